@@ -1,0 +1,26 @@
+/* bitmap: a set of small numbers that finds its next member in a few steps, however large and empty it is.
+ *
+ * Level 0 has a bit per number; a bit of each further level says whether a word below it has any. Unlike a linked list
+ * its order does not depend on history: equal sets give equal answers. */
+#ifndef ADLRO_BASE_BITMAP_H
+#define ADLRO_BASE_BITMAP_H
+
+#include "base/index.h"
+
+#include <stdint.h>
+
+#define ADL_BITMAP_LEVELS 4
+
+struct adl_bitmap {
+    uint64_t *level[ADL_BITMAP_LEVELS]; /* one allocation, owned by level[0] */
+    uint32_t levels;
+    uint32_t size;
+};
+
+int adl_bitmap_create(struct adl_bitmap *ret, uint32_t size); /* holds 0..size-1, empty; 0 or ADL_ENOMEM */
+void adl_bitmap_clear(struct adl_bitmap *map);                /* frees; accepts a zeroed one */
+void adl_bitmap_add(struct adl_bitmap *map, uint32_t index);
+void adl_bitmap_remove(struct adl_bitmap *map, uint32_t index);
+uint32_t adl_bitmap_next(const struct adl_bitmap *map, uint32_t from); /* least member >= from, or ADL_NONE */
+
+#endif

@@ -1,0 +1,62 @@
+#include "base/heap.h"
+
+#include "base/error.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static int before(struct adl_heap_item a, struct adl_heap_item b)
+{
+    return a.time_us < b.time_us || (a.time_us == b.time_us && a.tag < b.tag);
+}
+
+void adl_heap_clear(struct adl_heap *heap)
+{
+    free(heap->items);
+    *heap = (struct adl_heap){0};
+}
+
+int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item)
+{
+    if (heap->count == heap->capacity) {
+        const size_t capacity = heap->capacity ? heap->capacity * 2 : 64;
+        struct adl_heap_item *items = realloc(heap->items, capacity * sizeof *items);
+        if (!items)
+            return ADL_ENOMEM;
+        heap->items = items;
+        heap->capacity = capacity;
+    }
+    size_t hole = heap->count++;
+    while (hole > 0) {
+        const size_t parent = (hole - 1) / 4;
+        if (!before(item, heap->items[parent]))
+            break;
+        heap->items[hole] = heap->items[parent];
+        hole = parent;
+    }
+    heap->items[hole] = item;
+    return 0;
+}
+
+struct adl_heap_item adl_heap_pop(struct adl_heap *heap)
+{
+    assert(heap->count > 0);
+    struct adl_heap_item *items = heap->items;
+    const struct adl_heap_item top = items[0];
+    const size_t count = --heap->count;
+    const struct adl_heap_item last = items[count];
+    size_t hole = 0;
+    for (size_t child; (child = 4 * hole + 1) < count;) {
+        const size_t end = child + 4 < count ? child + 4 : count;
+        size_t least = child;
+        for (size_t other = child + 1; other < end; other++)
+            if (before(items[other], items[least]))
+                least = other;
+        if (!before(items[least], last))
+            break;
+        items[hole] = items[least];
+        hole = least;
+    }
+    items[hole] = last;
+    return top;
+}

@@ -1,0 +1,32 @@
+/* heap: the event queue, a 4-ary minimum heap of 16-byte items in one array.
+ *
+ * Items are ordered by (time_us, tag). The tag carries what happens and to whom, with the more urgent kind in the high
+ * bits, so equal times have one order on every machine. There is no removal: whoever changes its mind leaves the old
+ * item behind and recognizes it as stale when it comes up. */
+#ifndef ADLRO_BASE_HEAP_H
+#define ADLRO_BASE_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct adl_heap_item {
+    int64_t time_us;
+    uint64_t tag;
+};
+
+struct adl_heap {
+    struct adl_heap_item *items;
+    size_t count;
+    size_t capacity;
+};
+
+void adl_heap_clear(struct adl_heap *heap);                             /* frees; a zeroed heap is an empty one */
+int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item);    /* 0 or ADL_ENOMEM */
+struct adl_heap_item adl_heap_pop(struct adl_heap *heap);               /* the heap must not be empty */
+
+static inline const struct adl_heap_item *adl_heap_top(const struct adl_heap *heap)
+{
+    return heap->count > 0 ? &heap->items[0] : NULL;
+}
+
+#endif

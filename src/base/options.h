@@ -1,0 +1,62 @@
+/* options: the command line of one verb as one typed table, from which both the parser and --help come. */
+#ifndef ADLRO_BASE_OPTIONS_H
+#define ADLRO_BASE_OPTIONS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum adl_option_kind {
+    ADL_OPTION_FLAG, /* bool */
+    ADL_OPTION_TEXT, /* const char *, points into argv */
+    ADL_OPTION_INT,  /* int64_t */
+    ADL_OPTION_REAL, /* double */
+    ADL_OPTION_NAME, /* int, an index into names */
+};
+
+#define ADL_OPTIONS_MAX 64
+
+struct adl_option {
+    const char *name;         /* without the dashes */
+    char letter;              /* short form, or 0 */
+    uint8_t kind;             /* enum adl_option_kind */
+    size_t offset;            /* into the verb's struct */
+    double min, max;          /* INT, REAL */
+    const char *const *names; /* NAME: ends with NULL */
+    const char *value;        /* what the help calls the value: "N", "FILE"; NULL for flags */
+    const char *help;
+};
+
+/* -h and --help are part of every verb and in no table. */
+struct adl_verb {
+    const char *name;     /* "compare" */
+    const char *summary;  /* a sentence or two */
+    const char *operands; /* usage text of what is not an option: "SCENARIO"; NULL if there is none */
+    int operands_min;
+    int operands_max;
+    const struct adl_option *options;
+    size_t option_count;
+    const char *example; /* a whole command; several with a newline between them */
+};
+
+struct adl_operands {
+    char **items; /* a slice of argv */
+    int count;
+};
+
+#define ADL_OPTIONS_HELP 1
+
+/* argv holds what follows the verb's name; its operands are moved to the front, in order. The caller fills
+ * target with defaults first. Returns 0, ADL_OPTIONS_HELP if help was asked for, or ADL_EINVAL; only on 0 is
+ * anything changed. */
+int adl_options_parse(const struct adl_verb *verb, int argc, char **argv, void *target,
+                      struct adl_operands *ret_operands, struct adl_error *err);
+
+/* Writes the help text piece by piece, lines of at most 100 columns. program is "adlro"; defaults is the
+ * verb's struct as filled before parsing, or NULL to leave defaults out. */
+void adl_options_help(const struct adl_verb *verb, const char *program, const void *defaults,
+                      void (*write)(void *context, const char *text), void *context);
+
+#endif

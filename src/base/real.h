@@ -1,0 +1,11 @@
+/* real: logarithm and exponential that give the same bits on every machine.
+ *
+ * The C library may choose another code path for another processor, and a last bit that differs would move a job by a
+ * microsecond and, with it, a whole run. These use only +, -, *, / in a fixed order. Error below 2 ulp. */
+#ifndef ADLRO_BASE_REAL_H
+#define ADLRO_BASE_REAL_H
+
+double adl_log(double x); /* x > 0 and finite; -HUGE_VAL for 0 */
+double adl_exp(double x); /* saturates to 0 and HUGE_VAL */
+
+#endif

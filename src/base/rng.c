@@ -1,0 +1,40 @@
+#include "base/rng.h"
+
+#include "base/hash.h"
+#include "base/real.h"
+
+#include <math.h>
+#include <string.h>
+
+/* splitmix64: spreads one word into the four that xoshiro needs, never all zero. */
+static uint64_t spread(uint64_t *x)
+{
+    uint64_t z = (*x += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+void adl_rng_seed(struct adl_rng *rng, uint64_t seed, const char *purpose)
+{
+    uint64_t x = adl_hash_bytes(adl_hash_start() ^ seed, purpose, strlen(purpose));
+    for (int i = 0; i < 4; i++)
+        rng->s[i] = spread(&x);
+}
+
+/* Marsaglia's polar method, one value of the pair used: no trigonometry and no state beside the stream. */
+double adl_rng_normal(struct adl_rng *rng)
+{
+    double u, square;
+    do {
+        u = 2.0 * adl_rng_uniform(rng) - 1.0;
+        const double v = 2.0 * adl_rng_uniform(rng) - 1.0;
+        square = u * u + v * v;
+    } while (square >= 1.0 || square == 0.0);
+    return u * sqrt(-2.0 * adl_log(square) / square);
+}
+
+double adl_rng_exponential(struct adl_rng *rng)
+{
+    return -adl_log(1.0 - adl_rng_uniform(rng));
+}

@@ -1,0 +1,186 @@
+#include "cli/cli.h"
+
+#include "base/suggest.h"
+#include "experiment/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void print_piece(void *file, const char *text)
+{
+    fputs(text, file);
+}
+
+bool adl_cli_parse(const struct adl_verb *verb, int argc, char **argv, void *options, struct adl_operands *ret_operands,
+                   int *ret_exit)
+{
+    struct adl_error err;
+    const int status = adl_options_parse(verb, argc, argv, options, ret_operands, &err);
+    if (status == 0)
+        return true;
+    if (status == ADL_OPTIONS_HELP) {
+        adl_options_help(verb, "adlro", options, print_piece, stdout);
+        *ret_exit = ADL_EXIT_DONE;
+        return false;
+    }
+    fprintf(stderr, "adlro %s: %s\nadlro %s --help shows what is possible\n", verb->name, err.text, verb->name);
+    *ret_exit = ADL_EXIT_USAGE;
+    return false;
+}
+
+int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error *err)
+{
+    fprintf(stderr, "adlro %s: %s\n", verb->name, err->text);
+    return status == ADL_EINVAL ? ADL_EXIT_USAGE : ADL_EXIT_FAILED;
+}
+
+static bool is_stdout(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+/* The folder a path lies in, into buffer. */
+static const char *folder_of(const char *path, char *buffer, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return ".";
+    const size_t length = slash == path ? 1 : (size_t)(slash - path);
+    if (length >= size)
+        return NULL;
+    memcpy(buffer, path, length);
+    buffer[length] = '\0';
+    return buffer;
+}
+
+int adl_output_check(const char *path, struct adl_error *err)
+{
+    struct stat info;
+    char buffer[4096];
+    if (!path || is_stdout(path))
+        return 0;
+    if (*path == '\0')
+        return adl_fail(err, ADL_EINVAL, "an output file needs a name (or - for standard output)");
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return adl_fail(err, ADL_EINVAL, "%s is a folder; the output needs a file name", path);
+    const char *folder = folder_of(path, buffer, sizeof buffer);
+    if (!folder)
+        return adl_fail(err, ADL_EINVAL, "the output path is longer than %zu bytes", sizeof buffer);
+    if (access(folder, W_OK | X_OK) != 0)
+        return adl_fail(err, ADL_EINVAL, "cannot write %s: folder %s: %s", path, folder, strerror(errno));
+    return 0;
+}
+
+/* Special files (/dev/null, a pipe) are written in place; others appear whole under their name by renaming. */
+static int write_file(const char *path, const struct adl_text *text)
+{
+    struct stat info;
+    const bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    char temporary[4200];
+    if (snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%ld.part", path, (long)getpid()) >=
+        (int)sizeof temporary)
+        return ENAMETOOLONG;
+    FILE *file = fopen(temporary, "wb");
+    if (!file)
+        return errno;
+    bool good = fwrite(text->data ? text->data : "", 1, text->size, file) == text->size;
+    good = fclose(file) == 0 && good;
+    if (good && !special)
+        good = rename(temporary, path) == 0;
+    const int reason = errno;
+    if (!good && !special)
+        remove(temporary);
+    return good ? 0 : reason;
+}
+
+int adl_output_write(const char *path, const struct adl_text *text, struct adl_error *err)
+{
+    int reason = 0;
+    if (adl_text_status(text))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the output");
+    if (is_stdout(path)) {
+        if (fwrite(text->data ? text->data : "", 1, text->size, stdout) != text->size || fflush(stdout) != 0)
+            reason = errno;
+    } else {
+        reason = write_file(path, text);
+    }
+    return reason ? adl_fail(err, ADL_EIO, "cannot write %s: %s", path, strerror(reason)) : 0;
+}
+
+static int unknown_policy(const char *name, struct adl_error *err)
+{
+    struct adl_suggest suggest = {.word = name};
+    char phrase[ADL_PHRASE_SIZE], quoted[ADL_QUOTE_SIZE];
+    for (uint32_t i = 0; i < adl_policy_count(); i++)
+        adl_suggest_offer(&suggest, adl_policy_at(i)->name);
+    return adl_fail(err, ADL_EINVAL, "there is no policy %s%s (`adlro policies` lists them)", adl_quote(name, quoted),
+                    adl_suggest_phrase(&suggest, phrase));
+}
+
+int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32_t max, uint32_t *ret_count,
+                     struct adl_error *err)
+{
+    uint32_t count = 0;
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char name[64];
+        const size_t length = strcspn(at, ",");
+        if (length == 0)
+            return adl_fail(err, ADL_EINVAL, "--policies wants names with commas between them, got '%s'", list);
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
+        const struct adl_policy_ops *ops = adl_policy_find(name);
+        if (!ops)
+            return unknown_policy(name, err);
+        for (uint32_t i = 0; i < count; i++)
+            if (ret[i] == ops)
+                return adl_fail(err, ADL_EINVAL, "policy '%s' is listed twice", name);
+        if (count == max)
+            return adl_fail(err, ADL_EINVAL, "more than %u policies at once", max);
+        ret[count++] = ops;
+    }
+    *ret_count = count;
+    return 0;
+}
+
+void adl_progress_begin(struct adl_progress *progress, const char *unit)
+{
+    *progress = (struct adl_progress){.start_ns = adl_clock_ns(), .unit = unit, .active = isatty(STDERR_FILENO)};
+}
+
+void adl_progress_show(void *self, uint64_t done, uint64_t total)
+{
+    struct adl_progress *progress = self;
+    const int64_t now_ns = adl_clock_ns();
+    const double spent_s = (double)(now_ns - progress->start_ns) * 1e-9;
+    if (!progress->active || spent_s < 0.5 || (now_ns - progress->shown_ns < 100000000 && done < total))
+        return;
+    enum { WIDTH = 40 };
+    char bar[WIDTH + 1];
+    const uint64_t filled = done * WIDTH / total;
+    memset(bar, '.', WIDTH);
+    memset(bar, '#', filled);
+    bar[WIDTH] = '\0';
+    const double rate = (double)done / spent_s;
+    fprintf(stderr, "\r[%s] %3.0f %%  %llu/%llu %s  %.3g/s  %.0f s left \033[K", bar, 100.0 * (double)done / (double)total,
+            (unsigned long long)done, (unsigned long long)total, progress->unit, rate,
+            (double)(total - done) / (rate > 0 ? rate : 1));
+    fflush(stderr);
+    progress->shown_ns = now_ns;
+    progress->drawn = true;
+}
+
+void adl_progress_end(struct adl_progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}
+
+uint32_t adl_cli_cores(void)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > 64 ? 64 : (uint32_t)cores;
+}

@@ -1,0 +1,55 @@
+/* cli: what the verbs share: exit codes, messages, output files, progress. Only this folder prints and exits. */
+#ifndef ADLRO_CLI_CLI_H
+#define ADLRO_CLI_CLI_H
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "decide/policy.h"
+
+#include <stdint.h>
+
+enum adl_exit { ADL_EXIT_DONE = 0, ADL_EXIT_FAILED = 1, ADL_EXIT_USAGE = 2 };
+
+struct adl_command_verb {
+    const struct adl_verb *verb;
+    int (*run)(int argc, char **argv); /* what follows the verb's name; returns an exit code */
+};
+
+extern const struct adl_command_verb adl_verb_compare;
+extern const struct adl_command_verb adl_verb_simulate;
+extern const struct adl_command_verb adl_verb_replay;
+extern const struct adl_command_verb adl_verb_score;
+extern const struct adl_command_verb adl_verb_policies;
+
+/* Parses; true to go on. Else *ret_exit is the exit code, and help or the message has been printed. */
+bool adl_cli_parse(const struct adl_verb *verb, int argc, char **argv, void *options, struct adl_operands *ret_operands,
+                   int *ret_exit);
+
+/* Prints "adlro VERB: text" on stderr; the exit code that belongs to the status: bad input 2, all else 1. */
+int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error *err);
+
+/* Output files ("-" is stdout) are checked before the work and written whole, or not at all, after it. */
+int adl_output_check(const char *path, struct adl_error *err); /* path may be NULL: nothing to write */
+int adl_output_write(const char *path, const struct adl_text *text, struct adl_error *err);
+
+/* "fcfs,easy" to policies; at most max, each once. */
+int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32_t max, uint32_t *ret_count,
+                     struct adl_error *err);
+
+/* A bar on stderr with rate and time left, if stderr is a terminal and the work takes long. */
+struct adl_progress {
+    int64_t start_ns;
+    int64_t shown_ns;
+    const char *unit;
+    bool active;
+    bool drawn;
+};
+
+void adl_progress_begin(struct adl_progress *progress, const char *unit);
+void adl_progress_show(void *progress, uint64_t done, uint64_t total); /* fits adl_comparison_request.progress */
+void adl_progress_end(struct adl_progress *progress);
+
+uint32_t adl_cli_cores(void);
+
+#endif

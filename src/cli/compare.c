@@ -1,0 +1,146 @@
+/* compare: several policies on the same seeds of a scenario. */
+#include "cli/cli.h"
+#include "experiment/comparison.h"
+#include "ingest/scenario.h"
+#include "report/report_csv.h"
+#include "report/report_html.h"
+#include "report/report_json.h"
+#include "report/report_table.h"
+#include "sim/world_sim.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define POLICIES_MAX 32
+
+struct options {
+    const char *policies;
+    int64_t seeds;
+    int64_t first_seed;
+    int64_t threads; /* 0 = all cores */
+    int64_t jobs;    /* 0 = the scenario's */
+    int regime;
+    const char *json, *csv, *html;
+    bool no_timing;
+};
+
+static const char *const regimes[] = {"declared", "oracle", NULL};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct adl_option table[] = {
+    {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]", "policies; the first is what the others are held against"},
+    {"seeds", 'n', ADL_OPTION_INT, AT(seeds), 1, 100000, NULL, "N", "runs of each policy, on the same seeds"},
+    {"first-seed", 0, ADL_OPTION_INT, AT(first_seed), 0, 9e15, NULL, "K", "seeds are K .. K+N-1"},
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME", "what policies know of run times: declared (users' limits) or oracle (the truth)"},
+    {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "jobs per run instead of the scenario's number; 0 = the scenario's"},
+    {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the result does not depend on it"},
+    {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE", "write all figures as JSON (- is standard output, instead of the table)"},
+    {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "write a row per policy and seed"},
+    {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "write one self-contained page with plots"},
+    {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL, "leave wall-clock figures out of JSON and CSV: equal runs give equal bytes"},
+};
+
+static const struct adl_verb verb = {
+    .name = "compare",
+    .summary = "Runs several policies on the same seeds of a scenario and says how they differ, with intervals and significance.",
+    .operands = "SCENARIO",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro compare scenarios/paper16.yaml --policies fcfs,static,easy --seeds 30 --html report.html",
+};
+
+static int check_outputs(const struct options *o, struct adl_error *err)
+{
+    const char *paths[] = {o->json, o->csv, o->html};
+    int to_stdout = 0;
+    for (int i = 0; i < 3; i++) {
+        const int status = adl_output_check(paths[i], err);
+        if (status)
+            return status;
+        to_stdout += paths[i] && strcmp(paths[i], "-") == 0;
+        for (int j = 0; j < i; j++)
+            if (paths[i] && paths[j] && strcmp(paths[i], paths[j]) == 0)
+                return adl_fail(err, ADL_EINVAL, "two outputs would go to the same file, %s", paths[i]);
+    }
+    return to_stdout > 1 ? adl_fail(err, ADL_EINVAL, "only one output can go to standard output") : 0;
+}
+
+static int write_reports(const struct options *o, const struct adl_comparison *comparison, struct adl_error *err)
+{
+    const char *paths[] = {o->json, o->csv, o->html, "-"};
+    bool stdout_taken = false;
+    int status = 0;
+    for (int i = 0; i < 4 && status == 0; i++) {
+        struct adl_text text = {0};
+        if (!paths[i] || (i == 3 && stdout_taken))
+            continue;
+        stdout_taken |= strcmp(paths[i], "-") == 0;
+        if (i == 0)
+            adl_report_json(&text, comparison, !o->no_timing);
+        else if (i == 1)
+            adl_report_csv(&text, comparison, !o->no_timing);
+        else if (i == 2)
+            adl_report_html(&text, comparison);
+        else
+            adl_report_table(&text, comparison);
+        status = adl_output_write(paths[i], &text, err);
+        adl_text_clear(&text);
+    }
+    return status;
+}
+
+static int run_comparison(const struct options *o, const struct adl_scenario *scenario,
+                          const struct adl_policy_ops *const *policies, uint32_t count, struct adl_error *err)
+{
+    struct adl_progress progress;
+    struct adl_comparison comparison = {0};
+    const struct adl_comparison_request request = {
+        .scenario = scenario,
+        .policies = policies,
+        .policy_count = count,
+        .first_seed = (uint64_t)o->first_seed,
+        .seed_count = (uint32_t)o->seeds,
+        .regime = o->regime,
+        .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
+        .timelines = o->html != NULL,
+        .progress = adl_progress_show,
+        .progress_self = &progress,
+    };
+    adl_progress_begin(&progress, "runs");
+    int status = adl_comparison_run(&request, &comparison, err);
+    adl_progress_end(&progress);
+    if (status == 0)
+        status = write_reports(o, &comparison, err);
+    adl_comparison_clear(&comparison);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {.policies = "fcfs,static,sjf,easy", .seeds = 30, .first_seed = 1};
+    struct adl_operands operands;
+    struct adl_error err;
+    const struct adl_policy_ops *policies[POLICIES_MAX];
+    struct adl_scenario scenario = {0};
+    uint32_t count = 0;
+    int code;
+    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
+        return code;
+    int status = adl_cli_policies(o.policies, policies, POLICIES_MAX, &count, &err);
+    if (status == 0)
+        status = check_outputs(&o, &err);
+    if (status == 0)
+        status = adl_scenario_load(operands.items[0], &scenario, NULL, &err);
+    if (status)
+        return adl_cli_fail(&verb, status == ADL_EIO ? ADL_EINVAL : status, &err);
+    if (o.jobs > 0)
+        scenario.workload.jobs = (uint64_t)o.jobs;
+    status = run_comparison(&o, &scenario, policies, count, &err);
+    adl_scenario_clear(&scenario);
+    return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+}
+
+const struct adl_command_verb adl_verb_compare = {&verb, run};

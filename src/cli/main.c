@@ -1,0 +1,50 @@
+/* main: finds the verb. */
+#include "base/suggest.h"
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct adl_command_verb *const verbs[] = {
+    &adl_verb_compare, &adl_verb_simulate, &adl_verb_replay, &adl_verb_score, &adl_verb_policies,
+};
+#define VERB_COUNT (sizeof verbs / sizeof *verbs)
+
+static void print_usage(FILE *file)
+{
+    fputs("adlro decides which job runs on which GPU, when, and next to whom.\n\nusage: adlro VERB [OPTIONS] ...\n\n", file);
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        fprintf(file, "  %-10s %s\n", verbs[i]->verb->name, verbs[i]->verb->summary);
+    fputs("\nadlro VERB --help tells more.\nexample: adlro compare scenarios/paper16.yaml --policies fcfs,easy\n", file);
+}
+
+static int unknown_verb(const char *name)
+{
+    struct adl_suggest suggest = {.word = name};
+    char phrase[ADL_PHRASE_SIZE], quoted[ADL_QUOTE_SIZE];
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        adl_suggest_offer(&suggest, verbs[i]->verb->name);
+    fprintf(stderr, "adlro: there is no verb %s%s (`adlro --help` lists them)\n", adl_quote(name, quoted),
+            adl_suggest_phrase(&suggest, phrase));
+    return ADL_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return ADL_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return ADL_EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("adlro " ADL_VERSION);
+        return ADL_EXIT_DONE;
+    }
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        if (strcmp(argv[1], verbs[i]->verb->name) == 0)
+            return verbs[i]->run(argc - 2, argv + 2);
+    return unknown_verb(argv[1]);
+}

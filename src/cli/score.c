@@ -1,0 +1,69 @@
+/* score: HyperScore from figures given on the command line. */
+#include "base/json.h"
+#include "cli/cli.h"
+#include "feedback/hyperscore.h"
+
+#include <stddef.h>
+
+struct options {
+    struct adl_score_terms terms;
+    double v; /* negative = from the terms */
+    bool json;
+};
+
+#define TERM(name, help)                                                                                               \
+    {                                                                                                                  \
+        #name, 0, ADL_OPTION_REAL, offsetof(struct options, terms.name), 1e-6, 1, NULL, "X", help                      \
+    }
+
+static const struct adl_option table[] = {
+    TERM(jct, "lower bound on mean JCT / mean JCT"),
+    TERM(throughput, "least makespan / makespan"),
+    TERM(utilization, "GPU utilization"),
+    TERM(sla, "SLA attainment"),
+    TERM(energy, "least energy / energy"),
+    {"value", 'V', ADL_OPTION_REAL, offsetof(struct options, v), -1, 1, NULL, "V", "take V itself; negative = from the terms"},
+    {"json", 0, ADL_OPTION_FLAG, offsetof(struct options, json), 0, 0, NULL, NULL, "as JSON"},
+};
+
+static const struct adl_verb verb = {
+    .name = "score",
+    .summary = "Computes HyperScore = 100 [1 + sigma(5 ln V - ln 2)^2.1] from metrics; V is the geometric mean of the terms.",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro score --jct 0.6 --throughput 0.9 --utilization 0.8 --sla 1 --energy 0.7",
+};
+
+static int run(int argc, char **argv)
+{
+    struct options o = {.terms = {1, 1, 1, 1, 1}, .v = -1};
+    struct adl_operands operands;
+    struct adl_text text = {0};
+    struct adl_error err;
+    int code;
+    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
+        return code;
+    const double v = o.v < 0 ? adl_score_v(&o.terms) : o.v;
+    const double score = adl_hyperscore(v);
+    if (o.json) {
+        struct adl_json json = adl_json_start(&text, false);
+        adl_json_object(&json);
+        adl_json_key(&json, "v");
+        adl_json_real(&json, v);
+        adl_json_key(&json, "hyperscore");
+        adl_json_real(&json, score);
+        adl_json_end(&json);
+    } else {
+        adl_text_put(&text, "HyperScore ");
+        adl_text_fixed(&text, score, 2);
+        adl_text_put(&text, "  (V = ");
+        adl_text_fixed(&text, v, 4);
+        adl_text_put(&text, ")");
+    }
+    adl_text_char(&text, '\n');
+    const int status = adl_output_write("-", &text, &err);
+    adl_text_clear(&text);
+    return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+}
+
+const struct adl_command_verb adl_verb_score = {&verb, run};

@@ -1,0 +1,206 @@
+/* simulate: one policy, one seed, with everything it did on record. */
+#include "cli/cli.h"
+#include "experiment/comparison.h"
+#include "ingest/recording.h"
+#include "ingest/scenario.h"
+#include "report/report_html.h"
+#include "report/report_json.h"
+#include "report/report_table.h"
+#include "sim/world_sim.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+    const char *policy;
+    int64_t seed;
+    int64_t jobs;
+    int regime;
+    const char *log, *gantt, *json;
+    bool no_timing;
+};
+
+static const char *const regimes[] = {"declared", "oracle", NULL};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct adl_option table[] = {
+    {"policy", 'p', ADL_OPTION_TEXT, AT(policy), 0, 0, NULL, "P", "one of `adlro policies`"},
+    {"seed", 's', ADL_OPTION_INT, AT(seed), 0, 9e15, NULL, "K", "equal seeds give equal runs"},
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME", "what the policy knows of run times: declared or oracle"},
+    {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "jobs instead of the scenario's number; 0 = the scenario's"},
+    {"log", 'l', ADL_OPTION_TEXT, AT(log), 0, 0, NULL, "FILE", "record every event and decision; `adlro replay FILE` checks it"},
+    {"gantt", 'g', ADL_OPTION_TEXT, AT(gantt), 0, 0, NULL, "FILE", "write a page with what ran on which GPU and when"},
+    {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE", "write all figures as JSON (- is standard output, instead of the table)"},
+    {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL, "leave wall-clock figures out of JSON"},
+};
+
+static const struct adl_verb verb = {
+    .name = "simulate",
+    .summary = "Runs one policy on one seed of a scenario and can record the events and draw the Gantt chart.",
+    .operands = "SCENARIO",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro simulate scenarios/paper16.yaml --policy easy --seed 7 --log run.log --gantt run.html",
+};
+
+/* Writes the recording as it goes, into a file that gets its name when the run is complete. */
+struct recorder {
+    FILE *file;
+    struct adl_text text;
+    uint32_t type_count;
+    char temporary[4200];
+};
+
+static int flush_text(struct recorder *recorder, size_t above)
+{
+    if (adl_text_status(&recorder->text))
+        return ADL_ENOMEM;
+    if (recorder->text.size <= above)
+        return 0;
+    const size_t size = recorder->text.size;
+    const bool good = fwrite(recorder->text.data, 1, size, recorder->file) == size;
+    adl_text_truncate(&recorder->text, 0);
+    return good ? 0 : ADL_EIO;
+}
+
+static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    (void)state;
+    struct recorder *recorder = self;
+    adl_recording_write_event(&recorder->text, event, recorder->type_count);
+    return flush_text(recorder, 1 << 16);
+}
+
+static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus, const struct adl_state *state)
+{
+    (void)state;
+    struct recorder *recorder = self;
+    adl_recording_write_command(&recorder->text, command, gpus);
+    return 0;
+}
+
+static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
+{
+    (void)state;
+    struct recorder *recorder = self;
+    adl_recording_write_decision(&recorder->text, hash);
+    return 0;
+}
+
+static int recorder_open(struct recorder *recorder, const struct options *o, const char *name,
+                         const struct adl_scenario_text *texts, uint32_t type_count, struct adl_error *err)
+{
+    if (snprintf(recorder->temporary, sizeof recorder->temporary, "%s.%ld.part", o->log, (long)getpid()) >=
+        (int)sizeof recorder->temporary)
+        return adl_fail(err, ADL_EINVAL, "the path of the log is too long");
+    recorder->file = fopen(recorder->temporary, "wb");
+    if (!recorder->file)
+        return adl_fail(err, ADL_EIO, "cannot write %s: %s", recorder->temporary, strerror(errno));
+    recorder->type_count = type_count;
+    const struct adl_recording_head head = {o->policy,       adl_regime_name(o->regime), name, (uint64_t)o->seed,
+                                            texts->scenario, texts->catalogue};
+    adl_recording_write_head(&recorder->text, &head);
+    return 0;
+}
+
+/* Gives the recording its name, or removes it if the run failed. */
+static int recorder_close(struct recorder *recorder, const char *path, int status, struct adl_error *err)
+{
+    if (!recorder->file)
+        return status;
+    if (status == 0 && flush_text(recorder, 0))
+        status = adl_fail(err, ADL_EIO, "cannot write %s", path);
+    if (fclose(recorder->file) != 0 && status == 0)
+        status = adl_fail(err, ADL_EIO, "cannot write %s: %s", path, strerror(errno));
+    if (status == 0 && rename(recorder->temporary, path) != 0)
+        status = adl_fail(err, ADL_EIO, "cannot write %s: %s", path, strerror(errno));
+    if (status)
+        remove(recorder->temporary);
+    adl_text_clear(&recorder->text);
+    return status;
+}
+
+static int write_reports(const struct options *o, const struct adl_comparison *comparison, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    int status = 0;
+    if (o->gantt) {
+        adl_report_html(&text, comparison);
+        status = adl_output_write(o->gantt, &text, err);
+        adl_text_truncate(&text, 0);
+    }
+    if (status == 0 && o->json) {
+        adl_report_json(&text, comparison, !o->no_timing);
+        status = adl_output_write(o->json, &text, err);
+        adl_text_truncate(&text, 0);
+    }
+    if (status == 0 && !(o->json && strcmp(o->json, "-") == 0)) {
+        adl_report_table(&text, comparison);
+        status = adl_output_write("-", &text, err);
+    }
+    adl_text_clear(&text);
+    return status;
+}
+
+static int simulate(const struct options *o, const char *name, const struct adl_scenario *scenario,
+                    const struct adl_scenario_text *texts, const struct adl_policy_ops *policy, struct adl_error *err)
+{
+    struct recorder recorder = {0};
+    struct adl_comparison comparison = {0};
+    const struct adl_tap tap = {&recorder, on_event, on_command, on_decided};
+    const struct adl_comparison_request request = {.scenario = scenario,
+                                                   .policies = &policy,
+                                                   .policy_count = 1,
+                                                   .first_seed = (uint64_t)o->seed,
+                                                   .seed_count = 1,
+                                                   .regime = o->regime,
+                                                   .threads = 1,
+                                                   .timelines = o->gantt != NULL,
+                                                   .tap = o->log ? &tap : NULL};
+    int status = o->log ? recorder_open(&recorder, o, name, texts, scenario->cluster.type_count, err) : 0;
+    if (status == 0)
+        status = adl_comparison_run(&request, &comparison, err);
+    status = recorder_close(&recorder, o->log, status, err);
+    if (status == 0)
+        status = write_reports(o, &comparison, err);
+    adl_comparison_clear(&comparison);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {.policy = "fcfs", .seed = 1};
+    struct adl_operands operands;
+    struct adl_error err;
+    struct adl_scenario scenario = {0};
+    struct adl_scenario_text texts = {0};
+    const struct adl_policy_ops *policy = NULL;
+    uint32_t count = 0;
+    int code;
+    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
+        return code;
+    int status = adl_cli_policies(o.policy, &policy, 1, &count, &err);
+    if (status == 0 && o.log && strcmp(o.log, "-") == 0)
+        status = adl_fail(&err, ADL_EINVAL, "--log needs a file name");
+    const char *outputs[] = {o.log, o.gantt, o.json};
+    for (int i = 0; i < 3 && status == 0; i++)
+        status = adl_output_check(outputs[i], &err);
+    if (status == 0)
+        status = adl_scenario_load(operands.items[0], &scenario, &texts, &err);
+    if (status)
+        return adl_cli_fail(&verb, status == ADL_EIO ? ADL_EINVAL : status, &err);
+    if (o.jobs > 0)
+        scenario.workload.jobs = (uint64_t)o.jobs;
+    status = simulate(&o, operands.items[0], &scenario, &texts, policy, &err);
+    adl_scenario_text_clear(&texts);
+    adl_scenario_clear(&scenario);
+    return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+}
+
+const struct adl_command_verb adl_verb_simulate = {&verb, run};

@@ -1,0 +1,17 @@
+/* head: the first job in rank order starts or blocks all others. fcfs and sjf are this with another rank. */
+#ifndef ADLRO_DECIDE_HEAD_H
+#define ADLRO_DECIDE_HEAD_H
+
+#include "decide/place.h"
+#include "decide/policy.h"
+
+struct adl_head {
+    struct adl_place place;
+    uint32_t blocked_job;       /* did not fit ... */
+    uint64_t blocked_releases;  /* ... and nothing became free since */
+};
+
+int adl_head_create(const struct adl_place *place, void **ret_policy, struct adl_error *err); /* free() destroys */
+int adl_head_decide(void *policy, const struct adl_state *state, struct adl_plan *plan);
+
+#endif

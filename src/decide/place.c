@@ -1,0 +1,49 @@
+#include "decide/place.h"
+
+uint32_t adl_place_order(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types)
+{
+    uint32_t count = 0;
+    for (uint32_t left = state->jobs[slot].eligible & types; left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        const int64_t time = adl_state_runtime(state, slot, type);
+        uint32_t at = count++;
+        for (; at > 0 && adl_state_runtime(state, slot, ret_types[at - 1]) > time; at--)
+            ret_types[at] = ret_types[at - 1];
+        ret_types[at] = type;
+    }
+    return count;
+}
+
+static bool try_type(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_place *place,
+                     uint32_t *gpus)
+{
+    if (state->pool.free_gpus[type] < state->jobs[slot].spec.gpus)
+        return false;
+    if (place->reservation_count == 0)
+        return adl_fit_find(state, slot, type, NULL, gpus);
+    const struct adl_hold hold = {.reservations = place->reservations,
+                                  .count = place->reservation_count,
+                                  .end_us = state->now_us + adl_state_remaining_us(state, slot, type)};
+    return adl_fit_find(state, slot, type, &hold, gpus);
+}
+
+bool adl_place_start(const struct adl_state *state, uint32_t slot, const struct adl_place *place, struct adl_plan *plan)
+{
+    const uint32_t count = state->jobs[slot].spec.gpus;
+    uint32_t *gpus = adl_plan_gpus(plan, count);
+    if (!gpus)
+        return false;
+    uint32_t order[ADL_TYPES_MAX], types = 0;
+    if (place->fastest)
+        types = adl_place_order(state, slot, place->types, order);
+    else
+        for (uint32_t left = state->jobs[slot].eligible & place->types; left; left &= left - 1)
+            order[types++] = (uint32_t)__builtin_ctz(left);
+    for (uint32_t i = 0; i < types; i++)
+        if (try_type(state, slot, order[i], place, gpus))
+            return adl_plan_start(plan, slot, count) == 0;
+    for (uint32_t i = 0; place->share && i < types; i++)
+        if (adl_fit_share(state, slot, order[i], gpus))
+            return adl_plan_start(plan, slot, count) == 0;
+    return false;
+}

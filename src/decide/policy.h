@@ -1,0 +1,46 @@
+/* policy: what ranks the queue and proposes starts. The engine owns the truth, validates and carries out.
+ *
+ * Equal (config, seed, sequence of states) gives equal plans: no clock, no I/O, no global state. */
+#ifndef ADLRO_DECIDE_POLICY_H
+#define ADLRO_DECIDE_POLICY_H
+
+#include "base/error.h"
+#include "model/plan.h"
+#include "model/scenario.h"
+#include "state/state.h"
+
+struct adl_policy_ops {
+    const char *name;
+    const char *summary;   /* one line, shown by `adlro policies` */
+    bool track_running;    /* wants state->running kept */
+    int (*create)(const struct adl_policy_config *, const struct adl_cluster *, uint64_t seed, void **ret_policy,
+                  struct adl_error *);
+    void (*destroy)(void *policy); /* accepts NULL */
+
+    /* Where a job stands in the queue, least first, asked each time it joins; equal ranks keep their order. NULL: by time
+     * of submission. */
+    int64_t (*rank)(void *policy, const struct adl_state *, uint32_t slot);
+
+    /* Adds to an empty plan what to do now. Commands are carried out in order, then it is asked again, until the plan is
+     * empty. So it may propose one start at a time and see the state after it. */
+    int (*decide)(void *policy, const struct adl_state *, struct adl_plan *);
+
+    void (*observe)(void *policy, const struct adl_event *, const struct adl_state *); /* optional: events, before they
+                                                                                        * change the state */
+};
+
+extern const struct adl_policy_ops adl_policy_fcfs;
+extern const struct adl_policy_ops adl_policy_static;
+extern const struct adl_policy_ops adl_policy_sjf;
+extern const struct adl_policy_ops adl_policy_srtf;
+extern const struct adl_policy_ops adl_policy_easy;
+extern const struct adl_policy_ops adl_policy_conservative;
+
+/* The guard: what decides for the rest of an instant after a plan was refused. Not in the list of policies. */
+extern const struct adl_policy_ops adl_policy_guard;
+
+uint32_t adl_policy_count(void);
+const struct adl_policy_ops *adl_policy_at(uint32_t index);
+const struct adl_policy_ops *adl_policy_find(const char *name); /* NULL if there is none */
+
+#endif

@@ -1,0 +1,181 @@
+/* srtf: the shortest remaining time first; a longer job on the wanted GPUs is preempted if the difference is worth it. */
+#include "decide/place.h"
+#include "decide/policy.h"
+
+#include <stdlib.h>
+
+/* What a bank would have free after the preemptions considered so far. */
+struct tally {
+    uint64_t epoch;
+    uint32_t gpus;
+    int32_t cores;
+    int32_t memory_mib;
+};
+
+struct srtf {
+    struct adl_place place;
+    int64_t cost_us;         /* of one preemption and the restart after it */
+    struct tally *banks;     /* [bank] */
+    uint64_t epoch;
+};
+
+static void destroy(void *policy)
+{
+    struct srtf *self = policy;
+    if (self)
+        free(self->banks);
+    free(self);
+}
+
+static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                  void **ret_policy, struct adl_error *err)
+{
+    (void)seed;
+    struct srtf *self = calloc(1, sizeof *self);
+    if (!self || !(self->banks = calloc(cluster->bank_count + 1, sizeof *self->banks))) {
+        destroy(self);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy srtf");
+    }
+    self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->cost_us = config->preemption_us;
+    *ret_policy = self;
+    return 0;
+}
+
+static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
+{
+    (void)policy;
+    return adl_state_shortest_us(state, slot);
+}
+
+static struct tally *tally_of(struct srtf *self, const struct adl_state *state, uint32_t bank)
+{
+    struct tally *tally = &self->banks[bank];
+    if (tally->epoch != self->epoch) {
+        const struct adl_node_use *node = &state->nodes_use[state->cluster->banks[bank].node];
+        *tally = (struct tally){.epoch = self->epoch,
+                                .gpus = adl_pool_bank_free(&state->pool, bank),
+                                .cores = node->free_cores,
+                                .memory_mib = node->free_memory_mib};
+    }
+    return tally;
+}
+
+static bool suffices(const struct tally *tally, const struct adl_job_spec *spec)
+{
+    return tally->gpus >= spec->gpus && tally->cores >= spec->gpus * spec->cpu_cores &&
+           tally->memory_mib >= spec->gpus * spec->memory_mib;
+}
+
+/* Adds what a running job holds to the tallies of its banks; returns a bank that now suffices, or ADL_NONE. A GPU that is
+ * shared does not become free by one of the two leaving. */
+static uint32_t give_back(struct srtf *self, const struct adl_state *state, uint32_t victim,
+                          const struct adl_job_spec *wanted)
+{
+    const struct adl_job_spec *spec = &state->jobs[victim].spec;
+    uint32_t found = ADL_NONE;
+    for (uint32_t gpu = state->jobs[victim].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, victim, gpu)) {
+        const uint32_t bank = state->cluster->gpu_bank[gpu];
+        struct tally *tally = tally_of(self, state, bank);
+        tally->gpus += state->gpus[gpu].job[1] == ADL_NONE;
+        tally->cores += spec->cpu_cores;
+        tally->memory_mib += spec->memory_mib;
+        if (found == ADL_NONE && suffices(tally, wanted))
+            found = bank;
+    }
+    return found;
+}
+
+/* Longer than the wanted job both on this type and, each on its best type, in rank: else the two would take turns. */
+static bool worth_stopping(const struct srtf *self, const struct adl_state *state, uint32_t victim, uint32_t wanted)
+{
+    const struct adl_job *job = &state->jobs[victim];
+    const int64_t left_us = job->expected_us - state->now_us;
+    if (job->phase != ADL_PHASE_RUNNING || !(job->spec.flags & ADL_JOB_PREEMPTIBLE) ||
+        left_us <= adl_state_remaining_us(state, wanted, job->type) + self->cost_us)
+        return false;
+    const double share = (double)left_us / (double)adl_state_remaining_us(state, victim, job->type);
+    const double best_us = share * (double)adl_state_shortest_us(state, victim);
+    return best_us > (double)(adl_state_shortest_us(state, wanted) + self->cost_us);
+}
+
+static bool holds_bank(const struct adl_state *state, uint32_t victim, uint32_t bank)
+{
+    for (uint32_t gpu = state->jobs[victim].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, victim, gpu))
+        if (state->cluster->gpu_bank[gpu] == bank)
+            return true;
+    return false;
+}
+
+/* Jobs that are stopping already count as gone, so that nothing more is stopped while they leave. */
+static uint32_t count_stopping(struct srtf *self, const struct adl_state *state, uint32_t type,
+                               const struct adl_job_spec *wanted)
+{
+    uint32_t found = ADL_NONE;
+    if (state->stopping_jobs == 0)
+        return ADL_NONE;
+    for (uint32_t v = state->running[type].last; v != ADL_NONE && found == ADL_NONE; v = state->nodes[v].previous)
+        if (state->jobs[v].phase == ADL_PHASE_STOPPING)
+            found = give_back(self, state, v, wanted);
+    return found;
+}
+
+/* From the job that would run longest: the bank of this type that is first made free enough, or ADL_NONE. */
+static uint32_t find_bank(struct srtf *self, const struct adl_state *state, uint32_t wanted, uint32_t type)
+{
+    const struct adl_job_spec *spec = &state->jobs[wanted].spec;
+    const int64_t wanted_us = adl_state_remaining_us(state, wanted, type);
+    self->epoch++;
+    uint32_t found = count_stopping(self, state, type, spec);
+    for (uint32_t v = state->running[type].last; v != ADL_NONE && found == ADL_NONE; v = state->nodes[v].previous) {
+        if (state->jobs[v].expected_us - state->now_us <= wanted_us + self->cost_us)
+            break;
+        if (worth_stopping(self, state, v, wanted))
+            found = give_back(self, state, v, spec);
+    }
+    return found;
+}
+
+static int preempt_for(struct srtf *self, const struct adl_state *state, uint32_t wanted, uint32_t type, uint32_t bank,
+                       struct adl_plan *plan)
+{
+    const struct adl_job_spec *spec = &state->jobs[wanted].spec;
+    self->epoch++;
+    const struct tally *tally = tally_of(self, state, bank);
+    count_stopping(self, state, type, spec);
+    for (uint32_t v = state->running[type].last; v != ADL_NONE && !suffices(tally, spec); v = state->nodes[v].previous) {
+        if (!worth_stopping(self, state, v, wanted) || !holds_bank(state, v, bank))
+            continue;
+        give_back(self, state, v, spec);
+        const int status = adl_plan_preempt(plan, v);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct srtf *self = policy;
+    const uint32_t head = adl_queue_head(&state->queue);
+    if (head == ADL_NONE || adl_place_start(state, head, &self->place, plan))
+        return 0;
+    uint32_t types[ADL_TYPES_MAX];
+    const uint32_t count = adl_place_order(state, head, UINT32_MAX, types);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t bank = find_bank(self, state, head, types[i]);
+        if (bank != ADL_NONE)
+            return preempt_for(self, state, head, types[i], bank, plan);
+    }
+    return 0;
+}
+
+const struct adl_policy_ops adl_policy_srtf = {
+    .name = "srtf",
+    .summary = "shortest remaining time first, preempting longer jobs where it pays",
+    .track_running = true,
+    .create = create,
+    .destroy = destroy,
+    .rank = rank,
+    .decide = decide,
+};

@@ -1,0 +1,326 @@
+#include "engine/engine.h"
+
+#include "base/hash.h"
+#include "engine/validate.h"
+#include "predict/runtime.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* Decision times kept: enough for a steady 99th percentile, too few to matter for memory. */
+#define TIMED_ALWAYS 4096
+#define TIMED_EVERY 16
+#define TIMED_MAX (1u << 16)
+
+struct adl_engine {
+    struct adl_engine_config config;
+    struct adl_state *state;
+    struct adl_validator *validator;
+    struct adl_runtime runtime;
+    void *policy;
+    struct adl_plan plan;
+    struct adl_engine_counts counts;
+    float *decision_ns; /* [TIMED_MAX] */
+    uint64_t instant_hash;
+    int64_t preempted_us;     /* the time of the last preemption ... */
+    uint32_t preempted_count; /* ... and how many there were at that time */
+};
+
+int adl_engine_create(const struct adl_engine_config *config, struct adl_engine **ret, struct adl_error *err)
+{
+    assert(config->tap_count <= ADL_TAPS_MAX);
+    struct adl_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the engine");
+    engine->config = *config;
+    int status = adl_state_create(config->cluster, &engine->state);
+    if (status == 0)
+        status = adl_validator_create(config->cluster, &engine->validator);
+    if (status == 0)
+        status = adl_plan_create(&engine->plan, config->cluster->gpu_count);
+    if (status == 0 && config->clock_ns) {
+        engine->decision_ns = malloc(TIMED_MAX * sizeof *engine->decision_ns);
+        status = engine->decision_ns ? 0 : ADL_ENOMEM;
+    }
+    if (status)
+        adl_fail(err, status, "out of memory for a cluster of %u GPUs", config->cluster->gpu_count);
+    else
+        status = config->policy->create(&config->policy_config, config->cluster, config->seed, &engine->policy, err);
+    if (status) {
+        adl_engine_destroy(engine);
+        return status;
+    }
+    engine->state->track_running = config->policy->track_running;
+    engine->counts.plan_hash = adl_hash_start();
+    engine->counts.decision_ns = engine->decision_ns;
+    adl_runtime_init(&engine->runtime, config->cluster);
+    *ret = engine;
+    return 0;
+}
+
+void adl_engine_destroy(struct adl_engine *engine)
+{
+    if (!engine)
+        return;
+    if (engine->policy)
+        engine->config.policy->destroy(engine->policy);
+    adl_plan_clear(&engine->plan);
+    adl_validator_destroy(engine->validator);
+    adl_state_destroy(engine->state);
+    free(engine->decision_ns);
+    free(engine);
+}
+
+const struct adl_state *adl_engine_state(const struct adl_engine *engine)
+{
+    return engine->state;
+}
+
+const struct adl_engine_counts *adl_engine_counts(const struct adl_engine *engine)
+{
+    return &engine->counts;
+}
+
+static int enqueue(struct adl_engine *engine, uint32_t slot)
+{
+    const struct adl_policy_ops *ops = engine->config.policy;
+    const int64_t rank =
+        ops->rank ? ops->rank(engine->policy, engine->state, slot) : engine->state->jobs[slot].submit_us;
+    return adl_state_enqueue(engine->state, slot, rank);
+}
+
+static int admit(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+{
+    int64_t runtime_us[ADL_TYPES_MAX];
+    const struct adl_job_spec *spec = event->submit.spec;
+    const char *why = NULL;
+    if (spec->gpus < 1)
+        return adl_fail(err, ADL_EINVAL, "job %llu asks for no GPU", (unsigned long long)spec->id);
+    adl_runtime_estimate(&engine->runtime, spec, event->submit.runtime_us, runtime_us);
+    int status = adl_state_admit(engine->state, event->job, spec, runtime_us);
+    if (status == ADL_EINVAL)
+        return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
+    if (status == 0 && engine->state->jobs[event->job].eligible == 0 &&
+        adl_demand_possible(engine->config.cluster, spec, &why))
+        why = "nothing is known of its run time on any type it accepts";
+    if (why)
+        return adl_fail(err, ADL_EINVAL, "job %llu can never run: %s", (unsigned long long)spec->id, why);
+    if (status == 0)
+        status = enqueue(engine, event->job);
+    return status ? adl_fail(err, status, "out of memory for job %llu", (unsigned long long)spec->id) : 0;
+}
+
+/* An event about a job must name one that is live, and in a phase where it can happen. */
+static int check_job(const struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+{
+    const struct adl_state *state = engine->state;
+    const int phase = event->job < state->job_capacity ? state->jobs[event->job].phase : ADL_PHASE_NONE;
+    if (phase == ADL_PHASE_NONE || (event->kind == ADL_EVENT_EVICT && phase == ADL_PHASE_PENDING))
+        return adl_fail(err, ADL_EINVAL, "event %s names slot %u, which holds no such job",
+                        adl_event_kind_name(event->kind), event->job);
+    return 0;
+}
+
+static int check_gpu(const struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+{
+    const struct adl_state *state = engine->state;
+    if (event->gpu >= state->cluster->gpu_count)
+        return adl_fail(err, ADL_EINVAL, "event %s names GPU %u of %u", adl_event_kind_name(event->kind), event->gpu,
+                        state->cluster->gpu_count);
+    const struct adl_gpu_use *use = &state->gpus[event->gpu];
+    if ((event->kind == ADL_EVENT_GPU_DOWN && (use->down || use->job[0] != ADL_NONE)) ||
+        (event->kind == ADL_EVENT_GPU_UP && !use->down))
+        return adl_fail(err, ADL_EINVAL, "event %s does not fit the state of GPU %u", adl_event_kind_name(event->kind),
+                        event->gpu);
+    return 0;
+}
+
+static int apply_job(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+{
+    if (event->kind == ADL_EVENT_SUBMIT)
+        return admit(engine, event, err);
+    int status = check_job(engine, event, err);
+    if (status)
+        return status;
+    if (event->kind == ADL_EVENT_FINISH) {
+        adl_state_finish(engine->state, event->job);
+        return 0;
+    }
+    adl_state_evict(engine->state, event->job, event->evict.remaining);
+    status = enqueue(engine, event->job);
+    return status ? adl_fail(err, status, "out of memory for an evicted job") : 0;
+}
+
+static int apply_gpu(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+{
+    const int status = check_gpu(engine, event, err);
+    if (status)
+        return status;
+    if (event->kind == ADL_EVENT_GPU_DOWN) {
+        adl_state_gpu_down(engine->state, event->gpu);
+    } else if (event->kind == ADL_EVENT_GPU_UP) {
+        adl_state_gpu_up(engine->state, event->gpu);
+    } else if (event->kind == ADL_EVENT_TELEMETRY) {
+        engine->state->telemetry[event->gpu] = event->telemetry;
+        engine->state->telemetry_us[event->gpu] = event->time_us;
+    }
+    return 0;
+}
+
+static int apply(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+{
+    if (event->time_us < engine->state->now_us)
+        return adl_fail(err, ADL_EINVAL, "time went back from %lld to %lld us", (long long)engine->state->now_us,
+                        (long long)event->time_us);
+    engine->counts.events++;
+    for (uint32_t i = 0; i < engine->config.tap_count; i++) {
+        const struct adl_tap *tap = &engine->config.taps[i];
+        const int status = tap->event ? tap->event(tap->self, event, engine->state) : 0;
+        if (status)
+            return adl_fail(err, status, "an observer of events failed");
+    }
+    if (engine->config.policy->observe)
+        engine->config.policy->observe(engine->policy, event, engine->state);
+    engine->state->now_us = event->time_us;
+    switch (event->kind) {
+    case ADL_EVENT_SUBMIT:
+    case ADL_EVENT_FINISH:
+    case ADL_EVENT_EVICT:
+        return apply_job(engine, event, err);
+    case ADL_EVENT_GPU_DOWN:
+    case ADL_EVENT_GPU_UP:
+    case ADL_EVENT_TELEMETRY:
+    case ADL_EVENT_METER:
+        return apply_gpu(engine, event, err);
+    default:
+        return 0;
+    }
+}
+
+static void hash_command(struct adl_engine *engine, const struct adl_command *command, const uint32_t *gpus)
+{
+    uint64_t hash = adl_hash_u64(engine->instant_hash, (uint64_t)command->kind << 32 | command->job);
+    hash = adl_hash_u64(hash, (uint64_t)command->time_us);
+    for (uint32_t i = 0; i < command->gpu_count; i++)
+        hash = adl_hash_u64(hash, gpus[i]);
+    engine->instant_hash = hash;
+}
+
+/* Two jobs that take turns on a GPU would stop time: no instant needs more preemptions than there are places. */
+static int count_preemption(struct adl_engine *engine, struct adl_error *err)
+{
+    if (engine->preempted_us != engine->state->now_us)
+        engine->preempted_count = 0;
+    engine->preempted_us = engine->state->now_us;
+    if (engine->preempted_count == ADL_GPU_JOBS_MAX * engine->config.cluster->gpu_count)
+        return adl_fail(err, ADL_EREFUSED, "too many preemptions at one instant");
+    engine->preempted_count++;
+    return 0;
+}
+
+static int carry_out(struct adl_engine *engine, const struct adl_command *command, struct adl_error *err)
+{
+    const uint32_t *gpus = &engine->plan.gpus[command->gpu_offset];
+    int status = adl_validate(engine->validator, engine->state, command, gpus, err);
+    if (status == 0 && command->kind == ADL_COMMAND_PREEMPT)
+        status = count_preemption(engine, err);
+    if (status == 0)
+        status = engine->config.world_ops->submit(engine->config.world, command, gpus, err);
+    if (status)
+        return status;
+    if (command->kind == ADL_COMMAND_START)
+        adl_state_start(engine->state, command->job, gpus);
+    else if (command->kind == ADL_COMMAND_PREEMPT)
+        adl_state_stopping(engine->state, command->job);
+    hash_command(engine, command, gpus);
+    engine->counts.commands++;
+    for (uint32_t i = 0; i < engine->config.tap_count; i++) {
+        const struct adl_tap *tap = &engine->config.taps[i];
+        status = tap->command ? tap->command(tap->self, command, gpus, engine->state) : 0;
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+/* Calls decide, and takes its time if this is one of those that are timed. */
+static int ask(struct adl_engine *engine, const struct adl_policy_ops *ops)
+{
+    const uint64_t index = engine->counts.decisions++;
+    const bool timed = engine->config.clock_ns && engine->counts.decision_count < TIMED_MAX &&
+                       (index < TIMED_ALWAYS || index % TIMED_EVERY == 0);
+    adl_plan_reset(&engine->plan);
+    if (!timed)
+        return ops->decide(engine->policy, engine->state, &engine->plan);
+    const int64_t start_ns = engine->config.clock_ns();
+    const int status = ops->decide(engine->policy, engine->state, &engine->plan);
+    const int64_t end_ns = engine->config.clock_ns();
+    engine->decision_ns[engine->counts.decision_count++] = (float)(end_ns - start_ns);
+    return status;
+}
+
+/* Asks and carries out until there is nothing more to do. A refusal hands the rest of the instant to the guard, and what
+ * the guard cannot do waits. */
+static int decide(struct adl_engine *engine, struct adl_error *err)
+{
+    const struct adl_policy_ops *ops = engine->config.policy;
+    engine->instant_hash = adl_hash_start();
+    for (;;) {
+        const int asked = ask(engine, ops);
+        if (asked == ADL_ENOMEM)
+            return adl_fail(err, asked, "out of memory in policy %s", ops->name);
+        if (asked == 0 && engine->plan.command_count == 0)
+            return 0;
+        bool refused = asked != 0;
+        for (uint32_t i = 0; i < engine->plan.command_count && !refused; i++) {
+            const int status = carry_out(engine, &engine->plan.commands[i], &engine->counts.last_refusal);
+            if (status == ADL_ENOMEM)
+                return adl_fail(err, status, "out of memory while carrying out a plan");
+            refused = status != 0;
+        }
+        if (refused) {
+            engine->counts.refused++;
+            if (ops == &adl_policy_guard)
+                return 0;
+            ops = &adl_policy_guard;
+        }
+    }
+}
+
+int adl_engine_step(struct adl_engine *engine, struct adl_error *err)
+{
+    struct adl_event event;
+    bool may_decide = false;
+    do {
+        int status = engine->config.world_ops->next_event(engine->config.world, &event, err);
+        if (status <= 0)
+            return status;
+        status = apply(engine, &event, err);
+        if (status)
+            return status;
+        may_decide |= event.kind != ADL_EVENT_METER;
+    } while (event.more);
+    if (!may_decide)
+        return 1;
+    int status = decide(engine, err);
+    if (status)
+        return status;
+    engine->counts.plan_hash = adl_hash_u64(engine->counts.plan_hash, engine->instant_hash);
+    for (uint32_t i = 0; i < engine->config.tap_count; i++) {
+        const struct adl_tap *tap = &engine->config.taps[i];
+        status = tap->decided ? tap->decided(tap->self, engine->instant_hash, engine->state) : 0;
+        if (status)
+            return adl_fail(err, status, "an observer of decisions failed");
+    }
+    if (engine->config.world_ops->decided)
+        status = engine->config.world_ops->decided(engine->config.world, engine->instant_hash, err);
+    return status ? status : 1;
+}
+
+int adl_engine_run(struct adl_engine *engine, struct adl_error *err)
+{
+    int status;
+    while ((status = adl_engine_step(engine, err)) > 0)
+        ;
+    return status;
+}

@@ -1,0 +1,60 @@
+/* engine: the loop. Event -> state -> policy -> validation -> command -> world, one instant after the other. */
+#ifndef ADLRO_ENGINE_ENGINE_H
+#define ADLRO_ENGINE_ENGINE_H
+
+#include "base/error.h"
+#include "decide/policy.h"
+#include "engine/world.h"
+#include "model/scenario.h"
+#include "state/state.h"
+
+/* Watches a run. Events are shown before they change the state, commands after they did. Any function may be NULL; a
+ * negative return ends the run. */
+struct adl_tap {
+    void *self;
+    int (*event)(void *self, const struct adl_event *event, const struct adl_state *state);
+    int (*command)(void *self, const struct adl_command *command, const uint32_t *gpus, const struct adl_state *state);
+    int (*decided)(void *self, uint64_t hash, const struct adl_state *state); /* an instant's decision, complete */
+};
+
+#define ADL_TAPS_MAX 4
+
+struct adl_engine_config {
+    const struct adl_cluster *cluster;
+    const struct adl_policy_ops *policy;
+    struct adl_policy_config policy_config;
+    uint64_t seed;
+    const struct adl_world_ops *world_ops;
+    void *world;                         /* outlives the engine */
+    struct adl_tap taps[ADL_TAPS_MAX];   /* outlive the engine */
+    uint32_t tap_count;
+    int64_t (*clock_ns)(void);           /* for decision times only, never for decisions; NULL = not measured */
+};
+
+struct adl_engine_counts {
+    uint64_t events;
+    uint64_t decisions;     /* calls of policy.decide */
+    uint64_t commands;
+    uint64_t refused;       /* commands that did not validate, or that the world would not carry out */
+    uint64_t plan_hash;     /* over every command, in order */
+    struct adl_error last_refusal;
+    /* Wall time of decisions: all of the first few thousand, then one in sixteen. */
+    const float *decision_ns;
+    size_t decision_count;
+};
+
+struct adl_engine;
+
+int adl_engine_create(const struct adl_engine_config *config, struct adl_engine **ret, struct adl_error *err);
+void adl_engine_destroy(struct adl_engine *engine); /* accepts NULL */
+
+/* One instant: 1 and the world went on, 0 if it has ended, negative on failure. */
+int adl_engine_step(struct adl_engine *engine, struct adl_error *err);
+
+/* Until the world ends: 0 or negative. */
+int adl_engine_run(struct adl_engine *engine, struct adl_error *err);
+
+const struct adl_state *adl_engine_state(const struct adl_engine *engine);
+const struct adl_engine_counts *adl_engine_counts(const struct adl_engine *engine);
+
+#endif

@@ -1,0 +1,146 @@
+#include "engine/validate.h"
+
+#include <stdlib.h>
+
+struct node_demand {
+    uint64_t epoch;
+    int32_t gpus;
+};
+
+struct adl_validator {
+    uint64_t epoch;
+    uint64_t *gpu_epoch;         /* [gpu] the check in which it was last named */
+    struct node_demand *nodes;   /* [node] GPUs named there in this check */
+};
+
+int adl_validator_create(const struct adl_cluster *cluster, struct adl_validator **ret)
+{
+    struct adl_validator *validator = calloc(1, sizeof *validator);
+    if (!validator)
+        return ADL_ENOMEM;
+    validator->gpu_epoch = calloc(cluster->gpu_count + 1, sizeof *validator->gpu_epoch);
+    validator->nodes = calloc(cluster->node_count + 1, sizeof *validator->nodes);
+    if (!validator->gpu_epoch || !validator->nodes) {
+        adl_validator_destroy(validator);
+        return ADL_ENOMEM;
+    }
+    *ret = validator;
+    return 0;
+}
+
+void adl_validator_destroy(struct adl_validator *validator)
+{
+    if (!validator)
+        return;
+    free(validator->gpu_epoch);
+    free(validator->nodes);
+    free(validator);
+}
+
+static const struct adl_job *live_job(const struct adl_state *state, uint32_t slot, int phase)
+{
+    if (slot >= state->job_capacity || state->jobs[slot].phase != phase)
+        return NULL;
+    return &state->jobs[slot];
+}
+
+/* One GPU of a start: present, named once, up, of the gang's type, with memory, and free or willing to be shared. */
+static int check_gpu(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
+                     uint32_t gpu, uint32_t type, struct adl_error *err)
+{
+    if (gpu >= state->cluster->gpu_count)
+        return adl_fail(err, ADL_EREFUSED, "GPU %u does not exist", gpu);
+    if (validator->gpu_epoch[gpu] == validator->epoch)
+        return adl_fail(err, ADL_EREFUSED, "GPU %u is named twice", gpu);
+    validator->gpu_epoch[gpu] = validator->epoch;
+    const struct adl_gpu_use *use = &state->gpus[gpu];
+    if (use->down)
+        return adl_fail(err, ADL_EREFUSED, "GPU %u is down", gpu);
+    if (adl_gpu_type_of(state->cluster, gpu) != type)
+        return adl_fail(err, ADL_EREFUSED, "GPU %u is of another type than the rest of the gang", gpu);
+    if (use->free_memory_mib < spec->gpu_memory_mib)
+        return adl_fail(err, ADL_EREFUSED, "GPU %u has %d MiB free, the job needs %d", gpu, use->free_memory_mib,
+                        spec->gpu_memory_mib);
+    if (use->job[0] == ADL_NONE)
+        return 0;
+    if (use->job[1] != ADL_NONE)
+        return adl_fail(err, ADL_EREFUSED, "GPU %u already holds two jobs", gpu);
+    if (!(spec->flags & ADL_JOB_SHARE) || !(state->jobs[use->job[0]].spec.flags & ADL_JOB_SHARE))
+        return adl_fail(err, ADL_EREFUSED, "GPU %u is busy and one of the two jobs does not share", gpu);
+    return 0;
+}
+
+/* Cores and memory: what the GPUs named so far in this check ask of the GPU's node. */
+static int check_node(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
+                      uint32_t gpu, struct adl_error *err)
+{
+    const uint32_t node = adl_gpu_node_of(state->cluster, gpu);
+    struct node_demand *demand = &validator->nodes[node];
+    if (demand->epoch != validator->epoch)
+        *demand = (struct node_demand){.epoch = validator->epoch};
+    demand->gpus++;
+    const struct adl_node_use *use = &state->nodes_use[node];
+    if ((int64_t)demand->gpus * spec->cpu_cores > use->free_cores)
+        return adl_fail(err, ADL_EREFUSED, "node %s has %d cores free, too few", state->cluster->nodes[node].name,
+                        use->free_cores);
+    if ((int64_t)demand->gpus * spec->memory_mib > use->free_memory_mib)
+        return adl_fail(err, ADL_EREFUSED, "node %s has %d MiB free, too little", state->cluster->nodes[node].name,
+                        use->free_memory_mib);
+    return 0;
+}
+
+static int check_start(struct adl_validator *validator, const struct adl_state *state,
+                       const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
+{
+    const struct adl_job *job = live_job(state, command->job, ADL_PHASE_PENDING);
+    if (!job)
+        return adl_fail(err, ADL_EREFUSED, "job slot %u is not pending", command->job);
+    if (command->gpu_count != job->spec.gpus)
+        return adl_fail(err, ADL_EREFUSED, "job %llu asks for %u GPUs, the plan gives it %u",
+                        (unsigned long long)job->spec.id, job->spec.gpus, command->gpu_count);
+    if (gpus[0] >= state->cluster->gpu_count)
+        return adl_fail(err, ADL_EREFUSED, "GPU %u does not exist", gpus[0]);
+    const uint32_t type = adl_gpu_type_of(state->cluster, gpus[0]);
+    if (!(job->spec.types >> type & 1) || adl_state_runtime(state, command->job, type) <= 0)
+        return adl_fail(err, ADL_EREFUSED, "job %llu does not accept GPUs of type %s", (unsigned long long)job->spec.id,
+                        state->cluster->types[type].name);
+    validator->epoch++;
+    const uint32_t first_node = adl_gpu_node_of(state->cluster, gpus[0]);
+    for (uint32_t i = 0; i < command->gpu_count; i++) {
+        int status = check_gpu(validator, state, &job->spec, gpus[i], type, err);
+        if (status == 0)
+            status = check_node(validator, state, &job->spec, gpus[i], err);
+        if (status)
+            return status;
+        if (!(job->spec.flags & ADL_JOB_SPAN) && adl_gpu_node_of(state->cluster, gpus[i]) != first_node)
+            return adl_fail(err, ADL_EREFUSED, "job %llu may not span nodes", (unsigned long long)job->spec.id);
+    }
+    return 0;
+}
+
+static int check_preempt(const struct adl_state *state, const struct adl_command *command, struct adl_error *err)
+{
+    const struct adl_job *job = live_job(state, command->job, ADL_PHASE_RUNNING);
+    if (!job)
+        return adl_fail(err, ADL_EREFUSED, "job slot %u is not running", command->job);
+    if (!(job->spec.flags & ADL_JOB_PREEMPTIBLE))
+        return adl_fail(err, ADL_EREFUSED, "job %llu may not be preempted", (unsigned long long)job->spec.id);
+    return 0;
+}
+
+int adl_validate(struct adl_validator *validator, const struct adl_state *state, const struct adl_command *command,
+                 const uint32_t *gpus, struct adl_error *err)
+{
+    switch (command->kind) {
+    case ADL_COMMAND_START:
+        return check_start(validator, state, command, gpus, err);
+    case ADL_COMMAND_PREEMPT:
+        return check_preempt(state, command, err);
+    case ADL_COMMAND_WAKE:
+        if (command->time_us <= state->now_us)
+            return adl_fail(err, ADL_EREFUSED, "a wake-up must lie in the future");
+        return 0;
+    default:
+        return adl_fail(err, ADL_EREFUSED, "unknown command %u", command->kind);
+    }
+}

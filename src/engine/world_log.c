@@ -1,0 +1,41 @@
+#include "engine/world_log.h"
+
+static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
+{
+    struct adl_world_log *world = self;
+    uint64_t hash = 0;
+    const int status = world->source.next(world->source.self, ret, &hash, err);
+    if (status == 2)
+        return adl_fail(err, ADL_EINVAL, "the recording has a decision at %lld us where an event was expected",
+                        (long long)world->now_us);
+    if (status == 1)
+        world->now_us = ret->time_us;
+    return status;
+}
+
+/* What the command does to the world is in the recording already. */
+static int submit(void *self, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
+{
+    (void)self, (void)command, (void)gpus, (void)err;
+    return 0;
+}
+
+static int decided(void *self, uint64_t hash, struct adl_error *err)
+{
+    struct adl_world_log *world = self;
+    struct adl_event event;
+    uint64_t recorded = 0;
+    const int status = world->source.next(world->source.self, &event, &recorded, err);
+    if (status < 0)
+        return status;
+    if (status != 2)
+        return adl_fail(err, ADL_EINVAL, "the recording lacks the decision at %lld us", (long long)world->now_us);
+    if (recorded != hash)
+        return adl_fail(err, ADL_EREFUSED, "the decision at %lld us differs: recorded %016llx, now %016llx",
+                        (long long)world->now_us, (unsigned long long)recorded, (unsigned long long)hash);
+    world->decisions++;
+    return 0;
+}
+
+const struct adl_world_ops adl_world_log_ops = {
+    .name = "log", .next_event = next_event, .submit = submit, .decided = decided};

@@ -1,0 +1,23 @@
+/* world_log: the recorded world: gives out the events of an earlier run and holds each decision against the recorded one. */
+#ifndef ADLRO_ENGINE_WORLD_LOG_H
+#define ADLRO_ENGINE_WORLD_LOG_H
+
+#include "engine/world.h"
+
+/* Where records come from; the core does not read files. */
+struct adl_log_source {
+    void *self;
+    /* 1: an event (what it points to lives until the next call); 2: the hash of a decision; 0: the end; negative. */
+    int (*next)(void *self, struct adl_event *ret_event, uint64_t *ret_hash, struct adl_error *err);
+};
+
+struct adl_world_log {
+    struct adl_log_source source;
+    int64_t now_us;
+    uint64_t decisions;   /* that agreed */
+};
+
+/* The world is a struct adl_world_log with its source set. A decision that differs from the recorded one ends the run. */
+extern const struct adl_world_ops adl_world_log_ops;
+
+#endif

@@ -1,0 +1,212 @@
+#include "experiment/comparison.h"
+
+#include "experiment/floor.h"
+#include "experiment/run.h"
+#include "sim/world_sim.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Every (seed, policy) is one task; threads take the next one until none is left. Where a result goes depends on the task
+ * and not on who ran it. */
+struct workshop {
+    const struct adl_comparison_request *request;
+    struct adl_comparison *comparison;
+    struct adl_floor *floors;     /* [seed] */
+    bool floors_done;             /* first the floors are computed, then the runs */
+    pthread_mutex_t lock;         /* guards what follows */
+    uint64_t next, done, total;
+    int status;
+    struct adl_error error;
+};
+
+static int do_run(struct workshop *shop, uint64_t task, struct adl_error *err)
+{
+    const struct adl_comparison_request *request = shop->request;
+    const uint32_t seed = (uint32_t)(task / request->policy_count), policy = (uint32_t)(task % request->policy_count);
+    struct adl_policy_result *result = &shop->comparison->policies[policy];
+    const struct adl_run run = {.scenario = request->scenario,
+                                .policy = request->policies[policy],
+                                .seed = request->first_seed + seed,
+                                .regime = request->regime,
+                                .floor = shop->floors[seed],
+                                .timeline = seed == 0 ? result->timeline : NULL,
+                                .tap = request->tap};
+    return adl_run(&run, &result->runs[seed], err);
+}
+
+static int do_task(struct workshop *shop, uint64_t task, struct adl_error *err)
+{
+    if (shop->floors_done)
+        return do_run(shop, task, err);
+    const int status = adl_floor_compute(shop->request->scenario, shop->request->first_seed + task, &shop->floors[task]);
+    return status ? adl_fail(err, status, "out of memory for the lower bound") : 0;
+}
+
+static void *work(void *self)
+{
+    struct workshop *shop = self;
+    struct adl_error error = {0};
+    int status = 0;
+    pthread_mutex_lock(&shop->lock);
+    while (shop->next < shop->total && shop->status == 0) {
+        const uint64_t task = shop->next++;
+        pthread_mutex_unlock(&shop->lock);
+        status = do_task(shop, task, &error);
+        pthread_mutex_lock(&shop->lock);
+        if (status && shop->status == 0) {
+            shop->status = status;
+            shop->error = error;
+        }
+        shop->done++;
+        if (shop->floors_done && shop->request->progress)
+            shop->request->progress(shop->request->progress_self, shop->done, shop->total);
+    }
+    pthread_mutex_unlock(&shop->lock);
+    return NULL;
+}
+
+/* All tasks of one phase; the calling thread works too. */
+static int work_through(struct workshop *shop, uint64_t total, uint32_t threads)
+{
+    pthread_t helpers[64];
+    uint32_t started = 0;
+    shop->next = shop->done = 0;
+    shop->total = total;
+    while (started + 1 < threads && started < 64 && started + 1 < total &&
+           pthread_create(&helpers[started], NULL, work, shop) == 0)
+        started++;
+    work(shop);
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(helpers[i], NULL);
+    return shop->status;
+}
+
+static int allocate(const struct adl_comparison_request *request, struct adl_comparison *comparison)
+{
+    comparison->policies = calloc(request->policy_count, sizeof *comparison->policies);
+    if (!comparison->policies)
+        return ADL_ENOMEM;
+    comparison->policy_count = request->policy_count;
+    for (uint32_t p = 0; p < request->policy_count; p++) {
+        struct adl_policy_result *result = &comparison->policies[p];
+        result->name = request->policies[p]->name;
+        result->summary = request->policies[p]->summary;
+        result->runs = calloc(request->seed_count, sizeof *result->runs);
+        if (!result->runs)
+            return ADL_ENOMEM;
+        if (request->timelines && adl_timeline_create(request->scenario->cluster.gpu_count, &result->timeline))
+            return ADL_ENOMEM;
+    }
+    return 0;
+}
+
+static void column(const struct adl_policy_result *result, int metric, uint32_t seeds, double *ret)
+{
+    for (uint32_t s = 0; s < seeds; s++)
+        ret[s] = result->runs[s].value[metric];
+}
+
+/* Paired tests against the first policy; the p-values of all policies and all metrics without a clock are one family. */
+static int compare_with_first(struct adl_comparison *c, double *first, double *other)
+{
+    const size_t family = (size_t)(c->policy_count - 1) * ADL_METRIC_FIRST_TIMING;
+    double *t_p = malloc((family + 1) * sizeof *t_p), *wilcoxon_p = malloc((family + 1) * sizeof *wilcoxon_p);
+    int status = t_p && wilcoxon_p ? 0 : ADL_ENOMEM;
+    for (uint32_t p = 1; p < c->policy_count && status == 0; p++)
+        for (int m = 0; m < ADL_METRIC_COUNT && status == 0; m++) {
+            struct adl_paired *paired = &c->policies[p].versus_first[m];
+            column(&c->policies[0], m, c->seed_count, first);
+            column(&c->policies[p], m, c->seed_count, other);
+            status = adl_compare_pairs(other, first, c->seed_count, paired);
+            if (m < ADL_METRIC_FIRST_TIMING) {
+                t_p[(p - 1) * ADL_METRIC_FIRST_TIMING + (size_t)m] = paired->t_p;
+                wilcoxon_p[(p - 1) * ADL_METRIC_FIRST_TIMING + (size_t)m] = paired->wilcoxon_p;
+            }
+        }
+    if (status == 0 && family > 0)
+        status = adl_holm(t_p, family) || adl_holm(wilcoxon_p, family) ? ADL_ENOMEM : 0;
+    for (size_t i = 0; i < family && status == 0; i++) {
+        struct adl_paired *paired = &c->policies[1 + i / ADL_METRIC_FIRST_TIMING].versus_first[i % ADL_METRIC_FIRST_TIMING];
+        paired->t_p = t_p[i];
+        paired->wilcoxon_p = wilcoxon_p[i];
+    }
+    free(t_p);
+    free(wilcoxon_p);
+    return status;
+}
+
+static int summarize(struct adl_comparison *c)
+{
+    const size_t all = (size_t)c->policy_count * c->seed_count;
+    double *x = malloc(all * sizeof *x), *y = malloc(all * sizeof *y);
+    int status = x && y ? 0 : ADL_ENOMEM;
+    for (uint32_t p = 0; p < c->policy_count && status == 0; p++) {
+        struct adl_policy_result *result = &c->policies[p];
+        for (int m = 0; m < ADL_METRIC_COUNT; m++) {
+            column(result, m, c->seed_count, x);
+            result->metrics[m] = adl_summarize(x, c->seed_count);
+        }
+        column(result, ADL_METRIC_UTILIZATION, c->seed_count, x);
+        column(result, ADL_METRIC_JCT_MEAN, c->seed_count, y);
+        result->jct_on_utilization = adl_regress(x, y, c->seed_count);
+    }
+    if (status == 0)
+        status = compare_with_first(c, x, y);
+    if (status == 0) {
+        for (uint32_t s = 0; s < c->seed_count; s++)
+            x[s] = c->policies[0].runs[s].bound_jct_s;
+        c->bound_jct_s = adl_summarize(x, c->seed_count);
+        for (uint32_t p = 0; p < c->policy_count; p++) {
+            column(&c->policies[p], ADL_METRIC_UTILIZATION, c->seed_count, x + (size_t)p * c->seed_count);
+            column(&c->policies[p], ADL_METRIC_JCT_MEAN, c->seed_count, y + (size_t)p * c->seed_count);
+        }
+        c->jct_on_utilization = adl_regress(x, y, all);
+    }
+    free(x);
+    free(y);
+    return status;
+}
+
+int adl_comparison_run(const struct adl_comparison_request *request, struct adl_comparison *ret, struct adl_error *err)
+{
+    struct adl_comparison comparison = {.scenario = request->scenario,
+                                        .regime = adl_regime_name(request->regime),
+                                        .first_seed = request->first_seed,
+                                        .seed_count = request->seed_count};
+    struct workshop shop = {.request = request, .comparison = &comparison};
+    assert(!request->tap || (request->policy_count == 1 && request->seed_count == 1));
+    shop.floors = calloc(request->seed_count, sizeof *shop.floors);
+    int status = shop.floors ? allocate(request, &comparison) : ADL_ENOMEM;
+    if (status)
+        adl_fail(err, status, "out of memory for %u policies on %u seeds", request->policy_count, request->seed_count);
+    pthread_mutex_init(&shop.lock, NULL);
+    if (status == 0) {
+        status = work_through(&shop, request->seed_count, request->threads);
+        shop.floors_done = true;
+        if (status == 0)
+            status = work_through(&shop, (uint64_t)request->seed_count * request->policy_count, request->threads);
+        if (status)
+            adl_fail(err, status, "%s", shop.error.text);
+    }
+    if (status == 0 && summarize(&comparison))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for statistics");
+    pthread_mutex_destroy(&shop.lock);
+    free(shop.floors);
+    if (status)
+        adl_comparison_clear(&comparison);
+    else
+        *ret = comparison;
+    return status;
+}
+
+void adl_comparison_clear(struct adl_comparison *comparison)
+{
+    for (uint32_t p = 0; p < comparison->policy_count; p++) {
+        free(comparison->policies[p].runs);
+        adl_timeline_destroy(comparison->policies[p].timeline);
+    }
+    free(comparison->policies);
+    *comparison = (struct adl_comparison){0};
+}

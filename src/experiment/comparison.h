@@ -1,0 +1,54 @@
+/* comparison: several policies on the same seeds of one scenario, and what the figures say about them. */
+#ifndef ADLRO_EXPERIMENT_COMPARISON_H
+#define ADLRO_EXPERIMENT_COMPARISON_H
+
+#include "decide/policy.h"
+#include "feedback/metrics.h"
+#include "feedback/statistics.h"
+#include "feedback/timeline.h"
+#include "model/scenario.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct adl_policy_result {
+    const char *name;
+    const char *summary;                                 /* the policy's one line about itself */
+    struct adl_result *runs;                             /* [seed_count] */
+    struct adl_summary metrics[ADL_METRIC_COUNT];
+    struct adl_paired versus_first[ADL_METRIC_COUNT];    /* p-values Holm-corrected over policies and metrics without a
+                                                          * clock; meaningless for the first policy */
+    struct adl_regression jct_on_utilization;            /* over seeds: mean JCT against utilization */
+    struct adl_timeline *timeline;                       /* of the first seed; NULL unless asked for */
+};
+
+struct adl_comparison {
+    const struct adl_scenario *scenario;
+    const char *regime;              /* "declared", "oracle" */
+    uint64_t first_seed;
+    uint32_t seed_count;
+    uint32_t policy_count;
+    struct adl_policy_result *policies;
+    struct adl_summary bound_jct_s;  /* over seeds */
+    struct adl_regression jct_on_utilization; /* over all policies and seeds */
+};
+
+struct adl_comparison_request {
+    const struct adl_scenario *scenario; /* outlives the comparison */
+    const struct adl_policy_ops *const *policies;
+    uint32_t policy_count;
+    uint64_t first_seed;
+    uint32_t seed_count;
+    int regime;                          /* enum adl_regime */
+    uint32_t threads;                    /* at least 1; the result does not depend on it */
+    bool timelines;                      /* keep the first seed's, for plots */
+    const struct adl_tap *tap;           /* one more observer, or NULL; only for one policy on one seed */
+    void (*progress)(void *self, uint64_t done, uint64_t total); /* may be NULL; called by one thread at a time */
+    void *progress_self;
+};
+
+/* Runs every policy on every seed. On failure *ret is untouched. */
+int adl_comparison_run(const struct adl_comparison_request *request, struct adl_comparison *ret, struct adl_error *err);
+void adl_comparison_clear(struct adl_comparison *comparison); /* frees; accepts a zeroed one */
+
+#endif

@@ -1,0 +1,10 @@
+/* floor: what no policy can beat on the workload of one seed: mean JCT, makespan, energy. */
+#ifndef ADLRO_EXPERIMENT_FLOOR_H
+#define ADLRO_EXPERIMENT_FLOOR_H
+
+#include "feedback/metrics.h"
+#include "model/scenario.h"
+
+int adl_floor_compute(const struct adl_scenario *scenario, uint64_t seed, struct adl_floor *ret); /* 0 or ADL_ENOMEM */
+
+#endif

@@ -1,0 +1,55 @@
+#include "experiment/run.h"
+
+#include "sim/world_sim.h"
+
+#include <time.h>
+
+int64_t adl_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+struct adl_policy_config adl_run_policy_config(const struct adl_scenario *scenario)
+{
+    struct adl_policy_config config = scenario->policy;
+    config.preemption_us = (int64_t)((scenario->preemption.checkpoint_s + scenario->preemption.restart_s) * 1e6);
+    return config;
+}
+
+int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error *err)
+{
+    struct adl_world_sim *world = NULL;
+    struct adl_metrics *metrics = NULL;
+    struct adl_engine *engine = NULL;
+    const int64_t start_ns = adl_clock_ns();
+    int status = adl_world_sim_create(run->scenario, run->seed, run->regime, &world, err);
+    if (status == 0 && adl_metrics_create(run->scenario->lambda, &metrics))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for metrics");
+    if (status == 0) {
+        struct adl_engine_config config = {.cluster = &run->scenario->cluster,
+                                           .policy = run->policy,
+                                           .policy_config = adl_run_policy_config(run->scenario),
+                                           .seed = run->seed,
+                                           .world_ops = &adl_world_sim_ops,
+                                           .world = world,
+                                           .clock_ns = adl_clock_ns};
+        config.taps[config.tap_count++] = adl_metrics_tap(metrics);
+        if (run->timeline)
+            config.taps[config.tap_count++] = adl_timeline_tap(run->timeline);
+        if (run->tap)
+            config.taps[config.tap_count++] = *run->tap;
+        status = adl_engine_create(&config, &engine, err);
+    }
+    if (status == 0)
+        status = adl_engine_run(engine, err);
+    if (status == 0) {
+        adl_metrics_result(metrics, engine, &run->floor, ret);
+        ret->value[ADL_METRIC_WALL] = (double)(adl_clock_ns() - start_ns) * 1e-9;
+    }
+    adl_engine_destroy(engine);
+    adl_metrics_destroy(metrics);
+    adl_world_sim_destroy(world);
+    return status;
+}

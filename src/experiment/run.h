@@ -1,0 +1,27 @@
+/* run: one policy on one seed of a scenario in the simulated world. */
+#ifndef ADLRO_EXPERIMENT_RUN_H
+#define ADLRO_EXPERIMENT_RUN_H
+
+#include "decide/policy.h"
+#include "feedback/metrics.h"
+#include "feedback/timeline.h"
+#include "model/scenario.h"
+
+struct adl_run {
+    const struct adl_scenario *scenario;
+    const struct adl_policy_ops *policy;
+    uint64_t seed;
+    int regime;                      /* enum adl_regime */
+    struct adl_floor floor;
+    struct adl_timeline *timeline;   /* filled if not NULL */
+    const struct adl_tap *tap;       /* one more observer, or NULL */
+};
+
+int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error *err);
+
+/* The policy configuration of a scenario, with what follows from its other parts filled in. */
+struct adl_policy_config adl_run_policy_config(const struct adl_scenario *scenario);
+
+int64_t adl_clock_ns(void); /* monotonic wall clock */
+
+#endif

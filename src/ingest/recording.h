@@ -1,0 +1,47 @@
+/* recording: a run as lines of JSON: a heading that makes it whole by itself, then events, commands and decisions.
+ *
+ *   {"adlro":"recording","version":1,"policy":"easy","seed":7,"regime":"declared","scenario":"...","catalogue":"..."}
+ *   {"t":1000,"event":"submit","job":0,...}      what came from the world
+ *   {"start":0,"gpus":[3,4]}                     what was done, for people; not read back
+ *   {"decision":"9f86d081884c7d65"}              hash of all commands of the instant */
+#ifndef ADLRO_INGEST_RECORDING_H
+#define ADLRO_INGEST_RECORDING_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "model/cluster.h"
+#include "model/event.h"
+#include "model/plan.h"
+
+#include <stdio.h>
+
+struct adl_recording_head {
+    const char *policy;
+    const char *regime;
+    const char *name;        /* of the scenario's file, for messages */
+    uint64_t seed;
+    const char *scenario;    /* YAML text */
+    const char *catalogue;   /* YAML text */
+};
+
+/* Writing: each appends one line. */
+void adl_recording_write_head(struct adl_text *text, const struct adl_recording_head *head);
+void adl_recording_write_event(struct adl_text *text, const struct adl_event *event, uint32_t type_count);
+void adl_recording_write_command(struct adl_text *text, const struct adl_command *command, const uint32_t *gpus);
+void adl_recording_write_decision(struct adl_text *text, uint64_t hash);
+
+/* Reading, line by line. */
+struct adl_recording;
+
+/* On success *ret_head points into the recording. path is for messages; file stays the caller's. */
+int adl_recording_open(const char *path, FILE *file, struct adl_recording **ret, struct adl_recording_head *ret_head,
+                       struct adl_error *err);
+void adl_recording_close(struct adl_recording *recording); /* accepts NULL */
+
+/* Events name GPU types by number: how many there are is known once the scenario has been read. */
+void adl_recording_set_types(struct adl_recording *recording, uint32_t type_count);
+
+/* 1: an event, valid until the next call; 2: a decision's hash; 0: the end; negative with file and line. */
+int adl_recording_next(void *recording, struct adl_event *ret_event, uint64_t *ret_hash, struct adl_error *err);
+
+#endif

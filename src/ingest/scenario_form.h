@@ -1,0 +1,146 @@
+/* scenario_form: a scenario as the file words it, before names become indices. Private to scenario*.c. */
+#ifndef ADLRO_INGEST_SCENARIO_FORM_H
+#define ADLRO_INGEST_SCENARIO_FORM_H
+
+#include "ingest/catalogue.h"
+#include "ingest/yaml.h"
+#include "model/scenario.h"
+
+#define ADL_NODES_MAX 262144u /* in one cluster, counts multiplied out */
+
+struct adl_form_bank {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_link type;
+    int64_t count;
+};
+
+struct adl_form_node {
+    const struct adl_yaml_node *at;
+    char name[ADL_NAME_SIZE];
+    int64_t count;
+    int32_t cpu_cores;
+    int32_t memory_mib;
+    double link_gbs;
+    struct adl_yaml_list gpus; /* struct adl_form_bank */
+};
+
+struct adl_form_gang {
+    const struct adl_yaml_node *at;
+    int64_t count;
+    double weight;
+};
+
+struct adl_form_duration {
+    const struct adl_yaml_node *at;
+    double median, sigma, min, max;
+};
+
+struct adl_form_priority {
+    const struct adl_yaml_node *at;
+    double min, max;
+};
+
+/* A share of the jobs carries a deadline or a least throughput, this large relative to the reference type. */
+struct adl_form_promise {
+    double share, size;
+};
+
+struct adl_form_mix {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_link class;
+    double weight;
+    struct adl_form_duration duration_s;
+    struct adl_yaml_link reference;
+    struct adl_yaml_list types; /* struct adl_yaml_link */
+    struct adl_yaml_list gpus;  /* struct adl_form_gang */
+    int32_t cpu_cores;
+    int32_t memory_mib;
+    int32_t gpu_memory_mib; /* -1 = the class's */
+    struct adl_form_priority priority;
+    bool share, preemptible, span;
+    struct adl_form_promise deadline;
+    struct adl_form_promise throughput;
+};
+
+struct adl_form_arrivals {
+    const struct adl_yaml_node *at;
+    struct adl_arrivals model; /* surge_start_s and surge_length_s -1, rate_per_h 0 = not given */
+};
+
+struct adl_form_workload {
+    const struct adl_yaml_node *at;
+    int64_t jobs;
+    int64_t users;
+    struct adl_form_arrivals arrivals;
+    struct adl_limits limits;
+    struct adl_yaml_list mix; /* struct adl_form_mix */
+};
+
+struct adl_form_update {
+    const struct adl_yaml_node *at;
+    double time_s;
+    struct adl_yaml_link type;
+    double factor;
+};
+
+struct adl_form_affinity {
+    const struct adl_yaml_node *at;
+    int kind;
+    struct adl_yaml_list types; /* struct adl_yaml_link */
+};
+
+struct adl_form_cluster {
+    double network_gbs;
+    struct adl_yaml_list nodes; /* struct adl_form_node */
+};
+
+struct adl_form_drift {
+    struct adl_drift model;
+    struct adl_yaml_list updates; /* struct adl_form_update */
+};
+
+struct adl_form_policy {
+    struct adl_yaml_list affinity; /* struct adl_form_affinity */
+    int32_t backfill_depth;
+    bool share;
+};
+
+struct adl_scenario_form {
+    char name[ADL_NAME_SIZE];
+    char description[400];
+    struct adl_yaml_link catalogue;
+    double lambda;
+    bool kill_at_limit;
+    struct adl_form_cluster cluster;
+    struct adl_form_workload workload;
+    struct adl_faults faults;
+    struct adl_form_drift drift;
+    struct adl_telemetry_model telemetry;
+    struct adl_preemption preemption;
+    struct adl_form_policy policy;
+};
+
+/* What the steps below work on. */
+struct adl_scenario_reader {
+    struct adl_yaml *yaml;
+    const struct adl_scenario_form *form;
+    const struct adl_catalogue *catalogue;
+    struct adl_scenario *scenario; /* being built */
+    struct adl_error *err;
+};
+
+/* Each step needs the ones before it. */
+int adl_scenario_read_cluster(struct adl_scenario_reader *reader);
+int adl_scenario_read_workload(struct adl_scenario_reader *reader);
+int adl_scenario_read_policy(struct adl_scenario_reader *reader); /* drift too: both name GPU types */
+
+/* The index of a GPU type of the cluster; where is the key's path in messages. */
+int adl_scenario_find_type(const struct adl_scenario_reader *reader, const struct adl_yaml_link *link,
+                           const char *where, uint32_t *ret_type);
+
+/* True if the jobs of this line of the mix can run on an empty cluster when only these types may be used; on
+ * false, the first size that cannot, and why. */
+bool adl_mix_possible(const struct adl_scenario *scenario, const struct adl_mix *mix, uint32_t types,
+                      uint32_t *ret_gang, const char **ret_why);
+
+#endif

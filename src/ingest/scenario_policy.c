@@ -1,0 +1,97 @@
+/* scenario_policy: what a scenario file tells policies, and the software updates; both name GPU types. */
+#include "ingest/scenario_form.h"
+
+#include <stdio.h>
+
+#define WHERE_SIZE 64
+
+static uint32_t all_types(const struct adl_cluster *cluster)
+{
+    return (uint32_t)((UINT64_C(1) << cluster->type_count) - 1);
+}
+
+static int read_updates(struct adl_scenario_reader *reader)
+{
+    const struct adl_form_update *updates = reader->form->drift.updates.items;
+    struct adl_drift *drift = &reader->scenario->drift;
+    for (uint32_t i = 0; i < reader->form->drift.updates.count; i++) {
+        char where[WHERE_SIZE];
+        uint32_t type = 0;
+        snprintf(where, sizeof where, "drift.updates[%u].type", (unsigned)i);
+        const int status = adl_scenario_find_type(reader, &updates[i].type, where, &type);
+        if (status)
+            return status;
+        drift->updates[i].time_s = updates[i].time_s;
+        drift->updates[i].type = type;
+        drift->updates[i].factor = updates[i].factor;
+        drift->update_count = i + 1;
+    }
+    return 0;
+}
+
+/* Jobs that `static` could never place would wait for ever. */
+static int check_affinity(const struct adl_scenario_reader *reader, uint32_t index, uint32_t types)
+{
+    const struct adl_form_affinity *affinity = reader->form->policy.affinity.items;
+    const struct adl_form_mix *forms = reader->form->workload.mix.items;
+    const struct adl_scenario *scenario = reader->scenario;
+    for (uint32_t m = 0; m < scenario->workload.mix_count; m++) {
+        const struct adl_mix *mix = &scenario->workload.mix[m];
+        if (scenario->classes[mix->class_index].kind != affinity[index].kind)
+            continue;
+        const char *why = NULL;
+        uint32_t gang = 0;
+        if (adl_mix_possible(scenario, mix, types, &gang, &why))
+            continue;
+        if (!(mix->types & types))
+            why = "its acceptable types are not among these";
+        return adl_yaml_fail(
+            reader->yaml, adl_yaml_line(affinity[index].at, "types"), reader->err,
+            "policy.affinity[%u].types: under 'static' a job of workload.mix[%u] (line %u) with %u "
+            "GPU%s can never run: %s",
+            (unsigned)index, (unsigned)m, (unsigned)forms[m].at->line, (unsigned)mix->gang_gpus[gang],
+            mix->gang_gpus[gang] == 1 ? "" : "s", why);
+    }
+    return 0;
+}
+
+static int read_affinity(struct adl_scenario_reader *reader, uint32_t index, uint32_t *seen)
+{
+    const struct adl_form_affinity *affinity =
+        &((const struct adl_form_affinity *)reader->form->policy.affinity.items)[index];
+    const struct adl_yaml_link *links = affinity->types.items;
+    uint32_t types = 0;
+    if (*seen & (1u << affinity->kind))
+        return adl_yaml_fail(reader->yaml, adl_yaml_line(affinity->at, "kind"), reader->err,
+                             "policy.affinity[%u].kind: '%s' is given twice", (unsigned)index,
+                             adl_kind_names[affinity->kind]);
+    *seen |= 1u << affinity->kind;
+    for (uint32_t i = 0; i < affinity->types.count; i++) {
+        char where[WHERE_SIZE];
+        uint32_t type = 0;
+        snprintf(where, sizeof where, "policy.affinity[%u].types[%u]", (unsigned)index, (unsigned)i);
+        const int status = adl_scenario_find_type(reader, &links[i], where, &type);
+        if (status)
+            return status;
+        if (types & (1u << type))
+            return adl_yaml_fail(reader->yaml, links[i].line, reader->err, "%s: '%s' is given twice", where,
+                                 links[i].text);
+        types |= 1u << type;
+    }
+    reader->scenario->policy.affinity[affinity->kind] = types;
+    return check_affinity(reader, index, types);
+}
+
+int adl_scenario_read_policy(struct adl_scenario_reader *reader)
+{
+    struct adl_policy_config *policy = &reader->scenario->policy;
+    policy->backfill_depth = (uint32_t)reader->form->policy.backfill_depth;
+    policy->share = reader->form->policy.share;
+    for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
+        policy->affinity[kind] = all_types(&reader->scenario->cluster);
+    uint32_t seen = 0;
+    int status = read_updates(reader);
+    for (uint32_t i = 0; i < reader->form->policy.affinity.count && !status; i++)
+        status = read_affinity(reader, i, &seen);
+    return status;
+}

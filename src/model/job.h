@@ -1,0 +1,53 @@
+/* job: what a submission says about a job. What it truly costs is known to the world alone. */
+#ifndef ADLRO_MODEL_JOB_H
+#define ADLRO_MODEL_JOB_H
+
+#include <stdint.h>
+
+enum adl_job_kind {
+    ADL_KIND_TRAINING,
+    ADL_KIND_INFERENCE,
+    ADL_KIND_SIMULATION,
+    ADL_KIND_DATA,
+    ADL_KIND_COUNT,
+};
+
+enum adl_job_flag {
+    ADL_JOB_SHARE = 1 << 0,       /* may run beside one other job on the same GPU */
+    ADL_JOB_PREEMPTIBLE = 1 << 1, /* may be stopped and resumed from a checkpoint */
+    ADL_JOB_SPAN = 1 << 2,        /* its GPUs may be on several nodes */
+};
+
+#define ADL_JOB_GPUS_MAX 4096
+
+/* Demands for CPU cores and host memory are per GPU of the job, as with Slurm's --cpus-per-gpu and --mem-per-gpu. */
+struct adl_job_spec {
+    uint64_t id;
+    uint32_t user;
+    uint16_t class_index;     /* the job class it says it is, an index into the scenario's classes */
+    uint16_t gpus;            /* a gang: all start together */
+    uint32_t types;           /* mask of acceptable GPU types */
+    uint8_t kind;             /* enum adl_job_kind */
+    uint8_t flags;            /* enum adl_job_flag */
+    int32_t cpu_cores;        /* per GPU */
+    int32_t memory_mib;       /* host memory, per GPU */
+    int32_t gpu_memory_mib;   /* on each GPU */
+    float priority;           /* 0..1, higher is more urgent */
+    float min_steps_per_s;    /* SLA: least throughput while running; 0 = none */
+    int64_t limit_us;         /* the user's time limit, wall clock on whatever GPU it gets */
+    int64_t deadline_us;      /* SLA: finish within this time after submission; 0 = none */
+};
+
+/* How a job ended; the letters are Slurm's. */
+enum adl_job_end {
+    ADL_END_COMPLETED, /* CD */
+    ADL_END_FAILED,    /* F */
+    ADL_END_CANCELLED, /* CA */
+    ADL_END_TIMEOUT,   /* TO */
+};
+
+const char *adl_job_kind_name(int kind);            /* "training", ... */
+int adl_job_kind_find(const char *name);            /* -1 if there is none */
+const char *adl_job_end_name(int end);
+
+#endif

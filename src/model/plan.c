@@ -1,0 +1,60 @@
+#include "model/plan.h"
+
+#include <stdlib.h>
+
+int adl_plan_create(struct adl_plan *ret, uint32_t cluster_gpus)
+{
+    /* Two jobs fit on a GPU: at most twice as many starts, and as many preemptions, as there are GPUs; and one wake. */
+    struct adl_plan plan = {.command_capacity = 4 * cluster_gpus + 1, .gpu_capacity = 2 * cluster_gpus};
+    plan.commands = calloc(plan.command_capacity, sizeof *plan.commands);
+    plan.gpus = calloc(plan.gpu_capacity + 1, sizeof *plan.gpus);
+    if (!plan.commands || !plan.gpus) {
+        adl_plan_clear(&plan);
+        return ADL_ENOMEM;
+    }
+    *ret = plan;
+    return 0;
+}
+
+void adl_plan_clear(struct adl_plan *plan)
+{
+    free(plan->commands);
+    free(plan->gpus);
+    *plan = (struct adl_plan){0};
+}
+
+uint32_t *adl_plan_gpus(struct adl_plan *plan, uint32_t gpu_count)
+{
+    return gpu_count <= plan->gpu_capacity - plan->gpu_count ? &plan->gpus[plan->gpu_count] : NULL;
+}
+
+static int append(struct adl_plan *plan, struct adl_command command)
+{
+    if (plan->command_count == plan->command_capacity)
+        return ADL_EREFUSED;
+    plan->commands[plan->command_count++] = command;
+    return 0;
+}
+
+int adl_plan_start(struct adl_plan *plan, uint32_t job, uint32_t gpu_count)
+{
+    if (gpu_count > plan->gpu_capacity - plan->gpu_count)
+        return ADL_EREFUSED;
+    const int status = append(plan, (struct adl_command){.kind = ADL_COMMAND_START,
+                                                         .job = job,
+                                                         .gpu_count = (uint16_t)gpu_count,
+                                                         .gpu_offset = plan->gpu_count});
+    if (status == 0)
+        plan->gpu_count += gpu_count;
+    return status;
+}
+
+int adl_plan_preempt(struct adl_plan *plan, uint32_t job)
+{
+    return append(plan, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = job});
+}
+
+int adl_plan_wake(struct adl_plan *plan, int64_t time_us)
+{
+    return append(plan, (struct adl_command){.kind = ADL_COMMAND_WAKE, .time_us = time_us});
+}

@@ -1,0 +1,49 @@
+/* plan: what a policy wants done now, as commands to the world, in order. */
+#ifndef ADLRO_MODEL_PLAN_H
+#define ADLRO_MODEL_PLAN_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum adl_command_kind {
+    ADL_COMMAND_START,   /* run a queued job on these GPUs */
+    ADL_COMMAND_PREEMPT, /* stop a running job; the world answers with EVICT when its GPUs are free */
+    ADL_COMMAND_WAKE,    /* send a WAKE event at time_us */
+};
+
+struct adl_command {
+    uint8_t kind;
+    uint16_t gpu_count;
+    uint32_t job;
+    uint32_t gpu_offset;   /* START: its GPUs are plan->gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
+    int64_t time_us;       /* WAKE */
+};
+
+/* Room for every GPU to be given out and every running job to be stopped: a plan never grows after it was created. */
+struct adl_plan {
+    struct adl_command *commands;
+    uint32_t *gpus;
+    uint32_t command_count, command_capacity;
+    uint32_t gpu_count, gpu_capacity;
+};
+
+int adl_plan_create(struct adl_plan *ret, uint32_t cluster_gpus); /* 0 or ADL_ENOMEM */
+void adl_plan_clear(struct adl_plan *plan);                       /* frees; accepts a zeroed one */
+
+static inline void adl_plan_reset(struct adl_plan *plan)
+{
+    plan->command_count = 0;
+    plan->gpu_count = 0;
+}
+
+/* Where to write the GPUs of the next START, room for gpu_count of them; NULL if the plan is full. */
+uint32_t *adl_plan_gpus(struct adl_plan *plan, uint32_t gpu_count);
+
+/* Each is 0, or ADL_EREFUSED if the plan is full. */
+int adl_plan_start(struct adl_plan *plan, uint32_t job, uint32_t gpu_count); /* GPUs already written by the caller */
+int adl_plan_preempt(struct adl_plan *plan, uint32_t job);
+int adl_plan_wake(struct adl_plan *plan, int64_t time_us);
+
+#endif

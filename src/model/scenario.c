@@ -1,0 +1,60 @@
+#include "model/scenario.h"
+
+#include <stdlib.h>
+
+void adl_scenario_clear(struct adl_scenario *scenario)
+{
+    adl_cluster_clear(&scenario->cluster);
+    free(scenario->classes);
+    free(scenario->workload.mix);
+    *scenario = (struct adl_scenario){0};
+}
+
+/* GPUs of the bank that the node's cores and memory can serve, for this demand alone. */
+static uint32_t usable_gpus(const struct adl_cluster *cluster, const struct adl_bank *bank,
+                            const struct adl_job_spec *spec)
+{
+    const struct adl_node *node = &cluster->nodes[bank->node];
+    int64_t gpus = bank->gpu_count;
+    if (spec->cpu_cores > 0 && node->cpu_cores / spec->cpu_cores < gpus)
+        gpus = node->cpu_cores / spec->cpu_cores;
+    if (spec->memory_mib > 0 && node->memory_mib / spec->memory_mib < gpus)
+        gpus = node->memory_mib / spec->memory_mib;
+    return (uint32_t)gpus;
+}
+
+bool adl_demand_possible(const struct adl_cluster *cluster, const struct adl_job_spec *spec, const char **ret_why)
+{
+    uint64_t usable[ADL_TYPES_MAX] = {0};
+    uint32_t widest = 0;
+    bool type_present = false, memory_fits = false;
+    for (uint32_t b = 0; b < cluster->bank_count; b++) {
+        const struct adl_bank *bank = &cluster->banks[b];
+        if (!(spec->types & (1u << bank->type)))
+            continue;
+        type_present = true;
+        if (cluster->types[bank->type].memory_mib < spec->gpu_memory_mib)
+            continue;
+        memory_fits = true;
+        const uint32_t gpus = usable_gpus(cluster, bank, spec);
+        usable[bank->type] += gpus;
+        widest = gpus > widest ? gpus : widest;
+    }
+    uint64_t most = 0;
+    for (uint32_t t = 0; t < cluster->type_count; t++)
+        most = usable[t] > most ? usable[t] : most;
+    const char *why = NULL;
+    if (!type_present)
+        why = "no node has a GPU of an acceptable type";
+    else if (!memory_fits)
+        why = "its GPU memory demand exceeds every acceptable GPU";
+    else if (widest == 0)
+        why = "its CPU or host memory demand for one GPU exceeds every node";
+    else if (most < spec->gpus)
+        why = "it asks for more GPUs of one type than the cluster can give it";
+    else if (!(spec->flags & ADL_JOB_SPAN) && widest < spec->gpus)
+        why = "it asks for more GPUs than one node can give it and may not span nodes (span: true would allow it)";
+    if (ret_why)
+        *ret_why = why;
+    return why == NULL;
+}

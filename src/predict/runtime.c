@@ -1,0 +1,46 @@
+#include "predict/runtime.h"
+
+#include <math.h>
+
+/* What limits each kind on paper: training and inference by matrix units and bandwidth, simulation by FP32 and bandwidth,
+ * data processing by bandwidth. The geometric mean of the two keeps one inflated figure from deciding alone. */
+static double promised(const struct adl_gpu_type *type, int kind)
+{
+    const double matrix = type->fp16_tflops > 0 ? sqrt(type->fp32_tflops * type->fp16_tflops) : type->fp32_tflops;
+    switch (kind) {
+    case ADL_KIND_TRAINING:
+    case ADL_KIND_INFERENCE:
+        return sqrt(matrix * type->bandwidth_gbs);
+    case ADL_KIND_SIMULATION:
+        return sqrt(type->fp32_tflops * type->bandwidth_gbs);
+    default:
+        return type->bandwidth_gbs;
+    }
+}
+
+void adl_runtime_init(struct adl_runtime *ret, const struct adl_cluster *cluster)
+{
+    *ret = (struct adl_runtime){.cluster = cluster};
+    for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
+        for (uint32_t t = 0; t < cluster->type_count; t++)
+            ret->promise[kind][t] = promised(&cluster->types[t], kind);
+}
+
+void adl_runtime_estimate(const struct adl_runtime *runtime, const struct adl_job_spec *spec, const int64_t *revealed,
+                          int64_t *ret)
+{
+    const double *promise = runtime->promise[spec->kind];
+    double slowest = HUGE_VAL;
+    for (uint32_t left = spec->types; left; left &= left - 1) {
+        const double speed = promise[__builtin_ctz(left)];
+        slowest = speed < slowest ? speed : slowest;
+    }
+    for (uint32_t t = 0; t < runtime->cluster->type_count; t++) {
+        if (!(spec->types >> t & 1))
+            ret[t] = 0;
+        else if (revealed)
+            ret[t] = revealed[t];
+        else
+            ret[t] = (int64_t)((double)spec->limit_us * (slowest / promise[t])) + 1;
+    }
+}

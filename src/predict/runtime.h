@@ -1,0 +1,22 @@
+/* runtime: the believed run time of a job on each GPU type, before it has run.
+ *
+ * Declared: the user's limit holds for the slowest type the job accepts; on faster ones it shrinks by the ratio of what
+ * the specifications promise for that kind of job. Oracle: the world said the truth, and it is taken as it is. */
+#ifndef ADLRO_PREDICT_RUNTIME_H
+#define ADLRO_PREDICT_RUNTIME_H
+
+#include "model/cluster.h"
+#include "model/job.h"
+
+struct adl_runtime {
+    const struct adl_cluster *cluster;
+    double promise[ADL_KIND_COUNT][ADL_TYPES_MAX]; /* relative speed by specification */
+};
+
+void adl_runtime_init(struct adl_runtime *ret, const struct adl_cluster *cluster);
+
+/* revealed: [type] truth, or NULL. ret: [type], 0 = not acceptable. */
+void adl_runtime_estimate(const struct adl_runtime *runtime, const struct adl_job_spec *spec, const int64_t *revealed,
+                          int64_t *ret);
+
+#endif

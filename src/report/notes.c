@@ -1,0 +1,171 @@
+#include "report/notes.h"
+
+#include "report/figure.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void adl_notes_put_name(struct adl_text *text, const char *name)
+{
+    while (*name) {
+        const size_t length = adl_utf8_length(name);
+        if (length == 0)
+            adl_text_put(text, "\ufffd");
+        else if ((unsigned char)*name < 0x20 || *name == 0x7f)
+            adl_text_char(text, ' ');
+        else
+            adl_text_bytes(text, name, length);
+        name += length ? length : 1;
+    }
+}
+
+void adl_notes_put_cluster(struct adl_text *text, const struct adl_cluster *cluster)
+{
+    const char *between = ": ";
+    adl_text_printf(text, "%" PRIu32 " GPU%s on %" PRIu32 " node%s", cluster->gpu_count,
+                    cluster->gpu_count == 1 ? "" : "s", cluster->node_count,
+                    cluster->node_count == 1 ? "" : "s");
+    for (uint32_t i = 0; i < cluster->type_count; i++) {
+        if (cluster->type_gpus[i] == 0)
+            continue;
+        adl_text_printf(text, "%s%" PRIu32 " \u00d7 ", between, cluster->type_gpus[i]);
+        adl_notes_put_name(text, cluster->types[i].name);
+        between = ", ";
+    }
+}
+
+static void note_seeds(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    if (comparison->seed_count == 1) {
+        adl_text_printf(text, "One seed (%" PRIu64 "): no intervals and no tests.\n", comparison->first_seed);
+        return;
+    }
+    adl_text_printf(text,
+                    "%" PRIu32 " seeds (%" PRIu64 " to %" PRIu64
+                    "), the same for every policy; \u00b1 is half the 95 %% "
+                    "confidence interval of the mean (Student's t).\n",
+                    comparison->seed_count, comparison->first_seed,
+                    comparison->first_seed + (comparison->seed_count ? comparison->seed_count - 1 : 0));
+}
+
+static void note_regime(struct adl_text *text, const char *regime)
+{
+    const char *meaning = "";
+    if (!regime)
+        return;
+    if (strcmp(regime, "declared") == 0)
+        meaning = ": policies see the users' time limits, not the true run times";
+    else if (strcmp(regime, "learned") == 0)
+        meaning = ": policies see run times estimated from what was measured before";
+    else if (strcmp(regime, "oracle") == 0)
+        meaning = ": policies see the true run times, which no real cluster could tell them";
+    adl_text_put(text, "Information regime ");
+    adl_notes_put_name(text, regime);
+    adl_text_printf(text, "%s.\n", meaning);
+}
+
+static void note_significance(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    if (comparison->policy_count < 2 || comparison->seed_count < 2)
+        return;
+    adl_text_put(text, "* p < 0.05, ** p < 0.01, *** p < 0.001 against ");
+    adl_notes_put_name(text, comparison->policies[0].name);
+    adl_text_put(
+        text, ": Wilcoxon signed rank over the seeds, two-sided, Holm-corrected over policies and metrics");
+    adl_text_put(text, comparison->seed_count < 6 ? "; fewer than 6 seeds are too few to tell.\n" : ".\n");
+}
+
+static void note_bound(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    const double bound = comparison->bound_jct_s.mean;
+    const uint32_t best = adl_comparison_best(comparison, 0);
+    char number[ADL_FIGURE_SIZE];
+    if (!isfinite(bound) || bound <= 0)
+        return;
+    adl_text_printf(text,
+                    "No schedule, even one that knows the future, has a mean JCT below %s on these workloads",
+                    adl_figure_print_duration(number, bound));
+    if (best != ADL_NONE) {
+        const double ratio = comparison->policies[best].metrics[ADL_METRIC_JCT_MEAN].mean / bound;
+        adl_text_put(text, "; ");
+        adl_notes_put_name(text, comparison->policies[best].name);
+        adl_text_printf(text, " is at %s times that bound", adl_figure_print_short(number, ratio));
+    }
+    adl_text_put(text, ".\n");
+}
+
+static void note_regression(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    const struct adl_regression *fit = &comparison->jct_on_utilization;
+    char slope[ADL_FIGURE_SIZE], r2[ADL_FIGURE_SIZE], p[ADL_FIGURE_SIZE];
+    if (fit->count < 3 || !isfinite(fit->slope) || !isfinite(fit->r2))
+        return;
+    const bool below = fit->slope_p < 0.001;
+    adl_text_printf(
+        text,
+        "Mean JCT on utilization over all policies and seeds (n = %zu): %s s per percentage point, "
+        "R\u00b2 %s, p %s%s.\n",
+        fit->count, adl_figure_print_short(slope, fit->slope / 100),
+        adl_figure_print(r2, fit->r2, (struct adl_scale){.factor = 1, .decimals = 2}), below ? "" : "= ",
+        adl_figure_print_p(p, fit->slope_p));
+}
+
+static void note_modelled(struct adl_text *text, const struct adl_scenario *scenario)
+{
+    const char *before = "Speeds of some or all jobs are modelled from specifications, not measured, on: ";
+    bool any = false;
+    for (uint32_t i = 0; i < scenario->cluster.type_count; i++) {
+        if (scenario->cluster.type_gpus[i] == 0 || !adl_scenario_type_modelled(scenario, i))
+            continue;
+        adl_text_put(text, before);
+        adl_notes_put_name(text, scenario->cluster.types[i].name);
+        before = ", ";
+        any = true;
+    }
+    if (any)
+        adl_text_put(text, ".\n");
+}
+
+static uint64_t totals_counter(const struct adl_result *totals, int counter)
+{
+    return counter == 0 ? totals->unfinished : counter == 1 ? totals->refused : totals->timeouts;
+}
+
+/* Who left jobs unfinished, had commands refused or ran jobs into their limits; nothing if nobody did. */
+static void note_counters(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    static const char *const about[] = {
+        "Jobs unfinished at the end, in no mean above (all seeds): ",
+        "Commands refused by validation, the guard took over (all seeds): ",
+        "Jobs ended at their time limit (all seeds): ",
+    };
+    for (int counter = 0; counter < 3; counter++) {
+        const char *before = about[counter];
+        bool any = false;
+        for (uint32_t i = 0; i < comparison->policy_count; i++) {
+            const struct adl_result totals =
+                adl_policy_totals(&comparison->policies[i], comparison->seed_count);
+            if (totals_counter(&totals, counter) == 0)
+                continue;
+            adl_text_put(text, before);
+            adl_notes_put_name(text, comparison->policies[i].name);
+            adl_text_printf(text, " %" PRIu64, totals_counter(&totals, counter));
+            before = ", ";
+            any = true;
+        }
+        if (any)
+            adl_text_put(text, ".\n");
+    }
+}
+
+void adl_notes_put(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    note_seeds(text, comparison);
+    note_regime(text, comparison->regime);
+    note_significance(text, comparison);
+    note_bound(text, comparison);
+    note_regression(text, comparison);
+    note_modelled(text, comparison->scenario);
+    note_counters(text, comparison);
+}

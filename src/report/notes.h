@@ -1,0 +1,18 @@
+/* notes: the sentences below a comparison without which its figures would mislead. */
+#ifndef ADLRO_REPORT_NOTES_H
+#define ADLRO_REPORT_NOTES_H
+
+#include "base/text.h"
+#include "experiment/comparison.h"
+
+/* Appends plain text, one note a line, each line ended with '\n'; a name with a line break gets a space
+ * instead. */
+void adl_notes_put(struct adl_text *text, const struct adl_comparison *comparison);
+
+/* "16 GPUs on 4 nodes: 8 x V100, 4 x T4" */
+void adl_notes_put_cluster(struct adl_text *text, const struct adl_cluster *cluster);
+
+/* A name on one line: control characters become spaces, bytes that are not UTF-8 become U+FFFD. */
+void adl_notes_put_name(struct adl_text *text, const char *name);
+
+#endif

@@ -1,0 +1,16 @@
+/* page_table: the tables of a report's page: figures with intervals and significance, counts, words. */
+#ifndef ADLRO_REPORT_PAGE_TABLE_H
+#define ADLRO_REPORT_PAGE_TABLE_H
+
+#include "base/text.h"
+#include "experiment/comparison.h"
+
+void adl_page_put_figures(struct adl_text *text, const struct adl_comparison *comparison);
+void adl_page_put_counts(struct adl_text *text, const struct adl_comparison *comparison);
+void adl_page_put_policies(struct adl_text *text, const struct adl_comparison *comparison);
+void adl_page_put_metrics(struct adl_text *text);
+
+/* A printed figure, with a true minus sign and a dash for what is no number. */
+void adl_page_put_figure(struct adl_text *text, const char *figure);
+
+#endif

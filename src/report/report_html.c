@@ -1,0 +1,316 @@
+#include "report/report_html.h"
+
+#include "report/chart.h"
+#include "report/figure.h"
+#include "report/notes.h"
+#include "report/page_style.h"
+#include "report/page_table.h"
+#include "report/svg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void put_parts(struct adl_text *text, const char *const *parts)
+{
+    for (; *parts; parts++)
+        adl_text_put(text, *parts);
+}
+
+static void put_head(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    adl_text_put(
+        text,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+        "content=\"width=device-width,initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
+    adl_html_put(text, comparison->scenario->name);
+    adl_text_put(text, " \u2013 comparison of scheduling policies</title>\n<style>\n");
+    put_parts(text, adl_page_style);
+    adl_text_put(text, "</style>\n</head>\n<body>\n<div class=\"page\">\n");
+}
+
+static void put_header(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    const struct adl_scenario *scenario = comparison->scenario;
+    struct adl_text cluster = {0};
+    adl_text_put(text, "<header>\n<p class=\"kicker\">Comparison of scheduling policies</p>\n<h1>");
+    adl_html_put(text, scenario->name);
+    adl_text_put(text, "</h1>\n");
+    if (scenario->description[0]) {
+        adl_text_put(text, "<p class=\"lead\">");
+        adl_html_put(text, scenario->description);
+        adl_text_put(text, "</p>\n");
+    }
+    adl_notes_put_cluster(&cluster, &scenario->cluster);
+    text->failed = text->failed || cluster.failed;
+    adl_text_put(text, "<ul class=\"facts\"><li>");
+    adl_html_put(text, cluster.data ? cluster.data : "");
+    adl_text_printf(
+        text, "</li><li>%" PRIu64 " jobs a seed</li><li>%" PRIu32 " seed%s</li><li>%" PRIu32 " polic%s</li>",
+        scenario->workload.jobs, comparison->seed_count, comparison->seed_count == 1 ? "" : "s",
+        comparison->policy_count, comparison->policy_count == 1 ? "y" : "ies");
+    if (comparison->regime) {
+        adl_text_put(text, "<li>regime ");
+        adl_html_put(text, comparison->regime);
+        adl_text_put(text, "</li>");
+    }
+    adl_text_put(text, "</ul>\n</header>\n");
+    adl_text_clear(&cluster);
+}
+
+/* The figure of one policy, large, and its change against the first: in points for ratios, else in percent.
+ */
+static void put_card(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy,
+                     int metric)
+{
+    const struct adl_scale scale = adl_scale_metric(comparison, metric);
+    const double mean = comparison->policies[policy].metrics[metric].mean;
+    const double base = comparison->policies[0].metrics[metric].mean;
+    const bool points = strcmp(scale.unit, "%") == 0;
+    const double change = points ? (mean - base) * 100 : adl_change_percent(mean, base);
+    const int gain = fabs(change) < 0.05 ? 0 : (change > 0) == (adl_metric_table[metric].better > 0) ? 1 : -1;
+    char number[ADL_FIGURE_SIZE];
+    adl_text_put(text, "<div class=\"card\"><h3>");
+    adl_html_put(text, adl_metric_table[metric].label);
+    adl_text_put(text, "</h3><p class=\"big\">");
+    adl_page_put_figure(text, adl_figure_print(number, mean, scale));
+    adl_text_put(text, " <small>");
+    adl_html_put(text, scale.unit);
+    adl_text_put(text, "</small></p>");
+    if (policy > 0 && isfinite(change)) {
+        adl_text_printf(text, "<p><span class=\"change %s\">", gain > 0 ? "up" : gain < 0 ? "down" : "dim");
+        adl_page_put_figure(text, adl_figure_print_change(number, change));
+        adl_text_printf(text, "%s</span> <span class=\"dim\">against ", points ? " points" : " %");
+        adl_page_put_figure(text, adl_figure_print(number, base, scale));
+        adl_text_put(text, "</span></p>");
+    }
+    adl_text_put(text, "</div>\n");
+}
+
+/* One sentence: does the best of the other policies beat the first, by how much, and is it more than chance?
+ */
+static void put_headline(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
+{
+    const struct adl_policy_result *first = &comparison->policies[0], *other = &comparison->policies[policy];
+    const double change = adl_change_percent(other->metrics[ADL_METRIC_JCT_MEAN].mean,
+                                             first->metrics[ADL_METRIC_JCT_MEAN].mean);
+    const double p = other->versus_first[ADL_METRIC_JCT_MEAN].wilcoxon_p;
+    char number[ADL_FIGURE_SIZE];
+    adl_text_put(text, "<p class=\"headline\">");
+    adl_html_put(text, policy == 0 ? first->name : other->name);
+    if (policy == 0 || !isfinite(change)) {
+        adl_text_put(text, " in figures");
+    } else {
+        adl_text_put(text, change < 0 ? " finishes jobs " : ", the closest of the others, takes ");
+        adl_text_put(text, adl_figure_print_change(number, fabs(change)) + (fabs(change) >= 0.05 ? 1 : 0));
+        adl_text_put(text, change < 0 ? " % sooner than " : " % longer than ");
+        adl_html_put(text, first->name);
+        if (comparison->seed_count > 1) {
+            adl_text_put(text, p < 0.05 ? " <small>(p " : " <small>(not significant, p ");
+            adl_text_put(text, p < 0.001 ? "" : "= ");
+            adl_html_put(text, adl_figure_print_p(number, p));
+            adl_text_put(text, ")</small>");
+        }
+    }
+    adl_text_put(text, "</p>\n");
+}
+
+static void put_cards(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
+{
+    static const int metrics[] = {ADL_METRIC_JCT_MEAN, ADL_METRIC_THROUGHPUT, ADL_METRIC_UTILIZATION,
+                                  ADL_METRIC_ENERGY};
+    put_headline(text, comparison, policy);
+    adl_text_put(text, "<div class=\"cards\">\n");
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        put_card(text, comparison, policy, metrics[i]);
+    adl_text_put(text, "</div>\n");
+}
+
+static void put_legend(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    adl_text_put(text, "<div class=\"legend\" role=\"group\" aria-label=\"policies\">\n");
+    for (uint32_t i = 0; i < comparison->policy_count; i++) {
+        adl_text_printf(text,
+                        "<label class=\"s%" PRIu32 " d%" PRIu32
+                        "\"><input type=\"checkbox\" checked autocomplete=\"off\" "
+                        "data-k=\"%" PRIu32 "\"><span class=\"swatch\"></span>",
+                        i % 8, i / 8 % 4, i);
+        adl_html_put(text, comparison->policies[i].name);
+        adl_text_put(text, "</label>\n");
+    }
+    adl_text_put(text, "</div>\n");
+}
+
+typedef bool chart_function(struct adl_text *text, const struct adl_comparison *comparison);
+
+struct panel {
+    chart_function *chart;
+    const char *title;
+    const char *about;
+};
+
+static void put_caption(struct adl_text *text, const char *title, const char *about)
+{
+    adl_text_put(text, "<figcaption><b>");
+    adl_html_put(text, title);
+    adl_text_put(text, "</b><span>");
+    adl_html_put(text, about);
+    adl_text_put(text, "</span></figcaption>\n");
+}
+
+/* A chart with its caption, or nothing if it has nothing to show. */
+static bool put_chart(struct adl_text *text, const struct adl_comparison *comparison, chart_function *chart,
+                      bool wide, const char *title, const char *about)
+{
+    const size_t before = text->size;
+    adl_text_put(text, "<figure>");
+    put_caption(text, title, about);
+    adl_text_put(text, wide ? "<div class=\"scroll\">\n" : "<div>\n");
+    if (!chart(text, comparison)) {
+        adl_text_truncate(text, before);
+        return false;
+    }
+    adl_text_put(text, "</div></figure>\n");
+    return true;
+}
+
+static void put_kind_keys(struct adl_text *text)
+{
+    adl_text_put(text, "<div class=\"keys\">");
+    for (int kind = 0; kind < ADL_KIND_COUNT; kind++) {
+        adl_text_printf(text, "<span class=\"key g%d\"><span class=\"swatch\"></span>", kind);
+        adl_html_put(text, adl_job_kind_name(kind));
+        adl_text_put(text, "</span>");
+    }
+    adl_text_put(text, "<span class=\"key dim\">paler: cut short by preemption or failure</span></div>\n");
+}
+
+static void put_gantt(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
+{
+    const size_t before = text->size;
+    uint32_t banks_per_row;
+    const bool heat = adl_chart_gantt_is_heat(&comparison->scenario->cluster, &banks_per_row);
+    adl_text_put(text, "<figure><figcaption><b>");
+    adl_html_put(text, comparison->policies[policy].name);
+    adl_text_put(text, ": what ran where</b><span>first seed; ");
+    if (heat && banks_per_row > 1)
+        adl_text_printf(text,
+                        "a strip for every %" PRIu32 " banks of GPUs, named after the first; darker: busier",
+                        banks_per_row);
+    else if (heat)
+        adl_text_put(text, "a strip for each bank of GPUs (one type in one node); darker: more of them busy");
+    else
+        adl_text_put(text, "a row for each GPU, a bar for each job on it; a lower half bar shares the GPU");
+    adl_text_put(text, "</span></figcaption>\n");
+    if (!heat)
+        put_kind_keys(text);
+    adl_text_put(text, "<div class=\"scroll\">\n");
+    if (adl_chart_gantt(text, comparison, policy))
+        adl_text_put(text, "</div></figure>\n");
+    else
+        adl_text_truncate(text, before);
+}
+
+static bool chart_change(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    return adl_chart_change(text, comparison, adl_comparison_best(comparison, 1));
+}
+
+static void put_time_sections(struct adl_text *text, const struct adl_comparison *comparison, uint32_t best)
+{
+    if (!(adl_chart_end_s(comparison) > 0)) {
+        adl_text_put(text, "<p class=\"dim\">Without timelines there are no charts over time.</p>\n");
+        return;
+    }
+    adl_text_put(text, "<h2>Over time</h2>\n");
+    put_chart(text, comparison, adl_chart_utilization, true, "GPUs busy",
+              "first seed; each strip runs from 0 to 100 %, its mean over the run at the right");
+    put_chart(text, comparison, adl_chart_queue, true, "Jobs waiting",
+              "first seed; jobs that have come and not started");
+    put_gantt(text, comparison, 0);
+    if (best != ADL_NONE && best != 0)
+        put_gantt(text, comparison, best);
+}
+
+/* Side by side under a heading; neither appears if there is no chart. */
+static void put_panels(struct adl_text *text, const struct adl_comparison *comparison, const char *heading,
+                       const struct panel *panels, size_t count)
+{
+    const size_t before = text->size;
+    bool any = false;
+    adl_text_printf(text, "<h2>%s</h2>\n<div class=\"grid\">\n", heading);
+    for (size_t i = 0; i < count; i++)
+        any |= put_chart(text, comparison, panels[i].chart, false, panels[i].title, panels[i].about);
+    if (any)
+        adl_text_put(text, "</div>\n");
+    else
+        adl_text_truncate(text, before);
+}
+
+static void put_sections(struct adl_text *text, const struct adl_comparison *comparison, uint32_t best)
+{
+    static const struct panel service[] = {
+        {adl_chart_jct, "Mean job completion time",
+         "mean over seeds with its 95 % confidence interval; further left is better"},
+        {adl_chart_cdf, "Share of jobs done within a time, %", "first seed; further left and up is better"},
+    };
+    static const struct panel machine[] = {
+        {adl_chart_energy, "Energy", "mean over seeds with its 95 % confidence interval"},
+        {adl_chart_energy_by_type, "Energy of one GPU, by type",
+         "first seed; mean over the GPUs of a type, idle time included"},
+        {adl_chart_scatter, "Completion time against utilization",
+         "a point for each policy and seed; dashed: regression over all of them"},
+        {chart_change, "Best policy against the first, metric by metric",
+         "green is for the better, orange for the worse; pale where it may be chance"},
+    };
+    put_panels(text, comparison, "How long jobs take", service, sizeof service / sizeof *service);
+    adl_text_put(text, "<h2>All figures</h2>\n<figure>");
+    adl_page_put_figures(text, comparison);
+    adl_text_put(text, "</figure>\n");
+    put_time_sections(text, comparison, best);
+    put_panels(text, comparison, "Energy, utilization and everything else", machine,
+               sizeof machine / sizeof *machine);
+}
+
+static void put_notes(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    struct adl_text notes = {0};
+    adl_notes_put(&notes, comparison);
+    text->failed = text->failed || notes.failed;
+    adl_text_put(text, "<h2>Notes</h2>\n<ul class=\"notes\">\n");
+    for (char *line = notes.data; line && *line;) {
+        char *end = strchr(line, '\n');
+        if (!end)
+            break;
+        *end = '\0';
+        adl_text_put(text, "<li>");
+        adl_html_put(text, line);
+        adl_text_put(text, "</li>\n");
+        line = end + 1;
+    }
+    adl_text_put(text, "</ul>\n");
+    adl_text_clear(&notes);
+}
+
+void adl_report_html(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    const uint32_t best = adl_comparison_best(comparison, 1);
+    put_head(text, comparison);
+    put_header(text, comparison);
+    adl_text_put(text, "<main>\n");
+    if (comparison->policy_count > 0) {
+        put_cards(text, comparison, best == ADL_NONE ? 0 : best);
+        put_legend(text, comparison);
+        put_sections(text, comparison, best);
+    }
+    put_notes(text, comparison);
+    adl_text_put(text, "<h2>Counts over all seeds</h2>\n<figure>");
+    adl_page_put_counts(text, comparison);
+    adl_text_put(text, "</figure>\n<h2>Policies</h2>\n");
+    adl_page_put_policies(text, comparison);
+    adl_text_put(text, "<h2>What the figures mean</h2>\n");
+    adl_page_put_metrics(text);
+    adl_text_put(text, "</main>\n</div>\n<script>\n");
+    put_parts(text, adl_page_script);
+    adl_text_put(text, "</script>\n</body>\n</html>\n");
+}

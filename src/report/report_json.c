@@ -1,0 +1,141 @@
+#include "report/report_json.h"
+
+#include "base/json.h"
+#include "report/figure.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void put_real(struct adl_json *json, const char *key, double value)
+{
+    adl_json_key(json, key);
+    adl_json_real(json, value);
+}
+
+static void put_count(struct adl_json *json, const char *key, uint64_t value)
+{
+    adl_json_key(json, key);
+    adl_json_uint(json, value);
+}
+
+static void put_summary(struct adl_json *json, const char *key, const struct adl_summary *summary)
+{
+    adl_json_key(json, key);
+    adl_json_flat(json);
+    adl_json_object(json);
+    put_real(json, "mean", summary->mean);
+    put_real(json, "sd", summary->sd);
+    adl_json_key(json, "ci95");
+    adl_json_array(json);
+    adl_json_real(json, summary->lo);
+    adl_json_real(json, summary->hi);
+    adl_json_end(json);
+    adl_json_end(json);
+}
+
+static void put_paired(struct adl_json *json, const char *key, const struct adl_paired *paired)
+{
+    adl_json_key(json, key);
+    adl_json_flat(json);
+    adl_json_object(json);
+    put_real(json, "difference", paired->difference);
+    put_real(json, "t_p", paired->t_p);
+    put_real(json, "wilcoxon_p", paired->wilcoxon_p);
+    adl_json_end(json);
+}
+
+static void put_regression(struct adl_json *json, const struct adl_regression *fit)
+{
+    adl_json_key(json, "jct_on_utilization");
+    adl_json_flat(json);
+    adl_json_object(json);
+    put_real(json, "slope", fit->slope);
+    put_real(json, "intercept", fit->intercept);
+    put_real(json, "r2", fit->r2);
+    put_real(json, "slope_p", fit->slope_p);
+    put_count(json, "count", fit->count);
+    adl_json_end(json);
+}
+
+static void put_counters(struct adl_json *json, const struct adl_result *totals)
+{
+    put_count(json, "jobs", totals->jobs);
+    put_count(json, "timeouts", totals->timeouts);
+    put_count(json, "evictions", totals->evictions);
+    put_count(json, "events", totals->events);
+    put_count(json, "decisions", totals->decisions);
+    put_count(json, "refused", totals->refused);
+    put_count(json, "unfinished", totals->unfinished);
+}
+
+/* As hexadecimal strings: most programs read JSON numbers as doubles, which hold 53 bits. */
+static void put_plan_hashes(struct adl_json *json, const struct adl_policy_result *policy,
+                            uint32_t seed_count)
+{
+    adl_json_key(json, "plan_hashes");
+    adl_json_array(json);
+    for (uint32_t i = 0; i < seed_count; i++) {
+        char hash[17];
+        snprintf(hash, sizeof hash, "%016" PRIx64, policy->runs[i].plan_hash);
+        adl_json_string(json, hash);
+    }
+    adl_json_end(json);
+}
+
+static void put_policy(struct adl_json *json, const struct adl_comparison *comparison, uint32_t index,
+                       int metric_count)
+{
+    const struct adl_policy_result *policy = &comparison->policies[index];
+    const struct adl_result totals = adl_policy_totals(policy, comparison->seed_count);
+    adl_json_object(json);
+    adl_json_key(json, "name");
+    adl_json_string(json, policy->name);
+    adl_json_key(json, "metrics");
+    adl_json_object(json);
+    for (int i = 0; i < metric_count; i++)
+        put_summary(json, adl_metric_table[i].name, &policy->metrics[i]);
+    adl_json_end(json);
+    if (index > 0) {
+        adl_json_key(json, "versus_first");
+        adl_json_object(json);
+        for (int i = 0; i < metric_count; i++)
+            put_paired(json, adl_metric_table[i].name, &policy->versus_first[i]);
+        adl_json_end(json);
+    }
+    put_regression(json, &policy->jct_on_utilization);
+    put_counters(json, &totals);
+    put_plan_hashes(json, policy, comparison->seed_count);
+    adl_json_end(json);
+}
+
+static void put_modelled(struct adl_json *json, const struct adl_scenario *scenario)
+{
+    adl_json_key(json, "modelled");
+    adl_json_array(json);
+    for (uint32_t i = 0; i < scenario->cluster.type_count; i++)
+        if (scenario->cluster.type_gpus[i] > 0 && adl_scenario_type_modelled(scenario, i))
+            adl_json_string(json, scenario->cluster.types[i].name);
+    adl_json_end(json);
+}
+
+void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing)
+{
+    struct adl_json json = adl_json_start(text, true);
+    adl_json_object(&json);
+    adl_json_key(&json, "scenario");
+    adl_json_string(&json, comparison->scenario->name);
+    adl_json_key(&json, "regime");
+    adl_json_string(&json, comparison->regime);
+    put_count(&json, "seeds", comparison->seed_count);
+    put_count(&json, "first_seed", comparison->first_seed);
+    put_summary(&json, "bound_jct_s", &comparison->bound_jct_s);
+    put_regression(&json, &comparison->jct_on_utilization);
+    put_modelled(&json, comparison->scenario);
+    adl_json_key(&json, "policies");
+    adl_json_array(&json);
+    for (uint32_t i = 0; i < comparison->policy_count; i++)
+        put_policy(&json, comparison, i, timing ? ADL_METRIC_COUNT : ADL_METRIC_FIRST_TIMING);
+    adl_json_end(&json);
+    adl_json_end(&json);
+    adl_text_char(text, '\n');
+}

@@ -1,0 +1,14 @@
+/* report_json: a comparison for programs. docs and scripts rely on its keys. */
+#ifndef ADLRO_REPORT_REPORT_JSON_H
+#define ADLRO_REPORT_REPORT_JSON_H
+
+#include "base/text.h"
+#include "experiment/comparison.h"
+
+#include <stdbool.h>
+
+/* Without timing, the metrics from ADL_METRIC_FIRST_TIMING on are left out, so that two runs give equal
+ * bytes. */
+void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing);
+
+#endif

@@ -1,0 +1,263 @@
+#include "report/report_table.h"
+
+#include "report/figure.h"
+#include "report/notes.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CELL_SIZE   64
+#define COLUMNS_MAX 8
+#define NAME_LEAST  6
+
+/* What a column shows of its metric. */
+enum column_kind { COLUMN_MEAN, COLUMN_INTERVAL, COLUMN_CHANGE };
+
+struct column {
+    int metric;
+    enum column_kind kind;
+    const char *label;    /* at most 10 characters, so that the widest block leaves room for names */
+    const char *sublabel; /* beside the unit; "" for none */
+};
+
+static const struct column service_columns[] = {
+    {ADL_METRIC_JCT_MEAN, COLUMN_INTERVAL, "mean JCT", ""},
+    {ADL_METRIC_JCT_MEAN, COLUMN_CHANGE, "", ""},
+    {ADL_METRIC_JCT_P99, COLUMN_MEAN, "p99 JCT", ""},
+    {ADL_METRIC_WAIT_MEAN, COLUMN_MEAN, "wait", ""},
+    {ADL_METRIC_SLOWDOWN_MEAN, COLUMN_MEAN, "slowdown", ""},
+    {ADL_METRIC_THROUGHPUT, COLUMN_MEAN, "finished", ""},
+    {ADL_METRIC_SLA, COLUMN_MEAN, "SLA met", ""},
+};
+
+static const struct column machine_columns[] = {
+    {ADL_METRIC_UTILIZATION, COLUMN_MEAN, "GPUs busy", ""},
+    {ADL_METRIC_EFFICIENCY, COLUMN_MEAN, "alloc.eff", ""},
+    {ADL_METRIC_ENERGY, COLUMN_MEAN, "energy", ""},
+    {ADL_METRIC_MAKESPAN, COLUMN_MEAN, "makespan", ""},
+    {ADL_METRIC_HYPERSCORE, COLUMN_MEAN, "HyperScore", ""},
+    {ADL_METRIC_DECISION_P50, COLUMN_MEAN, "decision", "p50 "},
+    {ADL_METRIC_DECISION_P99, COLUMN_MEAN, "decision", "p99 "},
+};
+
+/* Cuts a name to so many columns, the last of them an ellipsis, and takes out what would break the line. */
+static void name_fit(char ret[CELL_SIZE], const char *name, size_t columns)
+{
+    const bool cut = adl_utf8_count(name) > columns;
+    size_t size = 0;
+    for (size_t left = cut ? columns - 1 : columns; left > 0 && *name; left--) {
+        const size_t length = adl_utf8_length(name);
+        if (size + 8 > CELL_SIZE)
+            break;
+        if (length == 0 || (unsigned char)*name < 0x20 || *name == 0x7f) {
+            ret[size++] = '?';
+        } else {
+            memcpy(ret + size, name, length);
+            size += length;
+        }
+        name += length ? length : 1;
+    }
+    snprintf(ret + size, CELL_SIZE - size, "%s", cut ? "\u2026" : "");
+}
+
+static void put_padded(struct adl_text *text, const char *cell, size_t columns, bool left)
+{
+    const size_t count = adl_utf8_count(cell);
+    const size_t pad = columns > count ? columns - count : 0;
+    adl_text_repeat(text, ' ', left ? 0 : pad);
+    adl_text_put(text, cell);
+    adl_text_repeat(text, ' ', left ? pad : 0);
+}
+
+static void cell_print(char ret[CELL_SIZE], const struct adl_comparison *comparison,
+                       const struct column *column, uint32_t index)
+{
+    const struct adl_policy_result *policy = &comparison->policies[index];
+    const struct adl_summary *summary = &policy->metrics[column->metric];
+    const struct adl_scale scale = adl_scale_metric(comparison, column->metric);
+    char number[ADL_FIGURE_SIZE], half[ADL_FIGURE_SIZE];
+    if (column->kind == COLUMN_CHANGE) {
+        const double base = comparison->policies[0].metrics[column->metric].mean;
+        if (index == 0)
+            snprintf(ret, CELL_SIZE, "   ");
+        else
+            snprintf(ret, CELL_SIZE, "%s %-3s",
+                     adl_figure_print_change(number, adl_change_percent(summary->mean, base)),
+                     comparison->seed_count > 1
+                         ? adl_significance(policy->versus_first[column->metric].wilcoxon_p)
+                         : "");
+    } else if (column->kind == COLUMN_INTERVAL && comparison->seed_count > 1 &&
+               isfinite(summary->hi - summary->lo)) {
+        snprintf(ret, CELL_SIZE, "%s \u00b1 %s", adl_figure_print(number, summary->mean, scale),
+                 adl_figure_print(half, (summary->hi - summary->lo) / 2, scale));
+    } else {
+        snprintf(ret, CELL_SIZE, "%s", adl_figure_print(number, summary->mean, scale));
+    }
+}
+
+/* The two lines above a column. The first policy's name stands above the changes against it. */
+static void header_print(char ret_label[CELL_SIZE], char ret_unit[CELL_SIZE],
+                         const struct adl_comparison *comparison, const struct column *column)
+{
+    const struct adl_scale scale = adl_scale_metric(comparison, column->metric);
+    char name[CELL_SIZE] = "";
+    if (column->kind == COLUMN_CHANGE) {
+        name_fit(name, comparison->policies[0].name, 6);
+        snprintf(ret_label, CELL_SIZE, "vs %.24s   ", name);
+        snprintf(ret_unit, CELL_SIZE, "%%    ");
+    } else {
+        snprintf(ret_label, CELL_SIZE, "%s", column->label);
+        snprintf(ret_unit, CELL_SIZE, "%s%s", column->sublabel, scale.unit);
+    }
+}
+
+static size_t column_width(const struct adl_comparison *comparison, const struct column *column)
+{
+    char cell[CELL_SIZE], label[CELL_SIZE];
+    header_print(label, cell, comparison, column);
+    size_t width = adl_utf8_count(label);
+    if (adl_utf8_count(cell) > width)
+        width = adl_utf8_count(cell);
+    for (uint32_t i = 0; i < comparison->policy_count; i++) {
+        cell_print(cell, comparison, column, i);
+        if (adl_utf8_count(cell) > width)
+            width = adl_utf8_count(cell);
+    }
+    return width;
+}
+
+/* Ends the line without blanks at its end. */
+static void put_line_end(struct adl_text *text)
+{
+    size_t size = text->size;
+    while (size > 0 && text->data[size - 1] == ' ')
+        size--;
+    adl_text_truncate(text, size);
+    adl_text_char(text, '\n');
+}
+
+static void put_block(struct adl_text *text, const struct adl_comparison *comparison,
+                      const struct column *columns, size_t column_count)
+{
+    size_t width[COLUMNS_MAX], name_width = NAME_LEAST, rest = 0;
+    char cell[CELL_SIZE], unit[CELL_SIZE];
+    for (size_t i = 0; i < column_count; i++) {
+        width[i] = column_width(comparison, &columns[i]);
+        rest += 2 + width[i];
+    }
+    for (uint32_t i = 0; i < comparison->policy_count; i++)
+        if (adl_utf8_count(comparison->policies[i].name) > name_width)
+            name_width = adl_utf8_count(comparison->policies[i].name);
+    if (name_width + rest > ADL_TABLE_COLUMNS)
+        name_width = ADL_TABLE_COLUMNS > rest + NAME_LEAST ? ADL_TABLE_COLUMNS - rest : NAME_LEAST;
+    if (name_width > 48)
+        name_width = 48;
+
+    for (int line = 0; line < 2; line++) {
+        put_padded(text, line == 0 ? "policy" : "", name_width, true);
+        for (size_t i = 0; i < column_count; i++) {
+            header_print(cell, unit, comparison, &columns[i]);
+            adl_text_put(text, "  ");
+            put_padded(text, line == 0 ? cell : unit, width[i], false);
+        }
+        put_line_end(text);
+    }
+    for (uint32_t policy = 0; policy < comparison->policy_count; policy++) {
+        name_fit(cell, comparison->policies[policy].name, name_width);
+        put_padded(text, cell, name_width, true);
+        for (size_t i = 0; i < column_count; i++) {
+            cell_print(cell, comparison, &columns[i], policy);
+            adl_text_put(text, "  ");
+            put_padded(text, cell, width[i], false);
+        }
+        put_line_end(text);
+    }
+}
+
+/* Bytes of the next word, and its width; a word too wide for a line is cut where it fills one. */
+static size_t word_length(const char *words, const char *end, size_t room, size_t *ret_columns)
+{
+    size_t size = 0, columns = 0;
+    while (words + size < end && words[size] != ' ' && columns < room) {
+        const size_t length = adl_utf8_length(words + size);
+        size += length ? length : 1;
+        columns++;
+    }
+    *ret_columns = columns;
+    return size;
+}
+
+/* One paragraph, broken between words; the lines after the first are indented. */
+static void put_wrapped(struct adl_text *text, const char *words, const char *end, size_t indent)
+{
+    size_t at = 0;
+    bool first_line = true;
+    while (words < end) {
+        if (*words == ' ') {
+            words++;
+            continue;
+        }
+        size_t columns;
+        const size_t size = word_length(words, end, ADL_TABLE_COLUMNS - indent, &columns);
+        if (at > 0 && at + 1 + columns > ADL_TABLE_COLUMNS) {
+            adl_text_char(text, '\n');
+            at = 0;
+            first_line = false;
+        }
+        if (at > 0) {
+            adl_text_char(text, ' ');
+            at++;
+        } else if (!first_line) {
+            adl_text_repeat(text, ' ', indent);
+            at = indent;
+        }
+        adl_text_bytes(text, words, size);
+        at += columns;
+        words += size;
+    }
+    adl_text_char(text, '\n');
+}
+
+static void put_paragraphs(struct adl_text *text, const struct adl_text *paragraphs, size_t indent)
+{
+    const char *line = paragraphs->data;
+    if (paragraphs->failed)
+        text->failed = true;
+    while (line && *line) {
+        const char *end = strchr(line, '\n');
+        if (!end)
+            end = line + strlen(line);
+        put_wrapped(text, line, end, indent);
+        line = *end ? end + 1 : end;
+    }
+}
+
+void adl_report_table(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    const struct adl_scenario *scenario = comparison->scenario;
+    struct adl_text words = {0};
+    adl_notes_put_name(&words, scenario->name);
+    if (scenario->description[0]) {
+        adl_text_put(&words, ": ");
+        adl_notes_put_name(&words, scenario->description);
+    }
+    adl_text_char(&words, '\n');
+    adl_notes_put_cluster(&words, &scenario->cluster);
+    adl_text_printf(&words, "; %" PRIu64 " jobs a seed\n", scenario->workload.jobs);
+    put_paragraphs(text, &words, 0);
+    adl_text_clear(&words);
+
+    adl_text_char(text, '\n');
+    if (comparison->policy_count > 0) {
+        put_block(text, comparison, service_columns, sizeof service_columns / sizeof *service_columns);
+        adl_text_char(text, '\n');
+        put_block(text, comparison, machine_columns, sizeof machine_columns / sizeof *machine_columns);
+        adl_text_char(text, '\n');
+    }
+
+    adl_notes_put(&words, comparison);
+    put_paragraphs(text, &words, 2);
+    adl_text_clear(&words);
+}

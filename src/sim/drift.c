@@ -1,0 +1,52 @@
+#include "sim/drift.h"
+
+#include <stdlib.h>
+
+int adl_drift_create(struct adl_drift_state *ret, const struct adl_scenario *scenario, uint64_t seed)
+{
+    const struct adl_drift *model = &scenario->drift;
+    struct adl_drift_state drift = {.model = model};
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        drift.update_factor[t] = 1.0;
+    if (model->wear_per_kh > 0 || model->throttle_share > 0) {
+        drift.gpus = calloc(scenario->cluster.gpu_count, sizeof *drift.gpus);
+        if (!drift.gpus)
+            return ADL_ENOMEM;
+        struct adl_rng rng;
+        adl_rng_seed(&rng, seed, "drift");
+        for (uint32_t g = 0; g < scenario->cluster.gpu_count; g++) {
+            drift.gpus[g].throttles = adl_rng_uniform(&rng) < model->throttle_share;
+            drift.gpus[g].wear_rate = model->wear_per_kh * 2.0 * adl_rng_uniform(&rng);
+        }
+    }
+    *ret = drift;
+    return 0;
+}
+
+void adl_drift_clear(struct adl_drift_state *drift)
+{
+    free(drift->gpus);
+    *drift = (struct adl_drift_state){0};
+}
+
+double adl_drift_speed(const struct adl_drift_state *drift, uint32_t gpu, uint32_t type)
+{
+    double speed = drift->update_factor[type];
+    if (!drift->gpus)
+        return speed;
+    const struct adl_drift_gpu *it = &drift->gpus[gpu];
+    const double worn = 1.0 - it->wear_rate * it->busy_s / 3.6e6;
+    speed *= worn > drift->model->wear_floor ? worn : drift->model->wear_floor;
+    return it->hot ? speed * drift->model->throttle_factor : speed;
+}
+
+double adl_drift_ceiling(const struct adl_scenario *scenario, uint32_t type)
+{
+    double factor = 1.0, highest = 1.0;
+    for (uint32_t i = 0; i < scenario->drift.update_count; i++)
+        if (scenario->drift.updates[i].type == type) {
+            factor *= scenario->drift.updates[i].factor;
+            highest = factor > highest ? factor : highest;
+        }
+    return highest;
+}

@@ -1,0 +1,53 @@
+#include "sim/sampler.h"
+
+#include <stdlib.h>
+
+/* A board at its power limit settles near 83 C in a 30 C room; it covers half the way in one sample. */
+static const double ROOM_C = 30.0, RISE_C = 53.0, LAG = 0.5;
+
+int adl_sampler_create(struct adl_sampler *ret, const struct adl_scenario *scenario, uint64_t seed)
+{
+    struct adl_sampler sampler = {.model = &scenario->telemetry};
+    adl_rng_seed(&sampler.rng, seed, "telemetry");
+    if (scenario->telemetry.interval_s > 0) {
+        sampler.temperature_c = malloc(scenario->cluster.gpu_count * sizeof *sampler.temperature_c);
+        if (!sampler.temperature_c)
+            return ADL_ENOMEM;
+        for (uint32_t g = 0; g < scenario->cluster.gpu_count; g++)
+            sampler.temperature_c[g] = ROOM_C;
+    }
+    *ret = sampler;
+    return 0;
+}
+
+void adl_sampler_clear(struct adl_sampler *sampler)
+{
+    free(sampler->temperature_c);
+    *sampler = (struct adl_sampler){0};
+}
+
+static double clamp(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct adl_gpu_type *type,
+                      const struct adl_gpu_truth *truth, struct adl_telemetry *ret)
+{
+    double *temperature = &sampler->temperature_c[gpu];
+    *temperature += LAG * (ROOM_C + RISE_C * truth->power_w / type->max_w - *temperature);
+    const double values[ADL_READ_COUNT] = {
+        [ADL_READ_UTILIZATION] = truth->activity, [ADL_READ_BANDWIDTH] = truth->bandwidth,
+        [ADL_READ_TEMPERATURE] = *temperature,    [ADL_READ_POWER] = truth->power_w,
+        [ADL_READ_CLOCK] = truth->speed,
+    };
+    const double tops[ADL_READ_COUNT] = {1.0, 1.0, 120.0, type->max_w * 1.1, 1.0};
+    ret->missing = 0;
+    for (int i = 0; i < ADL_READ_COUNT; i++) {
+        /* Both draws are made for every reading: a gap does not move what follows. */
+        const double noise = 1.0 + sampler->model->noise * adl_rng_normal(&sampler->rng);
+        if (adl_rng_uniform(&sampler->rng) < sampler->model->dropout)
+            ret->missing |= 1u << i;
+        ret->value[i] = (float)clamp(values[i] * noise, 0.0, tops[i]);
+    }
+}

@@ -1,0 +1,27 @@
+/* sampler: what telemetry reports of a GPU: the truth with noise, a thermal lag, and gaps. */
+#ifndef ADLRO_SIM_SAMPLER_H
+#define ADLRO_SIM_SAMPLER_H
+
+#include "base/rng.h"
+#include "model/event.h"
+#include "model/scenario.h"
+
+struct adl_gpu_truth {
+    double activity;    /* 0..1 */
+    double bandwidth;   /* 0..1 */
+    double power_w;
+    double speed;       /* relative to new */
+};
+
+struct adl_sampler {
+    const struct adl_telemetry_model *model;
+    struct adl_rng rng;
+    double *temperature_c;  /* [gpu] follows the power with a lag */
+};
+
+int adl_sampler_create(struct adl_sampler *ret, const struct adl_scenario *scenario, uint64_t seed);
+void adl_sampler_clear(struct adl_sampler *sampler); /* frees; accepts a zeroed one */
+void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct adl_gpu_type *type,
+                      const struct adl_gpu_truth *truth, struct adl_telemetry *ret);
+
+#endif

@@ -1,0 +1,25 @@
+/* world_sim: the simulated world: what truly happens to jobs on GPUs that share, fail, age and draw power. */
+#ifndef ADLRO_SIM_WORLD_SIM_H
+#define ADLRO_SIM_WORLD_SIM_H
+
+#include "engine/world.h"
+#include "model/scenario.h"
+
+enum adl_regime {
+    ADL_REGIME_DECLARED, /* a submission says what its user said */
+    ADL_REGIME_ORACLE,   /* and the true run time on each GPU type, for bounds */
+};
+
+const char *adl_regime_name(int regime);
+int adl_regime_find(const char *name); /* -1 if there is none */
+
+struct adl_world_sim;
+
+extern const struct adl_world_ops adl_world_sim_ops;
+
+/* The scenario outlives the world. */
+int adl_world_sim_create(const struct adl_scenario *scenario, uint64_t seed, int regime, struct adl_world_sim **ret,
+                         struct adl_error *err);
+void adl_world_sim_destroy(struct adl_world_sim *world); /* accepts NULL */
+
+#endif

@@ -1,0 +1,105 @@
+#include "state/fit.h"
+
+static uint32_t at_most(uint32_t usable, int32_t have, int32_t each)
+{
+    return (int64_t)each * usable > have ? (uint32_t)((have > 0 ? have : 0) / each) : usable;
+}
+
+/* GPUs of a bank that a job may take, as far as the node's cores and memory and the reservations allow. */
+static uint32_t bank_usable(const struct adl_state *state, uint32_t bank, const struct adl_job_spec *spec,
+                            const struct adl_hold *hold)
+{
+    const struct adl_bank *banks = state->cluster->banks;
+    const struct adl_node_use *node = &state->nodes_use[banks[bank].node];
+    uint32_t usable = adl_pool_bank_free(&state->pool, bank);
+    usable = at_most(usable, node->free_cores, spec->cpu_cores);
+    usable = at_most(usable, node->free_memory_mib, spec->memory_mib);
+    for (uint32_t i = 0; hold && i < hold->count; i++) {
+        const struct adl_reservation *r = &hold->reservations[i];
+        if (r->bank == ADL_NONE || banks[r->bank].node != banks[bank].node || r->start_us >= hold->end_us)
+            continue;
+        if (r->bank == bank && r->spare < usable)
+            usable = r->spare;
+        usable = at_most(usable, r->spare_cores, spec->cpu_cores);
+        usable = at_most(usable, r->spare_memory_mib, spec->memory_mib);
+    }
+    return usable;
+}
+
+/* GPUs of the type that reservations without a bank leave to such a job. */
+static uint32_t type_usable(const struct adl_state *state, uint32_t type, const struct adl_hold *hold)
+{
+    uint32_t usable = state->pool.free_gpus[type];
+    for (uint32_t i = 0; hold && i < hold->count; i++) {
+        const struct adl_reservation *r = &hold->reservations[i];
+        if (r->bank == ADL_NONE && r->type == type && r->start_us < hold->end_us && r->spare < usable)
+            usable = r->spare;
+    }
+    return usable;
+}
+
+/* Writes the lowest numbered count free GPUs of a bank. */
+static uint32_t take_lowest(const struct adl_state *state, uint32_t bank, uint32_t count, uint32_t *ret_gpus)
+{
+    uint64_t mask = state->pool.free_mask[bank];
+    const uint32_t first = state->cluster->banks[bank].gpu_first;
+    for (uint32_t i = 0; i < count; i++) {
+        ret_gpus[i] = first + (uint32_t)__builtin_ctzll(mask);
+        mask &= mask - 1;
+    }
+    return count;
+}
+
+static bool find_spanning(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type,
+                          const struct adl_hold *hold, uint32_t *ret_gpus)
+{
+    uint32_t found = 0;
+    for (uint32_t f = state->pool.widest[type]; f >= 1; f--) {
+        const struct adl_bitmap *banks = &state->pool.banks[type][f];
+        for (uint32_t b = adl_bitmap_next(banks, 0); b != ADL_NONE; b = adl_bitmap_next(banks, b + 1)) {
+            uint32_t usable = bank_usable(state, b, spec, hold);
+            if (usable > spec->gpus - found)
+                usable = spec->gpus - found;
+            found += take_lowest(state, b, usable, ret_gpus + found);
+            if (found == spec->gpus)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
+                  uint32_t *ret_gpus)
+{
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const struct adl_pool *pool = &state->pool;
+    if (spec->gpus > pool->free_gpus[type] || spec->gpus > type_usable(state, type, hold))
+        return false;
+    for (uint32_t f = spec->gpus; f <= pool->widest[type]; f++) {
+        const struct adl_bitmap *banks = &pool->banks[type][f];
+        for (uint32_t b = adl_bitmap_next(banks, 0); b != ADL_NONE; b = adl_bitmap_next(banks, b + 1))
+            if (bank_usable(state, b, spec, hold) >= spec->gpus) {
+                take_lowest(state, b, spec->gpus, ret_gpus);
+                return true;
+            }
+    }
+    return (spec->flags & ADL_JOB_SPAN) && spec->gpus > 1 && find_spanning(state, spec, type, hold, ret_gpus);
+}
+
+bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, uint32_t *ret_gpu)
+{
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    if (spec->gpus != 1 || !(spec->flags & ADL_JOB_SHARE))
+        return false;
+    const struct adl_bitmap *half = &state->pool.half[type];
+    for (uint32_t g = adl_bitmap_next(half, 0); g != ADL_NONE; g = adl_bitmap_next(half, g + 1)) {
+        const struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, g)];
+        const struct adl_gpu_use *use = &state->gpus[g];
+        if (use->free_memory_mib >= spec->gpu_memory_mib && node->free_cores >= spec->cpu_cores &&
+            node->free_memory_mib >= spec->memory_mib && !use->down) {
+            *ret_gpu = g;
+            return true;
+        }
+    }
+    return false;
+}

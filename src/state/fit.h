@@ -1,0 +1,37 @@
+/* fit: where a queued job could start now. The one answer to "does it fit", for every policy. */
+#ifndef ADLRO_STATE_FIT_H
+#define ADLRO_STATE_FIT_H
+
+#include "state/state.h"
+
+/* GPUs promised to a queued job from start_us on. */
+struct adl_reservation {
+    int64_t start_us;
+    int64_t end_us;
+    uint32_t job;
+    uint32_t type;
+    uint32_t bank;      /* ADL_NONE: any of the type */
+    uint32_t gpus;
+    uint32_t spare;     /* GPUs of that bank (or type) free at start_us beside those promised */
+    int32_t spare_cores;       /* and of its node; without a bank cores and memory are not promised */
+    int32_t spare_memory_mib;
+};
+
+/* A start must not take from reservations what they need: a job that ends by end_us may use all that is free, one that
+ * runs into a reservation only what it spares. */
+struct adl_hold {
+    const struct adl_reservation *reservations;
+    uint32_t count;
+    int64_t end_us;
+};
+
+/* Finds GPUs of one type for a pending job: in one node where it fits, the bank with the fewest free GPUs that suffices
+ * (the lowest numbered of these); else, if the job may span nodes, the emptiest banks first. hold may be NULL. On true,
+ * ret_gpus has spec.gpus entries. */
+bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
+                  uint32_t *ret_gpus);
+
+/* Finds a GPU of the type that holds one job willing to share, for a one-GPU job that is willing too. */
+bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, uint32_t *ret_gpu);
+
+#endif

@@ -1,0 +1,75 @@
+#include "state/pool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static int create_type(struct adl_pool *pool, uint32_t type)
+{
+    const struct adl_cluster *cluster = pool->cluster;
+    for (uint32_t b = 0; b < cluster->bank_count; b++)
+        if (cluster->banks[b].type == type && cluster->banks[b].gpu_count > pool->widest[type])
+            pool->widest[type] = cluster->banks[b].gpu_count;
+    pool->banks[type] = calloc(pool->widest[type] + 1, sizeof *pool->banks[type]);
+    if (!pool->banks[type])
+        return ADL_ENOMEM;
+    for (uint32_t f = 1; f <= pool->widest[type]; f++)
+        if (adl_bitmap_create(&pool->banks[type][f], cluster->bank_count))
+            return ADL_ENOMEM;
+    return adl_bitmap_create(&pool->half[type], cluster->gpu_count);
+}
+
+int adl_pool_create(struct adl_pool *ret, const struct adl_cluster *cluster)
+{
+    struct adl_pool pool = {.cluster = cluster};
+    int status = 0;
+    pool.free_mask = calloc(cluster->bank_count + 1, sizeof *pool.free_mask);
+    if (!pool.free_mask)
+        status = ADL_ENOMEM;
+    for (uint32_t t = 0; t < cluster->type_count && status == 0; t++)
+        status = create_type(&pool, t);
+    if (status) {
+        adl_pool_clear(&pool);
+        return status;
+    }
+    for (uint32_t b = 0; b < cluster->bank_count; b++)
+        adl_pool_give(&pool, b, UINT64_MAX >> (64 - cluster->banks[b].gpu_count));
+    *ret = pool;
+    return 0;
+}
+
+void adl_pool_clear(struct adl_pool *pool)
+{
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++) {
+        for (uint32_t f = 1; pool->banks[t] && f <= pool->widest[t]; f++)
+            adl_bitmap_clear(&pool->banks[t][f]);
+        free(pool->banks[t]);
+        adl_bitmap_clear(&pool->half[t]);
+    }
+    free(pool->free_mask);
+    *pool = (struct adl_pool){0};
+}
+
+static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask)
+{
+    const uint32_t type = pool->cluster->banks[bank].type;
+    const uint32_t old = adl_pool_bank_free(pool, bank);
+    pool->free_mask[bank] = mask;
+    const uint32_t new = adl_pool_bank_free(pool, bank);
+    if (old)
+        adl_bitmap_remove(&pool->banks[type][old], bank);
+    if (new)
+        adl_bitmap_add(&pool->banks[type][new], bank);
+    pool->free_gpus[type] = pool->free_gpus[type] - old + new;
+}
+
+void adl_pool_take(struct adl_pool *pool, uint32_t bank, uint64_t mask)
+{
+    assert((pool->free_mask[bank] & mask) == mask);
+    move_bank(pool, bank, pool->free_mask[bank] & ~mask);
+}
+
+void adl_pool_give(struct adl_pool *pool, uint32_t bank, uint64_t mask)
+{
+    assert((pool->free_mask[bank] & mask) == 0);
+    move_bank(pool, bank, pool->free_mask[bank] | mask);
+}

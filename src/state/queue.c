@@ -1,0 +1,263 @@
+#include "state/queue.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+static uint64_t shape_hash(const struct adl_job_spec *s)
+{
+    uint64_t hash = adl_hash_u64(adl_hash_start(), (uint64_t)s->class_index << 32 | (uint64_t)s->gpus << 16 |
+                                                       (uint64_t)s->kind << 8 | s->flags);
+    hash = adl_hash_u64(hash, (uint64_t)s->types << 32 | (uint32_t)s->cpu_cores);
+    return adl_hash_u64(hash, (uint64_t)(uint32_t)s->memory_mib << 32 | (uint32_t)s->gpu_memory_mib);
+}
+
+static bool shape_equal(const struct adl_job_spec *a, const struct adl_job_spec *b)
+{
+    return a->class_index == b->class_index && a->gpus == b->gpus && a->kind == b->kind && a->flags == b->flags &&
+           a->types == b->types && a->cpu_cores == b->cpu_cores && a->memory_mib == b->memory_mib &&
+           a->gpu_memory_mib == b->gpu_memory_mib;
+}
+
+int adl_queue_create(struct adl_queue *ret)
+{
+    struct adl_queue queue = {.table_size = 64, .vacant = ADL_NONE};
+    queue.table = malloc(queue.table_size * sizeof *queue.table);
+    queue.walk = calloc(1, sizeof *queue.walk);
+    if (!queue.table || !queue.walk) {
+        adl_queue_clear(&queue);
+        return ADL_ENOMEM;
+    }
+    for (uint32_t i = 0; i < queue.table_size; i++)
+        queue.table[i] = ADL_NONE;
+    *ret = queue;
+    return 0;
+}
+
+void adl_queue_clear(struct adl_queue *queue)
+{
+    if (queue->walk) {
+        free(queue->walk->heap);
+        free(queue->walk->cursor);
+        free(queue->walk->limit);
+    }
+    free(queue->walk);
+    free(queue->lanes);
+    free(queue->table);
+    free(queue->heap);
+    *queue = (struct adl_queue){0};
+}
+
+static void table_put(uint32_t *table, uint32_t size, uint64_t hash, uint32_t lane)
+{
+    uint32_t at = (uint32_t)hash & (size - 1);
+    while (table[at] != ADL_NONE)
+        at = (at + 1) & (size - 1);
+    table[at] = lane;
+}
+
+/* Makes room in the table: gives up empty lanes if they are many, else doubles it. So lanes stay as few as the different
+ * demands that wait at one time, however many come and go. */
+static int table_renew(struct adl_queue *queue)
+{
+    const bool give_up = queue->heap_count < queue->lane_count / 2;
+    const uint32_t size = give_up ? queue->table_size : queue->table_size * 2;
+    uint32_t *table = malloc(size * sizeof *table);
+    if (!table)
+        return ADL_ENOMEM;
+    for (uint32_t i = 0; i < size; i++)
+        table[i] = ADL_NONE;
+    queue->vacant = ADL_NONE;
+    for (uint32_t l = 0; l < queue->lane_count; l++) {
+        struct adl_lane *lane = &queue->lanes[l];
+        if (!give_up || lane->jobs.count > 0) {
+            table_put(table, size, lane->hash, l);
+        } else {
+            lane->next_vacant = queue->vacant;
+            queue->vacant = l;
+        }
+    }
+    free(queue->table);
+    queue->table = table;
+    queue->table_size = size;
+    return 0;
+}
+
+static uint32_t lane_room(struct adl_queue *queue)
+{
+    const size_t count = queue->lane_count + 1;
+    struct adl_queue_walk *walk = queue->walk;
+    if (queue->vacant == ADL_NONE && count * 2 > queue->table_size && table_renew(queue))
+        return ADL_NONE;
+    if (queue->vacant != ADL_NONE) {
+        const uint32_t lane = queue->vacant;
+        queue->vacant = queue->lanes[lane].next_vacant;
+        return lane;
+    }
+    if (adl_grow((void **)&queue->lanes, &queue->lane_capacity, count, sizeof *queue->lanes) ||
+        adl_grow((void **)&queue->heap, &queue->heap_capacity, count, sizeof *queue->heap) ||
+        adl_grow((void **)&walk->heap, &walk->heap_capacity, count, sizeof *walk->heap) ||
+        adl_grow((void **)&walk->cursor, &walk->cursor_capacity, count, sizeof *walk->cursor) ||
+        adl_grow((void **)&walk->limit, &walk->limit_capacity, count, sizeof *walk->limit))
+        return ADL_NONE;
+    return queue->lane_count++;
+}
+
+static uint32_t lane_add(struct adl_queue *queue, const struct adl_job_spec *spec, uint64_t hash)
+{
+    const uint32_t index = lane_room(queue);
+    if (index == ADL_NONE)
+        return ADL_NONE;
+    struct adl_lane *lane = &queue->lanes[index];
+    lane->shape = *spec;
+    lane->hash = hash;
+    lane->heap_position = ADL_NONE;
+    adl_order_init(&lane->jobs);
+    table_put(queue->table, queue->table_size, hash, index);
+    return index;
+}
+
+uint32_t adl_queue_lane(struct adl_queue *queue, const struct adl_job_spec *spec)
+{
+    const uint64_t hash = shape_hash(spec);
+    for (uint32_t at = (uint32_t)hash & (queue->table_size - 1); queue->table[at] != ADL_NONE;
+         at = (at + 1) & (queue->table_size - 1)) {
+        const struct adl_lane *lane = &queue->lanes[queue->table[at]];
+        if (lane->hash == hash && shape_equal(&lane->shape, spec))
+            return queue->table[at];
+    }
+    return lane_add(queue, spec, hash);
+}
+
+static bool lane_before(const struct adl_queue *queue, uint32_t a, uint32_t b)
+{
+    return adl_order_before(&queue->nodes[queue->lanes[a].jobs.first], &queue->nodes[queue->lanes[b].jobs.first]);
+}
+
+static void lane_place(struct adl_queue *queue, uint32_t position, uint32_t lane)
+{
+    queue->heap[position] = lane;
+    queue->lanes[lane].heap_position = position;
+}
+
+/* Restores the heap around a position whose lane got another first job. */
+static void lane_settle(struct adl_queue *queue, uint32_t position)
+{
+    const uint32_t lane = queue->heap[position];
+    while (position > 0 && lane_before(queue, lane, queue->heap[(position - 1) / 2])) {
+        lane_place(queue, position, queue->heap[(position - 1) / 2]);
+        position = (position - 1) / 2;
+    }
+    for (uint32_t child; (child = 2 * position + 1) < queue->heap_count; position = child) {
+        if (child + 1 < queue->heap_count && lane_before(queue, queue->heap[child + 1], queue->heap[child]))
+            child++;
+        if (!lane_before(queue, queue->heap[child], lane))
+            break;
+        lane_place(queue, position, queue->heap[child]);
+    }
+    lane_place(queue, position, lane);
+}
+
+void adl_queue_push(struct adl_queue *queue, uint32_t slot, uint32_t lane_index, int64_t rank, int64_t weight)
+{
+    struct adl_lane *lane = &queue->lanes[lane_index];
+    adl_order_insert(queue->nodes, &lane->jobs, slot, rank, queue->next_sequence++, weight);
+    queue->count++;
+    if (lane->jobs.first != slot)
+        return;
+    if (lane->heap_position == ADL_NONE)
+        lane_place(queue, queue->heap_count++, lane_index);
+    lane_settle(queue, lane->heap_position);
+}
+
+void adl_queue_remove(struct adl_queue *queue, uint32_t slot, uint32_t lane_index)
+{
+    struct adl_lane *lane = &queue->lanes[lane_index];
+    const bool was_first = lane->jobs.first == slot;
+    adl_order_remove(queue->nodes, &lane->jobs, slot);
+    queue->count--;
+    if (!was_first)
+        return;
+    const uint32_t position = lane->heap_position;
+    if (lane->jobs.count == 0) {
+        lane->heap_position = ADL_NONE;
+        const uint32_t last = queue->heap[--queue->heap_count];
+        if (last == lane_index)
+            return;
+        lane_place(queue, position, last);
+    }
+    lane_settle(queue, position);
+}
+
+static bool cursor_before(const struct adl_queue *queue, uint32_t a, uint32_t b)
+{
+    const struct adl_queue_walk *walk = queue->walk;
+    return adl_order_before(&queue->nodes[walk->cursor[a]], &queue->nodes[walk->cursor[b]]);
+}
+
+static void cursor_sink(const struct adl_queue *queue, uint32_t position)
+{
+    struct adl_queue_walk *walk = queue->walk;
+    const uint32_t lane = walk->heap[position];
+    for (uint32_t child; (child = 2 * position + 1) < walk->count; position = child) {
+        if (child + 1 < walk->count && cursor_before(queue, walk->heap[child + 1], walk->heap[child]))
+            child++;
+        if (!cursor_before(queue, walk->heap[child], lane))
+            break;
+        walk->heap[position] = walk->heap[child];
+    }
+    walk->heap[position] = lane;
+}
+
+void adl_walk_begin(const struct adl_queue *queue)
+{
+    struct adl_queue_walk *walk = queue->walk;
+    walk->count = queue->heap_count;
+    /* The lanes' own heap is in order of their first jobs: a copy of it is a heap of cursors. */
+    for (uint32_t i = 0; i < queue->heap_count; i++) {
+        const uint32_t lane = queue->heap[i];
+        walk->heap[i] = lane;
+        walk->cursor[lane] = queue->lanes[lane].jobs.first;
+        walk->limit[lane] = INT64_MAX;
+    }
+}
+
+uint32_t adl_walk_job(const struct adl_queue *queue)
+{
+    const struct adl_queue_walk *walk = queue->walk;
+    return walk->count > 0 ? walk->cursor[walk->heap[0]] : ADL_NONE;
+}
+
+void adl_walk_leave(const struct adl_queue *queue)
+{
+    struct adl_queue_walk *walk = queue->walk;
+    assert(walk->count > 0);
+    walk->heap[0] = walk->heap[--walk->count];
+    if (walk->count > 0)
+        cursor_sink(queue, 0);
+}
+
+void adl_walk_next(const struct adl_queue *queue)
+{
+    struct adl_queue_walk *walk = queue->walk;
+    const uint32_t lane = walk->heap[0];
+    const uint32_t next = adl_order_next_light(queue->nodes, &queue->lanes[lane].jobs, walk->cursor[lane],
+                                               walk->limit[lane]);
+    if (next == ADL_NONE) {
+        adl_walk_leave(queue);
+        return;
+    }
+    walk->cursor[lane] = next;
+    cursor_sink(queue, 0);
+}
+
+void adl_walk_narrow(const struct adl_queue *queue, int64_t limit)
+{
+    struct adl_queue_walk *walk = queue->walk;
+    if (limit < walk->limit[walk->heap[0]])
+        walk->limit[walk->heap[0]] = limit;
+    adl_walk_next(queue);
+}

@@ -1,0 +1,291 @@
+#include "state/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int create_tables(struct adl_state *state)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    state->gpus = calloc(cluster->gpu_count + 1, sizeof *state->gpus);
+    state->nodes_use = calloc(cluster->node_count + 1, sizeof *state->nodes_use);
+    state->telemetry = calloc(cluster->gpu_count + 1, sizeof *state->telemetry);
+    state->telemetry_us = calloc(cluster->gpu_count + 1, sizeof *state->telemetry_us);
+    if (!state->gpus || !state->nodes_use || !state->telemetry || !state->telemetry_us)
+        return ADL_ENOMEM;
+    for (uint32_t g = 0; g < cluster->gpu_count; g++) {
+        state->gpus[g].job[0] = state->gpus[g].job[1] = ADL_NONE;
+        state->gpus[g].free_memory_mib = cluster->types[adl_gpu_type_of(cluster, g)].memory_mib;
+        state->telemetry[g].missing = (1u << ADL_READ_COUNT) - 1;
+        state->telemetry_us[g] = INT64_MIN;
+    }
+    for (uint32_t n = 0; n < cluster->node_count; n++)
+        state->nodes_use[n] = (struct adl_node_use){cluster->nodes[n].cpu_cores, cluster->nodes[n].memory_mib};
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        adl_order_init(&state->running[t]);
+    const int status = adl_pool_create(&state->pool, cluster);
+    return status ? status : adl_queue_create(&state->queue);
+}
+
+int adl_state_create(const struct adl_cluster *cluster, struct adl_state **ret)
+{
+    struct adl_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return ADL_ENOMEM;
+    state->cluster = cluster;
+    if (create_tables(state)) {
+        adl_state_destroy(state);
+        return ADL_ENOMEM;
+    }
+    *ret = state;
+    return 0;
+}
+
+void adl_state_destroy(struct adl_state *state)
+{
+    if (!state)
+        return;
+    adl_pool_clear(&state->pool);
+    adl_queue_clear(&state->queue);
+    free(state->jobs);
+    free(state->runtime_us);
+    free(state->nodes);
+    free(state->gpus);
+    free(state->nodes_use);
+    free(state->telemetry);
+    free(state->telemetry_us);
+    free(state);
+}
+
+static int grow_jobs(struct adl_state *state, size_t count)
+{
+    size_t jobs = state->job_capacity, nodes = jobs, rows = jobs;
+    if (adl_grow((void **)&state->jobs, &jobs, count, sizeof *state->jobs) ||
+        adl_grow((void **)&state->nodes, &nodes, count, sizeof *state->nodes) ||
+        adl_grow((void **)&state->runtime_us, &rows, count, state->cluster->type_count * sizeof *state->runtime_us))
+        return ADL_ENOMEM;
+    state->job_capacity = jobs;
+    state->queue.nodes = state->nodes;
+    return 0;
+}
+
+int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    if (slot >= state->job_capacity && grow_jobs(state, (size_t)slot + 1))
+        return ADL_ENOMEM;
+    struct adl_job *job = &state->jobs[slot];
+    if (job->phase != ADL_PHASE_NONE)
+        return ADL_EINVAL;
+    uint32_t eligible = 0;
+    int64_t *row = &state->runtime_us[(size_t)slot * cluster->type_count];
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        row[t] = runtime_us[t];
+        if ((spec->types >> t & 1) && runtime_us[t] > 0 && spec->gpu_memory_mib <= cluster->types[t].memory_mib)
+            eligible |= 1u << t;
+    }
+    *job = (struct adl_job){.spec = *spec,
+                            .submit_us = state->now_us,
+                            .remaining = 1.0,
+                            .eligible = eligible,
+                            .lane = ADL_NONE,
+                            .first_gpu = ADL_NONE,
+                            .phase = ADL_PHASE_PENDING};
+    return 0;
+}
+
+int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type)
+{
+    const double share = state->jobs[slot].remaining;
+    const int64_t whole = adl_state_runtime(state, slot, type);
+    return share >= 1.0 ? whole : (int64_t)(share * (double)whole) + 1;
+}
+
+int64_t adl_state_shortest_us(const struct adl_state *state, uint32_t slot)
+{
+    int64_t shortest = INT64_MAX;
+    for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
+        const int64_t there = adl_state_remaining_us(state, slot, (uint32_t)__builtin_ctz(left));
+        shortest = there < shortest ? there : shortest;
+    }
+    return shortest;
+}
+
+int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank)
+{
+    struct adl_job *job = &state->jobs[slot];
+    assert(job->phase == ADL_PHASE_PENDING && job->lane == ADL_NONE);
+    const uint32_t lane = adl_queue_lane(&state->queue, &job->spec);
+    if (lane == ADL_NONE)
+        return ADL_ENOMEM;
+    job->lane = lane;
+    adl_queue_push(&state->queue, slot, lane, rank, adl_state_shortest_us(state, slot));
+    return 0;
+}
+
+/* Places a job on one GPU; true if the GPU was free before. */
+static bool occupy(struct adl_state *state, uint32_t slot, uint32_t gpu, uint32_t next_gpu)
+{
+    struct adl_gpu_use *use = &state->gpus[gpu];
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const uint32_t place = use->job[0] == ADL_NONE ? 0 : 1;
+    assert(use->job[place] == ADL_NONE && !use->down);
+    use->job[place] = slot;
+    use->next_gpu[place] = next_gpu;
+    use->free_memory_mib -= spec->gpu_memory_mib;
+    struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, gpu)];
+    node->free_cores -= spec->cpu_cores;
+    node->free_memory_mib -= spec->memory_mib;
+    struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
+    if (place == 0 && (spec->flags & ADL_JOB_SHARE))
+        adl_bitmap_add(half, gpu);
+    else if (place == 1)
+        adl_bitmap_remove(half, gpu);
+    return place == 0;
+}
+
+void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpus)
+{
+    struct adl_job *job = &state->jobs[slot];
+    assert(job->phase == ADL_PHASE_PENDING && job->lane != ADL_NONE);
+    adl_queue_remove(&state->queue, slot, job->lane);
+    job->lane = ADL_NONE;
+    job->phase = ADL_PHASE_RUNNING;
+    job->type = (uint16_t)adl_gpu_type_of(state->cluster, gpus[0]);
+    job->start_us = state->now_us;
+    job->expected_us = state->now_us + adl_state_remaining_us(state, slot, job->type);
+    job->attempts++;
+    job->first_gpu = gpus[0];
+    state->running_jobs++;
+
+    /* GPUs of one bank usually follow each other: the pool hears of each run once. */
+    uint64_t mask = 0;
+    uint32_t bank = ADL_NONE;
+    for (uint32_t i = 0; i < job->spec.gpus; i++) {
+        const uint32_t gpu = gpus[i], its_bank = state->cluster->gpu_bank[gpu];
+        if (its_bank != bank && mask) {
+            adl_pool_take(&state->pool, bank, mask);
+            mask = 0;
+        }
+        bank = its_bank;
+        if (occupy(state, slot, gpu, i + 1 < job->spec.gpus ? gpus[i + 1] : ADL_NONE)) {
+            mask |= UINT64_C(1) << (gpu - state->cluster->banks[bank].gpu_first);
+            state->busy_gpus++;
+        }
+    }
+    if (mask)
+        adl_pool_take(&state->pool, bank, mask);
+    if (state->track_running)
+        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us,
+                         state->queue.next_sequence++, 0);
+}
+
+void adl_state_stopping(struct adl_state *state, uint32_t slot)
+{
+    assert(state->jobs[slot].phase == ADL_PHASE_RUNNING);
+    state->jobs[slot].phase = ADL_PHASE_STOPPING;
+    state->stopping_jobs++;
+}
+
+/* Takes a job off one GPU; true if the GPU is free now. */
+static bool vacate(struct adl_state *state, uint32_t slot, uint32_t gpu)
+{
+    struct adl_gpu_use *use = &state->gpus[gpu];
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
+    if (use->job[0] == slot) {
+        use->job[0] = use->job[1];
+        use->next_gpu[0] = use->next_gpu[1];
+    }
+    use->job[1] = ADL_NONE;
+    use->free_memory_mib += spec->gpu_memory_mib;
+    struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, gpu)];
+    node->free_cores += spec->cpu_cores;
+    node->free_memory_mib += spec->memory_mib;
+    if (use->job[0] != ADL_NONE)
+        adl_bitmap_add(half, gpu); /* who shared before is willing to share again */
+    else if (spec->flags & ADL_JOB_SHARE)
+        adl_bitmap_remove(half, gpu);
+    return use->job[0] == ADL_NONE;
+}
+
+/* Frees what a running job holds. */
+static void release(struct adl_state *state, uint32_t slot)
+{
+    struct adl_job *job = &state->jobs[slot];
+    if (state->track_running)
+        adl_order_remove(state->nodes, &state->running[job->type], slot);
+    uint64_t mask = 0;
+    uint32_t bank = ADL_NONE;
+    for (uint32_t gpu = job->first_gpu, next; gpu != ADL_NONE; gpu = next) {
+        next = adl_state_next_gpu(state, slot, gpu);
+        const uint32_t its_bank = state->cluster->gpu_bank[gpu];
+        if (its_bank != bank && mask) {
+            adl_pool_give(&state->pool, bank, mask);
+            mask = 0;
+        }
+        bank = its_bank;
+        if (vacate(state, slot, gpu)) {
+            mask |= UINT64_C(1) << (gpu - state->cluster->banks[bank].gpu_first);
+            state->busy_gpus--;
+        }
+    }
+    if (mask)
+        adl_pool_give(&state->pool, bank, mask);
+    job->first_gpu = ADL_NONE;
+    state->running_jobs--;
+    state->stopping_jobs -= job->phase == ADL_PHASE_STOPPING;
+    state->releases++;
+}
+
+void adl_state_evict(struct adl_state *state, uint32_t slot, double remaining)
+{
+    struct adl_job *job = &state->jobs[slot];
+    assert(job->phase == ADL_PHASE_RUNNING || job->phase == ADL_PHASE_STOPPING);
+    release(state, slot);
+    job->attained_us += state->now_us - job->start_us;
+    job->remaining = remaining;
+    job->phase = ADL_PHASE_PENDING;
+}
+
+void adl_state_finish(struct adl_state *state, uint32_t slot)
+{
+    struct adl_job *job = &state->jobs[slot];
+    assert(job->phase != ADL_PHASE_NONE);
+    if (job->phase == ADL_PHASE_PENDING) {
+        adl_queue_remove(&state->queue, slot, job->lane);
+        state->releases++; /* nothing became free, but another job may be the first in line now */
+    } else {
+        release(state, slot);
+    }
+    job->phase = ADL_PHASE_NONE;
+}
+
+static void pool_change(struct adl_state *state, uint32_t gpu, bool give)
+{
+    const uint32_t bank = state->cluster->gpu_bank[gpu];
+    const uint64_t mask = UINT64_C(1) << (gpu - state->cluster->banks[bank].gpu_first);
+    if (give)
+        adl_pool_give(&state->pool, bank, mask);
+    else
+        adl_pool_take(&state->pool, bank, mask);
+}
+
+void adl_state_gpu_down(struct adl_state *state, uint32_t gpu)
+{
+    struct adl_gpu_use *use = &state->gpus[gpu];
+    assert(!use->down && use->job[0] == ADL_NONE);
+    use->down = true;
+    state->down_gpus++;
+    pool_change(state, gpu, false);
+}
+
+void adl_state_gpu_up(struct adl_state *state, uint32_t gpu)
+{
+    struct adl_gpu_use *use = &state->gpus[gpu];
+    assert(use->down);
+    use->down = false;
+    state->down_gpus--;
+    state->releases++;
+    pool_change(state, gpu, true);
+}

@@ -1,0 +1,16 @@
+# The house checks as tests: scripts that hold the tree to what docs/architecture.md and CONTRIBUTING.md say.
+# Not in sanitized builds, whose objects import the sanitizers. Formatting and tidiness need clang's tools, which the
+# test suite does without: .ci/run checks those.
+if(NOT ADL_SANITIZE)
+  get_directory_property(house_options COMPILE_OPTIONS)
+  get_directory_property(house_definitions COMPILE_DEFINITIONS)
+  list(TRANSFORM house_definitions PREPEND -D)
+  set(house_flags -std=c17 ${house_options} ${house_definitions})
+
+  add_test(NAME house_headers COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_headers ${PROJECT_SOURCE_DIR}
+                                      ${CMAKE_C_COMPILER} ${house_flags})
+  add_test(NAME house_layers COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_layers ${PROJECT_SOURCE_DIR})
+  add_test(NAME house_core_imports COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_core_imports $<TARGET_FILE:adlro-core>)
+  add_test(NAME house_selftest COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_selftest headers layers core_imports)
+  set_tests_properties(house_headers house_layers house_core_imports house_selftest PROPERTIES TIMEOUT 120)
+endif()

@@ -1,0 +1,424 @@
+/* Reports of comparisons that are made up here: plausible ones and extreme ones.
+ * With ADL_REPORT_DIR set, the pages and tables are left in that folder to be looked at. */
+#include "report/chart.h"
+#include "report/figure.h"
+#include "report/report_csv.h"
+#include "report/report_html.h"
+#include "report/report_json.h"
+#include "report/report_table.h"
+#include "report_sample.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct recipe recipes[] = {
+    {"plain", 4, 30, 4, 4, 256, true, false, false, 1},
+    {"many", 12, 30, 4, 4, 256, true, false, false, 1},
+    {"hours", 5, 10, 8, 8, 4000, true, false, false, 900},
+    {"large", 3, 5, 64, 8, 6000, true, false, false, 40},
+    {"nasty", 4, 6, 4, 4, 100, true, true, false, 1},
+    {"long", 5, 30, 4, 4, 100, true, false, true, 1},
+    {"one_policy", 1, 30, 4, 4, 100, true, false, false, 1},
+    {"one_seed", 3, 1, 4, 4, 100, true, false, false, 1},
+    {"no_timeline", 3, 8, 4, 4, 100, false, false, false, 1},
+    {"no_jobs", 3, 4, 4, 4, 0, true, false, false, 1},
+    {"no_policies", 0, 4, 4, 4, 0, true, false, false, 1},
+    {"huge", 3, 8, 4, 4, 40, false, false, true, 1e200},
+    {"tiny", 3, 8, 4, 4, 40, true, false, false, 1e-4},
+};
+
+#define RECIPE_COUNT (sizeof recipes / sizeof *recipes)
+
+typedef void report_function(struct adl_text *text, const struct adl_comparison *comparison);
+
+static void report_json(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    adl_report_json(text, comparison, true);
+}
+
+static void report_csv(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    adl_report_csv(text, comparison, true);
+}
+
+static struct adl_text report_of(const struct recipe *recipe, report_function *report)
+{
+    struct sample *sample = sample_create(recipe);
+    struct adl_text text = {0};
+    report(&text, &sample->comparison);
+    assert_int_equal(adl_text_status(&text), 0);
+    sample_destroy(sample);
+    return text;
+}
+
+static void leave_to_be_seen(const struct recipe *recipe, const char *ending, const struct adl_text *text)
+{
+    const char *folder = getenv("ADL_REPORT_DIR");
+    char path[600];
+    if (!folder)
+        return;
+    snprintf(path, sizeof path, "%s/%s.%s", folder, recipe->label, ending);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text->data, 1, text->size, file), text->size);
+    fclose(file);
+}
+
+static void the_json_has_every_metric_of_every_policy(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RECIPE_COUNT; i++) {
+        struct adl_text text = report_of(&recipes[i], report_json);
+        cJSON *root = cJSON_Parse(text.data);
+        assert_non_null(root);
+        const cJSON *policies = cJSON_GetObjectItemCaseSensitive(root, "policies"), *policy;
+        assert_int_equal(cJSON_GetArraySize(policies), recipes[i].policies);
+        cJSON_ArrayForEach(policy, policies)
+        {
+            const cJSON *metrics = cJSON_GetObjectItemCaseSensitive(policy, "metrics");
+            assert_int_equal(cJSON_GetArraySize(metrics), ADL_METRIC_COUNT);
+            for (int metric = 0; metric < ADL_METRIC_COUNT; metric++) {
+                const cJSON *summary =
+                    cJSON_GetObjectItemCaseSensitive(metrics, adl_metric_table[metric].name);
+                assert_true(cJSON_HasObjectItem(summary, "mean") && cJSON_HasObjectItem(summary, "sd"));
+                assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(summary, "ci95")), 2);
+            }
+            assert_int_equal(cJSON_HasObjectItem(policy, "versus_first"), policy != policies->child);
+            assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(policy, "plan_hashes")),
+                             recipes[i].seeds);
+        }
+        cJSON_Delete(root);
+        leave_to_be_seen(&recipes[i], "json", &text);
+        adl_text_clear(&text);
+    }
+}
+
+static void the_json_says_what_the_comparison_says(void **state)
+{
+    (void)state;
+    struct sample *sample = sample_create(&recipes[0]);
+    struct adl_text text = {0};
+    adl_report_json(&text, &sample->comparison, true);
+    cJSON *root = cJSON_Parse(text.data);
+    assert_string_equal(cJSON_GetObjectItem(root, "scenario")->valuestring, "paper16");
+    assert_string_equal(cJSON_GetObjectItem(root, "regime")->valuestring, "declared");
+    assert_int_equal(cJSON_GetObjectItem(root, "seeds")->valueint, 30);
+    assert_int_equal(cJSON_GetObjectItem(root, "first_seed")->valueint, 1);
+    const cJSON *modelled = cJSON_GetObjectItem(root, "modelled");
+    assert_int_equal(cJSON_GetArraySize(modelled), 1);
+    assert_string_equal(modelled->child->valuestring, "MI50");
+    const cJSON *policy = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "policies"), 2);
+    const cJSON *jct = cJSON_GetObjectItem(cJSON_GetObjectItem(policy, "metrics"), "jct_mean_s");
+    const struct adl_summary *summary = &sample->comparison.policies[2].metrics[ADL_METRIC_JCT_MEAN];
+    assert_memory_equal(&cJSON_GetObjectItem(jct, "mean")->valuedouble, &summary->mean, sizeof summary->mean);
+    assert_memory_equal(&cJSON_GetArrayItem(cJSON_GetObjectItem(jct, "ci95"), 1)->valuedouble, &summary->hi,
+                        sizeof summary->hi);
+    assert_string_equal(cJSON_GetObjectItem(policy, "name")->valuestring, "srtf");
+    assert_int_equal(cJSON_GetObjectItem(policy, "jobs")->valueint, 30 * 256);
+    assert_string_equal(cJSON_GetObjectItem(policy, "plan_hashes")->child->valuestring, "fedcba98765439b2");
+    const cJSON *first = cJSON_GetObjectItem(root, "policies")->child;
+    assert_int_equal(cJSON_GetObjectItem(first, "timeouts")->valueint, 60);
+    cJSON_Delete(root);
+    adl_text_clear(&text);
+    sample_destroy(sample);
+}
+
+static void without_timing_runs_that_differ_in_speed_alone_give_equal_bytes(void **state)
+{
+    (void)state;
+    struct sample *sample = sample_create(&recipes[0]);
+    struct adl_text a = {0}, b = {0}, c = {0}, d = {0};
+    adl_report_json(&a, &sample->comparison, false);
+    adl_report_csv(&c, &sample->comparison, false);
+    for (int metric = ADL_METRIC_FIRST_TIMING; metric < ADL_METRIC_COUNT; metric++) {
+        sample->comparison.policies[1].metrics[metric].mean *= 2;
+        sample->comparison.policies[1].runs[0].value[metric] *= 2;
+    }
+    adl_report_json(&b, &sample->comparison, false);
+    adl_report_csv(&d, &sample->comparison, false);
+    assert_string_equal(a.data, b.data);
+    assert_string_equal(c.data, d.data);
+    assert_null(strstr(a.data, "decision_us"));
+    assert_null(strstr(c.data, "wall_s"));
+    adl_text_clear(&a);
+    adl_text_clear(&b);
+    adl_text_clear(&c);
+    adl_text_clear(&d);
+    sample_destroy(sample);
+}
+
+/* Counts the fields of one RFC 4180 record and steps over it; -1 if it is malformed. */
+static int csv_record(const char **at)
+{
+    const char *s = *at;
+    int fields = 1;
+    for (;;) {
+        if (*s == '"') {
+            for (s++; *s && !(s[0] == '"' && s[1] != '"'); s++)
+                s += s[0] == '"';
+            if (*s++ != '"')
+                return -1;
+        } else {
+            while (*s && !strchr(",\"\r\n", *s))
+                s++;
+        }
+        if (*s == ',') {
+            fields++;
+            s++;
+        } else if (s[0] == '\r' && s[1] == '\n') {
+            *at = s + 2;
+            return fields;
+        } else {
+            return -1;
+        }
+    }
+}
+
+static void the_csv_has_a_full_row_for_every_policy_and_seed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RECIPE_COUNT; i++) {
+        struct adl_text text = report_of(&recipes[i], report_csv);
+        const char *at = text.data;
+        uint32_t rows = 0;
+        for (; *at; rows++)
+            assert_int_equal(csv_record(&at), 4 + ADL_METRIC_COUNT + 9);
+        assert_int_equal(rows, 1 + recipes[i].policies * recipes[i].seeds);
+        adl_text_clear(&text);
+    }
+}
+
+static void no_line_of_the_table_is_wider_than_100_columns(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RECIPE_COUNT; i++) {
+        struct adl_text text = report_of(&recipes[i], adl_report_table);
+        leave_to_be_seen(&recipes[i], "txt", &text);
+        char *line = strtok(text.data, "\n");
+        for (; line; line = strtok(NULL, "\n")) {
+            assert_true(adl_utf8_count(line) <= ADL_TABLE_COLUMNS);
+            assert_true(line[strlen(line) - 1] != ' ');
+        }
+        adl_text_clear(&text);
+    }
+}
+
+static void the_table_names_what_a_reader_must_know(void **state)
+{
+    (void)state;
+    struct adl_text text = report_of(&recipes[0], adl_report_table);
+    const char *const needed[] = {"fcfs",     "adlro",    "vs fcfs",  "***",
+                                  "\u00b1",   "30 seeds", "declared", "knows the future",
+                                  "R\u00b2",  "MI50",     "refused",  "at their time limit",
+                                  "Wilcoxon", "MJ",       "\u00b5s"};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!strstr(text.data, needed[i]))
+            fail_msg("the table lacks \"%s\"", needed[i]);
+    assert_null(strstr(text.data, "unfinished"));
+    adl_text_clear(&text);
+}
+
+static bool is_void_tag(const char *name)
+{
+    return strcmp(name, "meta") == 0 || strcmp(name, "link") == 0 || strcmp(name, "input") == 0;
+}
+
+/* Every tag that opens is closed in order, and nothing in text or attributes could be taken for a tag. */
+static void check_balance(const char *html)
+{
+    char open[32][16];
+    int depth = 0;
+    const char *at = html + strlen("<!DOCTYPE html>");
+    while ((at = strchr(at, '<')) != NULL) {
+        char name[16] = "";
+        const bool closing = at[1] == '/';
+        at += closing ? 2 : 1;
+        const size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789");
+        assert_true(length > 0 && length < sizeof name);
+        memcpy(name, at, length);
+        const char *end = strchr(at, '>');
+        assert_non_null(end);
+        const char *next = strchr(at, '<');
+        assert_true(!next || end < next);
+        if (closing) {
+            assert_true(depth > 0);
+            assert_string_equal(open[--depth], name);
+        } else if (end[-1] != '/' && !is_void_tag(name)) {
+            assert_true(depth < 32);
+            memcpy(open[depth++], name, sizeof name);
+        }
+        at = end;
+        if (!closing && (strcmp(name, "style") == 0 || strcmp(name, "script") == 0))
+            at = strstr(at, strcmp(name, "style") == 0 ? "</style>" : "</script>");
+    }
+    assert_int_equal(depth, 0);
+}
+
+static size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, word)) != NULL; text += strlen(word))
+        count++;
+    return count;
+}
+
+static void every_page_is_balanced_small_and_fetches_nothing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RECIPE_COUNT; i++) {
+        struct adl_text text = report_of(&recipes[i], adl_report_html);
+        leave_to_be_seen(&recipes[i], "html", &text);
+        check_balance(text.data);
+        assert_true(text.size < 2000000);
+        const char *const forbidden[] = {"http:", "https:", "//",   "@import", "url(",
+                                         " src=", "nan",    "inf,", "=\"inf"};
+        for (size_t j = 0; j < sizeof forbidden / sizeof *forbidden; j++)
+            if (strstr(text.data, forbidden[j]))
+                fail_msg("page \"%s\" contains \"%s\"", recipes[i].label, forbidden[j]);
+        assert_int_equal(count_of(text.data, "<svg "), count_of(text.data, " role=\"img\" aria-label="));
+        adl_text_clear(&text);
+    }
+}
+
+static void a_page_has_the_charts_its_data_allow(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *label;
+        size_t charts;
+    } expected[] = {{"plain", 10},    {"large", 10},      {"one_policy", 8},
+                    {"one_seed", 10}, {"no_timeline", 4}, {"no_policies", 0}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        size_t recipe = 0;
+        while (strcmp(recipes[recipe].label, expected[i].label) != 0)
+            recipe++;
+        struct adl_text text = report_of(&recipes[recipe], adl_report_html);
+        assert_int_equal(count_of(text.data, "<svg "), expected[i].charts);
+        adl_text_clear(&text);
+    }
+}
+
+static void names_are_escaped_in_pages(void **state)
+{
+    (void)state;
+    struct adl_text text = report_of(&recipes[4], adl_report_html);
+    assert_null(strstr(text.data, "<b>\"x\""));
+    assert_null(strstr(text.data, "\xff"));
+    assert_non_null(strstr(text.data, "&lt;b&gt;&quot;x&quot; &amp; &#39;y&#39;&lt;/b&gt;, \ufffd \u00b5"));
+    adl_text_clear(&text);
+}
+
+static void a_schedule_of_very_many_short_jobs_is_thinned(void **state)
+{
+    (void)state;
+    const struct recipe busy = {"busy", 2, 2, 16, 4, 120000, true, false, false, 1};
+    struct sample *sample = sample_create(&busy);
+    struct adl_text text = {0};
+    assert_true(adl_chart_gantt(&text, &sample->comparison, 1));
+    assert_true(count_of(text.data, "<rect class=\"g") <= ADL_CHART_RECTS_MAX);
+    assert_true(count_of(text.data, "<rect class=\"g") > ADL_CHART_RECTS_MAX / 8);
+    adl_text_clear(&text);
+    sample_destroy(sample);
+}
+
+static void jobs_that_share_a_gpu_are_both_drawn(void **state)
+{
+    (void)state;
+    struct sample *sample = sample_create(&recipes[8]);
+    struct adl_segment segments[] = {
+        {.start_us = 0, .end_us = 60000000, .job_id = 7, .gpu = 3},
+        {.start_us = 20000000, .end_us = 90000000, .job_id = 8, .gpu = 3, .kind = ADL_KIND_DATA, .cut = 1},
+    };
+    struct adl_timeline timeline = {
+        .segments = segments, .segment_count = 2, .gpu_count = 16, .end_us = 100000000};
+    struct adl_text text = {0};
+    sample->comparison.policies[0].timeline = &timeline;
+    assert_true(adl_chart_gantt(&text, &sample->comparison, 0));
+    assert_non_null(strstr(text.data, "data-j=\"7\""));
+    assert_non_null(strstr(text.data, "<rect class=\"g3 x\""));
+    assert_int_equal(count_of(text.data, "<rect class=\"g"), 2);
+    sample->comparison.policies[0].timeline = NULL;
+    adl_text_clear(&text);
+    sample_destroy(sample);
+}
+
+static void equal_comparisons_give_equal_bytes(void **state)
+{
+    (void)state;
+    report_function *const reports[] = {report_json, report_csv, adl_report_table, adl_report_html};
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        struct adl_text a = report_of(&recipes[0], reports[i]), b = report_of(&recipes[0], reports[i]);
+        assert_int_equal(a.size, b.size);
+        assert_memory_equal(a.data, b.data, a.size);
+        adl_text_clear(&a);
+        adl_text_clear(&b);
+    }
+}
+
+static void a_report_into_a_text_without_memory_fails_and_writes_nothing(void **state)
+{
+    (void)state;
+    report_function *const reports[] = {report_json, report_csv, adl_report_table, adl_report_html};
+    struct sample *sample = sample_create(&recipes[0]);
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        struct adl_text text = {.failed = true};
+        reports[i](&text, &sample->comparison);
+        assert_int_equal(adl_text_status(&text), ADL_ENOMEM);
+        assert_int_equal(text.size, 0);
+        adl_text_clear(&text);
+    }
+    sample_destroy(sample);
+}
+
+static void figures_have_few_characters_and_fitting_units(void **state)
+{
+    (void)state;
+    char number[ADL_FIGURE_SIZE];
+    const double extremes[] = {0,        -1e-300,   1e300,   -1e300, 9999.49,
+                               999999.4, -999999.4, 123.456, NAN,    INFINITY};
+    for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++) {
+        assert_true(strlen(adl_figure_print(number, extremes[i], adl_scale_plain(extremes[i], ""))) <= 9);
+        assert_true(strlen(adl_figure_print_change(number, extremes[i])) <= 9);
+    }
+    assert_string_equal(adl_scale_energy(4.1e5).unit, "kJ");
+    assert_string_equal(adl_scale_energy(4.1e7).unit, "MJ");
+    assert_string_equal(adl_scale_energy(4.1e10).unit, "GJ");
+    assert_string_equal(adl_scale_time(0.02).unit, "ms");
+    assert_string_equal(adl_figure_print_duration(number, 25.8), "25.8 s");
+    assert_string_equal(adl_figure_print_duration(number, 5400), "1.5 h");
+    assert_string_equal(adl_figure_print_change(number, -24.42), "-24.4");
+    assert_string_equal(adl_figure_print_change(number, -0.01), "0.0");
+    assert_string_equal(adl_significance(0.0099), "**");
+    assert_string_equal(adl_significance(0.05), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_json_has_every_metric_of_every_policy),
+        cmocka_unit_test(the_json_says_what_the_comparison_says),
+        cmocka_unit_test(without_timing_runs_that_differ_in_speed_alone_give_equal_bytes),
+        cmocka_unit_test(the_csv_has_a_full_row_for_every_policy_and_seed),
+        cmocka_unit_test(no_line_of_the_table_is_wider_than_100_columns),
+        cmocka_unit_test(the_table_names_what_a_reader_must_know),
+        cmocka_unit_test(every_page_is_balanced_small_and_fetches_nothing),
+        cmocka_unit_test(a_page_has_the_charts_its_data_allow),
+        cmocka_unit_test(names_are_escaped_in_pages),
+        cmocka_unit_test(a_schedule_of_very_many_short_jobs_is_thinned),
+        cmocka_unit_test(jobs_that_share_a_gpu_are_both_drawn),
+        cmocka_unit_test(equal_comparisons_give_equal_bytes),
+        cmocka_unit_test(a_report_into_a_text_without_memory_fails_and_writes_nothing),
+        cmocka_unit_test(figures_have_few_characters_and_fitting_units),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
