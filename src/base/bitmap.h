@@ -23,4 +23,9 @@ void adl_bitmap_add(struct adl_bitmap *map, uint32_t index);
 void adl_bitmap_remove(struct adl_bitmap *map, uint32_t index);
 uint32_t adl_bitmap_next(const struct adl_bitmap *map, uint32_t from); /* least member >= from, or ADL_NONE */
 
+static inline int adl_bitmap_empty(const struct adl_bitmap *map)
+{
+    return map->level[map->levels - 1][0] == 0;
+}
+
 #endif

@@ -3,22 +3,20 @@
 #include "base/error.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int adl_grow(void **array, size_t *capacity, size_t count, size_t size)
 {
     if (count <= *capacity)
         return 0;
-    size_t grown = *capacity ? *capacity : 16;
+    size_t grown = *capacity ? *capacity : 64;
     while (grown < count) {
         if (grown > SIZE_MAX / 2 / size)
             return ADL_ENOMEM;
         grown *= 2;
     }
-    char *moved = realloc(*array, grown * size);
+    void *moved = realloc(*array, grown * size);
     if (!moved)
         return ADL_ENOMEM;
-    memset(moved + *capacity * size, 0, (grown - *capacity) * size);
     *array = moved;
     *capacity = grown;
     return 0;

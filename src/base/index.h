@@ -7,8 +7,8 @@
 
 #define ADL_NONE UINT32_MAX /* no job, no GPU, no bank */
 
-/* Makes *array hold at least count elements of the given size, doubling from *capacity; new elements are zeroed.
- * 0 or ADL_ENOMEM, with nothing changed. */
+/* Makes *array hold at least count elements of the given size, doubling from *capacity; new elements are not set. 0 or
+ * ADL_ENOMEM, with nothing changed. */
 int adl_grow(void **array, size_t *capacity, size_t count, size_t size);
 
 #endif

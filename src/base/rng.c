@@ -22,16 +22,25 @@ void adl_rng_seed(struct adl_rng *rng, uint64_t seed, const char *purpose)
         rng->s[i] = spread(&x);
 }
 
-/* Marsaglia's polar method, one value of the pair used: no trigonometry and no state beside the stream. */
-double adl_rng_normal(struct adl_rng *rng)
+/* Marsaglia's polar method: no trigonometry. */
+void adl_rng_normal_pair(struct adl_rng *rng, double ret[2])
 {
-    double u, square;
+    double u, v, square;
     do {
         u = 2.0 * adl_rng_uniform(rng) - 1.0;
-        const double v = 2.0 * adl_rng_uniform(rng) - 1.0;
+        v = 2.0 * adl_rng_uniform(rng) - 1.0;
         square = u * u + v * v;
     } while (square >= 1.0 || square == 0.0);
-    return u * sqrt(-2.0 * adl_log(square) / square);
+    const double scale = sqrt(-2.0 * adl_log(square) / square);
+    ret[0] = u * scale;
+    ret[1] = v * scale;
+}
+
+double adl_rng_normal(struct adl_rng *rng)
+{
+    double pair[2];
+    adl_rng_normal_pair(rng, pair);
+    return pair[0];
 }
 
 double adl_rng_exponential(struct adl_rng *rng)

@@ -100,8 +100,11 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
                                              .world_ops = &adl_world_log_ops,
                                              .world = &world};
     status = adl_engine_create(&config, &engine, err);
-    if (status == 0)
+    if (status == 0) {
         status = adl_engine_run(engine, err);
+        if (status)
+            adl_recording_blame(recording, status, err);
+    }
     if (status == 0)
         status = report(engine, head, world.decisions, json, err);
     adl_engine_destroy(engine);

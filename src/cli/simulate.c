@@ -53,9 +53,17 @@ static const struct adl_verb verb = {
 struct recorder {
     FILE *file;
     struct adl_text text;
+    struct adl_recording_seal seal;
     uint32_t type_count;
     char temporary[4200];
 };
+
+/* Seals the line that was just appended; `before` is where it begins. */
+static void seal(struct recorder *recorder, size_t before)
+{
+    if (adl_text_status(&recorder->text) == 0)
+        adl_recording_seal_line(&recorder->seal, recorder->text.data + before, recorder->text.size - before);
+}
 
 static int flush_text(struct recorder *recorder, size_t above)
 {
@@ -73,7 +81,9 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
 {
     (void)state;
     struct recorder *recorder = self;
+    const size_t before = recorder->text.size;
     adl_recording_write_event(&recorder->text, event, recorder->type_count);
+    seal(recorder, before);
     return flush_text(recorder, 1 << 16);
 }
 
@@ -81,7 +91,9 @@ static int on_command(void *self, const struct adl_command *command, const uint3
 {
     (void)state;
     struct recorder *recorder = self;
+    const size_t before = recorder->text.size;
     adl_recording_write_command(&recorder->text, command, gpus);
+    seal(recorder, before);
     return 0;
 }
 
@@ -89,7 +101,9 @@ static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
 {
     (void)state;
     struct recorder *recorder = self;
+    const size_t before = recorder->text.size;
     adl_recording_write_decision(&recorder->text, hash);
+    seal(recorder, before);
     return 0;
 }
 
@@ -106,6 +120,7 @@ static int recorder_open(struct recorder *recorder, const struct options *o, con
     const struct adl_recording_head head = {o->policy,       adl_regime_name(o->regime), name, (uint64_t)o->seed,
                                             texts->scenario, texts->catalogue};
     adl_recording_write_head(&recorder->text, &head);
+    seal(recorder, 0);
     return 0;
 }
 
@@ -114,6 +129,8 @@ static int recorder_close(struct recorder *recorder, const char *path, int statu
 {
     if (!recorder->file)
         return status;
+    if (status == 0)
+        adl_recording_write_end(&recorder->text, &recorder->seal);
     if (status == 0 && flush_text(recorder, 0))
         status = adl_fail(err, ADL_EIO, "cannot write %s", path);
     if (fclose(recorder->file) != 0 && status == 0)

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 /* Decision times kept: enough for a steady 99th percentile, too few to matter for memory. */
-#define TIMED_ALWAYS 4096
-#define TIMED_EVERY 16
+#define TIMED_EVERY 8
 #define TIMED_MAX (1u << 16)
 
 struct adl_engine {
@@ -22,6 +21,7 @@ struct adl_engine {
     struct adl_engine_counts counts;
     float *decision_ns; /* [TIMED_MAX] */
     uint64_t instant_hash;
+    bool observer_failed;
     int64_t preempted_us;     /* the time of the last preemption ... */
     uint32_t preempted_count; /* ... and how many there were at that time */
 };
@@ -236,9 +236,8 @@ static int carry_out(struct adl_engine *engine, const struct adl_command *comman
     engine->counts.commands++;
     for (uint32_t i = 0; i < engine->config.tap_count; i++) {
         const struct adl_tap *tap = &engine->config.taps[i];
-        status = tap->command ? tap->command(tap->self, command, gpus, engine->state) : 0;
-        if (status)
-            return status;
+        if (tap->command && tap->command(tap->self, command, gpus, engine->state))
+            engine->observer_failed = true;
     }
     return 0;
 }
@@ -247,8 +246,8 @@ static int carry_out(struct adl_engine *engine, const struct adl_command *comman
 static int ask(struct adl_engine *engine, const struct adl_policy_ops *ops)
 {
     const uint64_t index = engine->counts.decisions++;
-    const bool timed = engine->config.clock_ns && engine->counts.decision_count < TIMED_MAX &&
-                       (index < TIMED_ALWAYS || index % TIMED_EVERY == 0);
+    const bool timed =
+        index % TIMED_EVERY == 0 && engine->config.clock_ns && engine->counts.decision_count < TIMED_MAX;
     adl_plan_reset(&engine->plan);
     if (!timed)
         return ops->decide(engine->policy, engine->state, &engine->plan);
@@ -276,6 +275,8 @@ static int decide(struct adl_engine *engine, struct adl_error *err)
             const int status = carry_out(engine, &engine->plan.commands[i], &engine->counts.last_refusal);
             if (status == ADL_ENOMEM)
                 return adl_fail(err, status, "out of memory while carrying out a plan");
+            if (engine->observer_failed)
+                return adl_fail(err, ADL_EIO, "an observer of commands failed");
             refused = status != 0;
         }
         if (refused) {

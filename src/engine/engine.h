@@ -38,7 +38,7 @@ struct adl_engine_counts {
     uint64_t refused;       /* commands that did not validate, or that the world would not carry out */
     uint64_t plan_hash;     /* over every command, in order */
     struct adl_error last_refusal;
-    /* Wall time of decisions: all of the first few thousand, then one in sixteen. */
+    /* Wall time of one decision in eight, up to a fixed number. */
     const float *decision_ns;
     size_t decision_count;
 };

@@ -38,14 +38,15 @@ int adl_floor_compute(const struct adl_scenario *scenario, uint64_t seed, struct
 {
     const struct adl_cluster *cluster = &scenario->cluster;
     struct adl_bound *bound = NULL;
-    struct adl_workload_stream stream;
+    struct adl_workload_stream stream = {0};
     struct adl_true_job job;
     struct adl_bound_job relaxed;
     double ceiling[ADL_TYPES_MAX], energy_j = 0;
     for (uint32_t t = 0; t < cluster->type_count; t++)
         ceiling[t] = adl_drift_ceiling(scenario, t);
     int status = adl_bound_create(cluster->gpu_count, &bound);
-    adl_workload_begin(&stream, scenario, seed);
+    if (status == 0)
+        status = adl_workload_begin(&stream, scenario, seed);
     while (status == 0 && adl_workload_next(&stream, &job)) {
         least(scenario, ceiling, &job, &relaxed, &energy_j);
         status = adl_bound_add(bound, &relaxed);
@@ -58,6 +59,7 @@ int adl_floor_compute(const struct adl_scenario *scenario, uint64_t seed, struct
             energy_j += cluster->type_gpus[t] * cluster->types[t].idle_w * result.makespan_s;
         *ret = (struct adl_floor){result.jct_mean_s, result.makespan_s, energy_j};
     }
+    adl_workload_end(&stream);
     adl_bound_destroy(bound);
     return status;
 }

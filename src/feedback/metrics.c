@@ -21,7 +21,7 @@ const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT] = {
     [ADL_METRIC_SLA] = {"sla_attainment", "SLA attainment", "",
                         "share of the jobs with a deadline or a least throughput that got it; 1 if there are none", 1},
     [ADL_METRIC_EFFICIENCY] = {"allocation_efficiency", "allocation efficiency", "",
-                               "GPU time the jobs would need alone on their best type, over the GPU time they were given",
+                               "GPU time completed jobs would need alone on their best type, over GPU time in which GPUs held jobs",
                                1},
     [ADL_METRIC_HYPERSCORE] = {"hyperscore", "HyperScore", "",
                                "one figure from JCT, throughput, utilization, SLA and energy, see docs/metrics.md", 1},
@@ -39,7 +39,7 @@ struct adl_metrics {
     size_t jct_capacity;
     uint64_t jobs, timeouts, evictions;
     double jct_sum_s, wait_sum_s, slowdown_sum;
-    double ideal_gpu_s, given_gpu_s;
+    double ideal_gpu_s;
     uint64_t sla_jobs, sla_met;
     double busy_gpu_s;        /* up to the last event */
     double busy_at_last_end_s;
@@ -95,7 +95,6 @@ static int count_end(struct adl_metrics *metrics, const struct adl_event *event,
     metrics->slowdown_sum += ideal_s > 0 ? jct_s / ideal_s : 1.0;
     if (outcome->end == ADL_END_COMPLETED)
         metrics->ideal_gpu_s += ideal_s * job->spec.gpus;
-    metrics->given_gpu_s += run_s * job->spec.gpus;
     metrics->last_end_us = event->time_us;
     metrics->busy_at_last_end_s = metrics->busy_gpu_s;
     count_sla(metrics, &job->spec, outcome, jct_us);
@@ -163,7 +162,7 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
     value[ADL_METRIC_MAKESPAN] = end_s;
     value[ADL_METRIC_ENERGY] = metrics->energy_j;
     value[ADL_METRIC_SLA] = metrics->sla_jobs ? (double)metrics->sla_met / (double)metrics->sla_jobs : 1.0;
-    value[ADL_METRIC_EFFICIENCY] = ratio(metrics->ideal_gpu_s, metrics->given_gpu_s);
+    value[ADL_METRIC_EFFICIENCY] = ratio(metrics->ideal_gpu_s, metrics->busy_at_last_end_s);
     value[ADL_METRIC_REWARD] = metrics->reward;
     const struct adl_score_terms terms = {.jct = ratio(floor->jct_mean_s, value[ADL_METRIC_JCT_MEAN]),
                                           .throughput = ratio(floor->makespan_s, end_s),

@@ -25,8 +25,10 @@ static double log_gamma(double x)
     static const double terms[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
                                    1.0 / 1188, -691.0 / 360360, 1.0 / 156};
     double product = 1.0;
-    for (; x < 10.0; x += 1.0)
+    while (x < 10.0) {
         product *= x;
+        x += 1.0;
+    }
     const double inverse = 1.0 / x;
     double sum = 0.0;
     for (size_t i = sizeof terms / sizeof terms[0]; i-- > 0;)
@@ -236,7 +238,7 @@ static double signed_rank_p(double *differences, size_t count)
     double positive = 0.0, ties = 0.0;
     for (size_t first = 0, next; first < count; first = next) {
         size_t above = 0;
-        for (next = first; next < count && fabs(differences[next]) == fabs(differences[first]); next++)
+        for (next = first; next < count && !(fabs(differences[next]) > fabs(differences[first])); next++)
             above += differences[next] > 0.0;
         const double size = (double)(next - first);
         positive += (double)above * ((double)(first + 1 + next) / 2.0);

@@ -1,5 +1,6 @@
 #include "ingest/recording.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 
 #include <cjson/cJSON.h>
@@ -9,6 +10,12 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES (64u << 20) /* the heading carries two YAML texts of at most 16 MiB, escaped */
+
+void adl_recording_seal_line(struct adl_recording_seal *seal, const char *line, size_t size)
+{
+    seal->hash = adl_hash_bytes(seal->hash, line, size);
+    seal->lines++;
+}
 
 /* ---- writing ---- */
 
@@ -171,6 +178,12 @@ void adl_recording_write_decision(struct adl_text *text, uint64_t hash)
     adl_text_printf(text, "{\"decision\":\"%016" PRIx64 "\"}\n", hash);
 }
 
+void adl_recording_write_end(struct adl_text *text, const struct adl_recording_seal *seal)
+{
+    adl_text_printf(text, "{\"end\":\"recording\",\"lines\":%" PRIu64 ",\"seal\":\"%016" PRIx64 "\"}\n", seal->lines,
+                    seal->hash);
+}
+
 /* ---- reading ---- */
 
 struct adl_recording {
@@ -179,6 +192,8 @@ struct adl_recording {
     char *line;
     size_t line_capacity;
     size_t line_number;
+    size_t line_size;
+    struct adl_recording_seal seal;        /* of the lines used so far */
     cJSON *head;
     uint32_t type_count;
     struct adl_job_spec spec;              /* what an event points to */
@@ -206,6 +221,7 @@ static int read_line(struct adl_recording *r, cJSON **ret, struct adl_error *err
     const ssize_t length = getline(&r->line, &r->line_capacity, r->file);
     if (length < 0)
         return ferror(r->file) ? adl_fail(err, ADL_EIO, "%s: cannot be read", r->path) : 0;
+    r->line_size = (size_t)length;
     if ((size_t)length > LINE_MAX_BYTES)
         return complain(r, err, "the line is too long for a recording");
     if (r->line[length - 1] != '\n')
@@ -265,6 +281,7 @@ int adl_recording_open(const char *path, FILE *file, struct adl_recording **ret,
         adl_recording_close(r);
         return status;
     }
+    adl_recording_seal_line(&r->seal, r->line, r->line_size);
     *ret_head = (struct adl_recording_head){values[0], values[1], values[3], strtoull(values[2], NULL, 10), values[4],
                                             values[5]};
     *ret = r;
@@ -332,14 +349,17 @@ static bool read_finish(const cJSON *json, struct adl_outcome *ret)
     return false;
 }
 
-static void read_telemetry(const cJSON *json, struct adl_telemetry *ret)
+static bool read_telemetry(const cJSON *json, struct adl_telemetry *ret)
 {
     for (int i = 0; i < ADL_READ_COUNT; i++) {
         double value = 0;
-        if (!get_number(json, adl_reading_name(i), -1e9, 1e9, &value))
+        if (!cJSON_HasObjectItem(json, adl_reading_name(i)))
             ret->missing |= 1u << i;
+        else if (!get_number(json, adl_reading_name(i), -1e9, 1e9, &value))
+            return false;
         ret->value[i] = (float)value;
     }
+    return true;
 }
 
 static bool read_body(struct adl_recording *r, const cJSON *json, struct adl_event *ret)
@@ -356,8 +376,7 @@ static bool read_body(struct adl_recording *r, const cJSON *json, struct adl_eve
         ret->evict.fault = fault;
         return true;
     case ADL_EVENT_TELEMETRY:
-        read_telemetry(json, &ret->telemetry);
-        return true;
+        return read_telemetry(json, &ret->telemetry);
     case ADL_EVENT_METER:
         return get_number(json, "energy_j", 0, HUGE_VAL, &ret->energy_j);
     default:
@@ -374,11 +393,54 @@ static bool read_event(struct adl_recording *r, const cJSON *json, struct adl_ev
         return false;
     if (kind != ADL_EVENT_WAKE && !get_int(json, is_about_job(kind) ? "job" : "gpu", 0, 1 << 28, &ref))
         return false;
-    (void)get_int(json, "more", 0, 1, &more);
+    if (cJSON_HasObjectItem(json, "more") && !get_int(json, "more", 0, 1, &more))
+        return false;
     *ret = (struct adl_event){.time_us = time_us, .kind = (uint8_t)kind, .more = more};
     ret->job = is_about_job(kind) ? (uint32_t)ref : ADL_NONE;
     ret->gpu = is_about_job(kind) ? ADL_NONE : (uint32_t)ref;
     return read_body(r, json, ret);
+}
+
+/* The last line was read: it must agree with those before it, and nothing may follow. */
+static int read_end(struct adl_recording *r, const cJSON *json, struct adl_error *err)
+{
+    const char *seal = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "seal"));
+    int64_t lines = -1;
+    char expected[24];
+    snprintf(expected, sizeof expected, "%016" PRIx64, r->seal.hash);
+    if (!seal || !get_int(json, "lines", 0, TIME_MAX, &lines))
+        return complain(r, err, "the last line of the recording lacks lines or seal");
+    if ((uint64_t)lines != r->seal.lines || strcmp(seal, expected) != 0)
+        return complain(r, err, "the recording was changed after it was made: its lines do not have this seal");
+    if (getc(r->file) == EOF)
+        return 0;
+    r->line_number++;
+    return complain(r, err, "the recording has ended on the line before, and more follows");
+}
+
+static bool is_command(const cJSON *json)
+{
+    return cJSON_HasObjectItem(json, "start") || cJSON_HasObjectItem(json, "preempt") ||
+           cJSON_HasObjectItem(json, "wake_us");
+}
+
+/* What a line says: as adl_recording_next, or 3 for a line that is only for people. */
+static int read_record(struct adl_recording *r, const cJSON *json, struct adl_event *ret_event, uint64_t *ret_hash,
+                       struct adl_error *err)
+{
+    const char *decision = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "decision"));
+    if (cJSON_HasObjectItem(json, "end") && !cJSON_HasObjectItem(json, "event"))
+        return read_end(r, json, err);
+    adl_recording_seal_line(&r->seal, r->line, r->line_size);
+    if (decision) {
+        *ret_hash = strtoull(decision, NULL, 16);
+        return 2;
+    }
+    if (cJSON_HasObjectItem(json, "event"))
+        return read_event(r, json, ret_event)
+                   ? 1
+                   : complain(r, err, "the event lacks a field or has a value that cannot be");
+    return is_command(json) ? 3 : complain(r, err, "neither an event nor a command, a decision or the end");
 }
 
 int adl_recording_next(void *recording, struct adl_event *ret_event, uint64_t *ret_hash, struct adl_error *err)
@@ -387,18 +449,21 @@ int adl_recording_next(void *recording, struct adl_event *ret_event, uint64_t *r
     for (;;) {
         cJSON *json = NULL;
         int status = read_line(r, &json, err);
-        if (status <= 0)
-            return status;
-        const char *decision = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "decision"));
-        const bool is_event = cJSON_HasObjectItem(json, "event");
-        if (decision) {
-            *ret_hash = strtoull(decision, NULL, 16);
-            status = 2;
-        } else if (is_event && !read_event(r, json, ret_event)) {
-            status = complain(r, err, "the event lacks a field or has a value that cannot be");
-        }
+        if (status == 0)
+            return complain(r, err, "the recording breaks off: its last line, the end, is missing");
+        if (status > 0)
+            status = read_record(r, json, ret_event, ret_hash, err);
         cJSON_Delete(json);
-        if (decision || is_event)
+        if (status != 3)
             return status;
     }
+}
+
+int adl_recording_blame(const struct adl_recording *recording, int status, struct adl_error *err)
+{
+    const size_t length = strlen(recording->path);
+    struct adl_error inner = *err;
+    if (strncmp(err->text, recording->path, length) == 0 && err->text[length] == ':')
+        return status;
+    return adl_fail(err, status, "%s:%zu: %s", recording->path, recording->line_number, inner.text);
 }

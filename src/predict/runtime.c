@@ -30,17 +30,18 @@ void adl_runtime_estimate(const struct adl_runtime *runtime, const struct adl_jo
                           int64_t *ret)
 {
     const double *promise = runtime->promise[spec->kind];
+    const uint32_t types = runtime->cluster->type_count;
+    if (revealed) {
+        for (uint32_t t = 0; t < types; t++)
+            ret[t] = spec->types >> t & 1 ? revealed[t] : 0;
+        return;
+    }
     double slowest = HUGE_VAL;
-    for (uint32_t left = spec->types; left; left &= left - 1) {
-        const double speed = promise[__builtin_ctz(left)];
+    for (uint32_t t = 0; t < types; t++) {
+        const double speed = spec->types >> t & 1 ? promise[t] : HUGE_VAL;
         slowest = speed < slowest ? speed : slowest;
     }
-    for (uint32_t t = 0; t < runtime->cluster->type_count; t++) {
-        if (!(spec->types >> t & 1))
-            ret[t] = 0;
-        else if (revealed)
-            ret[t] = revealed[t];
-        else
-            ret[t] = (int64_t)((double)spec->limit_us * (slowest / promise[t])) + 1;
-    }
+    const double work = (double)spec->limit_us * slowest;
+    for (uint32_t t = 0; t < types; t++)
+        ret[t] = spec->types >> t & 1 ? (int64_t)(work / promise[t]) + 1 : 0;
 }

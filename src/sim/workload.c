@@ -4,18 +4,111 @@
 #include "base/real.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-void adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed)
+/* One line of the mix with one number of GPUs. Drawn by Walker's alias method: one uniform number picks a row, and its
+ * fraction decides between the row and the row's alias. */
+struct adl_workload_choice {
+    double keep;             /* chance to stay at this row */
+    uint32_t alias;
+    uint16_t mix;
+    uint16_t gpus;
+    double speed;            /* steps/s of the gang on the reference type */
+};
+
+static double gang_speed(const struct adl_job_class *class, uint16_t gpus)
 {
-    *ret = (struct adl_workload_stream){.scenario = scenario};
-    adl_rng_seed(&ret->arrivals, seed, "arrivals");
-    adl_rng_seed(&ret->jobs, seed, "jobs");
-    for (uint32_t i = 0; i < scenario->workload.mix_count; i++) {
-        const struct adl_mix *mix = &scenario->workload.mix[i];
-        ret->weight_sum += mix->weight;
-        if (scenario->classes[mix->class_index].kind == scenario->workload.arrivals.surge_kind)
-            ret->surge_weight_sum += mix->weight;
+    double speed = gpus;
+    for (uint32_t n = 1; n < gpus; n *= 2)
+        speed *= class->scaling;
+    return speed;
+}
+
+/* Appends the rows of all mix lines of a kind (-1: of any). */
+static uint32_t add_choices(struct adl_workload_stream *stream, int kind, uint32_t at)
+{
+    const struct adl_scenario *scenario = stream->scenario;
+    for (uint32_t m = 0; m < scenario->workload.mix_count; m++) {
+        const struct adl_mix *mix = &scenario->workload.mix[m];
+        const struct adl_job_class *class = &scenario->classes[mix->class_index];
+        double sum = 0;
+        for (uint32_t g = 0; g < mix->gang_count; g++)
+            sum += mix->gang_weight[g];
+        for (uint32_t g = 0; g < mix->gang_count && (kind < 0 || class->kind == kind); g++)
+            if (mix->weight > 0 && mix->gang_weight[g] > 0)
+                stream->choices[at++] = (struct adl_workload_choice){
+                    .keep = mix->weight * mix->gang_weight[g] / sum,
+                    .mix = (uint16_t)m,
+                    .gpus = mix->gang_gpus[g],
+                    .speed = class->steps_per_s[mix->reference] * gang_speed(class, mix->gang_gpus[g])};
     }
+    return at;
+}
+
+/* Vose's way to build the table: rows with less than their share are filled up from one with more. keep holds the weights
+ * on entry. Small tables, so the next poor and the next rich row are found by looking. */
+static void build_alias(struct adl_workload_choice *rows, uint32_t count)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += rows[i].keep;
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i].keep *= count / sum;
+        rows[i].alias = ADL_NONE;
+    }
+    for (;;) {
+        uint32_t poor = 0, rich = 0;
+        while (poor < count && !(rows[poor].alias == ADL_NONE && rows[poor].keep < 1.0))
+            poor++;
+        while (rich < count && !(rows[rich].alias == ADL_NONE && rows[rich].keep > 1.0))
+            rich++;
+        if (poor == count || rich == count)
+            break;
+        rows[poor].alias = rich;
+        rows[rich].keep -= 1.0 - rows[poor].keep;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].alias == ADL_NONE) {
+            rows[i].alias = i;
+            rows[i].keep = 1.0;
+        }
+}
+
+int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed)
+{
+    const struct adl_workload *workload = &scenario->workload;
+    const uint32_t types = scenario->cluster.type_count;
+    struct adl_workload_stream stream = {.scenario = scenario};
+    adl_rng_seed(&stream.arrivals, seed, "arrivals");
+    adl_rng_seed(&stream.jobs, seed, "jobs");
+    stream.choices = calloc(2 * (size_t)workload->mix_count * ADL_GANGS_MAX, sizeof *stream.choices);
+    stream.ratio = calloc((size_t)workload->mix_count * types, sizeof *stream.ratio);
+    if (!stream.choices || !stream.ratio) {
+        adl_workload_end(&stream);
+        return ADL_ENOMEM;
+    }
+    stream.choice_count = add_choices(&stream, -1, 0);
+    build_alias(stream.choices, stream.choice_count);
+    stream.surge_first = stream.choice_count;
+    if (workload->arrivals.process == ADL_ARRIVAL_SURGE && workload->arrivals.surge_kind >= 0)
+        stream.surge_count =
+            add_choices(&stream, workload->arrivals.surge_kind, stream.surge_first) - stream.surge_first;
+    build_alias(stream.choices + stream.surge_first, stream.surge_count);
+    for (uint32_t m = 0; m < workload->mix_count; m++) {
+        const struct adl_mix *mix = &workload->mix[m];
+        const double *speeds = scenario->classes[mix->class_index].steps_per_s;
+        for (uint32_t t = 0; t < types; t++)
+            stream.ratio[(size_t)m * types + t] = mix->types >> t & 1 ? speeds[mix->reference] / speeds[t] : 0.0;
+    }
+    *ret = stream;
+    return 0;
+}
+
+void adl_workload_end(struct adl_workload_stream *stream)
+{
+    free(stream->choices);
+    free(stream->ratio);
+    *stream = (struct adl_workload_stream){0};
 }
 
 /* A day: two parabolas, one up and one down, close to a sine and without one. phase in 0..1, result in -1..1. */
@@ -89,62 +182,36 @@ static double next_arrival(struct adl_workload_stream *stream)
     }
 }
 
-static const struct adl_mix *draw_mix(struct adl_workload_stream *stream)
+static const struct adl_workload_choice *draw_choice(struct adl_workload_stream *stream)
 {
-    const struct adl_scenario *scenario = stream->scenario;
-    const struct adl_arrivals *a = &scenario->workload.arrivals;
-    int only_kind = -1;
-    if (a->process == ADL_ARRIVAL_SURGE && a->surge_kind >= 0 && stream->now_s >= a->surge_start_s &&
-        stream->now_s < a->surge_start_s + a->surge_length_s &&
-        adl_rng_uniform(&stream->jobs) * a->surge_factor > 1.0)
-        only_kind = a->surge_kind;
-    double at = adl_rng_uniform(&stream->jobs) * (only_kind < 0 ? stream->weight_sum : stream->surge_weight_sum);
-    const struct adl_mix *last = NULL;
-    for (uint32_t i = 0; i < scenario->workload.mix_count; i++) {
-        const struct adl_mix *mix = &scenario->workload.mix[i];
-        if (mix->weight <= 0 || (only_kind >= 0 && scenario->classes[mix->class_index].kind != only_kind))
-            continue;
-        last = mix;
-        at -= mix->weight;
-        if (at < 0)
-            break;
+    const struct adl_arrivals *a = &stream->scenario->workload.arrivals;
+    const struct adl_workload_choice *rows = stream->choices;
+    uint32_t count = stream->choice_count;
+    if (stream->surge_count > 0 && stream->now_s >= a->surge_start_s &&
+        stream->now_s < a->surge_start_s + a->surge_length_s && adl_rng_uniform(&stream->jobs) * a->surge_factor > 1.0) {
+        rows += stream->surge_first;
+        count = stream->surge_count;
     }
-    return last;
+    const double at = adl_rng_uniform(&stream->jobs) * count;
+    const uint32_t row = (uint32_t)at;
+    return &rows[at - row < rows[row].keep ? row : rows[row].alias];
 }
 
-static uint16_t draw_gang(struct adl_rng *rng, const struct adl_mix *mix)
+static double duration_s_of(const struct adl_mix *mix, double normal)
 {
-    double sum = 0;
-    for (uint32_t i = 0; i < mix->gang_count; i++)
-        sum += mix->gang_weight[i];
-    double at = adl_rng_uniform(rng) * sum;
-    uint32_t last = 0;
-    for (uint32_t i = 0; i < mix->gang_count; i++) {
-        if (mix->gang_weight[i] <= 0)
-            continue;
-        last = i;
-        at -= mix->gang_weight[i];
-        if (at < 0)
-            break;
-    }
-    return mix->gang_gpus[last];
-}
-
-static double draw_duration_s(struct adl_rng *rng, const struct adl_mix *mix)
-{
-    const double drawn = mix->median_s * adl_exp(mix->sigma * adl_rng_normal(rng));
+    const double drawn = mix->median_s * adl_exp(mix->sigma * normal);
     return drawn < mix->min_s ? mix->min_s : drawn > mix->max_s ? mix->max_s : drawn;
 }
 
 /* What the user asks for: more than the slowest acceptable type needs, by a factor, rounded up. */
-static int64_t draw_limit_us(struct adl_rng *rng, const struct adl_limits *limits, int64_t slowest_us)
+static int64_t draw_limit_us(struct adl_rng *rng, const struct adl_limits *limits, double normal, int64_t slowest_us)
 {
     const double exact = adl_rng_uniform(rng);
-    double factor = limits->median_factor * adl_exp(limits->sigma * adl_rng_normal(rng));
-    if (factor < 1.0 || exact < limits->exact_share)
-        factor = 1.0;
-    int64_t limit_us = (int64_t)ceil((double)slowest_us * factor);
-    if (limits->round_s > 0 && exact >= limits->exact_share) {
+    if (exact < limits->exact_share)
+        return slowest_us;
+    const double factor = limits->median_factor * adl_exp(limits->sigma * normal);
+    int64_t limit_us = factor > 1.0 ? (int64_t)((double)slowest_us * factor) : slowest_us;
+    if (limits->round_s > 0) {
         const double round_us = limits->round_s * 1e6;
         limit_us = (int64_t)(ceil((double)limit_us / round_us) * round_us);
     }
@@ -162,65 +229,66 @@ static void draw_sla(struct adl_rng *rng, const struct adl_mix *mix, double dura
         spec->min_steps_per_s = (float)(reference_steps_per_s * mix->throughput_floor);
 }
 
+static void fill_spec(const struct adl_workload_choice *choice, const struct adl_scenario *scenario, uint32_t user,
+                      double urgency, struct adl_job_spec *ret)
+{
+    const struct adl_mix *mix = &scenario->workload.mix[choice->mix];
+    *ret = (struct adl_job_spec){
+        .user = user,
+        .class_index = mix->class_index,
+        .gpus = choice->gpus,
+        .types = mix->types,
+        .kind = scenario->classes[mix->class_index].kind,
+        .flags = mix->flags,
+        .cpu_cores = mix->cpu_cores,
+        .memory_mib = mix->memory_mib,
+        .gpu_memory_mib = mix->gpu_memory_mib,
+        .priority = (float)(mix->priority_min + (mix->priority_max - mix->priority_min) * urgency),
+    };
+}
+
 bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *ret)
 {
     const struct adl_scenario *scenario = stream->scenario;
     const struct adl_workload *workload = &scenario->workload;
+    const uint32_t types = scenario->cluster.type_count;
     if (stream->issued == workload->jobs)
         return false;
     stream->now_s = next_arrival(stream);
     struct adl_rng *rng = &stream->jobs;
-    const struct adl_mix *mix = draw_mix(stream);
-    const struct adl_job_class *class = &scenario->classes[mix->class_index];
+    const struct adl_workload_choice *choice = draw_choice(stream);
+    const struct adl_mix *mix = &workload->mix[choice->mix];
+    const double *ratio = &stream->ratio[(size_t)choice->mix * types];
     /* One draw a statement: the order of draws is part of what a seed means. */
     const uint32_t user = adl_rng_below(rng, workload->users);
-    const uint16_t gpus = draw_gang(rng, mix);
     const double urgency = adl_rng_uniform(rng);
-    *ret = (struct adl_true_job){
-        .submit_us = (int64_t)(stream->now_s * 1e6),
-        .spec = {.id = ++stream->issued,
-                 .user = user,
-                 .class_index = mix->class_index,
-                 .gpus = gpus,
-                 .types = mix->types,
-                 .kind = class->kind,
-                 .flags = mix->flags,
-                 .cpu_cores = mix->cpu_cores,
-                 .memory_mib = mix->memory_mib,
-                 .gpu_memory_mib = mix->gpu_memory_mib,
-                 .priority = (float)(mix->priority_min + (mix->priority_max - mix->priority_min) * urgency)}};
-    const double duration_s = draw_duration_s(rng, mix);
-    const double reference = class->steps_per_s[mix->reference];
-    ret->gang_speed = ret->spec.gpus;
-    for (uint32_t n = 1; n < ret->spec.gpus; n *= 2)
-        ret->gang_speed *= class->scaling;
-    ret->steps = duration_s * reference * ret->gang_speed;
+    double normals[2];
+    adl_rng_normal_pair(rng, normals);
+    const double duration_s = duration_s_of(mix, normals[0]);
+    fill_spec(choice, scenario, user, urgency, &ret->spec);
+    ret->spec.id = ++stream->issued;
+    ret->submit_us = (int64_t)(stream->now_s * 1e6);
+    ret->steps = duration_s * choice->speed;
+    ret->ideal_us = INT64_MAX;
     int64_t slowest_us = 0;
-    for (uint32_t left = mix->types; left; left &= left - 1) {
-        const uint32_t t = (uint32_t)__builtin_ctz(left);
-        ret->runtime_us[t] = (int64_t)ceil(duration_s * 1e6 * (reference / class->steps_per_s[t]));
+    for (uint32_t t = 0; t < types; t++) {
+        const int64_t there_us = (int64_t)(duration_s * 1e6 * ratio[t] + 0.5);
+        ret->runtime_us[t] = ratio[t] > 0 ? there_us + (there_us == 0) : 0;
         slowest_us = ret->runtime_us[t] > slowest_us ? ret->runtime_us[t] : slowest_us;
+        ret->ideal_us = ratio[t] > 0 && ret->runtime_us[t] < ret->ideal_us ? ret->runtime_us[t] : ret->ideal_us;
     }
-    ret->spec.limit_us = draw_limit_us(rng, &workload->limits, slowest_us);
-    draw_sla(rng, mix, duration_s, reference * ret->gang_speed, &ret->spec);
+    ret->spec.limit_us = draw_limit_us(rng, &workload->limits, normals[1], slowest_us);
+    draw_sla(rng, mix, duration_s, choice->speed, &ret->spec);
     return true;
 }
 
-int64_t adl_true_job_ideal_us(const struct adl_true_job *job, uint32_t type_count)
-{
-    int64_t ideal_us = INT64_MAX;
-    for (uint32_t t = 0; t < type_count; t++)
-        if (job->runtime_us[t] > 0 && job->runtime_us[t] < ideal_us)
-            ideal_us = job->runtime_us[t];
-    return ideal_us;
-}
-
-uint64_t adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, uint64_t count)
+int adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, uint64_t count, uint64_t *ret)
 {
     struct adl_workload_stream stream;
     struct adl_true_job job;
     uint64_t hash = adl_hash_start();
-    adl_workload_begin(&stream, scenario, seed);
+    if (adl_workload_begin(&stream, scenario, seed))
+        return ADL_ENOMEM;
     while ((count == 0 || stream.issued < count) && adl_workload_next(&stream, &job)) {
         const struct adl_job_spec *spec = &job.spec;
         const uint64_t words[] = {spec->id,
@@ -234,5 +302,7 @@ uint64_t adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, u
         hash = adl_hash_bytes(hash, words, sizeof words);
         hash = adl_hash_bytes(hash, job.runtime_us, scenario->cluster.type_count * sizeof *job.runtime_us);
     }
-    return hash;
+    adl_workload_end(&stream);
+    *ret = hash;
+    return 0;
 }

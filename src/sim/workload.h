@@ -9,9 +9,12 @@ struct adl_true_job {
     struct adl_job_spec spec;
     int64_t submit_us;
     double steps;                       /* the work */
-    double gang_speed;                  /* speed of its gang relative to one GPU */
-    int64_t runtime_us[ADL_TYPES_MAX];  /* alone, on new GPUs of one node; 0 = does not run there */
+    int64_t ideal_us;                   /* run time on its fastest acceptable type */
+    int64_t runtime_us[ADL_TYPES_MAX];  /* alone, on new GPUs of one node; 0 = does not run there; as many as the cluster
+                                         * has types */
 };
+
+struct adl_workload_choice;
 
 struct adl_workload_stream {
     const struct adl_scenario *scenario;
@@ -20,19 +23,19 @@ struct adl_workload_stream {
     double now_s;
     uint64_t issued;
     uint64_t burst_left;
-    double weight_sum;                  /* of the mix */
-    double surge_weight_sum;            /* of the mix entries of the surge's kind */
+    struct adl_workload_choice *choices; /* what a job can be, drawn by the alias method; owned */
+    double *ratio;                       /* [mix][type] run time relative to the reference type; owned */
+    uint32_t choice_count;
+    uint32_t surge_first, surge_count;   /* the choices of the surge's kind, a table of their own */
 };
 
-void adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed);
+int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed);
+void adl_workload_end(struct adl_workload_stream *stream); /* frees; accepts a zeroed one */
 
 /* True and the next job, in order of submission; false when all were given. */
 bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *ret);
 
-/* Fingerprint of the first count jobs (0 = all), truth included: what a frozen scenario pins. */
-uint64_t adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, uint64_t count);
-
-/* Run time on its fastest acceptable type, and the least GPU time over those types. */
-int64_t adl_true_job_ideal_us(const struct adl_true_job *job, uint32_t type_count);
+/* Fingerprint of the first count jobs (0 = all), truth included: what a frozen scenario pins. 0 or ADL_ENOMEM. */
+int adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, uint64_t count, uint64_t *ret);
 
 #endif

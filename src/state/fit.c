@@ -75,8 +75,9 @@ bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, c
     const struct adl_pool *pool = &state->pool;
     if (spec->gpus > pool->free_gpus[type] || spec->gpus > type_usable(state, type, hold))
         return false;
-    for (uint32_t f = spec->gpus; f <= pool->widest[type]; f++) {
-        const struct adl_bitmap *banks = &pool->banks[type][f];
+    uint64_t counts = spec->gpus <= 64 ? pool->counts[type] & (UINT64_MAX << (spec->gpus - 1)) : 0;
+    for (; counts; counts &= counts - 1) {
+        const struct adl_bitmap *banks = &pool->banks[type][__builtin_ctzll(counts) + 1];
         for (uint32_t b = adl_bitmap_next(banks, 0); b != ADL_NONE; b = adl_bitmap_next(banks, b + 1))
             if (bank_usable(state, b, spec, hold) >= spec->gpus) {
                 take_lowest(state, b, spec->gpus, ret_gpus);

@@ -23,7 +23,8 @@ int adl_pool_create(struct adl_pool *ret, const struct adl_cluster *cluster)
     struct adl_pool pool = {.cluster = cluster};
     int status = 0;
     pool.free_mask = calloc(cluster->bank_count + 1, sizeof *pool.free_mask);
-    if (!pool.free_mask)
+    pool.free_count = calloc(cluster->bank_count + 1, sizeof *pool.free_count);
+    if (!pool.free_mask || !pool.free_count)
         status = ADL_ENOMEM;
     for (uint32_t t = 0; t < cluster->type_count && status == 0; t++)
         status = create_type(&pool, t);
@@ -46,30 +47,46 @@ void adl_pool_clear(struct adl_pool *pool)
         adl_bitmap_clear(&pool->half[t]);
     }
     free(pool->free_mask);
+    free(pool->free_count);
     *pool = (struct adl_pool){0};
 }
 
-static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask)
+static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask, uint32_t old, uint32_t new)
 {
     const uint32_t type = pool->cluster->banks[bank].type;
-    const uint32_t old = adl_pool_bank_free(pool, bank);
     pool->free_mask[bank] = mask;
-    const uint32_t new = adl_pool_bank_free(pool, bank);
-    if (old)
+    pool->free_count[bank] = (uint8_t)new;
+    if (old) {
         adl_bitmap_remove(&pool->banks[type][old], bank);
-    if (new)
+        if (adl_bitmap_empty(&pool->banks[type][old]))
+            pool->counts[type] &= ~(UINT64_C(1) << (old - 1));
+    }
+    if (new) {
         adl_bitmap_add(&pool->banks[type][new], bank);
+        pool->counts[type] |= UINT64_C(1) << (new - 1);
+    }
     pool->free_gpus[type] = pool->free_gpus[type] - old + new;
+}
+
+/* Masks have few bits, and counting them so needs no instruction that old processors lack. */
+static uint32_t bits_in(uint64_t mask)
+{
+    uint32_t count = 0;
+    for (; mask; mask &= mask - 1)
+        count++;
+    return count;
 }
 
 void adl_pool_take(struct adl_pool *pool, uint32_t bank, uint64_t mask)
 {
     assert((pool->free_mask[bank] & mask) == mask);
-    move_bank(pool, bank, pool->free_mask[bank] & ~mask);
+    const uint32_t old = pool->free_count[bank];
+    move_bank(pool, bank, pool->free_mask[bank] & ~mask, old, old - bits_in(mask));
 }
 
 void adl_pool_give(struct adl_pool *pool, uint32_t bank, uint64_t mask)
 {
     assert((pool->free_mask[bank] & mask) == 0);
-    move_bank(pool, bank, pool->free_mask[bank] | mask);
+    const uint32_t old = pool->free_count[bank];
+    move_bank(pool, bank, pool->free_mask[bank] | mask, old, old + bits_in(mask));
 }

@@ -11,7 +11,9 @@
 struct adl_pool {
     const struct adl_cluster *cluster;
     uint64_t *free_mask;                       /* [bank] bit i: GPU gpu_first + i is free */
+    uint8_t *free_count;                       /* [bank] bits set in it */
     struct adl_bitmap *banks[ADL_TYPES_MAX];   /* [type][f], f = 1..widest[type]: banks with f free GPUs */
+    uint64_t counts[ADL_TYPES_MAX];            /* [type] bit f - 1: some bank has f free GPUs */
     uint32_t widest[ADL_TYPES_MAX];            /* GPUs of the largest bank of the type */
     uint32_t free_gpus[ADL_TYPES_MAX];
     struct adl_bitmap half[ADL_TYPES_MAX];     /* GPUs that hold one job and would take a second */
@@ -24,7 +26,7 @@ void adl_pool_give(struct adl_pool *pool, uint32_t bank, uint64_t mask);      /*
 
 static inline uint32_t adl_pool_bank_free(const struct adl_pool *pool, uint32_t bank)
 {
-    return (uint32_t)__builtin_popcountll(pool->free_mask[bank]);
+    return pool->free_count[bank];
 }
 
 #endif

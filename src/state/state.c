@@ -64,6 +64,8 @@ static int grow_jobs(struct adl_state *state, size_t count)
         adl_grow((void **)&state->nodes, &nodes, count, sizeof *state->nodes) ||
         adl_grow((void **)&state->runtime_us, &rows, count, state->cluster->type_count * sizeof *state->runtime_us))
         return ADL_ENOMEM;
+    for (size_t slot = state->job_capacity; slot < jobs; slot++)
+        state->jobs[slot].phase = ADL_PHASE_NONE;
     state->job_capacity = jobs;
     state->queue.nodes = state->nodes;
     return 0;
@@ -81,8 +83,8 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
     int64_t *row = &state->runtime_us[(size_t)slot * cluster->type_count];
     for (uint32_t t = 0; t < cluster->type_count; t++) {
         row[t] = runtime_us[t];
-        if ((spec->types >> t & 1) && runtime_us[t] > 0 && spec->gpu_memory_mib <= cluster->types[t].memory_mib)
-            eligible |= 1u << t;
+        const uint32_t fits = (uint32_t)(runtime_us[t] > 0) & (spec->gpu_memory_mib <= cluster->types[t].memory_mib);
+        eligible |= (spec->types >> t & fits) << t;
     }
     *job = (struct adl_job){.spec = *spec,
                             .submit_us = state->now_us,

@@ -1,0 +1,141 @@
+/* mishap: what goes wrong: GPUs and nodes fail and are repaired, throttle, and change speed with a software update. */
+#include "sim/sim.h"
+
+int adl_sim_post(struct adl_world_sim *world, struct pending_event event)
+{
+    if (world->outbox_first == world->outbox_count)
+        world->outbox_first = world->outbox_count = 0;
+    if (adl_grow((void **)&world->outbox, &world->outbox_capacity, (size_t)world->outbox_count + 1,
+                 sizeof *world->outbox))
+        return ADL_ENOMEM;
+    world->outbox[world->outbox_count++] = event;
+    return 0;
+}
+
+static int gpu_down(struct adl_world_sim *world, uint32_t gpu)
+{
+    struct sim_gpu *it = &world->gpus[gpu];
+    if (it->down > 0) {
+        it->down++;
+        return 0;
+    }
+    for (uint32_t slot; (slot = it->job[0]) != ADL_NONE;) {
+        if (adl_sim_evict(world, slot, true) ||
+            adl_sim_post(world, (struct pending_event){ADL_EVENT_EVICT, true, slot, world->jobs[slot].remaining}))
+            return ADL_ENOMEM;
+    }
+    adl_sim_count_power(world, gpu);
+    it->down = 1;
+    adl_sim_set_power(world, gpu);
+    return adl_sim_post(world, (struct pending_event){.kind = ADL_EVENT_GPU_DOWN, .ref = gpu});
+}
+
+static int gpu_up(struct adl_world_sim *world, uint32_t gpu)
+{
+    struct sim_gpu *it = &world->gpus[gpu];
+    if (--it->down > 0)
+        return 0;
+    adl_sim_count_power(world, gpu);
+    adl_sim_set_power(world, gpu);
+    return adl_sim_post(world, (struct pending_event){.kind = ADL_EVENT_GPU_UP, .ref = gpu});
+}
+
+static int for_node(struct adl_world_sim *world, uint32_t index, int (*change)(struct adl_world_sim *, uint32_t))
+{
+    const struct adl_node *node = &world->scenario->cluster.nodes[index];
+    for (uint32_t gpu = node->gpu_first; gpu < node->gpu_first + node->gpu_count; gpu++)
+        if (change(world, gpu))
+            return ADL_ENOMEM;
+    return 0;
+}
+
+/* Fails now, is repaired after an exponential time, fails again after another: the times do not depend on the policy. */
+static int fail_or_repair(struct adl_world_sim *world, enum happening what, uint32_t ref)
+{
+    const struct adl_faults *faults = &world->scenario->faults;
+    const bool fails = what == HAPPEN_GPU_FAIL || what == HAPPEN_NODE_FAIL;
+    const bool node = what == HAPPEN_NODE_FAIL || what == HAPPEN_NODE_UP;
+    const double mean_h = fails ? (node ? faults->node_repair_h : faults->gpu_repair_h)
+                                : (node ? faults->node_mtbf_h : faults->gpu_mtbf_h);
+    const int64_t next_us = world->now_us + adl_sim_us(adl_rng_exponential(&world->faults) * mean_h * 3600.0) + 1;
+    const enum happening then = fails ? (node ? HAPPEN_NODE_UP : HAPPEN_GPU_UP)
+                                      : (node ? HAPPEN_NODE_FAIL : HAPPEN_GPU_FAIL);
+    int (*change)(struct adl_world_sim *, uint32_t) = fails ? gpu_down : gpu_up;
+    world->repairs = fails ? world->repairs + 1 : world->repairs - 1;
+    if (adl_sim_schedule(world, next_us, then, ref, 0))
+        return ADL_ENOMEM;
+    return node ? for_node(world, ref, change) : change(world, ref);
+}
+
+static int set_pace_on(struct adl_world_sim *world, uint32_t gpu)
+{
+    for (int place = 0; place < 2; place++) {
+        const uint32_t slot = world->gpus[gpu].job[place];
+        if (slot != ADL_NONE && world->jobs[slot].phase == SIM_RUNNING && adl_sim_set_pace(world, slot))
+            return ADL_ENOMEM;
+    }
+    return 0;
+}
+
+static int throttle(struct adl_world_sim *world, uint32_t gpu)
+{
+    world->drift.gpus[gpu].hot = !world->drift.gpus[gpu].hot;
+    const int64_t half_us = adl_sim_us(world->scenario->drift.throttle_period_s / 2);
+    if (adl_sim_schedule(world, world->now_us + half_us, HAPPEN_THROTTLE, gpu, 0))
+        return ADL_ENOMEM;
+    return set_pace_on(world, gpu);
+}
+
+static int update(struct adl_world_sim *world, uint32_t index)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    const uint32_t type = world->scenario->drift.updates[index].type;
+    world->drift.update_factor[type] *= world->scenario->drift.updates[index].factor;
+    for (uint32_t gpu = 0; gpu < cluster->gpu_count; gpu++)
+        if (adl_gpu_type_of(cluster, gpu) == type && set_pace_on(world, gpu))
+            return ADL_ENOMEM;
+    return 0;
+}
+
+static int schedule_faults(struct adl_world_sim *world)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    const struct adl_faults *faults = &world->scenario->faults;
+    for (uint32_t g = 0; faults->gpu_mtbf_h > 0 && g < cluster->gpu_count; g++)
+        if (adl_sim_schedule(world, adl_sim_us(adl_rng_exponential(&world->faults) * faults->gpu_mtbf_h * 3600.0),
+                     HAPPEN_GPU_FAIL, g, 0))
+            return ADL_ENOMEM;
+    for (uint32_t n = 0; faults->node_mtbf_h > 0 && n < cluster->node_count; n++)
+        if (adl_sim_schedule(world, adl_sim_us(adl_rng_exponential(&world->faults) * faults->node_mtbf_h * 3600.0),
+                     HAPPEN_NODE_FAIL, n, 0))
+            return ADL_ENOMEM;
+    return 0;
+}
+
+static int schedule_drift(struct adl_world_sim *world)
+{
+    const struct adl_scenario *scenario = world->scenario;
+    for (uint32_t i = 0; i < scenario->drift.update_count; i++)
+        if (adl_sim_schedule(world, adl_sim_us(scenario->drift.updates[i].time_s), HAPPEN_UPDATE, i, 0))
+            return ADL_ENOMEM;
+    const int64_t half_us = adl_sim_us(scenario->drift.throttle_period_s / 2);
+    for (uint32_t g = 0; world->drift.gpus && g < scenario->cluster.gpu_count; g++)
+        if (world->drift.gpus[g].throttles &&
+            adl_sim_schedule(world, half_us * (int64_t)(g % 7 + 1) / 7, HAPPEN_THROTTLE, g, 0))
+            return ADL_ENOMEM;
+    return 0;
+}
+
+int adl_sim_schedule_mishaps(struct adl_world_sim *world)
+{
+    const int status = schedule_faults(world);
+    return status ? status : schedule_drift(world);
+}
+
+int adl_sim_mishap(struct adl_world_sim *world, enum happening what, uint32_t ref)
+{
+    if (what == HAPPEN_THROTTLE)
+        return throttle(world, ref);
+    return what == HAPPEN_UPDATE ? update(world, ref) : fail_or_repair(world, what, ref);
+}
+

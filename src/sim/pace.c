@@ -1,0 +1,237 @@
+/* pace: how fast jobs run, what that makes GPUs draw, and how a job takes and leaves its GPUs. */
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* Two jobs on a GPU get what is left when both press on compute units or bandwidth, less 5 % for switching. */
+static double interference(const struct adl_job_class *a, const struct adl_job_class *b)
+{
+    double pressure = 1.0;
+    pressure = a->activity + b->activity > pressure ? a->activity + b->activity : pressure;
+    pressure = a->bandwidth + b->bandwidth > pressure ? a->bandwidth + b->bandwidth : pressure;
+    return 0.95 / pressure;
+}
+
+static const struct adl_job_class *class_of(const struct adl_world_sim *world, uint32_t slot)
+{
+    return &world->scenario->classes[world->jobs[slot].class_index];
+}
+
+/* A step takes its share of talking times as long over the network as over the node's link. */
+static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    const uint32_t first = world->jobs[slot].first_gpu;
+    const uint32_t node = adl_gpu_node_of(cluster, first);
+    double link_gbs = cluster->nodes[node].link_gbs;
+    bool spans = false;
+    for (uint32_t gpu = first, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
+        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
+        const uint32_t other = adl_gpu_node_of(cluster, gpu);
+        spans |= other != node;
+        link_gbs = cluster->nodes[other].link_gbs < link_gbs ? cluster->nodes[other].link_gbs : link_gbs;
+    }
+    if (!spans || cluster->network_gbs >= link_gbs)
+        return 1.0;
+    const double share = class_of(world, slot)->sync_share;
+    return 1.0 / ((1.0 - share) + share * link_gbs / cluster->network_gbs);
+}
+
+/* Speed relative to a job alone on new GPUs of one node: a gang goes at the pace of its slowest GPU. */
+static double relative_speed(const struct adl_world_sim *world, uint32_t slot)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    const struct sim_job *job = &world->jobs[slot];
+    if (world->steady && job->gpus == 1 && world->gpus[job->first_gpu].job[1] == ADL_NONE)
+        return 1.0;
+    double slowest = HUGE_VAL;
+    for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
+        const struct sim_gpu *it = &world->gpus[gpu];
+        place = it->job[0] == slot ? 0 : 1;
+        double speed = adl_drift_speed(&world->drift, gpu, adl_gpu_type_of(cluster, gpu));
+        const uint32_t other = it->job[1 - place];
+        if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING)
+            speed *= interference(class_of(world, slot), class_of(world, other));
+        slowest = speed < slowest ? speed : slowest;
+    }
+    return job->gpus > 1 ? slowest * spanning_speed(world, slot) : slowest;
+}
+
+void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *ret_activity, double *ret_bandwidth)
+{
+    *ret_activity = *ret_bandwidth = 0;
+    for (int place = 0; place < 2; place++) {
+        const uint32_t slot = world->gpus[gpu].job[place];
+        if (slot == ADL_NONE || world->jobs[slot].phase != SIM_RUNNING)
+            continue;
+        *ret_activity += class_of(world, slot)->activity;
+        *ret_bandwidth += class_of(world, slot)->bandwidth;
+    }
+}
+
+/* Counts what the GPU drew, to the jobs on it in equal parts. Call before anything about it changes. */
+void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu)
+{
+    struct sim_gpu *it = &world->gpus[gpu];
+    const double drawn_j = adl_power_count(&it->meter, world->now_us);
+    if (it->job[0] == ADL_NONE)
+        return;
+    const double share = it->job[1] == ADL_NONE ? 1.0 : 0.5;
+    world->jobs[it->job[0]].energy_j += share * drawn_j;
+    if (it->job[1] != ADL_NONE)
+        world->jobs[it->job[1]].energy_j += share * drawn_j;
+}
+
+/* Sets what it draws from now on. Call after it changed. */
+void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    struct sim_gpu *it = &world->gpus[gpu];
+    double activity, bandwidth;
+    adl_sim_activity(world, gpu, &activity, &bandwidth);
+    it->meter.power_w = it->down ? 0.0
+                                 : adl_power_w(&cluster->types[adl_gpu_type_of(cluster, gpu)], it->job[0] != ADL_NONE,
+                                               activity);
+}
+
+static void progress(struct adl_world_sim *world, struct sim_job *job)
+{
+    if (job->phase == SIM_RUNNING) {
+        job->remaining -= job->rate * (double)(world->now_us - job->since_us);
+        job->remaining = job->remaining > 0 ? job->remaining : 0;
+    }
+    job->since_us = world->now_us;
+}
+
+/* Gives a running job its present speed and its end a new time. */
+int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot)
+{
+    struct sim_job *job = &world->jobs[slot];
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    progress(world, job);
+    const uint32_t type = adl_gpu_type_of(cluster, job->first_gpu);
+    const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + type];
+    const double speed = relative_speed(world, slot);
+    job->rate = speed / whole_us;
+    const double left_us = floor(job->remaining * whole_us / speed + 0.5);
+    int64_t end_us = world->now_us + (left_us < 1.0 ? 1 : (int64_t)left_us);
+    job->out_of_time = world->scenario->kill_at_limit && end_us > job->start_us + job->limit_us;
+    if (job->out_of_time)
+        end_us = job->start_us + job->limit_us;
+    return adl_sim_schedule(world, end_us, HAPPEN_FINISH, slot, ++job->generation);
+}
+
+/* The neighbours' speeds, after something changed on the job's GPUs. */
+static int set_pace_of_neighbours(struct adl_world_sim *world, uint32_t slot)
+{
+    for (uint32_t gpu = world->jobs[slot].first_gpu, place; gpu != ADL_NONE;
+         gpu = world->gpus[gpu].next_gpu[place]) {
+        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
+        const uint32_t other = world->gpus[gpu].job[1 - place];
+        if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING && adl_sim_set_pace(world, other))
+            return ADL_ENOMEM;
+    }
+    return 0;
+}
+
+/* From starting to running, or into stopping: power and neighbours follow. */
+int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase phase)
+{
+    struct sim_job *job = &world->jobs[slot];
+    progress(world, job);
+    for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
+        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
+        adl_sim_count_power(world, gpu);
+    }
+    job->phase = (uint8_t)phase;
+    for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
+        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
+        adl_sim_set_power(world, gpu);
+    }
+    const int status = set_pace_of_neighbours(world, slot);
+    return status || phase != SIM_RUNNING ? status : adl_sim_set_pace(world, slot);
+}
+
+int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
+{
+    struct sim_job *job = &world->jobs[command->job];
+    const int64_t restart_us = job->attempts > 0 ? adl_sim_us(world->scenario->preemption.restart_s) : 0;
+    job->first_gpu = gpus[0];
+    job->start_us = job->since_us = world->now_us;
+    job->saved = job->remaining;
+    job->attempts++;
+    job->phase = SIM_STARTING;
+    world->held_jobs++;
+    bool shared = false;
+    for (uint32_t i = 0; i < command->gpu_count; i++) {
+        struct sim_gpu *it = &world->gpus[gpus[i]];
+        adl_sim_count_power(world, gpus[i]);
+        const uint32_t place = it->job[0] == ADL_NONE ? 0 : 1;
+        assert(it->job[place] == ADL_NONE);
+        it->job[place] = command->job;
+        it->next_gpu[place] = i + 1 < command->gpu_count ? gpus[i + 1] : ADL_NONE;
+        shared |= place == 1;
+    }
+    if (restart_us == 0)
+        job->phase = SIM_RUNNING;
+    for (uint32_t i = 0; i < command->gpu_count; i++)
+        adl_sim_set_power(world, gpus[i]);
+    if (restart_us > 0)
+        return adl_sim_schedule(world, world->now_us + restart_us, HAPPEN_RESUME, command->job, ++job->generation);
+    if (shared && set_pace_of_neighbours(world, command->job))
+        return ADL_ENOMEM;
+    return adl_sim_set_pace(world, command->job);
+}
+
+/* Takes a job off its GPUs. */
+int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
+{
+    struct sim_job *job = &world->jobs[slot];
+    progress(world, job);
+    const uint32_t first = job->first_gpu;
+    for (uint32_t gpu = first, next; gpu != ADL_NONE; gpu = next) {
+        struct sim_gpu *it = &world->gpus[gpu];
+        next = it->next_gpu[it->job[0] == slot ? 0 : 1];
+        adl_sim_count_power(world, gpu);
+        if (world->drift.gpus)
+            world->drift.gpus[gpu].busy_s += (double)(world->now_us - job->start_us) * 1e-6;
+        if (it->job[0] == slot) {
+            it->job[0] = it->job[1];
+            it->next_gpu[0] = it->next_gpu[1];
+        }
+        it->job[1] = ADL_NONE;
+        adl_sim_set_power(world, gpu);
+        const uint32_t other = it->job[0];
+        if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING && adl_sim_set_pace(world, other))
+            return ADL_ENOMEM;
+    }
+    job->first_gpu = ADL_NONE;
+    job->run_us += world->now_us - job->start_us;
+    job->generation++;
+    world->held_jobs--;
+    return 0;
+}
+
+/* What a failure leaves of the work: the last checkpoint of this attempt, or its beginning. */
+static double after_failure(const struct adl_world_sim *world, const struct sim_job *job)
+{
+    const double interval_us = world->scenario->preemption.interval_s * 1e6;
+    const double ran_us = (double)(world->now_us - job->start_us);
+    if (interval_us <= 0 || ran_us < interval_us)
+        return job->saved;
+    return job->saved - (job->saved - job->remaining) * (floor(ran_us / interval_us) * interval_us / ran_us);
+}
+
+int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
+{
+    struct sim_job *job = &world->jobs[slot];
+    progress(world, job);
+    if (fault)
+        job->remaining = after_failure(world, job);
+    if (adl_sim_leave(world, slot))
+        return ADL_ENOMEM;
+    job->phase = SIM_QUEUED;
+    return 0;
+}
+

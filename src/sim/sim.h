@@ -1,0 +1,121 @@
+/* sim: the inside of the simulated world, shared by its files: pace.c (how fast jobs run and what GPUs draw), mishap.c
+ * (failures and drift) and world_sim.c (events and commands). */
+#ifndef ADLRO_SIM_SIM_H
+#define ADLRO_SIM_SIM_H
+
+#include "base/heap.h"
+#include "sim/drift.h"
+#include "sim/power.h"
+#include "sim/sampler.h"
+#include "sim/workload.h"
+#include "sim/world_sim.h"
+
+/* What lies in the heap, the more urgent first: at one instant things end before others begin. */
+enum happening {
+    HAPPEN_FINISH,    /* of a job: done or out of time */
+    HAPPEN_EVICT,     /* of a job: its checkpoint is written */
+    HAPPEN_RESUME,    /* of a job: its checkpoint is read; inside the world only */
+    HAPPEN_GPU_UP,
+    HAPPEN_NODE_UP,
+    HAPPEN_GPU_FAIL,
+    HAPPEN_NODE_FAIL,
+    HAPPEN_THROTTLE,  /* of a GPU: it becomes hot or cool; inside the world only */
+    HAPPEN_UPDATE,    /* of a type: a software update; inside the world only */
+    HAPPEN_WAKE,
+    HAPPEN_TELEMETRY,
+};
+
+#define GENERATION_MASK 0x0fffffffu
+
+enum sim_phase { SIM_GONE, SIM_QUEUED, SIM_STARTING, SIM_RUNNING, SIM_STOPPING };
+
+struct sim_job {
+    double remaining;        /* share of the work still to do at since_us */
+    double saved;            /* the same, as a failure would leave it: the start of this attempt */
+    double rate;             /* share of the work done per us */
+    int64_t since_us;
+    int64_t start_us;        /* of this attempt */
+    int64_t run_us;          /* earlier attempts */
+    int64_t limit_us;
+    int64_t ideal_us;
+    double steps;
+    double energy_j;
+    uint32_t first_gpu;
+    uint32_t generation;     /* of the one happening of this job in the heap that is not stale */
+    uint32_t attempts;
+    uint16_t class_index;
+    uint16_t gpus;
+    uint8_t phase;
+    bool out_of_time;        /* its FINISH is its limit */
+    uint32_t next_free;
+};
+
+struct sim_gpu {
+    uint32_t job[2];
+    uint32_t next_gpu[2];
+    struct adl_power_meter meter;
+    uint32_t down;           /* reasons to be down: itself, its node */
+};
+
+/* An event ready to be given out. */
+struct pending_event {
+    uint8_t kind;
+    bool fault;
+    uint32_t ref;
+    double value;
+};
+
+struct adl_world_sim {
+    const struct adl_scenario *scenario;
+    int regime;
+    int64_t now_us;
+    struct adl_heap heap;
+    struct adl_workload_stream stream;
+    struct adl_true_job arrivals[2]; /* the next to come, and the last that came: its event points there */
+    uint32_t next_arrival;           /* which of the two */
+    bool more_arrivals;
+    struct sim_job *jobs;
+    int64_t *runtime_us;             /* [slot][type] */
+    size_t job_capacity;
+    uint32_t job_count;              /* slots ever used */
+    uint32_t free_slot;
+    uint32_t live_jobs, held_jobs;   /* in the world; holding GPUs */
+    uint32_t wakes, repairs;         /* of these, in the heap */
+    struct sim_gpu *gpus;
+    struct adl_drift_state drift;
+    bool steady;                     /* no GPU ever changes its speed */
+    struct adl_sampler sampler;
+    struct adl_rng faults;
+    struct pending_event *outbox;
+    size_t outbox_capacity;
+    uint32_t outbox_first, outbox_count;
+    uint32_t sweep, sweep_end;       /* GPUs still to be reported */
+    uint8_t sweep_kind;
+    bool ended;
+};
+
+static inline int64_t adl_sim_us(double seconds)
+{
+    return (int64_t)(seconds * 1e6 + 0.5);
+}
+
+/* Everything below is 0 or ADL_ENOMEM unless it returns nothing. */
+int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum happening what, uint32_t ref,
+                     uint32_t generation);
+
+/* pace.c */
+void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *ret_activity, double *ret_bandwidth);
+void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu); /* before anything about the GPU changes */
+void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu);   /* after it changed */
+int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot);    /* of a running job: speed and end anew */
+int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase phase);
+int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
+int adl_sim_leave(struct adl_world_sim *world, uint32_t slot);       /* its GPUs */
+int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault);
+
+/* mishap.c */
+int adl_sim_post(struct adl_world_sim *world, struct pending_event event);
+int adl_sim_mishap(struct adl_world_sim *world, enum happening what, uint32_t ref);
+int adl_sim_schedule_mishaps(struct adl_world_sim *world); /* the first of each, when the world begins */
+
+#endif

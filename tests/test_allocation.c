@@ -1,0 +1,291 @@
+/* Tests of memory: decisions allocate nothing, and an allocation refused anywhere is reported and leaks
+ * nothing.
+ *
+ * Needs the linker's --wrap for malloc, calloc, realloc and free (tests/allocation.cmake); libraries are not
+ * wrapped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/engine.h"
+#include "experiment/comparison.h"
+#include "experiment/run.h"
+#include "feedback/metrics.h"
+#include "ingest/scenario.h"
+#include "sim/world_sim.h"
+
+/* ---- the allocator in between ---- */
+
+static uint64_t allocations; /* asked for so far */
+static int64_t live;         /* given out and not given back */
+static uint64_t refuse_at;   /* the allocation that fails; 0 = none */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names are the linker's */
+/* Weak, so that without --wrap it is a test that fails and not the build. */
+void *__real_malloc(size_t size) __attribute__((weak));
+void *__real_calloc(size_t count, size_t size) __attribute__((weak));
+void *__real_realloc(void *old, size_t size) __attribute__((weak));
+void __real_free(void *memory) __attribute__((weak));
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void __wrap_free(void *memory);
+
+static void *counted(void *memory)
+{
+    live += memory != NULL;
+    return memory;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return ++allocations == refuse_at ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return ++allocations == refuse_at ? NULL : counted(__real_calloc(count, size));
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    if (++allocations == refuse_at)
+        return NULL;
+    void *memory = __real_realloc(old, size);
+    live += memory && !old;
+    return memory;
+}
+
+void __wrap_free(void *memory)
+{
+    live -= memory != NULL;
+    __real_free(memory);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static void the_linker_hands_allocations_to_this_test(void **state)
+{
+    (void)state;
+    const uint64_t before = allocations;
+    void *volatile memory = malloc(10);
+    assert_non_null(memory);
+    assert_int_equal(allocations, before + 1);
+    memory = realloc(memory, 20);
+    assert_int_equal(allocations, before + 2);
+    assert_int_equal(live, 1);
+    free(memory);
+    assert_int_equal(live, 0);
+}
+
+/* ---- no allocation in decisions ---- */
+
+static const struct adl_policy_ops *watched;
+static uint64_t decisions, allocated_in_decide;
+
+static int watched_decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    const uint64_t before = allocations;
+    const int status = watched->decide(policy, state, plan);
+    allocated_in_decide += allocations - before;
+    decisions++;
+    return status;
+}
+
+static void load(const char *file, struct adl_scenario *ret)
+{
+    char path[400];
+    struct adl_error err = {.text = ""};
+    assert_true(snprintf(path, sizeof path, "%s/scenarios/%s", ADL_SOURCE_DIR, file) < (int)sizeof path);
+    if (adl_scenario_load(path, ret, NULL, &err))
+        fail_msg("%s", err.text);
+}
+
+static int note_submission(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    (void)state;
+    *(uint64_t *)self += event->kind == ADL_EVENT_SUBMIT;
+    return 0;
+}
+
+/* One run of a policy, watched: what its decisions allocate, and how often a step allocates though no more
+ * jobs are live than there were before and warm_up jobs have come. */
+static uint64_t run_watched(const struct adl_scenario *scenario, const struct adl_policy_ops *policy,
+                            uint64_t warm_up)
+{
+    struct adl_world_sim *world = NULL;
+    struct adl_engine *engine = NULL;
+    struct adl_error err = {.text = ""};
+    struct adl_policy_ops ops = *policy;
+    uint64_t needless = 0, most_live = 0, submitted = 0;
+    watched = policy;
+    ops.decide = watched_decide;
+    decisions = allocated_in_decide = 0;
+    assert_int_equal(adl_world_sim_create(scenario, 1, ADL_REGIME_DECLARED, &world, &err), 0);
+    const struct adl_engine_config config = {.cluster = &scenario->cluster,
+                                             .policy = &ops,
+                                             .policy_config = adl_run_policy_config(scenario),
+                                             .seed = 1,
+                                             .world_ops = &adl_world_sim_ops,
+                                             .world = world,
+                                             .taps = {{.self = &submitted, .event = note_submission}},
+                                             .tap_count = 1};
+    assert_int_equal(adl_engine_create(&config, &engine, &err), 0);
+    for (int status = 1; status > 0;) {
+        const uint64_t before = allocations;
+        status = adl_engine_step(engine, &err);
+        assert_true(status >= 0);
+        const struct adl_state *state = adl_engine_state(engine);
+        const uint64_t live_jobs = (uint64_t)state->queue.count + state->running_jobs;
+        if (submitted >= warm_up && live_jobs <= most_live)
+            needless += allocations - before;
+        most_live = live_jobs > most_live ? live_jobs : most_live;
+    }
+    assert_true(decisions > scenario->workload.jobs);
+    adl_engine_destroy(engine);
+    adl_world_sim_destroy(world);
+    return needless;
+}
+
+static void no_policy_allocates_in_a_decision(void **state)
+{
+    (void)state;
+    struct adl_scenario scenario;
+    load("paper16.yaml", &scenario);
+    for (int share = 0; share < 2; share++)
+        for (uint32_t p = 0; p < adl_policy_count(); p++) {
+            scenario.policy.share = share;
+            run_watched(&scenario, adl_policy_at(p), 0);
+            if (allocated_in_decide)
+                fail_msg("%s allocated %llu times in %llu decisions", adl_policy_at(p)->name,
+                         (unsigned long long)allocated_in_decide, (unsigned long long)decisions);
+        }
+    adl_scenario_clear(&scenario);
+}
+
+/* Tables double when more jobs are live than ever before; nothing else may ask for memory once the run is
+ * under way. */
+static void a_warm_engine_allocates_only_for_more_live_jobs_than_ever(void **state)
+{
+    (void)state;
+    struct adl_scenario scenario;
+    load("paper16.yaml", &scenario);
+    assert_int_equal(scenario.workload.jobs, 256);
+    for (uint32_t p = 0; p < adl_policy_count(); p++) {
+        const uint64_t needless = run_watched(&scenario, adl_policy_at(p), 200);
+        if (needless)
+            fail_msg("%s: %llu allocations after 200 jobs", adl_policy_at(p)->name,
+                     (unsigned long long)needless);
+    }
+    adl_scenario_clear(&scenario);
+}
+
+/* ---- refused allocations ---- */
+
+/* Preemptible, sharing, failing, drifting and measured, so that every part of the simulator asks for memory.
+ */
+static void make_eventful(struct adl_scenario *scenario)
+{
+    scenario->workload.jobs = 24;
+    for (uint32_t i = 0; i < scenario->workload.mix_count; i++)
+        scenario->workload.mix[i].flags = ADL_JOB_SHARE | ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN;
+    scenario->policy.share = true;
+    scenario->faults = (struct adl_faults){
+        .gpu_mtbf_h = 0.05, .gpu_repair_h = 0.01, .node_mtbf_h = 0.1, .node_repair_h = 0.01};
+    scenario->drift.throttle_share = 0.5;
+    scenario->drift.throttle_factor = 0.8;
+    scenario->drift.throttle_period_s = 10;
+    scenario->drift.wear_per_kh = 0.01;
+    scenario->drift.wear_floor = 0.5;
+    scenario->telemetry.interval_s = 20;
+}
+
+/* Loads, runs and compares; a failure must be ADL_ENOMEM, say so, and leave the results alone. */
+static int load_and_compare(struct adl_error *err)
+{
+    static const char path[] = ADL_SOURCE_DIR "/scenarios/paper16.yaml";
+    const struct adl_policy_ops *policies[16];
+    const uint32_t policy_count = adl_policy_count() < 16 ? adl_policy_count() : 16;
+    for (uint32_t p = 0; p < policy_count; p++)
+        policies[p] = adl_policy_at(p);
+    struct adl_scenario scenario, untouched_scenario;
+    struct adl_comparison comparison, untouched_comparison;
+    memset(&scenario, 0x5a, sizeof scenario);
+    memset(&comparison, 0x5a, sizeof comparison);
+    memcpy(&untouched_scenario, &scenario, sizeof scenario);
+    memcpy(&untouched_comparison, &comparison, sizeof comparison);
+    int status = adl_scenario_load(path, &scenario, NULL, err);
+    if (status) {
+        assert_memory_equal(&scenario, &untouched_scenario, sizeof scenario);
+        return status;
+    }
+    make_eventful(&scenario);
+    const struct adl_comparison_request request = {.scenario = &scenario,
+                                                   .policies = policies,
+                                                   .policy_count = policy_count,
+                                                   .first_seed = 1,
+                                                   .seed_count = 2,
+                                                   .regime = ADL_REGIME_DECLARED,
+                                                   .threads = 1,
+                                                   .timelines = true};
+    status = adl_comparison_run(&request, &comparison, err);
+    if (status)
+        assert_memory_equal(&comparison, &untouched_comparison, sizeof comparison);
+    else
+        adl_comparison_clear(&comparison);
+    adl_scenario_clear(&scenario);
+    return status;
+}
+
+static void a_refused_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    (void)state;
+    struct adl_error err = {.text = ""};
+    const int64_t live_before = live;
+    const uint64_t first = allocations;
+    if (load_and_compare(&err))
+        fail_msg("with all memory there is: %s", err.text);
+    assert_int_equal(live, live_before);
+    const uint64_t total = allocations - first;
+    uint64_t reported = 0, tried = 0;
+    /* Every place early on, where different code follows; then such steps that the whole takes a few seconds.
+     */
+    const clock_t start = clock();
+    /* Every place early on, where much different code follows; later the same tables grow for policy after
+     * policy. */
+    for (uint64_t k = 1; k <= total; k += k < 300 ? 1 : 1 + total / 200) {
+        err = (struct adl_error){.text = ""};
+        refuse_at = allocations + k;
+        const int status = load_and_compare(&err);
+        refuse_at = 0;
+        if (status && status != ADL_ENOMEM)
+            fail_msg("allocation %llu of %llu refused: status %d, %s", (unsigned long long)k,
+                     (unsigned long long)total, status, err.text);
+        if (status && !err.text[0])
+            fail_msg("allocation %llu of %llu refused: no text says so", (unsigned long long)k,
+                     (unsigned long long)total);
+        if (live != live_before)
+            fail_msg("allocation %llu of %llu refused: %lld pieces leaked", (unsigned long long)k,
+                     (unsigned long long)total, (long long)(live - live_before));
+        reported += status != 0;
+        tried++;
+    }
+    /* Some may be done without, but not most. */
+    assert_true(tried > 50 && reported > tried / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_linker_hands_allocations_to_this_test),
+        cmocka_unit_test(no_policy_allocates_in_a_decision),
+        cmocka_unit_test(a_warm_engine_allocates_only_for_more_live_jobs_than_ever),
+        cmocka_unit_test(a_refused_allocation_is_reported_and_leaks_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
