@@ -1,5 +1,6 @@
-/* bench_sim: how fast the simulator is, as ratios to a bare event loop measured in the same run, and whether its cost per
- * event stays flat with the number of GPUs and of jobs. Prints a table; a bar that is missed is marked and makes it exit 1. */
+/* bench_sim: how fast the simulator is, as ratios to a bare event loop measured in the same run, and whether its cost
+ * per event stays flat with the number of GPUs and of jobs. Prints a table; a bar that is missed is marked and makes it
+ * exit 1. */
 #include "base/heap.h"
 #include "base/rng.h"
 #include "experiment/run.h"
@@ -98,8 +99,10 @@ static int read_catalogue(void *context, const char *path, char **ret_text, size
     const char *name = ADL_SOURCE_DIR "/scenarios/catalogue.yaml";
     FILE *file = fopen(name, "rb");
     char *text = malloc(1 << 20);
-    if (!file || !text)
+    if (!file || !text) {
+        free(text);
         return adl_fail(err, ADL_EIO, "cannot read %s", name);
+    }
     *ret_size = fread(text, 1, (1 << 20) - 1, file);
     text[*ret_size] = '\0';
     *ret_text = text;
@@ -113,17 +116,18 @@ static void build(uint32_t nodes, uint64_t jobs, struct adl_scenario *ret)
     char text[2048];
     const struct adl_scenario_source source = {read_catalogue, NULL};
     struct adl_error err;
-    snprintf(text, sizeof text,
-             "name: bench\ndescription: bench\ncatalogue: catalogue.yaml\n"
-             "cluster: {network_gbs: 10, nodes: [\n"
-             "  {name: a, count: %u, cpu_cores: 64, memory_mib: 524288, link_gbs: 32, gpus: [{type: v100, count: 8}]},\n"
-             "  {name: b, count: %u, cpu_cores: 64, memory_mib: 524288, link_gbs: 32, gpus: [{type: a100, count: 8}]}]}\n"
-             "workload: {jobs: %llu, users: 100, arrivals: {process: poisson, rate_per_h: %.3f}, mix: [\n"
-             "  {class: resnet50-b64, weight: 2, reference: v100, duration_s: {median: 60, sigma: 1, max: 3600},\n"
-             "   cpu_cores: 4, gpus: [{count: 1, weight: 7}, {count: 2, weight: 2}, {count: 4, weight: 1}]},\n"
-             "  {class: md-sim, weight: 1, reference: v100, duration_s: {median: 60, sigma: 1, max: 3600},\n"
-             "   cpu_cores: 4, gpus: [{count: 1, weight: 8}, {count: 2, weight: 2}]}]}\n",
-             nodes / 2, nodes / 2, (unsigned long long)jobs, 20.0 * nodes * 8);
+    snprintf(
+        text, sizeof text,
+        "name: bench\ndescription: bench\ncatalogue: catalogue.yaml\n"
+        "cluster: {network_gbs: 10, nodes: [\n"
+        "  {name: a, count: %u, cpu_cores: 64, memory_mib: 524288, link_gbs: 32, gpus: [{type: v100, count: 8}]},\n"
+        "  {name: b, count: %u, cpu_cores: 64, memory_mib: 524288, link_gbs: 32, gpus: [{type: a100, count: 8}]}]}\n"
+        "workload: {jobs: %llu, users: 100, arrivals: {process: poisson, rate_per_h: %.3f}, mix: [\n"
+        "  {class: resnet50-b64, weight: 2, reference: v100, duration_s: {median: 60, sigma: 1, max: 3600},\n"
+        "   cpu_cores: 4, gpus: [{count: 1, weight: 7}, {count: 2, weight: 2}, {count: 4, weight: 1}]},\n"
+        "  {class: md-sim, weight: 1, reference: v100, duration_s: {median: 60, sigma: 1, max: 3600},\n"
+        "   cpu_cores: 4, gpus: [{count: 1, weight: 8}, {count: 2, weight: 2}]}]}\n",
+        nodes / 2, nodes / 2, (unsigned long long)jobs, 20.0 * nodes * 8);
     if (adl_scenario_parse("bench", text, strlen(text), &source, ret, &err))
         die(&err);
 }
@@ -145,16 +149,16 @@ static void bench_rate(void)
         die(&err);
     const double bare = bare_loop_rate(64), rate = 1e9 / ns_per_event(&scenario, "fcfs");
     printf("bare heap loop, 64 pending         %8.2f M events/s\n", bare * 1e-6);
-    printf("paper16 under fcfs                 %8.2f M events/s   %.2f of the bare loop (bar 0.25: %s)\n\n", rate * 1e-6,
-           rate / bare, verdict(rate >= 0.25 * bare));
+    printf("paper16 under fcfs                 %8.2f M events/s   %.2f of the bare loop (bar 0.25: %s)\n\n",
+           rate * 1e-6, rate / bare, verdict(rate >= 0.25 * bare));
     adl_scenario_clear(&scenario);
 }
 
 static void bench_scale(const char *policy)
 {
     const double small = cost(2, 200000, policy), large = cost(12500, 1000000, policy);
-    printf("%-5s  16 GPUs %6.0f ns/event   100,000 GPUs %6.0f ns/event   ratio %.2f (bar 4: %s)\n", policy, small, large,
-           large / small, verdict(large <= 4 * small));
+    printf("%-5s  16 GPUs %6.0f ns/event   100,000 GPUs %6.0f ns/event   ratio %.2f (bar 4: %s)\n", policy, small,
+           large, large / small, verdict(large <= 4 * small));
     double least = 1e18, most = 0;
     printf("       jobs:");
     for (uint64_t jobs = 10000; jobs <= 10000000; jobs *= 10) {

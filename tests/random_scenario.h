@@ -38,8 +38,7 @@ static inline void random_cluster(struct adl_rng *rng, struct adl_scenario *s)
     s->cluster.network_gbs = draw_between(rng, 1, 50);
 }
 
-static inline bool gang_possible(const struct adl_scenario *s, const struct adl_mix *mix, uint32_t types,
-                                 uint16_t gpus)
+static inline bool gang_possible(const struct adl_scenario *s, const struct adl_mix *mix, uint32_t types, uint16_t gpus)
 {
     const struct adl_job_spec spec = {.gpus = gpus,
                                       .types = mix->types & types,
@@ -69,14 +68,12 @@ static inline void random_mix(struct adl_rng *rng, struct adl_scenario *s)
     for (uint32_t i = 0; i < lines; i++) {
         const double activity = adl_rng_uniform(rng), bandwidth = adl_rng_uniform(rng);
         const uint32_t reference = adl_rng_below(rng, types);
-        struct adl_job_class *class =
-            tiny_class(s, (uint8_t)adl_rng_below(rng, ADL_KIND_COUNT), activity, bandwidth);
+        struct adl_job_class *class = tiny_class(s, (uint8_t)adl_rng_below(rng, ADL_KIND_COUNT), activity, bandwidth);
         class->sync_share = draw_between(rng, 0, 0.5);
         class->scaling = draw_between(rng, 0.7, 1);
         struct adl_mix *mix = tiny_mix(s, i, draw_between(rng, 5, 40), 1, (int)adl_rng_below(rng, 8));
         for (uint32_t t = 0; t < types; t++) {
-            class->steps_per_s[t] =
-                t != reference && adl_rng_below(rng, 5) == 0 ? 0 : draw_between(rng, 0.5, 4);
+            class->steps_per_s[t] = t != reference && adl_rng_below(rng, 5) == 0 ? 0 : draw_between(rng, 0.5, 4);
             if (class->steps_per_s[t] <= 0)
                 mix->types &= ~(1u << t);
         }
@@ -150,16 +147,15 @@ static inline struct adl_scenario random_scenario(uint64_t seed, uint64_t jobs)
     random_mishaps(&rng, &s);
     random_affinity(&rng, &s);
     s.workload.users = 5;
-    s.workload.arrivals =
-        (struct adl_arrivals){.process = (int)adl_rng_below(&rng, 5),
-                              .rate_per_h = s.cluster.gpu_count * draw_between(&rng, 30, 120),
-                              .amplitude = adl_rng_uniform(&rng),
-                              .period_s = 300,
-                              .burst_jobs = 1 + adl_rng_below(&rng, 12),
-                              .surge_start_s = 50,
-                              .surge_length_s = 100,
-                              .surge_factor = 5,
-                              .surge_kind = -1};
+    s.workload.arrivals = (struct adl_arrivals){.process = (int)adl_rng_below(&rng, 5),
+                                                .rate_per_h = s.cluster.gpu_count * draw_between(&rng, 30, 120),
+                                                .amplitude = adl_rng_uniform(&rng),
+                                                .period_s = 300,
+                                                .burst_jobs = 1 + adl_rng_below(&rng, 12),
+                                                .surge_start_s = 50,
+                                                .surge_length_s = 100,
+                                                .surge_factor = 5,
+                                                .surge_kind = -1};
     s.workload.limits = (struct adl_limits){.median_factor = draw_between(&rng, 1, 4),
                                             .sigma = draw_between(&rng, 0, 1),
                                             .exact_share = draw_between(&rng, 0, 0.5),

@@ -47,12 +47,12 @@ struct checker {
     char wrong[300];
 };
 
-#define CHECK_THAT(checker, condition, ...)                                                                  \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            snprintf((checker)->wrong, sizeof(checker)->wrong, __VA_ARGS__);                                 \
-            return ADL_EINVAL;                                                                               \
-        }                                                                                                    \
+#define CHECK_THAT(checker, condition, ...)                                                                            \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            snprintf((checker)->wrong, sizeof(checker)->wrong, __VA_ARGS__);                                           \
+            return ADL_EINVAL;                                                                                         \
+        }                                                                                                              \
     } while (0)
 
 static inline int checker_start(struct checker *checker, const struct adl_scenario *scenario, uint64_t seed)
@@ -62,9 +62,11 @@ static inline int checker_start(struct checker *checker, const struct adl_scenar
     checker->jobs = calloc(checker->job_count, sizeof *checker->jobs);
     if (!checker->jobs)
         return ADL_ENOMEM;
-    adl_workload_begin(&stream, scenario, seed);
+    if (adl_workload_begin(&stream, scenario, seed))
+        return ADL_ENOMEM;
     for (uint64_t i = 0; i < checker->job_count; i++)
         adl_workload_next(&stream, &checker->jobs[i].truth);
+    adl_workload_end(&stream);
     return 0;
 }
 
@@ -92,8 +94,7 @@ static inline void checker_pass(struct checker *checker, int64_t until_us)
             checker->busy_us += passed_us;
         } else if (!gpu->down) {
             checker->idle_us += passed_us;
-            checker->idle_energy_j +=
-                cluster->types[adl_gpu_type_of(cluster, g)].idle_w * (double)passed_us * 1e-6;
+            checker->idle_energy_j += cluster->types[adl_gpu_type_of(cluster, g)].idle_w * (double)passed_us * 1e-6;
         }
     }
     checker->now_us = until_us;
@@ -152,21 +153,21 @@ static inline int check_finish(struct checker *checker, const struct adl_event *
 {
     struct checked_job *job = checked_at(checker, event->job);
     const struct adl_outcome *outcome = &event->outcome;
-    CHECK_THAT(checker, job && job->phase == CHECK_RUNNING, "slot %u finished and was not running",
-               event->job);
+    CHECK_THAT(checker, job && job->phase == CHECK_RUNNING, "slot %u finished and was not running", event->job);
     const struct adl_job_spec *spec = &job->truth.spec;
     const unsigned long long id = spec->id;
-    const int64_t ideal_us = adl_true_job_ideal_us(&job->truth, checker->scenario->cluster.type_count);
+    int64_t ideal_us = INT64_MAX;
+    for (uint32_t t = 0; t < checker->scenario->cluster.type_count; t++)
+        if (job->truth.runtime_us[t] > 0 && job->truth.runtime_us[t] < ideal_us)
+            ideal_us = job->truth.runtime_us[t];
     const bool killed = outcome->end == ADL_END_TIMEOUT;
     check_out(checker, job);
     CHECK_THAT(checker, outcome->run_us == job->held_us, "job %llu: ran %lld us, reported %lld", id,
                (long long)job->held_us, (long long)outcome->run_us);
     CHECK_THAT(checker, outcome->ideal_us == ideal_us, "job %llu: wrong ideal run time", id);
-    CHECK_THAT(checker, killed || outcome->end == ADL_END_COMPLETED, "job %llu ended as %u", id,
-               outcome->end);
+    CHECK_THAT(checker, killed || outcome->end == ADL_END_COMPLETED, "job %llu ended as %u", id, outcome->end);
     CHECK_THAT(checker,
-               !killed ||
-                   (checker->scenario->kill_at_limit && event->time_us - job->start_us == spec->limit_us),
+               !killed || (checker->scenario->kill_at_limit && event->time_us - job->start_us == spec->limit_us),
                "job %llu was killed, but not at its limit", id);
     CHECK_THAT(checker, killed || outcome->steps == job->truth.steps, "job %llu: work is missing", id);
     CHECK_THAT(checker, outcome->energy_j > 0, "job %llu drew nothing", id);
@@ -196,11 +197,10 @@ static inline int check_evict(struct checker *checker, const struct adl_event *e
     const unsigned long long id = job->truth.spec.id;
     const int64_t save_us = (int64_t)(checker->scenario->preemption.checkpoint_s * 1e6 + 0.5);
     CHECK_THAT(checker,
-               event->evict.fault ||
-                   (job->phase == CHECK_STOPPING && event->time_us == job->stop_us + save_us),
+               event->evict.fault || (job->phase == CHECK_STOPPING && event->time_us == job->stop_us + save_us),
                "job %llu stopped without being told, or at the wrong time", id);
-    CHECK_THAT(checker, event->evict.remaining >= 0 && event->evict.remaining <= 1,
-               "job %llu has %g of its work left", id, event->evict.remaining);
+    CHECK_THAT(checker, event->evict.remaining >= 0 && event->evict.remaining <= 1, "job %llu has %g of its work left",
+               id, event->evict.remaining);
     check_out(checker, job);
     job->phase = CHECK_PENDING;
     job->failed_now = event->evict.fault;
@@ -213,8 +213,7 @@ static inline int check_gpu_event(struct checker *checker, const struct adl_even
     CHECK_THAT(checker, event->gpu < checker->scenario->cluster.gpu_count, "there is no GPU %u", event->gpu);
     struct checked_gpu *gpu = &checker->gpus[event->gpu];
     if (event->kind == ADL_EVENT_GPU_DOWN) {
-        CHECK_THAT(checker, !gpu->down && gpu->count == 0, "GPU %u went down while down or in use",
-                   event->gpu);
+        CHECK_THAT(checker, !gpu->down && gpu->count == 0, "GPU %u went down while down or in use", event->gpu);
         gpu->down = true;
     } else if (event->kind == ADL_EVENT_GPU_UP) {
         CHECK_THAT(checker, gpu->down, "GPU %u came up while up", event->gpu);
@@ -230,11 +229,9 @@ static inline int check_gpu_event(struct checker *checker, const struct adl_even
  * meters, may be. */
 static inline int check_time(struct checker *checker, const struct adl_event *event)
 {
-    CHECK_THAT(checker, event->time_us >= checker->now_us, "time went back to %lld",
-               (long long)event->time_us);
+    CHECK_THAT(checker, event->time_us >= checker->now_us, "time went back to %lld", (long long)event->time_us);
     const bool same = checker->any_event && event->time_us == checker->now_us;
-    CHECK_THAT(checker, !checker->more_before || same, "`more` was promised at %lld us",
-               (long long)checker->now_us);
+    CHECK_THAT(checker, !checker->more_before || same, "`more` was promised at %lld us", (long long)checker->now_us);
     CHECK_THAT(checker,
                !same || checker->more_before || event->kind == ADL_EVENT_METER ||
                    (event->kind == ADL_EVENT_EVICT && !event->evict.fault),
@@ -287,20 +284,18 @@ static inline int check_gpu_room(struct checker *checker, const struct checked_j
     const uint32_t type = adl_gpu_type_of(cluster, gpu_index), first = job->gpus[0];
     const unsigned long long id = spec->id;
     CHECK_THAT(checker, !gpu->down, "job %llu was put on GPU %u, which is down", id, gpu_index);
-    CHECK_THAT(checker, spec->types >> type & 1 && job->truth.runtime_us[type] > 0,
-               "job %llu does not run on type %u", id, type);
+    CHECK_THAT(checker, spec->types >> type & 1 && job->truth.runtime_us[type] > 0, "job %llu does not run on type %u",
+               id, type);
     CHECK_THAT(checker, type == adl_gpu_type_of(cluster, first), "job %llu got GPUs of two types", id);
     CHECK_THAT(checker,
-               spec->flags & ADL_JOB_SPAN ||
-                   adl_gpu_node_of(cluster, gpu_index) == adl_gpu_node_of(cluster, first),
+               spec->flags & ADL_JOB_SPAN || adl_gpu_node_of(cluster, gpu_index) == adl_gpu_node_of(cluster, first),
                "job %llu spans nodes", id);
     CHECK_THAT(checker, gpu->count < 2, "GPU %u got a third job", gpu_index);
     int64_t memory_mib = spec->gpu_memory_mib;
     if (gpu->count == 1) {
         const struct adl_job_spec *other = &checker->jobs[gpu->ids[0] - 1].truth.spec;
         CHECK_THAT(checker, other->id != spec->id, "job %llu got GPU %u twice", id, gpu_index);
-        CHECK_THAT(checker, spec->flags & other->flags & ADL_JOB_SHARE, "GPU %u: one of two does not share",
-                   gpu_index);
+        CHECK_THAT(checker, spec->flags & other->flags & ADL_JOB_SHARE, "GPU %u: one of two does not share", gpu_index);
         memory_mib += other->gpu_memory_mib;
     }
     CHECK_THAT(checker, memory_mib <= cluster->types[type].memory_mib, "GPU %u: memory is short", gpu_index);
@@ -326,8 +321,8 @@ static inline int checker_command(void *self, const struct adl_command *command,
     }
     CHECK_THAT(checker, job->phase == CHECK_PENDING, "job %llu was started and was not pending",
                (unsigned long long)job->truth.spec.id);
-    CHECK_THAT(checker, command->gpu_count == job->truth.spec.gpus && command->gpu_count <= 64,
-               "job %llu got %u GPUs", (unsigned long long)job->truth.spec.id, command->gpu_count);
+    CHECK_THAT(checker, command->gpu_count == job->truth.spec.gpus && command->gpu_count <= 64, "job %llu got %u GPUs",
+               (unsigned long long)job->truth.spec.id, command->gpu_count);
     job->phase = CHECK_RUNNING;
     job->start_us = checker->now_us;
     job->gpu_count = command->gpu_count;
@@ -362,8 +357,7 @@ static inline int checker_decided(void *self, uint64_t hash, const struct adl_st
                    (unsigned long long)i + 1);
         job->failed_now = false;
     }
-    CHECK_THAT(checker, state->busy_gpus == busy && state->down_gpus == down,
-               "the state counts GPUs wrongly");
+    CHECK_THAT(checker, state->busy_gpus == busy && state->down_gpus == down, "the state counts GPUs wrongly");
     CHECK_THAT(checker, state->running_jobs == running && state->queue.count == pending,
                "the state counts jobs wrongly");
     return 0;

@@ -137,15 +137,14 @@ static inline struct kept_run run_kept(const struct adl_scenario *scenario, uint
     struct adl_error err = {.text = ""};
     assert_int_equal(adl_world_sim_create(scenario, seed, ADL_REGIME_DECLARED, &world, &err), 0);
     assert_int_equal(adl_metrics_create(scenario->lambda, &metrics), 0);
-    struct adl_engine_config config = {
-        .cluster = &scenario->cluster,
-        .policy = policy,
-        .policy_config = scenario->policy,
-        .seed = seed,
-        .world_ops = &adl_world_sim_ops,
-        .world = world,
-        .taps = {adl_metrics_tap(metrics), {.self = &kept, .event = keep_event}},
-        .tap_count = 2};
+    struct adl_engine_config config = {.cluster = &scenario->cluster,
+                                       .policy = policy,
+                                       .policy_config = scenario->policy,
+                                       .seed = seed,
+                                       .world_ops = &adl_world_sim_ops,
+                                       .world = world,
+                                       .taps = {adl_metrics_tap(metrics), {.self = &kept, .event = keep_event}},
+                                       .tap_count = 2};
     assert_int_equal(adl_engine_create(&config, &engine, &err), 0);
     uint32_t instants = 0;
     int status;
@@ -176,8 +175,7 @@ static inline struct kept_run run_script(const struct adl_scenario *scenario, ui
 }
 
 /* The nth (from 0) event of a kind, about this job (0 = any). NULL if there are fewer. */
-static inline const struct kept_event *find_event(const struct kept_run *kept, int kind, uint64_t id,
-                                                  uint32_t nth)
+static inline const struct kept_event *find_event(const struct kept_run *kept, int kind, uint64_t id, uint32_t nth)
 {
     for (size_t i = 0; i < kept->count; i++)
         if (kept->events[i].event.kind == kind && (id == 0 || kept->events[i].id == id) && nth-- == 0)

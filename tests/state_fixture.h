@@ -28,8 +28,8 @@ static inline void fixture_types(struct adl_cluster *cluster, uint32_t count)
     }
 }
 
-static inline void fixture_node_of(struct adl_cluster *cluster, const struct adl_bank_spec *banks,
-                                   uint32_t bank_count, int32_t cores, int32_t memory_mib)
+static inline void fixture_node_of(struct adl_cluster *cluster, const struct adl_bank_spec *banks, uint32_t bank_count,
+                                   int32_t cores, int32_t memory_mib)
 {
     struct adl_node node = {.cpu_cores = cores, .memory_mib = memory_mib, .link_gbs = 10};
     struct adl_error err;
@@ -92,6 +92,12 @@ static inline void fixture_run(struct adl_state *state, uint32_t slot, const str
 static inline uint32_t fixture_between(struct adl_rng *rng, uint32_t least, uint32_t most)
 {
     return least + adl_rng_below(rng, most - least + 1);
+}
+
+/* One of 0..count-1 counted round from first; both below count. */
+static inline uint32_t fixture_round(uint32_t first, uint32_t steps, uint32_t count)
+{
+    return first + steps < count ? first + steps : first + steps - count;
 }
 
 #endif

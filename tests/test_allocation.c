@@ -115,8 +115,7 @@ static int note_submission(void *self, const struct adl_event *event, const stru
 
 /* One run of a policy, watched: what its decisions allocate, and how often a step allocates though no more
  * jobs are live than there were before and warm_up jobs have come. */
-static uint64_t run_watched(const struct adl_scenario *scenario, const struct adl_policy_ops *policy,
-                            uint64_t warm_up)
+static uint64_t run_watched(const struct adl_scenario *scenario, const struct adl_policy_ops *policy, uint64_t warm_up)
 {
     struct adl_world_sim *world = NULL;
     struct adl_engine *engine = NULL;
@@ -179,8 +178,7 @@ static void a_warm_engine_allocates_only_for_more_live_jobs_than_ever(void **sta
     for (uint32_t p = 0; p < adl_policy_count(); p++) {
         const uint64_t needless = run_watched(&scenario, adl_policy_at(p), 200);
         if (needless)
-            fail_msg("%s: %llu allocations after 200 jobs", adl_policy_at(p)->name,
-                     (unsigned long long)needless);
+            fail_msg("%s: %llu allocations after 200 jobs", adl_policy_at(p)->name, (unsigned long long)needless);
     }
     adl_scenario_clear(&scenario);
 }
@@ -195,8 +193,8 @@ static void make_eventful(struct adl_scenario *scenario)
     for (uint32_t i = 0; i < scenario->workload.mix_count; i++)
         scenario->workload.mix[i].flags = ADL_JOB_SHARE | ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN;
     scenario->policy.share = true;
-    scenario->faults = (struct adl_faults){
-        .gpu_mtbf_h = 0.05, .gpu_repair_h = 0.01, .node_mtbf_h = 0.1, .node_repair_h = 0.01};
+    scenario->faults =
+        (struct adl_faults){.gpu_mtbf_h = 0.05, .gpu_repair_h = 0.01, .node_mtbf_h = 0.1, .node_repair_h = 0.01};
     scenario->drift.throttle_share = 0.5;
     scenario->drift.throttle_factor = 0.8;
     scenario->drift.throttle_period_s = 10;
@@ -253,9 +251,6 @@ static void a_refused_allocation_is_reported_and_leaks_nothing(void **state)
     assert_int_equal(live, live_before);
     const uint64_t total = allocations - first;
     uint64_t reported = 0, tried = 0;
-    /* Every place early on, where different code follows; then such steps that the whole takes a few seconds.
-     */
-    const clock_t start = clock();
     /* Every place early on, where much different code follows; later the same tables grow for policy after
      * policy. */
     for (uint64_t k = 1; k <= total; k += k < 300 ? 1 : 1 + total / 200) {
@@ -264,8 +259,8 @@ static void a_refused_allocation_is_reported_and_leaks_nothing(void **state)
         const int status = load_and_compare(&err);
         refuse_at = 0;
         if (status && status != ADL_ENOMEM)
-            fail_msg("allocation %llu of %llu refused: status %d, %s", (unsigned long long)k,
-                     (unsigned long long)total, status, err.text);
+            fail_msg("allocation %llu of %llu refused: status %d, %s", (unsigned long long)k, (unsigned long long)total,
+                     status, err.text);
         if (status && !err.text[0])
             fail_msg("allocation %llu of %llu refused: no text says so", (unsigned long long)k,
                      (unsigned long long)total);

@@ -20,8 +20,8 @@ static void add_types(struct adl_cluster *cluster, uint32_t count)
     }
 }
 
-static void assert_node_refused(struct adl_cluster *cluster, const struct adl_bank_spec *banks,
-                                uint32_t count, const char *text)
+static void assert_node_refused(struct adl_cluster *cluster, const struct adl_bank_spec *banks, uint32_t count,
+                                const char *text)
 {
     const struct adl_cluster before = *cluster;
     const struct adl_node node = {.name = "odd"};
@@ -37,8 +37,7 @@ static void gpus_are_numbered_node_by_node_and_type_by_type(void **state)
     struct adl_cluster cluster = {0};
     add_types(&cluster, 3);
     const struct adl_node node = {.name = "n", .cpu_cores = 7, .memory_mib = 9};
-    assert_int_equal(adl_cluster_add_node(&cluster, &node, (struct adl_bank_spec[]){{2, 3}, {0, 2}}, 2, NULL),
-                     0);
+    assert_int_equal(adl_cluster_add_node(&cluster, &node, (struct adl_bank_spec[]){{2, 3}, {0, 2}}, 2, NULL), 0);
     assert_int_equal(adl_cluster_add_node(&cluster, &node, (struct adl_bank_spec[]){{1, 4}}, 1, NULL), 0);
     const uint32_t types[] = {2, 2, 2, 0, 0, 1, 1, 1, 1}, nodes[] = {0, 0, 0, 0, 0, 1, 1, 1, 1};
     assert_int_equal(cluster.gpu_count, 9);
@@ -73,8 +72,7 @@ static void a_type_given_twice_is_refused(void **state)
     struct adl_cluster cluster = {0};
     struct adl_error err = {.text = ""};
     add_types(&cluster, 2);
-    assert_int_equal(adl_cluster_add_type(&cluster, &(struct adl_gpu_type){.name = "type-1"}, &err),
-                     ADL_EINVAL);
+    assert_int_equal(adl_cluster_add_type(&cluster, &(struct adl_gpu_type){.name = "type-1"}, &err), ADL_EINVAL);
     assert_string_equal(err.text, "GPU type 'type-1' is given twice");
     assert_int_equal(cluster.type_count, 2);
     adl_cluster_clear(&cluster);
@@ -86,8 +84,7 @@ static void one_type_more_than_a_mask_holds_is_refused(void **state)
     struct adl_cluster cluster = {0};
     struct adl_error err = {.text = ""};
     add_types(&cluster, ADL_TYPES_MAX);
-    assert_int_equal(adl_cluster_add_type(&cluster, &(struct adl_gpu_type){.name = "last"}, &err),
-                     ADL_EINVAL);
+    assert_int_equal(adl_cluster_add_type(&cluster, &(struct adl_gpu_type){.name = "last"}, &err), ADL_EINVAL);
     assert_string_equal(err.text, "more than 32 GPU types in one cluster");
     assert_int_equal(adl_cluster_find_type(&cluster, "type-31"), 31);
     adl_cluster_clear(&cluster);
@@ -118,11 +115,9 @@ static void one_gpu_more_than_the_largest_cluster_is_refused(void **state)
     add_types(&cluster, 1);
     const struct adl_node node = {.name = "n"};
     for (uint32_t i = 0; i < ADL_CLUSTER_GPUS_MAX / 64; i++)
-        assert_int_equal(adl_cluster_add_node(&cluster, &node, (struct adl_bank_spec[]){{0, 64}}, 1, NULL),
-                         0);
+        assert_int_equal(adl_cluster_add_node(&cluster, &node, (struct adl_bank_spec[]){{0, 64}}, 1, NULL), 0);
     assert_int_equal(cluster.gpu_count, ADL_CLUSTER_GPUS_MAX);
-    assert_node_refused(&cluster, (struct adl_bank_spec[]){{0, 1}}, 1,
-                        "more than 4194304 GPUs in one cluster");
+    assert_node_refused(&cluster, (struct adl_bank_spec[]){{0, 1}}, 1, "more than 4194304 GPUs in one cluster");
     adl_cluster_clear(&cluster);
 }
 
@@ -140,7 +135,8 @@ static void banks_nodes_and_gpus_agree_in_a_random_cluster(void **state)
             struct adl_bank_spec banks[8];
             const uint32_t count = adl_rng_below(&rng, types + 1), first = adl_rng_below(&rng, types);
             for (uint32_t b = 0; b < count; b++)
-                banks[b] = (struct adl_bank_spec){(first + b) % types, 1 + adl_rng_below(&rng, 64)};
+                banks[b] = (struct adl_bank_spec){first + b < types ? first + b : first + b - types,
+                                                  1 + adl_rng_below(&rng, 64)};
             const struct adl_node node = {.name = "n", .cpu_cores = (int32_t)n};
             assert_int_equal(adl_cluster_add_node(&cluster, &node, banks, count, NULL), 0);
         }

@@ -27,7 +27,7 @@ static struct adl_cluster random_cluster(struct adl_rng *rng)
         for (uint32_t b = 0; b < count; b++) {
             const uint32_t most = left - (count - 1 - b);
             banks[b] =
-                (struct adl_bank_spec){(first + b) % types, fixture_between(rng, 1, most < 5 ? most : 5)};
+                (struct adl_bank_spec){fixture_round(first, b, types), fixture_between(rng, 1, most < 5 ? most : 5)};
             left -= banks[b].gpu_count;
         }
         fixture_node_of(&cluster, banks, count, (int32_t)fixture_between(rng, 4, 16),
@@ -179,9 +179,8 @@ static struct adl_state *random_state(const struct adl_cluster *cluster, struct 
 static struct adl_hold random_hold(const struct adl_cluster *cluster, struct adl_rng *rng,
                                    struct adl_reservation *reservations)
 {
-    struct adl_hold hold = {.reservations = reservations,
-                            .count = adl_rng_below(rng, HOLDS_MAX + 1),
-                            .end_us = adl_rng_below(rng, 10)};
+    struct adl_hold hold = {
+        .reservations = reservations, .count = adl_rng_below(rng, HOLDS_MAX + 1), .end_us = adl_rng_below(rng, 10)};
     for (uint32_t i = 0; i < hold.count; i++) {
         const uint32_t bank = adl_rng_below(rng, cluster->bank_count);
         reservations[i] = (struct adl_reservation){.start_us = adl_rng_below(rng, 10),
@@ -235,8 +234,8 @@ static void check_fits(uint64_t seeds, bool with_holds)
             const struct truth truth = try_all_sets(state, RUNNING, type, held);
             const bool fits = adl_fit_find(state, RUNNING, type, held, gpus);
             if (fits != truth.fits)
-                fail_msg("seed %llu, type %u: a place %s, but adl_fit_find says otherwise",
-                         (unsigned long long)seed, type, truth.fits ? "exists" : "does not exist");
+                fail_msg("seed %llu, type %u: a place %s, but adl_fit_find says otherwise", (unsigned long long)seed,
+                         type, truth.fits ? "exists" : "does not exist");
             found += fits;
             spanning += fits && !truth.in_one_node;
             missed += !fits;
@@ -316,14 +315,13 @@ static void sharing_finds_the_first_gpu_whose_one_job_is_willing(void **state)
             for (uint32_t g = cluster.gpu_count; g-- > 0;) {
                 const struct adl_gpu_use *use = &it->gpus[g];
                 const struct adl_node_use *node = &it->nodes_use[adl_gpu_node_of(&cluster, g)];
-                if (adl_gpu_type_of(&cluster, g) == type && use->job[0] != ADL_NONE &&
-                    use->job[1] == ADL_NONE && (it->jobs[use->job[0]].spec.flags & ADL_JOB_SHARE) &&
-                    (spec->flags & ADL_JOB_SHARE) && spec->gpus == 1 &&
-                    use->free_memory_mib >= spec->gpu_memory_mib && node->free_cores >= spec->cpu_cores &&
-                    node->free_memory_mib >= spec->memory_mib)
+                if (adl_gpu_type_of(&cluster, g) == type && use->job[0] != ADL_NONE && use->job[1] == ADL_NONE &&
+                    (it->jobs[use->job[0]].spec.flags & ADL_JOB_SHARE) && (spec->flags & ADL_JOB_SHARE) &&
+                    spec->gpus == 1 && use->free_memory_mib >= spec->gpu_memory_mib &&
+                    node->free_cores >= spec->cpu_cores && node->free_memory_mib >= spec->memory_mib)
                     expected = g;
             }
-            assert_int_equal(adl_fit_share(it, RUNNING, type, &gpu), expected != ADL_NONE);
+            assert_int_equal(adl_fit_share(it, RUNNING, type, NULL, &gpu), expected != ADL_NONE);
             assert_int_equal(gpu, expected);
             found += expected != ADL_NONE;
             missed += expected == ADL_NONE;
@@ -345,14 +343,14 @@ static void a_gpu_takes_a_second_job_but_no_third(void **state)
     fixture_run(it, 0, &spec, 100, 0);
     fixture_queue(it, 1, &spec, 100, 0);
     fixture_queue(it, 2, &spec, 100, 0);
-    assert_true(adl_fit_share(it, 1, 0, &gpu));
+    assert_true(adl_fit_share(it, 1, 0, NULL, &gpu));
     adl_state_start(it, 1, &gpu);
-    assert_false(adl_fit_share(it, 2, 0, &gpu));
+    assert_false(adl_fit_share(it, 2, 0, NULL, &gpu));
     adl_state_finish(it, 0);
-    assert_true(adl_fit_share(it, 2, 0, &gpu));
+    assert_true(adl_fit_share(it, 2, 0, NULL, &gpu));
     assert_int_equal(it->busy_gpus, 1);
     adl_state_finish(it, 1);
-    assert_false(adl_fit_share(it, 2, 0, &gpu));
+    assert_false(adl_fit_share(it, 2, 0, NULL, &gpu));
     assert_int_equal(it->busy_gpus, 0);
     adl_state_destroy(it);
     adl_cluster_clear(&cluster);

@@ -136,7 +136,7 @@ static struct adl_cluster random_cluster(struct adl_rng *rng, bool mixed)
     for (uint32_t n = 0; n < nodes; n++) {
         const uint32_t first = adl_rng_below(rng, types);
         const struct adl_bank_spec banks[] = {{first, fixture_between(rng, 1, 5)},
-                                              {(first + 1) % types, fixture_between(rng, 1, 5)}};
+                                              {fixture_round(first, types - 1, types), fixture_between(rng, 1, 5)}};
         fixture_node_of(&cluster, banks, mixed ? 2 : 1, (int32_t)fixture_between(rng, 8, 20),
                         (int32_t)fixture_between(rng, 80, 200));
     }
@@ -152,8 +152,7 @@ static struct adl_job_spec random_spec(struct adl_rng *rng, uint64_t id)
     return spec;
 }
 
-static void admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec,
-                  struct adl_rng *rng)
+static void admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, struct adl_rng *rng)
 {
     int64_t row[ADL_TYPES_MAX] = {0};
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
@@ -176,7 +175,7 @@ static struct adl_state *random_state(const struct adl_cluster *cluster, struct 
         state->now_us = 100 - adl_rng_below(rng, 8);
         for (uint32_t t = 0; t < cluster->type_count && !placed; t++)
             placed = (state->jobs[slot].eligible >> t & 1) &&
-                     (adl_fit_find(state, slot, t, NULL, gpus) || adl_fit_share(state, slot, t, gpus));
+                     (adl_fit_find(state, slot, t, NULL, gpus) || adl_fit_share(state, slot, t, NULL, gpus));
         if (placed)
             adl_state_start(state, slot, gpus);
         else
@@ -194,8 +193,7 @@ static struct adl_state *random_state(const struct adl_cluster *cluster, struct 
 }
 
 /* A promise is the earliest there can be, in a place that lasts. */
-static void check_promise(const struct naive *naive, uint32_t slot, const struct adl_reservation *r,
-                          uint64_t seed)
+static void check_promise(const struct naive *naive, uint32_t slot, const struct adl_reservation *r, uint64_t seed)
 {
     const struct adl_state *state = naive->state;
     const int64_t start_us = earliest(naive, slot);
@@ -214,12 +212,10 @@ static void check_spare(const struct naive *naive, const struct adl_reservation 
 {
     const struct room room = room_at(naive, r->bank, r->start_us);
     assert_true(room.gpus >= 0 && room.cores >= 0 && room.memory_mib >= 0);
-    if ((int64_t)r->spare != room.gpus || r->spare_cores != room.cores ||
-        r->spare_memory_mib != room.memory_mib)
-        fail_msg(
-            "seed %llu: the promise to slot %u at %lld spares %u GPUs, %d cores, %d MiB; left are %d, %d, %d",
-            (unsigned long long)seed, r->job, (long long)r->start_us, r->spare, r->spare_cores,
-            r->spare_memory_mib, room.gpus, room.cores, room.memory_mib);
+    if ((int64_t)r->spare != room.gpus || r->spare_cores != room.cores || r->spare_memory_mib != room.memory_mib)
+        fail_msg("seed %llu: the promise to slot %u at %lld spares %u GPUs, %d cores, %d MiB; left are %d, %d, %d",
+                 (unsigned long long)seed, r->job, (long long)r->start_us, r->spare, r->spare_cores,
+                 r->spare_memory_mib, room.gpus, room.cores, room.memory_mib);
 }
 
 /* Promises for up to `most` of the jobs that cannot start now, as backfill asks for them; how many were made.
@@ -239,8 +235,8 @@ static uint32_t check_state(uint64_t seed, const char *purpose, bool mixed, uint
             continue;
         const bool promised = adl_forecast_promise(forecast, state, slot);
         if (promised != (start_us != INT64_MAX))
-            fail_msg("seed %llu: slot %u could have a start at %lld, and was %s", (unsigned long long)seed,
-                     slot, (long long)start_us, promised ? "promised one" : "promised none");
+            fail_msg("seed %llu: slot %u could have a start at %lld, and was %s", (unsigned long long)seed, slot,
+                     (long long)start_us, promised ? "promised one" : "promised none");
         if (!promised)
             continue;
         uint32_t count = 0;
@@ -289,8 +285,8 @@ static void a_promise_sees_cores_and_memory_that_jobs_on_other_types_of_the_node
     (void)state;
     uint32_t promises = 0;
     for (uint64_t seed = 1; seed <= 1500; seed++)
-        promises += check_state(seed, "mixed nodes", true, 1, true);
-    assert_true(promises > 500);
+        promises += check_state(seed, "mixed nodes", true, WAITING, true);
+    assert_true(promises > 5000);
 }
 
 /* GPUs of the type that are free at a time, over all its banks. */
@@ -370,6 +366,47 @@ static void promises_to_spanning_and_other_jobs_do_not_overlap(void **state)
     adl_cluster_clear(&cluster);
 }
 
+/* At each promised start, what is promised on the type from then on is there. */
+static void check_total(const struct naive *naive, const struct adl_reservation *all, uint32_t count, uint64_t seed)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t time_us = all[i].start_us;
+        int32_t promised = 0;
+        for (uint32_t j = 0; j < count; j++)
+            promised += all[j].type == all[i].type && all[j].start_us <= time_us && time_us < all[j].end_us
+                            ? (int32_t)all[j].gpus
+                            : 0;
+        if (promised > type_room_at(naive, all[i].type, time_us))
+            fail_msg("seed %llu: %d GPUs of type %u are promised at %lld and %d are free", (unsigned long long)seed,
+                     promised, all[i].type, (long long)time_us, type_room_at(naive, all[i].type, time_us));
+    }
+}
+
+static void no_more_gpus_of_a_type_are_promised_than_are_free(void **state)
+{
+    (void)state;
+    struct adl_rng rng;
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        struct adl_forecast *forecast = NULL;
+        adl_rng_seed(&rng, seed, "total");
+        struct adl_cluster cluster = random_cluster(&rng, false);
+        struct adl_state *it = random_state(&cluster, &rng);
+        const struct naive naive = {.state = it};
+        uint32_t count = 0;
+        assert_int_equal(adl_forecast_create(&cluster, WAITING, &forecast), 0);
+        for (uint32_t slot = RUNNING_MAX; slot < RUNNING_MAX + WAITING; slot++) {
+            if (adl_rng_below(&rng, 2))
+                it->jobs[slot].spec.flags |= ADL_JOB_SPAN;
+            adl_forecast_promise(forecast, it, slot);
+        }
+        const struct adl_reservation *all = adl_forecast_reservations(forecast, &count);
+        check_total(&naive, all, count, seed);
+        adl_forecast_destroy(forecast);
+        adl_state_destroy(it);
+        adl_cluster_clear(&cluster);
+    }
+}
+
 static void no_more_promises_are_made_than_there_is_room_for(void **state)
 {
     (void)state;
@@ -426,6 +463,7 @@ int main(void)
         cmocka_unit_test(a_promise_sees_cores_and_memory_that_jobs_on_other_types_of_the_node_give_back),
         cmocka_unit_test(a_promise_to_a_job_that_spans_counts_the_gpus_of_all_nodes),
         cmocka_unit_test(promises_to_spanning_and_other_jobs_do_not_overlap),
+        cmocka_unit_test(no_more_gpus_of_a_type_are_promised_than_are_free),
         cmocka_unit_test(no_more_promises_are_made_than_there_is_room_for),
         cmocka_unit_test(a_job_that_can_never_start_is_promised_nothing),
     };

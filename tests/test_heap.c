@@ -43,8 +43,7 @@ static void items_come_out_sorted_by_time_and_then_tag(void **state)
         adl_rng_seed(&rng, seed, "heap");
         const uint32_t count = 1 + adl_rng_below(&rng, COUNT), times = 1 + adl_rng_below(&rng, 300);
         for (uint32_t i = 0; i < count; i++) {
-            items[i] =
-                (struct adl_heap_item){(int64_t)adl_rng_below(&rng, times) - 100, adl_rng_below(&rng, 5)};
+            items[i] = (struct adl_heap_item){(int64_t)adl_rng_below(&rng, times) - 100, adl_rng_below(&rng, 5)};
             assert_int_equal(adl_heap_push(&heap, items[i]), 0);
         }
         qsort(items, count, sizeof *items, compare);

@@ -157,8 +157,7 @@ static void orders_over_one_table_agree_with_sorted_arrays(void **state)
         const uint32_t keys = 1 + adl_rng_below(&rng, 60), weights = 1 + adl_rng_below(&rng, 30);
         for (int step = 0; step < 600; step++) {
             const uint32_t entry = adl_rng_below(&rng, ENTRIES);
-            const uint32_t order =
-                world.home[entry] != ADL_NONE ? world.home[entry] : adl_rng_below(&rng, ORDERS);
+            const uint32_t order = world.home[entry] != ADL_NONE ? world.home[entry] : adl_rng_below(&rng, ORDERS);
             if (world.home[entry] != ADL_NONE)
                 world_remove(&world, entry);
             else

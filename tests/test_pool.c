@@ -21,7 +21,7 @@ static struct adl_cluster random_cluster(struct adl_rng *rng)
         struct adl_bank_spec banks[3];
         const uint32_t count = fixture_between(rng, 1, types), first = adl_rng_below(rng, types);
         for (uint32_t b = 0; b < count; b++)
-            banks[b] = (struct adl_bank_spec){(first + b) % types,
+            banks[b] = (struct adl_bank_spec){fixture_round(first, b, types),
                                               adl_rng_below(rng, 4) ? fixture_between(rng, 1, 8) : 64};
         fixture_node_of(&cluster, banks, count, 1, 1);
     }
@@ -92,10 +92,10 @@ static void taking_and_giving_keep_all_indexes_in_step(void **state)
             const uint32_t b = adl_rng_below(&rng, cluster.bank_count);
             const struct adl_bank *bank = &cluster.banks[b];
             const bool take = adl_rng_below(&rng, 2);
-            const uint64_t wish = adl_rng_next(&rng) & adl_rng_next(&rng);
+            const uint64_t wish = adl_rng_next(&rng), rarer = wish & adl_rng_next(&rng);
             uint64_t mask = 0;
             for (uint32_t i = 0; i < bank->gpu_count; i++)
-                if ((wish >> i & 1) && free_gpu[bank->gpu_first + i] == take) {
+                if ((rarer >> i & 1) && free_gpu[bank->gpu_first + i] == take) {
                     mask |= UINT64_C(1) << i;
                     free_gpu[bank->gpu_first + i] = !take;
                 }

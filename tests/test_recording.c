@@ -74,8 +74,8 @@ static struct tape tape_start(const char *policy, uint64_t seed, uint32_t type_c
 }
 
 /* A run with a tape: its recording, sealed. */
-static struct tape record(const struct adl_scenario *s, uint64_t seed, const struct adl_policy_ops *policy,
-                          int regime, struct adl_result *ret)
+static struct tape record(const struct adl_scenario *s, uint64_t seed, const struct adl_policy_ops *policy, int regime,
+                          struct adl_result *ret)
 {
     struct tape tape = tape_start(policy->name, seed, s->cluster.type_count);
     struct adl_error err;
@@ -218,8 +218,7 @@ static void random_worlds_replay_as_recorded(void **state)
         struct adl_result result;
         struct replayed replayed;
         struct adl_error err;
-        struct tape tape =
-            record(&s, i, adl_policy_at((uint32_t)i % adl_policy_count()), (int)(i % 2), &result);
+        struct tape tape = record(&s, i, adl_policy_at((uint32_t)i % adl_policy_count()), (int)(i % 2), &result);
         if (replay(&s, tape.text.data, tape.text.size, &replayed, &err))
             fail_msg("random scenario %llu: %s", (unsigned long long)i + 500, err.text);
         assert_true(replayed.counts.plan_hash == result.plan_hash);
@@ -278,10 +277,8 @@ static void a_recording_cut_within_a_line_is_refused_there(void **state)
     const struct adl_text *text = &damaged_tape.text;
     for (size_t size = 1; size < text->size; size += 1 + size % 13)
         if (text->data[size - 1] != '\n')
-            assert_int_equal(refused_line(&damaged_scenario, text->data, size),
-                             count_lines(text->data, size) + 1);
-    assert_int_equal(refused_line(&damaged_scenario, text->data, text->size - 1),
-                     count_lines(text->data, text->size));
+            assert_int_equal(refused_line(&damaged_scenario, text->data, size), count_lines(text->data, size) + 1);
+    assert_int_equal(refused_line(&damaged_scenario, text->data, text->size - 1), count_lines(text->data, text->size));
 }
 
 static void a_changed_digit_anywhere_is_refused(void **state)
@@ -345,8 +342,7 @@ static void refuse_forgery(long line, const char *replacement, long refused_at)
     struct adl_text forged = forge(line, replacement);
     const long at = refused_line(&damaged_scenario, forged.data, forged.size);
     if (refused_at && at != refused_at)
-        fail_msg("line %ld was forged as %s and line %ld refused", line,
-                 replacement ? replacement : "nothing", at);
+        fail_msg("line %ld was forged as %s and line %ld refused", line, replacement ? replacement : "nothing", at);
     adl_text_clear(&forged);
 }
 
@@ -501,8 +497,7 @@ static void a_submission_reads_back_field_by_field(void **state)
     int64_t runtime_us[ADL_TYPES_MAX];
     for (int t = 0; t < ADL_TYPES_MAX; t++)
         runtime_us[t] = (int64_t)t * 1000000007;
-    struct adl_event event = {
-        .time_us = 9007199254740991, .kind = ADL_EVENT_SUBMIT, .more = true, .job = 1 << 28};
+    struct adl_event event = {.time_us = 9007199254740991, .kind = ADL_EVENT_SUBMIT, .more = true, .job = 1 << 28};
     event.submit.spec = &spec;
     for (int oracle = 0; oracle < 2; oracle++) {
         event.submit.runtime_us = oracle ? runtime_us : NULL;

@@ -55,10 +55,10 @@ static void check_metrics(const struct checker *checker, const struct adl_result
                 "utilization");
     assert_same(value[ADL_METRIC_MAKESPAN], end_s, "makespan");
     assert_same(value[ADL_METRIC_ENERGY], checker->meter_j, "energy");
-    assert_same(value[ADL_METRIC_SLA],
-                checker->sla_jobs ? (double)checker->sla_met / (double)checker->sla_jobs : 1,
+    assert_same(value[ADL_METRIC_SLA], checker->sla_jobs ? (double)checker->sla_met / (double)checker->sla_jobs : 1,
                 "SLA attainment");
-    assert_same(value[ADL_METRIC_EFFICIENCY], checker->ideal_gpu_s / checker->held_gpu_s, "efficiency");
+    assert_same(value[ADL_METRIC_EFFICIENCY], checker->ideal_gpu_s / ((double)checker->busy_at_last_end_us * 1e-6),
+                "efficiency");
     assert_same(value[ADL_METRIC_REWARD], -(jct_sum_s + checker->scenario->lambda * idle_s), "reward");
     assert_int_equal(result->timeouts, checker->timeouts);
     assert_int_equal(result->evictions, checker->evictions);
@@ -67,8 +67,7 @@ static void check_metrics(const struct checker *checker, const struct adl_result
 static void check_whole(const struct checker *checker, const struct adl_result *result,
                         const struct adl_timeline *timeline)
 {
-    if (checker->done != checker->job_count || checker->arrived != checker->job_count ||
-        result->unfinished > 0)
+    if (checker->done != checker->job_count || checker->arrived != checker->job_count || result->unfinished > 0)
         fail_msg("%s: %llu of %llu jobs ended, %llu unfinished", label, (unsigned long long)checker->done,
                  (unsigned long long)checker->job_count, (unsigned long long)result->unfinished);
     if (result->refused > 0)
@@ -76,8 +75,8 @@ static void check_whole(const struct checker *checker, const struct adl_result *
     assert_int_equal(checker->meters, checker->scenario->cluster.gpu_count);
     assert_int_equal(checker->now_us, checker->last_end_us);
     if (!(fabs(checker->meter_j - checker->job_energy_j - checker->idle_energy_j) <= 1e-7 * checker->meter_j))
-        fail_msg("%s: GPUs drew %.9g J, jobs %.9g and idle GPUs %.9g", label, checker->meter_j,
-                 checker->job_energy_j, checker->idle_energy_j);
+        fail_msg("%s: GPUs drew %.9g J, jobs %.9g and idle GPUs %.9g", label, checker->meter_j, checker->job_energy_j,
+                 checker->idle_energy_j);
     double drawn_gpu_s = 0;
     for (size_t i = 0; i < timeline->segment_count; i++)
         drawn_gpu_s += (double)(timeline->segments[i].end_us - timeline->segments[i].start_us) * 1e-6;
@@ -94,13 +93,11 @@ static void check_floor(const struct adl_floor *floor, const struct adl_result *
         fail_msg("%s: makespan %.9g s is below its bound %.9g", label, result->value[ADL_METRIC_MAKESPAN],
                  floor->makespan_s);
     if (result->value[ADL_METRIC_ENERGY] * slack < floor->energy_j)
-        fail_msg("%s: energy %.9g J is below its bound %.9g", label, result->value[ADL_METRIC_ENERGY],
-                 floor->energy_j);
+        fail_msg("%s: energy %.9g J is below its bound %.9g", label, result->value[ADL_METRIC_ENERGY], floor->energy_j);
     assert_same(result->bound_jct_s, floor->jct_mean_s, "bound");
 }
 
-static void run_once(const struct adl_scenario *s, uint64_t seed, const struct adl_policy_ops *policy,
-                     int regime)
+static void run_once(const struct adl_scenario *s, uint64_t seed, const struct adl_policy_ops *policy, int regime)
 {
     struct checker checker;
     struct adl_error err = {.text = ""};

@@ -21,8 +21,7 @@ static void bench_start(struct bench *bench)
     *bench = (struct bench){0};
     fixture_types(&bench->cluster, 2);
     fixture_node(&bench->cluster, 0, 4);
-    fixture_node_of(&bench->cluster, (struct adl_bank_spec[]){{0, 4}, {1, 2}}, 2, FIXTURE_CORES,
-                    FIXTURE_NODE_MIB);
+    fixture_node_of(&bench->cluster, (struct adl_bank_spec[]){{0, 4}, {1, 2}}, 2, FIXTURE_CORES, FIXTURE_NODE_MIB);
     bench->state = fixture_state(&bench->cluster);
     assert_int_equal(adl_validator_create(&bench->cluster, &bench->validator), 0);
 }
@@ -34,16 +33,14 @@ static void bench_end(struct bench *bench)
     adl_cluster_clear(&bench->cluster);
 }
 
-static int start(struct bench *bench, uint32_t slot, uint16_t count, const uint32_t *gpus,
-                 struct adl_error *err)
+static int start(struct bench *bench, uint32_t slot, uint16_t count, const uint32_t *gpus, struct adl_error *err)
 {
     const struct adl_command command = {.kind = ADL_COMMAND_START, .job = slot, .gpu_count = count};
     return adl_validate(bench->validator, bench->state, &command, gpus, err);
 }
 
 /* text NULL: it may be done. */
-static void check_start(struct bench *bench, uint32_t slot, uint16_t count, const uint32_t *gpus,
-                        const char *text)
+static void check_start(struct bench *bench, uint32_t slot, uint16_t count, const uint32_t *gpus, const char *text)
 {
     struct adl_error err = {.text = ""};
     assert_int_equal(start(bench, slot, count, gpus, &err), text ? ADL_EREFUSED : 0);
@@ -53,15 +50,14 @@ static void check_start(struct bench *bench, uint32_t slot, uint16_t count, cons
 static void check_command(struct bench *bench, struct adl_command command, const char *text)
 {
     struct adl_error err = {.text = ""};
-    assert_int_equal(adl_validate(bench->validator, bench->state, &command, NULL, &err),
-                     text ? ADL_EREFUSED : 0);
+    assert_int_equal(adl_validate(bench->validator, bench->state, &command, NULL, &err), text ? ADL_EREFUSED : 0);
     assert_string_equal(err.text, text ? text : "");
 }
 
-#define GPUS(...)                                                                                            \
-    sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[])                                 \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
+#define GPUS(...)                                                                                                      \
+    sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[])                                           \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
     }
 
 static void a_start_on_free_gpus_of_one_node_may_be_done(void **state)
@@ -250,16 +246,12 @@ static void only_a_running_job_that_allows_it_can_be_preempted(void **state)
     spec.flags = ADL_JOB_PREEMPTIBLE;
     fixture_run(bench.state, 1, &spec, 10, 1);
     fixture_queue(bench.state, 2, &spec, 10, 0);
-    check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 0},
-                  "job 7 may not be preempted");
+    check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 0}, "job 7 may not be preempted");
     check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 1}, NULL);
-    check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 2},
-                  "job slot 2 is not running");
-    check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 999},
-                  "job slot 999 is not running");
+    check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 2}, "job slot 2 is not running");
+    check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 999}, "job slot 999 is not running");
     adl_state_stopping(bench.state, 1);
-    check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 1},
-                  "job slot 1 is not running");
+    check_command(&bench, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = 1}, "job slot 1 is not running");
     bench_end(&bench);
 }
 

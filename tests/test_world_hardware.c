@@ -165,8 +165,7 @@ static void failures_come_at_the_same_times_whatever_the_policy_does(void **stat
     s.workload.mix[0].gang_count = 2;
     s.workload.mix[0].gang_gpus[1] = 3;
     s.workload.mix[0].gang_weight[1] = 1;
-    s.faults =
-        (struct adl_faults){.gpu_mtbf_h = 0.5, .gpu_repair_h = 0.1, .node_mtbf_h = 1, .node_repair_h = 0.1};
+    s.faults = (struct adl_faults){.gpu_mtbf_h = 0.5, .gpu_repair_h = 0.1, .node_mtbf_h = 1, .node_repair_h = 0.1};
     s.preemption.interval_s = 30;
     struct kept_run a = run_kept(&s, 3, &adl_policy_fcfs), b = run_kept(&s, 3, &adl_policy_easy);
     assert_true(a.counts.plan_hash != b.counts.plan_hash);
@@ -262,8 +261,7 @@ static void a_gpu_draws_idle_context_and_active_power_in_their_times(void **stat
     assert_close(meter_j(&kept, 1), 60 * 10 + 3 * 40 + 60 * active_w);
     assert_close(meter_j(&kept, 2), end_s * 10);
     assert_close(outcome_of(&kept, 1)->energy_j, 100 * active_w + 8 * 40);
-    assert_close(kept.result.value[ADL_METRIC_ENERGY],
-                 meter_j(&kept, 0) + meter_j(&kept, 1) + meter_j(&kept, 2));
+    assert_close(kept.result.value[ADL_METRIC_ENERGY], meter_j(&kept, 0) + meter_j(&kept, 1) + meter_j(&kept, 2));
     release(&kept, &s);
 }
 
@@ -331,15 +329,12 @@ static void temperature_follows_power_with_a_lag(void **state)
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     float before = 0;
     for (uint32_t nth = 9; nth < 38; nth++) {
-        const float now =
-            find_event(&kept, ADL_EVENT_TELEMETRY, 0, nth)->event.telemetry.value[ADL_READ_TEMPERATURE];
+        const float now = find_event(&kept, ADL_EVENT_TELEMETRY, 0, nth)->event.telemetry.value[ADL_READ_TEMPERATURE];
         assert_true(now >= before && now <= 90);
         before = now;
     }
-    const float idle =
-        find_event(&kept, ADL_EVENT_TELEMETRY, 0, 8)->event.telemetry.value[ADL_READ_TEMPERATURE];
-    const float warming =
-        find_event(&kept, ADL_EVENT_TELEMETRY, 0, 10)->event.telemetry.value[ADL_READ_TEMPERATURE];
+    const float idle = find_event(&kept, ADL_EVENT_TELEMETRY, 0, 8)->event.telemetry.value[ADL_READ_TEMPERATURE];
+    const float warming = find_event(&kept, ADL_EVENT_TELEMETRY, 0, 10)->event.telemetry.value[ADL_READ_TEMPERATURE];
     assert_true(idle < 40 && warming > idle + 5 && before > 80 && warming < before - 5);
     release(&kept, &s);
 }
@@ -388,8 +383,7 @@ static void gaps_do_not_change_the_readings_that_do_come(void **state)
     for (size_t i = 0; i < whole.count; i++)
         for (int r = 0; whole.events[i].event.kind == ADL_EVENT_TELEMETRY && r < ADL_READ_COUNT; r++)
             if (!(gaps.events[i].event.telemetry.missing >> r & 1))
-                assert_true(whole.events[i].event.telemetry.value[r] ==
-                            gaps.events[i].event.telemetry.value[r]);
+                assert_true(whole.events[i].event.telemetry.value[r] == gaps.events[i].event.telemetry.value[r]);
     free(whole.events);
     release(&gaps, &s);
 }

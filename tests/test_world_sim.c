@@ -163,8 +163,7 @@ static void a_neighbour_runs_at_full_speed_while_the_other_saves_or_loads(void *
                                       {40, SCRIPT_START, 2, 1, {0}}};
     struct kept_run kept = run_script(&s, tiny_seed_for(&s, first_then_second, 2), ROWS(rows));
     const double speed = 0.95 / 1.5;
-    const double second_us =
-        44 + (30 - 10 * speed) / speed; /* together from 20 to 30, and from 44 to its end */
+    const double second_us = 44 + (30 - 10 * speed) / speed; /* together from 20 to 30, and from 44 to its end */
     assert_near_us(end_of(&kept, 2), second_us);
     assert_near_us(end_of(&kept, 1), second_us + (100 - 20 - 10 * speed - 14 - (second_us - 44) * speed));
     release(&kept, &s);
@@ -275,17 +274,15 @@ static void an_hour_with_two_jobs_wears_a_gpu_like_an_hour_with_one(void **state
         struct adl_scenario s = tiny_plain(3, 2, 3.6e6 * 0.95, ADL_JOB_SHARE);
         s.classes[0].activity = s.classes[0].bandwidth = 0;
         s.drift.wear_per_kh = 0.1;
-        const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}},
-                                          {0, SCRIPT_START, 2, 1, {shared ? 0u : 1u}},
-                                          {4e6, SCRIPT_START, 3, 1, {0}}};
+        const struct script_row rows[] = {
+            {0, SCRIPT_START, 1, 1, {0}}, {0, SCRIPT_START, 2, 1, {shared ? 0u : 1u}}, {4e6, SCRIPT_START, 3, 1, {0}}};
         struct kept_run kept = run_script(&s, 1, ROWS(rows));
         assert_near_us(end_of(&kept, 1), shared ? 3.6e6 : 3.6e6 * 0.95);
         third_us[shared] = outcome_of(&kept, 3)->run_us;
         release(&kept, &s);
     }
-    const double alone =
-        (double)third_us[0] / (3.6e6 * 0.95e6) - 1;                 /* about the rate, after 950 busy hours */
-    const double pair = (double)third_us[1] / (3.6e6 * 0.95e6) - 1; /* after 1,000 */
+    const double alone = (double)third_us[0] / (3.6e6 * 0.95e6) - 1; /* about the rate, after 950 busy hours */
+    const double pair = (double)third_us[1] / (3.6e6 * 0.95e6) - 1;  /* after 1,000 */
     assert_true(alone > 0);
     assert_true(pair > alone && pair < alone * 1.1);
 }
@@ -404,8 +401,7 @@ static void events_of_one_instant_are_batched(void **state)
     assert_int_equal(find_event(&kept, ADL_EVENT_FINISH, 0, 1)->event.time_us, 10 * S);
     /* The script's own wake-up of this instant is part of it too. */
     const struct kept_event *wake = find_event(&kept, ADL_EVENT_WAKE, 0, 0);
-    assert_true(!wake || wake->event.time_us != 10 * S ||
-                find_event(&kept, ADL_EVENT_FINISH, 0, 1)->event.more);
+    assert_true(!wake || wake->event.time_us != 10 * S || find_event(&kept, ADL_EVENT_FINISH, 0, 1)->event.more);
     release(&kept, &s);
 }
 
@@ -416,8 +412,9 @@ static void at_one_instant_ends_come_before_arrivals_in_one_batch(void **state)
     s.workload.arrivals.process = ADL_ARRIVAL_POISSON;
     struct adl_workload_stream stream;
     struct adl_true_job first, second;
-    adl_workload_begin(&stream, &s, 5);
+    assert_int_equal(adl_workload_begin(&stream, &s, 5), 0);
     assert_true(adl_workload_next(&stream, &first) && adl_workload_next(&stream, &second));
+    adl_workload_end(&stream);
     const double run_s = (double)(second.submit_us - first.submit_us) * 1e-6;
     s.workload.mix[0].median_s = s.workload.mix[0].min_s = s.workload.mix[0].max_s = run_s;
     struct kept_run kept = run_kept(&s, 5, &adl_policy_fcfs);

@@ -27,11 +27,8 @@ static inline struct adl_scenario tiny_start(uint64_t jobs)
     assert_non_null(s.workload.mix);
     s.workload.jobs = jobs;
     s.workload.users = 1;
-    s.workload.arrivals = (struct adl_arrivals){.process = ADL_ARRIVAL_BACKLOG,
-                                                .rate_per_h = 3600,
-                                                .burst_jobs = 1,
-                                                .period_s = 86400,
-                                                .surge_kind = -1};
+    s.workload.arrivals = (struct adl_arrivals){
+        .process = ADL_ARRIVAL_BACKLOG, .rate_per_h = 3600, .burst_jobs = 1, .period_s = 86400, .surge_kind = -1};
     s.workload.limits = (struct adl_limits){.median_factor = 10};
     for (int k = 0; k < ADL_KIND_COUNT; k++)
         s.policy.affinity[k] = UINT32_MAX;
@@ -43,12 +40,8 @@ static inline struct adl_scenario tiny_start(uint64_t jobs)
 /* 16 GiB; 10 W idle, 40 W with a context, 240 W at full activity. */
 static inline uint32_t tiny_type(struct adl_scenario *s)
 {
-    struct adl_gpu_type type = {.memory_mib = 16384,
-                                .bandwidth_gbs = 500,
-                                .fp32_tflops = 10,
-                                .idle_w = 10,
-                                .context_w = 40,
-                                .max_w = 240};
+    struct adl_gpu_type type = {
+        .memory_mib = 16384, .bandwidth_gbs = 500, .fp32_tflops = 10, .idle_w = 10, .context_w = 40, .max_w = 240};
     struct adl_error err;
     snprintf(type.name, sizeof type.name, "type-%u", s->cluster.type_count);
     assert_int_equal(adl_cluster_add_type(&s->cluster, &type, &err), 0);
@@ -58,18 +51,15 @@ static inline uint32_t tiny_type(struct adl_scenario *s)
 /* 8 cores and 64 GiB a GPU, 40 GB/s between its GPUs. */
 static inline uint32_t tiny_node(struct adl_scenario *s, uint32_t type, uint32_t gpus)
 {
-    struct adl_node node = {
-        .cpu_cores = (int32_t)gpus * 8, .memory_mib = (int32_t)gpus * 65536, .link_gbs = 40};
+    struct adl_node node = {.cpu_cores = (int32_t)gpus * 8, .memory_mib = (int32_t)gpus * 65536, .link_gbs = 40};
     struct adl_error err;
     snprintf(node.name, sizeof node.name, "node-%u", s->cluster.node_count);
-    assert_int_equal(adl_cluster_add_node(&s->cluster, &node, &(struct adl_bank_spec){type, gpus}, 1, &err),
-                     0);
+    assert_int_equal(adl_cluster_add_node(&s->cluster, &node, &(struct adl_bank_spec){type, gpus}, 1, &err), 0);
     return s->cluster.node_count - 1;
 }
 
 /* One step a second on every type until the test says otherwise. */
-static inline struct adl_job_class *tiny_class(struct adl_scenario *s, uint8_t kind, double activity,
-                                               double bandwidth)
+static inline struct adl_job_class *tiny_class(struct adl_scenario *s, uint8_t kind, double activity, double bandwidth)
 {
     assert_true(s->class_count < TINY_CLASS_MAX);
     struct adl_job_class *class = &s->classes[s->class_count++];
@@ -81,8 +71,8 @@ static inline struct adl_job_class *tiny_class(struct adl_scenario *s, uint8_t k
 }
 
 /* Jobs of the class, each of exactly run_s on type 0. All types of the cluster so far are acceptable. */
-static inline struct adl_mix *tiny_mix(struct adl_scenario *s, uint32_t class_index, double run_s,
-                                       uint16_t gpus, int flags)
+static inline struct adl_mix *tiny_mix(struct adl_scenario *s, uint32_t class_index, double run_s, uint16_t gpus,
+                                       int flags)
 {
     assert_true(s->workload.mix_count < TINY_MIX_MAX);
     struct adl_mix *mix = &s->workload.mix[s->workload.mix_count++];
@@ -119,9 +109,10 @@ static inline uint64_t tiny_seed_for(const struct adl_scenario *s, const uint16_
         struct adl_workload_stream stream;
         struct adl_true_job job;
         uint32_t right = 0;
-        adl_workload_begin(&stream, s, seed);
+        assert_int_equal(adl_workload_begin(&stream, s, seed), 0);
         while (right < count && adl_workload_next(&stream, &job) && job.spec.class_index == classes[right])
             right++;
+        adl_workload_end(&stream);
         if (right == count)
             return seed;
     }

@@ -10,20 +10,20 @@
 
 struct toy_job {
     struct adl_job_spec spec;
-    int64_t submit_us;                   /* jobs are listed in order of submission */
+    int64_t submit_us; /* jobs are listed in order of submission */
     int64_t believed_us[TOY_TYPES_MAX];
     int64_t true_us[TOY_TYPES_MAX];
     /* what became of it */
-    int64_t start_us, end_us;            /* of the last attempt */
-    int64_t next_us;                     /* FINISH or EVICT to come; INT64_MAX = none */
-    double left;                         /* share of its work when this attempt began */
+    int64_t start_us, end_us; /* of the last attempt */
+    int64_t next_us;          /* FINISH or EVICT to come; INT64_MAX = none */
+    double left;              /* share of its work when this attempt began */
     uint32_t type;
     uint32_t evictions;
     bool stopping, finished;
 };
 
 struct toy_world {
-    struct toy_job jobs[TOY_JOBS_MAX];   /* the slot is the index */
+    struct toy_job jobs[TOY_JOBS_MAX]; /* the slot is the index */
     uint32_t count;
     uint32_t submitted;
     int64_t now_us;
@@ -40,6 +40,25 @@ static inline struct toy_job *toy_add(struct toy_world *world, int64_t submit_us
         job->believed_us[t] = job->true_us[t] = run_us;
     world->count++;
     return job;
+}
+
+/* Up to 120 jobs, of which one in six is believed to be shorter than it is. */
+static inline void toy_random_jobs(struct toy_world *world, struct adl_rng *rng, uint32_t most_gpus)
+{
+    const uint32_t count = fixture_between(rng, 10, 120), gap = fixture_between(rng, 1, 30);
+    const uint32_t classes = fixture_between(rng, 1, 4);
+    int64_t submit_us = 0;
+    world->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        submit_us += adl_rng_below(rng, gap);
+        struct toy_job *job = toy_add(world, submit_us, (uint16_t)fixture_between(rng, 1, most_gpus), 0);
+        job->spec.class_index = (uint16_t)adl_rng_below(rng, classes);
+        for (int t = 0; t < TOY_TYPES_MAX; t++) {
+            job->true_us[t] = fixture_between(rng, 1, 100);
+            job->believed_us[t] = adl_rng_below(rng, 6) ? job->true_us[t] + adl_rng_below(rng, 60)
+                                                        : fixture_between(rng, 1, (uint32_t)job->true_us[t]);
+        }
+    }
 }
 
 static inline void toy_rewind(struct toy_world *world)
@@ -112,8 +131,7 @@ static inline int toy_next_event(void *self, struct adl_event *ret, struct adl_e
     return 1;
 }
 
-static inline int toy_submit(void *self, const struct adl_command *command, const uint32_t *gpus,
-                             struct adl_error *err)
+static inline int toy_submit(void *self, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
 {
     (void)err;
     struct toy_world *world = self;
@@ -130,8 +148,7 @@ static inline int toy_submit(void *self, const struct adl_command *command, cons
     return 0;
 }
 
-static const struct adl_world_ops toy_world_ops = {
-    .name = "toy", .next_event = toy_next_event, .submit = toy_submit};
+static const struct adl_world_ops toy_world_ops = {.name = "toy", .next_event = toy_next_event, .submit = toy_submit};
 
 /* Runs the world from its beginning; every job must have finished. Returns the sum of completion times. */
 static inline int64_t toy_run(struct toy_world *world, const struct adl_policy_ops *policy,

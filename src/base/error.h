@@ -6,7 +6,7 @@ enum adl_status {
     ADL_OK = 0,
     ADL_EINVAL = -1, /* input that is malformed, contradictory or out of range */
     ADL_ENOMEM = -2,
-    ADL_EIO = -3,     /* a file or device failed */
+    ADL_EIO = -3,      /* a file or device failed */
     ADL_EREFUSED = -4, /* a well-formed request that may not be carried out now */
 };
 

@@ -20,9 +20,9 @@ struct adl_heap {
     size_t capacity;
 };
 
-void adl_heap_clear(struct adl_heap *heap);                             /* frees; a zeroed heap is an empty one */
-int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item);    /* 0 or ADL_ENOMEM */
-struct adl_heap_item adl_heap_pop(struct adl_heap *heap);               /* the heap must not be empty */
+void adl_heap_clear(struct adl_heap *heap);                          /* frees; a zeroed heap is an empty one */
+int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item); /* 0 or ADL_ENOMEM */
+struct adl_heap_item adl_heap_pop(struct adl_heap *heap);            /* the heap must not be empty */
 
 static inline const struct adl_heap_item *adl_heap_top(const struct adl_heap *heap)
 {

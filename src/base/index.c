@@ -8,7 +8,7 @@ int adl_grow(void **array, size_t *capacity, size_t count, size_t size)
 {
     if (count <= *capacity)
         return 0;
-    size_t grown = *capacity ? *capacity : 64;
+    size_t grown = *capacity ? *capacity : 256;
     while (grown < count) {
         if (grown > SIZE_MAX / 2 / size)
             return ADL_ENOMEM;

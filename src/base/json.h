@@ -34,13 +34,12 @@ struct adl_json adl_json_start(struct adl_text *text, bool pretty);
 
 void adl_json_object(struct adl_json *json);
 void adl_json_array(struct adl_json *json);
-void adl_json_end(struct adl_json *json); /* of the innermost object or array */
-void adl_json_flat(
-    struct adl_json *json); /* the next object or array goes on one line, however pretty the rest */
+void adl_json_end(struct adl_json *json);  /* of the innermost object or array */
+void adl_json_flat(struct adl_json *json); /* the next object or array goes on one line, however pretty the rest */
 
 void adl_json_key(struct adl_json *json, const char *key);
 void adl_json_string(struct adl_json *json,
-                     const char *string); /* NULL is null; bytes that are not UTF-8 become U+FFFD */
+                     const char *string);                /* NULL is null; bytes that are not UTF-8 become U+FFFD */
 void adl_json_real(struct adl_json *json, double value); /* not finite: null, for JSON has no other word */
 void adl_json_int(struct adl_json *json, int64_t value);
 void adl_json_uint(struct adl_json *json, uint64_t value);

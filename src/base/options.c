@@ -40,8 +40,8 @@ static int refuse_unknown(const struct walk *walk, const char *argument)
     adl_suggest_offer(&suggest, "help");
     if (suggest.best)
         snprintf(phrase, sizeof phrase, "; did you mean '--%.60s'?", suggest.best);
-    return adl_fail(walk->err, ADL_EINVAL, "unknown option %s for '%s'%s", adl_quote(name, quoted),
-                    walk->verb->name, phrase);
+    return adl_fail(walk->err, ADL_EINVAL, "unknown option %s for '%s'%s", adl_quote(name, quoted), walk->verb->name,
+                    phrase);
 }
 
 static const struct adl_option *find_option(const struct adl_verb *verb, const char *argument)
@@ -154,8 +154,8 @@ static int check_operands(const struct walk *walk)
     if (walk->operand_count < verb->operands_min)
         return adl_fail(walk->err, ADL_EINVAL, "'%s' needs %s", verb->name, verb->operands);
     if (walk->operand_count > verb->operands_max)
-        return adl_fail(walk->err, ADL_EINVAL, "'%s' takes at most %d of %s, got %d", verb->name,
-                        verb->operands_max, verb->operands, walk->operand_count);
+        return adl_fail(walk->err, ADL_EINVAL, "'%s' takes at most %d of %s, got %d", verb->name, verb->operands_max,
+                        verb->operands, walk->operand_count);
     return 0;
 }
 
@@ -173,8 +173,8 @@ static int walk_arguments(struct walk *walk)
                 return status;
         } else if (walk->verb->operands_max == 0) {
             char quoted[ADL_QUOTE_SIZE];
-            return adl_fail(walk->err, ADL_EINVAL, "'%s' takes no arguments beside options, got %s",
-                            walk->verb->name, adl_quote(argument, quoted));
+            return adl_fail(walk->err, ADL_EINVAL, "'%s' takes no arguments beside options, got %s", walk->verb->name,
+                            adl_quote(argument, quoted));
         } else {
             if (walk->target)
                 move_operand(walk, at);
@@ -202,8 +202,7 @@ int adl_options_parse(const struct adl_verb *verb, int argc, char **argv, void *
     const int status = walk_arguments(&check);
     if (status)
         return status;
-    char nothing =
-        0; /* a verb without options may pass no struct; the second walk still has operands to move */
+    char nothing = 0; /* a verb without options may pass no struct; the second walk still has operands to move */
     struct walk store = {.verb = verb, .argc = argc, .argv = argv, .target = target ? target : &nothing};
     walk_arguments(&store);
     *ret_operands = (struct adl_operands){.items = argv, .count = store.operand_count};

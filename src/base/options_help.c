@@ -115,8 +115,7 @@ static void print_right(const struct adl_option *option, const char *defaults, c
     snprintf(buffer, RIGHT_SIZE, facts[0] ? "%s (%s)" : "%s%s", option->help, facts);
 }
 
-static void put_option(struct page *page, const struct adl_option *option, const void *defaults,
-                       size_t indent)
+static void put_option(struct page *page, const struct adl_option *option, const void *defaults, size_t indent)
 {
     char left[LEFT_SIZE], right[RIGHT_SIZE];
     print_left(option, left);

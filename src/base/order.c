@@ -158,7 +158,7 @@ uint32_t adl_order_next_light(const struct adl_order_node *nodes, const struct a
 {
     if (after == ADL_NONE)
         return order->root != ADL_NONE && nodes[order->root].least <= limit ? first_light(nodes, order->root, limit)
-                                                                           : ADL_NONE;
+                                                                            : ADL_NONE;
     for (uint32_t at = after;;) {
         const uint32_t right = nodes[at].right;
         if (right != ADL_NONE && nodes[right].least <= limit)

@@ -1,8 +1,9 @@
 /* order: table entries kept sorted by (key, sequence), as many separate orders over one table as wanted.
  *
- * A treap whose nodes lie in one array indexed like the table, so an entry is in at most one order at a time and nothing
- * is allocated to insert it. Appending and taking the first are constant time on average, everything else logarithmic.
- * Each entry has a weight; the next entry whose weight is at most w is found without visiting those between. */
+ * A treap whose nodes lie in one array indexed like the table, so an entry is in at most one order at a time and
+ * nothing is allocated to insert it. Appending and taking the first are constant time on average, everything else
+ * logarithmic. Each entry has a weight; the next entry whose weight is at most w is found without visiting those
+ * between. */
 #ifndef ADLRO_BASE_ORDER_H
 #define ADLRO_BASE_ORDER_H
 
@@ -12,12 +13,12 @@
 
 struct adl_order_node {
     int64_t key;
-    uint64_t sequence;     /* decides between equal keys; unique within an order */
+    uint64_t sequence; /* decides between equal keys; unique within an order */
     int64_t weight;
-    int64_t least;         /* least weight in the subtree */
+    int64_t least; /* least weight in the subtree */
     uint32_t left, right, parent;
     uint32_t next, previous;
-    uint32_t height;       /* random; a parent's is at least its children's */
+    uint32_t height; /* random; a parent's is at least its children's */
 };
 
 struct adl_order {

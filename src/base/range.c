@@ -44,8 +44,7 @@ static bool within(double value, const struct adl_range *range)
 {
     if (range->or_zero && value == 0)
         return true;
-    return range->open ? value > range->min && value < range->max
-                       : value >= range->min && value <= range->max;
+    return range->open ? value > range->min && value < range->max : value >= range->min && value <= range->max;
 }
 
 static bool refuse_range(const char *text, const struct adl_range *range, char reason[ADL_REASON_SIZE])
@@ -62,8 +61,8 @@ bool adl_range_read_int(const char *text, const struct adl_range *range, int64_t
     if (!is_whole(text)) {
         const double meant = is_real(text) ? strtod(text, NULL) : NAN;
         if (fabs(meant) < 1e15 && meant == floor(meant))
-            snprintf(reason, ADL_REASON_SIZE, "must be a whole number in plain digits; write %.0f for %s",
-                     meant, adl_quote(text, quoted));
+            snprintf(reason, ADL_REASON_SIZE, "must be a whole number in plain digits; write %.0f for %s", meant,
+                     adl_quote(text, quoted));
         else
             snprintf(reason, ADL_REASON_SIZE, "must be a whole number, got %s", adl_quote(text, quoted));
         return false;
@@ -122,7 +121,6 @@ const char *adl_range_print(const struct adl_range *range, char buffer[ADL_REASO
 {
     char low[ADL_BOUND_SIZE], high[ADL_BOUND_SIZE];
     snprintf(buffer, ADL_REASON_SIZE, "%sbetween %s and %s%s", range->or_zero ? "0 or " : "",
-             adl_bound_print(range->min, low), adl_bound_print(range->max, high),
-             range->open ? ", both excluded" : "");
+             adl_bound_print(range->min, low), adl_bound_print(range->max, high), range->open ? ", both excluded" : "");
     return buffer;
 }

@@ -52,9 +52,11 @@ double adl_exp(double x)
     const double r = (x - k * LN2_HIGH) - k * LN2_LOW, rr = r * r;
     const double even =
         1.0 / 2 + rr * (1.0 / 24 + rr * (1.0 / 720 + rr * (1.0 / 40320 + rr * (1.0 / 3628800 + rr / 479001600))));
-    const double odd = 1.0 / 6 + rr * (1.0 / 120 + rr * (1.0 / 5040 + rr * (1.0 / 362880 + rr * (1.0 / 39916800))));
+    const double odd =
+        1.0 / 6 +
+        rr * (1.0 / 120 + rr * (1.0 / 5040 + rr * (1.0 / 362880 + rr * (1.0 / 39916800 + rr / 6227020800.0))));
     const double sum = 1.0 + (r + rr * (even + r * odd));
-    if (k < -1000)
+    if (k < -1000 || k > 1023) /* what the product below cannot reach */
         return ldexp(sum, k);
     const uint64_t bits = (uint64_t)(k + 1023) << 52;
     double power;

@@ -13,9 +13,9 @@ struct adl_rng {
 
 void adl_rng_seed(struct adl_rng *rng, uint64_t seed, const char *purpose);
 
-double adl_rng_normal(struct adl_rng *rng);      /* mean 0, variance 1 */
+double adl_rng_normal(struct adl_rng *rng);                   /* mean 0, variance 1 */
 void adl_rng_normal_pair(struct adl_rng *rng, double ret[2]); /* two of them, independent, for the price of one */
-double adl_rng_exponential(struct adl_rng *rng); /* mean 1 */
+double adl_rng_exponential(struct adl_rng *rng);              /* mean 1 */
 
 static inline uint64_t adl_rotl64(uint64_t x, int k)
 {

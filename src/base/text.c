@@ -108,8 +108,7 @@ static size_t number_set_point(char *number)
     char *out = number;
     bool in_separator = false;
     for (const char *in = number; *in; in++) {
-        const bool plain =
-            (*in >= '0' && *in <= '9') || (*in >= 'a' && *in <= 'z') || *in == '-' || *in == '+';
+        const bool plain = (*in >= '0' && *in <= '9') || (*in >= 'a' && *in <= 'z') || *in == '-' || *in == '+';
         if (plain)
             *out++ = *in;
         else if (!in_separator)

@@ -29,7 +29,7 @@ void adl_text_truncate(struct adl_text *text, size_t size); /* back to an earlie
  * the two functions below. */
 void adl_text_printf(struct adl_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-void adl_text_real(struct adl_text *text, double value); /* shortest form that reads back as the same */
+void adl_text_real(struct adl_text *text, double value);                /* shortest form that reads back as the same */
 void adl_text_fixed(struct adl_text *text, double value, int decimals); /* as %.*f */
 
 #define ADL_NUMBER_SIZE 400 /* holds any double with up to 60 digits after the point */

@@ -57,7 +57,7 @@ static const char *folder_of(const char *path, char *buffer, size_t size)
     return buffer;
 }
 
-int adl_output_check(const char *path, struct adl_error *err)
+static int check_output(const char *path, struct adl_error *err)
 {
     struct stat info;
     char buffer[4096];
@@ -72,6 +72,30 @@ int adl_output_check(const char *path, struct adl_error *err)
         return adl_fail(err, ADL_EINVAL, "the output path is longer than %zu bytes", sizeof buffer);
     if (access(folder, W_OK | X_OK) != 0)
         return adl_fail(err, ADL_EINVAL, "cannot write %s: folder %s: %s", path, folder, strerror(errno));
+    return 0;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, b) == 0)
+        return true;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int adl_outputs_check(const char *const *paths, size_t count, const char *input, struct adl_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int status = check_output(paths[i], err);
+        if (status)
+            return status;
+        if (paths[i] && !is_stdout(paths[i]) && same_file(paths[i], input))
+            return adl_fail(err, ADL_EINVAL, "the output %s would overwrite the input", paths[i]);
+        for (size_t j = 0; paths[i] && j < i; j++)
+            if (paths[j] && same_file(paths[i], paths[j]))
+                return adl_fail(err, ADL_EINVAL, "two outputs would go to %s; each needs its own file",
+                                is_stdout(paths[i]) ? "standard output" : paths[i]);
+    }
     return 0;
 }
 
@@ -124,12 +148,14 @@ static int unknown_policy(const char *name, struct adl_error *err)
 int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32_t max, uint32_t *ret_count,
                      struct adl_error *err)
 {
+    const char *option = max == 1 ? "--policy" : "--policies";
     uint32_t count = 0;
     for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char name[64];
         const size_t length = strcspn(at, ",");
         if (length == 0)
-            return adl_fail(err, ADL_EINVAL, "--policies wants names with commas between them, got '%s'", list);
+            return adl_fail(err, ADL_EINVAL, "%s wants %s, got '%s'", option,
+                            max == 1 ? "a name" : "names with commas between them", list);
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
         const struct adl_policy_ops *ops = adl_policy_find(name);
         if (!ops)
@@ -138,7 +164,7 @@ int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32
             if (ret[i] == ops)
                 return adl_fail(err, ADL_EINVAL, "policy '%s' is listed twice", name);
         if (count == max)
-            return adl_fail(err, ADL_EINVAL, "more than %u policies at once", max);
+            return adl_fail(err, ADL_EINVAL, "%s takes at most %u, got '%s'", option, max, list);
         ret[count++] = ops;
     }
     *ret_count = count;
@@ -164,9 +190,9 @@ void adl_progress_show(void *self, uint64_t done, uint64_t total)
     memset(bar, '#', filled);
     bar[WIDTH] = '\0';
     const double rate = (double)done / spent_s;
-    fprintf(stderr, "\r[%s] %3.0f %%  %llu/%llu %s  %.3g/s  %.0f s left \033[K", bar, 100.0 * (double)done / (double)total,
-            (unsigned long long)done, (unsigned long long)total, progress->unit, rate,
-            (double)(total - done) / (rate > 0 ? rate : 1));
+    fprintf(stderr, "\r[%s] %3.0f %%  %llu/%llu %s  %.3g/s  %.0f s left \033[K", bar,
+            100.0 * (double)done / (double)total, (unsigned long long)done, (unsigned long long)total, progress->unit,
+            rate, (double)(total - done) / (rate > 0 ? rate : 1));
     fflush(stderr);
     progress->shown_ns = now_ns;
     progress->drawn = true;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "decide/policy.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum adl_exit { ADL_EXIT_DONE = 0, ADL_EXIT_FAILED = 1, ADL_EXIT_USAGE = 2 };
@@ -29,8 +30,9 @@ bool adl_cli_parse(const struct adl_verb *verb, int argc, char **argv, void *opt
 /* Prints "adlro VERB: text" on stderr; the exit code that belongs to the status: bad input 2, all else 1. */
 int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error *err);
 
-/* Output files ("-" is stdout) are checked before the work and written whole, or not at all, after it. */
-int adl_output_check(const char *path, struct adl_error *err); /* path may be NULL: nothing to write */
+/* Output files ("-" is stdout) are checked before the work and written whole, or not at all, after it. A path may be
+ * NULL: nothing to write. No two may be the same, and none may be the input. */
+int adl_outputs_check(const char *const *paths, size_t count, const char *input, struct adl_error *err);
 int adl_output_write(const char *path, const struct adl_text *text, struct adl_error *err);
 
 /* "fcfs,easy" to policies; at most max, each once. */

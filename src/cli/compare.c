@@ -29,21 +29,27 @@ static const char *const regimes[] = {"declared", "oracle", NULL};
 #define AT(field) offsetof(struct options, field)
 
 static const struct adl_option table[] = {
-    {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]", "policies; the first is what the others are held against"},
+    {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]",
+     "policies; the first is what the others are held against"},
     {"seeds", 'n', ADL_OPTION_INT, AT(seeds), 1, 100000, NULL, "N", "runs of each policy, on the same seeds"},
     {"first-seed", 0, ADL_OPTION_INT, AT(first_seed), 0, 9e15, NULL, "K", "seeds are K .. K+N-1"},
-    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME", "what policies know of run times: declared (users' limits) or oracle (the truth)"},
-    {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "jobs per run instead of the scenario's number; 0 = the scenario's"},
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
+     "what policies know of run times: declared (users' limits) or oracle (the truth)"},
+    {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
+     "jobs per run instead of the scenario's number; 0 = the scenario's"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the result does not depend on it"},
-    {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE", "write all figures as JSON (- is standard output, instead of the table)"},
+    {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
+     "write all figures as JSON (- is standard output, instead of the table)"},
     {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "write a row per policy and seed"},
     {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "write one self-contained page with plots"},
-    {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL, "leave wall-clock figures out of JSON and CSV: equal runs give equal bytes"},
+    {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL,
+     "leave wall-clock figures out of JSON and CSV: equal runs give equal bytes"},
 };
 
 static const struct adl_verb verb = {
     .name = "compare",
-    .summary = "Runs several policies on the same seeds of a scenario and says how they differ, with intervals and significance.",
+    .summary = "Runs several policies on the same seeds of a scenario and says how they differ, with intervals and "
+               "significance.",
     .operands = "SCENARIO",
     .operands_min = 1,
     .operands_max = 1,
@@ -51,22 +57,6 @@ static const struct adl_verb verb = {
     .option_count = sizeof table / sizeof *table,
     .example = "adlro compare scenarios/paper16.yaml --policies fcfs,static,easy --seeds 30 --html report.html",
 };
-
-static int check_outputs(const struct options *o, struct adl_error *err)
-{
-    const char *paths[] = {o->json, o->csv, o->html};
-    int to_stdout = 0;
-    for (int i = 0; i < 3; i++) {
-        const int status = adl_output_check(paths[i], err);
-        if (status)
-            return status;
-        to_stdout += paths[i] && strcmp(paths[i], "-") == 0;
-        for (int j = 0; j < i; j++)
-            if (paths[i] && paths[j] && strcmp(paths[i], paths[j]) == 0)
-                return adl_fail(err, ADL_EINVAL, "two outputs would go to the same file, %s", paths[i]);
-    }
-    return to_stdout > 1 ? adl_fail(err, ADL_EINVAL, "only one output can go to standard output") : 0;
-}
 
 static int write_reports(const struct options *o, const struct adl_comparison *comparison, struct adl_error *err)
 {
@@ -130,8 +120,9 @@ static int run(int argc, char **argv)
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
     int status = adl_cli_policies(o.policies, policies, POLICIES_MAX, &count, &err);
+    const char *outputs[] = {o.json, o.csv, o.html};
     if (status == 0)
-        status = check_outputs(&o, &err);
+        status = adl_outputs_check(outputs, 3, operands.items[0], &err);
     if (status == 0)
         status = adl_scenario_load(operands.items[0], &scenario, NULL, &err);
     if (status)

@@ -10,12 +10,32 @@ static const struct adl_command_verb *const verbs[] = {
 };
 #define VERB_COUNT (sizeof verbs / sizeof *verbs)
 
+#define COLUMNS      100
+#define NAME_COLUMNS 13
+
+/* A verb's name and its summary beside it, broken at blanks. */
+static void print_verb(FILE *file, const struct adl_verb *verb)
+{
+    int column = fprintf(file, "  %-10s", verb->name);
+    for (const char *word = verb->summary; *word;) {
+        const int length = (int)strcspn(word, " ");
+        if (column + 1 + length > COLUMNS)
+            column = fprintf(file, "\n%*s", NAME_COLUMNS - 1, "") - 1;
+        column += fprintf(file, " %.*s", length, word);
+        word += length;
+        word += *word == ' ';
+    }
+    fputc('\n', file);
+}
+
 static void print_usage(FILE *file)
 {
-    fputs("adlro decides which job runs on which GPU, when, and next to whom.\n\nusage: adlro VERB [OPTIONS] ...\n\n", file);
+    fputs("adlro decides which job runs on which GPU, when, and next to whom.\n\nusage: adlro VERB [OPTIONS] ...\n\n",
+          file);
     for (size_t i = 0; i < VERB_COUNT; i++)
-        fprintf(file, "  %-10s %s\n", verbs[i]->verb->name, verbs[i]->verb->summary);
-    fputs("\nadlro VERB --help tells more.\nexample: adlro compare scenarios/paper16.yaml --policies fcfs,easy\n", file);
+        print_verb(file, verbs[i]->verb);
+    fputs("\nadlro VERB --help tells more.\nexample: adlro compare scenarios/paper16.yaml --policies fcfs,easy\n",
+          file);
 }
 
 static int unknown_verb(const char *name)

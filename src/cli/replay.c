@@ -66,8 +66,9 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
         adl_json_end(&out);
         adl_text_char(&text, '\n');
     } else {
-        adl_text_printf(&text, "%s on seed %" PRIu64 ": %" PRIu64 " events, %" PRIu64 " decisions, all as recorded (plan %s)\n",
-                        head->policy, head->seed, counts->events, decisions, hash);
+        adl_text_printf(
+            &text, "%s on seed %" PRIu64 ": %" PRIu64 " events, %" PRIu64 " decisions, all as recorded (plan %s)\n",
+            head->policy, head->seed, counts->events, decisions, hash);
     }
     const int status = adl_output_write("-", &text, err);
     adl_text_clear(&text);
@@ -84,8 +85,9 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     struct adl_engine *engine = NULL;
     if (!catalogue)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
-    int status = policy ? 0 : adl_fail(err, ADL_EINVAL, "the recording was made with policy '%s', which this version lacks",
-                                       head->policy);
+    int status = policy ? 0
+                        : adl_fail(err, ADL_EINVAL, "the recording was made with policy '%s', which this version lacks",
+                                   head->policy);
     if (status == 0)
         status = adl_scenario_parse(head->name, head->scenario, strlen(head->scenario), &source, &scenario, err);
     free(catalogue);

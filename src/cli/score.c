@@ -13,7 +13,7 @@ struct options {
 
 #define TERM(name, help)                                                                                               \
     {                                                                                                                  \
-        #name, 0, ADL_OPTION_REAL, offsetof(struct options, terms.name), 1e-6, 1, NULL, "X", help                      \
+#name, 0, ADL_OPTION_REAL, offsetof(struct options, terms.name), 1e-6, 1, NULL, "X", help                      \
     }
 
 static const struct adl_option table[] = {
@@ -22,13 +22,15 @@ static const struct adl_option table[] = {
     TERM(utilization, "GPU utilization"),
     TERM(sla, "SLA attainment"),
     TERM(energy, "least energy / energy"),
-    {"value", 'V', ADL_OPTION_REAL, offsetof(struct options, v), -1, 1, NULL, "V", "take V itself; negative = from the terms"},
+    {"value", 'V', ADL_OPTION_REAL, offsetof(struct options, v), -1, 1, NULL, "V",
+     "take V itself; negative = from the terms"},
     {"json", 0, ADL_OPTION_FLAG, offsetof(struct options, json), 0, 0, NULL, NULL, "as JSON"},
 };
 
 static const struct adl_verb verb = {
     .name = "score",
-    .summary = "Computes HyperScore = 100 [1 + sigma(5 ln V - ln 2)^2.1] from metrics; V is the geometric mean of the terms.",
+    .summary =
+        "Computes HyperScore = 100 [1 + sigma(5 ln V - ln 2)^2.1] from metrics; V is the geometric mean of the terms.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .example = "adlro score --jct 0.6 --throughput 0.9 --utilization 0.8 --sla 1 --energy 0.7",

@@ -30,11 +30,15 @@ static const char *const regimes[] = {"declared", "oracle", NULL};
 static const struct adl_option table[] = {
     {"policy", 'p', ADL_OPTION_TEXT, AT(policy), 0, 0, NULL, "P", "one of `adlro policies`"},
     {"seed", 's', ADL_OPTION_INT, AT(seed), 0, 9e15, NULL, "K", "equal seeds give equal runs"},
-    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME", "what the policy knows of run times: declared or oracle"},
-    {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "jobs instead of the scenario's number; 0 = the scenario's"},
-    {"log", 'l', ADL_OPTION_TEXT, AT(log), 0, 0, NULL, "FILE", "record every event and decision; `adlro replay FILE` checks it"},
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
+     "what the policy knows of run times: declared or oracle"},
+    {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
+     "jobs instead of the scenario's number; 0 = the scenario's"},
+    {"log", 'l', ADL_OPTION_TEXT, AT(log), 0, 0, NULL, "FILE",
+     "record every event and decision; `adlro replay FILE` checks it"},
     {"gantt", 'g', ADL_OPTION_TEXT, AT(gantt), 0, 0, NULL, "FILE", "write a page with what ran on which GPU and when"},
-    {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE", "write all figures as JSON (- is standard output, instead of the table)"},
+    {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
+     "write all figures as JSON (- is standard output, instead of the table)"},
     {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL, "leave wall-clock figures out of JSON"},
 };
 
@@ -87,7 +91,8 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     return flush_text(recorder, 1 << 16);
 }
 
-static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus, const struct adl_state *state)
+static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus,
+                      const struct adl_state *state)
 {
     (void)state;
     struct recorder *recorder = self;
@@ -117,8 +122,8 @@ static int recorder_open(struct recorder *recorder, const struct options *o, con
     if (!recorder->file)
         return adl_fail(err, ADL_EIO, "cannot write %s: %s", recorder->temporary, strerror(errno));
     recorder->type_count = type_count;
-    const struct adl_recording_head head = {o->policy,       adl_regime_name(o->regime), name, (uint64_t)o->seed,
-                                            texts->scenario, texts->catalogue};
+    const struct adl_recording_head head = {
+        o->policy, adl_regime_name(o->regime), name, (uint64_t)o->seed, texts->scenario, texts->catalogue};
     adl_recording_write_head(&recorder->text, &head);
     seal(recorder, 0);
     return 0;
@@ -157,7 +162,8 @@ static int write_reports(const struct options *o, const struct adl_comparison *c
         status = adl_output_write(o->json, &text, err);
         adl_text_truncate(&text, 0);
     }
-    if (status == 0 && !(o->json && strcmp(o->json, "-") == 0)) {
+    const bool stdout_taken = (o->json && strcmp(o->json, "-") == 0) || (o->gantt && strcmp(o->gantt, "-") == 0);
+    if (status == 0 && !stdout_taken) {
         adl_report_table(&text, comparison);
         status = adl_output_write("-", &text, err);
     }
@@ -206,8 +212,8 @@ static int run(int argc, char **argv)
     if (status == 0 && o.log && strcmp(o.log, "-") == 0)
         status = adl_fail(&err, ADL_EINVAL, "--log needs a file name");
     const char *outputs[] = {o.log, o.gantt, o.json};
-    for (int i = 0; i < 3 && status == 0; i++)
-        status = adl_output_check(outputs[i], &err);
+    if (status == 0)
+        status = adl_outputs_check(outputs, 3, operands.items[0], &err);
     if (status == 0)
         status = adl_scenario_load(operands.items[0], &scenario, &texts, &err);
     if (status)

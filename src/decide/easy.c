@@ -1,6 +1,6 @@
-/* easy: backfill. Jobs are taken in order of submission; the first `depth` that do not fit are promised the earliest place
- * and time they can have, and a later job may start if it disturbs no promise. Depth 1 is EASY, every job a promise is
- * conservative backfill.
+/* easy: backfill. Jobs are taken in order of submission; the first `depth` that do not fit are promised the earliest
+ * place and time they can have, and a later job may start if it disturbs no promise. Depth 1 is EASY, every job a
+ * promise is conservative backfill.
  *
  * Reading taken where the name leaves one open: promises are made anew at each decision; a later job may start if it is
  * believed to end by the promised start, or uses only GPUs that the promise spares; candidates go in queue order. */
@@ -74,8 +74,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
         if (adl_place_start(state, slot, &self->place, plan))
             return 0;
         if (self->place.reservation_count < self->depth && adl_forecast_promise(self->forecast, state, slot)) {
-            self->place.reservations =
-                adl_forecast_reservations(self->forecast, &self->place.reservation_count);
+            self->place.reservations = adl_forecast_reservations(self->forecast, &self->place.reservation_count);
             adl_walk_next(queue);
         } else if (fits_at_all(state, slot, plan)) {
             /* Its equals that run no shorter would disturb the same promise. */

@@ -1,5 +1,5 @@
-/* guard: starts whatever fits, in rank order. It keeps no state and so cannot be wrong twice in the same way; it decides
- * for the rest of an instant in which a policy's plan was refused. */
+/* guard: starts whatever fits, in rank order. It keeps no state and so cannot be wrong twice in the same way; it
+ * decides for the rest of an instant in which a policy's plan was refused. */
 #include "decide/place.h"
 #include "decide/policy.h"
 

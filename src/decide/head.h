@@ -7,8 +7,8 @@
 
 struct adl_head {
     struct adl_place place;
-    uint32_t blocked_job;       /* did not fit ... */
-    uint64_t blocked_releases;  /* ... and nothing became free since */
+    uint32_t blocked_job;      /* did not fit ... */
+    uint64_t blocked_releases; /* ... and nothing became free since */
 };
 
 int adl_head_create(const struct adl_place *place, void **ret_policy, struct adl_error *err); /* free() destroys */

@@ -14,17 +14,13 @@ uint32_t adl_place_order(const struct adl_state *state, uint32_t slot, uint32_t 
     return count;
 }
 
-static bool try_type(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_place *place,
-                     uint32_t *gpus)
+/* The believed end on the type, and what must not be disturbed until then. */
+static struct adl_hold hold_until(const struct adl_state *state, uint32_t slot, uint32_t type,
+                                  const struct adl_place *place)
 {
-    if (state->pool.free_gpus[type] < state->jobs[slot].spec.gpus)
-        return false;
-    if (place->reservation_count == 0)
-        return adl_fit_find(state, slot, type, NULL, gpus);
-    const struct adl_hold hold = {.reservations = place->reservations,
-                                  .count = place->reservation_count,
-                                  .end_us = state->now_us + adl_state_remaining_us(state, slot, type)};
-    return adl_fit_find(state, slot, type, &hold, gpus);
+    return (struct adl_hold){.reservations = place->reservations,
+                             .count = place->reservation_count,
+                             .end_us = state->now_us + adl_state_remaining_us(state, slot, type)};
 }
 
 bool adl_place_start(const struct adl_state *state, uint32_t slot, const struct adl_place *place, struct adl_plan *plan)
@@ -39,11 +35,17 @@ bool adl_place_start(const struct adl_state *state, uint32_t slot, const struct 
     else
         for (uint32_t left = state->jobs[slot].eligible & place->types; left; left &= left - 1)
             order[types++] = (uint32_t)__builtin_ctz(left);
-    for (uint32_t i = 0; i < types; i++)
-        if (try_type(state, slot, order[i], place, gpus))
+    for (uint32_t i = 0; i < types; i++) {
+        if (state->pool.free_gpus[order[i]] < count)
+            continue;
+        const struct adl_hold hold = hold_until(state, slot, order[i], place);
+        if (adl_fit_find(state, slot, order[i], hold.count ? &hold : NULL, gpus))
             return adl_plan_start(plan, slot, count) == 0;
-    for (uint32_t i = 0; place->share && i < types; i++)
-        if (adl_fit_share(state, slot, order[i], gpus))
+    }
+    for (uint32_t i = 0; place->share && i < types; i++) {
+        const struct adl_hold hold = hold_until(state, slot, order[i], place);
+        if (adl_fit_share(state, slot, order[i], &hold, gpus))
             return adl_plan_start(plan, slot, count) == 0;
+    }
     return false;
 }

@@ -8,9 +8,9 @@
 #include "state/state.h"
 
 struct adl_place {
-    uint32_t types;                    /* only these */
-    bool fastest;                      /* type by type from the shortest believed run time; else in the cluster's order */
-    bool share;                        /* beside another job where no GPU is free */
+    uint32_t types; /* only these */
+    bool fastest;   /* type by type from the shortest believed run time; else in the cluster's order */
+    bool share;     /* beside another job where no GPU is free */
     const struct adl_reservation *reservations; /* not to be disturbed */
     uint32_t reservation_count;
 };

@@ -11,18 +11,18 @@
 
 struct adl_policy_ops {
     const char *name;
-    const char *summary;   /* one line, shown by `adlro policies` */
-    bool track_running;    /* wants state->running kept */
+    const char *summary; /* one line, shown by `adlro policies` */
+    bool track_running;  /* wants state->running kept */
     int (*create)(const struct adl_policy_config *, const struct adl_cluster *, uint64_t seed, void **ret_policy,
                   struct adl_error *);
     void (*destroy)(void *policy); /* accepts NULL */
 
-    /* Where a job stands in the queue, least first, asked each time it joins; equal ranks keep their order. NULL: by time
-     * of submission. */
+    /* Where a job stands in the queue, least first, asked each time it joins; equal ranks keep their order. NULL: by
+     * time of submission. */
     int64_t (*rank)(void *policy, const struct adl_state *, uint32_t slot);
 
-    /* Adds to an empty plan what to do now. Commands are carried out in order, then it is asked again, until the plan is
-     * empty. So it may propose one start at a time and see the state after it. */
+    /* Adds to an empty plan what to do now. Commands are carried out in order, then it is asked again, until the plan
+     * is empty. So it may propose one start at a time and see the state after it. */
     int (*decide)(void *policy, const struct adl_state *, struct adl_plan *);
 
     void (*observe)(void *policy, const struct adl_event *, const struct adl_state *); /* optional: events, before they

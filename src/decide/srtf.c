@@ -1,4 +1,5 @@
-/* srtf: the shortest remaining time first; a longer job on the wanted GPUs is preempted if the difference is worth it. */
+/* srtf: the shortest remaining time first; a longer job on the wanted GPUs is preempted if the difference is worth it.
+ */
 #include "decide/place.h"
 #include "decide/policy.h"
 
@@ -14,8 +15,8 @@ struct tally {
 
 struct srtf {
     struct adl_place place;
-    int64_t cost_us;         /* of one preemption and the restart after it */
-    struct tally *banks;     /* [bank] */
+    int64_t cost_us;     /* of one preemption and the restart after it */
+    struct tally *banks; /* [bank] */
     uint64_t epoch;
 };
 
@@ -63,12 +64,12 @@ static struct tally *tally_of(struct srtf *self, const struct adl_state *state, 
 
 static bool suffices(const struct tally *tally, const struct adl_job_spec *spec)
 {
-    return tally->gpus >= spec->gpus && tally->cores >= spec->gpus * spec->cpu_cores &&
-           tally->memory_mib >= spec->gpus * spec->memory_mib;
+    return tally->gpus >= spec->gpus && tally->cores >= (int64_t)spec->gpus * spec->cpu_cores &&
+           tally->memory_mib >= (int64_t)spec->gpus * spec->memory_mib;
 }
 
-/* Adds what a running job holds to the tallies of its banks; returns a bank that now suffices, or ADL_NONE. A GPU that is
- * shared does not become free by one of the two leaving. */
+/* Adds what a running job holds to the tallies of its banks; returns a bank that now suffices, or ADL_NONE. A GPU that
+ * is shared does not become free by one of the two leaving. */
 static uint32_t give_back(struct srtf *self, const struct adl_state *state, uint32_t victim,
                           const struct adl_job_spec *wanted)
 {
@@ -143,7 +144,8 @@ static int preempt_for(struct srtf *self, const struct adl_state *state, uint32_
     self->epoch++;
     const struct tally *tally = tally_of(self, state, bank);
     count_stopping(self, state, type, spec);
-    for (uint32_t v = state->running[type].last; v != ADL_NONE && !suffices(tally, spec); v = state->nodes[v].previous) {
+    for (uint32_t v = state->running[type].last; v != ADL_NONE && !suffices(tally, spec);
+         v = state->nodes[v].previous) {
         if (!worth_stopping(self, state, v, wanted) || !holds_bank(state, v, bank))
             continue;
         give_back(self, state, v, spec);

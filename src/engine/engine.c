@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /* Decision times kept: enough for a steady 99th percentile, too few to matter for memory. */
-#define TIMED_EVERY 8
-#define TIMED_MAX (1u << 16)
+#define TIMED_EVERY 16
+#define TIMED_MAX   (1u << 16)
 
 struct adl_engine {
     struct adl_engine_config config;
@@ -246,8 +246,7 @@ static int carry_out(struct adl_engine *engine, const struct adl_command *comman
 static int ask(struct adl_engine *engine, const struct adl_policy_ops *ops)
 {
     const uint64_t index = engine->counts.decisions++;
-    const bool timed =
-        index % TIMED_EVERY == 0 && engine->config.clock_ns && engine->counts.decision_count < TIMED_MAX;
+    const bool timed = index % TIMED_EVERY == 0 && engine->config.clock_ns && engine->counts.decision_count < TIMED_MAX;
     adl_plan_reset(&engine->plan);
     if (!timed)
         return ops->decide(engine->policy, engine->state, &engine->plan);
@@ -258,8 +257,8 @@ static int ask(struct adl_engine *engine, const struct adl_policy_ops *ops)
     return status;
 }
 
-/* Asks and carries out until there is nothing more to do. A refusal hands the rest of the instant to the guard, and what
- * the guard cannot do waits. */
+/* Asks and carries out until there is nothing more to do. A refusal hands the rest of the instant to the guard, and
+ * what the guard cannot do waits. */
 static int decide(struct adl_engine *engine, struct adl_error *err)
 {
     const struct adl_policy_ops *ops = engine->config.policy;
@@ -270,7 +269,7 @@ static int decide(struct adl_engine *engine, struct adl_error *err)
             return adl_fail(err, asked, "out of memory in policy %s", ops->name);
         if (asked == 0 && engine->plan.command_count == 0)
             return 0;
-        bool refused = asked != 0;
+        bool refused = asked != 0, acted = false;
         for (uint32_t i = 0; i < engine->plan.command_count && !refused; i++) {
             const int status = carry_out(engine, &engine->plan.commands[i], &engine->counts.last_refusal);
             if (status == ADL_ENOMEM)
@@ -278,7 +277,10 @@ static int decide(struct adl_engine *engine, struct adl_error *err)
             if (engine->observer_failed)
                 return adl_fail(err, ADL_EIO, "an observer of commands failed");
             refused = status != 0;
+            acted |= engine->plan.commands[i].kind != ADL_COMMAND_WAKE;
         }
+        if (!refused && !acted) /* a wake-up changes nothing now */
+            return 0;
         if (refused) {
             engine->counts.refused++;
             if (ops == &adl_policy_guard)

@@ -25,20 +25,20 @@ struct adl_engine_config {
     struct adl_policy_config policy_config;
     uint64_t seed;
     const struct adl_world_ops *world_ops;
-    void *world;                         /* outlives the engine */
-    struct adl_tap taps[ADL_TAPS_MAX];   /* outlive the engine */
+    void *world;                       /* outlives the engine */
+    struct adl_tap taps[ADL_TAPS_MAX]; /* outlive the engine */
     uint32_t tap_count;
-    int64_t (*clock_ns)(void);           /* for decision times only, never for decisions; NULL = not measured */
+    int64_t (*clock_ns)(void); /* for decision times only, never for decisions; NULL = not measured */
 };
 
 struct adl_engine_counts {
     uint64_t events;
-    uint64_t decisions;     /* calls of policy.decide */
+    uint64_t decisions; /* calls of policy.decide */
     uint64_t commands;
-    uint64_t refused;       /* commands that did not validate, or that the world would not carry out */
-    uint64_t plan_hash;     /* over every command, in order */
+    uint64_t refused;   /* commands that did not validate, or that the world would not carry out */
+    uint64_t plan_hash; /* over every command, in order */
     struct adl_error last_refusal;
-    /* Wall time of one decision in eight, up to a fixed number. */
+    /* Wall time of one decision in sixteen, up to a fixed number. */
     const float *decision_ns;
     size_t decision_count;
 };

@@ -9,8 +9,8 @@ struct node_demand {
 
 struct adl_validator {
     uint64_t epoch;
-    uint64_t *gpu_epoch;         /* [gpu] the check in which it was last named */
-    struct node_demand *nodes;   /* [node] GPUs named there in this check */
+    uint64_t *gpu_epoch;       /* [gpu] the check in which it was last named */
+    struct node_demand *nodes; /* [node] GPUs named there in this check */
 };
 
 int adl_validator_create(const struct adl_cluster *cluster, struct adl_validator **ret)

@@ -1,4 +1,5 @@
-/* validate: may this command be carried out? Checked against the plain tables, sharing nothing with what proposed it. */
+/* validate: may this command be carried out? Checked against the plain tables, sharing nothing with what proposed it.
+ */
 #ifndef ADLRO_ENGINE_VALIDATE_H
 #define ADLRO_ENGINE_VALIDATE_H
 

@@ -1,4 +1,5 @@
-/* world_log: the recorded world: gives out the events of an earlier run and holds each decision against the recorded one. */
+/* world_log: the recorded world: gives out the events of an earlier run and holds each decision against the recorded
+ * one. */
 #ifndef ADLRO_ENGINE_WORLD_LOG_H
 #define ADLRO_ENGINE_WORLD_LOG_H
 
@@ -14,10 +15,11 @@ struct adl_log_source {
 struct adl_world_log {
     struct adl_log_source source;
     int64_t now_us;
-    uint64_t decisions;   /* that agreed */
+    uint64_t decisions; /* that agreed */
 };
 
-/* The world is a struct adl_world_log with its source set. A decision that differs from the recorded one ends the run. */
+/* The world is a struct adl_world_log with its source set. A decision that differs from the recorded one ends the run.
+ */
 extern const struct adl_world_ops adl_world_log_ops;
 
 #endif

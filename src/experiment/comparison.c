@@ -8,14 +8,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Every (seed, policy) is one task; threads take the next one until none is left. Where a result goes depends on the task
- * and not on who ran it. */
+/* Every (seed, policy) is one task; threads take the next one until none is left. Where a result goes depends on the
+ * task and not on who ran it. */
 struct workshop {
     const struct adl_comparison_request *request;
     struct adl_comparison *comparison;
-    struct adl_floor *floors;     /* [seed] */
-    bool floors_done;             /* first the floors are computed, then the runs */
-    pthread_mutex_t lock;         /* guards what follows */
+    struct adl_floor *floors; /* [seed] */
+    bool floors_done;         /* first the floors are computed, then the runs */
+    pthread_mutex_t lock;     /* guards what follows */
     uint64_t next, done, total;
     int status;
     struct adl_error error;
@@ -40,7 +40,8 @@ static int do_task(struct workshop *shop, uint64_t task, struct adl_error *err)
 {
     if (shop->floors_done)
         return do_run(shop, task, err);
-    const int status = adl_floor_compute(shop->request->scenario, shop->request->first_seed + task, &shop->floors[task]);
+    const int status =
+        adl_floor_compute(shop->request->scenario, shop->request->first_seed + task, &shop->floors[task]);
     return status ? adl_fail(err, status, "out of memory for the lower bound") : 0;
 }
 
@@ -108,7 +109,8 @@ static void column(const struct adl_policy_result *result, int metric, uint32_t 
         ret[s] = result->runs[s].value[metric];
 }
 
-/* Paired tests against the first policy; the p-values of all policies and all metrics without a clock are one family. */
+/* Paired tests against the first policy; the p-values of all policies and all metrics without a clock are one family.
+ */
 static int compare_with_first(struct adl_comparison *c, double *first, double *other)
 {
     const size_t family = (size_t)(c->policy_count - 1) * ADL_METRIC_FIRST_TIMING;
@@ -121,14 +123,15 @@ static int compare_with_first(struct adl_comparison *c, double *first, double *o
             column(&c->policies[p], m, c->seed_count, other);
             status = adl_compare_pairs(other, first, c->seed_count, paired);
             if (m < ADL_METRIC_FIRST_TIMING) {
-                t_p[(p - 1) * ADL_METRIC_FIRST_TIMING + (size_t)m] = paired->t_p;
-                wilcoxon_p[(p - 1) * ADL_METRIC_FIRST_TIMING + (size_t)m] = paired->wilcoxon_p;
+                t_p[(size_t)(p - 1) * ADL_METRIC_FIRST_TIMING + (size_t)m] = paired->t_p;
+                wilcoxon_p[(size_t)(p - 1) * ADL_METRIC_FIRST_TIMING + (size_t)m] = paired->wilcoxon_p;
             }
         }
     if (status == 0 && family > 0)
         status = adl_holm(t_p, family) || adl_holm(wilcoxon_p, family) ? ADL_ENOMEM : 0;
     for (size_t i = 0; i < family && status == 0; i++) {
-        struct adl_paired *paired = &c->policies[1 + i / ADL_METRIC_FIRST_TIMING].versus_first[i % ADL_METRIC_FIRST_TIMING];
+        struct adl_paired *paired =
+            &c->policies[1 + i / ADL_METRIC_FIRST_TIMING].versus_first[i % ADL_METRIC_FIRST_TIMING];
         paired->t_p = t_p[i];
         paired->wilcoxon_p = wilcoxon_p[i];
     }

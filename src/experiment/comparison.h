@@ -13,23 +13,23 @@
 
 struct adl_policy_result {
     const char *name;
-    const char *summary;                                 /* the policy's one line about itself */
-    struct adl_result *runs;                             /* [seed_count] */
+    const char *summary;     /* the policy's one line about itself */
+    struct adl_result *runs; /* [seed_count] */
     struct adl_summary metrics[ADL_METRIC_COUNT];
-    struct adl_paired versus_first[ADL_METRIC_COUNT];    /* p-values Holm-corrected over policies and metrics without a
-                                                          * clock; meaningless for the first policy */
-    struct adl_regression jct_on_utilization;            /* over seeds: mean JCT against utilization */
-    struct adl_timeline *timeline;                       /* of the first seed; NULL unless asked for */
+    struct adl_paired versus_first[ADL_METRIC_COUNT]; /* p-values Holm-corrected over policies and metrics without a
+                                                       * clock; meaningless for the first policy */
+    struct adl_regression jct_on_utilization;         /* over seeds: mean JCT against utilization */
+    struct adl_timeline *timeline;                    /* of the first seed; NULL unless asked for */
 };
 
 struct adl_comparison {
     const struct adl_scenario *scenario;
-    const char *regime;              /* "declared", "oracle" */
+    const char *regime; /* "declared", "oracle" */
     uint64_t first_seed;
     uint32_t seed_count;
     uint32_t policy_count;
     struct adl_policy_result *policies;
-    struct adl_summary bound_jct_s;  /* over seeds */
+    struct adl_summary bound_jct_s;           /* over seeds */
     struct adl_regression jct_on_utilization; /* over all policies and seeds */
 };
 
@@ -39,10 +39,10 @@ struct adl_comparison_request {
     uint32_t policy_count;
     uint64_t first_seed;
     uint32_t seed_count;
-    int regime;                          /* enum adl_regime */
-    uint32_t threads;                    /* at least 1; the result does not depend on it */
-    bool timelines;                      /* keep the first seed's, for plots */
-    const struct adl_tap *tap;           /* one more observer, or NULL; only for one policy on one seed */
+    int regime;                /* enum adl_regime */
+    uint32_t threads;          /* at least 1; the result does not depend on it */
+    bool timelines;            /* keep the first seed's, for plots */
+    const struct adl_tap *tap; /* one more observer, or NULL; only for one policy on one seed */
     void (*progress)(void *self, uint64_t done, uint64_t total); /* may be NULL; called by one thread at a time */
     void *progress_self;
 };

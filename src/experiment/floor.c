@@ -8,8 +8,8 @@
 #include <math.h>
 
 /* The least a job can take on any acceptable type: run time, GPU time, and energy beyond what its GPUs draw idle. A GPU
- * is never faster than its type's ceiling, a job killed at its limit ends there, and of two that share a GPU one may count
- * half of it as the other's. */
+ * is never faster than its type's ceiling, a job killed at its limit ends there, and of two that share a GPU one may
+ * count half of it as the other's. */
 static void least(const struct adl_scenario *scenario, const double *ceiling, const struct adl_true_job *job,
                   struct adl_bound_job *ret, double *ret_energy_j)
 {

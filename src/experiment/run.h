@@ -11,10 +11,10 @@ struct adl_run {
     const struct adl_scenario *scenario;
     const struct adl_policy_ops *policy;
     uint64_t seed;
-    int regime;                      /* enum adl_regime */
+    int regime; /* enum adl_regime */
     struct adl_floor floor;
-    struct adl_timeline *timeline;   /* filled if not NULL */
-    const struct adl_tap *tap;       /* one more observer, or NULL */
+    struct adl_timeline *timeline; /* filled if not NULL */
+    const struct adl_tap *tap;     /* one more observer, or NULL */
 };
 
 int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error *err);

@@ -175,8 +175,7 @@ int adl_bound_create(double gpus, struct adl_bound **ret)
 
 int adl_bound_add(struct adl_bound *bound, const struct adl_bound_job *job)
 {
-    if (job->submit_us < bound->submit_us || job->run_us <= 0 || !(job->gpu_us >= 0.0) ||
-        !isfinite(job->gpu_us))
+    if (job->submit_us < bound->submit_us || job->run_us <= 0 || !(job->gpu_us >= 0.0) || !isfinite(job->gpu_us))
         return ADL_EINVAL;
     if (machine_reserve(&bound->srpt) || machine_reserve(&bound->least))
         return ADL_ENOMEM;

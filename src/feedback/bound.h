@@ -7,15 +7,15 @@
 struct adl_bound; /* streaming: memory grows with the jobs that are live in the relaxed problem only */
 
 struct adl_bound_job {
-    int64_t submit_us;  /* not decreasing from call to call */
-    int64_t run_us;     /* shortest possible run time, > 0 */
-    double gpu_us;      /* least GPU time it can take: min over types of GPUs * run time; halved if it may share */
+    int64_t submit_us; /* not decreasing from call to call */
+    int64_t run_us;    /* shortest possible run time, > 0 */
+    double gpu_us;     /* least GPU time it can take: min over types of GPUs * run time; halved if it may share */
 };
 
 struct adl_bound_result {
     uint64_t jobs;
-    double jct_mean_s;     /* no schedule has a smaller mean JCT */
-    double makespan_s;     /* from time 0; no schedule ends earlier */
+    double jct_mean_s; /* no schedule has a smaller mean JCT */
+    double makespan_s; /* from time 0; no schedule ends earlier */
 };
 
 int adl_bound_create(double gpus, struct adl_bound **ret); /* capacity in GPUs of unit speed; 0 or ADL_ENOMEM */

@@ -4,11 +4,11 @@
 
 /* Each in (0, 1], 1 is the best that can be; docs/metrics.md defines them. */
 struct adl_score_terms {
-    double jct;          /* lower bound on mean JCT / mean JCT */
-    double throughput;   /* makespan lower bound / makespan */
+    double jct;        /* lower bound on mean JCT / mean JCT */
+    double throughput; /* makespan lower bound / makespan */
     double utilization;
     double sla;
-    double energy;       /* energy lower bound / energy */
+    double energy; /* energy lower bound / energy */
 };
 
 double adl_score_v(const struct adl_score_terms *terms); /* geometric mean, each term clamped to [1e-6, 1] */

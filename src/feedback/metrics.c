@@ -20,13 +20,13 @@ const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT] = {
     [ADL_METRIC_ENERGY] = {"energy_j", "energy", "J", "drawn by all GPUs, idle ones included, until the last end", -1},
     [ADL_METRIC_SLA] = {"sla_attainment", "SLA attainment", "",
                         "share of the jobs with a deadline or a least throughput that got it; 1 if there are none", 1},
-    [ADL_METRIC_EFFICIENCY] = {"allocation_efficiency", "allocation efficiency", "",
-                               "GPU time completed jobs would need alone on their best type, over GPU time in which GPUs held jobs",
-                               1},
+    [ADL_METRIC_EFFICIENCY] =
+        {"allocation_efficiency", "allocation efficiency", "",
+         "GPU time completed jobs would need alone on their best type, over GPU time in which GPUs held jobs", 1},
     [ADL_METRIC_HYPERSCORE] = {"hyperscore", "HyperScore", "",
                                "one figure from JCT, throughput, utilization, SLA and energy, see docs/metrics.md", 1},
-    [ADL_METRIC_REWARD] = {"reward", "reward", "s",
-                           "minus the sum of completion times and lambda times idle GPU time", 1},
+    [ADL_METRIC_REWARD] = {"reward", "reward", "s", "minus the sum of completion times and lambda times idle GPU time",
+                           1},
     [ADL_METRIC_DECISION_P50] = {"decision_us_p50", "decision p50", "us", "median wall time of one decision", -1},
     [ADL_METRIC_DECISION_P99] = {"decision_us_p99", "decision p99", "us", "99th percentile of it", -1},
     [ADL_METRIC_WALL] = {"wall_s", "wall time", "s", "wall time of the run", -1},
@@ -35,13 +35,13 @@ const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT] = {
 struct adl_metrics {
     double lambda;
     double reward;
-    double *jct_s;            /* of every job that ended */
+    double *jct_s; /* of every job that ended */
     size_t jct_capacity;
     uint64_t jobs, timeouts, evictions;
     double jct_sum_s, wait_sum_s, slowdown_sum;
     double ideal_gpu_s;
     uint64_t sla_jobs, sla_met;
-    double busy_gpu_s;        /* up to the last event */
+    double busy_gpu_s; /* up to the last event */
     double busy_at_last_end_s;
     int64_t last_end_us;
     double energy_j;

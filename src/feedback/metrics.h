@@ -28,11 +28,11 @@ enum adl_metric {
 #define ADL_METRIC_FIRST_TIMING ADL_METRIC_DECISION_P50
 
 struct adl_metric_info {
-    const char *name;   /* in JSON and CSV: "jct_mean_s" */
-    const char *label;  /* for people: "mean JCT" */
-    const char *unit;   /* "s", "jobs/h", "" */
-    const char *about;  /* one line: what it measures */
-    int better;         /* -1 lower is better, +1 higher, 0 neither */
+    const char *name;  /* in JSON and CSV: "jct_mean_s" */
+    const char *label; /* for people: "mean JCT" */
+    const char *unit;  /* "s", "jobs/h", "" */
+    const char *about; /* one line: what it measures */
+    int better;        /* -1 lower is better, +1 higher, 0 neither */
 };
 
 extern const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT];
@@ -40,15 +40,15 @@ extern const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT];
 /* One run's figures. */
 struct adl_result {
     double value[ADL_METRIC_COUNT];
-    uint64_t jobs;        /* finished, whatever their end */
+    uint64_t jobs; /* finished, whatever their end */
     uint64_t timeouts;
-    uint64_t evictions;   /* preemptions and faults */
+    uint64_t evictions; /* preemptions and faults */
     uint64_t events;
     uint64_t decisions;
-    uint64_t refused;     /* commands that did not validate; the guard took over */
-    uint64_t unfinished;  /* jobs still queued or running when the world had no more events */
-    uint64_t plan_hash;   /* over every command, in order */
-    double bound_jct_s;   /* clairvoyant lower bound on the mean JCT of this workload */
+    uint64_t refused;    /* commands that did not validate; the guard took over */
+    uint64_t unfinished; /* jobs still queued or running when the world had no more events */
+    uint64_t plan_hash;  /* over every command, in order */
+    double bound_jct_s;  /* clairvoyant lower bound on the mean JCT of this workload */
 };
 
 /* What no policy can beat on a run's workload; experiment/floor.c computes it. */

@@ -1,6 +1,6 @@
 /* reward: R = -(sum of completion times + lambda * idle GPU time), paid out densely between events as
- * r = -integral of [N(t) + lambda * idle(t)] dt, where N(t) are the jobs in the system and idle(t) the GPUs that are up and
- * hold no job. Over a run in which every job ends it sums to R exactly, because a job is in the system for just its
+ * r = -integral of [N(t) + lambda * idle(t)] dt, where N(t) are the jobs in the system and idle(t) the GPUs that are up
+ * and hold no job. Over a run in which every job ends it sums to R exactly, because a job is in the system for just its
  * completion time. In seconds and GPU-seconds. */
 #ifndef ADLRO_FEEDBACK_REWARD_H
 #define ADLRO_FEEDBACK_REWARD_H

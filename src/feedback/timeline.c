@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #define SEGMENTS_MAX 200000u
-#define MOMENTS_MAX 8192u
+#define MOMENTS_MAX  8192u
 
 int adl_timeline_create(uint32_t gpu_count, struct adl_timeline **ret)
 {
@@ -45,12 +45,12 @@ static int add_segments(struct adl_timeline *timeline, const struct adl_event *e
                      sizeof *timeline->segments))
             return ADL_ENOMEM;
         timeline->segments[timeline->segment_count++] = (struct adl_segment){.start_us = job->start_us,
-                                                                            .end_us = event->time_us,
-                                                                            .job_id = job->spec.id,
-                                                                            .gpu = gpu,
-                                                                            .class_index = job->spec.class_index,
-                                                                            .kind = job->spec.kind,
-                                                                            .cut = event->kind == ADL_EVENT_EVICT};
+                                                                             .end_us = event->time_us,
+                                                                             .job_id = job->spec.id,
+                                                                             .gpu = gpu,
+                                                                             .class_index = job->spec.class_index,
+                                                                             .kind = job->spec.kind,
+                                                                             .cut = event->kind == ADL_EVENT_EVICT};
     }
     return 0;
 }
@@ -69,7 +69,8 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
         return status;
     if (adl_grow((void **)&timeline->jct_s, &timeline->jct_capacity, timeline->job_count + 1, sizeof *timeline->jct_s))
         return ADL_ENOMEM;
-    timeline->jct_s[timeline->job_count++] = (float)((double)(event->time_us - state->jobs[event->job].submit_us) * 1e-6);
+    timeline->jct_s[timeline->job_count++] =
+        (float)((double)(event->time_us - state->jobs[event->job].submit_us) * 1e-6);
     timeline->end_us = event->time_us;
     return 0;
 }
@@ -98,10 +99,10 @@ static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
                  sizeof *timeline->moments))
         return ADL_ENOMEM;
     timeline->moments[timeline->moment_count++] = (struct adl_moment){.time_us = state->now_us,
-                                                                     .busy_gpus = state->busy_gpus,
-                                                                     .down_gpus = state->down_gpus,
-                                                                     .pending_jobs = state->queue.count,
-                                                                     .running_jobs = state->running_jobs};
+                                                                      .busy_gpus = state->busy_gpus,
+                                                                      .down_gpus = state->down_gpus,
+                                                                      .pending_jobs = state->queue.count,
+                                                                      .running_jobs = state->running_jobs};
     return 0;
 }
 

@@ -15,8 +15,8 @@ struct adl_segment {
     uint64_t job_id;
     uint32_t gpu;
     uint16_t class_index;
-    uint8_t kind;   /* enum adl_job_kind */
-    uint8_t cut;    /* 1 = ended by preemption or failure, not by the job's end */
+    uint8_t kind; /* enum adl_job_kind */
+    uint8_t cut;  /* 1 = ended by preemption or failure, not by the job's end */
 };
 
 /* The cluster at one instant; a step function, each point holds until the next. */
@@ -29,16 +29,16 @@ struct adl_moment {
 };
 
 struct adl_timeline {
-    struct adl_segment *segments;  /* in order of their end */
+    struct adl_segment *segments; /* in order of their end */
     size_t segment_count;
-    struct adl_moment *moments;    /* in order of time; thinned to a bounded number */
+    struct adl_moment *moments; /* in order of time; thinned to a bounded number */
     size_t moment_count;
-    float *jct_s;                  /* one per finished job, in order of finishing */
+    float *jct_s; /* one per finished job, in order of finishing */
     size_t job_count;
-    double *gpu_energy_j;          /* [gpu] */
+    double *gpu_energy_j; /* [gpu] */
     uint32_t gpu_count;
     int64_t end_us;
-    bool cut_short;                /* there were more segments than are kept */
+    bool cut_short; /* there were more segments than are kept */
 
     /* Inside: room, and how far apart moments are kept. */
     size_t segment_capacity, moment_capacity, jct_capacity;

@@ -16,8 +16,7 @@ _Static_assert(COUNT(adl_kind_names) == ADL_KIND_COUNT + 1, "a job kind without 
 static const struct adl_yaml_field type_fields[] = {
     {"name", ADL_YAML_WORD, GPU(name), .required = true, .help = "what scenarios call it"},
     {"vendor", ADL_YAML_WORD, GPU(vendor), .required = true, .help = "its maker"},
-    {"memory_mib", ADL_YAML_INT, GPU(memory_mib), .min = 1, .max = 1e8, .required = true,
-     .help = "GPU memory"},
+    {"memory_mib", ADL_YAML_INT, GPU(memory_mib), .min = 1, .max = 1e8, .required = true, .help = "GPU memory"},
     {"bandwidth_gbs", ADL_YAML_REAL, GPU(bandwidth_gbs), .min = 0.1, .max = 1e6, .required = true,
      .help = "memory bandwidth in GB/s"},
     {"fp32_tflops", ADL_YAML_REAL, GPU(fp32_tflops), .min = 0.001, .max = 1e6, .required = true,
@@ -33,8 +32,7 @@ static const struct adl_yaml_field type_fields[] = {
     {"max_w", ADL_YAML_REAL, GPU(max_w), .min = 1, .max = 1e5, .required = true,
      .help = "board power limit in W; at least `context_w`"},
     {"source", ADL_YAML_TEXT, GPU(source), .required = true, .help = "where the figures come from"},
-    {"modelled", ADL_YAML_BOOL, GPU(modelled),
-     .help = "speeds on it come from specifications, not from measurements"},
+    {"modelled", ADL_YAML_BOOL, GPU(modelled), .help = "speeds on it come from specifications, not from measurements"},
 };
 static const struct adl_yaml_table type_table = {.fields = type_fields,
                                                  .field_count = COUNT(type_fields),
@@ -71,8 +69,8 @@ static const struct adl_yaml_field class_fields[] = {
     {"scaling", ADL_YAML_REAL, CLASS(job.scaling), .min = 0.01, .max = 1, .required = true,
      .help = "efficiency kept at each doubling of GPUs"},
     {"source", ADL_YAML_TEXT, CLASS(source), .required = true, .help = "where the figures come from"},
-    {"speeds", ADL_YAML_LIST, CLASS(speeds), .min = 1, .max = TYPES_MAX, .table = &speed_table,
-     .required = true, .help = "GPU types that it runs on"},
+    {"speeds", ADL_YAML_LIST, CLASS(speeds), .min = 1, .max = TYPES_MAX, .table = &speed_table, .required = true,
+     .help = "GPU types that it runs on"},
 };
 static const struct adl_yaml_table class_table = {.fields = class_fields,
                                                   .field_count = COUNT(class_fields),
@@ -85,8 +83,8 @@ struct form {
     struct adl_yaml_list job_classes;
 };
 static const struct adl_yaml_field form_fields[] = {
-    {"gpu_types", ADL_YAML_LIST, ADL_YAML_AT(struct form, gpu_types), .min = 1, .max = TYPES_MAX,
-     .table = &type_table, .required = true, .help = "GPU types"},
+    {"gpu_types", ADL_YAML_LIST, ADL_YAML_AT(struct form, gpu_types), .min = 1, .max = TYPES_MAX, .table = &type_table,
+     .required = true, .help = "GPU types"},
     {"job_classes", ADL_YAML_LIST, ADL_YAML_AT(struct form, job_classes), .min = 1, .max = CLASSES_MAX,
      .table = &class_table, .required = true, .help = "classes of jobs that behave alike"},
 };
@@ -101,14 +99,14 @@ static int check_types(const struct adl_catalogue *catalogue, struct adl_error *
         const struct adl_catalogue_type *first = adl_catalogue_find_type(catalogue, gpu->name);
         if (first != type)
             return adl_yaml_fail(catalogue->yaml, adl_yaml_line(type->at, "name"), err,
-                                 "gpu_types[%u].name: '%s' is given twice; the first is on line %u",
-                                 (unsigned)i, gpu->name, (unsigned)adl_yaml_line(first->at, "name"));
+                                 "gpu_types[%u].name: '%s' is given twice; the first is on line %u", (unsigned)i,
+                                 gpu->name, (unsigned)adl_yaml_line(first->at, "name"));
         char idle[ADL_BOUND_SIZE], context[ADL_BOUND_SIZE], most[ADL_BOUND_SIZE];
         if (gpu->idle_w > gpu->context_w || gpu->context_w > gpu->max_w)
             return adl_yaml_fail(catalogue->yaml, adl_yaml_line(type->at, "context_w"), err,
-                                 "gpu_types[%u] must have idle_w <= context_w <= max_w, got %s, %s, %s",
-                                 (unsigned)i, adl_bound_print(gpu->idle_w, idle),
-                                 adl_bound_print(gpu->context_w, context), adl_bound_print(gpu->max_w, most));
+                                 "gpu_types[%u] must have idle_w <= context_w <= max_w, got %s, %s, %s", (unsigned)i,
+                                 adl_bound_print(gpu->idle_w, idle), adl_bound_print(gpu->context_w, context),
+                                 adl_bound_print(gpu->max_w, most));
     }
     return 0;
 }
@@ -125,13 +123,13 @@ static int check_speeds(const struct adl_catalogue *catalogue, uint32_t index, s
             for (uint32_t t = 0; t < catalogue->type_count; t++)
                 adl_suggest_offer(&suggest, catalogue->types[t].gpu.name);
             return adl_yaml_fail(catalogue->yaml, speeds[i].type.line, err,
-                                 "job_classes[%u].speeds[%u].type: gpu_types has no %s%s", (unsigned)index,
-                                 (unsigned)i, adl_quote(name, quoted), adl_suggest_phrase(&suggest, phrase));
+                                 "job_classes[%u].speeds[%u].type: gpu_types has no %s%s", (unsigned)index, (unsigned)i,
+                                 adl_quote(name, quoted), adl_suggest_phrase(&suggest, phrase));
         }
         if (adl_catalogue_find_speed(class, name) != &speeds[i])
             return adl_yaml_fail(catalogue->yaml, speeds[i].type.line, err,
-                                 "job_classes[%u].speeds[%u].type: %s is given twice", (unsigned)index,
-                                 (unsigned)i, adl_quote(name, quoted));
+                                 "job_classes[%u].speeds[%u].type: %s is given twice", (unsigned)index, (unsigned)i,
+                                 adl_quote(name, quoted));
     }
     return 0;
 }
@@ -143,8 +141,8 @@ static int check_classes(const struct adl_catalogue *catalogue, struct adl_error
         const struct adl_catalogue_class *first = adl_catalogue_find_class(catalogue, class->job.name);
         if (first != class)
             return adl_yaml_fail(catalogue->yaml, adl_yaml_line(class->at, "name"), err,
-                                 "job_classes[%u].name: '%s' is given twice; the first is on line %u",
-                                 (unsigned)i, class->job.name, (unsigned)adl_yaml_line(first->at, "name"));
+                                 "job_classes[%u].name: '%s' is given twice; the first is on line %u", (unsigned)i,
+                                 class->job.name, (unsigned)adl_yaml_line(first->at, "name"));
         const int status = check_speeds(catalogue, i, err);
         if (status)
             return status;
@@ -183,8 +181,7 @@ void adl_catalogue_clear(struct adl_catalogue *catalogue)
     *catalogue = (struct adl_catalogue){0};
 }
 
-const struct adl_catalogue_type *adl_catalogue_find_type(const struct adl_catalogue *catalogue,
-                                                         const char *name)
+const struct adl_catalogue_type *adl_catalogue_find_type(const struct adl_catalogue *catalogue, const char *name)
 {
     for (uint32_t i = 0; i < catalogue->type_count; i++)
         if (strcmp(catalogue->types[i].gpu.name, name) == 0)
@@ -192,8 +189,7 @@ const struct adl_catalogue_type *adl_catalogue_find_type(const struct adl_catalo
     return NULL;
 }
 
-const struct adl_catalogue_class *adl_catalogue_find_class(const struct adl_catalogue *catalogue,
-                                                           const char *name)
+const struct adl_catalogue_class *adl_catalogue_find_class(const struct adl_catalogue *catalogue, const char *name)
 {
     for (uint32_t i = 0; i < catalogue->class_count; i++)
         if (strcmp(catalogue->classes[i].job.name, name) == 0)
@@ -201,8 +197,7 @@ const struct adl_catalogue_class *adl_catalogue_find_class(const struct adl_cata
     return NULL;
 }
 
-const struct adl_catalogue_speed *adl_catalogue_find_speed(const struct adl_catalogue_class *class,
-                                                           const char *type)
+const struct adl_catalogue_speed *adl_catalogue_find_speed(const struct adl_catalogue_class *class, const char *type)
 {
     const struct adl_catalogue_speed *speeds = class->speeds.items;
     for (uint32_t i = 0; i < class->speeds.count; i++)

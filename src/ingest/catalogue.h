@@ -43,11 +43,8 @@ int adl_catalogue_parse(const char *name, const char *text, size_t size, struct 
 void adl_catalogue_clear(struct adl_catalogue *catalogue); /* accepts a zeroed one */
 
 /* NULL if there is none. */
-const struct adl_catalogue_type *adl_catalogue_find_type(const struct adl_catalogue *catalogue,
-                                                         const char *name);
-const struct adl_catalogue_class *adl_catalogue_find_class(const struct adl_catalogue *catalogue,
-                                                           const char *name);
-const struct adl_catalogue_speed *adl_catalogue_find_speed(const struct adl_catalogue_class *class,
-                                                           const char *type);
+const struct adl_catalogue_type *adl_catalogue_find_type(const struct adl_catalogue *catalogue, const char *name);
+const struct adl_catalogue_class *adl_catalogue_find_class(const struct adl_catalogue *catalogue, const char *name);
+const struct adl_catalogue_speed *adl_catalogue_find_speed(const struct adl_catalogue_class *class, const char *type);
 
 #endif

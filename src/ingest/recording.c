@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
@@ -59,16 +60,25 @@ void adl_recording_write_head(struct adl_text *text, const struct adl_recording_
 static const struct spec_field {
     const char *key;
     size_t offset;
-    uint8_t size;     /* bytes; 0 = float */
+    uint8_t size; /* bytes; 0 = float */
     bool is_signed;
 } spec_fields[] = {
 #define FIELD(name, is_signed)                                                                                         \
     {                                                                                                                  \
-        #name, offsetof(struct adl_job_spec, name), sizeof(((struct adl_job_spec *)0)->name), is_signed                \
+#name, offsetof(struct adl_job_spec, name), sizeof(((struct adl_job_spec *)0)->name), is_signed                \
     }
-    FIELD(id, false),          FIELD(user, false),      FIELD(class_index, false),  FIELD(gpus, false),
-    FIELD(types, false),       FIELD(kind, false),      FIELD(flags, false),        FIELD(cpu_cores, true),
-    FIELD(memory_mib, true),   FIELD(limit_us, true),   FIELD(gpu_memory_mib, true), FIELD(deadline_us, true),
+    FIELD(id, false),
+    FIELD(user, false),
+    FIELD(class_index, false),
+    FIELD(gpus, false),
+    FIELD(types, false),
+    FIELD(kind, false),
+    FIELD(flags, false),
+    FIELD(cpu_cores, true),
+    FIELD(memory_mib, true),
+    FIELD(limit_us, true),
+    FIELD(gpu_memory_mib, true),
+    FIELD(deadline_us, true),
     {"priority", offsetof(struct adl_job_spec, priority), 0, true},
     {"min_steps_per_s", offsetof(struct adl_job_spec, min_steps_per_s), 0, true},
 };
@@ -193,10 +203,10 @@ struct adl_recording {
     size_t line_capacity;
     size_t line_number;
     size_t line_size;
-    struct adl_recording_seal seal;        /* of the lines used so far */
+    struct adl_recording_seal seal; /* of the lines used so far */
     cJSON *head;
     uint32_t type_count;
-    struct adl_job_spec spec;              /* what an event points to */
+    struct adl_job_spec spec; /* what an event points to */
     int64_t runtime_us[ADL_TYPES_MAX];
 };
 
@@ -281,9 +291,10 @@ int adl_recording_open(const char *path, FILE *file, struct adl_recording **ret,
         adl_recording_close(r);
         return status;
     }
+    assert(values[2]);
     adl_recording_seal_line(&r->seal, r->line, r->line_size);
-    *ret_head = (struct adl_recording_head){values[0], values[1], values[3], strtoull(values[2], NULL, 10), values[4],
-                                            values[5]};
+    *ret_head = (struct adl_recording_head){values[0], values[1], values[3], strtoull(values[2], NULL, 10),
+                                            values[4], values[5]};
     *ret = r;
     return 0;
 }

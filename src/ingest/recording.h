@@ -1,5 +1,5 @@
-/* recording: a run as lines of JSON: a heading that makes it whole by itself, then events, commands and decisions, and a
- * last line that seals what stands before it.
+/* recording: a run as lines of JSON: a heading that makes it whole by itself, then events, commands and decisions, and
+ * a last line that seals what stands before it.
  *
  *   {"adlro":"recording","version":1,"policy":"easy","seed":7,"regime":"declared","scenario":"...","catalogue":"..."}
  *   {"t":1000,"event":"submit","job":0,...}      what came from the world
@@ -20,10 +20,10 @@
 struct adl_recording_head {
     const char *policy;
     const char *regime;
-    const char *name;        /* of the scenario's file, for messages */
+    const char *name; /* of the scenario's file, for messages */
     uint64_t seed;
-    const char *scenario;    /* YAML text */
-    const char *catalogue;   /* YAML text */
+    const char *scenario;  /* YAML text */
+    const char *catalogue; /* YAML text */
 };
 
 /* Grows with every line before the last; a zeroed one is of no line. */
@@ -52,8 +52,8 @@ void adl_recording_close(struct adl_recording *recording); /* accepts NULL */
 /* Events name GPU types by number: how many there are is known once the scenario has been read. */
 void adl_recording_set_types(struct adl_recording *recording, uint32_t type_count);
 
-/* 1: an event, valid until the next call; 2: a decision's hash; 0: the end, and the seal is whole; negative with file and
- * line. */
+/* 1: an event, valid until the next call; 2: a decision's hash; 0: the end, and the seal is whole; negative with file
+ * and line. */
 int adl_recording_next(void *recording, struct adl_event *ret_event, uint64_t *ret_hash, struct adl_error *err);
 
 /* Puts the file and the line last read before an error that whoever used the recording met there. Returns status. */

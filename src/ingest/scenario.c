@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int refuse_type(const struct adl_scenario_reader *reader, const struct adl_yaml_link *link,
-                       const char *where)
+static int refuse_type(const struct adl_scenario_reader *reader, const struct adl_yaml_link *link, const char *where)
 {
     const struct adl_cluster *cluster = &reader->scenario->cluster;
     char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE], known[120] = "";
@@ -17,8 +16,7 @@ static int refuse_type(const struct adl_scenario_reader *reader, const struct ad
         adl_suggest_offer(&suggest, cluster->types[i].name);
         adl_list_append(known, sizeof known, cluster->types[i].name);
     }
-    return adl_yaml_fail(reader->yaml, link->line, reader->err,
-                         "%s: no node has a GPU of type %s%s (types: %s)", where,
+    return adl_yaml_fail(reader->yaml, link->line, reader->err, "%s: no node has a GPU of type %s%s (types: %s)", where,
                          adl_quote(link->text, quoted), adl_suggest_phrase(&suggest, phrase), known);
 }
 
@@ -43,13 +41,12 @@ static int refuse_catalogue_type(const struct adl_scenario_reader *reader, const
     }
     return adl_yaml_fail(reader->yaml, link->line, reader->err,
                          "cluster.nodes[%u].gpus[%u].type: unknown GPU type %s%s (types: %s)", (unsigned)node,
-                         (unsigned)bank, adl_quote(link->text, quoted), adl_suggest_phrase(&suggest, phrase),
-                         known);
+                         (unsigned)bank, adl_quote(link->text, quoted), adl_suggest_phrase(&suggest, phrase), known);
 }
 
 /* The type's index in the cluster, adding it at its first use. */
-static int use_type(struct adl_scenario_reader *reader, const struct adl_yaml_link *link, uint32_t node,
-                    uint32_t bank, uint32_t *ret_type)
+static int use_type(struct adl_scenario_reader *reader, const struct adl_yaml_link *link, uint32_t node, uint32_t bank,
+                    uint32_t *ret_type)
 {
     struct adl_cluster *cluster = &reader->scenario->cluster;
     uint32_t type = adl_cluster_find_type(cluster, link->text);
@@ -70,11 +67,9 @@ static int use_type(struct adl_scenario_reader *reader, const struct adl_yaml_li
     return 0;
 }
 
-static int read_banks(struct adl_scenario_reader *reader, uint32_t index,
-                      struct adl_bank_spec banks[ADL_TYPES_MAX])
+static int read_banks(struct adl_scenario_reader *reader, uint32_t index, struct adl_bank_spec banks[ADL_TYPES_MAX])
 {
-    const struct adl_form_node *form =
-        &((const struct adl_form_node *)reader->form->cluster.nodes.items)[index];
+    const struct adl_form_node *form = &((const struct adl_form_node *)reader->form->cluster.nodes.items)[index];
     const struct adl_form_bank *items = form->gpus.items;
     uint64_t gpus = 0;
     for (uint32_t i = 0; i < form->gpus.count; i++) {
@@ -83,10 +78,9 @@ static int read_banks(struct adl_scenario_reader *reader, uint32_t index,
             return status;
         for (uint32_t j = 0; j < i; j++)
             if (banks[j].type == banks[i].type)
-                return adl_yaml_fail(
-                    reader->yaml, items[i].type.line, reader->err,
-                    "cluster.nodes[%u].gpus[%u].type: '%s' is given twice; add the counts up",
-                    (unsigned)index, (unsigned)i, items[i].type.text);
+                return adl_yaml_fail(reader->yaml, items[i].type.line, reader->err,
+                                     "cluster.nodes[%u].gpus[%u].type: '%s' is given twice; add the counts up",
+                                     (unsigned)index, (unsigned)i, items[i].type.text);
         banks[i].gpu_count = (uint32_t)items[i].count;
         gpus += banks[i].gpu_count;
     }
@@ -104,22 +98,18 @@ static int read_banks(struct adl_scenario_reader *reader, uint32_t index,
 
 static int add_nodes(struct adl_scenario_reader *reader, uint32_t index)
 {
-    const struct adl_form_node *form =
-        &((const struct adl_form_node *)reader->form->cluster.nodes.items)[index];
+    const struct adl_form_node *form = &((const struct adl_form_node *)reader->form->cluster.nodes.items)[index];
     struct adl_bank_spec banks[ADL_TYPES_MAX];
-    struct adl_node node = {
-        .cpu_cores = form->cpu_cores, .memory_mib = form->memory_mib, .link_gbs = form->link_gbs};
+    struct adl_node node = {.cpu_cores = form->cpu_cores, .memory_mib = form->memory_mib, .link_gbs = form->link_gbs};
     int status = read_banks(reader, index, banks);
     for (int64_t i = 0; i < form->count && !status; i++) {
         if (form->count == 1)
             memcpy(node.name, form->name, sizeof node.name);
-        else if (snprintf(node.name, sizeof node.name, "%s-%lld", form->name, (long long)i) >=
-                 (int)sizeof node.name)
+        else if (snprintf(node.name, sizeof node.name, "%s-%lld", form->name, (long long)i) >= (int)sizeof node.name)
             return adl_yaml_fail(reader->yaml, adl_yaml_line(form->at, "name"), reader->err,
-                                 "cluster.nodes[%u].name is too long to be numbered up to %lld",
-                                 (unsigned)index, (long long)form->count - 1);
-        status =
-            adl_cluster_add_node(&reader->scenario->cluster, &node, banks, form->gpus.count, reader->err);
+                                 "cluster.nodes[%u].name is too long to be numbered up to %lld", (unsigned)index,
+                                 (long long)form->count - 1);
+        status = adl_cluster_add_node(&reader->scenario->cluster, &node, banks, form->gpus.count, reader->err);
     }
     return status;
 }
@@ -134,7 +124,7 @@ static int compare_names(const void *a, const void *b)
 static int check_node_names(const struct adl_scenario_reader *reader)
 {
     const struct adl_cluster *cluster = &reader->scenario->cluster;
-    const struct adl_node **order = malloc(cluster->node_count * sizeof *order);
+    const struct adl_node **order = malloc((cluster->node_count + 1) * sizeof *order);
     if (!order)
         return adl_fail(reader->err, ADL_ENOMEM, "%.120s: out of memory", adl_yaml_name(reader->yaml));
     for (uint32_t i = 0; i < cluster->node_count; i++)
@@ -190,17 +180,17 @@ static char *sibling_path(const char *name, const char *file)
 {
     const char *slash = strrchr(name, '/');
     const size_t folder = slash && file[0] != '/' ? (size_t)(slash - name) + 1 : 0;
-    char *path = malloc(folder + strlen(file) + 1);
+    const size_t length = strlen(file);
+    char *path = malloc(folder + length + 1);
     if (path) {
         memcpy(path, name, folder);
-        strcpy(path + folder, file);
+        memcpy(path + folder, file, length + 1);
     }
     return path;
 }
 
 static int read_catalogue(struct adl_yaml *yaml, const struct adl_yaml_link *link,
-                          const struct adl_scenario_source *source, struct adl_catalogue *ret,
-                          struct adl_error *err)
+                          const struct adl_scenario_source *source, struct adl_catalogue *ret, struct adl_error *err)
 {
     struct adl_error inner = {{0}};
     char *text = NULL, *path = sibling_path(adl_yaml_name(yaml), link->text);
@@ -218,9 +208,8 @@ static int read_catalogue(struct adl_yaml *yaml, const struct adl_yaml_link *lin
     return status;
 }
 
-int adl_scenario_parse(const char *name, const char *text, size_t size,
-                       const struct adl_scenario_source *source, struct adl_scenario *ret,
-                       struct adl_error *err)
+int adl_scenario_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
+                       struct adl_scenario *ret, struct adl_error *err)
 {
     struct adl_yaml *yaml = NULL;
     int status = adl_yaml_parse(name, text, size, &yaml, err);

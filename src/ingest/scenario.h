@@ -28,9 +28,8 @@ extern const struct adl_yaml_table adl_scenario_table;
 
 /* Cluster types are the ones its nodes use and classes the ones its mix uses, each in order of first use. On
  * failure *ret is untouched; on success adl_scenario_clear() frees it. */
-int adl_scenario_parse(const char *name, const char *text, size_t size,
-                       const struct adl_scenario_source *source, struct adl_scenario *ret,
-                       struct adl_error *err);
+int adl_scenario_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
+                       struct adl_scenario *ret, struct adl_error *err);
 
 /* From files; the catalogue's path is relative to the scenario's folder. ret_texts may be NULL. */
 int adl_scenario_load(const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,

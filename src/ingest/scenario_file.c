@@ -7,8 +7,7 @@
 #include <string.h>
 
 /* Reads to the end whatever the file is (it may be a pipe), at most what the YAML reader takes. */
-static int read_stream(FILE *stream, const char *path, char **ret_text, size_t *ret_size,
-                       struct adl_error *err)
+static int read_stream(FILE *stream, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
 {
     size_t size = 0, capacity = 16384;
     char *text = malloc(capacity + 1);
@@ -50,14 +49,13 @@ static int read_file(const char *path, char **ret_text, size_t *ret_size, struct
 }
 
 /* Reads the catalogue and keeps a copy for the caller. */
-static int read_and_keep(void *context, const char *path, char **ret_text, size_t *ret_size,
-                         struct adl_error *err)
+static int read_and_keep(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
 {
     struct adl_scenario_text *texts = context;
     char *text = NULL;
     size_t size = 0;
     const int status = read_file(path, &text, &size, err);
-    if (status)
+    if (status || !text)
         return status;
     texts->catalogue = malloc(size + 1);
     if (!texts->catalogue) {

@@ -22,17 +22,15 @@ static const struct adl_yaml_table bank_table = {TABLE(bank_fields, struct adl_f
 
 #define NODE(member) ADL_YAML_AT(struct adl_form_node, member)
 static const struct adl_yaml_field node_fields[] = {
-    {"name", ADL_YAML_WORD, NODE(name), .required = true,
-     .help = "a `count` above 1 gives name-0, name-1, ..."},
+    {"name", ADL_YAML_WORD, NODE(name), .required = true, .help = "a `count` above 1 gives name-0, name-1, ..."},
     {"count", ADL_YAML_INT, NODE(count), .min = 1, .max = ADL_NODES_MAX, .help = "equal nodes"},
-    {"cpu_cores", ADL_YAML_INT, NODE(cpu_cores), .min = 1, .max = 65536, .required = true,
-     .help = "of each node"},
+    {"cpu_cores", ADL_YAML_INT, NODE(cpu_cores), .min = 1, .max = 65536, .required = true, .help = "of each node"},
     {"memory_mib", ADL_YAML_INT, NODE(memory_mib), .min = 1, .max = 1e9, .required = true,
      .help = "host memory of each node"},
     {"link_gbs", ADL_YAML_REAL, NODE(link_gbs), .min = 0.001, .max = 1e6, .required = true,
      .help = "between two GPUs of the node, in GB/s"},
-    {"gpus", ADL_YAML_LIST, NODE(gpus), .min = 1, .max = ADL_TYPES_MAX, .table = &bank_table,
-     .required = true, .help = "its GPUs, each type once"},
+    {"gpus", ADL_YAML_LIST, NODE(gpus), .min = 1, .max = ADL_TYPES_MAX, .table = &bank_table, .required = true,
+     .help = "its GPUs, each type once"},
 };
 static const struct adl_yaml_table node_table = {TABLE(node_fields, struct adl_form_node), .located = true,
                                                  .defaults = &(const struct adl_form_node){.count = 1}};
@@ -56,8 +54,7 @@ static const struct adl_yaml_field arrivals_fields[] = {
              "(surge)"},
     {"amplitude", ADL_YAML_REAL, ARRIVALS(amplitude), .min = 0, .max = 1,
      .help = "diurnal: the rate swings by this share"},
-    {"period_s", ADL_YAML_REAL, ARRIVALS(period_s), .min = 1, .max = LONG_S,
-     .help = "diurnal: length of the wave"},
+    {"period_s", ADL_YAML_REAL, ARRIVALS(period_s), .min = 1, .max = LONG_S, .help = "diurnal: length of the wave"},
     {"burst_jobs", ADL_YAML_REAL, ARRIVALS(burst_jobs), .min = 1, .max = 1e6,
      .help = "bursty: mean jobs that arrive together"},
     {"surge_start_s", ADL_YAML_REAL, ARRIVALS(surge_start_s), .min = 0, .max = LONG_S,
@@ -69,8 +66,7 @@ static const struct adl_yaml_field arrivals_fields[] = {
     {"surge_kind", ADL_YAML_NAME, ARRIVALS(surge_kind), .names = adl_kind_names, .otherwise = "any kind",
      .help = "surge: only this kind of job comes in it; the mix must have one"},
 };
-static const struct adl_yaml_table arrivals_table = {TABLE(arrivals_fields, struct adl_form_arrivals),
-                                                     .located = true};
+static const struct adl_yaml_table arrivals_table = {TABLE(arrivals_fields, struct adl_form_arrivals), .located = true};
 
 #define LIMITS(member) ADL_YAML_AT(struct adl_limits, member)
 static const struct adl_yaml_field limits_fields[] = {
@@ -92,15 +88,13 @@ static const struct adl_yaml_field duration_fields[] = {
     {"min", ADL_YAML_REAL, DURATION(min), .min = 0.001, .max = TASK_S, .help = "no job is shorter"},
     {"max", ADL_YAML_REAL, DURATION(max), .min = 0.001, .max = TASK_S, .help = "no job is longer"},
 };
-static const struct adl_yaml_table duration_table = {TABLE(duration_fields, struct adl_form_duration),
-                                                     .located = true};
+static const struct adl_yaml_table duration_table = {TABLE(duration_fields, struct adl_form_duration), .located = true};
 
 #define GANG(member) ADL_YAML_AT(struct adl_form_gang, member)
 static const struct adl_yaml_field gang_fields[] = {
     {"count", ADL_YAML_INT, GANG(count), .min = 1, .max = ADL_JOB_GPUS_MAX, .required = true,
      .help = "GPUs that the job needs together"},
-    {"weight", ADL_YAML_REAL, GANG(weight), .min = 0, .max = 1e6,
-     .help = "how often, relative to the others"},
+    {"weight", ADL_YAML_REAL, GANG(weight), .min = 0, .max = 1e6, .help = "how often, relative to the others"},
 };
 static const struct adl_yaml_table gang_table = {TABLE(gang_fields, struct adl_form_gang), .located = true,
                                                  .defaults = &(const struct adl_form_gang){.weight = 1}};
@@ -110,8 +104,7 @@ static const struct adl_yaml_field priority_fields[] = {
     {"min", ADL_YAML_REAL, PRIORITY(min), .min = 0, .max = 1, .help = "least"},
     {"max", ADL_YAML_REAL, PRIORITY(max), .min = 0, .max = 1, .help = "greatest; at least `min`"},
 };
-static const struct adl_yaml_table priority_table = {TABLE(priority_fields, struct adl_form_priority),
-                                                     .located = true};
+static const struct adl_yaml_table priority_table = {TABLE(priority_fields, struct adl_form_priority), .located = true};
 
 #define PROMISE(member) ADL_YAML_AT(struct adl_form_promise, member)
 static const struct adl_yaml_field deadline_fields[] = {
@@ -139,8 +132,8 @@ static const struct adl_yaml_field mix_fields[] = {
      .help = "GPU type of the cluster that `duration_s` refers to; the class must have a speed on it"},
     {"types", ADL_YAML_LINKS, MIX(types), .min = 1, .max = ADL_TYPES_MAX,
      .otherwise = "all that have a speed and the memory", .help = "acceptable GPU types"},
-    {"gpus", ADL_YAML_LIST, MIX(gpus), .min = 1, .max = ADL_GANGS_MAX, .table = &gang_table,
-     .otherwise = "1 GPU each", .help = "how many GPUs the jobs need"},
+    {"gpus", ADL_YAML_LIST, MIX(gpus), .min = 1, .max = ADL_GANGS_MAX, .table = &gang_table, .otherwise = "1 GPU each",
+     .help = "how many GPUs the jobs need"},
     {"cpu_cores", ADL_YAML_INT, MIX(cpu_cores), .min = 0, .max = 65536, .help = "per GPU"},
     {"memory_mib", ADL_YAML_INT, MIX(memory_mib), .min = 0, .max = 1e9, .help = "host memory per GPU"},
     {"gpu_memory_mib", ADL_YAML_INT, MIX(gpu_memory_mib), .min = 0, .max = 1e8, .otherwise = "the class's",
@@ -176,39 +169,33 @@ static const struct adl_yaml_field workload_fields[] = {
     {"mix", ADL_YAML_LIST, WORKLOAD(mix), .min = 1, .max = 256, .table = &mix_table, .required = true,
      .help = "which jobs come"},
 };
-static const struct adl_yaml_table workload_table = {TABLE(workload_fields, struct adl_form_workload),
-                                                     .located = true};
+static const struct adl_yaml_table workload_table = {TABLE(workload_fields, struct adl_form_workload), .located = true};
 
 #define FAULTS(member) ADL_YAML_AT(struct adl_faults, member)
 static const struct adl_yaml_field faults_fields[] = {
     {"gpu_mtbf_h", ADL_YAML_REAL, FAULTS(gpu_mtbf_h), .min = 0.01, .max = 1e9, .or_zero = true,
      .help = "mean time between failures of one GPU; 0 = never fails"},
-    {"gpu_repair_h", ADL_YAML_REAL, FAULTS(gpu_repair_h), .min = 1e-4, .max = 1e5,
-     .help = "mean time to repair it"},
+    {"gpu_repair_h", ADL_YAML_REAL, FAULTS(gpu_repair_h), .min = 1e-4, .max = 1e5, .help = "mean time to repair it"},
     {"node_mtbf_h", ADL_YAML_REAL, FAULTS(node_mtbf_h), .min = 0.01, .max = 1e9, .or_zero = true,
      .help = "mean time between failures of one node; 0 = never fails"},
-    {"node_repair_h", ADL_YAML_REAL, FAULTS(node_repair_h), .min = 1e-4, .max = 1e5,
-     .help = "mean time to repair it"},
+    {"node_repair_h", ADL_YAML_REAL, FAULTS(node_repair_h), .min = 1e-4, .max = 1e5, .help = "mean time to repair it"},
 };
 static const struct adl_yaml_table faults_table = {TABLE(faults_fields, struct adl_faults)};
 
 #define UPDATE(member) ADL_YAML_AT(struct adl_form_update, member)
 static const struct adl_yaml_field update_fields[] = {
     {"time_s", ADL_YAML_REAL, UPDATE(time_s), .min = 0, .max = LONG_S, .required = true, .help = "when"},
-    {"type", ADL_YAML_LINK, UPDATE(type), .required = true,
-     .help = "GPU type of the cluster whose speed it changes"},
+    {"type", ADL_YAML_LINK, UPDATE(type), .required = true, .help = "GPU type of the cluster whose speed it changes"},
     {"factor", ADL_YAML_REAL, UPDATE(factor), .min = 0.01, .max = 100, .required = true,
      .help = "speed afterwards / before"},
 };
-static const struct adl_yaml_table update_table = {TABLE(update_fields, struct adl_form_update),
-                                                   .located = true};
+static const struct adl_yaml_table update_table = {TABLE(update_fields, struct adl_form_update), .located = true};
 
 #define DRIFT(member) ADL_YAML_AT(struct adl_form_drift, member)
 static const struct adl_yaml_field drift_fields[] = {
     {"wear_per_kh", ADL_YAML_REAL, DRIFT(model.wear_per_kh), .min = 0, .max = 1,
      .help = "share of speed that a GPU loses per 1000 busy hours"},
-    {"wear_floor", ADL_YAML_REAL, DRIFT(model.wear_floor), .min = 0.01, .max = 1,
-     .help = "but never below this"},
+    {"wear_floor", ADL_YAML_REAL, DRIFT(model.wear_floor), .min = 0.01, .max = 1, .help = "but never below this"},
     {"throttle_share", ADL_YAML_REAL, DRIFT(model.throttle_share), .min = 0, .max = 1,
      .help = "share of GPUs that throttle"},
     {"throttle_factor", ADL_YAML_REAL, DRIFT(model.throttle_factor), .min = 0.01, .max = 1,
@@ -224,10 +211,8 @@ static const struct adl_yaml_table drift_table = {TABLE(drift_fields, struct adl
 static const struct adl_yaml_field telemetry_fields[] = {
     {"interval_s", ADL_YAML_REAL, TELEMETRY(interval_s), .min = 0.01, .max = 1e6, .or_zero = true,
      .help = "between two readings of a GPU; 0 = no telemetry"},
-    {"noise", ADL_YAML_REAL, TELEMETRY(noise), .min = 0, .max = 1,
-     .help = "relative standard deviation of a reading"},
-    {"dropout", ADL_YAML_REAL, TELEMETRY(dropout), .min = 0, .max = 1,
-     .help = "share of readings that are missing"},
+    {"noise", ADL_YAML_REAL, TELEMETRY(noise), .min = 0, .max = 1, .help = "relative standard deviation of a reading"},
+    {"dropout", ADL_YAML_REAL, TELEMETRY(dropout), .min = 0, .max = 1, .help = "share of readings that are missing"},
 };
 static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, struct adl_telemetry_model)};
 
@@ -235,8 +220,7 @@ static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, st
 static const struct adl_yaml_field preemption_fields[] = {
     {"checkpoint_s", ADL_YAML_REAL, PREEMPTION(checkpoint_s), .min = 0, .max = 1e5,
      .help = "to write a checkpoint, GPUs held"},
-    {"restart_s", ADL_YAML_REAL, PREEMPTION(restart_s), .min = 0, .max = 1e5,
-     .help = "to read it back, GPUs held"},
+    {"restart_s", ADL_YAML_REAL, PREEMPTION(restart_s), .min = 0, .max = 1e5, .help = "to read it back, GPUs held"},
     {"interval_s", ADL_YAML_REAL, PREEMPTION(interval_s), .min = 0.01, .max = TASK_S, .or_zero = true,
      .help = "a failure loses at most this much work; 0 = all of it"},
 };
@@ -248,14 +232,12 @@ static const struct adl_yaml_field affinity_fields[] = {
     {"types", ADL_YAML_LINKS, AFFINITY(types), .min = 1, .max = ADL_TYPES_MAX, .required = true,
      .help = "GPU types of the cluster that it goes to"},
 };
-static const struct adl_yaml_table affinity_table = {TABLE(affinity_fields, struct adl_form_affinity),
-                                                     .located = true};
+static const struct adl_yaml_table affinity_table = {TABLE(affinity_fields, struct adl_form_affinity), .located = true};
 
 #define POLICY(member) ADL_YAML_AT(struct adl_form_policy, member)
 static const struct adl_yaml_field policy_fields[] = {
     {"affinity", ADL_YAML_LIST, POLICY(affinity), .min = 0, .max = ADL_KIND_COUNT, .table = &affinity_table,
-     .otherwise = "all types",
-     .help = "for the policy `static`; a kind that is not listed goes to all types"},
+     .otherwise = "all types", .help = "for the policy `static`; a kind that is not listed goes to all types"},
     {"backfill_depth", ADL_YAML_INT, POLICY(backfill_depth), .min = 1, .max = 1e6,
      .help = "for `easy`: queued jobs that hold a reservation"},
     {"share", ADL_YAML_BOOL, POLICY(share), .help = "let jobs that allow it share a GPU when none is free"},
@@ -270,12 +252,9 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "file with GPU types and job classes, relative to this file"},
     {"lambda", ADL_YAML_REAL, FORM(lambda), .min = 0, .max = 1, .open = true,
      .help = "weight of idle GPU time in the reward"},
-    {"kill_at_limit", ADL_YAML_BOOL, FORM(kill_at_limit),
-     .help = "a job that reaches its time limit is ended"},
-    {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &cluster_table, .required = true,
-     .help = "the hardware"},
-    {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table, .required = true,
-     .help = "the jobs"},
+    {"kill_at_limit", ADL_YAML_BOOL, FORM(kill_at_limit), .help = "a job that reaches its time limit is ended"},
+    {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &cluster_table, .required = true, .help = "the hardware"},
+    {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table, .required = true, .help = "the jobs"},
     {"faults", ADL_YAML_GROUP, FORM(faults), .table = &faults_table, .otherwise = "optional",
      .help = "hardware that fails"},
     {"drift", ADL_YAML_GROUP, FORM(drift), .table = &drift_table, .otherwise = "optional",

@@ -45,12 +45,11 @@ static int check_affinity(const struct adl_scenario_reader *reader, uint32_t ind
             continue;
         if (!(mix->types & types))
             why = "its acceptable types are not among these";
-        return adl_yaml_fail(
-            reader->yaml, adl_yaml_line(affinity[index].at, "types"), reader->err,
-            "policy.affinity[%u].types: under 'static' a job of workload.mix[%u] (line %u) with %u "
-            "GPU%s can never run: %s",
-            (unsigned)index, (unsigned)m, (unsigned)forms[m].at->line, (unsigned)mix->gang_gpus[gang],
-            mix->gang_gpus[gang] == 1 ? "" : "s", why);
+        return adl_yaml_fail(reader->yaml, adl_yaml_line(affinity[index].at, "types"), reader->err,
+                             "policy.affinity[%u].types: under 'static' a job of workload.mix[%u] (line %u) with %u "
+                             "GPU%s can never run: %s",
+                             (unsigned)index, (unsigned)m, (unsigned)forms[m].at->line, (unsigned)mix->gang_gpus[gang],
+                             mix->gang_gpus[gang] == 1 ? "" : "s", why);
     }
     return 0;
 }

@@ -16,8 +16,7 @@ static const struct adl_form_mix *mix_form(const struct adl_scenario_reader *rea
     return &((const struct adl_form_mix *)reader->form->workload.mix.items)[index];
 }
 
-static int refuse_class(const struct adl_scenario_reader *reader, uint32_t index,
-                        const struct adl_yaml_link *link)
+static int refuse_class(const struct adl_scenario_reader *reader, uint32_t index, const struct adl_yaml_link *link)
 {
     const struct adl_catalogue *catalogue = reader->catalogue;
     char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE], known[120] = "";
@@ -96,12 +95,10 @@ static int read_listed_types(const struct adl_scenario_reader *reader, uint32_t 
             return status;
         const struct adl_gpu_type *gpu = &reader->scenario->cluster.types[type];
         if (mix->types & (1u << type))
-            return adl_yaml_fail(reader->yaml, links[i].line, reader->err, "%s: '%s' is given twice", where,
-                                 gpu->name);
+            return adl_yaml_fail(reader->yaml, links[i].line, reader->err, "%s: '%s' is given twice", where, gpu->name);
         if (class->steps_per_s[type] <= 0)
             return adl_yaml_fail(reader->yaml, links[i].line, reader->err,
-                                 "%s: class '%s' has no speed on '%s' in the catalogue", where, class->name,
-                                 gpu->name);
+                                 "%s: class '%s' has no speed on '%s' in the catalogue", where, class->name, gpu->name);
         if (gpu->memory_mib < mix->gpu_memory_mib)
             return adl_yaml_fail(reader->yaml, links[i].line, reader->err,
                                  "%s: '%s' has %d MiB of memory, the jobs need %d", where, gpu->name,
@@ -122,11 +119,10 @@ static int read_types(const struct adl_scenario_reader *reader, uint32_t index, 
         if (class->steps_per_s[t] > 0 && cluster->types[t].memory_mib >= mix->gpu_memory_mib)
             mix->types |= 1u << t;
     if (mix->types == 0)
-        return adl_yaml_fail(
-            reader->yaml, form->at->line, reader->err,
-            "workload.mix[%u]: no GPU type of the cluster has both a speed for class '%s' and %d MiB "
-            "of memory",
-            (unsigned)index, class->name, (int)mix->gpu_memory_mib);
+        return adl_yaml_fail(reader->yaml, form->at->line, reader->err,
+                             "workload.mix[%u]: no GPU type of the cluster has both a speed for class '%s' and %d MiB "
+                             "of memory",
+                             (unsigned)index, class->name, (int)mix->gpu_memory_mib);
     return 0;
 }
 
@@ -167,8 +163,7 @@ static int check_bounds(const struct adl_scenario_reader *reader, uint32_t index
     adl_bound_print(duration->max, high);
     if (duration->min > duration->max)
         return adl_yaml_fail(reader->yaml, adl_yaml_line(duration->at, "min"), reader->err,
-                             "workload.mix[%u].duration_s: min %s is above max %s", (unsigned)index, low,
-                             high);
+                             "workload.mix[%u].duration_s: min %s is above max %s", (unsigned)index, low, high);
     if (duration->median < duration->min || duration->median > duration->max)
         return adl_yaml_fail(reader->yaml, adl_yaml_line(duration->at, "median"), reader->err,
                              "workload.mix[%u].duration_s.median must be between min %s and max %s, got %s",
@@ -181,8 +176,8 @@ static int check_bounds(const struct adl_scenario_reader *reader, uint32_t index
     return 0;
 }
 
-static struct adl_job_spec demand(const struct adl_scenario *scenario, const struct adl_mix *mix,
-                                  uint32_t gang, uint32_t types)
+static struct adl_job_spec demand(const struct adl_scenario *scenario, const struct adl_mix *mix, uint32_t gang,
+                                  uint32_t types)
 {
     return (struct adl_job_spec){.class_index = mix->class_index,
                                  .gpus = mix->gang_gpus[gang],
@@ -223,9 +218,8 @@ static int check_possible(const struct adl_scenario_reader *reader, uint32_t ind
     if (adl_mix_possible(reader->scenario, mix, UINT32_MAX, &gang, &why))
         return 0;
     return adl_yaml_fail(reader->yaml, gangs ? gangs[gang].at->line : form->at->line, reader->err,
-                         "workload.mix[%u]: a job of class '%s' with %u GPU%s can never run: %s",
-                         (unsigned)index, form->class.text, (unsigned)mix->gang_gpus[gang],
-                         mix->gang_gpus[gang] == 1 ? "" : "s", why);
+                         "workload.mix[%u]: a job of class '%s' with %u GPU%s can never run: %s", (unsigned)index,
+                         form->class.text, (unsigned)mix->gang_gpus[gang], mix->gang_gpus[gang] == 1 ? "" : "s", why);
 }
 
 static int read_mix(struct adl_scenario_reader *reader, uint32_t index)
@@ -251,9 +245,8 @@ static int read_mix(struct adl_scenario_reader *reader, uint32_t index)
     int status = use_class(reader, index, &mix.class_index);
     if (status)
         return status;
-    mix.gpu_memory_mib = form->gpu_memory_mib >= 0
-                             ? form->gpu_memory_mib
-                             : reader->scenario->classes[mix.class_index].gpu_memory_mib;
+    mix.gpu_memory_mib =
+        form->gpu_memory_mib >= 0 ? form->gpu_memory_mib : reader->scenario->classes[mix.class_index].gpu_memory_mib;
     status = check_bounds(reader, index);
     status = status ? status : read_reference(reader, index, &mix);
     status = status ? status : read_types(reader, index, &mix);
@@ -278,15 +271,13 @@ static int check_arrivals(const struct adl_scenario_reader *reader)
     if (missing)
         return adl_yaml_fail(reader->yaml, form->at->line, reader->err,
                              "missing key '%s' in workload.arrivals (this process needs it)", missing);
-    const double span_h = arrivals->process == ADL_ARRIVAL_BACKLOG
-                              ? 0
-                              : (double)reader->form->workload.jobs / arrivals->rate_per_h;
+    const double span_h =
+        arrivals->process == ADL_ARRIVAL_BACKLOG ? 0 : (double)reader->form->workload.jobs / arrivals->rate_per_h;
     if (span_h > SPAN_MAX_H)
-        return adl_yaml_fail(
-            reader->yaml, adl_yaml_line(form->at, "rate_per_h"), reader->err,
-            "workload.arrivals.rate_per_h: %lld jobs at this rate take %.0f hours to arrive; at most "
-            "%.0f are possible",
-            (long long)reader->form->workload.jobs, span_h, SPAN_MAX_H);
+        return adl_yaml_fail(reader->yaml, adl_yaml_line(form->at, "rate_per_h"), reader->err,
+                             "workload.arrivals.rate_per_h: %lld jobs at this rate take %.0f hours to arrive; at most "
+                             "%.0f are possible",
+                             (long long)reader->form->workload.jobs, span_h, SPAN_MAX_H);
     return 0;
 }
 
@@ -306,10 +297,9 @@ static int check_weights(const struct adl_scenario_reader *reader)
         return adl_yaml_fail(reader->yaml, adl_yaml_line(reader->form->workload.at, "mix"), reader->err,
                              "workload.mix: at least one weight must be above 0");
     if (kind >= 0 && surge <= 0)
-        return adl_yaml_fail(
-            reader->yaml, adl_yaml_line(form->at, "surge_kind"), reader->err,
-            "workload.arrivals.surge_kind: workload.mix has no job of kind '%s' with a weight above 0",
-            adl_kind_names[kind]);
+        return adl_yaml_fail(reader->yaml, adl_yaml_line(form->at, "surge_kind"), reader->err,
+                             "workload.arrivals.surge_kind: workload.mix has no job of kind '%s' with a weight above 0",
+                             adl_kind_names[kind]);
     return 0;
 }
 

@@ -135,8 +135,8 @@ static int refuse_syntax(const struct builder *builder)
         return adl_yaml_fail(builder->yaml, line, builder->err,
                              "not valid YAML: %s; indent with spaces, the line begins with a tab", problem);
     if (parser->context)
-        return adl_yaml_fail(builder->yaml, line, builder->err, "not valid YAML: %s %s that began on line %u",
-                             problem, parser->context, (unsigned)parser->context_mark.line + 1);
+        return adl_yaml_fail(builder->yaml, line, builder->err, "not valid YAML: %s %s that began on line %u", problem,
+                             parser->context, (unsigned)parser->context_mark.line + 1);
     return adl_yaml_fail(builder->yaml, line, builder->err, "not valid YAML: %s", problem);
 }
 
@@ -168,22 +168,18 @@ static void attach(struct builder *builder, struct adl_yaml_node *node)
     parent->count++;
 }
 
-static int add_node(struct builder *builder, const yaml_event_t *event, uint8_t shape,
-                    const yaml_char_t *anchor, const yaml_char_t *tag)
+static int add_node(struct builder *builder, const yaml_event_t *event, uint8_t shape, const yaml_char_t *anchor,
+                    const yaml_char_t *tag)
 {
     const uint32_t line = (uint32_t)event->start_mark.line + 1;
     if (anchor)
-        return adl_yaml_fail(builder->yaml, line, builder->err,
-                             "anchors (&name) are not read; write the value out");
+        return adl_yaml_fail(builder->yaml, line, builder->err, "anchors (&name) are not read; write the value out");
     if (tag)
-        return adl_yaml_fail(builder->yaml, line, builder->err,
-                             "tags (!name) are not read; the key decides the kind");
+        return adl_yaml_fail(builder->yaml, line, builder->err, "tags (!name) are not read; the key decides the kind");
     if (builder->node_count == ADL_YAML_NODES_MAX)
-        return adl_yaml_fail(builder->yaml, line, builder->err, "more than %u values in one file",
-                             ADL_YAML_NODES_MAX);
+        return adl_yaml_fail(builder->yaml, line, builder->err, "more than %u values in one file", ADL_YAML_NODES_MAX);
     if (shape != ADL_YAML_SCALAR && builder->depth == ADL_YAML_DEPTH_MAX)
-        return adl_yaml_fail(builder->yaml, line, builder->err, "nested more than %d levels deep",
-                             ADL_YAML_DEPTH_MAX);
+        return adl_yaml_fail(builder->yaml, line, builder->err, "nested more than %d levels deep", ADL_YAML_DEPTH_MAX);
     struct adl_yaml_node *node = adl_yaml_alloc(builder->yaml, sizeof *node);
     if (!node)
         return out_of_memory(builder);
@@ -223,8 +219,7 @@ static int handle_event(struct builder *builder, const yaml_event_t *event)
                                  "a second document begins here (---); a file holds one");
         return 0;
     case YAML_ALIAS_EVENT:
-        return adl_yaml_fail(builder->yaml, line, builder->err,
-                             "aliases (*name) are not read; write the value out");
+        return adl_yaml_fail(builder->yaml, line, builder->err, "aliases (*name) are not read; write the value out");
     case YAML_SCALAR_EVENT:
         return add_node(builder, event, ADL_YAML_SCALAR, event->data.scalar.anchor, event->data.scalar.tag);
     case YAML_SEQUENCE_START_EVENT:
@@ -281,16 +276,14 @@ static struct adl_yaml *create(const char *name)
     return yaml;
 }
 
-int adl_yaml_parse(const char *name, const char *text, size_t size, struct adl_yaml **ret,
-                   struct adl_error *err)
+int adl_yaml_parse(const char *name, const char *text, size_t size, struct adl_yaml **ret, struct adl_error *err)
 {
     struct adl_yaml *yaml = create(name);
     if (!yaml)
         return adl_fail(err, ADL_ENOMEM, "%.120s: out of memory", name);
     int status = 0;
     if (size > ADL_YAML_SIZE_MAX) {
-        status = adl_yaml_fail(yaml, 1, err, "the file has %zu bytes; at most %u are read", size,
-                               ADL_YAML_SIZE_MAX);
+        status = adl_yaml_fail(yaml, 1, err, "the file has %zu bytes; at most %u are read", size, ADL_YAML_SIZE_MAX);
     } else {
         /* Not left to libyaml: it counts the mark as a column, and then misses what must begin a line. */
         const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

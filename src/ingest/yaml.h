@@ -31,8 +31,7 @@ struct adl_yaml_node {
 struct adl_yaml; /* a document: its nodes and all that was read out of it */
 
 /* name is the file's name in messages. */
-int adl_yaml_parse(const char *name, const char *text, size_t size, struct adl_yaml **ret,
-                   struct adl_error *err);
+int adl_yaml_parse(const char *name, const char *text, size_t size, struct adl_yaml **ret, struct adl_error *err);
 void adl_yaml_destroy(struct adl_yaml *yaml); /* accepts NULL */
 const char *adl_yaml_name(const struct adl_yaml *yaml);
 const struct adl_yaml_node *adl_yaml_root(const struct adl_yaml *yaml);
@@ -80,7 +79,7 @@ struct adl_yaml_field {
     double min, max;                    /* INT, REAL: the value; LIST, LINKS: how many elements */
     const char *const *names;           /* NAME: ends with NULL */
     const struct adl_yaml_table *table; /* GROUP, LIST */
-    const char *otherwise; /* what an absent key means, where the default's figure does not say it */
+    const char *otherwise;              /* what an absent key means, where the default's figure does not say it */
     const char *help;
 };
 
@@ -89,15 +88,14 @@ struct adl_yaml_field {
 struct adl_yaml_table {
     const struct adl_yaml_field *fields;
     uint32_t field_count;
-    bool located; /* the struct begins with a const struct adl_yaml_node *: its mapping, NULL if absent */
-    size_t size;  /* of the struct */
+    bool located;         /* the struct begins with a const struct adl_yaml_node *: its mapping, NULL if absent */
+    size_t size;          /* of the struct */
     const void *defaults; /* such a struct; NULL = all zero. Elements of lists start as copies of it */
 };
 
 /* Reads the document into target, which begins as a copy of the table's defaults. On failure target holds
  * garbage that owns nothing. */
-int adl_yaml_read(struct adl_yaml *yaml, const struct adl_yaml_table *table, void *target,
-                  struct adl_error *err);
+int adl_yaml_read(struct adl_yaml *yaml, const struct adl_yaml_table *table, void *target, struct adl_error *err);
 
 /* The table as lines of a Markdown table, nested keys by their path: what docs/scenarios.md shows. */
 void adl_yaml_describe(const struct adl_yaml_table *table, void (*write)(void *context, const char *text),

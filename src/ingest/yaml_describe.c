@@ -69,7 +69,7 @@ static void print_default(const struct adl_yaml_field *field, const char *place,
     switch (field->kind) {
     case ADL_YAML_INT:
         memcpy(field->size == sizeof whole ? (void *)&whole : (void *)&narrow, place, field->size);
-        snprintf(cell, CELL_SIZE, "%lld", (long long)(whole + narrow));
+        snprintf(cell, CELL_SIZE, "%lld", (long long)whole + narrow);
         break;
     case ADL_YAML_REAL:
         memcpy(&real, place, sizeof real);

@@ -44,8 +44,7 @@ static int refuse(const struct reader *reader, const struct adl_yaml_node *node,
 {
     char where[PATH_SIZE];
     print_path(path, where);
-    return adl_yaml_fail(reader->yaml, node->line, reader->err, "%s %s", where[0] ? where : "the file",
-                         reason);
+    return adl_yaml_fail(reader->yaml, node->line, reader->err, "%s %s", where[0] ? where : "the file", reason);
 }
 
 static bool is_nothing(const struct adl_yaml_node *node)
@@ -59,8 +58,8 @@ static bool is_nothing(const struct adl_yaml_node *node)
     return false;
 }
 
-static int expect_shape(const struct reader *reader, const struct adl_yaml_node *node,
-                        const struct path *path, uint8_t shape, const char *wanted)
+static int expect_shape(const struct reader *reader, const struct adl_yaml_node *node, const struct path *path,
+                        uint8_t shape, const char *wanted)
 {
     if (node->shape == shape && !is_nothing(node))
         return 0;
@@ -73,8 +72,8 @@ static int expect_shape(const struct reader *reader, const struct adl_yaml_node 
     return refuse(reader, node, path, reason);
 }
 
-static int read_int(const struct reader *reader, const struct adl_yaml_field *field,
-                    const struct adl_yaml_node *node, const struct path *path, char *place)
+static int read_int(const struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                    const struct path *path, char *place)
 {
     const struct adl_range range = {.min = field->min, .max = field->max};
     char reason[ADL_REASON_SIZE];
@@ -90,8 +89,8 @@ static int read_int(const struct reader *reader, const struct adl_yaml_field *fi
     return 0;
 }
 
-static int read_real(const struct reader *reader, const struct adl_yaml_field *field,
-                     const struct adl_yaml_node *node, const struct path *path, char *place)
+static int read_real(const struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                     const struct path *path, char *place)
 {
     const struct adl_range range = {
         .min = field->min, .max = field->max, .open = field->open, .or_zero = field->or_zero};
@@ -116,8 +115,8 @@ static int read_bool(const struct reader *reader, const struct adl_yaml_node *no
     return 0;
 }
 
-static int read_name(const struct reader *reader, const struct adl_yaml_field *field,
-                     const struct adl_yaml_node *node, const struct path *path, char *place)
+static int read_name(const struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                     const struct path *path, char *place)
 {
     char known[160] = "", reason[360], quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE];
     struct adl_suggest suggest = {.word = node->text};
@@ -136,8 +135,8 @@ static int read_name(const struct reader *reader, const struct adl_yaml_field *f
 
 /* Line breaks and tabs become spaces, and none stay at the end, so that folded and literal blocks can be
  * used. */
-static int read_text(const struct reader *reader, const struct adl_yaml_field *field,
-                     const struct adl_yaml_node *node, const struct path *path, char *place)
+static int read_text(const struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                     const struct path *path, char *place)
 {
     char reason[ADL_REASON_SIZE];
     size_t length = strlen(node->text);
@@ -167,14 +166,13 @@ static bool is_word(const char *text)
 #undef LETTERS
 }
 
-static int read_word(const struct reader *reader, const struct adl_yaml_field *field,
-                     const struct adl_yaml_node *node, const struct path *path, char *place)
+static int read_word(const struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                     const struct path *path, char *place)
 {
     char reason[ADL_REASON_SIZE], quoted[ADL_QUOTE_SIZE];
     if (is_word(node->text))
         return read_text(reader, field, node, path, place);
-    snprintf(reason, sizeof reason,
-             "must be a letter or digit followed by letters, digits and . _ + -, got %s",
+    snprintf(reason, sizeof reason, "must be a letter or digit followed by letters, digits and . _ + -, got %s",
              adl_quote(node->text, quoted));
     return refuse(reader, node, path, reason);
 }
@@ -192,11 +190,11 @@ static int read_link(const struct reader *reader, const struct adl_yaml_node *no
     return 0;
 }
 
-static int read_group(struct reader *reader, const struct adl_yaml_table *table,
-                      const struct adl_yaml_node *node, const struct path *path, char *target);
+static int read_group(struct reader *reader, const struct adl_yaml_table *table, const struct adl_yaml_node *node,
+                      const struct path *path, char *target);
 
-static int read_list(struct reader *reader, const struct adl_yaml_field *field,
-                     const struct adl_yaml_node *node, const struct path *path, char *place)
+static int read_list(struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                     const struct path *path, char *place)
 {
     char reason[ADL_REASON_SIZE];
     if (node->count < field->min || node->count > field->max) {
@@ -229,26 +227,20 @@ static int read_list(struct reader *reader, const struct adl_yaml_field *field,
     return 0;
 }
 
-static int read_value(struct reader *reader, const struct adl_yaml_field *field,
-                      const struct adl_yaml_node *node, const struct path *path, char *place)
+static int read_value(struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                      const struct path *path, char *place)
 {
     static const struct {
         const char *wanted;
         uint8_t shape;
     } expected[] = {
-        [ADL_YAML_INT] = {"a whole number", ADL_YAML_SCALAR},
-        [ADL_YAML_REAL] = {"a number", ADL_YAML_SCALAR},
-        [ADL_YAML_BOOL] = {"true or false", ADL_YAML_SCALAR},
-        [ADL_YAML_TEXT] = {"a text", ADL_YAML_SCALAR},
-        [ADL_YAML_WORD] = {"a name", ADL_YAML_SCALAR},
-        [ADL_YAML_LINK] = {"a name", ADL_YAML_SCALAR},
-        [ADL_YAML_NAME] = {"a name", ADL_YAML_SCALAR},
-        [ADL_YAML_GROUP] = {"a mapping", ADL_YAML_MAPPING},
-        [ADL_YAML_LIST] = {"a list", ADL_YAML_SEQUENCE},
-        [ADL_YAML_LINKS] = {"a list", ADL_YAML_SEQUENCE},
+        [ADL_YAML_INT] = {"a whole number", ADL_YAML_SCALAR}, [ADL_YAML_REAL] = {"a number", ADL_YAML_SCALAR},
+        [ADL_YAML_BOOL] = {"true or false", ADL_YAML_SCALAR}, [ADL_YAML_TEXT] = {"a text", ADL_YAML_SCALAR},
+        [ADL_YAML_WORD] = {"a name", ADL_YAML_SCALAR},        [ADL_YAML_LINK] = {"a name", ADL_YAML_SCALAR},
+        [ADL_YAML_NAME] = {"a name", ADL_YAML_SCALAR},        [ADL_YAML_GROUP] = {"a mapping", ADL_YAML_MAPPING},
+        [ADL_YAML_LIST] = {"a list", ADL_YAML_SEQUENCE},      [ADL_YAML_LINKS] = {"a list", ADL_YAML_SEQUENCE},
     };
-    const int status =
-        expect_shape(reader, node, path, expected[field->kind].shape, expected[field->kind].wanted);
+    const int status = expect_shape(reader, node, path, expected[field->kind].shape, expected[field->kind].wanted);
     if (status)
         return status;
     switch (field->kind) {
@@ -273,8 +265,8 @@ static int read_value(struct reader *reader, const struct adl_yaml_field *field,
     }
 }
 
-static int refuse_key(const struct reader *reader, const struct adl_yaml_table *table,
-                      const struct adl_yaml_node *key, const struct path *path)
+static int refuse_key(const struct reader *reader, const struct adl_yaml_table *table, const struct adl_yaml_node *key,
+                      const struct path *path)
 {
     char where[PATH_SIZE], known[200] = "", quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE];
     struct adl_suggest suggest = {.word = key->text};
@@ -297,8 +289,8 @@ static int refuse_missing(const struct reader *reader, const struct adl_yaml_fie
                          where[0] ? " in " : "", where, field->help);
 }
 
-static int read_group(struct reader *reader, const struct adl_yaml_table *table,
-                      const struct adl_yaml_node *node, const struct path *path, char *target)
+static int read_group(struct reader *reader, const struct adl_yaml_table *table, const struct adl_yaml_node *node,
+                      const struct path *path, char *target)
 {
     assert(table->field_count <= FIELDS_MAX);
     int status = expect_shape(reader, node, path, ADL_YAML_MAPPING, "a mapping (key: value)");
@@ -330,8 +322,7 @@ static int read_group(struct reader *reader, const struct adl_yaml_table *table,
     return 0;
 }
 
-int adl_yaml_read(struct adl_yaml *yaml, const struct adl_yaml_table *table, void *target,
-                  struct adl_error *err)
+int adl_yaml_read(struct adl_yaml *yaml, const struct adl_yaml_table *table, void *target, struct adl_error *err)
 {
     struct reader reader = {.yaml = yaml, .err = err};
     if (table->defaults)

@@ -32,8 +32,9 @@ int adl_cluster_add_type(struct adl_cluster *cluster, const struct adl_gpu_type 
     return 0;
 }
 
-static int check_banks(const struct adl_cluster *cluster, const struct adl_node *node, const struct adl_bank_spec *banks,
-                       uint32_t bank_count, uint32_t *ret_gpus, struct adl_error *err)
+static int check_banks(const struct adl_cluster *cluster, const struct adl_node *node,
+                       const struct adl_bank_spec *banks, uint32_t bank_count, uint32_t *ret_gpus,
+                       struct adl_error *err)
 {
     uint32_t seen = 0, gpus = 0;
     for (uint32_t i = 0; i < bank_count; i++) {

@@ -11,35 +11,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADL_TYPES_MAX 32         /* GPU types in one cluster: a set of types is a 32-bit mask */
-#define ADL_BANK_GPUS_MAX 64     /* GPUs of one type in one node */
+#define ADL_TYPES_MAX        32 /* GPU types in one cluster: a set of types is a 32-bit mask */
+#define ADL_BANK_GPUS_MAX    64 /* GPUs of one type in one node */
 #define ADL_CLUSTER_GPUS_MAX (1u << 22)
-#define ADL_NAME_SIZE 48
+#define ADL_NAME_SIZE        48
 
 struct adl_gpu_type {
     char name[ADL_NAME_SIZE];
     char vendor[16];
-    char source[160];      /* where the figures come from */
-    bool modelled;         /* speeds on it come from specifications, not from measurements */
+    char source[160]; /* where the figures come from */
+    bool modelled;    /* speeds on it come from specifications, not from measurements */
     int32_t memory_mib;
     double bandwidth_gbs;
     double fp32_tflops;
-    double fp16_tflops;    /* tensor or matrix units where present; 0 = none stated */
+    double fp16_tflops; /* tensor or matrix units where present; 0 = none stated */
     double fp64_tflops;
-    double idle_w;         /* no process has the GPU open */
-    double context_w;      /* a process holds a context and does nothing */
-    double max_w;          /* board power limit */
+    double idle_w;    /* no process has the GPU open */
+    double context_w; /* a process holds a context and does nothing */
+    double max_w;     /* board power limit */
 };
 
 struct adl_node {
     char name[ADL_NAME_SIZE];
-    uint32_t bank_first;   /* its banks are bank_first .. bank_first + bank_count - 1 */
+    uint32_t bank_first; /* its banks are bank_first .. bank_first + bank_count - 1 */
     uint32_t bank_count;
     uint32_t gpu_first;
     uint32_t gpu_count;
     int32_t cpu_cores;
     int32_t memory_mib;
-    double link_gbs;       /* between two GPUs of the node */
+    double link_gbs; /* between two GPUs of the node */
 };
 
 struct adl_bank {
@@ -53,13 +53,13 @@ struct adl_cluster {
     struct adl_gpu_type *types;
     struct adl_node *nodes;
     struct adl_bank *banks;
-    uint32_t *gpu_bank;    /* [gpu] -> bank */
+    uint32_t *gpu_bank; /* [gpu] -> bank */
     uint32_t type_count;
     uint32_t node_count;
     uint32_t bank_count;
     uint32_t gpu_count;
     uint32_t type_gpus[ADL_TYPES_MAX]; /* GPUs of each type */
-    double network_gbs;    /* between two nodes */
+    double network_gbs;                /* between two nodes */
 };
 
 struct adl_bank_spec {

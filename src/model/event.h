@@ -8,24 +8,24 @@
 #include <stdint.h>
 
 enum adl_event_kind {
-    ADL_EVENT_SUBMIT,    /* a job joins the queue */
-    ADL_EVENT_FINISH,    /* a running job ended, for good */
-    ADL_EVENT_EVICT,     /* a running job stopped and is back in the queue: preempted, or its GPU failed */
-    ADL_EVENT_GPU_DOWN,  /* jobs that ran there were evicted by events before this one */
+    ADL_EVENT_SUBMIT,   /* a job joins the queue */
+    ADL_EVENT_FINISH,   /* a running job ended, for good */
+    ADL_EVENT_EVICT,    /* a running job stopped and is back in the queue: preempted, or its GPU failed */
+    ADL_EVENT_GPU_DOWN, /* jobs that ran there were evicted by events before this one */
     ADL_EVENT_GPU_UP,
     ADL_EVENT_TELEMETRY,
-    ADL_EVENT_METER,     /* a GPU's energy counter */
-    ADL_EVENT_WAKE,      /* the time that a plan asked to be woken at */
+    ADL_EVENT_METER, /* a GPU's energy counter */
+    ADL_EVENT_WAKE,  /* the time that a plan asked to be woken at */
     ADL_EVENT_KIND_COUNT,
 };
 
 /* What is known of a job after it ended, beside what the engine saw itself. */
 struct adl_outcome {
-    uint8_t end;           /* enum adl_job_end */
-    double energy_j;       /* what its share of its GPUs drew */
-    int64_t run_us;        /* time it held GPUs, all attempts */
-    int64_t ideal_us;      /* run time alone on its fastest acceptable GPU type */
-    double steps;          /* work done */
+    uint8_t end;      /* enum adl_job_end */
+    double energy_j;  /* what its share of its GPUs drew */
+    int64_t run_us;   /* time it held GPUs, all attempts */
+    int64_t ideal_us; /* run time alone on its fastest acceptable GPU type */
+    double steps;     /* work done */
 };
 
 enum adl_reading {
@@ -38,7 +38,7 @@ enum adl_reading {
 };
 
 struct adl_telemetry {
-    uint32_t missing;      /* bit per reading: no value came; value[] is then meaningless, never 0 by agreement */
+    uint32_t missing; /* bit per reading: no value came; value[] is then meaningless, never 0 by agreement */
     float value[ADL_READ_COUNT];
 };
 
@@ -46,23 +46,23 @@ struct adl_telemetry {
  * The core indexes its tables by them. */
 struct adl_event {
     int64_t time_us;
-    uint8_t kind;          /* enum adl_event_kind */
-    bool more;             /* another event of the same instant follows at once: decide after the last one */
-    uint32_t job;          /* slot; SUBMIT FINISH EVICT */
-    uint32_t gpu;          /* GPU_DOWN GPU_UP TELEMETRY METER */
+    uint8_t kind; /* enum adl_event_kind */
+    bool more;    /* another event of the same instant follows at once: decide after the last one */
+    uint32_t job; /* slot; SUBMIT FINISH EVICT */
+    uint32_t gpu; /* GPU_DOWN GPU_UP TELEMETRY METER */
     union {
-        struct {           /* SUBMIT */
+        struct { /* SUBMIT */
             const struct adl_job_spec *spec;
             const int64_t *runtime_us; /* [type] run time alone, if the world reveals it (regime oracle); else NULL.
                                         * 0 = does not run there. Both live until the next call of next_event. */
         } submit;
-        struct adl_outcome outcome;   /* FINISH */
-        struct {                      /* EVICT */
-            double remaining;         /* share of the job's work still to do after its last checkpoint, 0..1 */
-            bool fault;               /* a failure and not a preemption */
+        struct adl_outcome outcome; /* FINISH */
+        struct {                    /* EVICT */
+            double remaining;       /* share of the job's work still to do after its last checkpoint, 0..1 */
+            bool fault;             /* a failure and not a preemption */
         } evict;
         struct adl_telemetry telemetry;
-        double energy_j;              /* METER, since the run began */
+        double energy_j; /* METER, since the run began */
     };
 };
 

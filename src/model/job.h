@@ -24,18 +24,18 @@ enum adl_job_flag {
 struct adl_job_spec {
     uint64_t id;
     uint32_t user;
-    uint16_t class_index;     /* the job class it says it is, an index into the scenario's classes */
-    uint16_t gpus;            /* a gang: all start together */
-    uint32_t types;           /* mask of acceptable GPU types */
-    uint8_t kind;             /* enum adl_job_kind */
-    uint8_t flags;            /* enum adl_job_flag */
-    int32_t cpu_cores;        /* per GPU */
-    int32_t memory_mib;       /* host memory, per GPU */
-    int32_t gpu_memory_mib;   /* on each GPU */
-    float priority;           /* 0..1, higher is more urgent */
-    float min_steps_per_s;    /* SLA: least throughput while running; 0 = none */
-    int64_t limit_us;         /* the user's time limit, wall clock on whatever GPU it gets */
-    int64_t deadline_us;      /* SLA: finish within this time after submission; 0 = none */
+    uint16_t class_index;   /* the job class it says it is, an index into the scenario's classes */
+    uint16_t gpus;          /* a gang: all start together */
+    uint32_t types;         /* mask of acceptable GPU types */
+    uint8_t kind;           /* enum adl_job_kind */
+    uint8_t flags;          /* enum adl_job_flag */
+    int32_t cpu_cores;      /* per GPU */
+    int32_t memory_mib;     /* host memory, per GPU */
+    int32_t gpu_memory_mib; /* on each GPU */
+    float priority;         /* 0..1, higher is more urgent */
+    float min_steps_per_s;  /* SLA: least throughput while running; 0 = none */
+    int64_t limit_us;       /* the user's time limit, wall clock on whatever GPU it gets */
+    int64_t deadline_us;    /* SLA: finish within this time after submission; 0 = none */
 };
 
 /* How a job ended; the letters are Slurm's. */
@@ -46,8 +46,8 @@ enum adl_job_end {
     ADL_END_TIMEOUT,   /* TO */
 };
 
-const char *adl_job_kind_name(int kind);            /* "training", ... */
-int adl_job_kind_find(const char *name);            /* -1 if there is none */
+const char *adl_job_kind_name(int kind); /* "training", ... */
+int adl_job_kind_find(const char *name); /* -1 if there is none */
 const char *adl_job_end_name(int end);
 
 #endif

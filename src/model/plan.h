@@ -17,8 +17,8 @@ struct adl_command {
     uint8_t kind;
     uint16_t gpu_count;
     uint32_t job;
-    uint32_t gpu_offset;   /* START: its GPUs are plan->gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
-    int64_t time_us;       /* WAKE */
+    uint32_t gpu_offset; /* START: its GPUs are plan->gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
+    int64_t time_us;     /* WAKE */
 };
 
 /* Room for every GPU to be given out and every running job to be stopped: a plan never grows after it was created. */

@@ -13,28 +13,33 @@
 struct adl_job_class {
     char name[ADL_NAME_SIZE];
     uint8_t kind;
-    int32_t gpu_memory_mib;               /* what it occupies on each GPU */
-    double activity;                      /* share of the compute units it keeps busy, 0..1 */
-    double bandwidth;                     /* share of the memory bandwidth it keeps busy, 0..1 */
-    double sync_share;                    /* share of a step spent talking over the node's link when it has several GPUs */
-    double scaling;                       /* efficiency kept at each doubling of GPUs, 0..1 */
-    double steps_per_s[ADL_TYPES_MAX];    /* on one GPU; 0 = does not run there */
-    bool modelled[ADL_TYPES_MAX];         /* that figure is modelled from specifications */
+    int32_t gpu_memory_mib;            /* what it occupies on each GPU */
+    double activity;                   /* share of the compute units it keeps busy, 0..1 */
+    double bandwidth;                  /* share of the memory bandwidth it keeps busy, 0..1 */
+    double sync_share;                 /* share of a step spent talking over the node's link when it has several GPUs */
+    double scaling;                    /* efficiency kept at each doubling of GPUs, 0..1 */
+    double steps_per_s[ADL_TYPES_MAX]; /* on one GPU; 0 = does not run there */
+    bool modelled[ADL_TYPES_MAX];      /* that figure is modelled from specifications */
 };
 
-enum adl_arrival_process { ADL_ARRIVAL_POISSON, ADL_ARRIVAL_DIURNAL, ADL_ARRIVAL_BURSTY, ADL_ARRIVAL_SURGE,
-                           ADL_ARRIVAL_BACKLOG };
+enum adl_arrival_process {
+    ADL_ARRIVAL_POISSON,
+    ADL_ARRIVAL_DIURNAL,
+    ADL_ARRIVAL_BURSTY,
+    ADL_ARRIVAL_SURGE,
+    ADL_ARRIVAL_BACKLOG
+};
 
 struct adl_arrivals {
-    int process;           /* enum adl_arrival_process */
-    double rate_per_h;     /* mean over a run (poisson, bursty), over a day (diurnal), outside the surge (surge) */
-    double amplitude;      /* diurnal: rate = rate_per_h * (1 + amplitude * wave), 0..1 */
-    double period_s;       /* diurnal */
-    double burst_jobs;     /* bursty: mean jobs that arrive together */
-    double surge_start_s;  /* surge */
+    int process;          /* enum adl_arrival_process */
+    double rate_per_h;    /* mean over a run (poisson, bursty), over a day (diurnal), outside the surge (surge) */
+    double amplitude;     /* diurnal: rate = rate_per_h * (1 + amplitude * wave), 0..1 */
+    double period_s;      /* diurnal */
+    double burst_jobs;    /* bursty: mean jobs that arrive together */
+    double surge_start_s; /* surge */
     double surge_length_s;
-    double surge_factor;   /* rate inside the surge, as a multiple */
-    int surge_kind;        /* only this kind of job comes in the surge; -1 = any */
+    double surge_factor; /* rate inside the surge, as a multiple */
+    int surge_kind;      /* only this kind of job comes in the surge; -1 = any */
 };
 
 #define ADL_GANGS_MAX 12
@@ -43,25 +48,25 @@ struct adl_arrivals {
 struct adl_mix {
     uint16_t class_index;
     double weight;
-    double median_s;       /* log-normal run time on one reference GPU type with the job's own number of GPUs */
+    double median_s; /* log-normal run time on one reference GPU type with the job's own number of GPUs */
     double sigma;
     double min_s;
     double max_s;
-    uint32_t reference;    /* GPU type */
-    uint32_t types;        /* mask of acceptable types */
+    uint32_t reference; /* GPU type */
+    uint32_t types;     /* mask of acceptable types */
     uint32_t gang_count;
     uint16_t gang_gpus[ADL_GANGS_MAX];
     double gang_weight[ADL_GANGS_MAX];
-    int32_t cpu_cores;     /* per GPU */
-    int32_t memory_mib;    /* per GPU */
+    int32_t cpu_cores;  /* per GPU */
+    int32_t memory_mib; /* per GPU */
     int32_t gpu_memory_mib;
     double priority_min;
     double priority_max;
-    uint8_t flags;         /* enum adl_job_flag */
-    double deadline_share; /* share of the jobs that carry a deadline */
-    double deadline_slack; /* deadline = slack * run time on the reference type */
-    double throughput_share;   /* share that asks for a least throughput */
-    double throughput_floor;   /* that least, relative to the reference type */
+    uint8_t flags;           /* enum adl_job_flag */
+    double deadline_share;   /* share of the jobs that carry a deadline */
+    double deadline_slack;   /* deadline = slack * run time on the reference type */
+    double throughput_share; /* share that asks for a least throughput */
+    double throughput_floor; /* that least, relative to the reference type */
 };
 
 /* Users ask for more time than they need: limit = factor * true run time on the slowest acceptable type, factor
@@ -70,7 +75,7 @@ struct adl_limits {
     double median_factor;
     double sigma;
     double exact_share;
-    double round_s;        /* round up to a multiple of this */
+    double round_s; /* round up to a multiple of this */
 };
 
 struct adl_workload {
@@ -83,7 +88,7 @@ struct adl_workload {
 };
 
 struct adl_faults {
-    double gpu_mtbf_h;     /* mean time between failures of one GPU; 0 = never fails */
+    double gpu_mtbf_h; /* mean time between failures of one GPU; 0 = never fails */
     double gpu_repair_h;
     double node_mtbf_h;
     double node_repair_h;
@@ -93,29 +98,29 @@ struct adl_faults {
 
 /* Speed of a GPU relative to new = wear * throttle * product of updates. */
 struct adl_drift {
-    double wear_per_kh;        /* share of speed lost per 1,000 busy hours */
-    double wear_floor;         /* never below this */
-    double throttle_share;     /* share of GPUs that throttle */
-    double throttle_factor;    /* their speed while hot */
-    double throttle_period_s;  /* hot for half of each period */
+    double wear_per_kh;       /* share of speed lost per 1,000 busy hours */
+    double wear_floor;        /* never below this */
+    double throttle_share;    /* share of GPUs that throttle */
+    double throttle_factor;   /* their speed while hot */
+    double throttle_period_s; /* hot for half of each period */
     uint32_t update_count;
     struct {
         double time_s;
-        uint32_t type;         /* GPU type that the software update changes */
+        uint32_t type; /* GPU type that the software update changes */
         double factor;
     } updates[ADL_UPDATES_MAX];
 };
 
 struct adl_telemetry_model {
-    double interval_s;     /* 0 = no telemetry */
-    double noise;          /* relative standard deviation of a reading */
-    double dropout;        /* share of readings that are missing */
+    double interval_s; /* 0 = no telemetry */
+    double noise;      /* relative standard deviation of a reading */
+    double dropout;    /* share of readings that are missing */
 };
 
 struct adl_preemption {
-    double checkpoint_s;       /* time to write one, GPUs held */
-    double restart_s;          /* time to read one back, GPUs held */
-    double interval_s;         /* a failure loses at most this much work; 0 = all of it */
+    double checkpoint_s; /* time to write one, GPUs held */
+    double restart_s;    /* time to read one back, GPUs held */
+    double interval_s;   /* a failure loses at most this much work; 0 = all of it */
 };
 
 /* What policies may be told beside the view. */
@@ -123,7 +128,7 @@ struct adl_policy_config {
     uint32_t affinity[ADL_KIND_COUNT]; /* static: mask of GPU types for each kind of job */
     uint32_t backfill_depth;           /* easy: queued jobs that hold a reservation; 1 = EASY */
     bool share;                        /* let jobs that allow it share a GPU when none is free */
-    int64_t preemption_us;             /* what a preemption and the restart after it cost; follows from adl_preemption */
+    int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
 };
 
 struct adl_scenario {
@@ -138,8 +143,8 @@ struct adl_scenario {
     struct adl_telemetry_model telemetry;
     struct adl_preemption preemption;
     struct adl_policy_config policy;
-    bool kill_at_limit;        /* a job that reaches its limit is ended, as on a real cluster */
-    double lambda;             /* weight of idle GPU time in the reward */
+    bool kill_at_limit; /* a job that reaches its limit is ended, as on a real cluster */
+    double lambda;      /* weight of idle GPU time in the reward */
 };
 
 void adl_scenario_clear(struct adl_scenario *scenario); /* accepts a zeroed or half-built one */

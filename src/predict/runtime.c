@@ -2,8 +2,9 @@
 
 #include <math.h>
 
-/* What limits each kind on paper: training and inference by matrix units and bandwidth, simulation by FP32 and bandwidth,
- * data processing by bandwidth. The geometric mean of the two keeps one inflated figure from deciding alone. */
+/* What limits each kind on paper: training and inference by matrix units and bandwidth, simulation by FP32 and
+ * bandwidth, data processing by bandwidth. The geometric mean of the two keeps one inflated figure from deciding alone.
+ */
 static double promised(const struct adl_gpu_type *type, int kind)
 {
     const double matrix = type->fp16_tflops > 0 ? sqrt(type->fp32_tflops * type->fp16_tflops) : type->fp32_tflops;

@@ -86,8 +86,7 @@ static void put_cdf_curve(struct adl_text *text, const float *values, size_t cou
 }
 
 /* The x axis of the distribution: logarithmic, in words of time, where the spread asks for it. */
-static bool cdf_axis(const struct adl_comparison *comparison, struct adl_axis *ret_axis,
-                     struct adl_scale *ret_scale)
+static bool cdf_axis(const struct adl_comparison *comparison, struct adl_axis *ret_axis, struct adl_scale *ret_scale)
 {
     double lo = INFINITY, hi = 0;
     for (uint32_t i = 0; i < comparison->policy_count; i++) {
@@ -116,10 +115,9 @@ bool adl_chart_cdf(struct adl_text *text, const struct adl_comparison *compariso
     if (!cdf_axis(comparison, &x, &scale))
         return false;
     const struct adl_axis y = adl_axis_linear(0, 100, PANEL_BOTTOM_PX, 12, 5);
-    adl_svg_open(
-        text, ADL_CHART_PANEL_PX, PANEL_HEIGHT_PX, "Distribution of job completion times by policy",
-        "For each policy the share of jobs that were done within a time; further left and up is better.", &x,
-        scale.unit);
+    adl_svg_open(text, ADL_CHART_PANEL_PX, PANEL_HEIGHT_PX, "Distribution of job completion times by policy",
+                 "For each policy the share of jobs that were done within a time; further left and up is better.", &x,
+                 scale.unit);
     adl_svg_axis_y(text, &y, 5, PANEL_LEFT_PX, PANEL_RIGHT_PX);
     adl_svg_axis_x(text, &x, 6, 12, PANEL_BOTTOM_PX);
     char title[64] = "time from submission to end";
@@ -141,8 +139,8 @@ bool adl_chart_cdf(struct adl_text *text, const struct adl_comparison *compariso
 }
 
 /* The regression line, cut where it leaves the plot. */
-static void put_fit(struct adl_text *text, const struct adl_regression *fit, double factor,
-                    const struct adl_axis *x, const struct adl_axis *y, double from, double to)
+static void put_fit(struct adl_text *text, const struct adl_regression *fit, double factor, const struct adl_axis *x,
+                    const struct adl_axis *y, double from, double to)
 {
     const double slope = fit->slope / 100 * factor, start = fit->intercept * factor;
     if (fit->count < 3 || !isfinite(slope) || !isfinite(start))
@@ -153,8 +151,8 @@ static void put_fit(struct adl_text *text, const struct adl_regression *fit, dou
         to = fmin(to, fmax(at_lo, at_hi));
     }
     if (from < to)
-        adl_svg_line(text, "fit", adl_axis_px(x, from), adl_axis_px(y, start + slope * from),
-                     adl_axis_px(x, to), adl_axis_px(y, start + slope * to));
+        adl_svg_line(text, "fit", adl_axis_px(x, from), adl_axis_px(y, start + slope * from), adl_axis_px(x, to),
+                     adl_axis_px(y, start + slope * to));
 }
 
 static void put_cloud(struct adl_text *text, const struct adl_comparison *comparison, double factor,
@@ -181,8 +179,7 @@ bool adl_chart_scatter(struct adl_text *text, const struct adl_comparison *compa
     for (uint32_t i = 0; i < comparison->policy_count; i++) {
         for (uint32_t seed = 0; seed < comparison->seed_count; seed++) {
             const double *value = comparison->policies[i].runs[seed].value;
-            const double use = value[ADL_METRIC_UTILIZATION] * 100,
-                         jct = value[ADL_METRIC_JCT_MEAN] * scale.factor;
+            const double use = value[ADL_METRIC_UTILIZATION] * 100, jct = value[ADL_METRIC_JCT_MEAN] * scale.factor;
             if (!isfinite(use) || !isfinite(jct))
                 continue;
             x_lo = fmin(x_lo, use);
@@ -195,8 +192,7 @@ bool adl_chart_scatter(struct adl_text *text, const struct adl_comparison *compa
         return false;
     const struct adl_axis x = adl_axis_linear(x_lo, x_hi, PANEL_LEFT_PX, PANEL_RIGHT_PX, 6);
     const struct adl_axis y = adl_axis_linear(y_lo, y_hi, PANEL_BOTTOM_PX, 34, 5);
-    adl_svg_open(text, ADL_CHART_PANEL_PX, PANEL_HEIGHT_PX,
-                 "Mean job completion time against GPU utilization",
+    adl_svg_open(text, ADL_CHART_PANEL_PX, PANEL_HEIGHT_PX, "Mean job completion time against GPU utilization",
                  "A point for each policy and seed, and the regression line over all of them.", NULL, "");
     adl_svg_axis_y(text, &y, 5, PANEL_LEFT_PX, PANEL_RIGHT_PX);
     adl_svg_axis_x(text, &x, 6, 34, PANEL_BOTTOM_PX);
@@ -232,8 +228,7 @@ static size_t bin_moments(const struct adl_timeline *timeline, enum moment_field
         ret_bins[i] = 0;
     for (size_t i = 0; i < timeline->moment_count; i++) {
         const struct adl_moment *moment = &timeline->moments[i];
-        const int64_t until_us =
-            i + 1 < timeline->moment_count ? timeline->moments[i + 1].time_us : timeline->end_us;
+        const int64_t until_us = i + 1 < timeline->moment_count ? timeline->moments[i + 1].time_us : timeline->end_us;
         const double value = field == MOMENT_BUSY ? moment->busy_gpus : moment->pending_jobs;
         double from_us = fmax(0, (double)moment->time_us);
         const double to_us = fmin(end_us, (double)until_us);
@@ -257,8 +252,7 @@ static size_t bin_moments(const struct adl_timeline *timeline, enum moment_field
     return reached;
 }
 
-static void put_steps(struct adl_text *text, const double *bins, size_t count, double factor,
-                      const struct adl_axis *y)
+static void put_steps(struct adl_text *text, const double *bins, size_t count, double factor, const struct adl_axis *y)
 {
     const double pitch = (WIDE_RIGHT_PX - WIDE_LEFT_PX) / ADL_CHART_BINS;
     for (size_t i = 0; i < count; i++)
@@ -268,8 +262,7 @@ static void put_steps(struct adl_text *text, const double *bins, size_t count, d
 static struct adl_axis time_axis(double end_s, struct adl_scale *ret_scale)
 {
     *ret_scale = adl_scale_time(end_s);
-    return (struct adl_axis){
-        .lo = 0, .hi = end_s * ret_scale->factor, .from_px = WIDE_LEFT_PX, .to_px = WIDE_RIGHT_PX};
+    return (struct adl_axis){.lo = 0, .hi = end_s * ret_scale->factor, .from_px = WIDE_LEFT_PX, .to_px = WIDE_RIGHT_PX};
 }
 
 static void put_time_title(struct adl_text *text, double height, const struct adl_scale *scale)
@@ -279,8 +272,8 @@ static void put_time_title(struct adl_text *text, double height, const struct ad
     adl_svg_label(text, "axis end", WIDE_RIGHT_PX, height - 6, title);
 }
 
-static void put_strip(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy,
-                      double top, double pitch, double end_us)
+static void put_strip(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, double top,
+                      double pitch, double end_us)
 {
     const struct adl_timeline *timeline = comparison->policies[policy].timeline;
     const struct adl_axis y = {.lo = 0, .hi = 100, .from_px = top + pitch - 6, .to_px = top + 6};
@@ -312,8 +305,7 @@ static void put_strip(struct adl_text *text, const struct adl_comparison *compar
         sum += bins[i] * factor;
     const struct adl_scale percent = {.factor = 1, .decimals = 1};
     snprintf(label, sizeof label, "%.12s %%", adl_figure_print(mean, sum / (double)count, percent));
-    adl_svg_label(text, adl_svg_series(names, policy, "value end"), ADL_CHART_WIDE_PX - 6,
-                  top + pitch / 2 + 5, label);
+    adl_svg_label(text, adl_svg_series(names, policy, "value end"), ADL_CHART_WIDE_PX - 6, top + pitch / 2 + 5, label);
 }
 
 bool adl_chart_utilization(struct adl_text *text, const struct adl_comparison *comparison)

@@ -55,8 +55,8 @@ static int compare_segments(const void *a, const void *b)
 }
 
 /* Appends one bar if text is not NULL. Lane 1 covers the lower half of the row. */
-static void put_group(struct adl_text *text, const struct gantt *gantt, const struct group *group,
-                      uint32_t gpu, int lane)
+static void put_group(struct adl_text *text, const struct gantt *gantt, const struct group *group, uint32_t gpu,
+                      int lane)
 {
     int kind = 0;
     if (!text)
@@ -73,6 +73,20 @@ static void put_group(struct adl_text *text, const struct gantt *gantt, const st
     if (group->segments == 1)
         adl_text_printf(text, " data-j=\"%" PRIu64 "\"", group->job_id);
     adl_text_put(text, "/>\n");
+}
+
+/* Closes the bars that are open at the end of a GPU's row; how many there were. */
+static size_t close_row(struct adl_text *text, const struct gantt *gantt, struct group lanes[LANES], uint32_t gpu)
+{
+    size_t bars = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        if (lanes[lane].segments) {
+            put_group(text, gantt, &lanes[lane], gpu, lane);
+            bars++;
+        }
+        lanes[lane] = (struct group){0};
+    }
+    return bars;
 }
 
 /* A bar is closed once it is wide enough or a visible gap follows, so that a row has at most about width /
@@ -100,22 +114,15 @@ static size_t walk_bars(struct adl_text *text, const struct gantt *gantt)
         group->cut = segment->cut != 0;
         group->time_us[segment->kind < ADL_KIND_COUNT ? segment->kind : 0] +=
             (double)(segment->end_us - segment->start_us);
-        if (i + 1 == gantt->segment_count || gantt->segments[i + 1].gpu != segment->gpu) {
-            for (int j = 0; j < LANES; j++) {
-                if (lanes[j].segments) {
-                    put_group(text, gantt, &lanes[j], segment->gpu, j);
-                    bars++;
-                }
-                lanes[j] = (struct group){0};
-            }
-        }
+        if (i + 1 == gantt->segment_count || gantt->segments[i + 1].gpu != segment->gpu)
+            bars += close_row(text, gantt, lanes, segment->gpu);
     }
     return bars;
 }
 
 /* Node above type where there is room for two lines, else both in one. */
-static void put_bank_name(struct adl_text *text, const struct adl_cluster *cluster,
-                          const struct adl_bank *bank, double y, double height)
+static void put_bank_name(struct adl_text *text, const struct adl_cluster *cluster, const struct adl_bank *bank,
+                          double y, double height)
 {
     const char *node = cluster->nodes[bank->node].name, *type = cluster->types[bank->type].name;
     char both[2 * ADL_NAME_SIZE + 2];
@@ -137,8 +144,7 @@ static void put_bank_name(struct adl_text *text, const struct adl_cluster *clust
     adl_text_put(text, "</text>\n");
 }
 
-static double time_axis_put(struct adl_text *text, double end_s, double height, const char *label,
-                            const char *about)
+static double time_axis_put(struct adl_text *text, double end_s, double height, const char *label, const char *about)
 {
     const struct adl_scale scale = adl_scale_time(end_s);
     const struct adl_axis x = {.lo = 0, .hi = end_s * scale.factor, .from_px = LEFT_PX, .to_px = RIGHT_PX};
@@ -177,8 +183,7 @@ static void put_bank_names(struct adl_text *text, const struct gantt *gantt)
     }
 }
 
-static bool gantt_put(struct adl_text *text, struct gantt *gantt, const struct adl_timeline *timeline,
-                      double end_s)
+static bool gantt_put(struct adl_text *text, struct gantt *gantt, const struct adl_timeline *timeline, double end_s)
 {
     for (size_t i = 0; i < timeline->segment_count; i++) {
         const struct adl_segment *segment = &timeline->segments[i];
@@ -187,9 +192,9 @@ static bool gantt_put(struct adl_text *text, struct gantt *gantt, const struct a
     }
     qsort(gantt->segments, gantt->segment_count, sizeof *gantt->segments, compare_segments);
     gantt->pitch = gantt->cluster->gpu_count <= 16 ? 17 : gantt->cluster->gpu_count <= 32 ? 13 : 9;
-    gantt->px_per_us = time_axis_put(
-        text, end_s, rows_lay_out(gantt) + FOOT_PX, "What ran on each GPU over time",
-        "A row for each GPU, a bar for each stretch of a job on it, its colour the kind of job.");
+    gantt->px_per_us =
+        time_axis_put(text, end_s, rows_lay_out(gantt) + FOOT_PX, "What ran on each GPU over time",
+                      "A row for each GPU, a bar for each stretch of a job on it, its colour the kind of job.");
     put_bank_names(text, gantt);
     gantt->least_px = 0.5;
     while (walk_bars(NULL, gantt) > ADL_CHART_RECTS_MAX)
@@ -213,8 +218,8 @@ static void heat_add(double *bins, size_t bin_count, double bin_us, const struct
     }
 }
 
-static void put_heat_row(struct adl_text *text, const double *bins, size_t bin_count, double full_us,
-                         double y, double pitch)
+static void put_heat_row(struct adl_text *text, const double *bins, size_t bin_count, double full_us, double y,
+                         double pitch)
 {
     const double width = (RIGHT_PX - LEFT_PX) / (double)bin_count;
     size_t start = 0;
@@ -227,20 +232,18 @@ static void put_heat_row(struct adl_text *text, const double *bins, size_t bin_c
             continue;
         if (level > 0 && bin > start) {
             snprintf(names, sizeof names, "h%d", level);
-            adl_svg_rect(text, names, LEFT_PX + (double)start * width, y, (double)(bin - start) * width,
-                         pitch - 1);
+            adl_svg_rect(text, names, LEFT_PX + (double)start * width, y, (double)(bin - start) * width, pitch - 1);
         }
         start = bin;
         level = next;
     }
 }
 
-static bool heat_put(struct adl_text *text, const struct adl_cluster *cluster,
-                     const struct adl_timeline *timeline, double end_s, uint32_t banks_per_row)
+static bool heat_put(struct adl_text *text, const struct adl_cluster *cluster, const struct adl_timeline *timeline,
+                     double end_s, uint32_t banks_per_row)
 {
     const uint32_t rows = (cluster->bank_count + banks_per_row - 1) / banks_per_row;
-    const size_t bin_count =
-        ADL_CHART_RECTS_MAX / rows < ADL_CHART_BINS ? ADL_CHART_RECTS_MAX / rows : ADL_CHART_BINS;
+    const size_t bin_count = ADL_CHART_RECTS_MAX / rows < ADL_CHART_BINS ? ADL_CHART_RECTS_MAX / rows : ADL_CHART_BINS;
     const double bin_us = end_s * 1e6 / (double)bin_count, pitch = rows <= 32 ? 16 : 11;
     double *bins = calloc((size_t)rows * bin_count, sizeof *bins), free_from = 0;
     if (!bins) {
@@ -250,15 +253,13 @@ static bool heat_put(struct adl_text *text, const struct adl_cluster *cluster,
     for (size_t i = 0; i < timeline->segment_count; i++) {
         const struct adl_segment *segment = &timeline->segments[i];
         if (segment->gpu < cluster->gpu_count)
-            heat_add(bins + cluster->gpu_bank[segment->gpu] / banks_per_row * bin_count, bin_count, bin_us,
-                     segment);
+            heat_add(bins + cluster->gpu_bank[segment->gpu] / banks_per_row * bin_count, bin_count, bin_us, segment);
     }
     time_axis_put(text, end_s, TOP_PX + rows * pitch + FOOT_PX, "How busy each bank of GPUs was over time",
                   "A strip for each bank of GPUs, darker where more of them were busy.");
     for (uint32_t row = 0; row < rows; row++) {
         const uint32_t first = row * banks_per_row;
-        const uint32_t end =
-            first + banks_per_row < cluster->bank_count ? first + banks_per_row : cluster->bank_count;
+        const uint32_t end = first + banks_per_row < cluster->bank_count ? first + banks_per_row : cluster->bank_count;
         const double y = TOP_PX + row * pitch;
         uint32_t gpus = 0;
         for (uint32_t bank = first; bank < end; bank++)

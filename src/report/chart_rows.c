@@ -28,8 +28,8 @@ static double row_y(const struct rows *rows, uint32_t row)
     return rows->top + (row + 0.5) * rows->pitch;
 }
 
-static void put_row_name(struct adl_text *text, const char *class_names, const struct rows *rows,
-                         uint32_t row, const char *name)
+static void put_row_name(struct adl_text *text, const char *class_names, const struct rows *rows, uint32_t row,
+                         const char *name)
 {
     adl_text_printf(text, "<text class=\"%s\"", class_names);
     adl_svg_attribute(text, "x", LEFT_PX - 12);
@@ -39,8 +39,8 @@ static void put_row_name(struct adl_text *text, const char *class_names, const s
     adl_text_put(text, "</text>\n");
 }
 
-static void put_whisker(struct adl_text *text, uint32_t policy, const struct adl_axis *axis, double y,
-                        double lo, double hi)
+static void put_whisker(struct adl_text *text, uint32_t policy, const struct adl_axis *axis, double y, double lo,
+                        double hi)
 {
     char names[ADL_CLASS_SIZE];
     const double from = adl_axis_px(axis, lo), to = adl_axis_px(axis, hi);
@@ -78,8 +78,7 @@ static bool metric_range(const struct adl_comparison *comparison, int metric, do
     return true;
 }
 
-static void put_bound(struct adl_text *text, const struct rows *rows, const struct adl_axis *axis,
-                      double bound)
+static void put_bound(struct adl_text *text, const struct rows *rows, const struct adl_axis *axis, double bound)
 {
     const double x = adl_axis_px(axis, bound);
     adl_svg_line(text, "bound", x, rows->top - 6, x, rows->bottom);
@@ -117,8 +116,7 @@ bool adl_chart_jct(struct adl_text *text, const struct adl_comparison *compariso
         if (!isfinite(summary->mean))
             continue;
         put_whisker(text, i, &axis, y, summary->lo * scale.factor, summary->hi * scale.factor);
-        adl_svg_circle(text, adl_svg_series(names, i, "dot"),
-                       adl_axis_px(&axis, summary->mean * scale.factor), y, 5.5);
+        adl_svg_circle(text, adl_svg_series(names, i, "dot"), adl_axis_px(&axis, summary->mean * scale.factor), y, 5.5);
     }
     adl_svg_close(text);
     return true;
@@ -200,8 +198,8 @@ bool adl_chart_energy_by_type(struct adl_text *text, const struct adl_comparison
         for (uint32_t i = 0; i < comparison->policy_count; i++) {
             const double energy_j = type_energy_j(comparison, i, type);
             if (isfinite(energy_j))
-                adl_svg_circle(text, adl_svg_series(names, i, "dot"),
-                               adl_axis_px(&axis, energy_j * scale.factor), row_y(&rows, row), 5.5);
+                adl_svg_circle(text, adl_svg_series(names, i, "dot"), adl_axis_px(&axis, energy_j * scale.factor),
+                               row_y(&rows, row), 5.5);
         }
         row++;
     }
@@ -211,8 +209,8 @@ bool adl_chart_energy_by_type(struct adl_text *text, const struct adl_comparison
 
 #define CHANGE_LIMIT 100.0 /* percent: where bars end; their labels go on */
 
-static void put_change(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy,
-                       int metric, const struct rows *rows, const struct adl_axis *axis)
+static void put_change(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric,
+                       const struct rows *rows, const struct adl_axis *axis)
 {
     const struct adl_policy_result *result = &comparison->policies[policy];
     const double change =
@@ -220,8 +218,7 @@ static void put_change(struct adl_text *text, const struct adl_comparison *compa
     const uint32_t row = (uint32_t)metric;
     const double y = row_y(rows, row), thick = fmin(16, rows->pitch * 0.66);
     const int better = adl_metric_table[metric].better;
-    const char *mark =
-        comparison->seed_count > 1 ? adl_significance(result->versus_first[metric].wilcoxon_p) : "";
+    const char *mark = comparison->seed_count > 1 ? adl_significance(result->versus_first[metric].wilcoxon_p) : "";
     char number[ADL_FIGURE_SIZE], label[64];
     put_row_name(text, "name end", rows, row, adl_metric_table[metric].label);
     if (!isfinite(change)) {
@@ -230,20 +227,18 @@ static void put_change(struct adl_text *text, const struct adl_comparison *compa
     }
     const double shown = fmax(axis->lo, fmin(axis->hi, change));
     const double zero = adl_axis_px(axis, 0), end = adl_axis_px(axis, shown);
-    const char *side = better == 0 || fabs(change) < 0.05 ? "even"
-                       : (change > 0) == (better > 0)     ? "good"
-                                                          : "bad";
+    const char *side = better == 0 || fabs(change) < 0.05 ? "even" : (change > 0) == (better > 0) ? "good" : "bad";
     char names[ADL_CLASS_SIZE];
     snprintf(names, sizeof names, "%s%s", side, *mark || comparison->seed_count < 2 ? "" : " weak");
     adl_svg_rect(text, names, fmin(zero, end), y - thick / 2, fabs(end - zero), thick);
     snprintf(label, sizeof label, "%s %% %s", adl_figure_print_change(number, change), mark);
     /* A label that would leave the plot on the far side stands at the zero line, on the empty side. */
     if (change >= 0)
-        adl_svg_label(text, end > EDGE_PX - 100 ? "tick end" : "tick",
-                      end > EDGE_PX - 100 ? zero - 6 : end + 6, y + 4.5, label);
+        adl_svg_label(text, end > EDGE_PX - 100 ? "tick end" : "tick", end > EDGE_PX - 100 ? zero - 6 : end + 6,
+                      y + 4.5, label);
     else
-        adl_svg_label(text, end < LEFT_PX + 100 ? "tick" : "tick end",
-                      end < LEFT_PX + 100 ? zero + 6 : end - 6, y + 4.5, label);
+        adl_svg_label(text, end < LEFT_PX + 100 ? "tick" : "tick end", end < LEFT_PX + 100 ? zero + 6 : end - 6,
+                      y + 4.5, label);
 }
 
 bool adl_chart_change(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
@@ -264,8 +259,7 @@ bool adl_chart_change(struct adl_text *text, const struct adl_comparison *compar
     hi = fmin(hi, CHANGE_LIMIT);
     const double span = hi - lo;
     struct rows rows = rows_lay_out(ADL_METRIC_HYPERSCORE + 1, 10);
-    const struct adl_axis axis =
-        adl_axis_linear(fmin(lo, -0.1 * span), fmax(hi, 0.1 * span), LEFT_PX, EDGE_PX - 14, 6);
+    const struct adl_axis axis = adl_axis_linear(fmin(lo, -0.1 * span), fmax(hi, 0.1 * span), LEFT_PX, EDGE_PX - 14, 6);
     adl_svg_open(text, ADL_CHART_PANEL_PX, rows.height, "Change of every metric against the first policy",
                  "A bar for each metric; the colour says whether the change is for the better.", NULL, "");
     adl_svg_axis_x(text, &axis, 6, rows.top, rows.bottom);

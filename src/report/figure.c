@@ -13,8 +13,7 @@ static int decimals_for(double shown)
 
 static struct adl_scale scale_of(double largest, double factor, const char *unit)
 {
-    return (struct adl_scale){
-        .factor = factor, .unit = unit, .decimals = decimals_for(fabs(largest) * factor)};
+    return (struct adl_scale){.factor = factor, .unit = unit, .decimals = decimals_for(fabs(largest) * factor)};
 }
 
 struct adl_scale adl_scale_plain(double largest, const char *unit)
@@ -98,8 +97,7 @@ static const char *figure_fit(char ret[ADL_FIGURE_SIZE], double shown, int decim
 
 const char *adl_figure_print(char ret[ADL_FIGURE_SIZE], double value, struct adl_scale scale)
 {
-    return figure_fit(ret, value * scale.factor, fabs(value * scale.factor) >= 9999.5 ? 0 : scale.decimals,
-                      false);
+    return figure_fit(ret, value * scale.factor, fabs(value * scale.factor) >= 9999.5 ? 0 : scale.decimals, false);
 }
 
 const char *adl_figure_print_change(char ret[ADL_FIGURE_SIZE], double percent)
@@ -200,8 +198,7 @@ uint32_t adl_comparison_best(const struct adl_comparison *comparison, uint32_t f
         const bool complete = adl_policy_totals(policy, comparison->seed_count).unfinished == 0;
         if (!isfinite(mean))
             continue;
-        const bool lower =
-            best == ADL_NONE || mean < comparison->policies[best].metrics[ADL_METRIC_JCT_MEAN].mean;
+        const bool lower = best == ADL_NONE || mean < comparison->policies[best].metrics[ADL_METRIC_JCT_MEAN].mean;
         if (best == ADL_NONE || (complete && !best_complete) || (complete == best_complete && lower)) {
             best = i;
             best_complete = complete;

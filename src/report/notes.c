@@ -24,8 +24,7 @@ void adl_notes_put_cluster(struct adl_text *text, const struct adl_cluster *clus
 {
     const char *between = ": ";
     adl_text_printf(text, "%" PRIu32 " GPU%s on %" PRIu32 " node%s", cluster->gpu_count,
-                    cluster->gpu_count == 1 ? "" : "s", cluster->node_count,
-                    cluster->node_count == 1 ? "" : "s");
+                    cluster->gpu_count == 1 ? "" : "s", cluster->node_count, cluster->node_count == 1 ? "" : "s");
     for (uint32_t i = 0; i < cluster->type_count; i++) {
         if (cluster->type_gpus[i] == 0)
             continue;
@@ -71,8 +70,7 @@ static void note_significance(struct adl_text *text, const struct adl_comparison
         return;
     adl_text_put(text, "* p < 0.05, ** p < 0.01, *** p < 0.001 against ");
     adl_notes_put_name(text, comparison->policies[0].name);
-    adl_text_put(
-        text, ": Wilcoxon signed rank over the seeds, two-sided, Holm-corrected over policies and metrics");
+    adl_text_put(text, ": Wilcoxon signed rank over the seeds, two-sided, Holm-corrected over policies and metrics");
     adl_text_put(text, comparison->seed_count < 6 ? "; fewer than 6 seeds are too few to tell.\n" : ".\n");
 }
 
@@ -83,8 +81,7 @@ static void note_bound(struct adl_text *text, const struct adl_comparison *compa
     char number[ADL_FIGURE_SIZE];
     if (!isfinite(bound) || bound <= 0)
         return;
-    adl_text_printf(text,
-                    "No schedule, even one that knows the future, has a mean JCT below %s on these workloads",
+    adl_text_printf(text, "No schedule, even one that knows the future, has a mean JCT below %s on these workloads",
                     adl_figure_print_duration(number, bound));
     if (best != ADL_NONE) {
         const double ratio = comparison->policies[best].metrics[ADL_METRIC_JCT_MEAN].mean / bound;
@@ -102,13 +99,12 @@ static void note_regression(struct adl_text *text, const struct adl_comparison *
     if (fit->count < 3 || !isfinite(fit->slope) || !isfinite(fit->r2))
         return;
     const bool below = fit->slope_p < 0.001;
-    adl_text_printf(
-        text,
-        "Mean JCT on utilization over all policies and seeds (n = %zu): %s s per percentage point, "
-        "R\u00b2 %s, p %s%s.\n",
-        fit->count, adl_figure_print_short(slope, fit->slope / 100),
-        adl_figure_print(r2, fit->r2, (struct adl_scale){.factor = 1, .decimals = 2}), below ? "" : "= ",
-        adl_figure_print_p(p, fit->slope_p));
+    adl_text_printf(text,
+                    "Mean JCT on utilization over all policies and seeds (n = %zu): %s s per percentage point, "
+                    "R\u00b2 %s, p %s%s.\n",
+                    fit->count, adl_figure_print_short(slope, fit->slope / 100),
+                    adl_figure_print(r2, fit->r2, (struct adl_scale){.factor = 1, .decimals = 2}), below ? "" : "= ",
+                    adl_figure_print_p(p, fit->slope_p));
 }
 
 static void note_modelled(struct adl_text *text, const struct adl_scenario *scenario)
@@ -144,8 +140,7 @@ static void note_counters(struct adl_text *text, const struct adl_comparison *co
         const char *before = about[counter];
         bool any = false;
         for (uint32_t i = 0; i < comparison->policy_count; i++) {
-            const struct adl_result totals =
-                adl_policy_totals(&comparison->policies[i], comparison->seed_count);
+            const struct adl_result totals = adl_policy_totals(&comparison->policies[i], comparison->seed_count);
             if (totals_counter(&totals, counter) == 0)
                 continue;
             adl_text_put(text, before);

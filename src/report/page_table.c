@@ -18,9 +18,8 @@ void adl_page_put_figure(struct adl_text *text, const char *figure)
 static void put_row_head(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
 {
     char names[ADL_CLASS_SIZE];
-    adl_text_printf(
-        text, "<tr class=\"%s\"><th scope=\"row\"><span class=\"swatch\"></span><span class=\"n\" title=\"",
-        adl_svg_series(names, policy, "row"));
+    adl_text_printf(text, "<tr class=\"%s\"><th scope=\"row\"><span class=\"swatch\"></span><span class=\"n\" title=\"",
+                    adl_svg_series(names, policy, "row"));
     adl_html_put(text, comparison->policies[policy].name);
     adl_text_put(text, "\">");
     adl_html_put(text, comparison->policies[policy].name);
@@ -49,8 +48,8 @@ static const char *mark_room(const struct adl_comparison *comparison, int metric
                : "";
 }
 
-static void put_figure_heads(struct adl_text *text, const struct adl_comparison *comparison,
-                             const int *metrics, size_t count)
+static void put_figure_heads(struct adl_text *text, const struct adl_comparison *comparison, const int *metrics,
+                             size_t count)
 {
     adl_text_put(text, "<thead><tr><th scope=\"col\">policy</th>");
     for (size_t i = 0; i < count; i++) {
@@ -98,8 +97,8 @@ static const char *mark_of(const struct adl_comparison *comparison, uint32_t pol
 }
 
 /* What the pointer finds on a figure: spread, interval, tests. */
-static void put_details(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy,
-                        int metric, struct adl_scale scale)
+static void put_details(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric,
+                        struct adl_scale scale)
 {
     const struct adl_summary *summary = &comparison->policies[policy].metrics[metric];
     const struct adl_paired *paired = &comparison->policies[policy].versus_first[metric];
@@ -131,8 +130,7 @@ static void put_change_cell(struct adl_text *text, const struct adl_comparison *
     adl_text_put(text, "</td>");
 }
 
-static void put_figure_cell(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy,
-                            int metric)
+static void put_figure_cell(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric)
 {
     const struct adl_summary *summary = &comparison->policies[policy].metrics[metric];
     const struct adl_scale scale = adl_scale_metric(comparison, metric);
@@ -159,8 +157,8 @@ static void put_figure_cell(struct adl_text *text, const struct adl_comparison *
     adl_text_put(text, "</td>");
 }
 
-static void put_figure_table(struct adl_text *text, const struct adl_comparison *comparison,
-                             const int *metrics, size_t count)
+static void put_figure_table(struct adl_text *text, const struct adl_comparison *comparison, const int *metrics,
+                             size_t count)
 {
     adl_text_put(text, "<table>\n");
     put_figure_heads(text, comparison, metrics, count);
@@ -187,12 +185,11 @@ void adl_page_put_figures(struct adl_text *text, const struct adl_comparison *co
 
 void adl_page_put_counts(struct adl_text *text, const struct adl_comparison *comparison)
 {
-    adl_text_put(
-        text,
-        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">policy</th><th scope=\"col\">jobs ended"
-        "</th><th scope=\"col\">at their limit</th><th scope=\"col\">unfinished</th><th scope=\"col\">"
-        "evictions</th><th scope=\"col\">decisions</th><th scope=\"col\">refused</th><th scope=\"col\">"
-        "events</th></tr></thead>\n<tbody>\n");
+    adl_text_put(text,
+                 "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">policy</th><th scope=\"col\">jobs ended"
+                 "</th><th scope=\"col\">at their limit</th><th scope=\"col\">unfinished</th><th scope=\"col\">"
+                 "evictions</th><th scope=\"col\">decisions</th><th scope=\"col\">refused</th><th scope=\"col\">"
+                 "events</th></tr></thead>\n<tbody>\n");
     for (uint32_t i = 0; i < comparison->policy_count; i++) {
         const struct adl_result sum = adl_policy_totals(&comparison->policies[i], comparison->seed_count);
         const uint64_t counts[] = {sum.jobs,      sum.timeouts, sum.unfinished, sum.evictions,

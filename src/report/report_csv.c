@@ -33,12 +33,11 @@ static void put_header(struct adl_text *text, int metric_count)
         adl_text_char(text, ',');
         put_field(text, adl_metric_table[i].name);
     }
-    adl_text_put(text,
-                 ",bound_jct_s,jobs,timeouts,evictions,events,decisions,refused,unfinished,plan_hash\r\n");
+    adl_text_put(text, ",bound_jct_s,jobs,timeouts,evictions,events,decisions,refused,unfinished,plan_hash\r\n");
 }
 
-static void put_run(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy,
-                    uint32_t seed, int metric_count)
+static void put_run(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, uint32_t seed,
+                    int metric_count)
 {
     const struct adl_result *run = &comparison->policies[policy].runs[seed];
     put_field(text, comparison->scenario->name);

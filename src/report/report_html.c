@@ -19,10 +19,8 @@ static void put_parts(struct adl_text *text, const char *const *parts)
 
 static void put_head(struct adl_text *text, const struct adl_comparison *comparison)
 {
-    adl_text_put(
-        text,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-        "content=\"width=device-width,initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
+    adl_text_put(text, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+                       "content=\"width=device-width,initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
     adl_html_put(text, comparison->scenario->name);
     adl_text_put(text, " \u2013 comparison of scheduling policies</title>\n<style>\n");
     put_parts(text, adl_page_style);
@@ -45,10 +43,10 @@ static void put_header(struct adl_text *text, const struct adl_comparison *compa
     text->failed = text->failed || cluster.failed;
     adl_text_put(text, "<ul class=\"facts\"><li>");
     adl_html_put(text, cluster.data ? cluster.data : "");
-    adl_text_printf(
-        text, "</li><li>%" PRIu64 " jobs a seed</li><li>%" PRIu32 " seed%s</li><li>%" PRIu32 " polic%s</li>",
-        scenario->workload.jobs, comparison->seed_count, comparison->seed_count == 1 ? "" : "s",
-        comparison->policy_count, comparison->policy_count == 1 ? "y" : "ies");
+    adl_text_printf(text,
+                    "</li><li>%" PRIu64 " jobs a seed</li><li>%" PRIu32 " seed%s</li><li>%" PRIu32 " polic%s</li>",
+                    scenario->workload.jobs, comparison->seed_count, comparison->seed_count == 1 ? "" : "s",
+                    comparison->policy_count, comparison->policy_count == 1 ? "y" : "ies");
     if (comparison->regime) {
         adl_text_put(text, "<li>regime ");
         adl_html_put(text, comparison->regime);
@@ -60,8 +58,7 @@ static void put_header(struct adl_text *text, const struct adl_comparison *compa
 
 /* The figure of one policy, large, and its change against the first: in points for ratios, else in percent.
  */
-static void put_card(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy,
-                     int metric)
+static void put_card(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric)
 {
     const struct adl_scale scale = adl_scale_metric(comparison, metric);
     const double mean = comparison->policies[policy].metrics[metric].mean;
@@ -92,8 +89,8 @@ static void put_card(struct adl_text *text, const struct adl_comparison *compari
 static void put_headline(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
 {
     const struct adl_policy_result *first = &comparison->policies[0], *other = &comparison->policies[policy];
-    const double change = adl_change_percent(other->metrics[ADL_METRIC_JCT_MEAN].mean,
-                                             first->metrics[ADL_METRIC_JCT_MEAN].mean);
+    const double change =
+        adl_change_percent(other->metrics[ADL_METRIC_JCT_MEAN].mean, first->metrics[ADL_METRIC_JCT_MEAN].mean);
     const double p = other->versus_first[ADL_METRIC_JCT_MEAN].wilcoxon_p;
     char number[ADL_FIGURE_SIZE];
     adl_text_put(text, "<p class=\"headline\">");
@@ -159,8 +156,8 @@ static void put_caption(struct adl_text *text, const char *title, const char *ab
 }
 
 /* A chart with its caption, or nothing if it has nothing to show. */
-static bool put_chart(struct adl_text *text, const struct adl_comparison *comparison, chart_function *chart,
-                      bool wide, const char *title, const char *about)
+static bool put_chart(struct adl_text *text, const struct adl_comparison *comparison, chart_function *chart, bool wide,
+                      const char *title, const char *about)
 {
     const size_t before = text->size;
     adl_text_put(text, "<figure>");
@@ -194,8 +191,7 @@ static void put_gantt(struct adl_text *text, const struct adl_comparison *compar
     adl_html_put(text, comparison->policies[policy].name);
     adl_text_put(text, ": what ran where</b><span>first seed; ");
     if (heat && banks_per_row > 1)
-        adl_text_printf(text,
-                        "a strip for every %" PRIu32 " banks of GPUs, named after the first; darker: busier",
+        adl_text_printf(text, "a strip for every %" PRIu32 " banks of GPUs, named after the first; darker: busier",
                         banks_per_row);
     else if (heat)
         adl_text_put(text, "a strip for each bank of GPUs (one type in one node); darker: more of them busy");
@@ -268,8 +264,7 @@ static void put_sections(struct adl_text *text, const struct adl_comparison *com
     adl_page_put_figures(text, comparison);
     adl_text_put(text, "</figure>\n");
     put_time_sections(text, comparison, best);
-    put_panels(text, comparison, "Energy, utilization and everything else", machine,
-               sizeof machine / sizeof *machine);
+    put_panels(text, comparison, "Energy, utilization and everything else", machine, sizeof machine / sizeof *machine);
 }
 
 static void put_notes(struct adl_text *text, const struct adl_comparison *comparison)

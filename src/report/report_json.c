@@ -69,8 +69,7 @@ static void put_counters(struct adl_json *json, const struct adl_result *totals)
 }
 
 /* As hexadecimal strings: most programs read JSON numbers as doubles, which hold 53 bits. */
-static void put_plan_hashes(struct adl_json *json, const struct adl_policy_result *policy,
-                            uint32_t seed_count)
+static void put_plan_hashes(struct adl_json *json, const struct adl_policy_result *policy, uint32_t seed_count)
 {
     adl_json_key(json, "plan_hashes");
     adl_json_array(json);
@@ -82,8 +81,7 @@ static void put_plan_hashes(struct adl_json *json, const struct adl_policy_resul
     adl_json_end(json);
 }
 
-static void put_policy(struct adl_json *json, const struct adl_comparison *comparison, uint32_t index,
-                       int metric_count)
+static void put_policy(struct adl_json *json, const struct adl_comparison *comparison, uint32_t index, int metric_count)
 {
     const struct adl_policy_result *policy = &comparison->policies[index];
     const struct adl_result totals = adl_policy_totals(policy, comparison->seed_count);

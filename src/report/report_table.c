@@ -71,8 +71,8 @@ static void put_padded(struct adl_text *text, const char *cell, size_t columns, 
     adl_text_repeat(text, ' ', left ? pad : 0);
 }
 
-static void cell_print(char ret[CELL_SIZE], const struct adl_comparison *comparison,
-                       const struct column *column, uint32_t index)
+static void cell_print(char ret[CELL_SIZE], const struct adl_comparison *comparison, const struct column *column,
+                       uint32_t index)
 {
     const struct adl_policy_result *policy = &comparison->policies[index];
     const struct adl_summary *summary = &policy->metrics[column->metric];
@@ -83,13 +83,10 @@ static void cell_print(char ret[CELL_SIZE], const struct adl_comparison *compari
         if (index == 0)
             snprintf(ret, CELL_SIZE, "   ");
         else
-            snprintf(ret, CELL_SIZE, "%s %-3s",
-                     adl_figure_print_change(number, adl_change_percent(summary->mean, base)),
-                     comparison->seed_count > 1
-                         ? adl_significance(policy->versus_first[column->metric].wilcoxon_p)
-                         : "");
-    } else if (column->kind == COLUMN_INTERVAL && comparison->seed_count > 1 &&
-               isfinite(summary->hi - summary->lo)) {
+            snprintf(
+                ret, CELL_SIZE, "%s %-3s", adl_figure_print_change(number, adl_change_percent(summary->mean, base)),
+                comparison->seed_count > 1 ? adl_significance(policy->versus_first[column->metric].wilcoxon_p) : "");
+    } else if (column->kind == COLUMN_INTERVAL && comparison->seed_count > 1 && isfinite(summary->hi - summary->lo)) {
         snprintf(ret, CELL_SIZE, "%s \u00b1 %s", adl_figure_print(number, summary->mean, scale),
                  adl_figure_print(half, (summary->hi - summary->lo) / 2, scale));
     } else {
@@ -98,8 +95,8 @@ static void cell_print(char ret[CELL_SIZE], const struct adl_comparison *compari
 }
 
 /* The two lines above a column. The first policy's name stands above the changes against it. */
-static void header_print(char ret_label[CELL_SIZE], char ret_unit[CELL_SIZE],
-                         const struct adl_comparison *comparison, const struct column *column)
+static void header_print(char ret_label[CELL_SIZE], char ret_unit[CELL_SIZE], const struct adl_comparison *comparison,
+                         const struct column *column)
 {
     const struct adl_scale scale = adl_scale_metric(comparison, column->metric);
     char name[CELL_SIZE] = "";
@@ -138,8 +135,8 @@ static void put_line_end(struct adl_text *text)
     adl_text_char(text, '\n');
 }
 
-static void put_block(struct adl_text *text, const struct adl_comparison *comparison,
-                      const struct column *columns, size_t column_count)
+static void put_block(struct adl_text *text, const struct adl_comparison *comparison, const struct column *columns,
+                      size_t column_count)
 {
     size_t width[COLUMNS_MAX], name_width = NAME_LEAST, rest = 0;
     char cell[CELL_SIZE], unit[CELL_SIZE];

@@ -84,8 +84,7 @@ struct adl_axis adl_axis_log_time(double lo_s, double hi_s, double from_px, doub
 {
     if (hi_s < lo_s * 2)
         hi_s = lo_s * 2;
-    return (struct adl_axis){
-        .lo = lo_s, .hi = hi_s, .from_px = from_px, .to_px = to_px, .log = true, .duration = true};
+    return (struct adl_axis){.lo = lo_s, .hi = hi_s, .from_px = from_px, .to_px = to_px, .log = true, .duration = true};
 }
 
 double adl_axis_px(const struct adl_axis *axis, double value)
@@ -108,10 +107,9 @@ static void ticks_add(struct adl_ticks *ticks, const struct adl_axis *axis, doub
 static struct adl_ticks ticks_log_time(const struct adl_axis *axis, bool fine)
 {
     static const double coarse_s[] = {1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 864000, 8640000};
-    static const double fine_s[] = {1e-3,   2e-3,   5e-3,   0.01,    0.02,    0.05,   0.1,   0.2,
-                                    0.5,    1,      2,      5,       10,      20,     60,    120,
-                                    300,    600,    1200,   3600,    7200,    18000,  36000, 86400,
-                                    172800, 432000, 864000, 1728000, 4320000, 8640000};
+    static const double fine_s[] = {1e-3, 2e-3,  5e-3,  0.01,  0.02,   0.05,   0.1,    0.2,     0.5,     1,
+                                    2,    5,     10,    20,    60,     120,    300,    600,     1200,    3600,
+                                    7200, 18000, 36000, 86400, 172800, 432000, 864000, 1728000, 4320000, 8640000};
     const double *table_s = fine ? fine_s : coarse_s;
     const size_t count = fine ? sizeof fine_s / sizeof *fine_s : sizeof coarse_s / sizeof *coarse_s;
     struct adl_ticks ticks = {0};
@@ -140,8 +138,7 @@ struct adl_ticks adl_axis_ticks(const struct adl_axis *axis, int wanted)
         ticks = ticks_log_time(axis, true);
         if (ticks.count > (size_t)wanted + 2)
             ticks = ticks_log_time(axis, false);
-        if (axis->hi > 8640000.0 * 2 || axis->lo < 5e-4 || ticks.count > (size_t)wanted + 2 ||
-            ticks.count == 0)
+        if (axis->hi > 8640000.0 * 2 || axis->lo < 5e-4 || ticks.count > (size_t)wanted + 2 || ticks.count == 0)
             ticks = ticks_log_powers(axis, wanted);
         return ticks;
     }
@@ -156,8 +153,8 @@ struct adl_ticks adl_axis_ticks(const struct adl_axis *axis, int wanted)
     return ticks;
 }
 
-static const char *tick_print(char ret[ADL_FIGURE_SIZE], const struct adl_axis *axis,
-                              const struct adl_ticks *ticks, double value)
+static const char *tick_print(char ret[ADL_FIGURE_SIZE], const struct adl_axis *axis, const struct adl_ticks *ticks,
+                              double value)
 {
     char number[ADL_NUMBER_SIZE];
     if (axis->duration)
@@ -170,8 +167,7 @@ static const char *tick_print(char ret[ADL_FIGURE_SIZE], const struct adl_axis *
     return ret;
 }
 
-void adl_svg_axis_x(struct adl_text *text, const struct adl_axis *axis, int wanted, double top_px,
-                    double bottom_px)
+void adl_svg_axis_x(struct adl_text *text, const struct adl_axis *axis, int wanted, double top_px, double bottom_px)
 {
     const struct adl_ticks ticks = adl_axis_ticks(axis, wanted);
     char label[ADL_FIGURE_SIZE];
@@ -183,16 +179,14 @@ void adl_svg_axis_x(struct adl_text *text, const struct adl_axis *axis, int want
     adl_svg_line(text, "base", axis->from_px, bottom_px, axis->to_px, bottom_px);
 }
 
-void adl_svg_axis_y(struct adl_text *text, const struct adl_axis *axis, int wanted, double left_px,
-                    double right_px)
+void adl_svg_axis_y(struct adl_text *text, const struct adl_axis *axis, int wanted, double left_px, double right_px)
 {
     const struct adl_ticks ticks = adl_axis_ticks(axis, wanted);
     char label[ADL_FIGURE_SIZE];
     for (size_t i = 0; i < ticks.count; i++) {
         const double y = adl_axis_px(axis, ticks.value[i]);
         adl_svg_line(text, "grid", left_px, y, right_px, y);
-        adl_svg_label(text, "tick end", left_px - 8, y + 4.5,
-                      tick_print(label, axis, &ticks, ticks.value[i]));
+        adl_svg_label(text, "tick end", left_px - 8, y + 4.5, tick_print(label, axis, &ticks, ticks.value[i]));
     }
 }
 
@@ -257,8 +251,7 @@ void adl_svg_line(struct adl_text *text, const char *class_names, double x1, dou
     adl_text_put(text, "/>\n");
 }
 
-void adl_svg_rect(struct adl_text *text, const char *class_names, double x, double y, double width,
-                  double height)
+void adl_svg_rect(struct adl_text *text, const char *class_names, double x, double y, double width, double height)
 {
     adl_text_printf(text, "<rect class=\"%s\"", class_names);
     adl_svg_attribute(text, "x", x);
@@ -289,7 +282,7 @@ void adl_svg_label(struct adl_text *text, const char *class_names, double x, dou
 
 const char *adl_svg_series(char ret[ADL_CLASS_SIZE], uint32_t policy, const char *kind)
 {
-    snprintf(ret, ADL_CLASS_SIZE, "k%" PRIu32 " s%" PRIu32 " d%" PRIu32 " %.16s", policy, policy % 8,
-             policy / 8 % 4, kind);
+    snprintf(ret, ADL_CLASS_SIZE, "k%" PRIu32 " s%" PRIu32 " d%" PRIu32 " %.16s", policy, policy % 8, policy / 8 % 4,
+             kind);
     return ret;
 }

@@ -40,10 +40,8 @@ double adl_axis_px(const struct adl_axis *axis, double value);
 struct adl_ticks adl_axis_ticks(const struct adl_axis *axis, int wanted);
 
 /* Grid lines and labels. The labels of an x axis stand below bottom_px, those of a y axis left of left_px. */
-void adl_svg_axis_x(struct adl_text *text, const struct adl_axis *axis, int wanted, double top_px,
-                    double bottom_px);
-void adl_svg_axis_y(struct adl_text *text, const struct adl_axis *axis, int wanted, double left_px,
-                    double right_px);
+void adl_svg_axis_x(struct adl_text *text, const struct adl_axis *axis, int wanted, double top_px, double bottom_px);
+void adl_svg_axis_y(struct adl_text *text, const struct adl_axis *axis, int wanted, double left_px, double right_px);
 
 /* The element, with a text alternative: label says what it is, about what it shows. Close with adl_svg_close.
  * The x axis (may be NULL) goes with it for tools that read values off the plot. */
@@ -54,8 +52,7 @@ void adl_svg_close(struct adl_text *text);
 void adl_svg_number(struct adl_text *text, double px);                      /* to 1/10 pixel */
 void adl_svg_attribute(struct adl_text *text, const char *name, double px); /* name="px", a blank before it */
 void adl_svg_line(struct adl_text *text, const char *class_names, double x1, double y1, double x2, double y2);
-void adl_svg_rect(struct adl_text *text, const char *class_names, double x, double y, double width,
-                  double height);
+void adl_svg_rect(struct adl_text *text, const char *class_names, double x, double y, double width, double height);
 void adl_svg_circle(struct adl_text *text, const char *class_names, double x, double y, double radius);
 void adl_svg_label(struct adl_text *text, const char *class_names, double x, double y, const char *label);
 

@@ -6,16 +6,16 @@
 #include "model/scenario.h"
 
 struct adl_drift_gpu {
-    double busy_s;       /* wear grows with it */
-    double wear_rate;    /* of this GPU: they do not age alike */
+    double busy_s;    /* wear grows with it */
+    double wear_rate; /* of this GPU: they do not age alike */
     bool throttles;
     bool hot;
 };
 
 struct adl_drift_state {
     const struct adl_drift *model;
-    struct adl_drift_gpu *gpus;            /* [gpu] NULL when nothing drifts */
-    double update_factor[ADL_TYPES_MAX];   /* product of the updates so far */
+    struct adl_drift_gpu *gpus;          /* [gpu] NULL when nothing drifts */
+    double update_factor[ADL_TYPES_MAX]; /* product of the updates so far */
 };
 
 int adl_drift_create(struct adl_drift_state *ret, const struct adl_scenario *scenario, uint64_t seed);

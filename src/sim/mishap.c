@@ -49,7 +49,8 @@ static int for_node(struct adl_world_sim *world, uint32_t index, int (*change)(s
     return 0;
 }
 
-/* Fails now, is repaired after an exponential time, fails again after another: the times do not depend on the policy. */
+/* Fails now, is repaired after an exponential time, fails again after another: the times do not depend on the policy.
+ */
 static int fail_or_repair(struct adl_world_sim *world, enum happening what, uint32_t ref)
 {
     const struct adl_faults *faults = &world->scenario->faults;
@@ -58,8 +59,8 @@ static int fail_or_repair(struct adl_world_sim *world, enum happening what, uint
     const double mean_h = fails ? (node ? faults->node_repair_h : faults->gpu_repair_h)
                                 : (node ? faults->node_mtbf_h : faults->gpu_mtbf_h);
     const int64_t next_us = world->now_us + adl_sim_us(adl_rng_exponential(&world->faults) * mean_h * 3600.0) + 1;
-    const enum happening then = fails ? (node ? HAPPEN_NODE_UP : HAPPEN_GPU_UP)
-                                      : (node ? HAPPEN_NODE_FAIL : HAPPEN_GPU_FAIL);
+    const enum happening then =
+        fails ? (node ? HAPPEN_NODE_UP : HAPPEN_GPU_UP) : (node ? HAPPEN_NODE_FAIL : HAPPEN_GPU_FAIL);
     int (*change)(struct adl_world_sim *, uint32_t) = fails ? gpu_down : gpu_up;
     world->repairs = fails ? world->repairs + 1 : world->repairs - 1;
     if (adl_sim_schedule(world, next_us, then, ref, 0))
@@ -103,11 +104,11 @@ static int schedule_faults(struct adl_world_sim *world)
     const struct adl_faults *faults = &world->scenario->faults;
     for (uint32_t g = 0; faults->gpu_mtbf_h > 0 && g < cluster->gpu_count; g++)
         if (adl_sim_schedule(world, adl_sim_us(adl_rng_exponential(&world->faults) * faults->gpu_mtbf_h * 3600.0),
-                     HAPPEN_GPU_FAIL, g, 0))
+                             HAPPEN_GPU_FAIL, g, 0))
             return ADL_ENOMEM;
     for (uint32_t n = 0; faults->node_mtbf_h > 0 && n < cluster->node_count; n++)
         if (adl_sim_schedule(world, adl_sim_us(adl_rng_exponential(&world->faults) * faults->node_mtbf_h * 3600.0),
-                     HAPPEN_NODE_FAIL, n, 0))
+                             HAPPEN_NODE_FAIL, n, 0))
             return ADL_ENOMEM;
     return 0;
 }
@@ -138,4 +139,3 @@ int adl_sim_mishap(struct adl_world_sim *world, enum happening what, uint32_t re
         return throttle(world, ref);
     return what == HAPPEN_UPDATE ? update(world, ref) : fail_or_repair(world, what, ref);
 }
-

@@ -70,13 +70,17 @@ void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *r
     }
 }
 
-/* Counts what the GPU drew, to the jobs on it in equal parts. Call before anything about it changes. */
+/* Counts what the GPU drew, to the jobs on it in equal parts, and how long it was in use. Call before anything about it
+ * changes. */
 void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu)
 {
     struct sim_gpu *it = &world->gpus[gpu];
+    const int64_t since_us = it->meter.since_us;
     const double drawn_j = adl_power_count(&it->meter, world->now_us);
     if (it->job[0] == ADL_NONE)
         return;
+    if (world->drift.gpus)
+        world->drift.gpus[gpu].busy_s += (double)(world->now_us - since_us) * 1e-6;
     const double share = it->job[1] == ADL_NONE ? 1.0 : 0.5;
     world->jobs[it->job[0]].energy_j += share * drawn_j;
     if (it->job[1] != ADL_NONE)
@@ -90,9 +94,8 @@ void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu)
     struct sim_gpu *it = &world->gpus[gpu];
     double activity, bandwidth;
     adl_sim_activity(world, gpu, &activity, &bandwidth);
-    it->meter.power_w = it->down ? 0.0
-                                 : adl_power_w(&cluster->types[adl_gpu_type_of(cluster, gpu)], it->job[0] != ADL_NONE,
-                                               activity);
+    it->meter.power_w =
+        it->down ? 0.0 : adl_power_w(&cluster->types[adl_gpu_type_of(cluster, gpu)], it->job[0] != ADL_NONE, activity);
 }
 
 static void progress(struct adl_world_sim *world, struct sim_job *job)
@@ -125,8 +128,7 @@ int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot)
 /* The neighbours' speeds, after something changed on the job's GPUs. */
 static int set_pace_of_neighbours(struct adl_world_sim *world, uint32_t slot)
 {
-    for (uint32_t gpu = world->jobs[slot].first_gpu, place; gpu != ADL_NONE;
-         gpu = world->gpus[gpu].next_gpu[place]) {
+    for (uint32_t gpu = world->jobs[slot].first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         place = world->gpus[gpu].job[0] == slot ? 0 : 1;
         const uint32_t other = world->gpus[gpu].job[1 - place];
         if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING && adl_sim_set_pace(world, other))
@@ -194,8 +196,6 @@ int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
         struct sim_gpu *it = &world->gpus[gpu];
         next = it->next_gpu[it->job[0] == slot ? 0 : 1];
         adl_sim_count_power(world, gpu);
-        if (world->drift.gpus)
-            world->drift.gpus[gpu].busy_s += (double)(world->now_us - job->start_us) * 1e-6;
         if (it->job[0] == slot) {
             it->job[0] = it->job[1];
             it->next_gpu[0] = it->next_gpu[1];
@@ -234,4 +234,3 @@ int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
     job->phase = SIM_QUEUED;
     return 0;
 }
-

@@ -1,13 +1,13 @@
-/* power: what a GPU draws, and the counter that adds it up. Three states: nobody has it open, a process holds it idle, it
- * works. */
+/* power: what a GPU draws, and the counter that adds it up. Three states: nobody has it open, a process holds it idle,
+ * it works. */
 #ifndef ADLRO_SIM_POWER_H
 #define ADLRO_SIM_POWER_H
 
 #include "model/cluster.h"
 
 struct adl_power_meter {
-    double power_w;     /* since since_us */
-    double energy_j;    /* up to since_us */
+    double power_w;  /* since since_us */
+    double energy_j; /* up to since_us */
     int64_t since_us;
 };
 

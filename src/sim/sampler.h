@@ -7,16 +7,16 @@
 #include "model/scenario.h"
 
 struct adl_gpu_truth {
-    double activity;    /* 0..1 */
-    double bandwidth;   /* 0..1 */
+    double activity;  /* 0..1 */
+    double bandwidth; /* 0..1 */
     double power_w;
-    double speed;       /* relative to new */
+    double speed; /* relative to new */
 };
 
 struct adl_sampler {
     const struct adl_telemetry_model *model;
     struct adl_rng rng;
-    double *temperature_c;  /* [gpu] follows the power with a lag */
+    double *temperature_c; /* [gpu] follows the power with a lag */
 };
 
 int adl_sampler_create(struct adl_sampler *ret, const struct adl_scenario *scenario, uint64_t seed);

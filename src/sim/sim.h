@@ -12,15 +12,15 @@
 
 /* What lies in the heap, the more urgent first: at one instant things end before others begin. */
 enum happening {
-    HAPPEN_FINISH,    /* of a job: done or out of time */
-    HAPPEN_EVICT,     /* of a job: its checkpoint is written */
-    HAPPEN_RESUME,    /* of a job: its checkpoint is read; inside the world only */
+    HAPPEN_FINISH, /* of a job: done or out of time */
+    HAPPEN_EVICT,  /* of a job: its checkpoint is written */
+    HAPPEN_RESUME, /* of a job: its checkpoint is read; inside the world only */
     HAPPEN_GPU_UP,
     HAPPEN_NODE_UP,
     HAPPEN_GPU_FAIL,
     HAPPEN_NODE_FAIL,
-    HAPPEN_THROTTLE,  /* of a GPU: it becomes hot or cool; inside the world only */
-    HAPPEN_UPDATE,    /* of a type: a software update; inside the world only */
+    HAPPEN_THROTTLE, /* of a GPU: it becomes hot or cool; inside the world only */
+    HAPPEN_UPDATE,   /* of a type: a software update; inside the world only */
     HAPPEN_WAKE,
     HAPPEN_TELEMETRY,
 };
@@ -30,23 +30,23 @@ enum happening {
 enum sim_phase { SIM_GONE, SIM_QUEUED, SIM_STARTING, SIM_RUNNING, SIM_STOPPING };
 
 struct sim_job {
-    double remaining;        /* share of the work still to do at since_us */
-    double saved;            /* the same, as a failure would leave it: the start of this attempt */
-    double rate;             /* share of the work done per us */
+    double remaining; /* share of the work still to do at since_us */
+    double saved;     /* the same, as a failure would leave it: the start of this attempt */
+    double rate;      /* share of the work done per us */
     int64_t since_us;
-    int64_t start_us;        /* of this attempt */
-    int64_t run_us;          /* earlier attempts */
+    int64_t start_us; /* of this attempt */
+    int64_t run_us;   /* earlier attempts */
     int64_t limit_us;
     int64_t ideal_us;
     double steps;
     double energy_j;
     uint32_t first_gpu;
-    uint32_t generation;     /* of the one happening of this job in the heap that is not stale */
+    uint32_t generation; /* of the one happening of this job in the heap that is not stale */
     uint32_t attempts;
     uint16_t class_index;
     uint16_t gpus;
     uint8_t phase;
-    bool out_of_time;        /* its FINISH is its limit */
+    bool out_of_time; /* its FINISH is its limit */
     uint32_t next_free;
 };
 
@@ -54,7 +54,7 @@ struct sim_gpu {
     uint32_t job[2];
     uint32_t next_gpu[2];
     struct adl_power_meter meter;
-    uint32_t down;           /* reasons to be down: itself, its node */
+    uint32_t down; /* reasons to be down: itself, its node */
 };
 
 /* An event ready to be given out. */
@@ -75,21 +75,21 @@ struct adl_world_sim {
     uint32_t next_arrival;           /* which of the two */
     bool more_arrivals;
     struct sim_job *jobs;
-    int64_t *runtime_us;             /* [slot][type] */
+    int64_t *runtime_us; /* [slot][type] */
     size_t job_capacity;
-    uint32_t job_count;              /* slots ever used */
+    uint32_t job_count; /* slots ever used */
     uint32_t free_slot;
-    uint32_t live_jobs, held_jobs;   /* in the world; holding GPUs */
-    uint32_t wakes, repairs;         /* of these, in the heap */
+    uint32_t live_jobs, held_jobs; /* in the world; holding GPUs */
+    uint32_t wakes, repairs;       /* of these, in the heap */
     struct sim_gpu *gpus;
     struct adl_drift_state drift;
-    bool steady;                     /* no GPU ever changes its speed */
+    bool steady; /* no GPU ever changes its speed */
     struct adl_sampler sampler;
     struct adl_rng faults;
     struct pending_event *outbox;
     size_t outbox_capacity;
     uint32_t outbox_first, outbox_count;
-    uint32_t sweep, sweep_end;       /* GPUs still to be reported */
+    uint32_t sweep, sweep_end; /* GPUs still to be reported */
     uint8_t sweep_kind;
     bool ended;
 };
@@ -110,7 +110,7 @@ void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu);   /* after it
 int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot);    /* of a running job: speed and end anew */
 int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase phase);
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
-int adl_sim_leave(struct adl_world_sim *world, uint32_t slot);       /* its GPUs */
+int adl_sim_leave(struct adl_world_sim *world, uint32_t slot); /* its GPUs */
 int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault);
 
 /* mishap.c */

@@ -9,11 +9,11 @@
 /* One line of the mix with one number of GPUs. Drawn by Walker's alias method: one uniform number picks a row, and its
  * fraction decides between the row and the row's alias. */
 struct adl_workload_choice {
-    double keep;             /* chance to stay at this row */
+    double keep; /* chance to stay at this row */
     uint32_t alias;
     uint16_t mix;
     uint16_t gpus;
-    double speed;            /* steps/s of the gang on the reference type */
+    double speed; /* steps/s of the gang on the reference type */
 };
 
 static double gang_speed(const struct adl_job_class *class, uint16_t gpus)
@@ -36,17 +36,17 @@ static uint32_t add_choices(struct adl_workload_stream *stream, int kind, uint32
             sum += mix->gang_weight[g];
         for (uint32_t g = 0; g < mix->gang_count && (kind < 0 || class->kind == kind); g++)
             if (mix->weight > 0 && mix->gang_weight[g] > 0)
-                stream->choices[at++] = (struct adl_workload_choice){
-                    .keep = mix->weight * mix->gang_weight[g] / sum,
-                    .mix = (uint16_t)m,
-                    .gpus = mix->gang_gpus[g],
-                    .speed = class->steps_per_s[mix->reference] * gang_speed(class, mix->gang_gpus[g])};
+                stream->choices[at++] = (struct adl_workload_choice){.keep = mix->weight * mix->gang_weight[g] / sum,
+                                                                     .mix = (uint16_t)m,
+                                                                     .gpus = mix->gang_gpus[g],
+                                                                     .speed = class->steps_per_s[mix->reference] *
+                                                                              gang_speed(class, mix->gang_gpus[g])};
     }
     return at;
 }
 
-/* Vose's way to build the table: rows with less than their share are filled up from one with more. keep holds the weights
- * on entry. Small tables, so the next poor and the next rich row are found by looking. */
+/* Vose's way to build the table: rows with less than their share are filled up from one with more. keep holds the
+ * weights on entry. Small tables, so the next poor and the next rich row are found by looking. */
 static void build_alias(struct adl_workload_choice *rows, uint32_t count)
 {
     double sum = 0;
@@ -160,8 +160,7 @@ static double next_burst(struct adl_workload_stream *stream, const struct adl_ar
     }
     /* Burst sizes are geometric with mean burst_jobs; bursts come so that jobs come at rate_per_h. */
     if (a->burst_jobs > 1.0)
-        stream->burst_left =
-            (uint64_t)(adl_rng_exponential(&stream->arrivals) / -adl_log(1.0 - 1.0 / a->burst_jobs));
+        stream->burst_left = (uint64_t)(adl_rng_exponential(&stream->arrivals) / -adl_log(1.0 - 1.0 / a->burst_jobs));
     return stream->now_s + adl_rng_exponential(&stream->arrivals) * a->burst_jobs * 3600.0 / a->rate_per_h;
 }
 
@@ -188,7 +187,8 @@ static const struct adl_workload_choice *draw_choice(struct adl_workload_stream 
     const struct adl_workload_choice *rows = stream->choices;
     uint32_t count = stream->choice_count;
     if (stream->surge_count > 0 && stream->now_s >= a->surge_start_s &&
-        stream->now_s < a->surge_start_s + a->surge_length_s && adl_rng_uniform(&stream->jobs) * a->surge_factor > 1.0) {
+        stream->now_s < a->surge_start_s + a->surge_length_s &&
+        adl_rng_uniform(&stream->jobs) * a->surge_factor > 1.0) {
         rows += stream->surge_first;
         count = stream->surge_count;
     }

@@ -8,17 +8,17 @@
 struct adl_true_job {
     struct adl_job_spec spec;
     int64_t submit_us;
-    double steps;                       /* the work */
-    int64_t ideal_us;                   /* run time on its fastest acceptable type */
-    int64_t runtime_us[ADL_TYPES_MAX];  /* alone, on new GPUs of one node; 0 = does not run there; as many as the cluster
-                                         * has types */
+    double steps;                      /* the work */
+    int64_t ideal_us;                  /* run time on its fastest acceptable type */
+    int64_t runtime_us[ADL_TYPES_MAX]; /* alone, on new GPUs of one node; 0 = does not run there; as many as the cluster
+                                        * has types */
 };
 
 struct adl_workload_choice;
 
 struct adl_workload_stream {
     const struct adl_scenario *scenario;
-    struct adl_rng arrivals;            /* separate from the jobs: another rate gives the same jobs */
+    struct adl_rng arrivals; /* separate from the jobs: another rate gives the same jobs */
     struct adl_rng jobs;
     double now_s;
     uint64_t issued;
@@ -26,7 +26,7 @@ struct adl_workload_stream {
     struct adl_workload_choice *choices; /* what a job can be, drawn by the alias method; owned */
     double *ratio;                       /* [mix][type] run time relative to the reference type; owned */
     uint32_t choice_count;
-    uint32_t surge_first, surge_count;   /* the choices of the surge's kind, a table of their own */
+    uint32_t surge_first, surge_count; /* the choices of the surge's kind, a table of their own */
 };
 
 int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed);

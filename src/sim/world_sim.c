@@ -19,9 +19,10 @@ int adl_regime_find(const char *name)
 }
 
 int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum happening what, uint32_t ref,
-                    uint32_t generation)
+                     uint32_t generation)
 {
-    const struct adl_heap_item item = {time_us, (uint64_t)what << 60 | (uint64_t)(generation & GENERATION_MASK) << 32 | ref};
+    const struct adl_heap_item item = {time_us,
+                                       (uint64_t)what << 60 | (uint64_t)(generation & GENERATION_MASK) << 32 | ref};
     return adl_heap_push(&world->heap, item);
 }
 
@@ -94,7 +95,8 @@ static int finish(struct adl_world_sim *world, uint32_t slot, struct adl_event *
 /* True while something may still happen to a job by itself: otherwise only clocks tick. */
 static bool alive(const struct adl_world_sim *world)
 {
-    return world->more_arrivals || world->held_jobs > 0 || world->repairs > 0 || world->wakes > 0;
+    return world->more_arrivals || world->held_jobs > 0 ||
+           (world->live_jobs > 0 && (world->repairs > 0 || world->wakes > 0));
 }
 
 static bool stale(const struct adl_world_sim *world, const struct adl_heap_item *item)
@@ -139,8 +141,8 @@ static int happen(struct adl_world_sim *world, struct adl_event *ret)
         world->sweep = 0;
         world->sweep_end = world->scenario->cluster.gpu_count;
         world->sweep_kind = ADL_EVENT_TELEMETRY;
-        return adl_sim_schedule(world, world->now_us + adl_sim_us(world->scenario->telemetry.interval_s), HAPPEN_TELEMETRY, 0,
-                        0);
+        return adl_sim_schedule(world, world->now_us + adl_sim_us(world->scenario->telemetry.interval_s),
+                                HAPPEN_TELEMETRY, 0, 0);
     }
     return 0;
 }
@@ -211,13 +213,14 @@ static int step(struct adl_world_sim *world, struct adl_event *ret)
 /* What happens at this very instant without an event of its own is done now, so that `more` can be told truly. */
 static int settle(struct adl_world_sim *world)
 {
-    for (const struct adl_heap_item *top; !reports_waiting(world) && (top = adl_heap_top(&world->heap)) &&
-                                          top->time_us == world->now_us;) {
+    struct adl_event none;
+    for (const struct adl_heap_item *top;
+         !reports_waiting(world) && (top = adl_heap_top(&world->heap)) && top->time_us == world->now_us;) {
         const enum happening what = (enum happening)(top->tag >> 60);
         const bool silent = what == HAPPEN_RESUME || (what >= HAPPEN_GPU_UP && what <= HAPPEN_UPDATE);
         if (!silent && !stale(world, top))
             break;
-        if (happen(world, NULL))
+        if (happen(world, &none))
             return ADL_ENOMEM;
     }
     return 0;
@@ -260,7 +263,8 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
         const int64_t end_us = world->now_us + adl_sim_us(world->scenario->preemption.checkpoint_s);
         status = adl_sim_set_phase(world, command->job, SIM_STOPPING);
         if (status == 0)
-            status = adl_sim_schedule(world, end_us, HAPPEN_EVICT, command->job, ++world->jobs[command->job].generation);
+            status =
+                adl_sim_schedule(world, end_us, HAPPEN_EVICT, command->job, ++world->jobs[command->job].generation);
     }
     return status ? adl_fail(err, status, "out of memory in the simulator") : 0;
 }

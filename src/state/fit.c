@@ -2,7 +2,7 @@
 
 static uint32_t at_most(uint32_t usable, int32_t have, int32_t each)
 {
-    return (int64_t)each * usable > have ? (uint32_t)((have > 0 ? have : 0) / each) : usable;
+    return each > 0 && (int64_t)each * usable > have ? (uint32_t)((have > 0 ? have : 0) / each) : usable;
 }
 
 /* GPUs of a bank that a job may take, as far as the node's cores and memory and the reservations allow. */
@@ -87,17 +87,32 @@ bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, c
     return (spec->flags & ADL_JOB_SPAN) && spec->gpus > 1 && find_spanning(state, spec, type, hold, ret_gpus);
 }
 
-bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, uint32_t *ret_gpu)
+/* Sharing takes no free GPU, but cores and memory that may be promised. */
+static bool node_spares(const struct adl_state *state, uint32_t node, const struct adl_job_spec *spec,
+                        const struct adl_hold *hold)
+{
+    for (uint32_t i = 0; hold && i < hold->count; i++) {
+        const struct adl_reservation *r = &hold->reservations[i];
+        if (r->bank != ADL_NONE && state->cluster->banks[r->bank].node == node && r->start_us < hold->end_us &&
+            (r->spare_cores < spec->cpu_cores || r->spare_memory_mib < spec->memory_mib))
+            return false;
+    }
+    return true;
+}
+
+bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
+                   uint32_t *ret_gpu)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     if (spec->gpus != 1 || !(spec->flags & ADL_JOB_SHARE))
         return false;
     const struct adl_bitmap *half = &state->pool.half[type];
     for (uint32_t g = adl_bitmap_next(half, 0); g != ADL_NONE; g = adl_bitmap_next(half, g + 1)) {
-        const struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, g)];
+        const uint32_t node = adl_gpu_node_of(state->cluster, g);
+        const struct adl_node_use *has = &state->nodes_use[node];
         const struct adl_gpu_use *use = &state->gpus[g];
-        if (use->free_memory_mib >= spec->gpu_memory_mib && node->free_cores >= spec->cpu_cores &&
-            node->free_memory_mib >= spec->memory_mib && !use->down) {
+        if (use->free_memory_mib >= spec->gpu_memory_mib && has->free_cores >= spec->cpu_cores &&
+            has->free_memory_mib >= spec->memory_mib && !use->down && node_spares(state, node, spec, hold)) {
             *ret_gpu = g;
             return true;
         }

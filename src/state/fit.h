@@ -10,10 +10,10 @@ struct adl_reservation {
     int64_t end_us;
     uint32_t job;
     uint32_t type;
-    uint32_t bank;      /* ADL_NONE: any of the type */
+    uint32_t bank; /* ADL_NONE: any of the type */
     uint32_t gpus;
-    uint32_t spare;     /* GPUs of that bank (or type) free at start_us beside those promised */
-    int32_t spare_cores;       /* and of its node; without a bank cores and memory are not promised */
+    uint32_t spare;      /* GPUs of that bank (or type) free at start_us beside those promised */
+    int32_t spare_cores; /* and of its node; without a bank cores and memory are not promised */
     int32_t spare_memory_mib;
 };
 
@@ -31,7 +31,8 @@ struct adl_hold {
 bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                   uint32_t *ret_gpus);
 
-/* Finds a GPU of the type that holds one job willing to share, for a one-GPU job that is willing too. */
-bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, uint32_t *ret_gpu);
+/* Finds a GPU of the type that holds one job willing to share, for a one-GPU job that is willing too. hold may be NULL. */
+bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
+                   uint32_t *ret_gpu);
 
 #endif

@@ -54,8 +54,9 @@ void adl_pool_clear(struct adl_pool *pool)
 static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask, uint32_t old, uint32_t new)
 {
     const uint32_t type = pool->cluster->banks[bank].type;
+    assert(old <= ADL_BANK_GPUS_MAX && new <= ADL_BANK_GPUS_MAX);
     pool->free_mask[bank] = mask;
-    pool->free_count[bank] = (uint8_t)new;
+    pool->free_count[bank] = (uint8_t) new;
     if (old) {
         adl_bitmap_remove(&pool->banks[type][old], bank);
         if (adl_bitmap_empty(&pool->banks[type][old]))

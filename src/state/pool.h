@@ -1,7 +1,7 @@
 /* pool: which GPUs are free, indexed so that a fitting bank is found without looking at the others.
  *
- * Free means: up, and no job on it. For each GPU type and each number f, the banks of that type with exactly f free GPUs
- * are a bitmap; best fit is the first bank of the first non-empty bitmap at or above the demand. */
+ * Free means: up, and no job on it. For each GPU type and each number f, the banks of that type with exactly f free
+ * GPUs are a bitmap; best fit is the first bank of the first non-empty bitmap at or above the demand. */
 #ifndef ADLRO_STATE_POOL_H
 #define ADLRO_STATE_POOL_H
 
@@ -10,13 +10,13 @@
 
 struct adl_pool {
     const struct adl_cluster *cluster;
-    uint64_t *free_mask;                       /* [bank] bit i: GPU gpu_first + i is free */
-    uint8_t *free_count;                       /* [bank] bits set in it */
-    struct adl_bitmap *banks[ADL_TYPES_MAX];   /* [type][f], f = 1..widest[type]: banks with f free GPUs */
-    uint64_t counts[ADL_TYPES_MAX];            /* [type] bit f - 1: some bank has f free GPUs */
-    uint32_t widest[ADL_TYPES_MAX];            /* GPUs of the largest bank of the type */
+    uint64_t *free_mask;                     /* [bank] bit i: GPU gpu_first + i is free */
+    uint8_t *free_count;                     /* [bank] bits set in it */
+    struct adl_bitmap *banks[ADL_TYPES_MAX]; /* [type][f], f = 1..widest[type]: banks with f free GPUs */
+    uint64_t counts[ADL_TYPES_MAX];          /* [type] bit f - 1: some bank has f free GPUs */
+    uint32_t widest[ADL_TYPES_MAX];          /* GPUs of the largest bank of the type */
     uint32_t free_gpus[ADL_TYPES_MAX];
-    struct adl_bitmap half[ADL_TYPES_MAX];     /* GPUs that hold one job and would take a second */
+    struct adl_bitmap half[ADL_TYPES_MAX]; /* GPUs that hold one job and would take a second */
 };
 
 int adl_pool_create(struct adl_pool *ret, const struct adl_cluster *cluster); /* all GPUs free; 0 or ADL_ENOMEM */

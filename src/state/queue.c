@@ -59,8 +59,8 @@ static void table_put(uint32_t *table, uint32_t size, uint64_t hash, uint32_t la
     table[at] = lane;
 }
 
-/* Makes room in the table: gives up empty lanes if they are many, else doubles it. So lanes stay as few as the different
- * demands that wait at one time, however many come and go. */
+/* Makes room in the table: gives up empty lanes if they are many, else doubles it. So lanes stay as few as the
+ * different demands that wait at one time, however many come and go. */
 static int table_renew(struct adl_queue *queue)
 {
     const bool give_up = queue->heap_count < queue->lane_count / 2;
@@ -244,8 +244,8 @@ void adl_walk_next(const struct adl_queue *queue)
 {
     struct adl_queue_walk *walk = queue->walk;
     const uint32_t lane = walk->heap[0];
-    const uint32_t next = adl_order_next_light(queue->nodes, &queue->lanes[lane].jobs, walk->cursor[lane],
-                                               walk->limit[lane]);
+    const uint32_t next =
+        adl_order_next_light(queue->nodes, &queue->lanes[lane].jobs, walk->cursor[lane], walk->limit[lane]);
     if (next == ADL_NONE) {
         adl_walk_leave(queue);
         return;

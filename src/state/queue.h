@@ -1,7 +1,8 @@
 /* queue: the jobs that wait, in the order the policy ranked them, and in lanes of equal demand.
  *
- * Jobs of one lane ask for the same thing (class, GPUs, types, cores, memory, flags): where one of them does not fit, none
- * does, so a pass over the queue leaves a lane at its first job that does not fit instead of looking at every job. */
+ * Jobs of one lane ask for the same thing (class, GPUs, types, cores, memory, flags): where one of them does not fit,
+ * none does, so a pass over the queue leaves a lane at its first job that does not fit instead of looking at every job.
+ */
 #ifndef ADLRO_STATE_QUEUE_H
 #define ADLRO_STATE_QUEUE_H
 
@@ -9,42 +10,43 @@
 #include "model/job.h"
 
 struct adl_lane {
-    struct adl_job_spec shape;  /* one of its jobs; only what both share is meant */
+    struct adl_job_spec shape; /* one of its jobs; only what both share is meant */
     uint64_t hash;
     struct adl_order jobs;
-    uint32_t heap_position;     /* in the heap of lanes that have jobs, or ADL_NONE */
-    uint32_t next_vacant;       /* chain of lanes given up */
+    uint32_t heap_position; /* in the heap of lanes that have jobs, or ADL_NONE */
+    uint32_t next_vacant;   /* chain of lanes given up */
 };
 
 struct adl_queue {
-    struct adl_order_node *nodes;  /* [slot], shared with the running index; owned by the state */
+    struct adl_order_node *nodes; /* [slot], shared with the running index; owned by the state */
     struct adl_lane *lanes;
     uint32_t lane_count;
     size_t lane_capacity;
-    uint32_t *table;               /* open hash of lanes, ADL_NONE = empty; a power of two */
+    uint32_t *table; /* open hash of lanes, ADL_NONE = empty; a power of two */
     uint32_t table_size;
-    uint32_t vacant;               /* lanes that can be made anew, or ADL_NONE */
-    uint32_t *heap;                /* lanes with jobs, by their first job */
+    uint32_t vacant; /* lanes that can be made anew, or ADL_NONE */
+    uint32_t *heap;  /* lanes with jobs, by their first job */
     size_t heap_capacity;
     uint32_t heap_count;
-    uint32_t count;                /* jobs */
+    uint32_t count; /* jobs */
     uint64_t next_sequence;
-    struct adl_queue_walk *walk;   /* scratch, grown with the lanes so that walking never allocates */
+    struct adl_queue_walk *walk; /* scratch, grown with the lanes so that walking never allocates */
 };
 
 /* A pass over the queue in rank order. Lanes can be left for the rest of the pass, or narrowed to lighter jobs. */
 struct adl_queue_walk {
-    uint32_t *heap;     /* lanes still in the pass, by cursor */
-    uint32_t *cursor;   /* [lane] the job it stands at */
-    int64_t *limit;     /* [lane] only jobs whose weight is at most this */
+    uint32_t *heap;   /* lanes still in the pass, by cursor */
+    uint32_t *cursor; /* [lane] the job it stands at */
+    int64_t *limit;   /* [lane] only jobs whose weight is at most this */
     size_t heap_capacity, cursor_capacity, limit_capacity;
     uint32_t count;
 };
 
-int adl_queue_create(struct adl_queue *ret);      /* 0 or ADL_ENOMEM */
-void adl_queue_clear(struct adl_queue *queue);    /* frees; accepts a zeroed one */
+int adl_queue_create(struct adl_queue *ret);   /* 0 or ADL_ENOMEM */
+void adl_queue_clear(struct adl_queue *queue); /* frees; accepts a zeroed one */
 
-/* The lane for such a job, made if new: its index, or ADL_NONE if out of memory. Valid until the job leaves the queue. */
+/* The lane for such a job, made if new: its index, or ADL_NONE if out of memory. Valid until the job leaves the queue.
+ */
 uint32_t adl_queue_lane(struct adl_queue *queue, const struct adl_job_spec *spec);
 
 void adl_queue_push(struct adl_queue *queue, uint32_t slot, uint32_t lane, int64_t rank, int64_t weight);
@@ -56,12 +58,13 @@ static inline uint32_t adl_queue_head(const struct adl_queue *queue)
     return queue->heap_count > 0 ? queue->lanes[queue->heap[0]].jobs.first : ADL_NONE;
 }
 
-/* The walk: begin, then look at the job it stands at (ADL_NONE = end) and go on in one of three ways. The queue must not
- * change meanwhile. The constness of the queue is that of its jobs: the scratch is written. */
+/* The walk: begin, then look at the job it stands at (ADL_NONE = end) and go on in one of three ways. The queue must
+ * not change meanwhile. The constness of the queue is that of its jobs: the scratch is written. */
 void adl_walk_begin(const struct adl_queue *queue);
 uint32_t adl_walk_job(const struct adl_queue *queue);
-void adl_walk_next(const struct adl_queue *queue);                    /* to the next job in rank order */
-void adl_walk_narrow(const struct adl_queue *queue, int64_t limit);   /* the same, and this lane's jobs above limit are out */
-void adl_walk_leave(const struct adl_queue *queue);                   /* the same, and this lane is out */
+void adl_walk_next(const struct adl_queue *queue); /* to the next job in rank order */
+void adl_walk_narrow(const struct adl_queue *queue,
+                     int64_t limit);                /* the same, and this lane's jobs above limit are out */
+void adl_walk_leave(const struct adl_queue *queue); /* the same, and this lane is out */
 
 #endif

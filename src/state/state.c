@@ -178,8 +178,8 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     if (mask)
         adl_pool_take(&state->pool, bank, mask);
     if (state->track_running)
-        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us,
-                         state->queue.next_sequence++, 0);
+        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->queue.next_sequence++,
+                         0);
 }
 
 void adl_state_stopping(struct adl_state *state, uint32_t slot)

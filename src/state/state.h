@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 enum adl_phase {
-    ADL_PHASE_NONE,     /* the slot is not in use */
+    ADL_PHASE_NONE, /* the slot is not in use */
     ADL_PHASE_PENDING,
     ADL_PHASE_RUNNING,
     ADL_PHASE_STOPPING, /* told to stop; holds its GPUs until the world says EVICT */
@@ -22,15 +22,15 @@ enum adl_phase {
 struct adl_job {
     struct adl_job_spec spec;
     int64_t submit_us;
-    int64_t start_us;       /* of this attempt */
-    int64_t expected_us;    /* believed end of this attempt */
-    int64_t attained_us;    /* time run in earlier attempts */
-    double remaining;       /* believed share of its work still to do when this attempt began, 0..1 */
-    uint32_t eligible;      /* mask of types it may and can run on */
-    uint32_t lane;          /* while pending */
-    uint32_t first_gpu;     /* while it holds GPUs: chain through adl_gpu_use */
-    uint16_t type;          /* of its GPUs */
-    uint8_t phase;          /* enum adl_phase */
+    int64_t start_us;    /* of this attempt */
+    int64_t expected_us; /* believed end of this attempt */
+    int64_t attained_us; /* time run in earlier attempts */
+    double remaining;    /* believed share of its work still to do when this attempt began, 0..1 */
+    uint32_t eligible;   /* mask of types it may and can run on */
+    uint32_t lane;       /* while pending */
+    uint32_t first_gpu;  /* while it holds GPUs: chain through adl_gpu_use */
+    uint16_t type;       /* of its GPUs */
+    uint8_t phase;       /* enum adl_phase */
     uint32_t attempts;
 };
 
@@ -51,36 +51,35 @@ struct adl_node_use {
 struct adl_state {
     const struct adl_cluster *cluster;
     int64_t now_us;
-    struct adl_job *jobs;          /* [slot] */
-    int64_t *runtime_us;           /* [slot][type] believed run time of the whole job alone; 0 = not there */
-    struct adl_order_node *nodes;  /* [slot] a pending job is in a lane's order, a running one in running[type] */
+    struct adl_job *jobs;         /* [slot] */
+    int64_t *runtime_us;          /* [slot][type] believed run time of the whole job alone; 0 = not there */
+    struct adl_order_node *nodes; /* [slot] a pending job is in a lane's order, a running one in running[type] */
     size_t job_capacity;
     struct adl_gpu_use *gpus;
     struct adl_node_use *nodes_use;
-    struct adl_telemetry *telemetry;          /* [gpu] last sample */
-    int64_t *telemetry_us;                    /* [gpu] when; INT64_MIN = never */
+    struct adl_telemetry *telemetry; /* [gpu] last sample */
+    int64_t *telemetry_us;           /* [gpu] when; INT64_MIN = never */
     struct adl_pool pool;
     struct adl_queue queue;
-    struct adl_order running[ADL_TYPES_MAX];  /* by expected end; empty unless track_running */
-    bool track_running;                       /* the policy looks at running jobs by their end */
-    uint32_t running_jobs;                    /* stopping ones included */
+    struct adl_order running[ADL_TYPES_MAX]; /* by expected end; empty unless track_running */
+    bool track_running;                      /* the policy looks at running jobs by their end */
+    uint32_t running_jobs;                   /* stopping ones included */
     uint32_t stopping_jobs;
-    uint32_t busy_gpus;                       /* that hold at least one job */
+    uint32_t busy_gpus; /* that hold at least one job */
     uint32_t down_gpus;
-    uint64_t releases;                        /* grows whenever something became free: what did not fit may fit now */
+    uint64_t releases; /* grows whenever something became free: what did not fit may fit now */
 };
 
 int adl_state_create(const struct adl_cluster *cluster, struct adl_state **ret); /* 0 or ADL_ENOMEM */
 void adl_state_destroy(struct adl_state *state);                                 /* accepts NULL */
 
 /* A new job, with its believed run times [type]; it is not in the queue until it is enqueued with its rank. */
-int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec,
-                    const int64_t *runtime_us);
+int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us);
 int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank);
 void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpus); /* validated: spec.gpus of them */
 void adl_state_stopping(struct adl_state *state, uint32_t slot);
 void adl_state_evict(struct adl_state *state, uint32_t slot, double remaining); /* then enqueue it again */
-void adl_state_finish(struct adl_state *state, uint32_t slot);                  /* whatever its phase: the job is gone */
+void adl_state_finish(struct adl_state *state, uint32_t slot); /* whatever its phase: the job is gone */
 void adl_state_gpu_down(struct adl_state *state, uint32_t gpu);
 void adl_state_gpu_up(struct adl_state *state, uint32_t gpu);
 
