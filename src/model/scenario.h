@@ -69,8 +69,9 @@ struct adl_mix {
     double throughput_floor; /* that least, relative to the reference type */
 };
 
-/* Users ask for more time than they need: limit = factor * true run time on the slowest acceptable type, factor
- * log-normal and at least 1, rounded up as people do. A share of users gives the exact figure. */
+/* Users ask for more time than they need: limit = factor * true run time on the slowest acceptable type (across nodes,
+ * if it may span them), factor log-normal and at least 1, rounded up as people do. A share of users gives the exact
+ * figure. */
 struct adl_limits {
     double median_factor;
     double sigma;

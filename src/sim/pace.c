@@ -92,10 +92,14 @@ void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
     struct sim_gpu *it = &world->gpus[gpu];
+    const struct adl_gpu_type *type = &cluster->types[adl_gpu_type_of(cluster, gpu)];
     double activity, bandwidth;
+    if (it->job[0] == ADL_NONE) {
+        it->meter.power_w = it->down ? 0.0 : type->idle_w;
+        return;
+    }
     adl_sim_activity(world, gpu, &activity, &bandwidth);
-    it->meter.power_w =
-        it->down ? 0.0 : adl_power_w(&cluster->types[adl_gpu_type_of(cluster, gpu)], it->job[0] != ADL_NONE, activity);
+    it->meter.power_w = adl_power_w(type, true, activity);
 }
 
 static void progress(struct adl_world_sim *world, struct sim_job *job)

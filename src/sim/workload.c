@@ -13,7 +13,8 @@ struct adl_workload_choice {
     uint32_t alias;
     uint16_t mix;
     uint16_t gpus;
-    double speed; /* steps/s of the gang on the reference type */
+    double speed;   /* steps/s of the gang on the reference type */
+    double stretch; /* how much longer it may take if it spans nodes, at least 1: users know that of their jobs */
 };
 
 static double gang_speed(const struct adl_job_class *class, uint16_t gpus)
@@ -24,7 +25,18 @@ static double gang_speed(const struct adl_job_class *class, uint16_t gpus)
     return speed;
 }
 
-/* Appends the rows of all mix lines of a kind (-1: of any). */
+static double stretch_of(const struct adl_cluster *cluster, const struct adl_job_class *class,
+                         const struct adl_mix *mix, uint16_t gpus)
+{
+    double link_gbs = cluster->network_gbs;
+    for (uint32_t n = 0; n < cluster->node_count; n++)
+        link_gbs = cluster->nodes[n].link_gbs > link_gbs ? cluster->nodes[n].link_gbs : link_gbs;
+    if (gpus == 1 || !(mix->flags & ADL_JOB_SPAN))
+        return 1.0;
+    return (1.0 - class->sync_share) + class->sync_share * link_gbs / cluster->network_gbs;
+}
+
+/* Appends the rows of all mix lines of a kind (-1: of any); keep holds their weights for now. */
 static uint32_t add_choices(struct adl_workload_stream *stream, int kind, uint32_t at)
 {
     const struct adl_scenario *scenario = stream->scenario;
@@ -34,13 +46,17 @@ static uint32_t add_choices(struct adl_workload_stream *stream, int kind, uint32
         double sum = 0;
         for (uint32_t g = 0; g < mix->gang_count; g++)
             sum += mix->gang_weight[g];
-        for (uint32_t g = 0; g < mix->gang_count && (kind < 0 || class->kind == kind); g++)
-            if (mix->weight > 0 && mix->gang_weight[g] > 0)
-                stream->choices[at++] = (struct adl_workload_choice){.keep = mix->weight * mix->gang_weight[g] / sum,
-                                                                     .mix = (uint16_t)m,
-                                                                     .gpus = mix->gang_gpus[g],
-                                                                     .speed = class->steps_per_s[mix->reference] *
-                                                                              gang_speed(class, mix->gang_gpus[g])};
+        for (uint32_t g = 0; g < mix->gang_count && (kind < 0 || class->kind == kind); g++) {
+            const uint16_t gpus = mix->gang_gpus[g];
+            if (mix->weight <= 0 || mix->gang_weight[g] <= 0)
+                continue;
+            struct adl_workload_choice *choice = &stream->choices[at++];
+            choice->keep = mix->weight * mix->gang_weight[g] / sum;
+            choice->mix = (uint16_t)m;
+            choice->gpus = gpus;
+            choice->speed = class->steps_per_s[mix->reference] * gang_speed(class, gpus);
+            choice->stretch = stretch_of(&scenario->cluster, class, mix, gpus);
+        }
     }
     return at;
 }
@@ -277,6 +293,7 @@ bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *
         slowest_us = ret->runtime_us[t] > slowest_us ? ret->runtime_us[t] : slowest_us;
         ret->ideal_us = ratio[t] > 0 && ret->runtime_us[t] < ret->ideal_us ? ret->runtime_us[t] : ret->ideal_us;
     }
+    slowest_us = (int64_t)((double)slowest_us * choice->stretch);
     ret->spec.limit_us = draw_limit_us(rng, &workload->limits, normals[1], slowest_us);
     draw_sla(rng, mix, duration_s, choice->speed, &ret->spec);
     return true;

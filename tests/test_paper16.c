@@ -1,0 +1,74 @@
+/* paper16 is frozen: its jobs may not change, and it must still show what it was calibrated to show. */
+#include "experiment/comparison.h"
+#include "ingest/scenario.h"
+#include "sim/workload.h"
+#include "sim/world_sim.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define PATH ADL_SOURCE_DIR "/scenarios/paper16.yaml"
+
+static void load(struct adl_scenario *ret)
+{
+    struct adl_error err;
+    if (adl_scenario_load(PATH, ret, NULL, &err))
+        fail_msg("%s", err.text);
+}
+
+static void the_jobs_of_paper16_are_those_it_was_frozen_with(void **context)
+{
+    (void)context;
+    static const uint64_t frozen[] = {0x76978b1b3bed856e, 0x2e36b198862e5abe, 0xccb1df915d4bf07d};
+    struct adl_scenario scenario;
+    load(&scenario);
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        uint64_t hash = 0;
+        assert_int_equal(adl_workload_hash(&scenario, seed, 0, &hash), 0);
+        if (hash != frozen[seed - 1])
+            fail_msg("seed %llu: the jobs hash to 0x%016llx, frozen is 0x%016llx", (unsigned long long)seed,
+                     (unsigned long long)hash, (unsigned long long)frozen[seed - 1]);
+    }
+    adl_scenario_clear(&scenario);
+}
+
+static void fcfs_and_static_are_as_busy_as_in_the_source_and_fcfs_is_slower(void **context)
+{
+    (void)context;
+    const struct adl_policy_ops *const policies[] = {&adl_policy_fcfs, &adl_policy_static};
+    struct adl_scenario scenario;
+    struct adl_comparison comparison;
+    struct adl_error err;
+    load(&scenario);
+    const struct adl_comparison_request request = {.scenario = &scenario,
+                                                   .policies = policies,
+                                                   .policy_count = 2,
+                                                   .first_seed = 1,
+                                                   .seed_count = 60,
+                                                   .regime = ADL_REGIME_DECLARED,
+                                                   .threads = 2};
+    if (adl_comparison_run(&request, &comparison, &err))
+        fail_msg("%s", err.text);
+    const double fcfs = comparison.policies[0].metrics[ADL_METRIC_UTILIZATION].mean;
+    const double affinity = comparison.policies[1].metrics[ADL_METRIC_UTILIZATION].mean;
+    if (fabs(fcfs - 0.581) > 0.04 || fabs(affinity - 0.654) > 0.04)
+        fail_msg("utilization is %.1f %% and %.1f %%, the source's is 58.1 %% and 65.4 %%", 100 * fcfs, 100 * affinity);
+    assert_true(comparison.policies[0].metrics[ADL_METRIC_JCT_MEAN].lo >
+                comparison.policies[1].metrics[ADL_METRIC_JCT_MEAN].hi);
+    adl_comparison_clear(&comparison);
+    adl_scenario_clear(&scenario);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_jobs_of_paper16_are_those_it_was_frozen_with),
+        cmocka_unit_test(fcfs_and_static_are_as_busy_as_in_the_source_and_fcfs_is_slower),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
