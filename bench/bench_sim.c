@@ -26,8 +26,8 @@ static void die(const struct adl_error *err)
     exit(1);
 }
 
-/* The hold model, the usual yardstick of event queues: pop the earliest event, push it back after an exponential time. It
- * is what any discrete-event simulator does at the least. With uniform times it shows the heap alone. */
+/* The hold model, the usual yardstick of event queues: pop the earliest event, push it back after an exponential time.
+ * It is what any discrete-event simulator does at the least. With uniform times it shows the heap alone. */
 static double bare_loop_rate(uint32_t pending, bool exponential)
 {
     struct adl_heap heap = {0};

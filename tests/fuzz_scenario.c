@@ -7,8 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct adl_scenario_source source = {.read = fixture_read,
-                                               .context = (void *)(uintptr_t)fixture_catalogue};
+    const struct adl_scenario_source source = {.read = fixture_read, .context = (void *)(uintptr_t)fixture_catalogue};
     struct adl_scenario scenario;
     struct adl_error err = {{0}};
     if (adl_scenario_parse("fuzz.yaml", (const char *)data, size, &source, &scenario, &err) == 0) {

@@ -150,9 +150,8 @@ static void build_run(struct adl_result *run, const struct recipe *recipe, uint3
     adl_rng_seed(&rng, seed, "workload");
     const double load = 1 + 0.08 * adl_rng_normal(&rng), gain = policy == 4 ? -0.02 : policy * 0.08;
     adl_rng_seed(&rng, seed * 64 + policy, "noise");
-    const double jct_s = recipe->jobs == 0
-                             ? NAN
-                             : recipe->scale * 25.8 * load * (1 - gain) * (1 + 0.02 * adl_rng_normal(&rng));
+    const double jct_s =
+        recipe->jobs == 0 ? NAN : recipe->scale * 25.8 * load * (1 - gain) * (1 + 0.02 * adl_rng_normal(&rng));
     const double values[ADL_METRIC_COUNT] = {
         [ADL_METRIC_JCT_MEAN] = jct_s,
         [ADL_METRIC_JCT_P99] = jct_s * 5.1,
@@ -217,12 +216,11 @@ static struct sample *sample_create(const struct recipe *recipe)
     struct sample *sample = calloc(1, sizeof *sample);
     struct adl_comparison *comparison = &sample->comparison;
     snprintf(sample->scenario.name, sizeof sample->scenario.name, "%s", recipe->nasty ? NASTY : "paper16");
-    snprintf(
-        sample->scenario.description, sizeof sample->scenario.description, "%s",
-        recipe->nasty
-            ? NASTY
-            : "Sixteen GPUs of three makes under a load of simulation, learning and data jobs that comes "
-              "close to what they can carry.");
+    snprintf(sample->scenario.description, sizeof sample->scenario.description, "%s",
+             recipe->nasty
+                 ? NASTY
+                 : "Sixteen GPUs of three makes under a load of simulation, learning and data jobs that comes "
+                   "close to what they can carry.");
     build_cluster(sample, recipe);
     sample->scenario.workload.jobs = recipe->jobs;
     *comparison = (struct adl_comparison){.scenario = &sample->scenario,
@@ -235,8 +233,8 @@ static struct sample *sample_create(const struct recipe *recipe)
         struct adl_policy_result *policy = &comparison->policies[p];
         snprintf(sample->names[p], sizeof sample->names[p], "%s%s", recipe->nasty ? NASTY : "", names[p]);
         if (recipe->long_names)
-            snprintf(sample->names[p], sizeof sample->names[p],
-                     "%s-with-\u00fcber-long-name-%s-that-goes-on-and-on", names[p], names[p]);
+            snprintf(sample->names[p], sizeof sample->names[p], "%s-with-\u00fcber-long-name-%s-that-goes-on-and-on",
+                     names[p], names[p]);
         policy->name = sample->names[p];
         policy->summary = recipe->nasty ? NASTY : "What this policy does, in one line";
         policy->runs = calloc(recipe->seeds + 1, sizeof *policy->runs);

@@ -150,8 +150,8 @@ struct best {
 
 /* Every order of the jobs, each started as early as the GPUs left by those before it allow: that holds a best
  * schedule among those without preemption. */
-static void try_orders(int gpus, const struct small_job *jobs, int count, unsigned done, const int *used,
-                       int flow, int end, struct best *best)
+static void try_orders(int gpus, const struct small_job *jobs, int count, unsigned done, const int *used, int flow,
+                       int end, struct best *best)
 {
     if (done == (1u << count) - 1) {
         best->flow = flow < best->flow ? flow : best->flow;
@@ -170,8 +170,8 @@ static void try_orders(int gpus, const struct small_job *jobs, int count, unsign
         const int finish = start + jobs[j].run;
         for (int t = start; t < finish; t++)
             next[t] += jobs[j].gpus;
-        try_orders(gpus, jobs, count, done | 1u << j, next, flow + finish - jobs[j].submit,
-                   finish > end ? finish : end, best);
+        try_orders(gpus, jobs, count, done | 1u << j, next, flow + finish - jobs[j].submit, finish > end ? finish : end,
+                   best);
     }
 }
 
@@ -314,8 +314,7 @@ struct reference {
 };
 
 /* Always serves the live job of the least key until it is done or the next one is submitted. */
-static struct reference serve_by_scan(double gpus, const struct adl_bound_job *jobs, size_t count,
-                                      int by_left)
+static struct reference serve_by_scan(double gpus, const struct adl_bound_job *jobs, size_t count, int by_left)
 {
     static double left[MANY];
     struct reference result = {0};

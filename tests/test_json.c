@@ -160,10 +160,10 @@ static void compact_json_is_exactly_this(void **state)
     struct adl_json json = adl_json_start(&text, false);
     write_sample(&json);
     assert_int_equal(json.depth, 0);
-    assert_string_equal(
-        text.data, "{\"a \\\"key\\\"\\\\\":\"line\\nbreak\\ttab \\u0001 </script> \u00b5 \ufffd!\","
-                   "\"empty\":{},\"list\":[-9223372036854775808,18446744073709551615,0.25,null,null,true,"
-                   "null,null,[]],\"flat\":{\"x\":false,\"y\":[1,2]}}");
+    assert_string_equal(text.data,
+                        "{\"a \\\"key\\\"\\\\\":\"line\\nbreak\\ttab \\u0001 </script> \u00b5 \ufffd!\","
+                        "\"empty\":{},\"list\":[-9223372036854775808,18446744073709551615,0.25,null,null,true,"
+                        "null,null,[]],\"flat\":{\"x\":false,\"y\":[1,2]}}");
     adl_text_clear(&text);
 }
 

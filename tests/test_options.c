@@ -25,8 +25,7 @@ struct target {
 };
 static const struct adl_option options[] = {
     {"json", 'j', ADL_OPTION_FLAG, offsetof(struct target, json), .help = "write JSON"},
-    {"output", 'o', ADL_OPTION_TEXT, offsetof(struct target, output), .value = "FILE",
-     .help = "where to write"},
+    {"output", 'o', ADL_OPTION_TEXT, offsetof(struct target, output), .value = "FILE", .help = "where to write"},
     {"seeds", 'n', ADL_OPTION_INT, offsetof(struct target, seeds), 1, 1000000, .value = "N",
      .help = "independent runs of every policy, each with a workload of its own, so that means and their "
              "spread can be "
@@ -71,9 +70,8 @@ static void all_kinds_and_spellings_are_read(void **state)
     char buffer[200];
     struct target t = defaults;
     struct adl_operands operands;
-    assert_int_equal(
-        parse("-n 5 a.yaml --json --share=-0.5 - --output - --regime oracle", buffer, &t, &operands, NULL),
-        0);
+    assert_int_equal(parse("-n 5 a.yaml --json --share=-0.5 - --output - --regime oracle", buffer, &t, &operands, NULL),
+                     0);
     assert_true(t.json && !t.quiet && t.seeds == 5 && t.share == -0.5 && t.regime == 2);
     assert_string_equal(t.output, "-");
     assert_int_equal(operands.count, 2);
@@ -231,8 +229,7 @@ static void a_wide_option_gets_its_help_below_it(void **state)
 {
     (void)state;
     static const struct adl_option wide[] = {
-        {"a-very-long-name-of-an-option", 0, ADL_OPTION_TEXT, 0, .value = "SOMETHING",
-         .help = "what it does"},
+        {"a-very-long-name-of-an-option", 0, ADL_OPTION_TEXT, 0, .value = "SOMETHING", .help = "what it does"},
         {"x", 0, ADL_OPTION_FLAG, 0, .help = "short"},
     };
     const struct adl_verb odd = {.name = "v",

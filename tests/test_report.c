@@ -22,18 +22,12 @@
 #include <cmocka.h>
 
 static const struct recipe recipes[] = {
-    {"plain", 4, 30, 4, 4, 256, true, false, false, 1},
-    {"many", 12, 30, 4, 4, 256, true, false, false, 1},
-    {"hours", 5, 10, 8, 8, 4000, true, false, false, 900},
-    {"large", 3, 5, 64, 8, 6000, true, false, false, 40},
-    {"nasty", 4, 6, 4, 4, 100, true, true, false, 1},
-    {"long", 5, 30, 4, 4, 100, true, false, true, 1},
-    {"one_policy", 1, 30, 4, 4, 100, true, false, false, 1},
-    {"one_seed", 3, 1, 4, 4, 100, true, false, false, 1},
-    {"no_timeline", 3, 8, 4, 4, 100, false, false, false, 1},
-    {"no_jobs", 3, 4, 4, 4, 0, true, false, false, 1},
-    {"no_policies", 0, 4, 4, 4, 0, true, false, false, 1},
-    {"huge", 3, 8, 4, 4, 40, false, false, true, 1e200},
+    {"plain", 4, 30, 4, 4, 256, true, false, false, 1},       {"many", 12, 30, 4, 4, 256, true, false, false, 1},
+    {"hours", 5, 10, 8, 8, 4000, true, false, false, 900},    {"large", 3, 5, 64, 8, 6000, true, false, false, 40},
+    {"nasty", 4, 6, 4, 4, 100, true, true, false, 1},         {"long", 5, 30, 4, 4, 100, true, false, true, 1},
+    {"one_policy", 1, 30, 4, 4, 100, true, false, false, 1},  {"one_seed", 3, 1, 4, 4, 100, true, false, false, 1},
+    {"no_timeline", 3, 8, 4, 4, 100, false, false, false, 1}, {"no_jobs", 3, 4, 4, 4, 0, true, false, false, 1},
+    {"no_policies", 0, 4, 4, 4, 0, true, false, false, 1},    {"huge", 3, 8, 4, 4, 40, false, false, true, 1e200},
     {"tiny", 3, 8, 4, 4, 40, true, false, false, 1e-4},
 };
 
@@ -88,8 +82,7 @@ static void the_json_has_every_metric_of_every_policy(void **state)
             const cJSON *metrics = cJSON_GetObjectItemCaseSensitive(policy, "metrics");
             assert_int_equal(cJSON_GetArraySize(metrics), ADL_METRIC_COUNT);
             for (int metric = 0; metric < ADL_METRIC_COUNT; metric++) {
-                const cJSON *summary =
-                    cJSON_GetObjectItemCaseSensitive(metrics, adl_metric_table[metric].name);
+                const cJSON *summary = cJSON_GetObjectItemCaseSensitive(metrics, adl_metric_table[metric].name);
                 assert_true(cJSON_HasObjectItem(summary, "mean") && cJSON_HasObjectItem(summary, "sd"));
                 assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(summary, "ci95")), 2);
             }
@@ -280,8 +273,7 @@ static void every_page_is_balanced_small_and_fetches_nothing(void **state)
         leave_to_be_seen(&recipes[i], "html", &text);
         check_balance(text.data);
         assert_true(text.size < 2000000);
-        const char *const forbidden[] = {"http:", "https:", "//",   "@import", "url(",
-                                         " src=", "nan",    "inf,", "=\"inf"};
+        const char *const forbidden[] = {"http:", "https:", "//", "@import", "url(", " src=", "nan", "inf,", "=\"inf"};
         for (size_t j = 0; j < sizeof forbidden / sizeof *forbidden; j++)
             if (strstr(text.data, forbidden[j]))
                 fail_msg("page \"%s\" contains \"%s\"", recipes[i].label, forbidden[j]);
@@ -339,8 +331,7 @@ static void jobs_that_share_a_gpu_are_both_drawn(void **state)
         {.start_us = 0, .end_us = 60000000, .job_id = 7, .gpu = 3},
         {.start_us = 20000000, .end_us = 90000000, .job_id = 8, .gpu = 3, .kind = ADL_KIND_DATA, .cut = 1},
     };
-    struct adl_timeline timeline = {
-        .segments = segments, .segment_count = 2, .gpu_count = 16, .end_us = 100000000};
+    struct adl_timeline timeline = {.segments = segments, .segment_count = 2, .gpu_count = 16, .end_us = 100000000};
     struct adl_text text = {0};
     sample->comparison.policies[0].timeline = &timeline;
     assert_true(adl_chart_gantt(&text, &sample->comparison, 0));
@@ -384,8 +375,7 @@ static void figures_have_few_characters_and_fitting_units(void **state)
 {
     (void)state;
     char number[ADL_FIGURE_SIZE];
-    const double extremes[] = {0,        -1e-300,   1e300,   -1e300, 9999.49,
-                               999999.4, -999999.4, 123.456, NAN,    INFINITY};
+    const double extremes[] = {0, -1e-300, 1e300, -1e300, 9999.49, 999999.4, -999999.4, 123.456, NAN, INFINITY};
     for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++) {
         assert_true(strlen(adl_figure_print(number, extremes[i], adl_scale_plain(extremes[i], ""))) <= 9);
         assert_true(strlen(adl_figure_print_change(number, extremes[i])) <= 9);

@@ -26,8 +26,7 @@ static char *read_whole(const char *path)
     return text;
 }
 
-static int parse_with(const char *text, const char *catalogue, struct adl_scenario *ret,
-                      struct adl_error *err)
+static int parse_with(const char *text, const char *catalogue, struct adl_scenario *ret, struct adl_error *err)
 {
     const struct adl_scenario_source source = {.read = fixture_read, .context = (void *)(uintptr_t)catalogue};
     return adl_scenario_parse("dir/t.yaml", text, strlen(text), &source, ret, err);
@@ -90,8 +89,7 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_string_equal(c->types[1].vendor, "amd");
     assert_true(c->types[1].modelled && !c->types[0].modelled);
     assert_int_equal(c->types[0].memory_mib, 16384);
-    assert_true(c->types[0].bandwidth_gbs == 900 && c->types[0].fp32_tflops == 14.5 &&
-                c->types[0].fp16_tflops == 112);
+    assert_true(c->types[0].bandwidth_gbs == 900 && c->types[0].fp32_tflops == 14.5 && c->types[0].fp16_tflops == 112);
     assert_true(c->types[0].fp64_tflops == 7 && c->types[0].idle_w == 30 && c->types[0].context_w == 60);
     assert_true(c->types[0].max_w == 250);
     assert_string_equal(c->nodes[0].name, "volta-0");
@@ -109,8 +107,7 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_int_equal(s.classes[0].kind, ADL_KIND_TRAINING);
     assert_int_equal(s.classes[1].kind, ADL_KIND_INFERENCE);
     assert_int_equal(s.classes[0].gpu_memory_mib, 7800);
-    assert_true(s.classes[0].activity == 0.85 && s.classes[0].bandwidth == 0.6 &&
-                s.classes[0].sync_share == 0.1);
+    assert_true(s.classes[0].activity == 0.85 && s.classes[0].bandwidth == 0.6 && s.classes[0].sync_share == 0.1);
     assert_true(s.classes[0].scaling == 0.92);
     assert_true(s.classes[0].steps_per_s[0] == 4.5 && s.classes[0].steps_per_s[1] == 2.25);
     assert_true(s.classes[1].steps_per_s[0] == 0 && s.classes[1].steps_per_s[1] == 100);
@@ -120,10 +117,8 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_int_equal(w->jobs, 256);
     assert_int_equal(w->users, 20);
     assert_int_equal(w->arrivals.process, ADL_ARRIVAL_SURGE);
-    assert_true(w->arrivals.rate_per_h == 3600 && w->arrivals.amplitude == 0.75 &&
-                w->arrivals.period_s == 43200);
-    assert_true(w->arrivals.burst_jobs == 6 && w->arrivals.surge_start_s == 600 &&
-                w->arrivals.surge_length_s == 300);
+    assert_true(w->arrivals.rate_per_h == 3600 && w->arrivals.amplitude == 0.75 && w->arrivals.period_s == 43200);
+    assert_true(w->arrivals.burst_jobs == 6 && w->arrivals.surge_start_s == 600 && w->arrivals.surge_length_s == 300);
     assert_true(w->arrivals.surge_factor == 5 && w->arrivals.surge_kind == ADL_KIND_TRAINING);
     assert_true(w->limits.median_factor == 2 && w->limits.sigma == 0.7 && w->limits.exact_share == 0.2);
     assert_true(w->limits.round_s == 60);
@@ -134,8 +129,7 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_int_equal(m->reference, 0);
     assert_int_equal(m->types, 3);
     assert_int_equal(m->gang_count, 2);
-    assert_true(m->gang_gpus[0] == 1 && m->gang_gpus[1] == 4 && m->gang_weight[0] == 6 &&
-                m->gang_weight[1] == 1);
+    assert_true(m->gang_gpus[0] == 1 && m->gang_gpus[1] == 4 && m->gang_weight[0] == 6 && m->gang_weight[1] == 1);
     assert_true(m->cpu_cores == 4 && m->memory_mib == 16384 && m->gpu_memory_mib == 4000);
     assert_true(m->priority_min == 0.2 && m->priority_max == 0.9);
     assert_int_equal(m->flags, ADL_JOB_SHARE | ADL_JOB_SPAN);
@@ -152,8 +146,7 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_true(s.drift.updates[0].time_s == 3600 && s.drift.updates[0].factor == 0.9);
     assert_int_equal(s.drift.updates[0].type, 1);
     assert_true(s.telemetry.interval_s == 5 && s.telemetry.noise == 0.03 && s.telemetry.dropout == 0.02);
-    assert_true(s.preemption.checkpoint_s == 1 && s.preemption.restart_s == 2 &&
-                s.preemption.interval_s == 300);
+    assert_true(s.preemption.checkpoint_s == 1 && s.preemption.restart_s == 2 && s.preemption.interval_s == 300);
     assert_int_equal(s.policy.affinity[ADL_KIND_TRAINING], 1);
     assert_int_equal(s.policy.affinity[ADL_KIND_INFERENCE], 3);
     assert_int_equal(s.policy.backfill_depth, 4);
@@ -177,8 +170,7 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_int_equal(w->users, 1);
     assert_int_equal(w->arrivals.process, ADL_ARRIVAL_BACKLOG);
     assert_true(w->arrivals.amplitude == 0.5 && w->arrivals.period_s == 86400 && w->arrivals.burst_jobs == 8);
-    assert_true(w->arrivals.surge_start_s == 0 && w->arrivals.surge_factor == 4 &&
-                w->arrivals.surge_kind == -1);
+    assert_true(w->arrivals.surge_start_s == 0 && w->arrivals.surge_factor == 4 && w->arrivals.surge_kind == -1);
     assert_true(w->limits.median_factor == 2.5 && w->limits.sigma == 0.8 && w->limits.exact_share == 0.1);
     assert_true(w->limits.round_s == 0);
     const struct adl_mix *m = &w->mix[0];
@@ -192,11 +184,9 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(s.faults.gpu_mtbf_h == 0 && s.faults.gpu_repair_h == 1 && s.faults.node_mtbf_h == 0);
     assert_true(s.faults.node_repair_h == 1);
     assert_true(s.drift.wear_per_kh == 0 && s.drift.wear_floor == 0.5 && s.drift.throttle_share == 0);
-    assert_true(s.drift.throttle_factor == 1 && s.drift.throttle_period_s == 3600 &&
-                s.drift.update_count == 0);
+    assert_true(s.drift.throttle_factor == 1 && s.drift.throttle_period_s == 3600 && s.drift.update_count == 0);
     assert_true(s.telemetry.interval_s == 0 && s.telemetry.noise == 0.02 && s.telemetry.dropout == 0.01);
-    assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 &&
-                s.preemption.interval_s == 0);
+    assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 && s.preemption.interval_s == 0);
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         assert_int_equal(s.policy.affinity[kind], 1);
     assert_true(s.policy.backfill_depth == 1 && !s.policy.share);
@@ -220,14 +210,12 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "dir/t.yaml:5: unknown key 'kill_at_limt'; did you mean 'kill_at_limit'? (keys: name, description, "
          "catalogue, "
          "lambda, kill_at_limit, cluster, workload, faults, drift, telemetry, preemption, policy)"},
-        {7, "  network_gbs: fast",
-         "dir/t.yaml:7: cluster.network_gbs must be a finite decimal number, got 'fast'"},
+        {7, "  network_gbs: fast", "dir/t.yaml:7: cluster.network_gbs must be a finite decimal number, got 'fast'"},
         {9, "    - name: a123456789012345678901234567890123456789012345",
          "dir/t.yaml:9: cluster.nodes[0].name is too long to be numbered up to 1"},
         {9, "    - name: mixed", NULL}, /* mixed-0, mixed-1 and mixed are three names */
         {10, "      count: 0", "dir/t.yaml:10: cluster.nodes[0].count must be between 1 and 262144, got 0"},
-        {10, "      count: 262144",
-         "dir/t.yaml:15: cluster.nodes[1]: with it the cluster has more than 262144 nodes"},
+        {10, "      count: 262144", "dir/t.yaml:15: cluster.nodes[1]: with it the cluster has more than 262144 nodes"},
         {14, "      gpus: [{type: big, count: 65}]",
          "dir/t.yaml:14: cluster.nodes[0].gpus[0].count must be between 1 and 64, got 65"},
         {14, "      gpus: [{type: bgi, count: 4}]",
@@ -236,8 +224,7 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "big, small)"},
         {14, "      gpus: []", "dir/t.yaml:14: cluster.nodes[0].gpus must have 1 to 32 elements, got 0"},
         {14, "      gpus: 4", "dir/t.yaml:14: cluster.nodes[0].gpus must be a list, got '4'"},
-        {15, "    - name: volta-1",
-         "dir/t.yaml:15: cluster.nodes[1].name: a second node is called 'volta-1'"},
+        {15, "    - name: volta-1", "dir/t.yaml:15: cluster.nodes[1].name: a second node is called 'volta-1'"},
         {19, "      gpus: [{type: big, count: 2}, {type: big, count: 1}]",
          "dir/t.yaml:19: cluster.nodes[1].gpus[1].type: 'big' is given twice; add the counts up"},
         {19, "      count: 65536\n      gpus: [{type: small, count: 64}]",
@@ -256,8 +243,7 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "at most "
          "1000000 are possible"},
         {29, NULL, "dir/t.yaml:24: missing key 'surge_start_s' in workload.arrivals (this process needs it)"},
-        {30, NULL,
-         "dir/t.yaml:24: missing key 'surge_length_s' in workload.arrivals (this process needs it)"},
+        {30, NULL, "dir/t.yaml:24: missing key 'surge_length_s' in workload.arrivals (this process needs it)"},
         {32, "    surge_kind: data",
          "dir/t.yaml:32: workload.arrivals.surge_kind: workload.mix has no job of kind 'data' with a weight "
          "above 0"},
@@ -303,10 +289,8 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "of memory"},
         {44, "      gpus: [{count: 1, weight: 0}, {count: 2, weight: 0}]",
          "dir/t.yaml:44: workload.mix[0].gpus: at least one weight must be above 0"},
-        {44, "      gpus: [{count: 2}, {count: 2}]",
-         "dir/t.yaml:44: workload.mix[0].gpus[1].count: 2 is given twice"},
-        {44, "      gpus: [1, 2]",
-         "dir/t.yaml:44: workload.mix[0].gpus[0] must be a mapping (key: value), got '1'"},
+        {44, "      gpus: [{count: 2}, {count: 2}]", "dir/t.yaml:44: workload.mix[0].gpus[1].count: 2 is given twice"},
+        {44, "      gpus: [1, 2]", "dir/t.yaml:44: workload.mix[0].gpus[0] must be a mapping (key: value), got '1'"},
         {44, "      gpus:\n        - count: 1\n        - count: 10",
          "dir/t.yaml:46: workload.mix[0]: a job of class 'train' with 10 GPUs can never run: it asks for "
          "more GPUs of "
@@ -374,8 +358,7 @@ static void a_mix_in_which_nothing_weighs_is_refused(void **state)
 {
     (void)state;
     char *full = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/small.yaml");
-    char *text =
-        with_line(full, 13, "    - {class: infer, weight: 0, duration_s: {median: 5}, reference: small}");
+    char *text = with_line(full, 13, "    - {class: infer, weight: 0, duration_s: {median: 5}, reference: small}");
     refused(text, fixture_catalogue, "dir/t.yaml:13: workload.mix: at least one weight must be above 0");
     free(text);
     free(full);
@@ -389,14 +372,11 @@ static void a_catalogue_that_makes_no_sense_is_refused_with_its_line(void **stat
         int line;
         const char *replacement, *message;
     } cases[] = {
-        {2, "  - name: big",
-         "dir/catalogue.yaml:13: gpu_types[1].name: 'big' is given twice; the first is on line 2"},
-        {4, "    memory_mib: 0",
-         "dir/catalogue.yaml:4: gpu_types[0].memory_mib must be between 1 and 1e8, got 0"},
+        {2, "  - name: big", "dir/catalogue.yaml:13: gpu_types[1].name: 'big' is given twice; the first is on line 2"},
+        {4, "    memory_mib: 0", "dir/catalogue.yaml:4: gpu_types[0].memory_mib must be between 1 and 1e8, got 0"},
         {10, "    context_w: 0.5",
          "dir/catalogue.yaml:10: gpu_types[0] must have idle_w <= context_w <= max_w, got 1, 0.5, 3"},
-        {12, NULL,
-         "dir/catalogue.yaml:2: missing key 'source' in gpu_types[0] (where the figures come from)"},
+        {12, NULL, "dir/catalogue.yaml:2: missing key 'source' in gpu_types[0] (where the figures come from)"},
         {12, "    source: \"\"", "dir/catalogue.yaml:12: gpu_types[0].source must not be empty"},
         {19, "  - name: infer",
          "dir/catalogue.yaml:34: job_classes[2].name: 'infer' is given twice; the first is on line 19"},
@@ -404,8 +384,7 @@ static void a_catalogue_that_makes_no_sense_is_refused_with_its_line(void **stat
          "dir/catalogue.yaml:20: job_classes[0].kind must be one of training, inference, simulation, data, "
          "got "
          "'inferrence'; did you mean 'inference'?"},
-        {22, "    activity: 1.1",
-         "dir/catalogue.yaml:22: job_classes[0].activity must be between 0 and 1, got 1.1"},
+        {22, "    activity: 1.1", "dir/catalogue.yaml:22: job_classes[0].activity must be between 0 and 1, got 1.1"},
         {28, "      - {type: unsued, steps_per_s: 1, source: guess}",
          "dir/catalogue.yaml:28: job_classes[0].speeds[0].type: gpu_types has no 'unsued'; did you mean "
          "'unused'?"},
@@ -426,8 +405,7 @@ static void a_catalogue_that_makes_no_sense_is_refused_with_its_line(void **stat
     free(text);
 }
 
-static int read_nothing(void *context, const char *path, char **ret_text, size_t *ret_size,
-                        struct adl_error *err)
+static int read_nothing(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
 {
     (void)context, (void)ret_text, (void)ret_size;
     return adl_fail(err, ADL_EIO, "cannot open %s: gone", path);
@@ -475,8 +453,7 @@ static void a_file_is_loaded_with_the_catalogue_beside_it_and_both_texts_are_kep
 
     write_whole(path, text);
     assert_int_equal(adl_scenario_load(path, &scenario, &texts, &err), ADL_EIO);
-    snprintf(expected, sizeof expected, "%s:3: catalogue: cannot open %s: No such file or directory", path,
-             beside);
+    snprintf(expected, sizeof expected, "%s:3: catalogue: cannot open %s: No such file or directory", path, beside);
     assert_string_equal(err.text, expected);
 
     write_whole(beside, fixture_catalogue);
@@ -547,13 +524,11 @@ static void the_reference_says_what_the_tables_say(void **state)
     (void)state;
     struct page scenario = {.size = 0}, catalogue = {.size = 0};
     describe_both(&scenario, &catalogue);
-    assert_non_null(
-        strstr(scenario.text, "| `workload.mix[].gpus[].weight` | number between 0 and 1e6 | 1 |"));
+    assert_non_null(strstr(scenario.text, "| `workload.mix[].gpus[].weight` | number between 0 and 1e6 | 1 |"));
     assert_non_null(strstr(catalogue.text, "| `job_classes[].speeds[].steps_per_s` |"));
     char *document = read_whole(ADL_SOURCE_DIR "/docs/scenarios.md");
     if (!strstr(document, scenario.text) || !strstr(document, catalogue.text))
-        fail_msg(
-            "docs/scenarios.md differs from the tables; `test_scenario tables` prints what belongs there");
+        fail_msg("docs/scenarios.md differs from the tables; `test_scenario tables` prints what belongs there");
     free(document);
 }
 

@@ -128,8 +128,7 @@ static void swapping_the_pair_negates_the_difference_and_keeps_p(void **state)
         assert_int_equal(adl_compare_pairs(b, a, count, &back), 0);
         assert_true(there.difference == -back.difference);
         assert_true(there.t_p == back.t_p && there.wilcoxon_p == back.wilcoxon_p);
-        assert_true(there.t_p >= 0.0 && there.t_p <= 1.0 && there.wilcoxon_p > 0.0 &&
-                    there.wilcoxon_p <= 1.0);
+        assert_true(there.t_p >= 0.0 && there.t_p <= 1.0 && there.wilcoxon_p > 0.0 && there.wilcoxon_p <= 1.0);
     }
 }
 
@@ -203,8 +202,7 @@ static void signed_rank_of_many_pairs_is_the_corrected_normal_tail(void **state)
 static void exact_and_normal_signed_rank_agree_where_they_meet(void **state)
 {
     (void)state;
-    const uint32_t signs =
-        1u << 24 | 1u << 21 | 1u << 13 | 1u << 2; /* W = 25 + 22 + 14 + 3 = 64 of 25 pairs */
+    const uint32_t signs = 1u << 24 | 1u << 21 | 1u << 13 | 1u << 2; /* W = 25 + 22 + 14 + 3 = 64 of 25 pairs */
     const double sd = sqrt(25.0 * 26.0 * 51.0 / 24.0);
     assert_near(signed_rank_of(signs, 25), erfc((162.5 - 64.0 - 0.5) / sd / sqrt(2.0)), 2e-3);
     assert_close(signed_rank_of(signs, 25), 0.0067255496978759766, 1e-15);
@@ -315,8 +313,7 @@ static void regression_without_enough_to_go_by_claims_nothing(void **state)
     const double x[] = {1, 2, 3};
     const double same[] = {5, 5, 5};
     struct adl_regression fit = adl_regress(x, x, 0);
-    assert_true(fit.slope == 0.0 && fit.intercept == 0.0 && fit.r2 == 0.0 && fit.slope_p == 1.0 &&
-                fit.count == 0);
+    assert_true(fit.slope == 0.0 && fit.intercept == 0.0 && fit.r2 == 0.0 && fit.slope_p == 1.0 && fit.count == 0);
     fit = adl_regress(x, same, 1);
     assert_true(fit.slope == 0.0 && fit.intercept == 5.0 && fit.slope_p == 1.0);
     fit = adl_regress(same, x, 3);

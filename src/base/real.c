@@ -24,18 +24,18 @@ double adl_log(double x)
     memcpy(&bits, &x, sizeof bits);
     exponent += (int)(bits >> 52) - 1023;
     bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;
+    /* Halving is one less in the exponent field; no branch, as it would be a coin toss. */
+    const uint64_t large = bits > 0x3ff6a09e667f3bcdu;
+    bits -= large << 52;
+    exponent += (int)large;
     double m;
     memcpy(&m, &bits, sizeof m);
-    if (m > 0x1.6a09e667f3bcdp+0) {
-        m *= 0.5;
-        exponent++;
-    }
     const double s = (m - 1.0) / (m + 1.0);
-    const double z = s * s, zz = z * z;
-    /* Two interleaved halves of the series 1/3 + z/5 + z^2/7 + ...: half the latency of one chain. */
-    const double even = 1.0 / 3 + zz * (1.0 / 7 + zz * (1.0 / 11 + zz * (1.0 / 15 + zz * (1.0 / 19))));
-    const double odd = 1.0 / 5 + zz * (1.0 / 9 + zz * (1.0 / 13 + zz * (1.0 / 17 + zz * (1.0 / 21))));
-    const double sum = even + z * odd;
+    const double z = s * s, z2 = z * z, z4 = z2 * z2;
+    /* 1/3 + z/5 + z^2/7 + ... + z^9/21, by pairs, so that no step waits long for another. */
+    const double sum =
+        ((1.0 / 3 + z * (1.0 / 5)) + z2 * (1.0 / 7 + z * (1.0 / 9))) +
+        z4 * (((1.0 / 11 + z * (1.0 / 13)) + z2 * (1.0 / 15 + z * (1.0 / 17))) + z4 * (1.0 / 19 + z * (1.0 / 21)));
     const double tail = 2.0 * s * z * sum;
     return exponent * LN2_HIGH + (2.0 * s + (tail + exponent * LN2_LOW));
 }
@@ -43,19 +43,20 @@ double adl_log(double x)
 /* x = k ln 2 + r with |r| <= ln 2 / 2; exp r by its series, whose 14th term is below 2^-58 of the sum. */
 double adl_exp(double x)
 {
-    if (x > 709.7)
+    if (x > 709.78)
         return HUGE_VAL;
     if (x < -745.0)
         return 0.0;
-    const double scaled = x * 0x1.71547652b82fep+0;
-    const int k = (int)(scaled + (scaled < 0 ? -0.5 : 0.5));
-    const double r = (x - k * LN2_HIGH) - k * LN2_LOW, rr = r * r;
-    const double even =
-        1.0 / 2 + rr * (1.0 / 24 + rr * (1.0 / 720 + rr * (1.0 / 40320 + rr * (1.0 / 3628800 + rr / 479001600))));
-    const double odd =
-        1.0 / 6 +
-        rr * (1.0 / 120 + rr * (1.0 / 5040 + rr * (1.0 / 362880 + rr * (1.0 / 39916800 + rr / 6227020800.0))));
-    const double sum = 1.0 + (r + rr * (even + r * odd));
+    /* Adding and taking away 1.5 * 2^52 rounds to the nearest whole number. */
+    const double whole = (x * 0x1.71547652b82fep+0 + 0x1.8p52) - 0x1.8p52;
+    const int k = (int)whole;
+    const double r = (x - whole * LN2_HIGH) - whole * LN2_LOW, r2 = r * r, r4 = r2 * r2;
+    /* r^2/2! + r^3/3! + ... + r^13/13!, by pairs, so that no step waits long for another. */
+    const double low = (1.0 / 2 + r * (1.0 / 6)) + r2 * (1.0 / 24 + r * (1.0 / 120));
+    const double high =
+        ((1.0 / 720 + r * (1.0 / 5040)) + r2 * (1.0 / 40320 + r * (1.0 / 362880))) +
+        r4 * ((1.0 / 3628800 + r * (1.0 / 39916800)) + r2 * (1.0 / 479001600 + r * (1.0 / 6227020800.0)));
+    const double sum = 1.0 + (r + r2 * (low + r4 * high));
     if (k < -1000 || k > 1023) /* what the product below cannot reach */
         return ldexp(sum, k);
     const uint64_t bits = (uint64_t)(k + 1023) << 52;

@@ -89,25 +89,36 @@ static int enqueue(struct adl_engine *engine, uint32_t slot)
     return adl_state_enqueue(engine->state, slot, rank);
 }
 
+/* A job that can never run is refused, not left waiting for ever. All jobs of a lane are alike, so one is looked at. */
+static int check_possible(struct adl_engine *engine, uint32_t slot, struct adl_error *err)
+{
+    const struct adl_job *job = &engine->state->jobs[slot];
+    struct adl_lane *lane = &engine->state->queue.lanes[job->lane];
+    const char *why = NULL;
+    if (!lane->known_possible && adl_demand_possible(engine->config.cluster, &job->spec, &why))
+        lane->known_possible = true;
+    if (!why && job->eligible == 0)
+        why = "nothing is known of its run time on any type it accepts";
+    if (!why)
+        return 0;
+    return adl_fail(err, ADL_EINVAL, "job %llu can never run: %s", (unsigned long long)job->spec.id, why);
+}
+
 static int admit(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
 {
     int64_t runtime_us[ADL_TYPES_MAX];
     const struct adl_job_spec *spec = event->submit.spec;
-    const char *why = NULL;
     if (spec->gpus < 1)
         return adl_fail(err, ADL_EINVAL, "job %llu asks for no GPU", (unsigned long long)spec->id);
     adl_runtime_estimate(&engine->runtime, spec, event->submit.runtime_us, runtime_us);
     int status = adl_state_admit(engine->state, event->job, spec, runtime_us);
     if (status == ADL_EINVAL)
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
-    if (status == 0 && engine->state->jobs[event->job].eligible == 0 &&
-        adl_demand_possible(engine->config.cluster, spec, &why))
-        why = "nothing is known of its run time on any type it accepts";
-    if (why)
-        return adl_fail(err, ADL_EINVAL, "job %llu can never run: %s", (unsigned long long)spec->id, why);
     if (status == 0)
         status = enqueue(engine, event->job);
-    return status ? adl_fail(err, status, "out of memory for job %llu", (unsigned long long)spec->id) : 0;
+    if (status)
+        return adl_fail(err, status, "out of memory for job %llu", (unsigned long long)spec->id);
+    return check_possible(engine, event->job, err);
 }
 
 /* An event about a job must name one that is live, and in a phase where it can happen. */
@@ -199,10 +210,13 @@ static int apply(struct adl_engine *engine, const struct adl_event *event, struc
 
 static void hash_command(struct adl_engine *engine, const struct adl_command *command, const uint32_t *gpus)
 {
-    uint64_t hash = adl_hash_u64(engine->instant_hash, (uint64_t)command->kind << 32 | command->job);
-    hash = adl_hash_u64(hash, (uint64_t)command->time_us);
-    for (uint32_t i = 0; i < command->gpu_count; i++)
-        hash = adl_hash_u64(hash, gpus[i]);
+    const uint32_t count = command->gpu_count;
+    uint64_t hash = engine->instant_hash;
+    hash = adl_hash_u64(hash, (uint64_t)command->kind << 56 | (uint64_t)count << 32 | command->job);
+    if (command->kind == ADL_COMMAND_WAKE)
+        hash = adl_hash_u64(hash, (uint64_t)command->time_us);
+    for (uint32_t i = 0; i < count; i += 2)
+        hash = adl_hash_u64(hash, (uint64_t)gpus[i] << 32 | (i + 1 < count ? gpus[i + 1] : ADL_NONE));
     engine->instant_hash = hash;
 }
 

@@ -104,8 +104,10 @@ static int count_end(struct adl_metrics *metrics, const struct adl_event *event,
 static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     struct adl_metrics *metrics = self;
-    metrics->busy_gpu_s += state->busy_gpus * (double)(event->time_us - state->now_us) * 1e-6;
-    metrics->reward += adl_reward(state, metrics->lambda, event->time_us);
+    if (event->time_us > state->now_us) {
+        metrics->busy_gpu_s += state->busy_gpus * (double)(event->time_us - state->now_us) * 1e-6;
+        metrics->reward += adl_reward(state, metrics->lambda, event->time_us);
+    }
     if (event->kind == ADL_EVENT_FINISH)
         return count_end(metrics, event, state);
     if (event->kind == ADL_EVENT_EVICT)

@@ -31,7 +31,8 @@ struct adl_hold {
 bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                   uint32_t *ret_gpus);
 
-/* Finds a GPU of the type that holds one job willing to share, for a one-GPU job that is willing too. hold may be NULL. */
+/* Finds a GPU of the type that holds one job willing to share, for a one-GPU job that is willing too. hold may be NULL.
+ */
 bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                    uint32_t *ret_gpu);
 

@@ -7,12 +7,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* Three products that do not wait for each other, then one mix. */
 static uint64_t shape_hash(const struct adl_job_spec *s)
 {
-    uint64_t hash = adl_hash_u64(adl_hash_start(), (uint64_t)s->class_index << 32 | (uint64_t)s->gpus << 16 |
-                                                       (uint64_t)s->kind << 8 | s->flags);
-    hash = adl_hash_u64(hash, (uint64_t)s->types << 32 | (uint32_t)s->cpu_cores);
-    return adl_hash_u64(hash, (uint64_t)(uint32_t)s->memory_mib << 32 | (uint32_t)s->gpu_memory_mib);
+    const uint64_t what = (uint64_t)s->class_index << 32 | (uint64_t)s->gpus << 16 | (uint64_t)s->kind << 8 | s->flags;
+    const uint64_t where = (uint64_t)s->types << 32 | (uint32_t)s->cpu_cores;
+    const uint64_t memory = (uint64_t)(uint32_t)s->memory_mib << 32 | (uint32_t)s->gpu_memory_mib;
+    return adl_hash_u64(what * 0x9e3779b97f4a7c15u, where * 0xc2b2ae3d27d4eb4fu + memory * 0x165667b19e3779f9u);
 }
 
 static bool shape_equal(const struct adl_job_spec *a, const struct adl_job_spec *b)
@@ -115,6 +116,7 @@ static uint32_t lane_add(struct adl_queue *queue, const struct adl_job_spec *spe
     lane->shape = *spec;
     lane->hash = hash;
     lane->heap_position = ADL_NONE;
+    lane->known_possible = false;
     adl_order_init(&lane->jobs);
     table_put(queue->table, queue->table_size, hash, index);
     return index;
@@ -134,7 +136,16 @@ uint32_t adl_queue_lane(struct adl_queue *queue, const struct adl_job_spec *spec
 
 static bool lane_before(const struct adl_queue *queue, uint32_t a, uint32_t b)
 {
-    return adl_order_before(&queue->nodes[queue->lanes[a].jobs.first], &queue->nodes[queue->lanes[b].jobs.first]);
+    const struct adl_lane *x = &queue->lanes[a], *y = &queue->lanes[b];
+    return x->first_key < y->first_key || (x->first_key == y->first_key && x->first_sequence < y->first_sequence);
+}
+
+/* Notes which job is first now, after it changed. */
+static void lane_note_first(struct adl_queue *queue, struct adl_lane *lane)
+{
+    const struct adl_order_node *first = &queue->nodes[lane->jobs.first];
+    lane->first_key = first->key;
+    lane->first_sequence = first->sequence;
 }
 
 static void lane_place(struct adl_queue *queue, uint32_t position, uint32_t lane)
@@ -168,6 +179,7 @@ void adl_queue_push(struct adl_queue *queue, uint32_t slot, uint32_t lane_index,
     queue->count++;
     if (lane->jobs.first != slot)
         return;
+    lane_note_first(queue, lane);
     if (lane->heap_position == ADL_NONE)
         lane_place(queue, queue->heap_count++, lane_index);
     lane_settle(queue, lane->heap_position);
@@ -188,6 +200,8 @@ void adl_queue_remove(struct adl_queue *queue, uint32_t slot, uint32_t lane_inde
         if (last == lane_index)
             return;
         lane_place(queue, position, last);
+    } else {
+        lane_note_first(queue, lane);
     }
     lane_settle(queue, position);
 }

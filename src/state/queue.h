@@ -9,12 +9,17 @@
 #include "base/order.h"
 #include "model/job.h"
 
+#include <stdbool.h>
+
 struct adl_lane {
     struct adl_job_spec shape; /* one of its jobs; only what both share is meant */
     uint64_t hash;
     struct adl_order jobs;
+    int64_t first_key; /* of its first job, while it has one: here because lanes are compared often */
+    uint64_t first_sequence;
     uint32_t heap_position; /* in the heap of lanes that have jobs, or ADL_NONE */
     uint32_t next_vacant;   /* chain of lanes given up */
+    bool known_possible;    /* the cluster can run such a job; whoever finds out sets it */
 };
 
 struct adl_queue {
