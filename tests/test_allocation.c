@@ -76,10 +76,11 @@ static void the_linker_hands_allocations_to_this_test(void **state)
     void *volatile memory = malloc(10);
     assert_non_null(memory);
     assert_int_equal(allocations, before + 1);
-    memory = realloc(memory, 20);
+    void *volatile larger = realloc(memory, 20);
+    assert_non_null(larger);
     assert_int_equal(allocations, before + 2);
     assert_int_equal(live, 1);
-    free(memory);
+    free(larger);
     assert_int_equal(live, 0);
 }
 

@@ -75,7 +75,7 @@ static void add_plans(struct adl_text *text, const char *file)
 static struct adl_text plans_now(void)
 {
     struct adl_text text = {0};
-    char *files[SCENARIOS_MAX];
+    char *files[SCENARIOS_MAX] = {NULL};
     const uint32_t count = list_scenarios(files);
     assert_true(count > 0);
     adl_text_put(&text, "# scenario policy jobs plan_hash, seed 1; written by test_golden --update\n");

@@ -207,7 +207,7 @@ static void entries_that_come_sorted_do_not_make_a_deep_tree(void **state)
 {
     (void)state;
     static struct world world;
-    for (int direction = -1; direction <= 1; direction += 2) {
+    for (int64_t direction = -1; direction <= 1; direction += 2) {
         world_init(&world);
         for (uint32_t i = 0; i < ENTRIES; i++)
             world_insert(&world, 0, i, direction * (int64_t)i, 0);

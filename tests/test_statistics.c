@@ -265,7 +265,7 @@ static void holm_never_lowers_a_p_value_nor_reorders_two(void **state)
     struct adl_rng rng;
     adl_rng_seed(&rng, 5, "holm");
     for (int trial = 0; trial < 200; trial++) {
-        double raw[40], p[40];
+        double raw[40] = {0}, p[40];
         const size_t count = 1 + adl_rng_below(&rng, 40);
         for (size_t i = 0; i < count; i++) {
             const double u = adl_rng_uniform(&rng);
