@@ -5,6 +5,7 @@
 
 #include "experiment/floor.h"
 #include "experiment/run.h"
+#include "sim/workload.h"
 #include "sim/world_sim.h"
 
 /* Scenarios per regime; more of them with RANDOM_SCENARIOS=N in the environment. */
@@ -103,8 +104,9 @@ static void run_once(const struct adl_scenario *s, uint64_t seed, const struct a
     struct adl_error err = {.text = ""};
     struct adl_result result, again;
     struct adl_run run = {.scenario = s, .policy = policy, .seed = seed, .regime = regime};
+    const struct adl_job_supply supply = adl_workload_supply(s);
     assert_int_equal(checker_start(&checker, s, seed), 0);
-    assert_int_equal(adl_floor_compute(s, seed, &run.floor), 0);
+    assert_int_equal(adl_floor_compute(s, &supply, seed, &run.floor, NULL), 0);
     assert_int_equal(adl_timeline_create(s->cluster.gpu_count, &run.timeline), 0);
     const struct adl_tap tap = checker_tap(&checker);
     run.tap = &tap;

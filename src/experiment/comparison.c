@@ -2,6 +2,7 @@
 
 #include "experiment/floor.h"
 #include "experiment/run.h"
+#include "sim/workload.h"
 #include "sim/world_sim.h"
 
 #include <assert.h>
@@ -30,6 +31,7 @@ static int do_run(struct workshop *shop, uint64_t task, struct adl_error *err)
                                 .policy = request->policies[policy],
                                 .seed = request->first_seed + seed,
                                 .regime = request->regime,
+                                .supply = request->supply,
                                 .floor = shop->floors[seed],
                                 .timeline = seed == 0 ? result->timeline : NULL,
                                 .tap = request->tap};
@@ -40,9 +42,9 @@ static int do_task(struct workshop *shop, uint64_t task, struct adl_error *err)
 {
     if (shop->floors_done)
         return do_run(shop, task, err);
-    const int status =
-        adl_floor_compute(shop->request->scenario, shop->request->first_seed + task, &shop->floors[task]);
-    return status ? adl_fail(err, status, "out of memory for the lower bound") : 0;
+    const struct adl_comparison_request *request = shop->request;
+    const struct adl_job_supply supply = request->supply ? *request->supply : adl_workload_supply(request->scenario);
+    return adl_floor_compute(request->scenario, &supply, request->first_seed + task, &shop->floors[task], err);
 }
 
 static void *work(void *self)

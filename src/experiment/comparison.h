@@ -7,6 +7,7 @@
 #include "feedback/statistics.h"
 #include "feedback/timeline.h"
 #include "model/scenario.h"
+#include "sim/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +36,7 @@ struct adl_comparison {
 
 struct adl_comparison_request {
     const struct adl_scenario *scenario; /* outlives the comparison */
+    const struct adl_job_supply *supply; /* NULL: the scenario's workload; used by several threads at a time */
     const struct adl_policy_ops *const *policies;
     uint32_t policy_count;
     uint64_t first_seed;

@@ -3,7 +3,6 @@
 #include "feedback/bound.h"
 #include "sim/drift.h"
 #include "sim/power.h"
-#include "sim/workload.h"
 
 #include <math.h>
 
@@ -34,22 +33,27 @@ static void least(const struct adl_scenario *scenario, const double *ceiling, co
     *ret_energy_j += energy_j > 0 ? energy_j : 0;
 }
 
-int adl_floor_compute(const struct adl_scenario *scenario, uint64_t seed, struct adl_floor *ret)
+int adl_floor_compute(const struct adl_scenario *scenario, const struct adl_job_supply *supply, uint64_t seed,
+                      struct adl_floor *ret, struct adl_error *err)
 {
     const struct adl_cluster *cluster = &scenario->cluster;
     struct adl_bound *bound = NULL;
-    struct adl_workload_stream stream = {0};
+    struct adl_job_source source;
     struct adl_true_job job;
     struct adl_bound_job relaxed;
     double ceiling[ADL_TYPES_MAX], energy_j = 0;
     for (uint32_t t = 0; t < cluster->type_count; t++)
         ceiling[t] = adl_drift_ceiling(scenario, t);
-    int status = adl_bound_create(cluster->gpu_count, &bound);
-    if (status == 0)
-        status = adl_workload_begin(&stream, scenario, seed);
-    while (status == 0 && adl_workload_next(&stream, &job)) {
+    int status = supply->open(supply->self, seed, &source, err);
+    if (status)
+        return status;
+    if (adl_bound_create(cluster->gpu_count, &bound))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for the lower bound");
+    while (status == 0 && (status = source.next(source.self, &job, err)) > 0) {
         least(scenario, ceiling, &job, &relaxed, &energy_j);
         status = adl_bound_add(bound, &relaxed);
+        if (status)
+            adl_fail(err, status, "out of memory for the lower bound");
     }
     if (status == 0) {
         const struct adl_bound_result result = adl_bound_finish(bound);
@@ -59,7 +63,7 @@ int adl_floor_compute(const struct adl_scenario *scenario, uint64_t seed, struct
             energy_j += cluster->type_gpus[t] * cluster->types[t].idle_w * result.makespan_s;
         *ret = (struct adl_floor){result.jct_mean_s, result.makespan_s, energy_j};
     }
-    adl_workload_end(&stream);
+    source.close(source.self);
     adl_bound_destroy(bound);
     return status;
 }

@@ -4,7 +4,9 @@
 
 #include "feedback/metrics.h"
 #include "model/scenario.h"
+#include "sim/source.h"
 
-int adl_floor_compute(const struct adl_scenario *scenario, uint64_t seed, struct adl_floor *ret); /* 0 or ADL_ENOMEM */
+int adl_floor_compute(const struct adl_scenario *scenario, const struct adl_job_supply *supply, uint64_t seed,
+                      struct adl_floor *ret, struct adl_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "experiment/run.h"
 
+#include "sim/workload.h"
 #include "sim/world_sim.h"
 
 #include <time.h>
@@ -24,7 +25,11 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
     struct adl_metrics *metrics = NULL;
     struct adl_engine *engine = NULL;
     const int64_t start_ns = adl_clock_ns();
-    int status = adl_world_sim_create(run->scenario, run->seed, run->regime, &world, err);
+    const struct adl_job_supply supply = run->supply ? *run->supply : adl_workload_supply(run->scenario);
+    struct adl_job_source source;
+    int status = supply.open(supply.self, run->seed, &source, err);
+    if (status == 0)
+        status = adl_world_sim_create_from(run->scenario, source, run->seed, run->regime, &world, err);
     if (status == 0 && adl_metrics_create(run->scenario->lambda, &metrics))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for metrics");
     if (status == 0) {

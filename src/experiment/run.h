@@ -6,12 +6,14 @@
 #include "feedback/metrics.h"
 #include "feedback/timeline.h"
 #include "model/scenario.h"
+#include "sim/source.h"
 
 struct adl_run {
     const struct adl_scenario *scenario;
     const struct adl_policy_ops *policy;
     uint64_t seed;
-    int regime; /* enum adl_regime */
+    int regime;                          /* enum adl_regime */
+    const struct adl_job_supply *supply; /* NULL: the scenario's workload */
     struct adl_floor floor;
     struct adl_timeline *timeline; /* filled if not NULL */
     const struct adl_tap *tap;     /* one more observer, or NULL */

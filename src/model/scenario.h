@@ -124,12 +124,31 @@ struct adl_preemption {
     double interval_s;   /* a failure loses at most this much work; 0 = all of it */
 };
 
-/* What policies may be told beside the view. */
+/* Where the meaning of EASY backfill is open; docs of the policy say which simulators read it which way. */
+enum adl_backfill_rule { ADL_BACKFILL_QUEUE_ORDER };
+
+/* How the GPUs of a job are chosen among those that fit. */
+enum adl_placement {
+    ADL_PLACEMENT_BEST_FIT,     /* the fullest bank that suffices; a job that may span nodes takes the emptiest banks */
+    ADL_PLACEMENT_CONSOLIDATED, /* the same, but what spans nodes takes empty nodes whole and one more for the rest */
+};
+
+#define ADL_LAS_LIMITS_MAX 8
+
+/* What policies may be told beside the state. Zeros are the defaults. */
 struct adl_policy_config {
     uint32_t affinity[ADL_KIND_COUNT]; /* static: mask of GPU types for each kind of job */
     uint32_t backfill_depth;           /* easy: queued jobs that hold a reservation; 1 = EASY */
+    uint8_t backfill_rule;             /* easy: enum adl_backfill_rule */
+    uint8_t placement;                 /* enum adl_placement */
     bool share;                        /* let jobs that allow it share a GPU when none is free */
+    bool first_fit;                    /* fcfs, sjf, qssf: a job that does not fit does not block those behind it */
+    bool by_gpu_time;                  /* srtf: rank by remaining time * GPUs */
     int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
+    double las_limits_gpu_s[ADL_LAS_LIMITS_MAX]; /* las: attained service that ends each queue; count 0 = the paper's */
+    uint32_t las_limit_count;
+    double las_promote; /* las: promote a job that has waited this many times what it ran; 0 = never */
+    double round_s;     /* gavel: length of a round; 0 = 360 */
 };
 
 struct adl_scenario {

@@ -7,7 +7,7 @@
 #include "sim/drift.h"
 #include "sim/power.h"
 #include "sim/sampler.h"
-#include "sim/workload.h"
+#include "sim/source.h"
 #include "sim/world_sim.h"
 
 /* What lies in the heap, the more urgent first: at one instant things end before others begin. */
@@ -70,10 +70,12 @@ struct adl_world_sim {
     int regime;
     int64_t now_us;
     struct adl_heap heap;
-    struct adl_workload_stream stream;
+    struct adl_job_source source;
     struct adl_true_job arrivals[2]; /* the next to come, and the last that came: its event points there */
     uint32_t next_arrival;           /* which of the two */
     bool more_arrivals;
+    bool source_failed;
+    struct adl_error source_error;
     struct sim_job *jobs;
     int64_t *runtime_us; /* [slot][type] */
     size_t job_capacity;

@@ -323,3 +323,32 @@ int adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, uint64
     *ret = hash;
     return 0;
 }
+
+static int source_next(void *self, struct adl_true_job *ret, struct adl_error *err)
+{
+    (void)err;
+    return adl_workload_next(self, ret);
+}
+
+static void source_close(void *self)
+{
+    if (self)
+        adl_workload_end(self);
+    free(self);
+}
+
+int adl_workload_open(void *scenario, uint64_t seed, struct adl_job_source *ret, struct adl_error *err)
+{
+    struct adl_workload_stream *stream = malloc(sizeof *stream);
+    if (!stream || adl_workload_begin(stream, scenario, seed)) {
+        free(stream);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the workload");
+    }
+    *ret = (struct adl_job_source){stream, source_next, source_close};
+    return 0;
+}
+
+struct adl_job_supply adl_workload_supply(const struct adl_scenario *scenario)
+{
+    return (struct adl_job_supply){(void *)(uintptr_t)scenario, adl_workload_open};
+}

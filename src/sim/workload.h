@@ -4,15 +4,7 @@
 
 #include "base/rng.h"
 #include "model/scenario.h"
-
-struct adl_true_job {
-    struct adl_job_spec spec;
-    int64_t submit_us;
-    double steps;                      /* the work */
-    int64_t ideal_us;                  /* run time on its fastest acceptable type */
-    int64_t runtime_us[ADL_TYPES_MAX]; /* alone, on new GPUs of one node; 0 = does not run there; as many as the cluster
-                                        * has types */
-};
+#include "sim/source.h"
 
 struct adl_workload_choice;
 
@@ -34,6 +26,10 @@ void adl_workload_end(struct adl_workload_stream *stream); /* frees; accepts a z
 
 /* True and the next job, in order of submission; false when all were given. */
 bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *ret);
+
+/* The same as a source, and as a supply whose self is the scenario. */
+int adl_workload_open(void *scenario, uint64_t seed, struct adl_job_source *ret, struct adl_error *err);
+struct adl_job_supply adl_workload_supply(const struct adl_scenario *scenario);
 
 /* Fingerprint of the first count jobs (0 = all), truth included: what a frozen scenario pins. 0 or ADL_ENOMEM. */
 int adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, uint64_t count, uint64_t *ret);

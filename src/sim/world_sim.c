@@ -1,4 +1,5 @@
 #include "sim/sim.h"
+#include "sim/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,16 @@ static uint32_t take_slot(struct adl_world_sim *world)
     return world->job_count++;
 }
 
+/* Gets the next job ready. A source that fails says so in the world's own error text. */
+static int fetch(struct adl_world_sim *world)
+{
+    const int status =
+        world->source.next(world->source.self, &world->arrivals[world->next_arrival], &world->source_error);
+    world->more_arrivals = status > 0;
+    world->source_failed = status < 0;
+    return status < 0 ? status : 0;
+}
+
 static int arrive(struct adl_world_sim *world, struct adl_event *ret)
 {
     const uint32_t slot = take_slot(world), types = world->scenario->cluster.type_count;
@@ -65,7 +76,8 @@ static int arrive(struct adl_world_sim *world, struct adl_event *ret)
     memcpy(&world->runtime_us[(size_t)slot * types], truth->runtime_us, types * sizeof *world->runtime_us);
     world->live_jobs++;
     world->next_arrival ^= 1;
-    world->more_arrivals = adl_workload_next(&world->stream, &world->arrivals[world->next_arrival]);
+    if (fetch(world))
+        return ADL_EIO;
     *ret = (struct adl_event){.kind = ADL_EVENT_SUBMIT, .job = slot, .gpu = ADL_NONE};
     ret->submit.spec = &truth->spec;
     ret->submit.runtime_us = world->regime == ADL_REGIME_ORACLE ? truth->runtime_us : NULL;
@@ -205,7 +217,8 @@ static int step(struct adl_world_sim *world, struct adl_event *ret)
     const struct adl_heap_item *top = adl_heap_top(&world->heap);
     if (world->more_arrivals && (!top || next_arrival_us(world) < top->time_us)) {
         world->now_us = next_arrival_us(world);
-        return arrive(world, ret) ? ADL_ENOMEM : 1;
+        const int status = arrive(world, ret);
+        return status ? status : 1;
     }
     return happen(world, ret);
 }
@@ -243,6 +256,8 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
     }
     if (status > 0 && settle(world))
         status = ADL_ENOMEM;
+    if (world->source_failed)
+        return adl_fail(err, ADL_EINVAL, "%s", world->source_error.text);
     if (status < 0)
         return adl_fail(err, status, "out of memory in the simulator with %u live jobs", world->live_jobs);
     ret->time_us = world->now_us;
@@ -274,17 +289,28 @@ const struct adl_world_ops adl_world_sim_ops = {.name = "sim", .next_event = nex
 int adl_world_sim_create(const struct adl_scenario *scenario, uint64_t seed, int regime, struct adl_world_sim **ret,
                          struct adl_error *err)
 {
+    struct adl_job_source source;
+    const struct adl_job_supply supply = adl_workload_supply(scenario);
+    const int status = supply.open(supply.self, seed, &source, err);
+    return status ? status : adl_world_sim_create_from(scenario, source, seed, regime, ret, err);
+}
+
+int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_job_source source, uint64_t seed,
+                              int regime, struct adl_world_sim **ret, struct adl_error *err)
+{
     struct adl_world_sim *world = calloc(1, sizeof *world);
-    if (!world)
+    if (!world) {
+        source.close(source.self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for the simulator");
+    }
     world->scenario = scenario;
+    world->source = source;
     world->regime = regime;
     world->free_slot = ADL_NONE;
     adl_rng_seed(&world->faults, seed, "faults");
     world->gpus = calloc(scenario->cluster.gpu_count + 1, sizeof *world->gpus);
     if (!world->gpus || adl_drift_create(&world->drift, scenario, seed) ||
         adl_sampler_create(&world->sampler, scenario, seed) || adl_sim_schedule_mishaps(world) ||
-        adl_workload_begin(&world->stream, scenario, seed) ||
         (scenario->telemetry.interval_s > 0 &&
          adl_sim_schedule(world, adl_sim_us(scenario->telemetry.interval_s), HAPPEN_TELEMETRY, 0, 0))) {
         adl_world_sim_destroy(world);
@@ -296,7 +322,11 @@ int adl_world_sim_create(const struct adl_scenario *scenario, uint64_t seed, int
         adl_sim_set_power(world, g);
     }
     world->steady = !world->drift.gpus && scenario->drift.update_count == 0;
-    world->more_arrivals = adl_workload_next(&world->stream, &world->arrivals[0]);
+    if (fetch(world)) {
+        adl_fail(err, ADL_EINVAL, "%s", world->source_error.text);
+        adl_world_sim_destroy(world);
+        return ADL_EINVAL;
+    }
     *ret = world;
     return 0;
 }
@@ -306,7 +336,7 @@ void adl_world_sim_destroy(struct adl_world_sim *world)
     if (!world)
         return;
     adl_heap_clear(&world->heap);
-    adl_workload_end(&world->stream);
+    world->source.close(world->source.self);
     adl_drift_clear(&world->drift);
     adl_sampler_clear(&world->sampler);
     free(world->jobs);

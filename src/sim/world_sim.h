@@ -4,6 +4,7 @@
 
 #include "engine/world.h"
 #include "model/scenario.h"
+#include "sim/source.h"
 
 enum adl_regime {
     ADL_REGIME_DECLARED, /* a submission says what its user said */
@@ -17,9 +18,13 @@ struct adl_world_sim;
 
 extern const struct adl_world_ops adl_world_sim_ops;
 
-/* The scenario outlives the world. */
+/* The scenario outlives the world. Its jobs come from the scenario's workload. */
 int adl_world_sim_create(const struct adl_scenario *scenario, uint64_t seed, int regime, struct adl_world_sim **ret,
                          struct adl_error *err);
+
+/* The same with jobs from elsewhere; the source is the world's from now on, also if this fails. */
+int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_job_source source, uint64_t seed,
+                              int regime, struct adl_world_sim **ret, struct adl_error *err);
 void adl_world_sim_destroy(struct adl_world_sim *world); /* accepts NULL */
 
 #endif

@@ -1,0 +1,32 @@
+/* source: where the jobs of a simulated world come from, with the truth about each: a scenario's workload or a trace.
+ */
+#ifndef ADLRO_SIM_SOURCE_H
+#define ADLRO_SIM_SOURCE_H
+
+#include "base/error.h"
+#include "model/cluster.h"
+#include "model/job.h"
+
+struct adl_true_job {
+    struct adl_job_spec spec;
+    int64_t submit_us;
+    double steps;                      /* the work */
+    int64_t ideal_us;                  /* run time on its fastest acceptable type */
+    int64_t runtime_us[ADL_TYPES_MAX]; /* alone, on new GPUs of one node; 0 = does not run there; as many as the cluster
+                                        * has types */
+};
+
+struct adl_job_source {
+    void *self;
+    /* 1 and the next job, in order of submission; 0 when there are no more; negative on failure. */
+    int (*next)(void *self, struct adl_true_job *ret, struct adl_error *err);
+    void (*close)(void *self); /* accepts NULL */
+};
+
+/* Opens the same jobs anew for each run. */
+struct adl_job_supply {
+    void *self;
+    int (*open)(void *self, uint64_t seed, struct adl_job_source *ret, struct adl_error *err);
+};
+
+#endif
