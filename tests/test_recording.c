@@ -393,10 +393,10 @@ static void a_submission_reads_back_field_by_field(void **state)
 static void an_end_reads_back_field_by_field(void **state)
 {
     (void)state;
-    for (uint8_t end = ADL_END_COMPLETED; end <= ADL_END_TIMEOUT; end++) {
+    for (int end = ADL_END_COMPLETED; end <= ADL_END_TIMEOUT; end++) {
         struct adl_event event = {.time_us = 5, .kind = ADL_EVENT_FINISH, .job = 17}, back;
         event.outcome = (struct adl_outcome){
-            .end = end, .energy_j = 0.1 + 0.2, .run_us = 123456789012345, .ideal_us = 1, .steps = 1.0 / 3};
+            .end = (uint8_t)end, .energy_j = 0.1 + 0.2, .run_us = 123456789012345, .ideal_us = 1, .steps = 1.0 / 3};
         FILE *file;
         struct adl_recording *recording = round_trip(&event, 1, &file, &back);
         assert_int_equal(back.job, 17);

@@ -350,5 +350,5 @@ int adl_workload_open(void *scenario, uint64_t seed, struct adl_job_source *ret,
 
 struct adl_job_supply adl_workload_supply(const struct adl_scenario *scenario)
 {
-    return (struct adl_job_supply){(void *)(uintptr_t)scenario, adl_workload_open};
+    return (struct adl_job_supply){(void *)scenario, adl_workload_open};
 }
