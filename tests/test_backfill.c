@@ -1,4 +1,4 @@
-/* Tests of decide/easy: runs of small worlds against naive simulations of EASY and conservative backfill. */
+/* Tests of decide/easy and first fit: runs of small worlds against naive simulations of the same rule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -56,14 +56,15 @@ static void naive_start(struct naive *naive, uint32_t i)
 }
 
 /* EASY: true if something started. */
-static bool naive_easy(struct naive *naive)
+static bool naive_easy_by(struct naive *naive, bool sparing)
 {
     int64_t shadow_us = -1, extra = 0;
     for (uint32_t i = 0; i < naive->count; i++) {
         const int64_t gpus = naive->jobs[i].spec.gpus;
         if (!naive_waits(naive, i))
             continue;
-        const bool may = shadow_us < 0 || naive->now_us + naive->jobs[i].believed_us[0] <= shadow_us || gpus <= extra;
+        const bool may =
+            shadow_us < 0 || naive->now_us + naive->jobs[i].believed_us[0] <= shadow_us || (sparing && gpus <= extra);
         if (gpus <= naive->free_gpus && may) {
             naive_start(naive, i);
             return true;
@@ -77,6 +78,27 @@ static bool naive_easy(struct naive *naive)
                 shadow_us = naive_believed_end(naive, j);
         extra = naive_free_at(naive, shadow_us) - gpus;
     }
+    return false;
+}
+
+static bool naive_easy(struct naive *naive)
+{
+    return naive_easy_by(naive, true);
+}
+
+static bool naive_ends_before(struct naive *naive)
+{
+    return naive_easy_by(naive, false);
+}
+
+/* First fit in order of submission. */
+static bool naive_first_fit(struct naive *naive)
+{
+    for (uint32_t i = 0; i < naive->count; i++)
+        if (naive_waits(naive, i) && naive->jobs[i].spec.gpus <= naive->free_gpus) {
+            naive_start(naive, i);
+            return true;
+        }
     return false;
 }
 
@@ -163,11 +185,11 @@ static void naive_run(struct naive *naive, const struct toy_world *world, uint32
     }
 }
 
-static void check_backfill(const struct adl_policy_ops *policy, bool (*decide)(struct naive *), uint64_t seeds)
+static void check_backfill(const struct adl_policy_ops *policy, const struct adl_policy_config *config, bool exact,
+                           bool (*decide)(struct naive *), uint64_t seeds)
 {
     static struct toy_world world;
     static struct naive naive;
-    const struct adl_policy_config config = {.backfill_depth = 1};
     struct adl_rng rng;
     uint64_t overtaken = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -177,8 +199,10 @@ static void check_backfill(const struct adl_policy_ops *policy, bool (*decide)(s
         struct adl_engine_counts counts;
         world = (struct toy_world){.cluster = &cluster};
         toy_random_jobs(&world, &rng, gpus);
+        for (uint32_t i = 0; exact && i < world.count; i++)
+            world.jobs[i].believed_us[0] = world.jobs[i].true_us[0];
         naive_run(&naive, &world, gpus, decide);
-        const int64_t sum_us = toy_run(&world, policy, &config, &counts);
+        const int64_t sum_us = toy_run(&world, policy, config, &counts);
         assert_int_equal(counts.refused, 0);
         int64_t naive_us = 0;
         for (uint32_t i = 0; i < world.count; i++) {
@@ -197,20 +221,46 @@ static void check_backfill(const struct adl_policy_ops *policy, bool (*decide)(s
 static void easy_is_the_easy_of_a_naive_simulation(void **state)
 {
     (void)state;
-    check_backfill(&adl_policy_easy, naive_easy, 200);
+    check_backfill(&adl_policy_easy, &(struct adl_policy_config){.backfill_depth = 1}, false, naive_easy, 200);
+}
+
+static void easy_that_spares_nothing_starts_only_what_ends_before_the_promise(void **state)
+{
+    (void)state;
+    const struct adl_policy_config config = {.backfill_depth = 1, .backfill_rule = ADL_BACKFILL_ENDS_BEFORE};
+    check_backfill(&adl_policy_easy, &config, false, naive_ends_before, 200);
+}
+
+static void first_fit_starts_the_first_that_fits(void **state)
+{
+    (void)state;
+    check_backfill(&adl_policy_fcfs, &(struct adl_policy_config){.first_fit = true}, false, naive_first_fit, 200);
 }
 
 static void conservative_is_the_conservative_of_a_naive_simulation(void **state)
 {
     (void)state;
-    check_backfill(&adl_policy_conservative, naive_conservative, 25);
+    const struct adl_policy_config config = {.share = false};
+    check_backfill(&adl_policy_conservative, &config, false, naive_conservative, 25);
+}
+
+/* Then promises can be kept from one decision to the next: it must not show. */
+static void backfill_of_jobs_that_end_as_believed_is_that_of_a_naive_simulation(void **state)
+{
+    (void)state;
+    const struct adl_policy_config config = {.backfill_depth = 1};
+    check_backfill(&adl_policy_easy, &config, true, naive_easy, 100);
+    check_backfill(&adl_policy_conservative, &config, true, naive_conservative, 50);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(easy_is_the_easy_of_a_naive_simulation),
+        cmocka_unit_test(easy_that_spares_nothing_starts_only_what_ends_before_the_promise),
+        cmocka_unit_test(first_fit_starts_the_first_that_fits),
         cmocka_unit_test(conservative_is_the_conservative_of_a_naive_simulation),
+        cmocka_unit_test(backfill_of_jobs_that_end_as_believed_is_that_of_a_naive_simulation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "model/scenario.h"
 #include "state/fit.h"
 #include "state_fixture.h"
 
@@ -283,6 +284,104 @@ static void the_tightest_bank_is_taken_and_the_lowest_numbered_of_equals(void **
     adl_cluster_clear(&cluster);
 }
 
+/* Consolidated, straight from the tables: what the rule says may be taken, without holds. */
+static bool consolidated_exists(const struct adl_state *state, uint32_t slot, uint32_t type)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    uint32_t missing = spec->gpus, most = 0, empty[GPUS_MAX] = {0}, empties = 0;
+    bool one_could = false;
+    for (uint32_t size = GPUS_MAX; size > 0; size--)
+        for (uint32_t b = 0; b < cluster->bank_count; b++) {
+            const struct adl_bank *bank = &cluster->banks[b];
+            uint32_t idle = 0;
+            if (bank->type != type || bank->gpu_count != size)
+                continue;
+            for (uint32_t g = bank->gpu_first; g < bank->gpu_first + size; g++)
+                idle += !state->gpus[g].down && state->gpus[g].job[0] == ADL_NONE;
+            one_could |= size >= spec->gpus;
+            if (idle >= spec->gpus)
+                return true;
+            if (idle == size)
+                empty[empties++] = size;
+            else
+                most = idle > most ? idle : most;
+        }
+    for (uint32_t i = 0; i < empties; i++) {
+        if (empty[i] <= missing)
+            missing -= empty[i];
+        else
+            most = empty[i] > most ? empty[i] : most;
+    }
+    return !one_could && (spec->flags & ADL_JOB_SPAN) && missing <= most;
+}
+
+/* Jobs that ask for GPUs alone, so that the rule is about GPUs alone. */
+static void consolidated_jobs_take_whole_empty_nodes_and_one_more(void **state)
+{
+    (void)state;
+    struct adl_rng rng;
+    uint32_t found = 0, spanning = 0, missed = 0;
+    for (uint64_t seed = 1; seed <= 4000; seed++) {
+        adl_rng_seed(&rng, seed, "consolidated");
+        struct adl_cluster cluster = random_cluster(&rng);
+        struct adl_state *it = random_state(&cluster, &rng);
+        struct adl_job_spec *spec = &it->jobs[RUNNING].spec;
+        it->placement = ADL_PLACEMENT_CONSOLIDATED;
+        for (uint32_t slot = 0; slot < RUNNING; slot++)
+            if (it->jobs[slot].phase == ADL_PHASE_RUNNING && adl_rng_below(&rng, 4))
+                adl_state_finish(it, slot);
+        spec->gpus = (uint16_t)fixture_between(&rng, 1, 9);
+        spec->cpu_cores = spec->memory_mib = 0;
+        for (uint32_t type = 0; type < cluster.type_count; type++) {
+            uint32_t gpus[GPUS_MAX], set = 0, partly = 0;
+            const bool fits = adl_fit_find(it, RUNNING, type, NULL, gpus);
+            assert_int_equal(fits, consolidated_exists(it, RUNNING, type));
+            for (uint32_t i = 0; fits && i < spec->gpus; i++) {
+                assert_int_equal(adl_gpu_type_of(&cluster, gpus[i]), type);
+                assert_true(it->gpus[gpus[i]].job[0] == ADL_NONE && !it->gpus[gpus[i]].down);
+                assert_false(set >> gpus[i] & 1);
+                set |= 1u << gpus[i];
+            }
+            for (uint32_t b = 0; b < cluster.bank_count; b++) {
+                const uint32_t taken = in_set(set, &cluster, ADL_NONE, b);
+                partly += taken > 0 && taken < cluster.banks[b].gpu_count;
+                spanning += taken > 0 && taken < spec->gpus;
+            }
+            assert_true(partly <= 1);
+            found += fits;
+            missed += !fits;
+        }
+        adl_state_destroy(it);
+        adl_cluster_clear(&cluster);
+    }
+    assert_true(found > 1000 && missed > 1000 && spanning > 100);
+}
+
+static void a_job_that_no_node_has_cores_for_spans_although_it_has_gpus(void **state)
+{
+    (void)state;
+    struct adl_cluster cluster = {0};
+    fixture_types(&cluster, 1);
+    for (int n = 0; n < 2; n++)
+        fixture_node_of(&cluster, &(struct adl_bank_spec){0, 4}, 1, 4, 100);
+    struct adl_state *it = fixture_state(&cluster);
+    struct adl_job_spec spec = fixture_spec(1, 4);
+    uint32_t gpus[4];
+    it->placement = ADL_PLACEMENT_CONSOLIDATED;
+    spec.cpu_cores = 2;
+    spec.flags = ADL_JOB_SPAN;
+    fixture_queue(it, 0, &spec, 10, 0);
+    assert_true(adl_fit_find(it, 0, 0, NULL, gpus));
+    assert_int_equal(gpus[1], 1);
+    assert_int_equal(gpus[2], 4);
+    const struct adl_reservation promise = {.start_us = 5, .bank = 1, .spare = 1, .spare_cores = 2};
+    assert_true(adl_fit_find(it, 0, 0, &(struct adl_hold){&promise, 1, 5}, gpus));
+    assert_false(adl_fit_find(it, 0, 0, &(struct adl_hold){&promise, 1, 6}, gpus));
+    adl_state_destroy(it);
+    adl_cluster_clear(&cluster);
+}
+
 static void a_job_that_ends_by_the_promised_start_may_use_all_that_is_free(void **state)
 {
     (void)state;
@@ -362,6 +461,8 @@ int main(void)
         cmocka_unit_test(a_place_is_found_if_and_only_if_some_set_of_gpus_is_one),
         cmocka_unit_test(reservations_are_left_what_they_need_and_no_more),
         cmocka_unit_test(the_tightest_bank_is_taken_and_the_lowest_numbered_of_equals),
+        cmocka_unit_test(consolidated_jobs_take_whole_empty_nodes_and_one_more),
+        cmocka_unit_test(a_job_that_no_node_has_cores_for_spans_although_it_has_gpus),
         cmocka_unit_test(a_job_that_ends_by_the_promised_start_may_use_all_that_is_free),
         cmocka_unit_test(sharing_finds_the_first_gpu_whose_one_job_is_willing),
         cmocka_unit_test(a_gpu_takes_a_second_job_but_no_third),

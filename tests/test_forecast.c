@@ -454,6 +454,44 @@ static void a_job_that_can_never_start_is_promised_nothing(void **state)
     adl_cluster_clear(&cluster);
 }
 
+static void a_promise_taken_back_leaves_its_place_to_others(void **state)
+{
+    (void)state;
+    static const uint16_t gpus[] = {4, 2, 2, 4};
+    struct adl_cluster cluster = fixture_plain(4);
+    struct adl_state *it = fixture_state(&cluster);
+    struct adl_forecast *forecast = NULL;
+    uint32_t count = 0;
+    assert_int_equal(adl_forecast_create(&cluster, 4, &forecast), 0);
+    const struct adl_job_spec all = fixture_spec(9, 4);
+    fixture_run(it, 0, &all, 100, 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct adl_job_spec spec = fixture_spec(i, gpus[i]);
+        fixture_queue(it, i + 1, &spec, 10, i);
+    }
+    for (uint32_t slot = 1; slot <= 4; slot++)
+        assert_true(adl_forecast_promise(forecast, it, slot));
+    const struct adl_reservation *promises = adl_forecast_reservations(forecast, &count);
+    assert_int_equal(promises[0].start_us, 100);
+    assert_int_equal(promises[1].start_us, 110);
+    assert_int_equal(promises[3].start_us, 120);
+    adl_forecast_remove(forecast, 3);
+    adl_forecast_remove(forecast, 0);
+    promises = adl_forecast_reservations(forecast, &count);
+    assert_int_equal(count, 2);
+    assert_int_equal(promises[0].job, 2);
+    assert_int_equal(promises[1].job, 3);
+    assert_int_equal(promises[1].start_us, 110);
+    assert_true(adl_forecast_promise(forecast, it, 4));
+    assert_true(adl_forecast_promise(forecast, it, 1));
+    promises = adl_forecast_reservations(forecast, &count);
+    assert_int_equal(promises[2].start_us, 100);
+    assert_int_equal(promises[3].start_us, 120);
+    adl_forecast_destroy(forecast);
+    adl_state_destroy(it);
+    adl_cluster_clear(&cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +504,7 @@ int main(void)
         cmocka_unit_test(no_more_gpus_of_a_type_are_promised_than_are_free),
         cmocka_unit_test(no_more_promises_are_made_than_there_is_room_for),
         cmocka_unit_test(a_job_that_can_never_start_is_promised_nothing),
+        cmocka_unit_test(a_promise_taken_back_leaves_its_place_to_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

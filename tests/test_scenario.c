@@ -150,7 +150,15 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_int_equal(s.policy.affinity[ADL_KIND_TRAINING], 1);
     assert_int_equal(s.policy.affinity[ADL_KIND_INFERENCE], 3);
     assert_int_equal(s.policy.backfill_depth, 4);
-    assert_true(s.policy.share);
+    assert_int_equal(s.policy.backfill_rule, ADL_BACKFILL_ENDS_BEFORE);
+    assert_int_equal(s.policy.placement, ADL_PLACEMENT_CONSOLIDATED);
+    assert_true(s.policy.share && s.policy.first_fit && s.policy.by_gpu_time);
+    assert_int_equal(s.policy.las_limit_count, 2);
+    assert_true(s.policy.las_limits_gpu_s[0] == 3600 && s.policy.las_limits_gpu_s[1] == 7200.5);
+    assert_true(s.policy.las_promote == 8 && s.policy.round_s == 120);
+    assert_true(s.policy.las_running_first && s.policy.las_lazy);
+    assert_true(s.preemption.restart_by_gpus_s[0] == 7 && s.preemption.restart_by_gpus_s[1] == 30);
+    assert_true(s.preemption.restart_by_gpus_s[2] == 60.5);
     adl_scenario_clear(&s);
 }
 
@@ -189,7 +197,12 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 && s.preemption.interval_s == 0);
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         assert_int_equal(s.policy.affinity[kind], 1);
-    assert_true(s.policy.backfill_depth == 1 && !s.policy.share);
+    assert_true(s.policy.backfill_depth == 1 && !s.policy.share && !s.policy.first_fit && !s.policy.by_gpu_time);
+    assert_int_equal(s.policy.placement, ADL_PLACEMENT_BEST_FIT);
+    assert_int_equal(s.policy.backfill_rule, ADL_BACKFILL_QUEUE_ORDER);
+    assert_true(s.preemption.restart_by_gpus_s[0] == 0 && !s.policy.las_running_first && !s.policy.las_lazy);
+    assert_int_equal(s.policy.las_limit_count, 0);
+    assert_true(s.policy.las_promote == 0 && s.policy.round_s == 360);
     adl_scenario_clear(&s);
 }
 
@@ -336,6 +349,20 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "GPUs can "
          "never run: it asks for more GPUs of one type than the cluster can give it"},
         {72, "  backfill_depth: 0", "dir/t.yaml:72: policy.backfill_depth must be between 1 and 1e6, got 0"},
+        {75, "  placement: consolidate",
+         "dir/t.yaml:75: policy.placement must be one of best_fit, consolidated, got 'consolidate'; did you mean "
+         "'consolidated'?"},
+        {78, "  las_limits_gpu_s: [3600,\n    3600]",
+         "dir/t.yaml:79: policy.las_limits_gpu_s[1] must be above the limit before it"},
+        {78, "  las_limits_gpu_s: [0]",
+         "dir/t.yaml:78: policy.las_limits_gpu_s[0] must be between 0 and 1e15, both excluded, got 0"},
+        {78, "  las_limits_gpu_s: 3600", "dir/t.yaml:78: policy.las_limits_gpu_s must be a list, got '3600'"},
+        {78, "  las_limits_gpu_s: [1, 2, 3, 4, 5, 6, 7, 8, 9]",
+         "dir/t.yaml:78: policy.las_limits_gpu_s must have 1 to 8 elements, got 9"},
+        {78, "  las_limits_gpu_s: [[1]]", "dir/t.yaml:78: policy.las_limits_gpu_s[0] must be a number, got a list"},
+        {69, "preemption: {restart_by_gpus_s: [1, 2]}",
+         "dir/t.yaml:69: preemption.restart_by_gpus_s must have 3 to 3 elements, got 2"},
+        {80, "  round_s: 0", "dir/t.yaml:80: policy.round_s must be between 1 and 1e6, got 0"},
     };
     char *full = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml");
     for (size_t i = 0; i < COUNT(cases); i++) {

@@ -1,4 +1,6 @@
-/* replay: a recorded run once more, through the same core: every decision must come out as recorded. */
+/* replay: a recorded run once more, through the same core: every decision must come out as recorded. Or a trace of
+ * jobs, see replay_trace.c: a file whose first line is not a recording's heading. */
+#include "cli/replay.h"
 #include "base/json.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
@@ -14,23 +16,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct options {
-    bool json;
-};
+static const char *const regimes[] = {"declared", "oracle", NULL};
+
+#define AT(field) offsetof(struct adl_replay_options, field)
 
 static const struct adl_option table[] = {
-    {"json", 0, ADL_OPTION_FLAG, offsetof(struct options, json), 0, 0, NULL, NULL, "report as JSON"},
+    {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
+     "write all figures as JSON (- is standard output, instead of the table)"},
+    {"cluster", 'c', ADL_OPTION_TEXT, AT(cluster), 0, 0, NULL, "FILE",
+     "trace: the cluster that its jobs are to run on, a YAML file as in scenarios/clusters"},
+    {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]",
+     "trace: policies; the first is what the others are held against"},
+    {"format", 0, ADL_OPTION_TEXT, AT(format), 0, 0, NULL, "NAME",
+     "trace: csv, philly, openb, gavel, helios, swf or sacct, where its first lines do not tell"},
+    {"time-unit", 0, ADL_OPTION_NAME, AT(time_unit), 0, 0, adl_time_unit_names, "UNIT",
+     "trace: unit of its times where the format does not fix it: s, ms, min, h; own = the format's usual one"},
+    {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
+     "trace: JSON with steps/s by GPU type and job, for jobs that give their work in steps"},
+    {"strict", 0, ADL_OPTION_FLAG, AT(strict), 0, 0, NULL, NULL,
+     "trace: a row that cannot be used is an error and not only counted"},
+    {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "trace: only the first N jobs; 0 = all"},
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
+     "trace: what policies know of run times: declared (users' limits) or oracle (the truth)"},
+    {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the result does not depend on it"},
+    {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "trace: write a row per policy"},
+    {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "trace: write one self-contained page with plots"},
+    {"export", 0, ADL_OPTION_TEXT, AT(export), 0, 0, NULL, "FILE",
+     "trace: write it in our own CSV; without --cluster that is all that is done"},
+    {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL,
+     "leave wall-clock figures out of JSON and CSV: equal runs give equal bytes"},
 };
 
 static const struct adl_verb verb = {
     .name = "replay",
-    .summary = "Plays a recording back through the decision core and checks that every decision comes out the same.",
-    .operands = "RECORDING",
+    .summary = "Plays a recording back through the decision core and checks that every decision comes out the same; or "
+               "runs the jobs of a trace under several policies and says how they differ.",
+    .operands = "RECORDING|TRACE",
     .operands_min = 1,
     .operands_max = 1,
     .options = table,
-    .option_count = 1,
-    .example = "adlro simulate scenarios/paper16.yaml --log run.log && adlro replay run.log",
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro simulate scenarios/paper16.yaml --log run.log && adlro replay run.log\n"
+               "adlro replay month.csv --cluster scenarios/clusters/pool64.yaml --policies fcfs,easy",
 };
 
 static int read_catalogue(void *text, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
@@ -43,8 +70,8 @@ static int read_catalogue(void *text, const char *path, char **ret_text, size_t 
     return 0;
 }
 
-static int report(const struct adl_engine *engine, const struct adl_recording_head *head, uint64_t decisions, bool json,
-                  struct adl_error *err)
+static int report(const struct adl_engine *engine, const struct adl_recording_head *head, uint64_t decisions,
+                  const char *json, struct adl_error *err)
 {
     const struct adl_engine_counts *counts = adl_engine_counts(engine);
     struct adl_text text = {0};
@@ -70,12 +97,12 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
             &text, "%s on seed %" PRIu64 ": %" PRIu64 " events, %" PRIu64 " decisions, all as recorded (plan %s)\n",
             head->policy, head->seed, counts->events, decisions, hash);
     }
-    const int status = adl_output_write("-", &text, err);
+    const int status = adl_output_write(json ? json : "-", &text, err);
     adl_text_clear(&text);
     return status;
 }
 
-static int replay(struct adl_recording *recording, const struct adl_recording_head *head, bool json,
+static int replay(struct adl_recording *recording, const struct adl_recording_head *head, const char *json,
                   struct adl_error *err)
 {
     char *catalogue = strdup(head->catalogue);
@@ -114,13 +141,34 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     return status;
 }
 
-static int run(int argc, char **argv)
+/* A recording is lines of JSON; no trace begins with a brace. */
+static bool is_recording(FILE *file)
 {
-    struct options o = {false};
-    struct adl_operands operands;
-    struct adl_error err;
+    const int first = getc(file);
+    ungetc(first, file);
+    return first == '{';
+}
+
+static int replay_recording(const char *path, FILE *file, const struct adl_replay_options *o, struct adl_error *err)
+{
     struct adl_recording *recording = NULL;
     struct adl_recording_head head;
+    int status = 0;
+    if (o->cluster || o->export)
+        status = adl_fail(err, ADL_EINVAL, "%.200s is a recording, which has its own cluster: --%s is for traces", path,
+                          o->cluster ? "cluster" : "export");
+    status = status ? status : adl_outputs_check(&o->json, 1, path, err);
+    status = status ? status : adl_recording_open(path, file, &recording, &head, err);
+    status = status ? status : replay(recording, &head, o->json, err);
+    adl_recording_close(recording);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct adl_replay_options o = {.policies = "fcfs,sjf,easy"};
+    struct adl_operands operands;
+    struct adl_error err;
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
@@ -130,11 +178,11 @@ static int run(int argc, char **argv)
         adl_fail(&err, ADL_EINVAL, "cannot read %s: %s", path, strerror(errno));
         return adl_cli_fail(&verb, ADL_EINVAL, &err);
     }
-    int status = adl_recording_open(path, file, &recording, &head, &err);
-    if (status == 0)
-        status = replay(recording, &head, o.json, &err);
-    adl_recording_close(recording);
+    const bool recorded = is_recording(file);
+    int status = recorded ? replay_recording(path, file, &o, &err) : 0;
     fclose(file);
+    if (!recorded)
+        status = adl_replay_trace(path, &o, &err);
     return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
 }
 

@@ -4,7 +4,9 @@
 
 #include "decide/place.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A promised job's start or end. */
 struct edge {
@@ -244,16 +246,30 @@ static void change_at(struct pass *pass, int64_t time_us, uint32_t at, int32_t g
         change(pass, time_us, bank, own ? gpus : 0, cores, memory_mib);
 }
 
+/* Bank by bank: of a GPU that two jobs share, the first to leave gives back only its cores and memory. */
 static void job_ends(struct pass *pass, int64_t time_us, uint32_t slot)
 {
     const struct adl_state *state = pass->state;
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    uint32_t bank = ADL_NONE;
+    int32_t gpus = 0, freed = 0;
+    if (pass->spanning && !(spec->flags & ADL_JOB_SHARE)) {
+        change_type(pass, time_us, spec->gpus);
+        return;
+    }
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
         uint64_t *leaving = &pass->forecast->leaving[gpu];
-        const bool freed = state->gpus[gpu].job[1] == ADL_NONE || *leaving == pass->forecast->epoch;
+        if (gpus > 0 && state->cluster->gpu_bank[gpu] != bank) {
+            change_at(pass, time_us, bank, freed, gpus * spec->cpu_cores, gpus * spec->memory_mib);
+            gpus = freed = 0;
+        }
+        bank = state->cluster->gpu_bank[gpu];
+        gpus++;
+        freed += state->gpus[gpu].job[1] == ADL_NONE || *leaving == pass->forecast->epoch;
         *leaving = pass->forecast->epoch;
-        change_at(pass, time_us, state->cluster->gpu_bank[gpu], freed, spec->cpu_cores, spec->memory_mib);
     }
+    if (gpus > 0)
+        change_at(pass, time_us, bank, freed, gpus * spec->cpu_cores, gpus * spec->memory_mib);
 }
 
 static void promise_turns(struct pass *pass, const struct edge *edge)
@@ -417,4 +433,19 @@ bool adl_forecast_promise(struct adl_forecast *forecast, const struct adl_state 
     best.job = slot;
     keep(forecast, state, &best);
     return true;
+}
+
+void adl_forecast_remove(struct adl_forecast *forecast, uint32_t index)
+{
+    assert(index < forecast->count);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < 2 * forecast->count; i++) {
+        const struct edge edge = forecast->edges[i];
+        if (edge.reservation != index)
+            forecast->edges[kept++] =
+                (struct edge){edge.time_us, edge.reservation - (edge.reservation > index), edge.start};
+    }
+    forecast->count--;
+    memmove(&forecast->reservations[index], &forecast->reservations[index + 1],
+            (forecast->count - index) * sizeof *forecast->reservations);
 }

@@ -2,19 +2,38 @@
 
 #include <stdlib.h>
 
-int adl_head_create(const struct adl_place *place, void **ret_policy, struct adl_error *err)
+int adl_head_create(const struct adl_place *place, bool first_fit, void **ret_policy, struct adl_error *err)
 {
     struct adl_head *self = malloc(sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a policy");
-    *self = (struct adl_head){.place = *place, .blocked_job = ADL_NONE};
+    *self = (struct adl_head){.place = *place, .first_fit = first_fit, .blocked_job = ADL_NONE};
     *ret_policy = self;
     return 0;
+}
+
+/* Where one job of a lane does not fit none does, so each lane is asked at most once. */
+static void start_first_that_fits(struct adl_head *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    const struct adl_queue *queue = &state->queue;
+    uint32_t free_gpus = 0;
+    for (uint32_t t = 0; t < state->cluster->type_count; t++)
+        free_gpus += state->pool.free_gpus[t];
+    if (free_gpus == 0 && !self->place.share)
+        return;
+    adl_walk_begin(queue);
+    for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE; adl_walk_leave(queue))
+        if ((self->place.share || adl_fit_room(state, slot)) && adl_place_start(state, slot, &self->place, plan))
+            return;
 }
 
 int adl_head_decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     struct adl_head *self = policy;
+    if (self->first_fit) {
+        start_first_that_fits(self, state, plan);
+        return 0;
+    }
     const uint32_t head = adl_queue_head(&state->queue);
     if (head == ADL_NONE || (head == self->blocked_job && state->releases == self->blocked_releases))
         return 0;

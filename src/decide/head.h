@@ -1,4 +1,5 @@
-/* head: the first job in rank order starts or blocks all others. fcfs and sjf are this with another rank. */
+/* head: the first job in rank order starts or blocks all others; with first fit, the first that fits starts. fcfs and
+ * sjf are this with another rank. */
 #ifndef ADLRO_DECIDE_HEAD_H
 #define ADLRO_DECIDE_HEAD_H
 
@@ -7,11 +8,13 @@
 
 struct adl_head {
     struct adl_place place;
+    bool first_fit;            /* a job that does not fit does not block those behind it */
     uint32_t blocked_job;      /* did not fit ... */
     uint64_t blocked_releases; /* ... and nothing became free since */
 };
 
-int adl_head_create(const struct adl_place *place, void **ret_policy, struct adl_error *err); /* free() destroys */
+int adl_head_create(const struct adl_place *place, bool first_fit, void **ret_policy,
+                    struct adl_error *err); /* free() destroys */
 int adl_head_decide(void *policy, const struct adl_state *state, struct adl_plan *plan);
 
 #endif

@@ -35,6 +35,9 @@ extern const struct adl_policy_ops adl_policy_sjf;
 extern const struct adl_policy_ops adl_policy_srtf;
 extern const struct adl_policy_ops adl_policy_easy;
 extern const struct adl_policy_ops adl_policy_conservative;
+extern const struct adl_policy_ops adl_policy_las;
+extern const struct adl_policy_ops adl_policy_qssf;
+extern const struct adl_policy_ops adl_policy_fgd;
 
 /* The guard: what decides for the rest of an instant after a plan was refused. Not in the list of policies. */
 extern const struct adl_policy_ops adl_policy_guard;

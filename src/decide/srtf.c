@@ -1,7 +1,12 @@
 /* srtf: the shortest remaining time first; a longer job on the wanted GPUs is preempted if the difference is worth it.
- */
+ * The first job in the queue is served or blocks the others.
+ *
+ * With first_fit or by_gpu_time it is preemptive list scheduling instead (preempt.h): all live jobs by what remains on
+ * their best type, times GPUs if so told, each given GPUs while they last. This is what Tiresias' simulator calls
+ * `shortest` and `shortest-gpu`. */
 #include "decide/place.h"
 #include "decide/policy.h"
+#include "decide/preempt.h"
 
 #include <stdlib.h>
 
@@ -18,13 +23,19 @@ struct srtf {
     int64_t cost_us;     /* of one preemption and the restart after it */
     struct tally *banks; /* [bank] */
     uint64_t epoch;
+    bool listed; /* by preemptive list scheduling */
+    bool by_gpu_time;
+    bool failed; /* out of memory when a job joined the list */
+    struct adl_preempt list;
 };
 
 static void destroy(void *policy)
 {
     struct srtf *self = policy;
-    if (self)
-        free(self->banks);
+    if (!self)
+        return;
+    adl_preempt_clear(&self->list);
+    free(self->banks);
     free(self);
 }
 
@@ -33,20 +44,61 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 {
     (void)seed;
     struct srtf *self = calloc(1, sizeof *self);
-    if (!self || !(self->banks = calloc(cluster->bank_count + 1, sizeof *self->banks))) {
+    if (!self || !(self->banks = calloc(cluster->bank_count + 1, sizeof *self->banks)) ||
+        adl_preempt_create(&self->list, cluster)) {
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy srtf");
     }
     self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
     self->cost_us = config->preemption_us;
+    self->by_gpu_time = config->by_gpu_time;
+    self->listed = config->first_fit || config->by_gpu_time;
     *ret_policy = self;
     return 0;
 }
 
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 {
-    (void)policy;
-    return adl_state_shortest_us(state, slot);
+    struct srtf *self = policy;
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const int64_t key = adl_state_shortest_us(state, slot) * (self->by_gpu_time ? spec->gpus : 1);
+    if (self->listed && adl_preempt_join(&self->list, slot, spec, key))
+        self->failed = true;
+    return key;
+}
+
+static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
+{
+    (void)state;
+    struct srtf *self = policy;
+    if (self->listed && (event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT))
+        adl_preempt_leave(&self->list, event->job);
+}
+
+/* What rank would say of a running job, were it stopped now. */
+static int64_t key_now(const struct adl_state *state, uint32_t slot, const void *context)
+{
+    const struct srtf *self = context;
+    const struct adl_job *job = &state->jobs[slot];
+    const int64_t here_us = adl_state_remaining_us(state, slot, job->type);
+    const int64_t best_us = adl_state_shortest_us(state, slot);
+    int64_t left_us = job->expected_us > state->now_us ? job->expected_us - state->now_us : 0;
+    if (best_us != here_us)
+        left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
+    return left_us * (self->by_gpu_time ? job->spec.gpus : 1);
+}
+
+static int decide_list(struct srtf *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    if (self->failed)
+        return ADL_ENOMEM;
+    while (adl_preempt_next_started(&self->list, state) != ADL_NONE)
+        ;
+    if (self->list.queue.count == 0)
+        return 0;
+    self->list.bonus = self->cost_us;
+    adl_preempt_refresh(&self->list, state, key_now, self);
+    return adl_preempt_decide(&self->list, state, plan);
 }
 
 static struct tally *tally_of(struct srtf *self, const struct adl_state *state, uint32_t bank)
@@ -159,6 +211,8 @@ static int preempt_for(struct srtf *self, const struct adl_state *state, uint32_
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     struct srtf *self = policy;
+    if (self->listed)
+        return decide_list(self, state, plan);
     const uint32_t head = adl_queue_head(&state->queue);
     if (head == ADL_NONE || adl_place_start(state, head, &self->place, plan))
         return 0;
@@ -180,4 +234,5 @@ const struct adl_policy_ops adl_policy_srtf = {
     .destroy = destroy,
     .rank = rank,
     .decide = decide,
+    .observe = observe,
 };

@@ -51,6 +51,7 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
         return status;
     }
     engine->state->track_running = config->policy->track_running;
+    engine->state->placement = config->policy_config.placement;
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
     adl_runtime_init(&engine->runtime, config->cluster);

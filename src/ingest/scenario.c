@@ -163,15 +163,19 @@ static void copy_plain(const struct adl_scenario_form *form, struct adl_scenario
     scenario->faults = form->faults;
     scenario->drift = form->drift.model;
     scenario->telemetry = form->telemetry;
-    scenario->preemption = form->preemption;
+    scenario->preemption = form->preemption.model;
+    const struct adl_yaml_real *restarts = form->preemption.restart_by_gpus_s.items;
+    for (uint32_t i = 0; i < form->preemption.restart_by_gpus_s.count; i++)
+        scenario->preemption.restart_by_gpus_s[i] = restarts[i].value;
 }
 
 /* Reads everything but the texts; on failure the half-built scenario is the caller's to clear. */
-static int build(struct adl_scenario_reader *reader)
+static int build(struct adl_scenario_reader *reader, bool with_jobs)
 {
     copy_plain(reader->form, reader->scenario);
     int status = adl_scenario_read_cluster(reader);
-    status = status ? status : adl_scenario_read_workload(reader);
+    if (!status)
+        status = with_jobs ? adl_scenario_read_workload(reader) : adl_scenario_make_class(reader);
     return status ? status : adl_scenario_read_policy(reader);
 }
 
@@ -208,8 +212,8 @@ static int read_catalogue(struct adl_yaml *yaml, const struct adl_yaml_link *lin
     return status;
 }
 
-int adl_scenario_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
-                       struct adl_scenario *ret, struct adl_error *err)
+static int parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
+                 bool with_jobs, struct adl_scenario *ret, struct adl_error *err)
 {
     struct adl_yaml *yaml = NULL;
     int status = adl_yaml_parse(name, text, size, &yaml, err);
@@ -221,8 +225,10 @@ int adl_scenario_parse(const char *name, const char *text, size_t size, const st
     struct adl_scenario_reader reader = {
         .yaml = yaml, .form = &form, .catalogue = &catalogue, .scenario = &scenario, .err = err};
     status = adl_yaml_read(yaml, &adl_scenario_table, &form, err);
+    if (!status && with_jobs && !form.workload.at)
+        status = adl_yaml_fail(yaml, adl_yaml_root(yaml)->line, err, "missing key 'workload' (the jobs)");
     status = status ? status : read_catalogue(yaml, &form.catalogue, source, &catalogue, err);
-    status = status ? status : build(&reader);
+    status = status ? status : build(&reader, with_jobs);
     adl_catalogue_clear(&catalogue);
     adl_yaml_destroy(yaml);
     if (status) {
@@ -231,4 +237,16 @@ int adl_scenario_parse(const char *name, const char *text, size_t size, const st
     }
     *ret = scenario;
     return 0;
+}
+
+int adl_scenario_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
+                       struct adl_scenario *ret, struct adl_error *err)
+{
+    return parse(name, text, size, source, true, ret, err);
+}
+
+int adl_cluster_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
+                      struct adl_scenario *ret, struct adl_error *err)
+{
+    return parse(name, text, size, source, false, ret, err);
 }

@@ -34,6 +34,13 @@ int adl_scenario_parse(const char *name, const char *text, size_t size, const st
 /* From files; the catalogue's path is relative to the scenario's folder. ret_texts may be NULL. */
 int adl_scenario_load(const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
                       struct adl_error *err);
+
+/* The same for jobs that come from elsewhere: the file needs no workload, and one that is there is not used. The
+ * scenario has one class, 'trace', that runs on every type of the cluster. */
+int adl_cluster_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
+                      struct adl_scenario *ret, struct adl_error *err);
+int adl_cluster_load(const char *path, struct adl_scenario *ret, struct adl_error *err);
+
 void adl_scenario_text_clear(struct adl_scenario_text *texts); /* accepts a zeroed one */
 
 #endif

@@ -69,19 +69,33 @@ static int read_and_keep(void *context, const char *path, char **ret_text, size_
     return 0;
 }
 
-int adl_scenario_load(const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
-                      struct adl_error *err)
+typedef int parse_function(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
+                           struct adl_scenario *ret, struct adl_error *err);
+
+static int load(parse_function *parse, const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
+                struct adl_error *err)
 {
     struct adl_scenario_text texts = {0};
     const struct adl_scenario_source source = {.read = read_and_keep, .context = &texts};
     int status = read_file(path, &texts.scenario, &texts.scenario_size, err);
     if (!status)
-        status = adl_scenario_parse(path, texts.scenario, texts.scenario_size, &source, ret, err);
+        status = parse(path, texts.scenario, texts.scenario_size, &source, ret, err);
     if (!status && ret_texts)
         *ret_texts = texts;
     else
         adl_scenario_text_clear(&texts);
     return status;
+}
+
+int adl_scenario_load(const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
+                      struct adl_error *err)
+{
+    return load(adl_scenario_parse, path, ret, ret_texts, err);
+}
+
+int adl_cluster_load(const char *path, struct adl_scenario *ret, struct adl_error *err)
+{
+    return load(adl_cluster_parse, path, ret, NULL, err);
 }
 
 void adl_scenario_text_clear(struct adl_scenario_text *texts)

@@ -10,6 +10,9 @@
 #define TASK_S 8.64e6 /* 100 days: longer than any job */
 
 static const char *const process_names[] = {"poisson", "diurnal", "bursty", "surge", "backlog", NULL};
+static const char *const placement_names[] = {"best_fit", "consolidated", NULL};
+_Static_assert(COUNT(placement_names) == ADL_PLACEMENT_CONSOLIDATED + 2, "a placement without a name");
+static const char *const backfill_rule_names[] = {"queue_order", "ends_before", NULL}; /* of enum adl_backfill_rule */
 _Static_assert(COUNT(process_names) == ADL_ARRIVAL_BACKLOG + 2, "an arrival process without a name");
 
 #define BANK(member) ADL_YAML_AT(struct adl_form_bank, member)
@@ -216,15 +219,18 @@ static const struct adl_yaml_field telemetry_fields[] = {
 };
 static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, struct adl_telemetry_model)};
 
-#define PREEMPTION(member) ADL_YAML_AT(struct adl_preemption, member)
+#define PREEMPTION(member) ADL_YAML_AT(struct adl_form_preemption, member)
 static const struct adl_yaml_field preemption_fields[] = {
-    {"checkpoint_s", ADL_YAML_REAL, PREEMPTION(checkpoint_s), .min = 0, .max = 1e5,
+    {"checkpoint_s", ADL_YAML_REAL, PREEMPTION(model.checkpoint_s), .min = 0, .max = 1e5,
      .help = "to write a checkpoint, GPUs held"},
-    {"restart_s", ADL_YAML_REAL, PREEMPTION(restart_s), .min = 0, .max = 1e5, .help = "to read it back, GPUs held"},
-    {"interval_s", ADL_YAML_REAL, PREEMPTION(interval_s), .min = 0.01, .max = TASK_S, .or_zero = true,
+    {"restart_s", ADL_YAML_REAL, PREEMPTION(model.restart_s), .min = 0, .max = 1e5,
+     .help = "to read it back, GPUs held"},
+    {"restart_by_gpus_s", ADL_YAML_REALS, PREEMPTION(restart_by_gpus_s), .min = 3, .max = 3,
+     .otherwise = "`restart_s` for every job", .help = "instead, for jobs with 1, with 2 to 8 and with more GPUs"},
+    {"interval_s", ADL_YAML_REAL, PREEMPTION(model.interval_s), .min = 0.01, .max = TASK_S, .or_zero = true,
      .help = "a failure loses at most this much work; 0 = all of it"},
 };
-static const struct adl_yaml_table preemption_table = {TABLE(preemption_fields, struct adl_preemption)};
+static const struct adl_yaml_table preemption_table = {TABLE(preemption_fields, struct adl_form_preemption)};
 
 #define AFFINITY(member) ADL_YAML_AT(struct adl_form_affinity, member)
 static const struct adl_yaml_field affinity_fields[] = {
@@ -240,7 +246,26 @@ static const struct adl_yaml_field policy_fields[] = {
      .otherwise = "all types", .help = "for the policy `static`; a kind that is not listed goes to all types"},
     {"backfill_depth", ADL_YAML_INT, POLICY(backfill_depth), .min = 1, .max = 1e6,
      .help = "for `easy`: queued jobs that hold a reservation"},
+    {"backfill_rule", ADL_YAML_NAME, POLICY(backfill_rule), .names = backfill_rule_names, .otherwise = "queue_order",
+     .help = "for `easy`: a later job may start if it ends before a promised start or uses GPUs that the promise "
+             "spares; `ends_before`: only if it ends before"},
+    {"placement", ADL_YAML_NAME, POLICY(placement), .names = placement_names, .otherwise = "best_fit",
+     .help = "GPUs of a job: the fullest node that suffices and, across nodes, the emptiest first; `consolidated`: "
+             "across nodes only whole empty nodes and one more for the rest"},
     {"share", ADL_YAML_BOOL, POLICY(share), .help = "let jobs that allow it share a GPU when none is free"},
+    {"first_fit", ADL_YAML_BOOL, POLICY(first_fit),
+     .help = "for `fcfs`, `sjf`, `qssf`: a job that does not fit does not block those behind it"},
+    {"by_gpu_time", ADL_YAML_BOOL, POLICY(by_gpu_time), .help = "for `srtf`: rank by remaining time * GPUs"},
+    {"las_limits_gpu_s", ADL_YAML_REALS, POLICY(las_limits_gpu_s), .min = 1, .max = ADL_LAS_LIMITS_MAX,
+     .otherwise = "the paper's",
+     .help = "for `las`: attained service in GPU seconds that ends each queue but the last, ascending"},
+    {"las_promote", ADL_YAML_REAL, POLICY(las_promote), .min = 0.001, .max = 1e6, .or_zero = true,
+     .help = "for `las`: promote a job that has waited this many times what it ran; 0 = never"},
+    {"las_running_first", ADL_YAML_BOOL, POLICY(las_running_first),
+     .help = "for `las`: inside a queue jobs that run come before those that wait, else by submission"},
+    {"las_lazy", ADL_YAML_BOOL, POLICY(las_lazy),
+     .help = "for `las`: demotions at the times at which Tiresias' own simulator makes them"},
+    {"round_s", ADL_YAML_REAL, POLICY(round_s), .min = 1, .max = 1e6, .help = "for `gavel`: length of a round"},
 };
 static const struct adl_yaml_table policy_table = {TABLE(policy_fields, struct adl_form_policy)};
 
@@ -254,7 +279,8 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "weight of idle GPU time in the reward"},
     {"kill_at_limit", ADL_YAML_BOOL, FORM(kill_at_limit), .help = "a job that reaches its time limit is ended"},
     {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &cluster_table, .required = true, .help = "the hardware"},
-    {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table, .required = true, .help = "the jobs"},
+    {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table,
+     .otherwise = "required; a cluster file for traces needs none", .help = "the jobs"},
     {"faults", ADL_YAML_GROUP, FORM(faults), .table = &faults_table, .otherwise = "optional",
      .help = "hardware that fails"},
     {"drift", ADL_YAML_GROUP, FORM(drift), .table = &drift_table, .otherwise = "optional",
@@ -282,7 +308,7 @@ static const struct adl_scenario_form form_defaults = {
     .faults = {.gpu_repair_h = 1, .node_repair_h = 1},
     .drift = {.model = {.wear_floor = 0.5, .throttle_factor = 1, .throttle_period_s = 3600}},
     .telemetry = {.noise = 0.02, .dropout = 0.01},
-    .policy = {.backfill_depth = 1},
+    .policy = {.backfill_depth = 1, .round_s = 360},
 };
 
 const struct adl_yaml_table adl_scenario_table = {TABLE(form_fields, struct adl_scenario_form),

@@ -99,10 +99,24 @@ struct adl_form_drift {
     struct adl_yaml_list updates; /* struct adl_form_update */
 };
 
+struct adl_form_preemption {
+    struct adl_preemption model;
+    struct adl_yaml_list restart_by_gpus_s; /* struct adl_yaml_real, 3 or none */
+};
+
 struct adl_form_policy {
     struct adl_yaml_list affinity; /* struct adl_form_affinity */
     int32_t backfill_depth;
+    int backfill_rule;
+    int placement;
     bool share;
+    bool first_fit;
+    bool by_gpu_time;
+    struct adl_yaml_list las_limits_gpu_s; /* struct adl_yaml_real */
+    double las_promote;
+    bool las_running_first;
+    bool las_lazy;
+    double round_s;
 };
 
 struct adl_scenario_form {
@@ -116,7 +130,7 @@ struct adl_scenario_form {
     struct adl_faults faults;
     struct adl_form_drift drift;
     struct adl_telemetry_model telemetry;
-    struct adl_preemption preemption;
+    struct adl_form_preemption preemption;
     struct adl_form_policy policy;
 };
 
@@ -132,6 +146,8 @@ struct adl_scenario_reader {
 /* Each step needs the ones before it. */
 int adl_scenario_read_cluster(struct adl_scenario_reader *reader);
 int adl_scenario_read_workload(struct adl_scenario_reader *reader);
+int adl_scenario_make_class(
+    struct adl_scenario_reader *reader); /* instead of a workload: the class of a trace's jobs */
 int adl_scenario_read_policy(struct adl_scenario_reader *reader); /* drift too: both name GPU types */
 
 /* The index of a GPU type of the cluster; where is the key's path in messages. */

@@ -81,15 +81,39 @@ static int read_affinity(struct adl_scenario_reader *reader, uint32_t index, uin
     return check_affinity(reader, index, types);
 }
 
+static int read_las_limits(struct adl_scenario_reader *reader)
+{
+    const struct adl_yaml_list *list = &reader->form->policy.las_limits_gpu_s;
+    const struct adl_yaml_real *limits = list->items;
+    struct adl_policy_config *policy = &reader->scenario->policy;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (i > 0 && limits[i].value <= limits[i - 1].value)
+            return adl_yaml_fail(reader->yaml, limits[i].line, reader->err,
+                                 "policy.las_limits_gpu_s[%u] must be above the limit before it", (unsigned)i);
+        policy->las_limits_gpu_s[i] = limits[i].value;
+    }
+    policy->las_limit_count = list->count;
+    return 0;
+}
+
 int adl_scenario_read_policy(struct adl_scenario_reader *reader)
 {
     struct adl_policy_config *policy = &reader->scenario->policy;
     policy->backfill_depth = (uint32_t)reader->form->policy.backfill_depth;
+    policy->backfill_rule = (uint8_t)reader->form->policy.backfill_rule;
+    policy->placement = (uint8_t)reader->form->policy.placement;
     policy->share = reader->form->policy.share;
+    policy->first_fit = reader->form->policy.first_fit;
+    policy->by_gpu_time = reader->form->policy.by_gpu_time;
+    policy->las_promote = reader->form->policy.las_promote;
+    policy->las_running_first = reader->form->policy.las_running_first;
+    policy->las_lazy = reader->form->policy.las_lazy;
+    policy->round_s = reader->form->policy.round_s;
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         policy->affinity[kind] = all_types(&reader->scenario->cluster);
     uint32_t seen = 0;
     int status = read_updates(reader);
+    status = status ? status : read_las_limits(reader);
     for (uint32_t i = 0; i < reader->form->policy.affinity.count && !status; i++)
         status = read_affinity(reader, i, &seen);
     return status;

@@ -303,6 +303,21 @@ static int check_weights(const struct adl_scenario_reader *reader)
     return 0;
 }
 
+/* Jobs of a trace run as long as the trace says, so the class has no say in speeds; its activity makes their power. */
+int adl_scenario_make_class(struct adl_scenario_reader *reader)
+{
+    struct adl_scenario *scenario = reader->scenario;
+    scenario->classes = calloc(1, sizeof *scenario->classes);
+    if (!scenario->classes)
+        return adl_fail(reader->err, ADL_ENOMEM, "%.120s: out of memory", adl_yaml_name(reader->yaml));
+    scenario->class_count = 1;
+    scenario->classes[0] = (struct adl_job_class){
+        .name = "trace", .kind = ADL_KIND_TRAINING, .activity = 0.8, .bandwidth = 0.5, .scaling = 1};
+    for (uint32_t t = 0; t < scenario->cluster.type_count; t++)
+        scenario->classes[0].steps_per_s[t] = 1;
+    return 0;
+}
+
 int adl_scenario_read_workload(struct adl_scenario_reader *reader)
 {
     const struct adl_form_workload *form = &reader->form->workload;

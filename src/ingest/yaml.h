@@ -57,10 +57,18 @@ enum adl_yaml_kind {
     ADL_YAML_GROUP, /* a nested struct, by table */
     ADL_YAML_LIST,  /* struct adl_yaml_list of structs, by table */
     ADL_YAML_LINKS, /* struct adl_yaml_list of struct adl_yaml_link */
+    ADL_YAML_REALS, /* struct adl_yaml_list of struct adl_yaml_real, each above 0 and below ADL_YAML_REAL_MAX */
 };
 
 struct adl_yaml_link {
     const char *text; /* NULL = not given */
+    uint32_t line;
+};
+
+#define ADL_YAML_REAL_MAX 1e15
+
+struct adl_yaml_real {
+    double value;
     uint32_t line;
 };
 
@@ -76,7 +84,7 @@ struct adl_yaml_field {
     bool open;                          /* REAL: min and max themselves are excluded */
     bool or_zero;                       /* REAL: 0 is allowed beside what lies between min and max */
     size_t offset, size;                /* of the member: ADL_YAML_AT */
-    double min, max;                    /* INT, REAL: the value; LIST, LINKS: how many elements */
+    double min, max;                    /* INT, REAL: the value; LIST, LINKS, REALS: how many elements */
     const char *const *names;           /* NAME: ends with NULL */
     const struct adl_yaml_table *table; /* GROUP, LIST */
     const char *otherwise;              /* what an absent key means, where the default's figure does not say it */

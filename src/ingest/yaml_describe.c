@@ -50,6 +50,9 @@ static void print_value(const struct adl_yaml_field *field, char cell[CELL_SIZE]
     case ADL_YAML_LIST:
         snprintf(cell, CELL_SIZE, "list of %.0f to %.0f mappings", field->min, field->max);
         break;
+    case ADL_YAML_REALS:
+        snprintf(cell, CELL_SIZE, "list of %.0f to %.0f numbers above 0", field->min, field->max);
+        break;
     default:
         snprintf(cell, CELL_SIZE, "list of %.0f to %.0f names", field->min, field->max);
         break;

@@ -190,6 +190,18 @@ static int read_link(const struct reader *reader, const struct adl_yaml_node *no
     return 0;
 }
 
+static int read_element(const struct reader *reader, const struct adl_yaml_node *node, const struct path *path,
+                        char *place)
+{
+    const struct adl_range range = {.max = ADL_YAML_REAL_MAX, .open = true};
+    struct adl_yaml_real real = {.line = node->line};
+    char reason[ADL_REASON_SIZE];
+    if (!adl_range_read_real(node->text, &range, &real.value, reason))
+        return refuse(reader, node, path, reason);
+    memcpy(place, &real, sizeof real);
+    return 0;
+}
+
 static int read_group(struct reader *reader, const struct adl_yaml_table *table, const struct adl_yaml_node *node,
                       const struct path *path, char *target);
 
@@ -202,7 +214,9 @@ static int read_list(struct reader *reader, const struct adl_yaml_field *field, 
                  (unsigned)node->count);
         return refuse(reader, node, path, reason);
     }
-    const size_t size = field->kind == ADL_YAML_LIST ? field->table->size : sizeof(struct adl_yaml_link);
+    const size_t size = field->kind == ADL_YAML_LIST    ? field->table->size
+                        : field->kind == ADL_YAML_REALS ? sizeof(struct adl_yaml_real)
+                                                        : sizeof(struct adl_yaml_link);
     char *items = adl_yaml_alloc(reader->yaml, size * node->count);
     if (!items)
         return adl_fail(reader->err, ADL_ENOMEM, "%.120s: out of memory", adl_yaml_name(reader->yaml));
@@ -215,6 +229,9 @@ static int read_list(struct reader *reader, const struct adl_yaml_field *field, 
             if (field->table->defaults)
                 memcpy(item, field->table->defaults, size);
             status = read_group(reader, field->table, element, &here, item);
+        } else if (field->kind == ADL_YAML_REALS) {
+            status = expect_shape(reader, element, &here, ADL_YAML_SCALAR, "a number");
+            status = status ? status : read_element(reader, element, &here, item);
         } else {
             status = expect_shape(reader, element, &here, ADL_YAML_SCALAR, "a name");
             status = status ? status : read_link(reader, element, &here, item);
@@ -239,6 +256,7 @@ static int read_value(struct reader *reader, const struct adl_yaml_field *field,
         [ADL_YAML_WORD] = {"a name", ADL_YAML_SCALAR},        [ADL_YAML_LINK] = {"a name", ADL_YAML_SCALAR},
         [ADL_YAML_NAME] = {"a name", ADL_YAML_SCALAR},        [ADL_YAML_GROUP] = {"a mapping", ADL_YAML_MAPPING},
         [ADL_YAML_LIST] = {"a list", ADL_YAML_SEQUENCE},      [ADL_YAML_LINKS] = {"a list", ADL_YAML_SEQUENCE},
+        [ADL_YAML_REALS] = {"a list", ADL_YAML_SEQUENCE},
     };
     const int status = expect_shape(reader, node, path, expected[field->kind].shape, expected[field->kind].wanted);
     if (status)

@@ -119,18 +119,23 @@ struct adl_telemetry_model {
 };
 
 struct adl_preemption {
-    double checkpoint_s; /* time to write one, GPUs held */
-    double restart_s;    /* time to read one back, GPUs held */
-    double interval_s;   /* a failure loses at most this much work; 0 = all of it */
+    double checkpoint_s;         /* time to write one, GPUs held */
+    double restart_s;            /* time to read one back, GPUs held */
+    double interval_s;           /* a failure loses at most this much work; 0 = all of it */
+    double restart_by_gpus_s[3]; /* restart_s of a job with 1, 2 to 8, more GPUs; all 0 = restart_s for every job */
 };
 
-/* Where the meaning of EASY backfill is open; docs of the policy say which simulators read it which way. */
-enum adl_backfill_rule { ADL_BACKFILL_QUEUE_ORDER };
+/* When a later job may start before one that holds a promise; docs/agreement.md says who reads EASY which way. */
+enum adl_backfill_rule {
+    ADL_BACKFILL_QUEUE_ORDER, /* it ends by the promised start, or uses only GPUs that the promise spares */
+    ADL_BACKFILL_ENDS_BEFORE, /* it ends by the promised start; nothing is spared on GPUs of the promised type */
+};
 
 /* How the GPUs of a job are chosen among those that fit. */
 enum adl_placement {
     ADL_PLACEMENT_BEST_FIT,     /* the fullest bank that suffices; a job that may span nodes takes the emptiest banks */
-    ADL_PLACEMENT_CONSOLIDATED, /* the same, but what spans nodes takes empty nodes whole and one more for the rest */
+    ADL_PLACEMENT_CONSOLIDATED, /* the same, but only what no node can hold spans: empty nodes whole, one more for the
+                                   rest */
 };
 
 #define ADL_LAS_LIMITS_MAX 8
@@ -147,8 +152,10 @@ struct adl_policy_config {
     int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
     double las_limits_gpu_s[ADL_LAS_LIMITS_MAX]; /* las: attained service that ends each queue; count 0 = the paper's */
     uint32_t las_limit_count;
-    double las_promote; /* las: promote a job that has waited this many times what it ran; 0 = never */
-    double round_s;     /* gavel: length of a round; 0 = 360 */
+    double las_promote;     /* las: promote a job that has waited this many times what it ran; 0 = never */
+    bool las_running_first; /* las: inside a queue those that run come before those that wait; else by submission */
+    bool las_lazy;          /* las: demotions as Tiresias' own simulator times them; las.c says how */
+    double round_s;         /* gavel: length of a round; 0 = 360 */
 };
 
 struct adl_scenario {

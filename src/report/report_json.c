@@ -116,7 +116,8 @@ static void put_modelled(struct adl_json *json, const struct adl_scenario *scena
     adl_json_end(json);
 }
 
-void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing)
+void adl_report_json_more(struct adl_text *text, const struct adl_comparison *comparison, bool timing,
+                          const struct adl_report_more *more)
 {
     struct adl_json json = adl_json_start(text, true);
     adl_json_object(&json);
@@ -129,6 +130,8 @@ void adl_report_json(struct adl_text *text, const struct adl_comparison *compari
     put_summary(&json, "bound_jct_s", &comparison->bound_jct_s);
     put_regression(&json, &comparison->jct_on_utilization);
     put_modelled(&json, comparison->scenario);
+    if (more)
+        more->put(more->self, &json);
     adl_json_key(&json, "policies");
     adl_json_array(&json);
     for (uint32_t i = 0; i < comparison->policy_count; i++)
@@ -136,4 +139,9 @@ void adl_report_json(struct adl_text *text, const struct adl_comparison *compari
     adl_json_end(&json);
     adl_json_end(&json);
     adl_text_char(text, '\n');
+}
+
+void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing)
+{
+    adl_report_json_more(text, comparison, timing, NULL);
 }

@@ -2,6 +2,7 @@
 #ifndef ADLRO_REPORT_REPORT_JSON_H
 #define ADLRO_REPORT_REPORT_JSON_H
 
+#include "base/json.h"
 #include "base/text.h"
 #include "experiment/comparison.h"
 
@@ -10,5 +11,14 @@
 /* Without timing, the metrics from ADL_METRIC_FIRST_TIMING on are left out, so that two runs give equal
  * bytes. */
 void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing);
+
+/* Members that whoever made the comparison adds to the outer object. */
+struct adl_report_more {
+    void (*put)(const void *self, struct adl_json *json);
+    const void *self;
+};
+
+void adl_report_json_more(struct adl_text *text, const struct adl_comparison *comparison, bool timing,
+                          const struct adl_report_more *more);
 
 #endif

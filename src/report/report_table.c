@@ -242,7 +242,8 @@ void adl_report_table(struct adl_text *text, const struct adl_comparison *compar
     }
     adl_text_char(&words, '\n');
     adl_notes_put_cluster(&words, &scenario->cluster);
-    adl_text_printf(&words, "; %" PRIu64 " jobs a seed\n", scenario->workload.jobs);
+    adl_text_printf(&words, "; %" PRIu64 " jobs%s\n", scenario->workload.jobs,
+                    scenario->workload.mix_count > 0 ? " a seed" : " of a trace");
     put_paragraphs(text, &words, 0);
     adl_text_clear(&words);
 

@@ -159,10 +159,19 @@ int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase
     return status || phase != SIM_RUNNING ? status : adl_sim_set_pace(world, slot);
 }
 
+/* Time to read a checkpoint back, for a job of that many GPUs. */
+static int64_t restart_us_of(const struct adl_preemption *preemption, uint32_t gpus)
+{
+    const double *by_gpus_s = preemption->restart_by_gpus_s;
+    const bool graded = by_gpus_s[0] > 0 || by_gpus_s[1] > 0 || by_gpus_s[2] > 0;
+    const uint32_t grade = gpus > 8 ? 2 : gpus > 1;
+    return adl_sim_us(graded ? by_gpus_s[grade] : preemption->restart_s);
+}
+
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
 {
     struct sim_job *job = &world->jobs[command->job];
-    const int64_t restart_us = job->attempts > 0 ? adl_sim_us(world->scenario->preemption.restart_s) : 0;
+    const int64_t restart_us = job->attempts > 0 ? restart_us_of(&world->scenario->preemption, job->gpus) : 0;
     job->first_gpu = gpus[0];
     job->start_us = job->since_us = world->now_us;
     job->saved = job->remaining;

@@ -1,5 +1,7 @@
 #include "state/fit.h"
 
+#include "model/scenario.h"
+
 static uint32_t at_most(uint32_t usable, int32_t have, int32_t each)
 {
     return each > 0 && (int64_t)each * usable > have ? (uint32_t)((have > 0 ? have : 0) / each) : usable;
@@ -68,6 +70,70 @@ static bool find_spanning(const struct adl_state *state, const struct adl_job_sp
     return false;
 }
 
+/* True if some node could hold the whole job were it empty: such a job is not spread. */
+static bool one_node_could(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    for (uint32_t b = 0; spec->gpus <= state->pool.widest[type] && b < cluster->bank_count; b++) {
+        const struct adl_node *node = &cluster->nodes[cluster->banks[b].node];
+        uint32_t usable = cluster->banks[b].type == type ? cluster->banks[b].gpu_count : 0;
+        usable = at_most(usable, node->cpu_cores, spec->cpu_cores);
+        usable = at_most(usable, node->memory_mib, spec->memory_mib);
+        if (usable >= spec->gpus)
+            return true;
+    }
+    return false;
+}
+
+/* Takes all the job can use of banks that are empty, the largest first, but never more than it needs; the number of
+ * GPUs found. A bank that is passed over could serve all that is still missing. */
+static uint32_t take_empty(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type,
+                           const struct adl_hold *hold, uint32_t *ret_gpus)
+{
+    uint32_t found = 0;
+    for (uint32_t f = state->pool.widest[type]; f >= 1; f--) {
+        const struct adl_bitmap *banks = &state->pool.banks[type][f];
+        for (uint32_t b = adl_bitmap_next(banks, 0); b != ADL_NONE; b = adl_bitmap_next(banks, b + 1)) {
+            if (state->cluster->banks[b].gpu_count != f)
+                continue;
+            const uint32_t usable = bank_usable(state, b, spec, NULL);
+            if (found + usable <= spec->gpus && (!hold || bank_usable(state, b, spec, hold) == usable))
+                found += take_lowest(state, b, usable, ret_gpus + found);
+            if (found == spec->gpus)
+                return found;
+        }
+    }
+    return found;
+}
+
+static bool is_taken(const struct adl_state *state, uint32_t bank, const uint32_t *gpus, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (state->cluster->gpu_bank[gpus[i]] == bank)
+            return true;
+    return false;
+}
+
+/* Empty nodes whole, and what is left over in one more: the emptiest that suffices. */
+static bool find_consolidated(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type,
+                              const struct adl_hold *hold, uint32_t *ret_gpus)
+{
+    if (one_node_could(state, spec, type))
+        return false;
+    const uint32_t found = take_empty(state, spec, type, hold, ret_gpus), rest = spec->gpus - found;
+    if (rest == 0)
+        return true;
+    for (uint32_t f = state->pool.widest[type]; f >= rest; f--) {
+        const struct adl_bitmap *banks = &state->pool.banks[type][f];
+        for (uint32_t b = adl_bitmap_next(banks, 0); b != ADL_NONE; b = adl_bitmap_next(banks, b + 1))
+            if (bank_usable(state, b, spec, hold) >= rest && !is_taken(state, b, ret_gpus, found)) {
+                take_lowest(state, b, rest, ret_gpus + found);
+                return true;
+            }
+    }
+    return false;
+}
+
 bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                   uint32_t *ret_gpus)
 {
@@ -84,7 +150,10 @@ bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, c
                 return true;
             }
     }
-    return (spec->flags & ADL_JOB_SPAN) && spec->gpus > 1 && find_spanning(state, spec, type, hold, ret_gpus);
+    if (!(spec->flags & ADL_JOB_SPAN) || spec->gpus == 1)
+        return false;
+    return state->placement == ADL_PLACEMENT_CONSOLIDATED ? find_consolidated(state, spec, type, hold, ret_gpus)
+                                                          : find_spanning(state, spec, type, hold, ret_gpus);
 }
 
 /* Sharing takes no free GPU, but cores and memory that may be promised. */

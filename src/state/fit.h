@@ -26,10 +26,21 @@ struct adl_hold {
 };
 
 /* Finds GPUs of one type for a pending job: in one node where it fits, the bank with the fewest free GPUs that suffices
- * (the lowest numbered of these); else, if the job may span nodes, the emptiest banks first. hold may be NULL. On true,
- * ret_gpus has spec.gpus entries. */
+ * (the lowest numbered of these); else, if the job may span nodes, the emptiest banks first. With consolidated
+ * placement a job spans only if no node could hold it, and then takes empty nodes whole and what is left over from one
+ * more, the emptiest. hold may be NULL. On true, ret_gpus has spec.gpus entries. */
 bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                   uint32_t *ret_gpus);
+
+/* False if no type the job may run on has that many GPUs free: a look that spares the search. */
+static inline bool adl_fit_room(const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    for (uint32_t left = job->eligible; left; left &= left - 1)
+        if (state->pool.free_gpus[__builtin_ctz(left)] >= job->spec.gpus)
+            return true;
+    return false;
+}
 
 /* Finds a GPU of the type that holds one job willing to share, for a one-GPU job that is willing too. hold may be NULL.
  */

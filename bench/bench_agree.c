@@ -1,0 +1,124 @@
+/* bench_agree: what other people's simulators answer beside what ours does, and how fast each is. A row that must agree
+ * and does not makes it exit 1; a bar of speed that is missed is marked. */
+#include "agree.h"
+
+#define ROWS (sizeof agree_rows / sizeof *agree_rows)
+
+/* Freeing a block of this size tells the C library to keep that much of what is freed later: the kernel's work of
+ * handing out the same pages for each run anew is not simulation. */
+#define WARM_BYTES (24u << 20)
+
+static int failed, slow;
+
+static void die(const struct adl_error *err)
+{
+    fprintf(stderr, "bench_agree: %s\n", err->text);
+    exit(1);
+}
+
+/* The best of some runs, all of which must answer alike. */
+static struct agree_answer ask(const struct agree_row *row, const struct adl_scenario *scenario,
+                               struct agree_trace *trace)
+{
+    struct agree_answer best = {0};
+    struct adl_error err;
+    double spent_s = 0;
+    for (int run = 0; run == 0 || (run < 1000 && spent_s < 0.3); run++) {
+        struct agree_answer answer;
+        if (agree_run(row, scenario, trace, &answer, &err))
+            die(&err);
+        spent_s += answer.wall_s;
+        if (run == 0 || answer.wall_s < best.wall_s)
+            best = answer;
+    }
+    return best;
+}
+
+static void name_peers(uint32_t peers, char *ret, size_t size)
+{
+    size_t length = 0;
+    ret[0] = '\0';
+    for (uint32_t p = 0; p < AGREE_PEERS && length < size; p++)
+        if (peers >> p & 1)
+            length += (size_t)snprintf(ret + length, size - length, "%s%s", length ? ", " : "", agree_peers[p].name);
+}
+
+static const char *verdict(const struct agree_row *row, const struct agree_answer *ours)
+{
+    const bool met = agree_meets(row, ours);
+    if (row->demand == AGREE_SHOWN)
+        return met ? "exact" : "other reading";
+    failed += !met;
+    if (!met)
+        return "DIFFERS";
+    return row->demand == AGREE_EXACT ? "exact" : "within 1 %";
+}
+
+/* Against the peer of the row with the highest bar: the one that is hardest to be so many times as fast as. */
+static void print_speed(const struct agree_row *row, const struct agree_answer *ours)
+{
+    const struct agree_peer_info *hardest = NULL;
+    for (uint32_t p = 0; p < AGREE_PEERS; p++)
+        if (row->peers >> p & 1 &&
+            (!hardest || agree_peers[p].jobs_per_s * agree_peers[p].bar > hardest->jobs_per_s * hardest->bar))
+            hardest = &agree_peers[p];
+    if (!hardest)
+        return;
+    const double rate = (double)ours->jobs / ours->wall_s, ratio = rate / hardest->jobs_per_s;
+    const bool missed = ratio<hardest->bar, demanded = hardest->bar> 0 && row->demand != AGREE_SHOWN;
+    printf("%9.2f ms %9.2f ms %9.0f %11s %6.0f %7.0f x", (double)ours->jobs / hardest->jobs_per_s * 1e3,
+           ours->wall_s * 1e3, rate, hardest->name, hardest->jobs_per_s, ratio);
+    if (demanded)
+        printf(" (bar %.0f: %s)", hardest->bar, missed ? "MISSED" : "met");
+    slow += demanded && missed;
+}
+
+static void print_row(const struct agree_row *row)
+{
+    struct agree_trace trace;
+    struct adl_scenario scenario;
+    struct adl_error err;
+    char who[80];
+    name_peers(row->peers, who, sizeof who);
+    printf("%-9s %u x %-2u %-12s %-23s %-46s ", row->trace, row->nodes, row->gpus, row->policy, row->rule, who);
+    if (!adl_policy_find(row->policy)) {
+        printf("there is no policy %s\n", row->policy);
+        return;
+    }
+    const int status = agree_read(row->trace, &trace, &err);
+    if (status > 0)
+        adl_fail(&err, ADL_EIO, "there is no " AGREE_TRACES "%s.csv", row->trace);
+    if (status || agree_scenario(row, &scenario, &err))
+        die(&err);
+    const struct agree_answer ours = ask(row, &scenario, &trace);
+    printf("%9lld %9lld %+8.3f %%  %7lld %7lld %-13s ", (long long)row->jct_s, (long long)ours.jct_s,
+           100.0 * (double)(ours.jct_s - row->jct_s) / (double)row->jct_s, (long long)row->makespan_s,
+           (long long)ours.makespan_s, verdict(row, &ours));
+    print_speed(row, &ours);
+    printf("\n");
+    fflush(stdout);
+    adl_scenario_clear(&scenario);
+    free(trace.jobs);
+}
+
+int main(void)
+{
+    struct agree_trace trace;
+    struct adl_error err;
+    const int status = agree_read(agree_rows[0].trace, &trace, &err);
+    if (status > 0) {
+        printf("SKIPPED: the peers' traces are not in " AGREE_TRACES "\n");
+        return 0;
+    }
+    if (status < 0)
+        die(&err);
+    free(trace.jobs);
+    free(malloc(WARM_BYTES));
+    printf("%-9s %-6s %-12s %-23s %-46s %9s %9s %10s  %7s %7s %-13s %12s %12s %9s %18s %9s\n", "trace", "GPUs",
+           "policy", "rule", "who", "sum JCT s", "ours", "difference", "span s", "ours", "", "their wall", "ours",
+           "jobs/s", "their jobs/s", "ratio");
+    for (size_t i = 0; i < ROWS; i++)
+        print_row(&agree_rows[i]);
+    printf("%d rows that must agree do not; %d bars of speed are missed\n", failed, slow);
+    return failed > 0;
+}

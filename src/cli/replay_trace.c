@@ -1,0 +1,234 @@
+/* replay_trace: a trace of jobs under several policies on a cluster: what compare prints, and what became of the rows.
+ */
+#include "base/suggest.h"
+#include "cli/cli.h"
+#include "cli/replay.h"
+#include "experiment/comparison.h"
+#include "experiment/trace_supply.h"
+#include "ingest/scenario.h"
+#include "report/report_csv.h"
+#include "report/report_html.h"
+#include "report/report_json.h"
+#include "report/report_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define POLICIES_MAX 32
+
+const char *const adl_time_unit_names[] = {"own", "s", "ms", "min", "h", NULL};
+static const double unit_s[] = {0, 1, 1e-3, 60, 3600};
+
+/* What one replay works on. */
+struct replay {
+    const char *path;
+    const struct adl_replay_options *options;
+    struct adl_trace_options trace;
+    const struct adl_policy_ops *policies[POLICIES_MAX];
+    uint32_t policy_count;
+    struct adl_scenario scenario;
+    struct adl_trace_account account;
+};
+
+static int find_format(const char *name, int *ret, struct adl_error *err)
+{
+    char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE], known[160] = "";
+    struct adl_suggest suggest = {.word = name};
+    *ret = name ? adl_trace_format_find(name) : ADL_TRACE_AUTO;
+    if (*ret >= 0)
+        return 0;
+    for (int i = ADL_TRACE_AUTO + 1; i < ADL_TRACE_FORMAT_COUNT; i++) {
+        adl_suggest_offer(&suggest, adl_trace_format_name(i));
+        adl_list_append(known, sizeof known, adl_trace_format_name(i));
+    }
+    return adl_fail(err, ADL_EINVAL, "there is no trace format %s%s (formats: %s)", adl_quote(name, quoted),
+                    adl_suggest_phrase(&suggest, phrase), known);
+}
+
+/* The scenario is called as the trace is: its file's name without folder and endings. */
+static void name_scenario(struct replay *replay)
+{
+    const char *slash = strrchr(replay->path, '/'), *name = slash ? slash + 1 : replay->path;
+    char *description = replay->scenario.description, cluster[sizeof replay->scenario.description];
+    size_t length = strcspn(name, ".");
+    length = length ? length : strlen(name);
+    if (length >= sizeof replay->scenario.name)
+        length = sizeof replay->scenario.name - 1;
+    memcpy(cluster, description, sizeof cluster);
+    snprintf(description, sizeof replay->scenario.description, "a trace on the cluster %s. %.300s",
+             replay->scenario.name, cluster);
+    memset(replay->scenario.name, 0, sizeof replay->scenario.name);
+    memcpy(replay->scenario.name, name, length);
+}
+
+static bool left_out(int reason)
+{
+    return reason != ADL_TRACE_USED && reason != ADL_TRACE_OUT_OF_ORDER;
+}
+
+static void put_account_json(const void *self, struct adl_json *json)
+{
+    const struct replay *replay = self;
+    const struct adl_trace_account *account = &replay->account;
+    adl_json_key(json, "trace");
+    adl_json_object(json);
+    adl_json_key(json, "file");
+    adl_json_string(json, replay->path);
+    adl_json_key(json, "format");
+    adl_json_string(json, adl_trace_format_name(account->format));
+    adl_json_key(json, "rows");
+    adl_json_flat(json);
+    adl_json_object(json);
+    for (int i = 0; i < ADL_TRACE_REASON_COUNT; i++) {
+        adl_json_key(json, adl_trace_reason_name(i));
+        adl_json_uint(json, account->rows[i]);
+    }
+    adl_json_end(json);
+    adl_json_key(json, "jobs");
+    adl_json_uint(json, account->jobs);
+    adl_json_key(json, "without_limit");
+    adl_json_uint(json, account->without_limit);
+    adl_json_end(json);
+}
+
+static void put_account(struct adl_text *text, const struct replay *replay)
+{
+    const struct adl_trace_account *account = &replay->account;
+    const uint64_t used = account->rows[ADL_TRACE_USED];
+    uint64_t others = 0;
+    adl_text_printf(text, "\nTrace (%s): %" PRIu64 " rows used", adl_trace_format_name(account->format), account->jobs);
+    if (account->jobs < used)
+        adl_text_printf(text, " of %" PRIu64 " (--jobs)", used);
+    for (int i = 0; i < ADL_TRACE_REASON_COUNT; i++)
+        others += left_out(i) ? account->rows[i] : 0;
+    adl_text_printf(text, ", %" PRIu64 " left out%s\n", others, others ? ":" : ".");
+    for (int i = 0; i < ADL_TRACE_REASON_COUNT; i++)
+        if (left_out(i) && account->rows[i] > 0)
+            adl_text_printf(text, "  %10" PRIu64 "  %s\n", account->rows[i], adl_trace_reason_name(i));
+    if (account->rows[ADL_TRACE_OUT_OF_ORDER] > 0)
+        adl_text_printf(text, "Rows that were not in order of submission and were sorted: %" PRIu64 ".\n",
+                        account->rows[ADL_TRACE_OUT_OF_ORDER]);
+    if (account->without_limit > 0 && account->without_limit == account->jobs)
+        adl_text_put(text, "Limits not in the trace: durations are used.\n");
+    else if (account->without_limit > 0)
+        adl_text_printf(text, "Limits not in the trace for %" PRIu64 " rows: their durations are used.\n",
+                        account->without_limit);
+}
+
+static int write_reports(const struct replay *replay, const struct adl_comparison *comparison, struct adl_error *err)
+{
+    const struct adl_replay_options *o = replay->options;
+    const struct adl_report_more more = {put_account_json, replay};
+    const char *paths[] = {o->json, o->csv, o->html, "-"};
+    bool stdout_taken = o->export && strcmp(o->export, "-") == 0;
+    int status = 0;
+    for (int i = 0; i < 4 && status == 0; i++) {
+        struct adl_text text = {0};
+        if (!paths[i] || (i == 3 && stdout_taken))
+            continue;
+        stdout_taken |= strcmp(paths[i], "-") == 0;
+        if (i == 0) {
+            adl_report_json_more(&text, comparison, !o->no_timing, &more);
+        } else if (i == 1) {
+            adl_report_csv(&text, comparison, !o->no_timing);
+        } else if (i == 2) {
+            adl_report_html(&text, comparison);
+        } else {
+            adl_report_table(&text, comparison);
+            put_account(&text, replay);
+        }
+        status = adl_output_write(paths[i], &text, err);
+        adl_text_clear(&text);
+    }
+    return status;
+}
+
+static int no_jobs(const struct replay *replay, struct adl_error *err)
+{
+    char reasons[200] = "";
+    for (int i = 0; i < ADL_TRACE_REASON_COUNT; i++) {
+        char one[80];
+        snprintf(one, sizeof one, "%" PRIu64 " %.50s", replay->account.rows[i], adl_trace_reason_name(i));
+        if (left_out(i) && replay->account.rows[i] > 0)
+            adl_list_append(reasons, sizeof reasons, one);
+    }
+    return adl_fail(err, ADL_EINVAL, "%.120s: no row can be used on this cluster (%s)", replay->path,
+                    *reasons ? reasons : "there is none");
+}
+
+static int compare(struct replay *replay, struct adl_trace_supply *supply, struct adl_error *err)
+{
+    const struct adl_replay_options *o = replay->options;
+    const struct adl_job_supply jobs = adl_trace_supply_jobs(supply);
+    struct adl_comparison comparison = {0};
+    struct adl_progress progress;
+    const struct adl_comparison_request request = {
+        .scenario = &replay->scenario,
+        .supply = &jobs,
+        .policies = replay->policies,
+        .policy_count = replay->policy_count,
+        .first_seed = 1,
+        .seed_count = 1,
+        .regime = o->regime,
+        .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
+        .timelines = o->html != NULL,
+        .progress = adl_progress_show,
+        .progress_self = &progress,
+    };
+    adl_progress_begin(&progress, "runs");
+    int status = adl_comparison_run(&request, &comparison, err);
+    adl_progress_end(&progress);
+    replay->account = adl_trace_supply_account(supply);
+    replay->scenario.workload.jobs = replay->account.jobs;
+    if (status == 0 && replay->scenario.workload.jobs == 0)
+        status = no_jobs(replay, err);
+    if (status == 0)
+        status = write_reports(replay, &comparison, err);
+    adl_comparison_clear(&comparison);
+    return status;
+}
+
+static int run_on_cluster(struct replay *replay, struct adl_error *err)
+{
+    const struct adl_replay_options *o = replay->options;
+    struct adl_throughputs *throughputs = NULL;
+    struct adl_trace_supply *supply = NULL;
+    int status = o->throughputs ? adl_throughputs_load(o->throughputs, &throughputs, err) : 0;
+    if (status == 0)
+        status = adl_cluster_load(o->cluster, &replay->scenario, err);
+    if (status == ADL_EIO)
+        status = ADL_EINVAL; /* a file that was named wrongly */
+    if (status == 0) {
+        const struct adl_trace_plan plan = {replay->path, replay->trace, &replay->scenario, throughputs,
+                                            (uint64_t)o->jobs};
+        name_scenario(replay);
+        status = adl_trace_supply_create(&plan, &supply, err);
+    }
+    if (status == 0)
+        status = compare(replay, supply, err);
+    adl_trace_supply_destroy(supply);
+    adl_throughputs_destroy(throughputs);
+    adl_scenario_clear(&replay->scenario);
+    return status;
+}
+
+int adl_replay_trace(const char *path, const struct adl_replay_options *options, struct adl_error *err)
+{
+    struct replay replay = {
+        .path = path, .options = options, .trace = {.unit_s = unit_s[options->time_unit], .strict = options->strict}};
+    const char *outputs[] = {options->json, options->csv, options->html, options->export};
+    int status = find_format(options->format, &replay.trace.format, err);
+    if (status == 0 && !options->cluster && !options->export)
+        status = adl_fail(err, ADL_EINVAL,
+                          "%.200s:1: not a recording of version 1 (`adlro simulate --log FILE` writes one); a trace of "
+                          "jobs needs --cluster FILE",
+                          path);
+    if (status == 0)
+        status = adl_cli_policies(options->policies, replay.policies, POLICIES_MAX, &replay.policy_count, err);
+    if (status == 0)
+        status = adl_outputs_check(outputs, 4, path, err);
+    if (status == 0 && options->export)
+        status = adl_trace_export(path, &replay.trace, (uint64_t)options->jobs, options->export, err);
+    return status || !options->cluster ? status : run_on_cluster(&replay, err);
+}

@@ -1,0 +1,19 @@
+/* gavel: what the policies of that name tell about themselves. */
+#ifndef ADLRO_DECIDE_GAVEL_H
+#define ADLRO_DECIDE_GAVEL_H
+
+#include "decide/policy.h"
+
+struct adl_gavel_counts {
+    uint64_t programs;   /* linear programs solved */
+    uint64_t iterations; /* of the solver, in all of them */
+    uint64_t coarsened;  /* programs in which jobs that differ were taken as alike because there were too many kinds */
+    uint64_t unsolved;   /* programs that gave no optimum: every job got the same share of each type instead */
+};
+
+extern const struct adl_policy_ops adl_policy_gavel;
+extern const struct adl_policy_ops adl_policy_gavel_jct;
+
+const struct adl_gavel_counts *adl_gavel_counts(const void *policy);
+
+#endif

@@ -1,0 +1,263 @@
+#include "decide/rounds.h"
+
+#include "decide/seating.h"
+#include "model/scenario.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NEW_JOB_PRIORITY 1e9 /* times X: of a job that had no time on the type yet */
+
+/* A job on a type, as it is ranked for a round. */
+struct entry {
+    double priority, deficit, share;
+    uint32_t order; /* type by type, then by arrival: decides between equals */
+    uint32_t slot;
+};
+
+struct adl_rounds {
+    const struct adl_cluster *cluster;
+    uint32_t types;
+    int64_t round_us;
+    struct adl_seating *seating;
+    uint32_t *live; /* slots in order of arrival */
+    uint32_t live_count;
+    uint32_t *possible; /* [slot] types on which it fits when the cluster is empty */
+    double *share;      /* [slot][type] X */
+    double *had_s;      /* [slot][type] time on the type since clocks started, half a round included */
+    double *deficit_s;  /* [slot][type] time it should have had beyond what it had, in earlier stretches */
+    struct entry *entries;
+    size_t live_capacity, slot_capacity, entry_capacity;
+    double type_s[ADL_TYPES_MAX]; /* sum of had_s */
+    int64_t begun_us;             /* of the round */
+    int64_t clocks_us;            /* when clocks last started */
+    bool under_way, allocated, changed, out_of_memory;
+};
+
+int adl_rounds_create(const struct adl_cluster *cluster, int64_t round_us, struct adl_rounds **ret)
+{
+    struct adl_rounds *self = calloc(1, sizeof *self);
+    if (!self || adl_seating_create(cluster, &self->seating)) {
+        free(self);
+        return ADL_ENOMEM;
+    }
+    self->cluster = cluster;
+    self->types = cluster->type_count;
+    self->round_us = round_us;
+    *ret = self;
+    return 0;
+}
+
+void adl_rounds_destroy(struct adl_rounds *self)
+{
+    if (!self)
+        return;
+    adl_seating_destroy(self->seating);
+    free(self->live);
+    free(self->possible);
+    free(self->share);
+    free(self->had_s);
+    free(self->deficit_s);
+    free(self->entries);
+    free(self);
+}
+
+/* ---- jobs and their clocks ---- */
+
+static double half_round_s(const struct adl_rounds *self)
+{
+    return (double)self->round_us * 0.5e-6;
+}
+
+static int grow(struct adl_rounds *self, uint32_t slot)
+{
+    size_t possible = self->slot_capacity, share = possible, had = possible, deficit = possible;
+    const size_t count = (size_t)slot + 1, row = self->types * sizeof(double);
+    if (adl_grow((void **)&self->possible, &possible, count, sizeof *self->possible) ||
+        adl_grow((void **)&self->share, &share, count, row) || adl_grow((void **)&self->had_s, &had, count, row) ||
+        adl_grow((void **)&self->deficit_s, &deficit, count, row))
+        return ADL_ENOMEM;
+    self->slot_capacity = possible;
+    const size_t live = (size_t)self->live_count + 1;
+    if (adl_grow((void **)&self->live, &self->live_capacity, live, sizeof *self->live) ||
+        adl_grow((void **)&self->entries, &self->entry_capacity, live * self->types, sizeof *self->entries))
+        return ADL_ENOMEM;
+    return adl_seating_grow(self->seating, slot, self->live_count + 1);
+}
+
+static void join(struct adl_rounds *self, uint32_t slot, const struct adl_job_spec *spec)
+{
+    if (grow(self, slot)) {
+        self->out_of_memory = true;
+        return;
+    }
+    struct adl_job_spec on_type = *spec;
+    self->possible[slot] = 0;
+    for (uint32_t t = 0; t < self->types; t++) {
+        on_type.types = spec->types & 1u << t;
+        if (on_type.types && adl_demand_possible(self->cluster, &on_type, NULL))
+            self->possible[slot] |= 1u << t;
+        const size_t at = (size_t)slot * self->types + t;
+        self->share[at] = self->deficit_s[at] = 0;
+        self->had_s[at] = half_round_s(self);
+        self->type_s[t] += self->had_s[at];
+    }
+    adl_seating_forget(self->seating, slot);
+    self->live[self->live_count++] = slot;
+    self->changed = true;
+}
+
+static void leave(struct adl_rounds *self, uint32_t slot)
+{
+    uint32_t at = 0;
+    while (at < self->live_count && self->live[at] != slot)
+        at++;
+    if (at == self->live_count)
+        return;
+    memmove(&self->live[at], &self->live[at + 1], (self->live_count - at - 1) * sizeof *self->live);
+    self->live_count--;
+    for (uint32_t t = 0; t < self->types; t++)
+        self->type_s[t] -= self->had_s[(size_t)slot * self->types + t];
+    adl_seating_forget(self->seating, slot);
+    self->changed = true;
+}
+
+/* Counts the time that a job has held GPUs in this round. */
+static void count_time(struct adl_rounds *self, const struct adl_job *job, uint32_t slot, int64_t now_us)
+{
+    const int64_t since_us = job->start_us > self->begun_us ? job->start_us : self->begun_us;
+    const double ran_s = (double)(now_us - since_us) * 1e-6;
+    self->had_s[(size_t)slot * self->types + job->type] += ran_s;
+    self->type_s[job->type] += ran_s;
+}
+
+void adl_rounds_observe(struct adl_rounds *self, const struct adl_event *event, const struct adl_state *state)
+{
+    if (self->out_of_memory)
+        return;
+    if (event->kind == ADL_EVENT_SUBMIT)
+        join(self, event->job, event->submit.spec);
+    else if (event->kind == ADL_EVENT_FINISH)
+        leave(self, event->job);
+    else if (event->kind == ADL_EVENT_EVICT)
+        count_time(self, &state->jobs[event->job], event->job, event->time_us);
+    else if (event->kind == ADL_EVENT_GPU_DOWN || event->kind == ADL_EVENT_GPU_UP)
+        self->changed = true;
+}
+
+/* Starts all clocks anew; what was missing until now is kept as deficit. */
+static void start_clocks(struct adl_rounds *self, int64_t now_us)
+{
+    const double half_s = half_round_s(self), passed_s = (double)(now_us - self->clocks_us) * 1e-6;
+    for (uint32_t t = 0; t < self->types; t++) {
+        self->type_s[t] = half_s * self->live_count;
+        for (uint32_t i = 0; i < self->live_count; i++) {
+            const size_t at = (size_t)self->live[i] * self->types + t;
+            self->deficit_s[at] += self->share[at] * passed_s - (self->had_s[at] - half_s);
+            self->had_s[at] = half_s;
+            self->share[at] = 0;
+        }
+    }
+    self->clocks_us = now_us;
+}
+
+/* ---- ranking ---- */
+
+static bool before(const struct entry *a, const struct entry *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->deficit != b->deficit)
+        return a->deficit > b->deficit;
+    if (a->share != b->share)
+        return a->share > b->share;
+    return a->order < b->order;
+}
+
+/* Restores the heap below an entry: each is before its children. */
+static void sift(struct entry *entries, uint32_t at, uint32_t count)
+{
+    const struct entry moved = entries[at];
+    for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && before(&entries[child + 1], &entries[child]);
+        if (!before(&entries[child], &moved))
+            break;
+        entries[at] = entries[child];
+    }
+    entries[at] = moved;
+}
+
+/* A heap and not a sorted list: where many wait, the GPUs are given out long before the last is reached. */
+static uint32_t rank(struct adl_rounds *self, const struct adl_state *state)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < self->types; t++)
+        for (uint32_t i = 0; i < self->live_count; i++) {
+            const uint32_t slot = self->live[i];
+            if (!(state->jobs[slot].eligible & self->possible[slot] & 1u << t))
+                continue;
+            const size_t at = (size_t)slot * self->types + t;
+            const double share = self->share[at], had = self->had_s[at], all = self->type_s[t];
+            const double priority = had > 0 && all > 0 ? share / (had / all) : share * NEW_JOB_PRIORITY;
+            self->entries[count++] = (struct entry){.priority = priority,
+                                                    .deficit = self->deficit_s[at],
+                                                    .share = share,
+                                                    .order = t * self->live_count + i,
+                                                    .slot = slot};
+        }
+    for (uint32_t i = count / 2; i-- > 0;)
+        sift(self->entries, i, count);
+    return count;
+}
+
+/* ---- rounds ---- */
+
+static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate, void *context,
+                 struct adl_plan *plan)
+{
+    const int64_t now_us = state->now_us;
+    for (uint32_t i = 0; i < self->live_count; i++) {
+        const struct adl_job *job = &state->jobs[self->live[i]];
+        if (job->phase != ADL_PHASE_PENDING)
+            count_time(self, job, self->live[i], now_us);
+    }
+    self->begun_us = now_us;
+    self->under_way = true;
+    if (self->changed && (!self->allocated || now_us - self->clocks_us >= self->round_us / 3 * 16)) {
+        start_clocks(self, now_us);
+        self->allocated = true;
+        self->changed = false;
+        const struct adl_rounds_jobs jobs = {self->live, self->live_count, self->possible, self->share};
+        const int status = allocate(context, state, &jobs);
+        if (status)
+            return status;
+    }
+    uint32_t count = rank(self, state);
+    adl_seating_begin(self->seating, state, self->live, self->live_count);
+    while (count > 0 && !adl_seating_full(self->seating)) {
+        adl_seating_choose(self->seating, state, self->entries[0].slot, self->entries[0].order / self->live_count);
+        self->entries[0] = self->entries[--count];
+        sift(self->entries, 0, count);
+    }
+    const int status = adl_seating_preempt(self->seating, state, plan);
+    return status ? status : adl_plan_wake(plan, now_us + self->round_us);
+}
+
+int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate,
+                      void *context, struct adl_plan *plan)
+{
+    if (self->out_of_memory)
+        return ADL_ENOMEM;
+    if (self->live_count == 0) {
+        self->under_way = false;
+        return 0;
+    }
+    const bool over = !self->under_way || state->now_us - self->begun_us >= self->round_us;
+    if (!over) {
+        const int status = adl_seating_start(self->seating, state, plan);
+        if (status || plan->command_count > 0 || state->running_jobs > 0 || state->now_us == self->begun_us)
+            return status;
+    }
+    const int status = begin(self, state, allocate, context, plan);
+    return status ? status : adl_seating_start(self->seating, state, plan);
+}

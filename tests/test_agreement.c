@@ -1,0 +1,100 @@
+/* Tests that the simulator answers what other people's simulators answered; needs their traces beside the project. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../bench/agree.h"
+
+#define ROWS (sizeof agree_rows / sizeof *agree_rows)
+
+static void answer_row(const struct agree_row *row, struct agree_answer *ret)
+{
+    struct agree_trace trace;
+    struct adl_scenario scenario;
+    struct adl_error err;
+    const int status = agree_read(row->trace, &trace, &err);
+    if (status > 0) {
+        print_message("SKIPPED: there is no " AGREE_TRACES "%s.csv\n", row->trace);
+        skip();
+    }
+    if (status < 0 || agree_scenario(row, &scenario, &err) || agree_run(row, &scenario, &trace, ret, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(ret->jobs, trace.count);
+    assert_int_equal(ret->refused, 0);
+    adl_scenario_clear(&scenario);
+    free(trace.jobs);
+}
+
+/* Rows of the policy that must agree do, and there are as many as are meant. */
+static void check_rows(const char *policy, uint32_t expected)
+{
+    uint32_t checked = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct agree_row *row = &agree_rows[i];
+        struct agree_answer ours;
+        if (strcmp(row->policy, policy) != 0 || row->demand == AGREE_SHOWN || !adl_policy_find(policy))
+            continue;
+        answer_row(row, &ours);
+        if (!agree_meets(row, &ours))
+            fail_msg("%s on %s, %s: theirs is %lld s until %lld s, ours %lld s until %lld s", policy, row->trace,
+                     row->rule, (long long)row->jct_s, (long long)row->makespan_s, (long long)ours.jct_s,
+                     (long long)ours.makespan_s);
+        checked++;
+    }
+    assert_int_equal(checked, expected);
+}
+
+static void fcfs_answers_what_every_simulator_answers(void **state)
+{
+    (void)state;
+    check_rows("fcfs", 8);
+}
+
+static void sjf_answers_what_others_do(void **state)
+{
+    (void)state;
+    check_rows("sjf", 3);
+}
+
+static void easy_answers_what_cqsim_and_batsim_do_by_its_two_rules(void **state)
+{
+    (void)state;
+    check_rows("easy", 3);
+}
+
+static void conservative_answers_what_cqsim_does(void **state)
+{
+    (void)state;
+    check_rows("conservative", 1);
+}
+
+/* Another answer of the same policy is another rule's: the rows would not notice a parameter that does nothing. */
+static void the_readings_of_a_rule_differ_on_these_traces(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(agree_rows[i].policy, agree_rows[j].policy) == 0 &&
+                strcmp(agree_rows[i].trace, agree_rows[j].trace) == 0)
+                assert_true(agree_rows[i].jct_s != agree_rows[j].jct_s);
+    assert_false(agree_meets(&agree_rows[0], &(struct agree_answer){.jct_s = agree_rows[0].jct_s + 1,
+                                                                    .makespan_s = agree_rows[0].makespan_s}));
+    assert_false(agree_meets(&agree_rows[0], &(struct agree_answer){.jct_s = agree_rows[0].jct_s,
+                                                                    .makespan_s = agree_rows[0].makespan_s - 1}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fcfs_answers_what_every_simulator_answers),
+        cmocka_unit_test(sjf_answers_what_others_do),
+        cmocka_unit_test(easy_answers_what_cqsim_and_batsim_do_by_its_two_rules),
+        cmocka_unit_test(conservative_answers_what_cqsim_does),
+        cmocka_unit_test(the_readings_of_a_rule_differ_on_these_traces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

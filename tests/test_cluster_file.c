@@ -1,0 +1,111 @@
+/* Cluster files: hardware for the jobs of a trace. */
+#include "scenario_fixture.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static const char cluster_text[] = "name: bare\n"
+                                   "description: hardware alone\n"
+                                   "catalogue: catalogue.yaml\n"
+                                   "cluster:\n"
+                                   "  network_gbs: 10\n"
+                                   "  nodes: [{name: n, count: 2, cpu_cores: 8, memory_mib: 1024, link_gbs: 10,\n"
+                                   "           gpus: [{type: small, count: 4}, {type: big, count: 1}]}]\n";
+
+static int parse_cluster(const char *text, struct adl_scenario *ret, struct adl_error *err)
+{
+    const struct adl_scenario_source source = {.read = fixture_read, .context = (void *)(uintptr_t)fixture_catalogue};
+    return adl_cluster_parse("dir/t.yaml", text, strlen(text), &source, ret, err);
+}
+
+static void a_cluster_file_needs_no_workload_and_has_one_class_that_runs_on_every_type(void **state)
+{
+    (void)state;
+    struct adl_scenario s;
+    struct adl_error err = {{0}};
+    if (parse_cluster(cluster_text, &s, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(s.cluster.gpu_count, 10);
+    assert_int_equal(s.workload.mix_count, 0);
+    assert_int_equal(s.class_count, 1);
+    assert_string_equal(s.classes[0].name, "trace");
+    assert_int_equal(s.classes[0].kind, ADL_KIND_TRAINING);
+    assert_true(s.classes[0].activity == 0.8 && s.classes[0].bandwidth == 0.5);
+    assert_true(s.classes[0].sync_share == 0 && s.classes[0].scaling == 1);
+    assert_true(s.classes[0].steps_per_s[0] == 1 && s.classes[0].steps_per_s[1] == 1);
+    assert_int_equal(s.policy.affinity[ADL_KIND_TRAINING], 3);
+    adl_scenario_clear(&s);
+}
+
+static void a_scenario_is_a_cluster_file_whose_workload_is_not_used(void **state)
+{
+    (void)state;
+    char text[1 << 14] = "";
+    struct adl_scenario s;
+    struct adl_error err = {{0}};
+    FILE *file = fopen(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml", "rb");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    if (parse_cluster(text, &s, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(s.workload.mix_count, 0);
+    assert_int_equal(s.workload.jobs, 0);
+    assert_int_equal(s.class_count, 1);
+    assert_int_equal(s.policy.backfill_depth, 4);
+    adl_scenario_clear(&s);
+}
+
+static void a_cluster_file_is_no_scenario(void **state)
+{
+    (void)state;
+    const struct adl_scenario_source source = {.read = fixture_read, .context = (void *)(uintptr_t)fixture_catalogue};
+    struct adl_scenario s;
+    struct adl_error err = {{0}};
+    assert_int_equal(adl_scenario_parse("dir/t.yaml", cluster_text, strlen(cluster_text), &source, &s, &err),
+                     ADL_EINVAL);
+    assert_string_equal(err.text, "dir/t.yaml:1: missing key 'workload' (the jobs)");
+}
+
+/* Whoever adds a file there finds out here whether it loads. */
+static void every_cluster_of_the_project_loads(void **state)
+{
+    (void)state;
+    DIR *folder = opendir(ADL_SOURCE_DIR "/scenarios/clusters");
+    assert_non_null(folder);
+    int loaded = 0;
+    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        const char *end = strrchr(entry->d_name, '.');
+        if (!end || strcmp(end, ".yaml") != 0 || strstr(entry->d_name, "catalogue"))
+            continue;
+        char path[1024];
+        struct adl_scenario scenario;
+        struct adl_error err = {{0}};
+        snprintf(path, sizeof path, "%s/scenarios/clusters/%s", ADL_SOURCE_DIR, entry->d_name);
+        if (adl_cluster_load(path, &scenario, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(strlen(scenario.name), (size_t)(end - entry->d_name));
+        assert_memory_equal(scenario.name, entry->d_name, strlen(scenario.name));
+        adl_scenario_clear(&scenario);
+        loaded++;
+    }
+    closedir(folder);
+    assert_true(loaded > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cluster_file_needs_no_workload_and_has_one_class_that_runs_on_every_type),
+        cmocka_unit_test(a_scenario_is_a_cluster_file_whose_workload_is_not_used),
+        cmocka_unit_test(a_cluster_file_is_no_scenario),
+        cmocka_unit_test(every_cluster_of_the_project_loads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* Tests of least attained service: queues, demotion and promotion by hand, and what Tiresias' simulator answers. */
+#include "peer_trace.h"
+#include "toy_world.h"
+
+extern const struct adl_policy_ops adl_policy_las;
+
+#define JOBS_MAX 8
+
+/* When each job of a short list ended, in seconds, on a node of equal GPUs. */
+struct ends {
+    double end_s[JOBS_MAX];
+    uint64_t evictions;
+};
+
+static int note_end(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    struct ends *ends = self;
+    ends->evictions += event->kind == ADL_EVENT_EVICT;
+    if (event->kind == ADL_EVENT_FINISH)
+        ends->end_s[state->jobs[event->job].spec.id] = (double)event->time_us * 1e-6;
+    return 0;
+}
+
+static struct ends run(struct peer_job *jobs, size_t count, uint32_t gpus, const struct adl_policy_config *config,
+                       int regime)
+{
+    struct peer_trace trace = {.jobs = jobs, .count = count};
+    struct adl_scenario scenario = peer_scenario(1, gpus);
+    struct ends ends = {0};
+    struct adl_world_sim *world = NULL;
+    struct adl_engine *engine = NULL;
+    struct adl_error err = {.text = ""};
+    const struct adl_job_source source = {&trace, peer_next, peer_close};
+    assert_true(count <= JOBS_MAX);
+    assert_int_equal(adl_world_sim_create_from(&scenario, source, 1, regime, &world, &err), 0);
+    const struct adl_engine_config engine_config = {.cluster = &scenario.cluster,
+                                                    .policy = &adl_policy_las,
+                                                    .policy_config = *config,
+                                                    .world_ops = &adl_world_sim_ops,
+                                                    .world = world,
+                                                    .taps = {{.self = &ends, .event = note_end}},
+                                                    .tap_count = 1};
+    assert_int_equal(adl_engine_create(&engine_config, &engine, &err), 0);
+    if (adl_engine_run(engine, &err))
+        fail_msg("the run failed: %s", err.text);
+    assert_int_equal(adl_engine_counts(engine)->refused, 0);
+    adl_engine_destroy(engine);
+    adl_world_sim_destroy(world);
+    adl_scenario_clear(&scenario);
+    return ends;
+}
+
+static void a_job_yields_at_the_moment_its_service_reaches_the_limit(void **unused)
+{
+    (void)unused;
+    const struct adl_policy_config config = {.las_limits_gpu_s = {10}, .las_limit_count = 1};
+    struct peer_job jobs[] = {{0, 0, 1, 100}, {1, 5, 1, 8}};
+    const struct ends ends = run(jobs, 2, 1, &config, ADL_REGIME_ORACLE);
+    assert_true(ends.end_s[1] == 18);
+    assert_true(ends.end_s[0] == 108);
+    assert_int_equal(ends.evictions, 1);
+}
+
+static void service_is_time_times_gpus(void **unused)
+{
+    (void)unused;
+    const struct adl_policy_config config = {.las_limits_gpu_s = {10}, .las_limit_count = 1};
+    struct peer_job jobs[] = {{0, 0, 4, 100}, {1, 1, 4, 2}};
+    const struct ends ends = run(jobs, 2, 4, &config, ADL_REGIME_ORACLE);
+    assert_true(ends.end_s[1] == 4.5);
+}
+
+static void without_limits_the_papers_hold(void **unused)
+{
+    (void)unused;
+    const struct adl_policy_config config = {0};
+    struct peer_job jobs[] = {{0, 0, 1, 4000}, {1, 100, 1, 10}, {2, 8000, 1, 30000}, {3, 8001, 1, 3700}};
+    const struct ends ends = run(jobs, 4, 1, &config, ADL_REGIME_ORACLE);
+    assert_true(ends.end_s[1] == 3610);
+    /* 2 runs to 3,600, then 3 does, then in the second queue 2 is first, until 7,200 */
+    assert_true(ends.end_s[3] == 8000 + 3600 + 3600 + 3600 + 100);
+}
+
+/* Two GPUs. 0 is demoted at 5, 1 and 2 at 15, when 3 takes one GPU: of the second queue only 1 fits beside it, not 0,
+ * which wants both. At 20 3 ends: 0 was submitted before 1, but 1 runs. */
+static void inside_a_queue_the_earlier_submitted_comes_first_unless_those_that_run_do(void **unused)
+{
+    (void)unused;
+    struct adl_policy_config config = {.las_limits_gpu_s = {10}, .las_limit_count = 1};
+    struct peer_job jobs[] = {{0, 0, 2, 100}, {1, 1, 1, 30}, {2, 2, 1, 30}, {3, 6, 1, 5}};
+    struct ends ends = run(jobs, 4, 2, &config, ADL_REGIME_ORACLE);
+    assert_true(ends.end_s[3] == 20 && ends.end_s[0] == 115 && ends.end_s[1] == 130 && ends.end_s[2] == 135);
+    config.las_running_first = true;
+    ends = run(jobs, 4, 2, &config, ADL_REGIME_ORACLE);
+    assert_true(ends.end_s[3] == 20 && ends.end_s[0] == 135 && ends.end_s[1] == 35 && ends.end_s[2] == 40);
+}
+
+static void a_job_that_waited_long_enough_is_promoted(void **unused)
+{
+    (void)unused;
+    struct adl_policy_config config = {.las_limits_gpu_s = {10}, .las_limit_count = 1};
+    struct peer_job jobs[] = {{0, 0, 1, 100}, {1, 1, 1, 10}, {2, 2, 1, 10}, {3, 3, 1, 10}};
+    assert_true(run(jobs, 4, 1, &config, ADL_REGIME_ORACLE).end_s[2] == 30);
+    config.las_promote = 1; /* at 20 job 0 has waited the 10 s that it ran */
+    assert_true(run(jobs, 4, 1, &config, ADL_REGIME_ORACLE).end_s[2] == 40);
+    config.las_promote = 1.5; /* at 25 */
+    const struct ends ends = run(jobs, 4, 1, &config, ADL_REGIME_ORACLE);
+    assert_true(ends.end_s[1] == 20 && ends.end_s[2] == 40);
+}
+
+static void durations_are_not_looked_at(void **unused)
+{
+    (void)unused;
+    const struct adl_policy_config config = {.las_limits_gpu_s = {10, 20}, .las_limit_count = 2};
+    struct peer_job jobs[] = {{0, 0, 2, 90}, {1, 1, 1, 15}, {2, 2, 2, 70}, {3, 9, 4, 3}, {4, 30, 1, 45}};
+    const struct ends known = run(jobs, 5, 4, &config, ADL_REGIME_ORACLE);
+    const struct ends unknown = run(jobs, 5, 4, &config, ADL_REGIME_DECLARED);
+    for (int i = 0; i < 5; i++)
+        assert_true(known.end_s[i] == unknown.end_s[i]);
+}
+
+/* Jobs that ask for all there is to ask for, on nodes of two types. */
+static void every_job_ends_and_nothing_is_refused(void **unused)
+{
+    (void)unused;
+    struct toy_world *world = calloc(1, sizeof *world);
+    struct adl_rng rng;
+    assert_non_null(world);
+    adl_rng_seed(&rng, 9, "las");
+    for (int round = 0; round < 200; round++) {
+        struct adl_cluster cluster = {0};
+        fixture_types(&cluster, 2);
+        for (uint32_t n = fixture_between(&rng, 1, 4); n > 0; n--)
+            fixture_node_of(&cluster, &(struct adl_bank_spec){n % 2, 4}, 1, 12, 16);
+        world->cluster = &cluster;
+        world->checkpoint_us = round % 3 ? adl_rng_below(&rng, 20) : 0;
+        toy_random_jobs(world, &rng, 4);
+        for (uint32_t i = 0; i < world->count; i++) {
+            struct adl_job_spec *spec = &world->jobs[i].spec;
+            spec->flags = (uint8_t)(adl_rng_below(&rng, 8) & (ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN));
+            spec->cpu_cores = (int32_t)adl_rng_below(&rng, 4);
+            spec->memory_mib = (int32_t)adl_rng_below(&rng, 5);
+        }
+        const struct adl_policy_config config = {.las_limits_gpu_s = {20e-6, 60e-6},
+                                                 .las_limit_count = 2,
+                                                 .las_promote = round % 5,
+                                                 .las_running_first = round % 2,
+                                                 .las_lazy = round % 7 == 0};
+        struct adl_engine_counts counts;
+        toy_run(world, &adl_policy_las, &config, &counts);
+        if (counts.refused)
+            fail_msg("round %d: refused: %s", round, counts.last_refusal.text);
+        adl_cluster_clear(&cluster);
+    }
+    free(world);
+}
+
+static void it_answers_what_tiresias_dlas_gpu_does(void **unused)
+{
+    (void)unused;
+    const struct adl_policy_config config = {
+        .las_limits_gpu_s = {3250, 7200}, .las_limit_count = 2, .las_running_first = true, .las_lazy = true};
+    struct peer_trace trace = peer_read("synth1k");
+    struct adl_scenario scenario = peer_scenario(1, 64);
+    const struct peer_answer answer = peer_run(&scenario, &trace, &adl_policy_las, &config, ADL_REGIME_ORACLE);
+    assert_int_equal(answer.jct_us, INT64_C(42935928) * 1000000);
+    assert_int_equal(answer.last_end_us, (trace.jobs[0].submit_s + 835540) * 1000000);
+    assert_int_equal(answer.evictions, 2659);
+    adl_scenario_clear(&scenario);
+    free(trace.jobs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_yields_at_the_moment_its_service_reaches_the_limit),
+        cmocka_unit_test(service_is_time_times_gpus),
+        cmocka_unit_test(without_limits_the_papers_hold),
+        cmocka_unit_test(inside_a_queue_the_earlier_submitted_comes_first_unless_those_that_run_do),
+        cmocka_unit_test(a_job_that_waited_long_enough_is_promoted),
+        cmocka_unit_test(durations_are_not_looked_at),
+        cmocka_unit_test(every_job_ends_and_nothing_is_refused),
+        cmocka_unit_test(it_answers_what_tiresias_dlas_gpu_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
