@@ -105,12 +105,14 @@ static void a_gang_starts_though_short_jobs_keep_coming(void **state)
     struct toy_world *world = toy_world_on(&cluster);
     for (int i = 0; i < 4; i++)
         toy_add(world, i, 1, 40);
-    toy_add(world, 5, 4, 1000);
+    toy_add(world, 5, 4, 100);
     const uint32_t gang = world->count - 1;
     for (int i = 0; i < 300; i++)
         toy_add(world, 6 + 10 * i, 1, 40);
     toy_run(world, &adl_policy_allox, &config, NULL);
-    assert_int_equal(world->jobs[gang].start_us, 43);
+    /* It is the longest job all the time, until it has waited eight times its run time; then what runs may end. */
+    assert_true(world->jobs[gang].start_us >= 5 + 800);
+    assert_true(world->jobs[gang].start_us <= 5 + 800 + 40 + 10);
     free(world);
     adl_cluster_clear(&cluster);
 }

@@ -9,11 +9,13 @@
  * Columns: of the GPUs of one type, those ready earlier are used at least as deep, and place k only after place k - 1;
  * so with n jobs the k-th place is used on at most n / k GPUs, the earliest ones. Leaving out the others changes
  * nothing and keeps n log n columns a type instead of n * GPUs. Beyond ADL_ALLOX_WINDOW jobs only those with the least
- * remaining time are matched; adl_allox_counts tells how often that was so.
+ * remaining time are matched; the longer ones would stand behind them and are counted so, k from the number of them for
+ * each GPU of the type on, spread over the types in proportion to GPUs * speed. adl_allox_counts tells how often.
  *
- * Extension beyond the paper, which knows one-GPU jobs alone: a gang takes GPUs of its type as a unit, in order of
- * remaining time, as soon as it fits; the gang that waits longest is promised the earliest place and time that it can
- * have, and no other start may disturb that, so gangs do not starve. */
+ * Extension beyond the paper, which knows one-GPU jobs alone: a gang takes GPUs of one type as a unit, in order of
+ * remaining time, if it fits beside as many one-GPU jobs as are shorter, and else takes what they leave. A gang that is
+ * the shortest of all jobs that wait, or has waited PATIENCE times its remaining time, is promised the earliest place
+ * and time that it can have, and no other start may disturb that: gangs do not starve. */
 #include "decide/allox.h"
 
 #include "decide/forecast.h"
@@ -23,7 +25,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define WINDOW ADL_ALLOX_WINDOW
+#define WINDOW   ADL_ALLOX_WINDOW
+#define PATIENCE 8
 
 struct column {
     double ready_us;
@@ -50,13 +53,15 @@ struct allox {
     uint32_t matched[WINDOW];   /* [row] column */
     uint32_t first_row[WINDOW]; /* [gpu] of one type: the row at its deepest place */
     uint32_t row_count;
-    struct start starts[WINDOW]; /* what the last matching wants started, from start_next on still to be tried */
+    double behind[ADL_TYPES_MAX]; /* [type] jobs beyond the window for each GPU */
+    struct start starts[WINDOW];  /* what the last matching wants started, from start_next on still to be tried */
     uint32_t start_next, start_count;
     bool stale;      /* something happened since the last matching */
     bool unfinished; /* the last matching left jobs out that could start beside those it started */
     bool acted;      /* something was started since the last matching */
     bool out_of_memory;
-    struct adl_order gangs; /* that wait, by time of submission; one that started is taken out when it comes up */
+    struct adl_order
+        gangs; /* that wait, by the end of their patience; one that started is taken out when it comes up */
     struct adl_order_node *gang_nodes; /* [slot] */
     uint8_t *is_gang;                  /* [slot] in gangs */
     size_t node_capacity, flag_capacity;
@@ -115,15 +120,9 @@ const struct adl_allox_counts *adl_allox_counts(const void *policy)
     return &((const struct allox *)policy)->counts;
 }
 
-static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
-{
-    (void)policy;
-    return adl_state_shortest_us(state, slot);
-}
+/* ---- gangs by patience ---- */
 
-/* ---- gangs by age ---- */
-
-static void note_gang(struct allox *self, uint32_t slot, int64_t submit_us)
+static void note_gang(struct allox *self, uint32_t slot, int64_t patient_until_us)
 {
     const size_t before = self->flag_capacity;
     if (adl_grow((void **)&self->gang_nodes, &self->node_capacity, (size_t)slot + 1, sizeof *self->gang_nodes) ||
@@ -136,7 +135,7 @@ static void note_gang(struct allox *self, uint32_t slot, int64_t submit_us)
     if (self->is_gang[slot])
         return;
     self->is_gang[slot] = true;
-    adl_order_insert(self->gang_nodes, &self->gangs, slot, submit_us, self->sequence++, 0);
+    adl_order_insert(self->gang_nodes, &self->gangs, slot, patient_until_us, self->sequence++, 0);
 }
 
 static void forget_gang(struct allox *self, uint32_t slot)
@@ -147,24 +146,35 @@ static void forget_gang(struct allox *self, uint32_t slot)
     adl_order_remove(self->gang_nodes, &self->gangs, slot);
 }
 
-static uint32_t oldest_gang(struct allox *self, const struct adl_state *state)
+/* The gang to be served before all others, or ADL_NONE. */
+static uint32_t urgent_gang(struct allox *self, const struct adl_state *state)
 {
     while (self->gangs.first != ADL_NONE && state->jobs[self->gangs.first].phase != ADL_PHASE_PENDING)
         forget_gang(self, self->gangs.first);
-    return self->gangs.first;
+    if (self->gangs.first != ADL_NONE && self->gang_nodes[self->gangs.first].key <= state->now_us)
+        return self->gangs.first;
+    const uint32_t head = adl_queue_head(&state->queue);
+    return head != ADL_NONE && state->jobs[head].spec.gpus > 1 ? head : ADL_NONE;
+}
+
+/* Asked whenever a job joins the queue: the place to note gangs, for here their run times are known. */
+static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const int64_t shortest_us = adl_state_shortest_us(state, slot);
+    if (job->spec.gpus > 1 && shortest_us < INT64_MAX / (2 * PATIENCE))
+        note_gang(policy, slot, job->submit_us + PATIENCE * shortest_us);
+    return shortest_us;
 }
 
 static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
 {
+    (void)state;
     struct allox *self = policy;
     if (event->kind == ADL_EVENT_TELEMETRY || event->kind == ADL_EVENT_METER)
         return;
     self->stale = true;
-    if (event->kind == ADL_EVENT_SUBMIT && event->submit.spec->gpus > 1)
-        note_gang(self, event->job, event->time_us);
-    else if (event->kind == ADL_EVENT_EVICT && state->jobs[event->job].spec.gpus > 1)
-        note_gang(self, event->job, state->jobs[event->job].submit_us);
-    else if (event->kind == ADL_EVENT_FINISH)
+    if (event->kind == ADL_EVENT_SUBMIT || event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT)
         forget_gang(self, event->job);
 }
 
@@ -242,7 +252,7 @@ static void fill_row(struct allox *self, const struct adl_state *state, uint32_t
     for (uint32_t c = 0; c < self->column_count; c++) {
         const struct column *column = &self->columns[c];
         const double ready_us = column->ready_us > 0 ? column->ready_us : wait_us[column->type];
-        ret_cost[c] = column->k * run_us[column->type] + ready_us;
+        ret_cost[c] = (self->behind[column->type] + column->k) * run_us[column->type] + ready_us;
     }
 }
 
@@ -265,6 +275,23 @@ static void list_starts(struct allox *self, const struct adl_state *state, uint3
             self->starts[self->start_count++] = (struct start){self->rows[self->first_row[g]], type};
 }
 
+/* How many of the jobs beyond the window stand behind those in it on each GPU of a type. Whole numbers, so that costs
+ * are. */
+static void spread_behind(struct allox *self, const struct adl_state *state, uint32_t beyond)
+{
+    double speed[ADL_TYPES_MAX] = {0}, all = 0;
+    for (uint32_t r = 0; r < self->row_count; r++)
+        for (uint32_t left = state->jobs[self->rows[r]].eligible; left; left &= left - 1) {
+            const uint32_t type = (uint32_t)__builtin_ctz(left);
+            speed[type] += (double)adl_state_shortest_us(state, self->rows[r]) /
+                           (double)adl_state_remaining_us(state, self->rows[r], type);
+        }
+    for (uint32_t t = 0; t < self->cluster->type_count; t++)
+        all += speed[t] * self->cluster->type_gpus[t];
+    for (uint32_t t = 0; t < self->cluster->type_count; t++)
+        self->behind[t] = all > 0 ? floor(beyond * speed[t] / all) : 0;
+}
+
 static void match(struct allox *self, const struct adl_state *state, bool windowed)
 {
     uint32_t somewhere = 0;
@@ -273,6 +300,7 @@ static void match(struct allox *self, const struct adl_state *state, bool window
         somewhere |= self->fits[r] = types_that_fit(self, state, self->rows[r]);
     if (!somewhere)
         return;
+    spread_behind(self, state, windowed ? state->queue.count - self->row_count : 0);
     self->column_count = 0;
     for (uint32_t t = 0; t < self->cluster->type_count; t++)
         add_columns(self, state, t);
@@ -288,18 +316,39 @@ static void match(struct allox *self, const struct adl_state *state, bool window
 
 /* ---- decisions ---- */
 
-/* Starts the gang that waits longest or promises it a place. True if it starts. */
-static bool serve_oldest_gang(struct allox *self, const struct adl_state *state, struct adl_plan *plan)
+/* Starts the gang that comes before all others or promises it a place. True if it starts. */
+static bool serve_urgent_gang(struct allox *self, const struct adl_state *state, struct adl_plan *plan)
 {
     adl_forecast_clear(self->forecast);
     self->place.reservation_count = 0;
-    const uint32_t oldest = oldest_gang(self, state);
-    if (oldest == ADL_NONE)
+    const uint32_t urgent = urgent_gang(self, state);
+    if (urgent == ADL_NONE)
         return false;
-    if (adl_place_start(state, oldest, &self->place, plan))
+    if (adl_place_start(state, urgent, &self->place, plan))
         return true;
-    if (adl_forecast_promise(self->forecast, state, oldest))
+    if (adl_forecast_promise(self->forecast, state, urgent))
         self->place.reservations = adl_forecast_reservations(self->forecast, &self->place.reservation_count);
+    return false;
+}
+
+/* GPUs free on the types that a job may use. */
+static uint32_t free_for(const struct adl_state *state, uint32_t slot)
+{
+    uint32_t gpus = 0;
+    for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1)
+        gpus += state->pool.free_gpus[__builtin_ctz(left)];
+    return gpus;
+}
+
+/* Starts the first gang that fits into what one-GPU jobs have left. Lanes are in order of remaining time: where the
+ * first gang of one does not fit, neither do the longer ones after it. */
+static bool start_leftover(struct allox *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    const struct adl_queue *queue = &state->queue;
+    adl_walk_begin(queue);
+    for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE; adl_walk_leave(queue))
+        if (state->jobs[slot].spec.gpus > 1 && adl_place_start(state, slot, &self->place, plan))
+            return true;
     return false;
 }
 
@@ -314,8 +363,7 @@ static void reverse_rows(struct allox *self)
     }
 }
 
-/* Starts the first gang that fits (true), or gathers the window of one-GPU jobs. Lanes are in order of remaining time:
- * where the first gang of one does not fit, neither do the longer ones after it. */
+/* Starts the first gang that fits beside the shorter one-GPU jobs (true), or gathers the window of these. */
 static bool walk(struct allox *self, const struct adl_state *state, struct adl_plan *plan, bool *ret_windowed)
 {
     const struct adl_queue *queue = &state->queue;
@@ -323,7 +371,8 @@ static bool walk(struct allox *self, const struct adl_state *state, struct adl_p
     adl_walk_begin(queue);
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE;) {
         if (state->jobs[slot].spec.gpus > 1) {
-            if (adl_place_start(state, slot, &self->place, plan))
+            if (free_for(state, slot) >= self->row_count + state->jobs[slot].spec.gpus &&
+                adl_place_start(state, slot, &self->place, plan))
                 return true;
             adl_walk_leave(queue);
         } else if (self->row_count == WINDOW) {
@@ -374,10 +423,12 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
             self->acted = true;
             return 0;
         }
-        if (!self->stale && !(self->acted && self->unfinished))
+        if (!self->stale && !(self->acted && self->unfinished)) {
+            self->stale = start_leftover(self, state, plan);
             return 0;
+        }
         self->stale = true;
-        if (serve_oldest_gang(self, state, plan))
+        if (serve_urgent_gang(self, state, plan))
             return 0;
         bool windowed = false;
         if (walk(self, state, plan, &windowed))

@@ -12,7 +12,10 @@
 
 #include <stdlib.h>
 
-#define CONSERVATIVE_DEPTH 1024
+/* Promises of conservative backfill. In one bank they are kept from decision to decision and cost little; over several
+ * banks they are made anew each time, so fewer jobs get one, as in production schedulers. */
+#define CONSERVATIVE_DEPTH_ONE_BANK 1024
+#define CONSERVATIVE_DEPTH          64
 
 struct easy {
     struct adl_place place;
@@ -73,7 +76,8 @@ static int create_conservative(const struct adl_policy_config *config, const str
                                void **ret_policy, struct adl_error *err)
 {
     (void)seed;
-    return create_depth(CONSERVATIVE_DEPTH, true, config->share, cluster, ret_policy, err);
+    const uint32_t depth = cluster->bank_count == 1 ? CONSERVATIVE_DEPTH_ONE_BANK : CONSERVATIVE_DEPTH;
+    return create_depth(depth, true, config->share, cluster, ret_policy, err);
 }
 
 static bool something_free(const struct adl_state *state)

@@ -43,8 +43,8 @@ static double relative_speed(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
     const struct sim_job *job = &world->jobs[slot];
-    if (world->steady && job->gpus == 1 && world->gpus[job->first_gpu].job[1] == ADL_NONE)
-        return 1.0;
+    if (world->steady && world->shared_gpus == 0)
+        return job->gpus == 1 || class_of(world, slot)->sync_share <= 0 ? 1.0 : spanning_speed(world, slot);
     double slowest = HUGE_VAL;
     for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         const struct sim_gpu *it = &world->gpus[gpu];
@@ -187,6 +187,7 @@ int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command
         it->job[place] = command->job;
         it->next_gpu[place] = i + 1 < command->gpu_count ? gpus[i + 1] : ADL_NONE;
         shared |= place == 1;
+        world->shared_gpus += place;
     }
     if (restart_us == 0)
         job->phase = SIM_RUNNING;
@@ -213,6 +214,7 @@ int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
             it->job[0] = it->job[1];
             it->next_gpu[0] = it->next_gpu[1];
         }
+        world->shared_gpus -= it->job[0] != ADL_NONE;
         it->job[1] = ADL_NONE;
         adl_sim_set_power(world, gpu);
         const uint32_t other = it->job[0];

@@ -84,6 +84,7 @@ struct adl_world_sim {
     uint32_t live_jobs, held_jobs; /* in the world; holding GPUs */
     uint32_t wakes, repairs;       /* of these, in the heap */
     struct sim_gpu *gpus;
+    uint32_t shared_gpus; /* that hold two jobs */
     struct adl_drift_state drift;
     bool steady; /* no GPU ever changes its speed */
     struct adl_sampler sampler;
