@@ -59,7 +59,7 @@ static uint32_t check_matching(const double *cost, uint32_t rows, uint32_t colum
 static void draw_costs(struct adl_rng *rng, double *cost, uint32_t count, uint32_t range, uint32_t forbidden)
 {
     for (uint32_t i = 0; i < count; i++)
-        cost[i] = adl_rng_below(rng, 10) < forbidden ? HUGE_VAL : (double)adl_rng_below(rng, range) - range / 4;
+        cost[i] = adl_rng_below(rng, 10) < forbidden ? HUGE_VAL : (double)adl_rng_below(rng, range) - 0.25 * range;
 }
 
 static void small_matchings_are_the_best_of_all(void **state)

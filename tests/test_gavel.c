@@ -317,9 +317,9 @@ static struct g300 *load_g300(void)
     return trace;
 }
 
-/* Gavel's simulator answers a mean of 9,280.6 s and 105,481 s; its interior-point solver spreads a job over types where
- * several optima exist, a vertex does not, so the mean here is lower. */
-static void the_authors_trace_takes_as_long_as_in_their_simulator(void **state)
+/* Gavel's simulator answers a mean of 9,280.6 s and an end at 105,481 s. The max-min program has many optima, and which
+ * one a solver returns moves the mean: only the end and that the mean is no worse are held. */
+static void the_authors_trace_ends_when_it_does_in_their_simulator(void **state)
 {
     (void)state;
     struct g300 *trace = load_g300();
@@ -359,7 +359,7 @@ int main(void)
         cmocka_unit_test(a_gang_gets_its_turn_among_small_jobs),
         cmocka_unit_test(random_worlds_finish_without_a_refusal),
         cmocka_unit_test(a_world_without_wake_ups_finishes),
-        cmocka_unit_test(the_authors_trace_takes_as_long_as_in_their_simulator),
+        cmocka_unit_test(the_authors_trace_ends_when_it_does_in_their_simulator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

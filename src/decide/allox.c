@@ -26,7 +26,7 @@
 #include <stdlib.h>
 
 #define WINDOW   ADL_ALLOX_WINDOW
-#define PATIENCE 8
+#define PATIENCE INT64_C(8)
 
 struct column {
     double ready_us;
@@ -243,7 +243,7 @@ static double forced_wait_us(const struct adl_state *state, uint32_t type)
 static void fill_row(struct allox *self, const struct adl_state *state, uint32_t row, double *ret_cost)
 {
     const uint32_t slot = self->rows[row];
-    double run_us[ADL_TYPES_MAX], wait_us[ADL_TYPES_MAX];
+    double run_us[ADL_TYPES_MAX] = {0}, wait_us[ADL_TYPES_MAX] = {0};
     for (uint32_t t = 0; t < self->cluster->type_count; t++) {
         const bool eligible = state->jobs[slot].eligible >> t & 1;
         run_us[t] = eligible ? (double)adl_state_remaining_us(state, slot, t) : HUGE_VAL;

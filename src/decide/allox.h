@@ -12,8 +12,6 @@ struct adl_allox_counts {
     uint64_t windowed; /* of these, with more jobs waiting than the window holds */
 };
 
-extern const struct adl_policy_ops adl_policy_allox;
-
 const struct adl_allox_counts *adl_allox_counts(const void *policy);
 
 #endif

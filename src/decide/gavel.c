@@ -200,7 +200,7 @@ static struct kind describe(const struct gavel *self, const struct adl_state *st
         if (!(types >> t & 1))
             continue;
         kind.speed[t] = (double)fastest_us / (double)adl_state_runtime(state, slot, t);
-        kind.key[t] = (uint16_t)(1 + (uint32_t)(kind.speed[t] * (GRAIN / self->grain)));
+        kind.key[t] = (uint16_t)(1 + (uint32_t)(kind.speed[t] * GRAIN / self->grain));
     }
     kind.remaining_s = remaining_s(state, slot, fastest_us);
     if (self->by_completion)

@@ -11,9 +11,6 @@ struct adl_gavel_counts {
     uint64_t unsolved;   /* programs that gave no optimum: every job got the same share of each type instead */
 };
 
-extern const struct adl_policy_ops adl_policy_gavel;
-extern const struct adl_policy_ops adl_policy_gavel_jct;
-
 const struct adl_gavel_counts *adl_gavel_counts(const void *policy);
 
 #endif

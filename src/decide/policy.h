@@ -37,6 +37,9 @@ extern const struct adl_policy_ops adl_policy_easy;
 extern const struct adl_policy_ops adl_policy_conservative;
 extern const struct adl_policy_ops adl_policy_las;
 extern const struct adl_policy_ops adl_policy_qssf;
+extern const struct adl_policy_ops adl_policy_allox;
+extern const struct adl_policy_ops adl_policy_gavel;
+extern const struct adl_policy_ops adl_policy_gavel_jct;
 extern const struct adl_policy_ops adl_policy_fgd;
 
 /* The guard: what decides for the rest of an instant after a plan was refused. Not in the list of policies. */

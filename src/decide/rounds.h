@@ -26,7 +26,7 @@ struct adl_rounds_jobs {
 };
 
 /* Computes the shares. 0 or negative. */
-typedef int adl_rounds_allocate(void *self, const struct adl_state *state, const struct adl_rounds_jobs *jobs);
+typedef int adl_rounds_allocate(void *context, const struct adl_state *state, const struct adl_rounds_jobs *jobs);
 
 int adl_rounds_create(const struct adl_cluster *cluster, int64_t round_us, struct adl_rounds **ret);
 void adl_rounds_destroy(struct adl_rounds *rounds); /* accepts NULL */
@@ -35,6 +35,6 @@ void adl_rounds_destroy(struct adl_rounds *rounds); /* accepts NULL */
 void adl_rounds_observe(struct adl_rounds *rounds, const struct adl_event *event, const struct adl_state *state);
 
 int adl_rounds_decide(struct adl_rounds *rounds, const struct adl_state *state, adl_rounds_allocate *allocate,
-                      void *self, struct adl_plan *plan);
+                      void *context, struct adl_plan *plan);
 
 #endif
