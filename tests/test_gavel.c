@@ -275,7 +275,7 @@ static double throughput(const char *json, const char *type, const char *model, 
 static void parse_row(struct g300 *trace, char *line, const char *json)
 {
     static const char *const types[] = {"v100", "p100", "k80"};
-    char *fields[10];
+    char *fields[10] = {NULL};
     int count = 0;
     for (char *at = line; at && count < 10; count++) {
         fields[count] = at;
