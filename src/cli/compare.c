@@ -1,11 +1,7 @@
 /* compare: several policies on the same seeds of a scenario. */
 #include "cli/cli.h"
-#include "experiment/comparison.h"
+#include "cli/reports.h"
 #include "ingest/scenario.h"
-#include "report/report_csv.h"
-#include "report/report_html.h"
-#include "report/report_json.h"
-#include "report/report_table.h"
 #include "sim/world_sim.h"
 
 #include <stddef.h>
@@ -58,34 +54,9 @@ static const struct adl_verb verb = {
     .example = "adlro compare scenarios/paper16.yaml --policies fcfs,static,easy --seeds 30 --html report.html",
 };
 
-static int write_reports(const struct options *o, const struct adl_comparison *comparison, struct adl_error *err)
-{
-    const char *paths[] = {o->json, o->csv, o->html, "-"};
-    bool stdout_taken = false;
-    int status = 0;
-    for (int i = 0; i < 4 && status == 0; i++) {
-        struct adl_text text = {0};
-        if (!paths[i] || (i == 3 && stdout_taken))
-            continue;
-        stdout_taken |= strcmp(paths[i], "-") == 0;
-        if (i == 0)
-            adl_report_json(&text, comparison, !o->no_timing);
-        else if (i == 1)
-            adl_report_csv(&text, comparison, !o->no_timing);
-        else if (i == 2)
-            adl_report_html(&text, comparison);
-        else
-            adl_report_table(&text, comparison);
-        status = adl_output_write(paths[i], &text, err);
-        adl_text_clear(&text);
-    }
-    return status;
-}
-
 static int run_comparison(const struct options *o, const struct adl_scenario *scenario,
                           const struct adl_policy_ops *const *policies, uint32_t count, struct adl_error *err)
 {
-    struct adl_progress progress;
     struct adl_comparison comparison = {0};
     const struct adl_comparison_request request = {
         .scenario = scenario,
@@ -96,14 +67,11 @@ static int run_comparison(const struct options *o, const struct adl_scenario *sc
         .regime = o->regime,
         .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
         .timelines = o->html != NULL,
-        .progress = adl_progress_show,
-        .progress_self = &progress,
     };
-    adl_progress_begin(&progress, "runs");
-    int status = adl_comparison_run(&request, &comparison, err);
-    adl_progress_end(&progress);
+    const struct adl_reports reports = {.json = o->json, .csv = o->csv, .html = o->html, .timing = !o->no_timing};
+    int status = adl_reports_compare(request, &comparison, err);
     if (status == 0)
-        status = write_reports(o, &comparison, err);
+        status = adl_reports_write(&reports, &comparison, err);
     adl_comparison_clear(&comparison);
     return status;
 }

@@ -3,13 +3,9 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/replay.h"
-#include "experiment/comparison.h"
+#include "cli/reports.h"
 #include "experiment/trace_supply.h"
 #include "ingest/scenario.h"
-#include "report/report_csv.h"
-#include "report/report_html.h"
-#include "report/report_json.h"
-#include "report/report_table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,8 +88,9 @@ static void put_account_json(const void *self, struct adl_json *json)
     adl_json_end(json);
 }
 
-static void put_account(struct adl_text *text, const struct replay *replay)
+static void put_account(struct adl_text *text, const void *self)
 {
+    const struct replay *replay = self;
     const struct adl_trace_account *account = &replay->account;
     const uint64_t used = account->rows[ADL_TRACE_USED];
     uint64_t others = 0;
@@ -116,34 +113,6 @@ static void put_account(struct adl_text *text, const struct replay *replay)
                         account->without_limit);
 }
 
-static int write_reports(const struct replay *replay, const struct adl_comparison *comparison, struct adl_error *err)
-{
-    const struct adl_replay_options *o = replay->options;
-    const struct adl_report_more more = {put_account_json, replay};
-    const char *paths[] = {o->json, o->csv, o->html, "-"};
-    bool stdout_taken = o->export && strcmp(o->export, "-") == 0;
-    int status = 0;
-    for (int i = 0; i < 4 && status == 0; i++) {
-        struct adl_text text = {0};
-        if (!paths[i] || (i == 3 && stdout_taken))
-            continue;
-        stdout_taken |= strcmp(paths[i], "-") == 0;
-        if (i == 0) {
-            adl_report_json_more(&text, comparison, !o->no_timing, &more);
-        } else if (i == 1) {
-            adl_report_csv(&text, comparison, !o->no_timing);
-        } else if (i == 2) {
-            adl_report_html(&text, comparison);
-        } else {
-            adl_report_table(&text, comparison);
-            put_account(&text, replay);
-        }
-        status = adl_output_write(paths[i], &text, err);
-        adl_text_clear(&text);
-    }
-    return status;
-}
-
 static int no_jobs(const struct replay *replay, struct adl_error *err)
 {
     char reasons[200] = "";
@@ -162,7 +131,6 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
     const struct adl_replay_options *o = replay->options;
     const struct adl_job_supply jobs = adl_trace_supply_jobs(supply);
     struct adl_comparison comparison = {0};
-    struct adl_progress progress;
     const struct adl_comparison_request request = {
         .scenario = &replay->scenario,
         .supply = &jobs,
@@ -173,18 +141,23 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
         .regime = o->regime,
         .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
         .timelines = o->html != NULL,
-        .progress = adl_progress_show,
-        .progress_self = &progress,
     };
-    adl_progress_begin(&progress, "runs");
-    int status = adl_comparison_run(&request, &comparison, err);
-    adl_progress_end(&progress);
+    const struct adl_report_more more = {put_account_json, replay};
+    const struct adl_reports reports = {.json = o->json,
+                                        .csv = o->csv,
+                                        .html = o->html,
+                                        .timing = !o->no_timing,
+                                        .stdout_taken = o->export && strcmp(o->export, "-") == 0,
+                                        .more = &more,
+                                        .below_table = put_account,
+                                        .self = replay};
+    int status = adl_reports_compare(request, &comparison, err);
     replay->account = adl_trace_supply_account(supply);
     replay->scenario.workload.jobs = replay->account.jobs;
     if (status == 0 && replay->scenario.workload.jobs == 0)
         status = no_jobs(replay, err);
     if (status == 0)
-        status = write_reports(replay, &comparison, err);
+        status = adl_reports_write(&reports, &comparison, err);
     adl_comparison_clear(&comparison);
     return status;
 }

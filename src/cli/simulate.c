@@ -1,11 +1,8 @@
 /* simulate: one policy, one seed, with everything it did on record. */
 #include "cli/cli.h"
-#include "experiment/comparison.h"
+#include "cli/reports.h"
 #include "ingest/recording.h"
 #include "ingest/scenario.h"
-#include "report/report_html.h"
-#include "report/report_json.h"
-#include "report/report_table.h"
 #include "sim/world_sim.h"
 
 #include <errno.h>
@@ -148,29 +145,6 @@ static int recorder_close(struct recorder *recorder, const char *path, int statu
     return status;
 }
 
-static int write_reports(const struct options *o, const struct adl_comparison *comparison, struct adl_error *err)
-{
-    struct adl_text text = {0};
-    int status = 0;
-    if (o->gantt) {
-        adl_report_html(&text, comparison);
-        status = adl_output_write(o->gantt, &text, err);
-        adl_text_truncate(&text, 0);
-    }
-    if (status == 0 && o->json) {
-        adl_report_json(&text, comparison, !o->no_timing);
-        status = adl_output_write(o->json, &text, err);
-        adl_text_truncate(&text, 0);
-    }
-    const bool stdout_taken = (o->json && strcmp(o->json, "-") == 0) || (o->gantt && strcmp(o->gantt, "-") == 0);
-    if (status == 0 && !stdout_taken) {
-        adl_report_table(&text, comparison);
-        status = adl_output_write("-", &text, err);
-    }
-    adl_text_clear(&text);
-    return status;
-}
-
 static int simulate(const struct options *o, const char *name, const struct adl_scenario *scenario,
                     const struct adl_scenario_text *texts, const struct adl_policy_ops *policy, struct adl_error *err)
 {
@@ -186,12 +160,13 @@ static int simulate(const struct options *o, const char *name, const struct adl_
                                                    .threads = 1,
                                                    .timelines = o->gantt != NULL,
                                                    .tap = o->log ? &tap : NULL};
+    const struct adl_reports reports = {.json = o->json, .html = o->gantt, .timing = !o->no_timing};
     int status = o->log ? recorder_open(&recorder, o, name, texts, scenario->cluster.type_count, err) : 0;
     if (status == 0)
         status = adl_comparison_run(&request, &comparison, err);
     status = recorder_close(&recorder, o->log, status, err);
     if (status == 0)
-        status = write_reports(o, &comparison, err);
+        status = adl_reports_write(&reports, &comparison, err);
     adl_comparison_clear(&comparison);
     return status;
 }
