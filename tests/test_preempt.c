@@ -214,18 +214,7 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
     adl_rng_seed(&rng, 8, "preempt");
     for (int round = 0; round < 300; round++) {
         struct adl_cluster cluster = {0};
-        fixture_types(&cluster, 2);
-        for (uint32_t n = fixture_between(&rng, 1, 4); n > 0; n--)
-            fixture_node_of(&cluster, &(struct adl_bank_spec){n % 2, 4}, 1, 12, 16);
-        world->cluster = &cluster;
-        world->checkpoint_us = round % 3 ? adl_rng_below(&rng, 20) : 0;
-        toy_random_jobs(world, &rng, 4);
-        for (uint32_t i = 0; i < world->count; i++) {
-            struct adl_job_spec *spec = &world->jobs[i].spec;
-            spec->flags = (uint8_t)(adl_rng_below(&rng, 8) & (ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN));
-            spec->cpu_cores = (int32_t)adl_rng_below(&rng, 4);
-            spec->memory_mib = (int32_t)adl_rng_below(&rng, 5);
-        }
+        toy_demanding_round(world, &cluster, &rng, round);
         struct adl_engine_counts counts;
         struct adl_policy_config config = round % 2 ? by_gpu_time : by_time;
         config.preemption_us = adl_rng_below(&rng, 2) ? world->checkpoint_us : 0;

@@ -61,6 +61,25 @@ static inline void toy_random_jobs(struct toy_world *world, struct adl_rng *rng,
     }
 }
 
+/* Random jobs that ask for all there is to ask for, on one to four nodes of two types; two rounds in three with
+ * checkpoints that take time. The caller clears the cluster. */
+static inline void toy_demanding_round(struct toy_world *world, struct adl_cluster *cluster, struct adl_rng *rng,
+                                       int round)
+{
+    fixture_types(cluster, 2);
+    for (uint32_t n = fixture_between(rng, 1, 4); n > 0; n--)
+        fixture_node_of(cluster, &(struct adl_bank_spec){n % 2, 4}, 1, 12, 16);
+    world->cluster = cluster;
+    world->checkpoint_us = round % 3 ? adl_rng_below(rng, 20) : 0;
+    toy_random_jobs(world, rng, 4);
+    for (uint32_t i = 0; i < world->count; i++) {
+        struct adl_job_spec *spec = &world->jobs[i].spec;
+        spec->flags = (uint8_t)(adl_rng_below(rng, 8) & (ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN));
+        spec->cpu_cores = (int32_t)adl_rng_below(rng, 4);
+        spec->memory_mib = (int32_t)adl_rng_below(rng, 5);
+    }
+}
+
 static inline void toy_rewind(struct toy_world *world)
 {
     world->submitted = 0;
