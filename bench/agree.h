@@ -244,7 +244,7 @@ static inline int agree_count(void *self, const struct adl_event *event, const s
 static inline int agree_run(const struct agree_row *row, const struct adl_scenario *scenario, struct agree_trace *trace,
                             struct agree_answer *ret, struct adl_error *err)
 {
-    const struct adl_job_source source = {trace, agree_next, agree_close};
+    const struct adl_job_source source = {.self = trace, .next = agree_next, .close = agree_close};
     struct adl_world_ops ops = adl_world_sim_ops;
     struct adl_world_sim *world = NULL;
     struct adl_engine *engine = NULL;

@@ -122,8 +122,9 @@ static inline struct peer_answer peer_run(const struct adl_scenario *scenario, s
     struct adl_engine *engine = NULL;
     struct adl_error err = {.text = ""};
     trace->next = 0;
-    assert_int_equal(adl_world_sim_create_from(scenario, (struct adl_job_source){trace, peer_next, peer_close}, 1,
-                                               regime, &world, &err),
+    assert_int_equal(adl_world_sim_create_from(
+                         scenario, (struct adl_job_source){.self = trace, .next = peer_next, .close = peer_close}, 1,
+                         regime, &world, &err),
                      0);
     const struct adl_engine_config engine_config = {.cluster = &scenario->cluster,
                                                     .policy = policy,

@@ -335,9 +335,10 @@ static void the_authors_trace_ends_when_it_does_in_their_simulator(void **state)
         tiny_type(&s);
     for (uint32_t n = 0; n < 27; n++)
         tiny_node(&s, n / 9, 4);
-    assert_int_equal(adl_world_sim_create_from(&s, (struct adl_job_source){trace, give_job, keep_trace}, 1,
-                                               ADL_REGIME_ORACLE, &world, &err),
-                     0);
+    assert_int_equal(
+        adl_world_sim_create_from(&s, (struct adl_job_source){.self = trace, .next = give_job, .close = keep_trace}, 1,
+                                  ADL_REGIME_ORACLE, &world, &err),
+        0);
     const struct tally tally = run_world(&s, world, &adl_policy_gavel);
     const double mean_s = tally.jct_s / G300_JOBS;
     print_message("g300: mean %.1f s, end %.1f s\n", mean_s, tally.end_s);

@@ -30,7 +30,7 @@ static struct ends run(struct peer_job *jobs, size_t count, uint32_t gpus, const
     struct adl_world_sim *world = NULL;
     struct adl_engine *engine = NULL;
     struct adl_error err = {.text = ""};
-    const struct adl_job_source source = {&trace, peer_next, peer_close};
+    const struct adl_job_source source = {.self = &trace, .next = peer_next, .close = peer_close};
     assert_true(count <= JOBS_MAX);
     assert_int_equal(adl_world_sim_create_from(&scenario, source, 1, regime, &world, &err), 0);
     const struct adl_engine_config engine_config = {.cluster = &scenario.cluster,

@@ -138,7 +138,7 @@ static struct order_seen run_classes(int regime)
     assert_non_null(scenario.classes);
     memset(scenario.classes, 0, 2 * sizeof *scenario.classes);
     scenario.class_count = 2;
-    const struct adl_job_source source = {&trace, class_next, peer_close};
+    const struct adl_job_source source = {.self = &trace, .next = class_next, .close = peer_close};
     assert_int_equal(adl_world_sim_create_from(&scenario, source, 1, regime, &world, &err), 0);
     const struct adl_engine_config config = {.cluster = &scenario.cluster,
                                              .policy = &adl_policy_qssf,

@@ -16,16 +16,25 @@ void adl_heap_clear(struct adl_heap *heap)
     *heap = (struct adl_heap){0};
 }
 
+static int set_capacity(struct adl_heap *heap, size_t capacity)
+{
+    struct adl_heap_item *items = realloc(heap->items, capacity * sizeof *items);
+    if (!items)
+        return ADL_ENOMEM;
+    heap->items = items;
+    heap->capacity = capacity;
+    return 0;
+}
+
+int adl_heap_reserve(struct adl_heap *heap, size_t count)
+{
+    return count > heap->capacity ? set_capacity(heap, count) : 0;
+}
+
 int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item)
 {
-    if (heap->count == heap->capacity) {
-        const size_t capacity = heap->capacity ? heap->capacity * 2 : 64;
-        struct adl_heap_item *items = realloc(heap->items, capacity * sizeof *items);
-        if (!items)
-            return ADL_ENOMEM;
-        heap->items = items;
-        heap->capacity = capacity;
-    }
+    if (heap->count == heap->capacity && set_capacity(heap, heap->capacity ? heap->capacity * 2 : 64))
+        return ADL_ENOMEM;
     size_t hole = heap->count++;
     while (hole > 0) {
         const size_t parent = (hole - 1) / 4;

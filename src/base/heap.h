@@ -22,6 +22,7 @@ struct adl_heap {
 
 void adl_heap_clear(struct adl_heap *heap);                          /* frees; a zeroed heap is an empty one */
 int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item); /* 0 or ADL_ENOMEM */
+int adl_heap_reserve(struct adl_heap *heap, size_t count);           /* room for so many; 0 or ADL_ENOMEM */
 struct adl_heap_item adl_heap_pop(struct adl_heap *heap);            /* the heap must not be empty */
 
 static inline const struct adl_heap_item *adl_heap_top(const struct adl_heap *heap)

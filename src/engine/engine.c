@@ -72,6 +72,29 @@ void adl_engine_destroy(struct adl_engine *engine)
     free(engine);
 }
 
+int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error *err)
+{
+    void *policy;
+    const struct adl_policy_ops *ops = engine->config.policy;
+    const int status = ops->create(&engine->config.policy_config, engine->config.cluster, seed, &policy, err);
+    if (status)
+        return status;
+    ops->destroy(engine->policy);
+    engine->policy = policy;
+    engine->config.seed = seed;
+    adl_state_reset(engine->state);
+    engine->counts = (struct adl_engine_counts){.plan_hash = adl_hash_start(), .decision_ns = engine->decision_ns};
+    engine->preempted_us = 0;
+    engine->preempted_count = 0;
+    engine->observer_failed = false;
+    return 0;
+}
+
+int adl_engine_reserve(struct adl_engine *engine, size_t jobs)
+{
+    return adl_state_reserve(engine->state, jobs);
+}
+
 const struct adl_state *adl_engine_state(const struct adl_engine *engine)
 {
     return engine->state;
@@ -233,9 +256,9 @@ static int count_preemption(struct adl_engine *engine, struct adl_error *err)
     return 0;
 }
 
-static int carry_out(struct adl_engine *engine, const struct adl_command *command, struct adl_error *err)
+static int carry_out(struct adl_engine *engine, const struct adl_command *command, const uint32_t *gpus,
+                     struct adl_error *err)
 {
-    const uint32_t *gpus = &engine->plan.gpus[command->gpu_offset];
     int status = adl_validate(engine->validator, engine->state, command, gpus, err);
     if (status == 0 && command->kind == ADL_COMMAND_PREEMPT)
         status = count_preemption(engine, err);
@@ -272,12 +295,30 @@ static int ask(struct adl_engine *engine, const struct adl_policy_ops *ops)
     return status;
 }
 
+/* Carries out a plan up to the first command that is refused. */
+static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret_refused, bool *ret_acted,
+               struct adl_error *err)
+{
+    *ret_refused = *ret_acted = false;
+    for (uint32_t i = 0; i < plan->command_count && !*ret_refused; i++) {
+        const struct adl_command *command = &plan->commands[i];
+        const int status = carry_out(engine, command, &plan->gpus[command->gpu_offset], &engine->counts.last_refusal);
+        if (status == ADL_ENOMEM)
+            return adl_fail(err, status, "out of memory while carrying out a plan");
+        if (engine->observer_failed)
+            return adl_fail(err, ADL_EIO, "an observer of commands failed");
+        *ret_refused = status != 0;
+        *ret_acted |= command->kind != ADL_COMMAND_WAKE;
+    }
+    engine->counts.refused += *ret_refused;
+    return 0;
+}
+
 /* Asks and carries out until there is nothing more to do. A refusal hands the rest of the instant to the guard, and
  * what the guard cannot do waits. */
 static int decide(struct adl_engine *engine, struct adl_error *err)
 {
     const struct adl_policy_ops *ops = engine->config.policy;
-    engine->instant_hash = adl_hash_start();
     for (;;) {
         const int asked = ask(engine, ops);
         if (asked == ADL_ENOMEM)
@@ -285,19 +326,15 @@ static int decide(struct adl_engine *engine, struct adl_error *err)
         if (asked == 0 && engine->plan.command_count == 0)
             return 0;
         bool refused = asked != 0, acted = false;
-        for (uint32_t i = 0; i < engine->plan.command_count && !refused; i++) {
-            const int status = carry_out(engine, &engine->plan.commands[i], &engine->counts.last_refusal);
-            if (status == ADL_ENOMEM)
-                return adl_fail(err, status, "out of memory while carrying out a plan");
-            if (engine->observer_failed)
-                return adl_fail(err, ADL_EIO, "an observer of commands failed");
-            refused = status != 0;
-            acted |= engine->plan.commands[i].kind != ADL_COMMAND_WAKE;
+        if (!refused) {
+            const int status = act(engine, &engine->plan, &refused, &acted, err);
+            if (status)
+                return status;
         }
         if (!refused && !acted) /* a wake-up changes nothing now */
             return 0;
         if (refused) {
-            engine->counts.refused++;
+            engine->counts.refused += asked != 0;
             if (ops == &adl_policy_guard)
                 return 0;
             ops = &adl_policy_guard;
@@ -305,33 +342,52 @@ static int decide(struct adl_engine *engine, struct adl_error *err)
     }
 }
 
-int adl_engine_step(struct adl_engine *engine, struct adl_error *err)
+int adl_engine_advance(struct adl_engine *engine, struct adl_error *err)
 {
     struct adl_event event;
     bool may_decide = false;
-    do {
-        int status = engine->config.world_ops->next_event(engine->config.world, &event, err);
-        if (status <= 0)
-            return status;
-        status = apply(engine, &event, err);
-        if (status)
-            return status;
-        may_decide |= event.kind != ADL_EVENT_METER;
-    } while (event.more);
-    if (!may_decide)
-        return 1;
-    int status = decide(engine, err);
-    if (status)
-        return status;
+    while (!may_decide) {
+        do {
+            int status = engine->config.world_ops->next_event(engine->config.world, &event, err);
+            if (status <= 0)
+                return status;
+            status = apply(engine, &event, err);
+            if (status)
+                return status;
+            may_decide |= event.kind != ADL_EVENT_METER;
+        } while (event.more);
+    }
+    engine->instant_hash = adl_hash_start();
+    return 1;
+}
+
+int adl_engine_act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret_refused, struct adl_error *err)
+{
+    bool acted;
+    return act(engine, plan, ret_refused, &acted, err);
+}
+
+int adl_engine_settle(struct adl_engine *engine, struct adl_error *err)
+{
     engine->counts.plan_hash = adl_hash_u64(engine->counts.plan_hash, engine->instant_hash);
     for (uint32_t i = 0; i < engine->config.tap_count; i++) {
         const struct adl_tap *tap = &engine->config.taps[i];
-        status = tap->decided ? tap->decided(tap->self, engine->instant_hash, engine->state) : 0;
+        const int status = tap->decided ? tap->decided(tap->self, engine->instant_hash, engine->state) : 0;
         if (status)
             return adl_fail(err, status, "an observer of decisions failed");
     }
-    if (engine->config.world_ops->decided)
-        status = engine->config.world_ops->decided(engine->config.world, engine->instant_hash, err);
+    const struct adl_world_ops *world = engine->config.world_ops;
+    return world->decided ? world->decided(engine->config.world, engine->instant_hash, err) : 0;
+}
+
+int adl_engine_step(struct adl_engine *engine, struct adl_error *err)
+{
+    const int due = adl_engine_advance(engine, err);
+    if (due <= 0)
+        return due;
+    int status = decide(engine, err);
+    if (status == 0)
+        status = adl_engine_settle(engine, err);
     return status ? status : 1;
 }
 

@@ -54,6 +54,18 @@ int adl_engine_step(struct adl_engine *engine, struct adl_error *err);
 /* Until the world ends: 0 or negative. */
 int adl_engine_run(struct adl_engine *engine, struct adl_error *err);
 
+/* The loop in parts, for a caller that decides itself instead of a policy. Advance: to the next instant at which
+ * something can be decided: 1, 0 if the world has ended, negative on failure. Act: carries out a plan; what is refused
+ * is counted, and what follows it in the plan is left. Settle: the decision of this instant is complete. */
+int adl_engine_advance(struct adl_engine *engine, struct adl_error *err);
+int adl_engine_act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret_refused, struct adl_error *err);
+int adl_engine_settle(struct adl_engine *engine, struct adl_error *err);
+
+/* As after create, with another seed, for a world that begins anew. Memory is kept; reserve takes it beforehand for as
+ * many live jobs. */
+int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error *err);
+int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOMEM */
+
 const struct adl_state *adl_engine_state(const struct adl_engine *engine);
 const struct adl_engine_counts *adl_engine_counts(const struct adl_engine *engine);
 

@@ -33,7 +33,7 @@ const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT] = {
 };
 
 struct adl_metrics {
-    double lambda;
+    struct adl_reward pay;
     double reward;
     double *jct_s; /* of every job that ended */
     size_t jct_capacity;
@@ -52,9 +52,21 @@ int adl_metrics_create(double lambda, struct adl_metrics **ret)
     struct adl_metrics *metrics = calloc(1, sizeof *metrics);
     if (!metrics)
         return ADL_ENOMEM;
-    metrics->lambda = lambda;
+    metrics->pay.lambda = lambda;
     *ret = metrics;
     return 0;
+}
+
+int adl_metrics_reserve(struct adl_metrics *metrics, size_t jobs)
+{
+    return adl_grow((void **)&metrics->jct_s, &metrics->jct_capacity, jobs, sizeof *metrics->jct_s);
+}
+
+void adl_metrics_reset(struct adl_metrics *metrics)
+{
+    *metrics = (struct adl_metrics){.pay = {.lambda = metrics->pay.lambda, .tail = metrics->pay.tail},
+                                    .jct_s = metrics->jct_s,
+                                    .jct_capacity = metrics->jct_capacity};
 }
 
 void adl_metrics_destroy(struct adl_metrics *metrics)
@@ -104,10 +116,8 @@ static int count_end(struct adl_metrics *metrics, const struct adl_event *event,
 static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     struct adl_metrics *metrics = self;
-    if (event->time_us > state->now_us) {
-        metrics->busy_gpu_s += state->busy_gpus * (double)(event->time_us - state->now_us) * 1e-6;
-        metrics->reward += adl_reward(state, metrics->lambda, event->time_us);
-    }
+    metrics->busy_gpu_s += state->busy_gpus * (double)(event->time_us - state->now_us) * 1e-6;
+    metrics->reward += adl_reward_until(&metrics->pay, state, event);
     if (event->kind == ADL_EVENT_FINISH)
         return count_end(metrics, event, state);
     if (event->kind == ADL_EVENT_EVICT)

@@ -60,8 +60,10 @@ struct adl_floor {
 
 struct adl_metrics;
 
-int adl_metrics_create(double lambda, struct adl_metrics **ret); /* 0 or ADL_ENOMEM */
-void adl_metrics_destroy(struct adl_metrics *metrics);           /* accepts NULL */
+int adl_metrics_create(double lambda, struct adl_metrics **ret);   /* 0 or ADL_ENOMEM */
+void adl_metrics_destroy(struct adl_metrics *metrics);             /* accepts NULL */
+void adl_metrics_reset(struct adl_metrics *metrics);               /* as after create; memory is kept */
+int adl_metrics_reserve(struct adl_metrics *metrics, size_t jobs); /* room for so many ends; 0 or ADL_ENOMEM */
 struct adl_tap adl_metrics_tap(struct adl_metrics *metrics);
 
 /* The figures of the run so far. Wall time is the caller's to fill in. */

@@ -34,8 +34,16 @@ enum adl_reading {
     ADL_READ_TEMPERATURE, /* degrees Celsius */
     ADL_READ_POWER,       /* W */
     ADL_READ_CLOCK,       /* of the highest, 0..1 */
+    ADL_READ_SM,          /* this and those below need a profiling interface: share of time an SM had work, 0..1 */
+    ADL_READ_TENSOR,      /* the same of the tensor or matrix units */
+    ADL_READ_DRAM,        /* the same of the memory interface */
+    ADL_READ_PCIE,        /* GB/s, both ways */
+    ADL_READ_NVLINK,      /* GB/s, both ways */
+    ADL_READ_THROTTLED,   /* share of time the clock was held back, 0..1 */
     ADL_READ_COUNT,
 };
+
+#define ADL_READ_COARSE (ADL_READ_CLOCK + 1) /* what every driver gives */
 
 struct adl_telemetry {
     uint32_t missing; /* bit per reading: no value came; value[] is then meaningless, never 0 by agreement */

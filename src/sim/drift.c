@@ -2,23 +2,28 @@
 
 #include <stdlib.h>
 
+void adl_drift_reset(struct adl_drift_state *drift, const struct adl_scenario *scenario, uint64_t seed)
+{
+    struct adl_rng rng;
+    adl_rng_seed(&rng, seed, "drift");
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        drift->update_factor[t] = 1.0;
+    for (uint32_t g = 0; drift->gpus && g < scenario->cluster.gpu_count; g++) {
+        const bool throttles = adl_rng_uniform(&rng) < drift->model->throttle_share;
+        const double wear_rate = drift->model->wear_per_kh * 2.0 * adl_rng_uniform(&rng);
+        drift->gpus[g] = (struct adl_drift_gpu){.throttles = throttles, .wear_rate = wear_rate};
+    }
+}
+
 int adl_drift_create(struct adl_drift_state *ret, const struct adl_scenario *scenario, uint64_t seed)
 {
-    const struct adl_drift *model = &scenario->drift;
-    struct adl_drift_state drift = {.model = model};
-    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
-        drift.update_factor[t] = 1.0;
-    if (model->wear_per_kh > 0 || model->throttle_share > 0) {
+    struct adl_drift_state drift = {.model = &scenario->drift};
+    if (drift.model->wear_per_kh > 0 || drift.model->throttle_share > 0) {
         drift.gpus = calloc(scenario->cluster.gpu_count, sizeof *drift.gpus);
         if (!drift.gpus)
             return ADL_ENOMEM;
-        struct adl_rng rng;
-        adl_rng_seed(&rng, seed, "drift");
-        for (uint32_t g = 0; g < scenario->cluster.gpu_count; g++) {
-            drift.gpus[g].throttles = adl_rng_uniform(&rng) < model->throttle_share;
-            drift.gpus[g].wear_rate = model->wear_per_kh * 2.0 * adl_rng_uniform(&rng);
-        }
     }
+    adl_drift_reset(&drift, scenario, seed);
     *ret = drift;
     return 0;
 }

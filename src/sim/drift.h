@@ -19,6 +19,7 @@ struct adl_drift_state {
 };
 
 int adl_drift_create(struct adl_drift_state *ret, const struct adl_scenario *scenario, uint64_t seed);
+void adl_drift_reset(struct adl_drift_state *drift, const struct adl_scenario *scenario, uint64_t seed);
 void adl_drift_clear(struct adl_drift_state *drift); /* frees; accepts a zeroed one */
 
 /* Speed relative to new, > 0. */

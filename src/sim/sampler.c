@@ -5,17 +5,22 @@
 /* A board at its power limit settles near 83 C in a 30 C room; it covers half the way in one sample. */
 static const double ROOM_C = 30.0, RISE_C = 53.0, LAG = 0.5;
 
+void adl_sampler_reset(struct adl_sampler *sampler, const struct adl_scenario *scenario, uint64_t seed)
+{
+    adl_rng_seed(&sampler->rng, seed, "telemetry");
+    for (uint32_t g = 0; sampler->temperature_c && g < scenario->cluster.gpu_count; g++)
+        sampler->temperature_c[g] = ROOM_C;
+}
+
 int adl_sampler_create(struct adl_sampler *ret, const struct adl_scenario *scenario, uint64_t seed)
 {
     struct adl_sampler sampler = {.model = &scenario->telemetry};
-    adl_rng_seed(&sampler.rng, seed, "telemetry");
     if (scenario->telemetry.interval_s > 0) {
         sampler.temperature_c = malloc(scenario->cluster.gpu_count * sizeof *sampler.temperature_c);
         if (!sampler.temperature_c)
             return ADL_ENOMEM;
-        for (uint32_t g = 0; g < scenario->cluster.gpu_count; g++)
-            sampler.temperature_c[g] = ROOM_C;
     }
+    adl_sampler_reset(&sampler, scenario, seed);
     *ret = sampler;
     return 0;
 }
@@ -36,14 +41,14 @@ void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct ad
 {
     double *temperature = &sampler->temperature_c[gpu];
     *temperature += LAG * (ROOM_C + RISE_C * truth->power_w / type->max_w - *temperature);
-    const double values[ADL_READ_COUNT] = {
+    const double values[ADL_READ_COARSE] = {
         [ADL_READ_UTILIZATION] = truth->activity, [ADL_READ_BANDWIDTH] = truth->bandwidth,
         [ADL_READ_TEMPERATURE] = *temperature,    [ADL_READ_POWER] = truth->power_w,
         [ADL_READ_CLOCK] = truth->speed,
     };
-    const double tops[ADL_READ_COUNT] = {1.0, 1.0, 120.0, type->max_w * 1.1, 1.0};
-    ret->missing = 0;
-    for (int i = 0; i < ADL_READ_COUNT; i++) {
+    const double tops[ADL_READ_COARSE] = {1.0, 1.0, 120.0, type->max_w * 1.1, 1.0};
+    *ret = (struct adl_telemetry){.missing = (1u << ADL_READ_COUNT) - (1u << ADL_READ_COARSE)};
+    for (int i = 0; i < ADL_READ_COARSE; i++) {
         /* Both draws are made for every reading: a gap does not move what follows. */
         const double noise = 1.0 + sampler->model->noise * adl_rng_normal(&sampler->rng);
         if (adl_rng_uniform(&sampler->rng) < sampler->model->dropout)

@@ -20,6 +20,7 @@ struct adl_sampler {
 };
 
 int adl_sampler_create(struct adl_sampler *ret, const struct adl_scenario *scenario, uint64_t seed);
+void adl_sampler_reset(struct adl_sampler *sampler, const struct adl_scenario *scenario, uint64_t seed);
 void adl_sampler_clear(struct adl_sampler *sampler); /* frees; accepts a zeroed one */
 void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct adl_gpu_type *type,
                       const struct adl_gpu_truth *truth, struct adl_telemetry *ret);

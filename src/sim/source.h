@@ -20,7 +20,8 @@ struct adl_job_source {
     void *self;
     /* 1 and the next job, in order of submission; 0 when there are no more; negative on failure. */
     int (*next)(void *self, struct adl_true_job *ret, struct adl_error *err);
-    void (*close)(void *self); /* accepts NULL */
+    void (*close)(void *self);                /* accepts NULL */
+    int (*rewind)(void *self, uint64_t seed); /* optional: begins anew with this seed, without allocating */
 };
 
 /* Opens the same jobs anew for each run. */

@@ -90,13 +90,20 @@ static void build_alias(struct adl_workload_choice *rows, uint32_t count)
         }
 }
 
+void adl_workload_rewind(struct adl_workload_stream *stream, uint64_t seed)
+{
+    adl_rng_seed(&stream->arrivals, seed, "arrivals");
+    adl_rng_seed(&stream->jobs, seed, "jobs");
+    stream->now_s = 0;
+    stream->issued = stream->burst_left = 0;
+}
+
 int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed)
 {
     const struct adl_workload *workload = &scenario->workload;
     const uint32_t types = scenario->cluster.type_count;
     struct adl_workload_stream stream = {.scenario = scenario};
-    adl_rng_seed(&stream.arrivals, seed, "arrivals");
-    adl_rng_seed(&stream.jobs, seed, "jobs");
+    adl_workload_rewind(&stream, seed);
     stream.choices = calloc(2 * (size_t)workload->mix_count * ADL_GANGS_MAX, sizeof *stream.choices);
     stream.ratio = calloc((size_t)workload->mix_count * types, sizeof *stream.ratio);
     if (!stream.choices || !stream.ratio) {
@@ -330,6 +337,12 @@ static int source_next(void *self, struct adl_true_job *ret, struct adl_error *e
     return adl_workload_next(self, ret);
 }
 
+static int source_rewind(void *self, uint64_t seed)
+{
+    adl_workload_rewind(self, seed);
+    return 0;
+}
+
 static void source_close(void *self)
 {
     if (self)
@@ -344,7 +357,7 @@ int adl_workload_open(void *scenario, uint64_t seed, struct adl_job_source *ret,
         free(stream);
         return adl_fail(err, ADL_ENOMEM, "out of memory for the workload");
     }
-    *ret = (struct adl_job_source){stream, source_next, source_close};
+    *ret = (struct adl_job_source){stream, source_next, source_close, source_rewind};
     return 0;
 }
 

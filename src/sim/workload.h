@@ -22,7 +22,8 @@ struct adl_workload_stream {
 };
 
 int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed);
-void adl_workload_end(struct adl_workload_stream *stream); /* frees; accepts a zeroed one */
+void adl_workload_rewind(struct adl_workload_stream *stream, uint64_t seed); /* as after begin with that seed */
+void adl_workload_end(struct adl_workload_stream *stream);                   /* frees; accepts a zeroed one */
 
 /* True and the next job, in order of submission; false when all were given. */
 bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *ret);

@@ -27,6 +27,17 @@ int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum happenin
     return adl_heap_push(&world->heap, item);
 }
 
+static int grow_jobs(struct adl_world_sim *world, size_t count)
+{
+    size_t jobs = world->job_capacity, rows = world->job_capacity;
+    if (adl_grow((void **)&world->jobs, &jobs, count, sizeof *world->jobs) ||
+        adl_grow((void **)&world->runtime_us, &rows, count,
+                 world->scenario->cluster.type_count * sizeof *world->runtime_us))
+        return ADL_ENOMEM;
+    world->job_capacity = jobs;
+    return 0;
+}
+
 static uint32_t take_slot(struct adl_world_sim *world)
 {
     if (world->free_slot != ADL_NONE) {
@@ -34,13 +45,8 @@ static uint32_t take_slot(struct adl_world_sim *world)
         world->free_slot = world->jobs[slot].next_free;
         return slot;
     }
-    size_t jobs = world->job_capacity, rows = world->job_capacity;
-    const size_t count = (size_t)world->job_count + 1;
-    if (adl_grow((void **)&world->jobs, &jobs, count, sizeof *world->jobs) ||
-        adl_grow((void **)&world->runtime_us, &rows, count,
-                 world->scenario->cluster.type_count * sizeof *world->runtime_us))
+    if (grow_jobs(world, (size_t)world->job_count + 1))
         return ADL_NONE;
-    world->job_capacity = jobs;
     world->jobs[world->job_count].generation = 0;
     return world->job_count++;
 }
@@ -295,6 +301,22 @@ int adl_world_sim_create(const struct adl_scenario *scenario, uint64_t seed, int
     return status ? status : adl_world_sim_create_from(scenario, source, seed, regime, ret, err);
 }
 
+/* Sets a world to its beginning: empty, its clocks wound up, the first job at hand. */
+static int begin(struct adl_world_sim *world, uint64_t seed, struct adl_error *err)
+{
+    const struct adl_scenario *scenario = world->scenario;
+    adl_rng_seed(&world->faults, seed, "faults");
+    for (uint32_t g = 0; g < scenario->cluster.gpu_count; g++) {
+        world->gpus[g] = (struct sim_gpu){.job = {ADL_NONE, ADL_NONE}};
+        adl_sim_set_power(world, g);
+    }
+    if (adl_sim_schedule_mishaps(world) ||
+        (scenario->telemetry.interval_s > 0 &&
+         adl_sim_schedule(world, adl_sim_us(scenario->telemetry.interval_s), HAPPEN_TELEMETRY, 0, 0)))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the simulator");
+    return fetch(world) ? adl_fail(err, ADL_EINVAL, "%s", world->source_error.text) : 0;
+}
+
 int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_job_source source, uint64_t seed,
                               int regime, struct adl_world_sim **ret, struct adl_error *err)
 {
@@ -307,28 +329,50 @@ int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_jo
     world->source = source;
     world->regime = regime;
     world->free_slot = ADL_NONE;
-    adl_rng_seed(&world->faults, seed, "faults");
     world->gpus = calloc(scenario->cluster.gpu_count + 1, sizeof *world->gpus);
     if (!world->gpus || adl_drift_create(&world->drift, scenario, seed) ||
-        adl_sampler_create(&world->sampler, scenario, seed) || adl_sim_schedule_mishaps(world) ||
-        (scenario->telemetry.interval_s > 0 &&
-         adl_sim_schedule(world, adl_sim_us(scenario->telemetry.interval_s), HAPPEN_TELEMETRY, 0, 0))) {
+        adl_sampler_create(&world->sampler, scenario, seed)) {
         adl_world_sim_destroy(world);
         return adl_fail(err, ADL_ENOMEM, "out of memory for a simulated cluster of %u GPUs",
                         scenario->cluster.gpu_count);
     }
-    for (uint32_t g = 0; g < scenario->cluster.gpu_count; g++) {
-        world->gpus[g].job[0] = world->gpus[g].job[1] = ADL_NONE;
-        adl_sim_set_power(world, g);
-    }
     world->steady = !world->drift.gpus && scenario->drift.update_count == 0;
-    if (fetch(world)) {
-        adl_fail(err, ADL_EINVAL, "%s", world->source_error.text);
+    const int status = begin(world, seed, err);
+    if (status) {
         adl_world_sim_destroy(world);
-        return ADL_EINVAL;
+        return status;
     }
     *ret = world;
     return 0;
+}
+
+int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_error *err)
+{
+    if (!world->source.rewind || world->source.rewind(world->source.self, seed))
+        return adl_fail(err, ADL_EINVAL, "these jobs cannot be given out again with another seed");
+    adl_drift_reset(&world->drift, world->scenario, seed);
+    adl_sampler_reset(&world->sampler, world->scenario, seed);
+    world->heap.count = 0;
+    world->now_us = 0;
+    world->next_arrival = 0;
+    world->source_failed = world->ended = false;
+    world->job_count = world->live_jobs = world->held_jobs = world->wakes = world->repairs = world->shared_gpus = 0;
+    world->free_slot = ADL_NONE;
+    world->outbox_first = world->outbox_count = 0;
+    world->sweep = world->sweep_end = 0;
+    return begin(world, seed, err);
+}
+
+int adl_world_sim_reserve(struct adl_world_sim *world, size_t jobs)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    /* A job leaves at most a finish and a change of mind behind, a GPU or node one happening each. */
+    const size_t happenings = 4 * jobs + 4 * (size_t)cluster->gpu_count + cluster->node_count + ADL_UPDATES_MAX + 1;
+    return grow_jobs(world, jobs) || adl_heap_reserve(&world->heap, happenings) ||
+                   adl_grow((void **)&world->outbox, &world->outbox_capacity, 3 * (size_t)cluster->gpu_count,
+                            sizeof *world->outbox)
+               ? ADL_ENOMEM
+               : 0;
 }
 
 void adl_world_sim_destroy(struct adl_world_sim *world)

@@ -25,6 +25,11 @@ int adl_world_sim_create(const struct adl_scenario *scenario, uint64_t seed, int
 /* The same with jobs from elsewhere; the source is the world's from now on, also if this fails. */
 int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_job_source source, uint64_t seed,
                               int regime, struct adl_world_sim **ret, struct adl_error *err);
-void adl_world_sim_destroy(struct adl_world_sim *world); /* accepts NULL */
+
+/* Begins anew with another seed; the source must be able to rewind. Memory is kept; reserve takes it beforehand for as
+ * many jobs a run. */
+int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_error *err);
+int adl_world_sim_reserve(struct adl_world_sim *world, size_t jobs); /* 0 or ADL_ENOMEM */
+void adl_world_sim_destroy(struct adl_world_sim *world);             /* accepts NULL */
 
 #endif

@@ -91,3 +91,13 @@ void adl_pool_give(struct adl_pool *pool, uint32_t bank, uint64_t mask)
     const uint32_t old = pool->free_count[bank];
     move_bank(pool, bank, pool->free_mask[bank] | mask, old, old + bits_in(mask));
 }
+
+void adl_pool_reset(struct adl_pool *pool)
+{
+    const struct adl_cluster *cluster = pool->cluster;
+    for (uint32_t b = 0; b < cluster->bank_count; b++)
+        adl_pool_give(pool, b, UINT64_MAX >> (64 - cluster->banks[b].gpu_count) & ~pool->free_mask[b]);
+    for (uint32_t t = 0; t < cluster->type_count; t++)
+        for (uint32_t g; (g = adl_bitmap_next(&pool->half[t], 0)) != ADL_NONE;)
+            adl_bitmap_remove(&pool->half[t], g);
+}

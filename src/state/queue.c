@@ -60,12 +60,11 @@ static void table_put(uint32_t *table, uint32_t size, uint64_t hash, uint32_t la
     table[at] = lane;
 }
 
-/* Makes room in the table: gives up empty lanes if they are many, else doubles it. So lanes stay as few as the
- * different demands that wait at one time, however many come and go. */
-static int table_renew(struct adl_queue *queue)
+/* Makes room in the table: a larger one, or one of the same size that gives up empty lanes. So lanes stay as few as
+ * the different demands that wait at one time, however many come and go. */
+static int table_renew(struct adl_queue *queue, uint32_t size)
 {
-    const bool give_up = queue->heap_count < queue->lane_count / 2;
-    const uint32_t size = give_up ? queue->table_size : queue->table_size * 2;
+    const bool give_up = size == queue->table_size;
     uint32_t *table = malloc(size * sizeof *table);
     if (!table)
         return ADL_ENOMEM;
@@ -87,24 +86,50 @@ static int table_renew(struct adl_queue *queue)
     return 0;
 }
 
+static int grow_lanes(struct adl_queue *queue, size_t count)
+{
+    struct adl_queue_walk *walk = queue->walk;
+    if (adl_grow((void **)&queue->lanes, &queue->lane_capacity, count, sizeof *queue->lanes) ||
+        adl_grow((void **)&queue->heap, &queue->heap_capacity, count, sizeof *queue->heap) ||
+        adl_grow((void **)&walk->heap, &walk->heap_capacity, count, sizeof *walk->heap) ||
+        adl_grow((void **)&walk->cursor, &walk->cursor_capacity, count, sizeof *walk->cursor) ||
+        adl_grow((void **)&walk->limit, &walk->limit_capacity, count, sizeof *walk->limit))
+        return ADL_ENOMEM;
+    return 0;
+}
+
 static uint32_t lane_room(struct adl_queue *queue)
 {
     const size_t count = queue->lane_count + 1;
-    struct adl_queue_walk *walk = queue->walk;
-    if (queue->vacant == ADL_NONE && count * 2 > queue->table_size && table_renew(queue))
+    const bool many_empty = queue->heap_count < queue->lane_count / 2;
+    if (queue->vacant == ADL_NONE && count * 2 > queue->table_size &&
+        table_renew(queue, many_empty ? queue->table_size : queue->table_size * 2))
         return ADL_NONE;
     if (queue->vacant != ADL_NONE) {
         const uint32_t lane = queue->vacant;
         queue->vacant = queue->lanes[lane].next_vacant;
         return lane;
     }
-    if (adl_grow((void **)&queue->lanes, &queue->lane_capacity, count, sizeof *queue->lanes) ||
-        adl_grow((void **)&queue->heap, &queue->heap_capacity, count, sizeof *queue->heap) ||
-        adl_grow((void **)&walk->heap, &walk->heap_capacity, count, sizeof *walk->heap) ||
-        adl_grow((void **)&walk->cursor, &walk->cursor_capacity, count, sizeof *walk->cursor) ||
-        adl_grow((void **)&walk->limit, &walk->limit_capacity, count, sizeof *walk->limit))
+    if (grow_lanes(queue, count))
         return ADL_NONE;
     return queue->lane_count++;
+}
+
+void adl_queue_reset(struct adl_queue *queue)
+{
+    for (uint32_t i = 0; i < queue->table_size; i++)
+        queue->table[i] = ADL_NONE;
+    queue->vacant = ADL_NONE;
+    queue->lane_count = queue->heap_count = queue->count = 0;
+    queue->next_sequence = 0;
+}
+
+int adl_queue_reserve(struct adl_queue *queue, size_t lanes)
+{
+    while (queue->table_size < 2 * lanes + 2)
+        if (queue->table_size > UINT32_MAX / 4 || table_renew(queue, queue->table_size * 2))
+            return ADL_ENOMEM;
+    return grow_lanes(queue, lanes);
 }
 
 static uint32_t lane_add(struct adl_queue *queue, const struct adl_job_spec *spec, uint64_t hash)

@@ -49,6 +49,10 @@ struct adl_queue_walk {
 
 int adl_queue_create(struct adl_queue *ret);   /* 0 or ADL_ENOMEM */
 void adl_queue_clear(struct adl_queue *queue); /* frees; accepts a zeroed one */
+void adl_queue_reset(struct adl_queue *queue); /* as after create, but memory and the table of nodes stay */
+
+/* Room for so many different demands since create or reset; 0 or ADL_ENOMEM. */
+int adl_queue_reserve(struct adl_queue *queue, size_t lanes);
 
 /* The lane for such a job, made if new: its index, or ADL_NONE if out of memory. Valid until the job leaves the queue.
  */

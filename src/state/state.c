@@ -4,6 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void set_tables(struct adl_state *state)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    for (uint32_t g = 0; g < cluster->gpu_count; g++) {
+        state->gpus[g] = (struct adl_gpu_use){
+            .job = {ADL_NONE, ADL_NONE},
+            .free_memory_mib = cluster->types[adl_gpu_type_of(cluster, g)].memory_mib,
+        };
+        state->telemetry[g].missing = (1u << ADL_READ_COUNT) - 1;
+        state->telemetry_us[g] = INT64_MIN;
+    }
+    for (uint32_t n = 0; n < cluster->node_count; n++)
+        state->nodes_use[n] = (struct adl_node_use){cluster->nodes[n].cpu_cores, cluster->nodes[n].memory_mib};
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        adl_order_init(&state->running[t]);
+}
+
 static int create_tables(struct adl_state *state)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -13,16 +30,7 @@ static int create_tables(struct adl_state *state)
     state->telemetry_us = calloc(cluster->gpu_count + 1, sizeof *state->telemetry_us);
     if (!state->gpus || !state->nodes_use || !state->telemetry || !state->telemetry_us)
         return ADL_ENOMEM;
-    for (uint32_t g = 0; g < cluster->gpu_count; g++) {
-        state->gpus[g].job[0] = state->gpus[g].job[1] = ADL_NONE;
-        state->gpus[g].free_memory_mib = cluster->types[adl_gpu_type_of(cluster, g)].memory_mib;
-        state->telemetry[g].missing = (1u << ADL_READ_COUNT) - 1;
-        state->telemetry_us[g] = INT64_MIN;
-    }
-    for (uint32_t n = 0; n < cluster->node_count; n++)
-        state->nodes_use[n] = (struct adl_node_use){cluster->nodes[n].cpu_cores, cluster->nodes[n].memory_mib};
-    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
-        adl_order_init(&state->running[t]);
+    set_tables(state);
     const int status = adl_pool_create(&state->pool, cluster);
     return status ? status : adl_queue_create(&state->queue);
 }
@@ -69,6 +77,25 @@ static int grow_jobs(struct adl_state *state, size_t count)
     state->job_capacity = jobs;
     state->queue.nodes = state->nodes;
     return 0;
+}
+
+void adl_state_reset(struct adl_state *state)
+{
+    set_tables(state);
+    for (size_t slot = 0; slot < state->job_capacity; slot++)
+        state->jobs[slot].phase = ADL_PHASE_NONE;
+    adl_pool_reset(&state->pool);
+    adl_queue_reset(&state->queue);
+    state->now_us = 0;
+    state->running_jobs = state->stopping_jobs = state->busy_gpus = state->down_gpus = 0;
+    state->releases = 0;
+}
+
+int adl_state_reserve(struct adl_state *state, size_t jobs)
+{
+    if (jobs > state->job_capacity && grow_jobs(state, jobs))
+        return ADL_ENOMEM;
+    return adl_queue_reserve(&state->queue, jobs);
 }
 
 int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us)

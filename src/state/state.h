@@ -73,6 +73,8 @@ struct adl_state {
 
 int adl_state_create(const struct adl_cluster *cluster, struct adl_state **ret); /* 0 or ADL_ENOMEM */
 void adl_state_destroy(struct adl_state *state);                                 /* accepts NULL */
+void adl_state_reset(struct adl_state *state);               /* as after create; what it was told of the policy stays */
+int adl_state_reserve(struct adl_state *state, size_t jobs); /* room for so many live jobs; 0 or ADL_ENOMEM */
 
 /* A new job, with its believed run times [type]; it is not in the queue until it is enqueued with its rank. */
 int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us);
