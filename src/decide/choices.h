@@ -1,0 +1,44 @@
+/* choices: what may be done now, listed for a policy that weighs each: start one of the waiting jobs on one type of
+ * GPU, or wait.
+ *
+ * Offered are the oldest and the shortest job of each lane, on every type where it fits. The oldest job of all holds a
+ * promise, as under EASY, and nothing is offered that would delay it; when it can start, waiting is not offered. So no
+ * job starves, whatever the policy prefers. */
+#ifndef ADLRO_DECIDE_CHOICES_H
+#define ADLRO_DECIDE_CHOICES_H
+
+#include "decide/forecast.h"
+#include "state/state.h"
+
+/* Lanes looked at, the one with the oldest job first, and choices listed; what is beyond waits its turn. */
+#define ADL_CHOICE_LANES 32
+#define ADL_CHOICES_MAX  128
+
+struct adl_choice {
+    uint32_t job;        /* ADL_NONE: wait */
+    uint32_t gpu_offset; /* its GPUs are gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
+    uint16_t gpu_count;
+    uint16_t type;
+    bool shared; /* beside another job */
+};
+
+struct adl_choices {
+    struct adl_choice list[ADL_CHOICES_MAX];
+    uint32_t count;
+    uint32_t *gpus;
+    uint32_t gpu_count, gpu_capacity;
+    uint32_t head; /* the oldest job that waits, or ADL_NONE */
+    bool promised; /* promise holds for head */
+    struct adl_reservation promise;
+    struct adl_forecast *forecast;
+    bool share;
+};
+
+int adl_choices_create(const struct adl_cluster *cluster, bool share, struct adl_choices **ret); /* 0 or ADL_ENOMEM */
+void adl_choices_destroy(struct adl_choices *choices);                                           /* accepts NULL */
+
+/* Lists them anew. Waiting, where it may be chosen, is the last. Needs a queue in order of submission and
+ * state->running. */
+void adl_choices_find(struct adl_choices *choices, const struct adl_state *state);
+
+#endif
