@@ -134,7 +134,7 @@ static void sum_rows_into(ptrdiff_t rows, ptrdiff_t width, const float *x, ptrdi
 static void dense_gradient(ptrdiff_t rows, ptrdiff_t inputs, ptrdiff_t panels, const float *x, ptrdiff_t ldx,
                            const float *dy, ptrdiff_t ldy, float *dw, float *dbias)
 {
-    const ptrdiff_t block = 256; /* rows whose x and dy stay in the cache while every tile of dw takes them in */
+    const ptrdiff_t block = 96; /* rows whose x and dy stay in the cache while every tile of dw takes them in */
     const struct adl_product add = {.accumulate = true};
     for (ptrdiff_t first = 0; first < rows; first += block) {
         const ptrdiff_t count = rows - first < block ? rows - first : block;
