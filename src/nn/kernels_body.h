@@ -1,0 +1,342 @@
+/* kernels_body: the kernels themselves, to be included by one file for each build, which says how many LANES a vector
+ * has, how many ROWS a tile of the product, and what the TABLE is called; what it does not say is as any processor has
+ * it.
+ *
+ * The tile is what makes it fast: ROWS x 16 sums stay in registers while the inputs go by, one multiply-add each. */
+#ifndef ADLRO_NN_KERNELS_BODY_H
+#define ADLRO_NN_KERNELS_BODY_H
+
+#include "nn/kernels_builds.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#ifndef TABLE
+#define LANES 4
+#define ROWS  3 /* x 16 columns = 12 of the 16 vector registers */
+#define NAME  "plain"
+#define TABLE adl_kernels_plain
+#endif
+
+#define VECS         (ADL_PANEL / LANES)
+#define FORCE_INLINE static inline __attribute__((always_inline))
+
+typedef float vec __attribute__((vector_size(LANES * sizeof(float))));
+typedef float quad __attribute__((vector_size(4 * sizeof(float))));
+
+FORCE_INLINE vec load(const float *at)
+{
+    vec v;
+    memcpy(&v, at, sizeof v); /* any alignment */
+    return v;
+}
+
+FORCE_INLINE void store(float *at, vec v)
+{
+    memcpy(at, &v, sizeof v);
+}
+
+FORCE_INLINE vec zero(void)
+{
+    return (vec){0};
+}
+
+FORCE_INLINE vec positive(vec v)
+{
+    vec out;
+    for (int i = 0; i < LANES; i++)
+        out[i] = v[i] > 0 ? v[i] : 0;
+    return out;
+}
+
+/* ---- the product ---- */
+
+/* c (rows, 16) = a . b (depth, 16), row r of a at a + r * row_step, its elements depth_step apart. Every sum runs over
+ * depth in order, in a register of its own, whatever the number of rows. */
+FORCE_INLINE void tile(const int rows, ptrdiff_t depth, const float *restrict a, ptrdiff_t row_step,
+                       ptrdiff_t depth_step, const float *restrict b, ptrdiff_t b_step, struct adl_product how,
+                       float *restrict c, ptrdiff_t ldc)
+{
+    vec sum[ROWS][VECS];
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < VECS; j++)
+            sum[r][j] = how.accumulate ? load(c + r * ldc + j * LANES) : how.bias ? load(how.bias + j * LANES) : zero();
+    for (ptrdiff_t k = 0; k < depth; k++) {
+        vec right[VECS];
+        for (int j = 0; j < VECS; j++)
+            right[j] = load(b + k * b_step + j * LANES);
+        for (int r = 0; r < rows; r++) {
+            const float left = a[r * row_step + k * depth_step];
+            for (int j = 0; j < VECS; j++)
+                sum[r][j] += left * right[j];
+        }
+    }
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < VECS; j++)
+            store(c + r * ldc + j * LANES, how.relu ? positive(sum[r][j]) : sum[r][j]);
+}
+
+/* The last rows, fewer than a tile has. */
+FORCE_INLINE void tile_rest(ptrdiff_t rows, ptrdiff_t depth, const float *a, ptrdiff_t row_step, ptrdiff_t depth_step,
+                            const float *b, ptrdiff_t b_step, struct adl_product how, float *c, ptrdiff_t ldc)
+{
+    switch (rows) {
+#if ROWS > 3
+    case 5:
+        tile(5, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        break;
+    case 4:
+        tile(4, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        break;
+    case 3:
+        tile(3, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        break;
+#endif
+    case 2:
+        tile(2, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        break;
+    case 1:
+        tile(1, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        break;
+    default:
+        break;
+    }
+}
+
+static void dense(ptrdiff_t rows, ptrdiff_t inputs, ptrdiff_t panels, const float *x, ptrdiff_t ldx, const float *w,
+                  struct adl_product how, float *y, ptrdiff_t ldy)
+{
+    assert(!(how.accumulate && how.bias) && ldy >= panels * ADL_PANEL);
+    for (ptrdiff_t p = 0; p < panels; p++) {
+        const float *panel = w + p * inputs * ADL_PANEL;
+        float *out = y + p * ADL_PANEL;
+        struct adl_product here = how;
+        if (how.bias)
+            here.bias = how.bias + p * ADL_PANEL;
+        ptrdiff_t r = 0;
+        for (; r + ROWS <= rows; r += ROWS)
+            tile(ROWS, inputs, x + r * ldx, ldx, 1, panel, ADL_PANEL, here, out + r * ldy, ldy);
+        tile_rest(rows - r, inputs, x + r * ldx, ldx, 1, panel, ADL_PANEL, here, out + r * ldy, ldy);
+    }
+}
+
+static void sum_rows_into(ptrdiff_t rows, ptrdiff_t width, const float *x, ptrdiff_t ldx, bool accumulate, float *y)
+{
+    for (ptrdiff_t c = 0; c < width; c += LANES) {
+        vec sum = accumulate ? load(y + c) : zero();
+        for (ptrdiff_t r = 0; r < rows; r++)
+            sum += load(x + r * ldx + c);
+        store(y + c, sum);
+    }
+}
+
+static void dense_gradient(ptrdiff_t rows, ptrdiff_t inputs, ptrdiff_t panels, const float *x, ptrdiff_t ldx,
+                           const float *dy, ptrdiff_t ldy, float *dw, float *dbias)
+{
+    const ptrdiff_t block = 96; /* rows whose x and dy stay in the cache while every tile of dw takes them in */
+    const struct adl_product add = {.accumulate = true};
+    for (ptrdiff_t first = 0; first < rows; first += block) {
+        const ptrdiff_t count = rows - first < block ? rows - first : block;
+        const float *left = x + first * ldx;
+        for (ptrdiff_t p = 0; p < panels; p++) {
+            const float *right = dy + first * ldy + p * ADL_PANEL;
+            float *out = dw + p * inputs * ADL_PANEL;
+            ptrdiff_t k = 0;
+            for (; k + ROWS <= inputs; k += ROWS)
+                tile(ROWS, count, left + k, 1, ldx, right, ldy, add, out + k * ADL_PANEL, ADL_PANEL);
+            tile_rest(inputs - k, count, left + k, 1, ldx, right, ldy, add, out + k * ADL_PANEL, ADL_PANEL);
+        }
+    }
+    if (dbias)
+        sum_rows_into(rows, panels * ADL_PANEL, dy, ldy, true, dbias);
+}
+
+FORCE_INLINE void transpose_4x4(const float *from, float *to)
+{
+    quad a[4], lo, hi, lo2, hi2;
+    for (int i = 0; i < 4; i++)
+        memcpy(&a[i], from + i * ADL_PANEL, sizeof a[i]);
+    lo = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+    hi = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+    lo2 = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+    hi2 = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+    a[0] = __builtin_shufflevector(lo, lo2, 0, 1, 4, 5);
+    a[1] = __builtin_shufflevector(lo, lo2, 2, 3, 6, 7);
+    a[2] = __builtin_shufflevector(hi, hi2, 0, 1, 4, 5);
+    a[3] = __builtin_shufflevector(hi, hi2, 2, 3, 6, 7);
+    for (int i = 0; i < 4; i++)
+        memcpy(to + i * ADL_PANEL, &a[i], sizeof a[i]);
+}
+
+static void transpose(ptrdiff_t inputs, ptrdiff_t panels, const float *w, float *wt)
+{
+    const ptrdiff_t outputs = panels * ADL_PANEL;
+    for (ptrdiff_t q = 0; q < adl_panels(inputs); q++)
+        for (ptrdiff_t p = 0; p < panels; p++) {
+            const float *from = w + (p * inputs + q * ADL_PANEL) * ADL_PANEL;
+            float *to = wt + (q * outputs + p * ADL_PANEL) * ADL_PANEL;
+            const ptrdiff_t rest = inputs - q * ADL_PANEL;
+            if (rest >= ADL_PANEL) {
+                for (int i = 0; i < ADL_PANEL; i += 4)
+                    for (int j = 0; j < ADL_PANEL; j += 4)
+                        transpose_4x4(from + i * ADL_PANEL + j, to + j * ADL_PANEL + i);
+                continue;
+            }
+            for (int j = 0; j < ADL_PANEL; j++)
+                for (int i = 0; i < ADL_PANEL; i++)
+                    to[j * ADL_PANEL + i] = i < rest ? from[i * ADL_PANEL + j] : 0;
+        }
+}
+
+/* ---- one output ---- */
+
+static void dot(ptrdiff_t rows, ptrdiff_t inputs, const float *x, ptrdiff_t ldx, const float *w, const float *bias,
+                float *y)
+{
+    assert(inputs % ADL_PANEL == 0);
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        vec sum = zero();
+        for (ptrdiff_t k = 0; k < inputs; k += LANES)
+            sum += load(x + r * ldx + k) * load(w + k);
+        float total = *bias;
+        for (int i = 0; i < LANES; i++)
+            total += sum[i];
+        y[r] = total;
+    }
+}
+
+static void dot_gradient(ptrdiff_t rows, ptrdiff_t inputs, const float *x, ptrdiff_t ldx, const float *w,
+                         const float *dy, float *dx, float *dw, float *dbias)
+{
+    assert(inputs % ADL_PANEL == 0);
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        for (ptrdiff_t k = 0; k < inputs; k += LANES) {
+            store(dx + r * inputs + k, dy[r] * load(w + k));
+            store(dw + k, load(dw + k) + dy[r] * load(x + r * ldx + k));
+        }
+        *dbias += dy[r];
+    }
+}
+
+/* ---- element by element ---- */
+
+static void relu(ptrdiff_t count, float *x)
+{
+    for (ptrdiff_t i = 0; i < count; i++)
+        x[i] = x[i] > 0 ? x[i] : 0;
+}
+
+static void relu_gradient(ptrdiff_t count, const float *restrict y, float *restrict dy)
+{
+    for (ptrdiff_t i = 0; i < count; i++)
+        dy[i] = y[i] > 0 ? dy[i] : 0;
+}
+
+/* ---- sequences to one row ---- */
+
+static void pool(ptrdiff_t rows, ptrdiff_t width, const float *x, float *mean, float *max)
+{
+    assert(width % ADL_PANEL == 0);
+    const float share = rows > 0 ? 1.0f / (float)rows : 0;
+    for (ptrdiff_t c = 0; c < width; c += LANES) {
+        vec sum = zero();
+        vec most = rows > 0 ? load(x + c) : zero();
+        for (ptrdiff_t r = 0; r < rows; r++) {
+            const vec here = load(x + r * width + c);
+            sum += here;
+            for (int i = 0; i < LANES; i++)
+                most[i] = here[i] > most[i] ? here[i] : most[i];
+        }
+        store(mean + c, sum * share);
+        store(max + c, most);
+    }
+}
+
+static void pool_gradient(ptrdiff_t rows, ptrdiff_t width, const float *x, const float *max, const float *dmean,
+                          const float *dmax, float *dx)
+{
+    const float share = rows > 0 ? 1.0f / (float)rows : 0;
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (ptrdiff_t c = 0; c < width; c += LANES)
+            store(dx + r * width + c, load(dx + r * width + c) + share * load(dmean + c));
+    for (ptrdiff_t c = 0; c < width; c++)
+        for (ptrdiff_t r = 0; r < rows; r++)
+            if (x[r * width + c] == max[c]) {
+                dx[r * width + c] += dmax[c];
+                break;
+            }
+}
+
+static void gather_mean(ptrdiff_t count, const int *list, ptrdiff_t width, const float *x, float *y)
+{
+    assert(width % ADL_PANEL == 0);
+    const float share = count > 0 ? 1.0f / (float)count : 0;
+    for (ptrdiff_t c = 0; c < width; c += LANES) {
+        vec sum = zero();
+        for (ptrdiff_t i = 0; i < count; i++)
+            sum += load(x + list[i] * width + c);
+        store(y + c, sum * share);
+    }
+}
+
+static void gather_mean_gradient(ptrdiff_t count, const int *list, ptrdiff_t width, const float *dy, float *dx)
+{
+    const float share = count > 0 ? 1.0f / (float)count : 0;
+    for (ptrdiff_t i = 0; i < count; i++)
+        for (ptrdiff_t c = 0; c < width; c += LANES) {
+            float *at = dx + list[i] * width + c;
+            store(at, load(at) + share * load(dy + c));
+        }
+}
+
+static void sum_rows(ptrdiff_t rows, ptrdiff_t width, const float *x, ptrdiff_t ldx, float *y)
+{
+    assert(width % ADL_PANEL == 0);
+    sum_rows_into(rows, width, x, ldx, false, y);
+}
+
+/* ---- the optimizer ---- */
+
+static double sum_squares(ptrdiff_t count, const float *x)
+{
+    double part[8] = {0}; /* side by side, so that one addition need not wait for the last */
+    ptrdiff_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        for (int j = 0; j < 8; j++)
+            part[j] += (double)x[i + j] * (double)x[i + j];
+    for (; i < count; i++)
+        part[0] += (double)x[i] * (double)x[i];
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+static void adam(ptrdiff_t count, struct adl_adam_rates rates, const float *restrict grads, float *restrict first,
+                 float *restrict second, float *restrict params)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const float g = grads[i] * rates.grad_scale;
+        first[i] = rates.beta1 * first[i] + (1 - rates.beta1) * g;
+        second[i] = rates.beta2 * second[i] + (1 - rates.beta2) * g * g;
+        params[i] -= rates.step * first[i] / (sqrtf(second[i]) + rates.epsilon);
+    }
+}
+
+const struct adl_kernels TABLE = {
+    .name = NAME,
+    .dense = dense,
+    .dense_gradient = dense_gradient,
+    .transpose = transpose,
+    .dot = dot,
+    .dot_gradient = dot_gradient,
+    .relu = relu,
+    .relu_gradient = relu_gradient,
+    .pool = pool,
+    .pool_gradient = pool_gradient,
+    .gather_mean = gather_mean,
+    .gather_mean_gradient = gather_mean_gradient,
+    .sum_rows = sum_rows,
+    .sum_squares = sum_squares,
+    .adam = adam,
+};
+
+#endif

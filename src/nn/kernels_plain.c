@@ -1,0 +1,2 @@
+/* kernels_plain: the kernels for any processor. */
+#include "nn/kernels_body.h"

@@ -1,0 +1,215 @@
+/* Both networks against a reference in double precision, values and gradients. */
+#include "nn_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const struct adl_qnet_shape shapes[] = {
+    {ADL_QNET_SHARED, 5, 3, 7, 16, 32, 0},
+    {ADL_QNET_SHARED, 12, 0, 0, 32, 16, 0},
+    {ADL_QNET_PAPER, 1, 5, 0, 32, 48, 6},
+    {ADL_QNET_PAPER, 1, 2, 0, 16, 16, 17},
+};
+#define SHAPE_COUNT (sizeof shapes / sizeof *shapes)
+
+struct setup {
+    struct adl_qnet net;
+    struct adl_qnet_workspace *workspace;
+    struct sample sample;
+    float *params;
+    double *exact; /* the same parameters */
+    int actions;
+};
+
+static void setup_make(const struct adl_qnet_shape *shape, bool fast, uint64_t seed, struct setup *ret)
+{
+    struct adl_error err = {{0}};
+    struct adl_rng rng;
+    struct setup s = {0};
+    const struct adl_qnet_limits limits = {9, 9 * 17, 9 * 8};
+    assert_int_equal(adl_qnet_make(shape, adl_kernels_choose(fast), &s.net, &err), 0);
+    assert_int_equal(adl_qnet_workspace_create(&s.net, &limits, &s.workspace, &err), 0);
+    adl_rng_seed(&rng, seed, "gradients");
+    s.params = numbers(s.net.parameter_count);
+    adl_qnet_init(&s.net, &rng, s.params);
+    s.exact = must_have(calloc(s.net.parameter_count, sizeof *s.exact));
+    /* Biases and last layers of a size that shows, padding left at zero. */
+    for (int l = 0; l < s.net.layer_count; l++) {
+        const struct adl_qnet_layer *layer = &s.net.layers[l];
+        for (int o = 0; layer->bias != SIZE_MAX && o < layer->outputs; o++)
+            s.params[layer->bias + (size_t)o] = (float)(adl_rng_uniform(&rng) - 0.3);
+        for (int i = 0; layer->outputs == 1 && i < layer->inputs; i++)
+            s.params[layer->weights + (size_t)i] = (float)(adl_rng_uniform(&rng) - 0.5);
+    }
+    for (size_t i = 0; i < s.net.parameter_count; i++)
+        s.exact[i] = (double)s.params[i];
+    sample_make(&rng, shape, 9, 17, 8, &s.sample);
+    s.actions = s.sample.action_offset[9];
+    *ret = s;
+}
+
+static void setup_clear(struct setup *s)
+{
+    adl_qnet_workspace_destroy(s->workspace);
+    sample_clear(&s->sample);
+    free(s->params);
+    free(s->exact);
+}
+
+static void networks_agree_with_the_reference(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SHAPE_COUNT * 2; i++)
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            struct setup s;
+            setup_make(&shapes[i / 2], i % 2, seed, &s);
+            float *q = numbers((size_t)s.actions);
+            double *wanted = must_have(calloc((size_t)s.actions + 1, sizeof *wanted));
+            adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
+            reference_forward(&s.net, s.exact, &s.sample.batch, wanted);
+            for (int a = 0; a < s.actions; a++)
+                assert_true(fabs((double)q[a] - wanted[a]) <= 1e-4 * (fabs(wanted[a]) + 0.1));
+            free(q), free(wanted);
+            setup_clear(&s);
+        }
+}
+
+static double weighted_sum(const struct setup *s, const float *dq, double *q)
+{
+    double sum = 0;
+    reference_forward(&s->net, s->exact, &s->sample.batch, q);
+    for (int a = 0; a < s->actions; a++)
+        sum += (double)dq[a] * q[a];
+    return sum;
+}
+
+/* Difference of the reference, which in double precision leaves a step so small that it hardly ever crosses a kink. */
+static void check_gradients(const struct adl_qnet_shape *shape, bool fast, uint64_t seed)
+{
+    struct setup s;
+    struct adl_rng rng;
+    adl_rng_seed(&rng, seed, "dq");
+    setup_make(shape, fast, seed, &s);
+    float *q = numbers((size_t)s.actions), *dq = random_numbers(&rng, (size_t)s.actions);
+    float *grads = numbers(s.net.parameter_count);
+    double *unused = must_have(calloc((size_t)s.actions + 1, sizeof *unused));
+    adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
+    adl_qnet_backward(&s.net, s.params, &s.sample.batch, s.workspace, dq, grads);
+    double largest = 0;
+    for (size_t i = 0; i < s.net.parameter_count; i++)
+        largest = fmax(largest, fabs((double)grads[i]));
+    assert_true(largest > 0.1);
+    for (size_t i = 0; i < s.net.parameter_count; i += 1 + adl_rng_below(&rng, 97)) {
+        const double at = s.exact[i], step = 1e-6;
+        s.exact[i] = at + step;
+        const double above = weighted_sum(&s, dq, unused);
+        s.exact[i] = at - step;
+        const double below = weighted_sum(&s, dq, unused);
+        s.exact[i] = at;
+        const double wanted = (above - below) / (2 * step);
+        if (!(fabs(wanted - (double)grads[i]) <= 1e-4 * (fabs(wanted) + 0.1 * largest)))
+            fail_msg("%s, seed %d, parameter %zu: %g instead of %g", adl_qnet_kind_name(shape->kind), (int)seed, i,
+                     (double)grads[i], wanted);
+    }
+    free(q), free(dq), free(grads), free(unused);
+    setup_clear(&s);
+}
+
+static void gradients_are_those_of_finite_differences(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SHAPE_COUNT * 2; i++)
+        check_gradients(&shapes[i / 2], i % 2, 1 + i % 3);
+}
+
+static void padding_of_weights_gets_no_gradient(void **state)
+{
+    (void)state;
+    struct setup s;
+    setup_make(&shapes[3], true, 3, &s); /* 18 outputs in two panels */
+    struct adl_rng rng;
+    adl_rng_seed(&rng, 1, "dq");
+    float *q = numbers((size_t)s.actions), *dq = random_numbers(&rng, (size_t)s.actions);
+    float *grads = numbers(s.net.parameter_count);
+    const struct adl_qnet_layer *layer = &s.net.layers[ADL_QNET_OUTPUT];
+    adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
+    adl_qnet_backward(&s.net, s.params, &s.sample.batch, s.workspace, dq, grads);
+    for (int o = layer->outputs; o < 32; o++) {
+        assert_true(grads[layer->bias + (size_t)o] == 0);
+        for (int i = 0; i < layer->inputs; i++)
+            assert_true(grads[layer->weights + panel_index(layer->inputs, i, o)] == 0);
+    }
+    free(q), free(dq), free(grads);
+    setup_clear(&s);
+}
+
+/* The last state's values, computed alone and behind others: the same bits. */
+static void a_state_gives_the_same_bits_wherever_it_stands(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SHAPE_COUNT * 2; i++) {
+        struct setup s;
+        setup_make(&shapes[i / 2], i % 2, 4, &s);
+        float *q = numbers((size_t)s.actions), *alone = numbers((size_t)s.actions);
+        adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
+        for (int n = 0; n < 9; n++) {
+            const struct adl_qnet_batch *all = &s.sample.batch;
+            const int gpu = all->gpu_offset[n], action = all->action_offset[n];
+            const int gpu_offset[2] = {0, all->gpu_offset[n + 1] - gpu};
+            const int count = all->action_offset[n + 1] - action, action_offset[2] = {0, count};
+            const struct adl_qnet_batch one = {1,
+                                               gpu_offset,
+                                               all->gpus + gpu * s.net.shape.gpu_features,
+                                               all->state + n * s.net.shape.state_features,
+                                               action_offset,
+                                               all->actions + action * s.net.shape.action_features,
+                                               all->member_offset + action,
+                                               all->members};
+            adl_qnet_forward(&s.net, s.params, &one, s.workspace, alone);
+            assert_memory_equal(alone, q + action, (size_t)count * sizeof *q);
+        }
+        free(q), free(alone);
+        setup_clear(&s);
+    }
+}
+
+static void impossible_shapes_are_refused_with_what_would_be_right(void **state)
+{
+    (void)state;
+    static const struct {
+        struct adl_qnet_shape shape;
+        const char *says;
+    } cases[] = {
+        {{ADL_QNET_SHARED, 0, 3, 7, 16, 32, 0}, "gpu_features must be from 1"},
+        {{ADL_QNET_SHARED, 5, -1, 7, 16, 32, 0}, "state_features must be from 0"},
+        {{ADL_QNET_SHARED, 5, 3, 1 << 20, 16, 32, 0}, "action_features must be from 0"},
+        {{ADL_QNET_SHARED, 5, 3, 7, 17, 32, 0}, "gpu_width must be a multiple of 16"},
+        {{ADL_QNET_SHARED, 5, 3, 7, 16, 0, 0}, "head_width must be a multiple of 16"},
+        {{ADL_QNET_SHARED, 5, 3, 7, 16, 32, 4}, "paper_gpus"},
+        {{ADL_QNET_PAPER, 2, 3, 0, 16, 32, 4}, "1 feature of a GPU"},
+        {{ADL_QNET_PAPER, 1, 3, 0, 16, 32, 0}, "paper_gpus must be from 1"},
+        {{ADL_QNET_PAPER, 1, 0, 0, 16, 32, 4}, "state feature"},
+        {{(enum adl_qnet_kind)7, 1, 3, 0, 16, 32, 4}, "there is no kind 7"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct adl_qnet net;
+        struct adl_error err = {{0}};
+        assert_int_equal(adl_qnet_make(&cases[i].shape, adl_kernels_choose(true), &net, &err), ADL_EINVAL);
+        assert_non_null(strstr(err.text, cases[i].says));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(networks_agree_with_the_reference),
+        cmocka_unit_test(gradients_are_those_of_finite_differences),
+        cmocka_unit_test(padding_of_weights_gets_no_gradient),
+        cmocka_unit_test(a_state_gives_the_same_bits_wherever_it_stands),
+        cmocka_unit_test(impossible_shapes_are_refused_with_what_would_be_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
