@@ -1,0 +1,75 @@
+#include "learn/experience.h"
+
+#include "base/real.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void adl_experience_init(struct adl_experience *ret, const struct adlro_shape *shape)
+{
+    *ret = (struct adl_experience){.gpu_size = (size_t)shape->gpus * shape->gpu_features,
+                                   .state_size = shape->state_features,
+                                   .action_size = shape->action_features};
+}
+
+void adl_experience_clear(struct adl_experience *experience)
+{
+    free(experience->gpus);
+    free(experience->state);
+    free(experience->actions);
+    free(experience->members);
+    free(experience->lessons);
+    *experience = (struct adl_experience){0};
+}
+
+static int grow(struct adl_experience *e, uint32_t members)
+{
+    const size_t count = e->count + 1;
+    return adl_grow((void **)&e->gpus, &e->gpus_capacity, count * e->gpu_size, sizeof *e->gpus) ||
+                   adl_grow((void **)&e->state, &e->state_capacity, count * e->state_size, sizeof *e->state) ||
+                   adl_grow((void **)&e->actions, &e->actions_capacity, count * e->action_size, sizeof *e->actions) ||
+                   adl_grow((void **)&e->members, &e->members_capacity, e->member_count + members,
+                            sizeof *e->members) ||
+                   adl_grow((void **)&e->lessons, &e->lessons_capacity, count, sizeof *e->lessons)
+               ? ADL_ENOMEM
+               : 0;
+}
+
+int adl_experience_add(struct adl_experience *e, const struct adlro_shape *shape, const struct adlro_buffers *buffers,
+                       uint32_t index, int32_t action, uint32_t *ret_at)
+{
+    const int32_t *offset = &buffers->member_offset[(size_t)index * (shape->actions + 1)];
+    const uint32_t members = (uint32_t)(offset[action + 1] - offset[action]);
+    if (grow(e, members))
+        return ADL_ENOMEM;
+    const float *row = &buffers->actions[((size_t)index * shape->actions + (size_t)action) * shape->action_features];
+    memcpy(&e->gpus[e->count * e->gpu_size], &buffers->gpus[index * e->gpu_size], e->gpu_size * sizeof *e->gpus);
+    memcpy(&e->state[e->count * e->state_size], &buffers->state[index * e->state_size],
+           e->state_size * sizeof *e->state);
+    memcpy(&e->actions[e->count * e->action_size], row, e->action_size * sizeof *e->actions);
+    for (uint32_t i = 0; i < members; i++)
+        e->members[e->member_count + i] = buffers->members[(size_t)index * shape->members + (size_t)offset[action] + i];
+    e->lessons[e->count] = (struct adl_lesson){.next = ADL_NONE,
+                                               .member_first = (uint32_t)e->member_count,
+                                               .member_count = (uint16_t)members};
+    e->member_count += members;
+    *ret_at = (uint32_t)e->count++;
+    return 0;
+}
+
+void adl_experience_settle(struct adl_experience *e, double horizon_s, double trace)
+{
+    /* A decision's successor was added after it: backwards, it is always done already. */
+    for (size_t i = e->count; i-- > 0;) {
+        struct adl_lesson *moment = &e->lessons[i];
+        const double fade = adl_exp(-moment->elapsed_s / horizon_s);
+        /* The reward fell evenly over the time: its own fading is the mean of exp over it. */
+        const double evenly = moment->elapsed_s > 0 ? (1.0 - fade) * horizon_s / moment->elapsed_s : 1.0;
+        moment->worth = moment->reward * evenly;
+        if (moment->next == ADL_NONE)
+            continue;
+        const struct adl_lesson *next = &e->lessons[moment->next];
+        const double keep = next->explored ? 0.0 : trace;
+        moment->worth += fade * ((1.0 - keep) * next->value + keep * next->worth);
+    }
+}

@@ -1,0 +1,53 @@
+/* experience: what happened in some episodes, decision by decision, as training wants it: what was seen, which action
+ * was taken, and what it turned out to be worth. */
+#ifndef ADLRO_LEARN_EXPERIENCE_H
+#define ADLRO_LEARN_EXPERIENCE_H
+
+#include "adlro/adlro.h"
+#include "base/error.h"
+#include "base/index.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One decision; what was seen is in the rows of struct adl_experience. */
+struct adl_lesson {
+    double reward;    /* for the time until the next decision of the episode, or its end */
+    double elapsed_s; /* that time */
+    double value;     /* of the action that the policy would take here, as far as known when it was taken */
+    double worth;     /* what this action turned out to be worth; set by adl_experience_settle */
+    uint32_t next;    /* the next decision of the episode, or ADL_NONE */
+    uint32_t member_first;
+    uint16_t member_count;
+    bool explored; /* the action was not the policy's own */
+};
+
+struct adl_experience {
+    size_t gpu_size, state_size, action_size; /* numbers in a row */
+    size_t count;
+    float *gpus;    /* [count][gpu_size] all GPUs */
+    float *state;   /* [count][state_size] */
+    float *actions; /* [count][action_size] the one taken */
+    int32_t *members;
+    struct adl_lesson *lessons;
+    size_t gpus_capacity, state_capacity, actions_capacity, members_capacity, lessons_capacity;
+    size_t member_count;
+};
+
+void adl_experience_init(struct adl_experience *ret, const struct adlro_shape *shape);
+void adl_experience_clear(struct adl_experience *experience); /* frees; accepts a zeroed one */
+static inline void adl_experience_forget(struct adl_experience *experience)
+{
+    experience->count = experience->member_count = 0;
+}
+
+/* Adds what environment `index` shows, and the action taken there; *ret_at is its place. 0 or ADL_ENOMEM. */
+int adl_experience_add(struct adl_experience *experience, const struct adlro_shape *shape,
+                       const struct adlro_buffers *buffers, uint32_t index, int32_t action, uint32_t *ret_at);
+
+/* Works out what each action was worth: rewards until a decision, then in part what followed and in part what the
+ * policy expected to follow (Q(lambda), Peng and Williams 1996; after an explored action only the latter, as Watkins
+ * has it). Rewards fade with time as exp(-t / horizon_s). */
+void adl_experience_settle(struct adl_experience *experience, double horizon_s, double trace);
+
+#endif
