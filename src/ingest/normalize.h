@@ -147,6 +147,7 @@ void adl_normalizer_settle(struct adl_normalizer *normalizer); /* lets what was 
 float adl_normalize(const struct adl_normalizer *normalizer, enum adl_feature feature, float value);
 
 /* The same as text, one line a feature; decode refuses another schema. */
+#define ADL_NORMALIZER_TEXT_MAX 8192
 size_t adl_normalizer_encode(const struct adl_normalizer *normalizer, char *ret, size_t size);
 int adl_normalizer_decode(struct adl_normalizer *ret, const char *text, size_t size, struct adl_error *err);
 

@@ -1,11 +1,12 @@
 #include "learn/dqn_trainer.h"
 
+#include "base/hash.h"
 #include "decide/policy.h"
 #include "experiment/run.h"
 #include "learn/guide.h"
+#include "learn/learner.h"
 #include "learn/player.h"
 #include "learn/team.h"
-#include "nn/adam.h"
 #include "nn/model_file.h"
 #include "sim/workload.h"
 
@@ -14,19 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS (ADL_ROUND_EPISODES / ADL_PLAYER_CELLS)
-#define SHARDS 4 /* pieces of a batch, whatever the number of threads: sums of gradients then come out the same */
-
+#define GROUPS       (ADL_ROUND_EPISODES / ADL_PLAYER_CELLS)
 #define FIT_EPISODES 32
-
-/* One piece of a batch and its own gradient. */
-struct shard {
-    struct adl_qnet_workspace *workspace;
-    float *gpus, *state, *actions, *q, *dq, *targets, *grads;
-    int *gpu_offset, *action_offset, *member_offset, *members;
-    int members_max;
-    double loss;
-};
+#define STATE_TAG    "state"
+#define TARGET_TAG   "target"
+#define BEST_TAG     "best"
+#define GUIDE_TAG    "guide"
 
 struct adl_dqn_trainer {
     struct adl_dqn_config config;
@@ -34,15 +28,13 @@ struct adl_dqn_trainer {
     struct adl_team *team;
     struct adl_player *players[GROUPS];
     struct adl_experience experience[GROUPS];
-    struct shard shards[SHARDS];
-    struct adl_adam *adam;
-    float *params, *target, *best, *grads;
-    uint32_t *order; /* of a round's decisions, shuffled */
-    size_t order_capacity;
+    struct adl_learner *learner;
+    float *target, *best;
     struct adl_guide guide;
-    uint64_t episodes, updates, decisions;
-    double value_offset, value_scale;
+    uint64_t scenario_hash;
+    uint64_t episodes, decisions;
     double best_return;
+    struct adl_result best_validation;
     /* Of the round at hand. */
     struct adl_agent agent;
     double returns[ADL_ROUND_EPISODES];
@@ -52,7 +44,6 @@ struct adl_dqn_trainer {
     bool keep;
     int status[GROUPS];
     struct adl_error error[GROUPS];
-    size_t batch_first, batch_count;
 };
 
 struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
@@ -83,45 +74,6 @@ struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
 
 /* ---- create ---- */
 
-static int create_shard(const struct adl_dqn_trainer *trainer, struct shard *shard, struct adl_error *err)
-{
-    const struct adlro_shape *shape = &trainer->players[0]->shape;
-    const size_t count = (trainer->config.batch + SHARDS - 1) / SHARDS;
-    const struct adl_qnet_limits limits = {(int)count, (int)(count * shape->gpus), (int)count};
-    shard->members_max = (int)(count * shape->gpus);
-    shard->gpus = malloc(count * shape->gpus * shape->gpu_features * sizeof *shard->gpus);
-    shard->state = malloc(count * shape->state_features * sizeof *shard->state);
-    shard->actions = malloc(count * shape->action_features * sizeof *shard->actions);
-    shard->q = malloc(count * sizeof *shard->q);
-    shard->dq = malloc(count * sizeof *shard->dq);
-    shard->targets = malloc(count * sizeof *shard->targets);
-    shard->grads = malloc(trainer->net.parameter_count * sizeof *shard->grads);
-    shard->gpu_offset = malloc((count + 1) * sizeof *shard->gpu_offset);
-    shard->action_offset = malloc((count + 1) * sizeof *shard->action_offset);
-    shard->member_offset = malloc((count + 1) * sizeof *shard->member_offset);
-    shard->members = malloc((size_t)shard->members_max * sizeof *shard->members);
-    if (!shard->gpus || !shard->state || !shard->actions || !shard->q || !shard->dq || !shard->targets ||
-        !shard->grads || !shard->gpu_offset || !shard->action_offset || !shard->member_offset || !shard->members)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for training");
-    return adl_qnet_workspace_create(&trainer->net, &limits, &shard->workspace, err);
-}
-
-static void clear_shard(struct shard *shard)
-{
-    adl_qnet_workspace_destroy(shard->workspace);
-    free(shard->gpus);
-    free(shard->state);
-    free(shard->actions);
-    free(shard->q);
-    free(shard->dq);
-    free(shard->targets);
-    free(shard->grads);
-    free(shard->gpu_offset);
-    free(shard->action_offset);
-    free(shard->member_offset);
-    free(shard->members);
-}
-
 static int make_network(struct adl_dqn_trainer *trainer, struct adl_error *err)
 {
     const struct adl_dqn_config *config = &trainer->config;
@@ -144,22 +96,25 @@ static int make_network(struct adl_dqn_trainer *trainer, struct adl_error *err)
     return adl_qnet_make(&net, adl_kernels_choose(true), &trainer->net, err);
 }
 
-static int create_parameters(struct adl_dqn_trainer *trainer, struct adl_error *err)
+static size_t params_size(const struct adl_dqn_trainer *trainer)
 {
-    const size_t size = trainer->net.parameter_count * sizeof(float);
-    const struct adl_adam_config adam = {.norm_max = 10};
-    struct adl_rng rng;
-    trainer->params = malloc(size);
-    trainer->target = malloc(size);
-    trainer->best = malloc(size);
-    trainer->grads = malloc(size);
-    if (!trainer->params || !trainer->target || !trainer->best || !trainer->grads)
+    return trainer->net.parameter_count * sizeof(float);
+}
+
+static int create_networks(struct adl_dqn_trainer *trainer, struct adl_error *err)
+{
+    const struct adl_dqn_config *config = &trainer->config;
+    const int status = adl_learner_create(&trainer->net, trainer->team, &trainer->players[0]->shape, config->batch,
+                                          config->seed, &trainer->learner, err);
+    if (status)
+        return status;
+    trainer->target = malloc(params_size(trainer));
+    trainer->best = malloc(params_size(trainer));
+    if (!trainer->target || !trainer->best)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a network");
-    adl_rng_seed(&rng, trainer->config.seed, "network");
-    adl_qnet_init(&trainer->net, &rng, trainer->params);
-    memcpy(trainer->target, trainer->params, size);
-    memcpy(trainer->best, trainer->params, size);
-    return adl_adam_create(&adam, trainer->net.parameter_count, &trainer->adam, err);
+    memcpy(trainer->target, trainer->learner->params, params_size(trainer));
+    memcpy(trainer->best, trainer->learner->params, params_size(trainer));
+    return 0;
 }
 
 static int build(struct adl_dqn_trainer *trainer, struct adl_error *err)
@@ -176,11 +131,10 @@ static int build(struct adl_dqn_trainer *trainer, struct adl_error *err)
             adl_experience_init(&trainer->experience[g], &trainer->players[g]->shape);
     }
     if (status == 0)
-        status = create_parameters(trainer, err);
-    for (int s = 0; s < SHARDS && status == 0; s++)
-        status = create_shard(trainer, &trainer->shards[s], err);
+        status = create_networks(trainer, err);
+    if (status == 0 && adl_workload_hash(config->scenario, 0, 1000, &trainer->scenario_hash))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for the workload");
     trainer->best_return = -HUGE_VAL;
-    trainer->value_scale = 1;
     return status;
 }
 
@@ -203,19 +157,14 @@ void adl_dqn_trainer_destroy(struct adl_dqn_trainer *trainer)
 {
     if (!trainer)
         return;
-    adl_team_destroy(trainer->team);
     for (int g = 0; g < GROUPS; g++) {
         adl_player_destroy(trainer->players[g]);
         adl_experience_clear(&trainer->experience[g]);
     }
-    for (int s = 0; s < SHARDS; s++)
-        clear_shard(&trainer->shards[s]);
-    adl_adam_destroy(trainer->adam);
-    free(trainer->params);
+    adl_learner_destroy(trainer->learner);
     free(trainer->target);
     free(trainer->best);
-    free(trainer->grads);
-    free(trainer->order);
+    adl_team_destroy(trainer->team);
     free(trainer);
 }
 
@@ -288,137 +237,6 @@ static double mean_return(const struct adl_dqn_trainer *trainer, uint32_t count)
     return sum / count;
 }
 
-/* ---- learning ---- */
-
-static const struct adl_experience *find_moment(const struct adl_dqn_trainer *trainer, uint32_t *index)
-{
-    const struct adl_experience *experience = trainer->experience;
-    while (*index >= experience->count) {
-        *index -= (uint32_t)experience->count;
-        experience++;
-    }
-    return experience;
-}
-
-static void put_moment(const struct adl_dqn_trainer *trainer, struct shard *shard, int at, uint32_t which)
-{
-    const struct adl_experience *e = find_moment(trainer, &which);
-    const struct adl_lesson *moment = &e->lessons[which];
-    const int first = shard->member_offset[at];
-    memcpy(&shard->gpus[(size_t)at * e->gpu_size], &e->gpus[which * e->gpu_size], e->gpu_size * sizeof(float));
-    memcpy(&shard->state[(size_t)at * e->state_size], &e->state[which * e->state_size], e->state_size * sizeof(float));
-    memcpy(&shard->actions[(size_t)at * e->action_size], &e->actions[which * e->action_size],
-           e->action_size * sizeof(float));
-    memcpy(&shard->members[first], &e->members[moment->member_first], moment->member_count * sizeof *shard->members);
-    shard->member_offset[at + 1] = first + moment->member_count;
-    shard->gpu_offset[at + 1] = (at + 1) * (int)trainer->players[0]->shape.gpus;
-    shard->action_offset[at + 1] = at + 1;
-    shard->targets[at] = (float)((moment->worth - trainer->value_offset) / trainer->value_scale);
-}
-
-static void learn_shard(void *self, uint32_t index)
-{
-    struct adl_dqn_trainer *trainer = self;
-    struct shard *shard = &trainer->shards[index];
-    const size_t each = (trainer->batch_count + SHARDS - 1) / SHARDS, first = each * index;
-    const size_t end = first + each < trainer->batch_count ? first + each : trainer->batch_count;
-    const int count = end > first ? (int)(end - first) : 0;
-    shard->gpu_offset[0] = shard->action_offset[0] = shard->member_offset[0] = 0;
-    shard->loss = 0;
-    memset(shard->grads, 0, trainer->net.parameter_count * sizeof *shard->grads);
-    if (count == 0)
-        return;
-    for (int i = 0; i < count; i++)
-        put_moment(trainer, shard, i, trainer->order[trainer->batch_first + first + (size_t)i]);
-    const struct adl_qnet_batch batch = {.states = count,
-                                         .gpu_offset = shard->gpu_offset,
-                                         .gpus = shard->gpus,
-                                         .state = shard->state,
-                                         .action_offset = shard->action_offset,
-                                         .actions = shard->actions,
-                                         .member_offset = shard->member_offset,
-                                         .members = shard->members};
-    adl_qnet_forward(&trainer->net, trainer->params, &batch, shard->workspace, shard->q);
-    const double share = (double)count / (double)trainer->batch_count;
-    shard->loss = adl_huber(count, shard->q, shard->targets, NULL, 1.0f, shard->dq) * share;
-    for (int i = 0; i < count; i++)
-        shard->dq[i] *= (float)share;
-    adl_qnet_backward(&trainer->net, trainer->params, &batch, shard->workspace, shard->dq, shard->grads);
-}
-
-/* One step of the optimizer; returns the loss before it. */
-static double learn_batch(struct adl_dqn_trainer *trainer, size_t first, size_t count, double learning_rate)
-{
-    double loss = 0;
-    trainer->batch_first = first;
-    trainer->batch_count = count;
-    adl_team_run(trainer->team, SHARDS, learn_shard, trainer);
-    memcpy(trainer->grads, trainer->shards[0].grads, trainer->net.parameter_count * sizeof *trainer->grads);
-    for (int s = 1; s < SHARDS; s++)
-        for (size_t p = 0; p < trainer->net.parameter_count; p++)
-            trainer->grads[p] += trainer->shards[s].grads[p];
-    for (int s = 0; s < SHARDS; s++)
-        loss += trainer->shards[s].loss;
-    adl_adam_step(trainer->adam, trainer->net.kernels, learning_rate, trainer->grads, trainer->params);
-    trainer->updates++;
-    return loss;
-}
-
-static size_t round_decisions(const struct adl_dqn_trainer *trainer)
-{
-    size_t count = 0;
-    for (int g = 0; g < GROUPS; g++)
-        count += trainer->experience[g].count;
-    return count;
-}
-
-static void shuffle(uint32_t *order, size_t count, struct adl_rng *rng)
-{
-    for (size_t i = 0; i < count; i++)
-        order[i] = (uint32_t)i;
-    for (size_t i = count; i > 1; i--) {
-        const uint32_t other = adl_rng_below(rng, (uint32_t)i), kept = order[i - 1];
-        order[i - 1] = order[other];
-        order[other] = kept;
-    }
-}
-
-static int learn(struct adl_dqn_trainer *trainer, double learning_rate, double *ret_loss, struct adl_error *err)
-{
-    const size_t count = round_decisions(trainer);
-    struct adl_rng rng;
-    double loss = 0;
-    size_t batches = 0;
-    if (adl_grow((void **)&trainer->order, &trainer->order_capacity, count, sizeof *trainer->order))
-        return adl_fail(err, ADL_ENOMEM, "out of memory for %zu decisions", count);
-    adl_rng_seed(&rng, trainer->config.seed + trainer->episodes, "shuffle");
-    for (uint32_t pass = 0; pass < trainer->config.passes; pass++) {
-        shuffle(trainer->order, count, &rng);
-        for (size_t first = 0; first < count; first += trainer->config.batch, batches++) {
-            const size_t left = count - first;
-            loss += learn_batch(trainer, first, left < trainer->config.batch ? left : trainer->config.batch,
-                                learning_rate);
-        }
-    }
-    *ret_loss = batches ? loss / (double)batches : 0;
-    return 0;
-}
-
-/* The first round tells on what scale worths are. */
-static void set_scale(struct adl_dqn_trainer *trainer)
-{
-    double sum = 0, squares = 0, count = (double)round_decisions(trainer);
-    for (int g = 0; g < GROUPS; g++)
-        for (size_t i = 0; i < trainer->experience[g].count; i++)
-            sum += trainer->experience[g].lessons[i].worth;
-    const double mean = count > 0 ? sum / count : 0;
-    for (int g = 0; g < GROUPS; g++)
-        for (size_t i = 0; i < trainer->experience[g].count; i++)
-            squares += (trainer->experience[g].lessons[i].worth - mean) * (trainer->experience[g].lessons[i].worth - mean);
-    trainer->value_offset = mean;
-    trainer->value_scale = count > 0 && squares > 0 ? sqrt(squares / count) : 1;
-}
-
 /* ---- validation ---- */
 
 static void add_result(struct adl_result *sum, const struct adl_result *one, double weight)
@@ -431,7 +249,7 @@ static void add_result(struct adl_result *sum, const struct adl_result *one, dou
 
 static int validate(struct adl_dqn_trainer *trainer, struct adl_dqn_report *report, struct adl_error *err)
 {
-    const struct adl_agent greedy = {.params = trainer->params};
+    const struct adl_agent greedy = {.params = trainer->learner->params};
     const uint32_t all = trainer->config.validation_episodes;
     report->validation = (struct adl_result){.jobs = 0};
     report->validation_return = 0;
@@ -448,7 +266,8 @@ static int validate(struct adl_dqn_trainer *trainer, struct adl_dqn_report *repo
     report->best = report->validation_return > trainer->best_return;
     if (report->best) {
         trainer->best_return = report->validation_return;
-        memcpy(trainer->best, trainer->params, trainer->net.parameter_count * sizeof *trainer->best);
+        trainer->best_validation = report->validation;
+        memcpy(trainer->best, trainer->learner->params, params_size(trainer));
     }
     return 0;
 }
@@ -459,9 +278,8 @@ int adl_dqn_trainer_baseline(const struct adl_dqn_trainer *trainer, const char *
     const uint32_t all = trainer->config.validation_episodes;
     struct adl_result sum = {.jobs = 0}, one;
     for (uint32_t i = 0; i < all; i++) {
-        const struct adl_run run = {.scenario = trainer->config.scenario,
-                                    .policy = adl_policy_find(policy),
-                                    .seed = ADL_SEED_VALIDATION + i};
+        const struct adl_run run = {
+            .scenario = trainer->config.scenario, .policy = adl_policy_find(policy), .seed = ADL_SEED_VALIDATION + i};
         if (!run.policy)
             return adl_fail(err, ADL_EINVAL, "there is no policy %s", policy);
         const int status = adl_run(&run, &one, err);
@@ -483,37 +301,203 @@ static double between(double start, double end, double share)
 int adl_dqn_trainer_round(struct adl_dqn_trainer *trainer, struct adl_dqn_report *ret, struct adl_error *err)
 {
     const struct adl_dqn_config *config = &trainer->config;
+    struct adl_learner *learner = trainer->learner;
     if (trainer->episodes >= config->episodes)
         return 0;
     const double share = (double)trainer->episodes / (double)config->episodes;
     const uint64_t round = trainer->episodes / ADL_ROUND_EPISODES;
     const bool first = trainer->episodes == 0, guided = share < config->guided;
     struct adl_dqn_report report = {.guided = guided, .explore = between(config->explore, config->explore_end, share)};
-    const struct adl_agent agent = {.params = guided ? NULL : trainer->params,
+    const struct adl_agent agent = {.params = guided ? NULL : learner->params,
                                     .rule = trainer->guide.weights,
                                     .target = first ? NULL : trainer->target,
                                     .explore = report.explore,
-                                    .value_offset = trainer->value_offset,
-                                    .value_scale = trainer->value_scale};
+                                    .value_offset = learner->value_offset,
+                                    .value_scale = learner->value_scale};
     const uint64_t seeds = ADL_SEED_TRAINING + (config->seed << 40) + (UINT64_C(1) << 32) + trainer->episodes;
     int status = play(trainer, agent, seeds, ADL_ROUND_EPISODES, true, err);
     if (status)
         return status;
     report.mean_return = mean_return(trainer, ADL_ROUND_EPISODES);
-    trainer->decisions += round_decisions(trainer);
+    for (int g = 0; g < GROUPS; g++)
+        trainer->decisions += trainer->experience[g].count;
     if (first)
-        set_scale(trainer);
-    status = learn(trainer, between(config->learning_rate, config->learning_rate_end, share), &report.loss, err);
+        adl_learner_set_scale(learner, trainer->experience, GROUPS);
+    status =
+        adl_learner_learn(learner, trainer->experience, GROUPS, config->passes,
+                          between(config->learning_rate, config->learning_rate_end, share), seeds, &report.loss, err);
     if (status)
         return status;
     trainer->episodes += ADL_ROUND_EPISODES;
     if (round % config->target_rounds == 0)
-        memcpy(trainer->target, trainer->params, trainer->net.parameter_count * sizeof *trainer->target);
+        memcpy(trainer->target, learner->params, params_size(trainer));
     if (round % config->validate_rounds == config->validate_rounds - 1 || trainer->episodes >= config->episodes)
         status = validate(trainer, &report, err);
     report.episodes = trainer->episodes;
     report.decisions = trainer->decisions;
-    report.updates = trainer->updates;
+    report.updates = learner->updates;
     *ret = report;
     return status ? status : 1;
+}
+
+/* ---- as bytes ---- */
+
+static struct adl_model model_of(const struct adl_dqn_trainer *trainer, const float *params)
+{
+    return (struct adl_model){.schema = ADL_SCHEMA_VERSION,
+                              .shape = trainer->net.shape,
+                              .scenario_hash = trainer->scenario_hash,
+                              .seed = trainer->config.seed,
+                              .episodes = trainer->episodes,
+                              .params = params,
+                              .parameter_count = trainer->net.parameter_count};
+}
+
+static void write_scores(const struct adl_dqn_trainer *trainer, struct adl_text *text)
+{
+    static const int shown[] = {ADL_METRIC_JCT_MEAN, ADL_METRIC_JCT_P99, ADL_METRIC_THROUGHPUT, ADL_METRIC_UTILIZATION,
+                                ADL_METRIC_REWARD};
+    adl_text_printf(text, "validation_episodes=%u\n", trainer->config.validation_episodes);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        adl_text_printf(text, "%s=", adl_metric_table[shown[i]].name);
+        adl_text_real(text, trainer->best_validation.value[shown[i]]);
+        adl_text_char(text, '\n');
+    }
+}
+
+static const struct adl_normalizer *normalizer_of(const struct adl_dqn_trainer *trainer)
+{
+    return adl_environment_normalizer(trainer->players[0]->env);
+}
+
+int adl_dqn_trainer_model(const struct adl_dqn_trainer *trainer, struct adl_text *ret, struct adl_error *err)
+{
+    char normalizer[ADL_NORMALIZER_TEXT_MAX];
+    struct adl_text scores = {0};
+    struct adl_model model = model_of(trainer, trainer->best);
+    adl_model_section_add(&model, ADL_MODEL_NORMALIZER, normalizer,
+                          adl_normalizer_encode(normalizer_of(trainer), normalizer, sizeof normalizer));
+    write_scores(trainer, &scores);
+    adl_model_section_add(&model, ADL_MODEL_SCORES, scores.data, scores.size);
+    const int status = adl_text_status(&scores) ? adl_fail(err, ADL_ENOMEM, "out of memory for a model")
+                                                : adl_model_encode(&model, ret, err);
+    adl_text_clear(&scores);
+    return status;
+}
+
+/* What a trainer is beside its networks. The same program reads it back on the same kind of machine. */
+struct saved {
+    uint64_t config_hash;
+    uint64_t episodes, updates, decisions;
+    double value_offset, value_scale, best_return;
+    struct adl_result best_validation;
+};
+
+/* Of all that the numbers of a training follow from; not of how long it is to go on or how many threads do it. */
+static uint64_t config_hash(const struct adl_dqn_trainer *trainer)
+{
+    const struct adl_dqn_config *c = &trainer->config;
+    const double reals[] = {c->learning_rate, c->learning_rate_end, c->explore, c->explore_end,
+                            c->guided,        c->horizon_s,         c->trace,   c->tail};
+    const uint64_t wholes[] = {c->network,
+                               c->seed,
+                               c->episodes,
+                               c->gpu_width,
+                               c->head_width,
+                               c->batch,
+                               c->passes,
+                               c->target_rounds,
+                               c->validate_rounds,
+                               c->guide_generations,
+                               c->validation_episodes,
+                               trainer->scenario_hash};
+    return adl_hash_bytes(adl_hash_bytes(adl_hash_start(), reals, sizeof reals), wholes, sizeof wholes);
+}
+
+int adl_dqn_trainer_checkpoint(const struct adl_dqn_trainer *trainer, struct adl_text *ret, struct adl_error *err)
+{
+    const struct adl_learner *learner = trainer->learner;
+    const struct saved saved = {.config_hash = config_hash(trainer),
+                                .episodes = trainer->episodes,
+                                .updates = learner->updates,
+                                .decisions = trainer->decisions,
+                                .value_offset = learner->value_offset,
+                                .value_scale = learner->value_scale,
+                                .best_return = trainer->best_return,
+                                .best_validation = trainer->best_validation};
+    char normalizer[ADL_NORMALIZER_TEXT_MAX];
+    struct adl_text adam = {0};
+    struct adl_model model = model_of(trainer, learner->params);
+    adl_adam_write(learner->adam, &adam);
+    adl_model_section_add(&model, ADL_MODEL_NORMALIZER, normalizer,
+                          adl_normalizer_encode(normalizer_of(trainer), normalizer, sizeof normalizer));
+    adl_model_section_add(&model, ADL_MODEL_OPTIMIZER, adam.data, adam.size);
+    adl_model_section_add(&model, STATE_TAG, &saved, sizeof saved);
+    adl_model_section_add(&model, TARGET_TAG, trainer->target, params_size(trainer));
+    adl_model_section_add(&model, BEST_TAG, trainer->best, params_size(trainer));
+    adl_model_section_add(&model, GUIDE_TAG, &trainer->guide, sizeof trainer->guide);
+    const int status = adl_text_status(&adam) ? adl_fail(err, ADL_ENOMEM, "out of memory for a checkpoint")
+                                              : adl_model_encode(&model, ret, err);
+    adl_text_clear(&adam);
+    return status;
+}
+
+/* Copies a section of just this size. */
+static int take_section(const struct adl_model *model, const char *tag, void *ret, size_t size, struct adl_error *err)
+{
+    const struct adl_model_section *section = adl_model_section_find(model, tag);
+    if (!section || section->size != size)
+        return adl_fail(err, ADL_EINVAL, "it is no checkpoint of this program: section '%s' of %zu bytes is not there",
+                        tag, size);
+    memcpy(ret, section->bytes, size);
+    return 0;
+}
+
+static int resume_from(struct adl_dqn_trainer *trainer, const struct adl_model *model, struct adl_error *err)
+{
+    struct adl_learner *learner = trainer->learner;
+    struct adl_normalizer normalizer;
+    struct saved saved;
+    int status = take_section(model, STATE_TAG, &saved, sizeof saved, err);
+    if (status == 0 && saved.config_hash != config_hash(trainer))
+        status = adl_fail(err, ADL_EINVAL,
+                          "it belongs to a training with other options or another scenario; resume with the same ones");
+    const struct adl_model_section *text = adl_model_section_find(model, ADL_MODEL_NORMALIZER);
+    const struct adl_model_section *adam = adl_model_section_find(model, ADL_MODEL_OPTIMIZER);
+    if (status == 0 && (!text || !adam))
+        status = adl_fail(err, ADL_EINVAL, "it is a model and no checkpoint: it has no optimizer");
+    if (status == 0)
+        status = adl_normalizer_decode(&normalizer, text->bytes, text->size, err);
+    if (status == 0)
+        status = adl_adam_read(learner->adam, adam->bytes, adam->size, err);
+    if (status == 0)
+        status = take_section(model, TARGET_TAG, trainer->target, params_size(trainer), err);
+    if (status == 0)
+        status = take_section(model, BEST_TAG, trainer->best, params_size(trainer), err);
+    if (status == 0)
+        status = take_section(model, GUIDE_TAG, &trainer->guide, sizeof trainer->guide, err);
+    if (status)
+        return status;
+    memcpy(learner->params, model->params, params_size(trainer));
+    for (int g = 0; g < GROUPS; g++)
+        adl_environment_set_normalizer(trainer->players[g]->env, &normalizer);
+    trainer->episodes = saved.episodes;
+    trainer->decisions = saved.decisions;
+    learner->updates = saved.updates;
+    learner->value_offset = saved.value_offset;
+    learner->value_scale = saved.value_scale;
+    trainer->best_return = saved.best_return;
+    trainer->best_validation = saved.best_validation;
+    return 0;
+}
+
+int adl_dqn_trainer_resume(struct adl_dqn_trainer *trainer, const void *bytes, size_t size, struct adl_error *err)
+{
+    struct adl_model model;
+    int status = adl_model_decode(bytes, size, ADL_SCHEMA_VERSION, &model, err);
+    if (status)
+        return status;
+    status = resume_from(trainer, &model, err);
+    adl_model_clear(&model);
+    return status;
 }

@@ -1,5 +1,5 @@
-/* dqn_trainer: teaches a Q-network to schedule, in rounds: play some episodes with the network as it is, then learn from
- * all of them.
+/* dqn_trainer: teaches a Q-network to schedule, in rounds: play some episodes with the network as it is, then learn
+ * from all of them.
  *
  * Everything a round does follows from the configuration, the round's number and what was learned before it, so a
  * training that is taken up again from a checkpoint ends in the same bits, and the number of threads does not matter.
@@ -26,9 +26,9 @@ struct adl_dqn_config {
     const struct adl_scenario *scenario; /* outlives the trainer */
     enum adl_qnet_kind network;
     uint64_t seed;
-    uint64_t episodes;   /* in all: what schedules go by */
-    uint32_t threads;    /* at least 1 */
-    uint32_t gpu_width;  /* of the shared network; multiples of 16 */
+    uint64_t episodes;  /* in all: what schedules go by */
+    uint32_t threads;   /* at least 1 */
+    uint32_t gpu_width; /* of the shared network; multiples of 16 */
     uint32_t head_width;
     double learning_rate, learning_rate_end;
     double explore, explore_end; /* share of random actions */

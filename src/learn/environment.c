@@ -77,8 +77,8 @@ static int create_cell(struct adlro_environment *env, const struct adlro_config 
 {
     const struct adl_scenario *scenario = env->scenario;
     const size_t jobs = (size_t)scenario->workload.jobs;
-    int status = adl_world_sim_create(scenario, 0, config->oracle ? ADL_REGIME_ORACLE : ADL_REGIME_DECLARED,
-                                      &cell->world, err);
+    int status =
+        adl_world_sim_create(scenario, 0, config->oracle ? ADL_REGIME_ORACLE : ADL_REGIME_DECLARED, &cell->world, err);
     if (status)
         return status;
     cell->pay = (struct adl_reward){.lambda = scenario->lambda, .tail = config->tail};
@@ -355,8 +355,8 @@ static int go_on(struct adlro_environment *env, uint32_t index, bool wait, const
     return 0;
 }
 
-static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t seed,
-                      const struct adlro_buffers *buffers, struct adl_error *err)
+static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t seed, const struct adlro_buffers *buffers,
+                      struct adl_error *err)
 {
     struct cell *cell = &env->cells[index];
     cell->done = true;

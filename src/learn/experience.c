@@ -49,9 +49,8 @@ int adl_experience_add(struct adl_experience *e, const struct adlro_shape *shape
     memcpy(&e->actions[e->count * e->action_size], row, e->action_size * sizeof *e->actions);
     for (uint32_t i = 0; i < members; i++)
         e->members[e->member_count + i] = buffers->members[(size_t)index * shape->members + (size_t)offset[action] + i];
-    e->lessons[e->count] = (struct adl_lesson){.next = ADL_NONE,
-                                               .member_first = (uint32_t)e->member_count,
-                                               .member_count = (uint16_t)members};
+    e->lessons[e->count] = (struct adl_lesson){
+        .next = ADL_NONE, .member_first = (uint32_t)e->member_count, .member_count = (uint16_t)members};
     e->member_count += members;
     *ret_at = (uint32_t)e->count++;
     return 0;

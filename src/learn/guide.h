@@ -1,5 +1,5 @@
-/* guide: a linear rule over the features of choices, found by search, that shows a network around before it can find its
- * own way. */
+/* guide: a linear rule over the features of choices, found by search, that shows a network around before it can find
+ * its own way. */
 #ifndef ADLRO_LEARN_GUIDE_H
 #define ADLRO_LEARN_GUIDE_H
 

@@ -13,10 +13,10 @@
  * times features. */
 struct adl_agent {
     const float *params;
-    const float *target;  /* a slower network that says what the chosen action is worth; NULL = params does */
-    const float *rule;    /* [action_features] */
-    double explore;       /* share of actions drawn at random */
-    double value_offset;  /* a network's output times scale plus offset is a worth */
+    const float *target; /* a slower network that says what the chosen action is worth; NULL = params does */
+    const float *rule;   /* [action_features] */
+    double explore;      /* share of actions drawn at random */
+    double value_offset; /* a network's output times scale plus offset is a worth */
     double value_scale;
 };
 
