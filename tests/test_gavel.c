@@ -1,4 +1,4 @@
-/* Gavel: shares of time that are known, rounds, gangs, random worlds, and its authors' trace where it is at hand. */
+/* Gavel: shares of time that are known, rounds, gangs, random worlds. tests/test_agreement.c has its authors' trace. */
 #include "decide/gavel.h"
 #include "random_scenario.h"
 #include "scripted_run.h"
@@ -143,15 +143,66 @@ static void the_job_that_gains_most_from_a_type_runs_on_it(void **state)
     (void)state;
     struct adl_scenario s = two_speeds(2);
     const uint64_t seed = tiny_seed_for(&s, (const uint16_t[]){1, 0}, 2);
-    const struct adl_policy_ops *const forms[] = {&adl_policy_gavel, &adl_policy_gavel_jct};
-    for (int i = 0; i < 2; i++) {
-        const struct tally tally = run_scenario(&s, forms[i], seed);
-        /* Max-min: job 0 has X = 1 on type 0 (worth 1 / 0.55), job 1 whatever is as good; both end at 36,000 s if they
-         * are never on the wrong type. */
-        assert_true(fabs(tally.end_s - 36000) < 360);
-        assert_int_equal(tally.evicted, 0);
-        assert_int_equal(tally.counts.unsolved, 0);
-    }
+    /* Only so does each run as fast as it can. Max-min would not mind if the second lost some of it. */
+    const struct tally tally = run_scenario(&s, &adl_policy_gavel_jct, seed);
+    assert_true(fabs(tally.end_s - 36000) < 1);
+    assert_int_equal(tally.evicted, 0);
+    assert_int_equal(tally.counts.unsolved, 0);
+    s.policy.gavel_objective = ADL_GAVEL_MAKESPAN; /* known to 5 % */
+    assert_true(run_scenario(&s, &adl_policy_gavel, seed).end_s < 36000 * 1.05);
+    s.policy.gavel_objective = ADL_GAVEL_AGNOSTIC; /* both as often here as there */
+    assert_true(run_scenario(&s, &adl_policy_gavel, seed).end_s > 36000 * 1.3);
+    adl_scenario_clear(&s);
+}
+
+static void a_new_job_waits_for_shares_if_told_to(void **state)
+{
+    (void)state;
+    struct adl_scenario s = tiny_plain(3, 4, 3600, ADL_JOB_PREEMPTIBLE);
+    s.workload.arrivals = (struct adl_arrivals){.process = ADL_ARRIVAL_POISSON, .rate_per_h = 20};
+    const double at_once_s = run_scenario(&s, &adl_policy_gavel, 2).jct_s;
+    s.policy.gavel_new_jobs_wait = true;
+    /* The first has shares at once; each of the others waits until 16/3 rounds after the last time. */
+    const struct tally waited = run_scenario(&s, &adl_policy_gavel, 2);
+    assert_int_equal(waited.finished, 3);
+    assert_true(waited.jct_s > at_once_s + 360);
+    assert_true(waited.jct_s < at_once_s + 2 * 2160);
+    adl_scenario_clear(&s);
+}
+
+/* One job, twice as fast on the second type: the first is filled before the second is looked at. */
+static void types_are_filled_one_after_another_if_told_to(void **state)
+{
+    (void)state;
+    struct adl_scenario s = tiny_start(1);
+    const uint32_t first = tiny_type(&s), second = tiny_type(&s);
+    tiny_node(&s, first, 1);
+    tiny_node(&s, second, 1);
+    tiny_class(&s, ADL_KIND_TRAINING, 1, 0.5)->steps_per_s[1] = 2;
+    tiny_mix(&s, 0, 36000, 1, ADL_JOB_PREEMPTIBLE);
+    assert_true(fabs(run_scenario(&s, &adl_policy_gavel, 1).end_s - 18000) < 1);
+    s.policy.gavel_type_by_type = true;
+    assert_true(fabs(run_scenario(&s, &adl_policy_gavel, 1).end_s - 36000) < 1);
+    adl_scenario_clear(&s);
+}
+
+/* Ten days of work, and minutes of it behind that whose best share is far smaller: they do not wait for its end. */
+static void a_small_share_is_had_in_the_end(void **state)
+{
+    (void)state;
+    struct adl_scenario s = tiny_start(20);
+    tiny_node(&s, tiny_type(&s), 1);
+    tiny_class(&s, ADL_KIND_TRAINING, 1, 0.5);
+    tiny_class(&s, ADL_KIND_TRAINING, 1, 0.5);
+    tiny_mix(&s, 0, 864000, 1, ADL_JOB_PREEMPTIBLE)->weight = 0.05;
+    tiny_mix(&s, 1, 300, 1, ADL_JOB_PREEMPTIBLE);
+    s.workload.arrivals = (struct adl_arrivals){.process = ADL_ARRIVAL_POISSON, .rate_per_h = 1};
+    uint16_t classes[20] = {0};
+    for (int i = 1; i < 20; i++)
+        classes[i] = 1;
+    const struct tally tally = run_scenario(&s, &adl_policy_gavel_jct, tiny_seed_for(&s, classes, 20));
+    assert_int_equal(tally.finished, 20);
+    assert_true(tally.jct_s - tally.end_s < 19 * 24 * 3600.0);
     adl_scenario_clear(&s);
 }
 
@@ -177,6 +228,10 @@ static void random_worlds_finish_without_a_refusal(void **state)
         struct adl_scenario s = random_scenario(seed, 60);
         const struct adl_policy_ops *policy = seed % 2 ? &adl_policy_gavel : &adl_policy_gavel_jct;
         s.policy.round_s = seed % 3 ? 5 : 0;
+        s.policy.gavel_objective = (uint8_t)(seed / 2 % 4);
+        s.policy.gavel_type_by_type = seed % 5 < 2;
+        s.policy.gavel_new_jobs_wait = seed % 7 < 3;
+        s.policy.gavel_by_owed_time = seed % 11 < 5;
         const struct tally tally = run_scenario(&s, policy, seed);
         if (tally.finished != 60)
             fail_msg("seed %d: %d of 60 jobs finished", (int)seed, (int)tally.finished);
@@ -212,143 +267,6 @@ static void a_world_without_wake_ups_finishes(void **state)
     adl_cluster_clear(&cluster);
 }
 
-/* ---- the authors' trace ---- */
-
-#define G300_JOBS 300
-
-struct g300 {
-    struct adl_true_job jobs[G300_JOBS];
-    uint32_t count, given;
-};
-
-static int give_job(void *self, struct adl_true_job *ret, struct adl_error *err)
-{
-    (void)err;
-    struct g300 *trace = self;
-    if (trace->given == trace->count)
-        return 0;
-    *ret = trace->jobs[trace->given++];
-    return 1;
-}
-
-static void keep_trace(void *self)
-{
-    (void)self;
-}
-
-static char *read_whole(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return NULL;
-    size_t size = 0, capacity = 1 << 24;
-    char *text = malloc(capacity);
-    assert_non_null(text);
-    for (size_t got; (got = fread(text + size, 1, capacity - size - 1, file)) > 0;) {
-        size += got;
-        if (capacity - size < 4096) {
-            char *larger = realloc(text, capacity *= 2);
-            assert_non_null(larger);
-            text = larger;
-        }
-    }
-    fclose(file);
-    text[size] = 0;
-    return text;
-}
-
-/* Steps a second of a model alone, 0 if it does not run there. The file is nested and indented by four. */
-static double throughput(const char *json, const char *type, const char *model, int gpus)
-{
-    char key[200];
-    snprintf(key, sizeof key, "\n    \"%s\": {", type);
-    const char *at = strstr(json, key);
-    assert_non_null(at);
-    snprintf(key, sizeof key, "\n        \"('%s', %d)\": {", model, gpus);
-    at = strstr(at, key);
-    assert_non_null(at);
-    at = strstr(at, "\"null\": ");
-    assert_non_null(at);
-    return strtod(at + 8, NULL);
-}
-
-static void parse_row(struct g300 *trace, char *line, const char *json)
-{
-    static const char *const types[] = {"v100", "p100", "k80"};
-    char *fields[10] = {NULL};
-    int count = 0;
-    for (char *at = line; at && count < 10; count++) {
-        fields[count] = at;
-        at = strchr(at, '\t');
-        if (at)
-            *at++ = 0;
-    }
-    assert_int_equal(count, 10);
-    assert_true(trace->count < G300_JOBS);
-    struct adl_true_job *job = &trace->jobs[trace->count++];
-    const int gpus = (int)strtol(fields[6], NULL, 10);
-    *job = (struct adl_true_job){.submit_us = (int64_t)(strtod(fields[9], NULL) * 1e6),
-                                 .steps = strtod(fields[5], NULL),
-                                 .ideal_us = INT64_MAX,
-                                 .spec = {.id = trace->count,
-                                          .gpus = (uint16_t)gpus,
-                                          .types = 7,
-                                          .flags = ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN,
-                                          .limit_us = INT64_MAX / 4}};
-    for (int t = 0; t < 3; t++) {
-        const double steps_per_s = throughput(json, types[t], fields[0], gpus);
-        job->runtime_us[t] = steps_per_s > 0 ? (int64_t)(job->steps / steps_per_s * 1e6) : 0;
-        if (steps_per_s > 0 && job->runtime_us[t] < job->ideal_us)
-            job->ideal_us = job->runtime_us[t];
-    }
-}
-
-static struct g300 *load_g300(void)
-{
-    char *json = read_whole(ADL_SOURCE_DIR "/../shared/data/gavel/simulation_throughputs.json");
-    char *rows = read_whole(ADL_SOURCE_DIR "/../shared/peers/g300.trace");
-    struct g300 *trace = json && rows ? calloc(1, sizeof *trace) : NULL;
-    for (char *line = rows, *end; trace && (end = strchr(line, '\n')); line = end + 1) {
-        *end = 0;
-        parse_row(trace, line, json);
-    }
-    free(json);
-    free(rows);
-    return trace;
-}
-
-/* Gavel's simulator answers a mean of 9,280.6 s and an end at 105,481 s. The max-min program has many optima, and which
- * one a solver returns moves the mean: only the end and that the mean is no worse are held. */
-static void the_authors_trace_ends_when_it_does_in_their_simulator(void **state)
-{
-    (void)state;
-    struct g300 *trace = load_g300();
-    if (!trace) {
-        print_message("skipped: ../shared has no Gavel trace\n");
-        skip();
-    }
-    struct adl_scenario s = tiny_start(0);
-    struct adl_world_sim *world = NULL;
-    struct adl_error err = {.text = ""};
-    tiny_class(&s, ADL_KIND_TRAINING, 1, 0.5);
-    for (int t = 0; t < 3; t++)
-        tiny_type(&s);
-    for (uint32_t n = 0; n < 27; n++)
-        tiny_node(&s, n / 9, 4);
-    assert_int_equal(
-        adl_world_sim_create_from(&s, (struct adl_job_source){.self = trace, .next = give_job, .close = keep_trace}, 1,
-                                  ADL_REGIME_ORACLE, &world, &err),
-        0);
-    const struct tally tally = run_world(&s, world, &adl_policy_gavel);
-    const double mean_s = tally.jct_s / G300_JOBS;
-    print_message("g300: mean %.1f s, end %.1f s\n", mean_s, tally.end_s);
-    assert_int_equal(tally.finished, G300_JOBS);
-    assert_true(fabs(tally.end_s / 105481 - 1) < 0.01);
-    assert_true(mean_s < 9280.6 * 1.01);
-    free(trace);
-    adl_scenario_clear(&s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,10 +275,12 @@ int main(void)
         cmocka_unit_test(jobs_that_may_not_be_preempted_run_to_their_end),
         cmocka_unit_test(jobs_that_keep_their_gpus_are_not_restarted),
         cmocka_unit_test(the_job_that_gains_most_from_a_type_runs_on_it),
+        cmocka_unit_test(a_new_job_waits_for_shares_if_told_to),
+        cmocka_unit_test(types_are_filled_one_after_another_if_told_to),
+        cmocka_unit_test(a_small_share_is_had_in_the_end),
         cmocka_unit_test(a_gang_gets_its_turn_among_small_jobs),
         cmocka_unit_test(random_worlds_finish_without_a_refusal),
         cmocka_unit_test(a_world_without_wake_ups_finishes),
-        cmocka_unit_test(the_authors_trace_ends_when_it_does_in_their_simulator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

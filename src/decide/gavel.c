@@ -1,73 +1,76 @@
-/* gavel: shares of GPU time by linear programs that know how fast each job is on each type.
+/* gavel: shares of GPU time that know how fast each job is on each type.
  *
  * D. Narayanan, K. Santhanam, F. Kazhamiaka, A. Phanishayee and M. Zaharia, "Heterogeneity-Aware Cluster Scheduling
  * Policies for Deep Learning Workloads", OSDI 2020. X_ja >= 0 is the share of time that job j runs on type a, s_j its
  * GPUs, T_ja its throughput there (1 / believed run time), N_a the GPUs of the type that are up; always
  *     sum_a X_ja <= 1,    sum_j s_j X_ja <= N_a    (section 3.1).
- * gavel      maximizes min_j (s_j / T_j^prop) sum_a T_ja X_ja (section 4.1, all weights 1), where T_j^prop is the
- *            throughput under an equal share of every type: sum_a T_ja N_a / sum_a N_a.
- * gavel-jct  minimizes sum_j (age_j + steps_j / sum_a T_ja X_ja) (section 4.2's completion times, summed). Ages are
- *            constants. The sum is convex in the effective speed v_j = sum_a T_ja X_ja / max_a T_ja; 1 / v is replaced
- *            by straight pieces between v = 2^-7, 2^-6 ... 1, exact at these points and at most 1/8 above between them.
+ * gavel      by its objective:
+ *   max_min      maximizes min_j (s_j / T_j^prop) sum_a T_ja X_ja (section 4.1, all weights 1), where T_j^prop is the
+ *                throughput under an equal share of every type: sum_a T_ja N_a / sum_a N_a.
+ *   agnostic     the same with all T_ja = 1.
+ *   finish_time  minimizes max_j (age_j + left_j / sum_a T_ja X_ja) / (what j would take alone on 1 / jobs of the
+ *                cluster) (section 4.2, Themis' finish-time fairness). Alone: left_j at that pace, and for work that is
+ *                done the pace when it was.
+ *   makespan     minimizes max_j left_j / sum_a T_ja X_ja (section 4.2), as the authors do: the least of the T that a
+ *                halving search from 100 s to 1,000,000 s meets until it knows T to 5 %, then any X that keep it.
+ * gavel-jct  minimizes sum_j (age_j + left_j / sum_a T_ja X_ja) (section 4.2's completion times, summed). Ages are
+ *            constants. The best share grows with the root of what is left and is never 0, but may be a hundredth of
+ *            another's: rounds go by owed time, or such a job would never run.
+ * Where many X are equally good, their centre is taken: solve/shares.h.
  *
- * Jobs that are alike (GPUs, relative speeds to 1/4096 and, for gavel-jct, remaining time to a factor of 2) share one
- * set of variables, their mean: both objectives are symmetric and convex, so nothing is lost by it for equal jobs. At
- * most KINDS_MAX kinds; with more the grain is doubled until they fit, which adl_gavel_counts tells. Each program
- * starts from the last basis. decide() does not allocate by itself, but the solver does.
+ * Up to KINDS_MAX jobs have variables of their own. With more, those that are alike (GPUs, relative speeds to 1/4096
+ * and, where they matter, remaining time and age to a factor of 2) share one set; with more than KINDS_MAX kinds the
+ * grain is doubled until they fit, which adl_gavel_counts tells.
  *
  * Who runs in which round follows from the shares: decide/rounds.c. */
 #include "decide/gavel.h"
 
 #include "base/hash.h"
 #include "decide/rounds.h"
-#include "solve/lp.h"
+#include "solve/shares.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUND_S        360.0
-#define KINDS_MAX      256
-#define TABLE_SIZE     1024 /* a power of two above 2 * KINDS_MAX */
-#define GRAIN          4096
-#define PIECES         8 /* of 1 / v */
-#define ITERATIONS_MAX 20000
-#define SHARE_MIN      1e-9 /* less is the solver's rounding */
+#define ROUND_S    360.0
+#define KINDS_MAX  256
+#define TABLE_SIZE 1024 /* a power of two above 2 * KINDS_MAX */
+#define GRAIN      4096
 
-/* Jobs that are alike. */
-struct kind {
+_Static_assert(ADL_SHARES_TYPES_MAX == ADL_TYPES_MAX, "shares of every type");
+
+/* Which jobs are taken as alike. */
+struct kind_key {
     uint16_t gpus;
-    uint16_t length;                                                  /* gavel-jct: logarithm of the remaining time */
-    uint16_t key[ADL_TYPES_MAX];                                      /* relative speed in grains; 0 = not there */
-    double speed[ADL_TYPES_MAX];                                      /* relative to the type where it is fastest */
-    uint32_t jobs;                                                    /* of this program */
-    double remaining_s;                                               /* of these on their fastest type, in all */
-    uint32_t first_column;                                            /* in this program */
-    uint64_t used;                                                    /* the last program it was in */
-    unsigned char column_place[ADL_TYPES_MAX + PIECES], row_place[2]; /* in the last basis */
+    uint16_t left, age;            /* logarithms; 0 where they do not matter */
+    uint16_t speed[ADL_TYPES_MAX]; /* in grains; 0 = not there */
+};
+
+/* What a job would have had alone on its part of the cluster: finish_time. */
+struct alone {
+    double spent_s; /* for the work done until the last program */
+    double left_s;  /* then, on its fastest type; 0 = it was in no program yet */
+    double pace;    /* then, relative to its fastest type */
 };
 
 struct gavel {
     const struct adl_cluster *cluster;
     struct adl_rounds *rounds;
-    struct adl_lp *lp;
-    bool by_completion;
-    uint32_t types, columns_max, rows_max;
+    struct adl_shares *shares;
+    int goal;      /* enum adl_shares_goal */
+    bool agnostic; /* all types are equally fast */
+    bool makespan;
+    uint32_t types;
     double gpus[ADL_TYPES_MAX]; /* up */
-    struct kind *kinds;
+    struct adl_shares_kind *kinds;
+    struct kind_key *keys;
     uint32_t kind_count;
     uint32_t grain;
-    uint32_t *table;   /* open hash of kinds */
-    uint32_t *kind_of; /* [slot] of this program; grown with the jobs */
-    size_t kind_of_capacity;
-    uint32_t active[KINDS_MAX]; /* kinds of this program */
-    uint32_t active_count;
-    int *start, *index; /* the program, by columns */
-    double *value, *upper, *objective, *row_lower, *row_upper, *answer;
-    double *lower; /* zeros */
-    unsigned char *basis;
-    unsigned char first_place[1 + ADL_TYPES_MAX]; /* of the common column and the rows of types */
-    uint64_t program;
+    uint32_t *table;     /* open hash of keys */
+    uint32_t *kind_of;   /* [slot] of this program; grown with the jobs */
+    struct alone *alone; /* [slot] */
+    size_t kind_of_capacity, alone_capacity;
     bool out_of_memory;
     struct adl_gavel_counts counts;
 };
@@ -78,70 +81,48 @@ static void destroy(void *policy)
     if (!self)
         return;
     adl_rounds_destroy(self->rounds);
-    adl_lp_destroy(self->lp);
+    adl_shares_destroy(self->shares);
     free(self->kinds);
+    free(self->keys);
     free(self->table);
     free(self->kind_of);
-    free(self->start);
-    free(self->index);
-    free(self->value);
-    free(self->lower);
-    free(self->upper);
-    free(self->objective);
-    free(self->row_lower);
-    free(self->row_upper);
-    free(self->answer);
-    free(self->basis);
+    free(self->alone);
     free(self);
 }
 
-static int create_tables(struct gavel *self)
+static int create_parts(struct gavel *self, const struct adl_policy_config *config, uint64_t seed)
 {
-    const size_t columns = 1 + (size_t)KINDS_MAX * (self->types + PIECES), rows = self->types + 2 * (size_t)KINDS_MAX;
-    const size_t entries = KINDS_MAX * (3 * (size_t)self->types + PIECES + 1);
+    const double round_s = config->round_s > 0 ? config->round_s : ROUND_S;
+    const struct adl_rounds_config rounds = {.round_us = (int64_t)(round_s * 1e6),
+                                             .type_by_type = config->gavel_type_by_type,
+                                             .types_shuffled = config->gavel_type_by_type && self->agnostic,
+                                             .by_owed_time = self->goal == ADL_SHARES_SUM || config->gavel_by_owed_time,
+                                             .new_jobs_wait = config->gavel_new_jobs_wait};
     self->kinds = calloc(KINDS_MAX, sizeof *self->kinds);
-    self->table = malloc(TABLE_SIZE * sizeof *self->table);
-    self->start = malloc((columns + 1) * sizeof *self->start);
-    self->index = malloc(entries * sizeof *self->index);
-    self->value = malloc(entries * sizeof *self->value);
-    self->lower = calloc(columns, sizeof *self->lower);
-    self->upper = malloc(columns * sizeof *self->upper);
-    self->objective = malloc(columns * sizeof *self->objective);
-    self->row_lower = malloc(rows * sizeof *self->row_lower);
-    self->row_upper = malloc(rows * sizeof *self->row_upper);
-    self->answer = malloc(columns * sizeof *self->answer);
-    self->basis = malloc(columns + rows);
-    return self->kinds && self->table && self->start && self->index && self->value && self->lower && self->upper &&
-                   self->objective && self->row_lower && self->row_upper && self->answer && self->basis
-               ? 0
-               : ADL_ENOMEM;
-}
-
-static void forget_kinds(struct gavel *self)
-{
-    self->kind_count = 0;
-    memset(self->table, 0xff, TABLE_SIZE * sizeof *self->table);
-    memset(self->first_place, ADL_LP_BASIC, sizeof self->first_place);
-    self->first_place[0] = ADL_LP_AT_LOWER;
+    self->keys = calloc(KINDS_MAX, sizeof *self->keys);
+    self->table = calloc(TABLE_SIZE, sizeof *self->table);
+    if (!self->kinds || !self->keys || !self->table || adl_shares_create(KINDS_MAX, &self->shares))
+        return ADL_ENOMEM;
+    return adl_rounds_create(self->cluster, &rounds, seed, &self->rounds);
 }
 
 static int create_form(bool by_completion, const struct adl_policy_config *config, const struct adl_cluster *cluster,
-                       void **ret_policy, struct adl_error *err)
+                       uint64_t seed, void **ret_policy, struct adl_error *err)
 {
     struct gavel *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gavel");
     self->cluster = cluster;
     self->types = cluster->type_count;
-    self->by_completion = by_completion;
-    const double round_s = config->round_s > 0 ? config->round_s : ROUND_S;
-    if (create_tables(self) || adl_lp_create(&self->lp) ||
-        adl_rounds_create(cluster, (int64_t)(round_s * 1e6), &self->rounds)) {
+    self->goal = by_completion                                      ? ADL_SHARES_SUM
+                 : config->gavel_objective == ADL_GAVEL_FINISH_TIME ? ADL_SHARES_FINISH
+                                                                    : ADL_SHARES_MAX_MIN;
+    self->agnostic = !by_completion && config->gavel_objective == ADL_GAVEL_AGNOSTIC;
+    self->makespan = !by_completion && config->gavel_objective == ADL_GAVEL_MAKESPAN;
+    if (create_parts(self, config, seed)) {
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gavel");
     }
-    self->grain = 1;
-    forget_kinds(self);
     *ret_policy = self;
     return 0;
 }
@@ -149,15 +130,13 @@ static int create_form(bool by_completion, const struct adl_policy_config *confi
 static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                   void **ret_policy, struct adl_error *err)
 {
-    (void)seed;
-    return create_form(false, config, cluster, ret_policy, err);
+    return create_form(false, config, cluster, seed, ret_policy, err);
 }
 
 static int create_jct(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                       void **ret_policy, struct adl_error *err)
 {
-    (void)seed;
-    return create_form(true, config, cluster, ret_policy, err);
+    return create_form(true, config, cluster, seed, ret_policy, err);
 }
 
 const struct adl_gavel_counts *adl_gavel_counts(const void *policy)
@@ -168,13 +147,18 @@ const struct adl_gavel_counts *adl_gavel_counts(const void *policy)
 static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
 {
     struct gavel *self = policy;
-    if (event->kind == ADL_EVENT_SUBMIT &&
-        adl_grow((void **)&self->kind_of, &self->kind_of_capacity, (size_t)event->job + 1, sizeof *self->kind_of))
-        self->out_of_memory = true;
+    if (event->kind == ADL_EVENT_SUBMIT) {
+        const size_t count = (size_t)event->job + 1;
+        if (adl_grow((void **)&self->kind_of, &self->kind_of_capacity, count, sizeof *self->kind_of) ||
+            adl_grow((void **)&self->alone, &self->alone_capacity, count, sizeof *self->alone))
+            self->out_of_memory = true;
+        else
+            self->alone[event->job] = (struct alone){0};
+    }
     adl_rounds_observe(self->rounds, event, state);
 }
 
-/* ---- kinds of jobs ---- */
+/* ---- a job as the program sees it ---- */
 
 /* Time that the rest of a job would take on its fastest type. */
 static double remaining_s(const struct adl_state *state, uint32_t slot, int64_t fastest_us)
@@ -187,212 +171,204 @@ static double remaining_s(const struct adl_state *state, uint32_t slot, int64_t 
     return left_s > 1 ? left_s : 1;
 }
 
-static struct kind describe(const struct gavel *self, const struct adl_state *state, uint32_t slot, uint32_t types)
+/* Relative pace on 1 / jobs of every type. */
+static double pace_alone(const struct gavel *self, const struct adl_shares_kind *job, uint32_t jobs)
 {
-    struct kind kind = {.gpus = state->jobs[slot].spec.gpus, .jobs = 1};
+    double pace = 0, time = 0;
+    for (uint32_t t = 0; t < self->types; t++) {
+        const double share = self->gpus[t] / ((double)jobs * job->gpus);
+        time += share;
+        pace += share * job->speed[t];
+    }
+    return time > 1 ? pace / time : pace;
+}
+
+/* Age and rest of a job in units of what it would take alone. */
+static void compare_alone(struct gavel *self, uint32_t slot, uint32_t jobs, struct adl_shares_kind *job)
+{
+    struct alone *alone = &self->alone[slot];
+    if (alone->left_s > 0)
+        alone->spent_s += (alone->left_s - job->left) / alone->pace;
+    alone->pace = pace_alone(self, job, jobs);
+    alone->left_s = job->left;
+    const double whole_s = alone->spent_s + job->left / alone->pace;
+    job->age /= whole_s;
+    job->left /= whole_s;
+}
+
+/* What a relative pace of 1 is worth to a job: the max-min objective's term. */
+static double find_weight(const struct gavel *self, const struct adl_shares_kind *job)
+{
+    double all = 0, equal_share = 0;
+    for (uint32_t t = 0; t < self->types; t++) {
+        all += self->gpus[t];
+        equal_share += job->speed[t] * self->gpus[t];
+    }
+    return equal_share > 0 ? job->gpus * all / equal_share : 1;
+}
+
+static struct adl_shares_kind describe(struct gavel *self, const struct adl_state *state,
+                                       const struct adl_rounds_jobs *jobs, uint32_t slot)
+{
+    struct adl_shares_kind job = {.jobs = 1, .gpus = state->jobs[slot].spec.gpus};
+    const uint32_t types = jobs->types[slot] & state->jobs[slot].eligible;
     int64_t fastest_us = INT64_MAX;
-    types &= state->jobs[slot].eligible;
     for (uint32_t left = types; left; left &= left - 1) {
         const int64_t run_us = adl_state_runtime(state, slot, (uint32_t)__builtin_ctz(left));
         fastest_us = run_us < fastest_us ? run_us : fastest_us;
     }
-    for (uint32_t t = 0; t < self->types; t++) {
-        if (!(types >> t & 1))
-            continue;
-        kind.speed[t] = (double)fastest_us / (double)adl_state_runtime(state, slot, t);
-        kind.key[t] = (uint16_t)(1 + (uint32_t)(kind.speed[t] * GRAIN / self->grain));
-    }
-    kind.remaining_s = remaining_s(state, slot, fastest_us);
-    if (self->by_completion)
-        kind.length = (uint16_t)((63u - (uint32_t)__builtin_clzll((uint64_t)kind.remaining_s)) / self->grain + 1);
-    return kind;
+    for (uint32_t t = 0; t < self->types; t++)
+        if (types >> t & 1)
+            job.speed[t] = self->agnostic ? 1 : (double)fastest_us / (double)adl_state_runtime(state, slot, t);
+    job.left = remaining_s(state, slot, fastest_us);
+    job.age = (double)(state->now_us - state->jobs[slot].submit_us) * 1e-6;
+    job.weight = self->makespan ? 1 / job.left : find_weight(self, &job);
+    return job;
 }
 
-static bool alike(const struct gavel *self, const struct kind *a, const struct kind *b)
+/* ---- kinds of jobs ---- */
+
+/* Equal for values that differ by less than a factor of 2 (of 4 at the next grain ...). */
+static uint16_t log2_class(double value, uint32_t grain)
 {
-    return a->gpus == b->gpus && a->length == b->length && memcmp(a->key, b->key, self->types * sizeof *a->key) == 0;
+    int exponent;
+    (void)frexp(value, &exponent);
+    return (uint16_t)((uint32_t)(exponent + 2048) / grain);
+}
+
+static struct kind_key key_of(const struct gavel *self, const struct adl_shares_kind *job)
+{
+    struct kind_key key = {.gpus = (uint16_t)job->gpus};
+    for (uint32_t t = 0; t < self->types; t++)
+        key.speed[t] = job->speed[t] > 0 ? (uint16_t)(1 + (uint32_t)(job->speed[t] * GRAIN / self->grain)) : 0;
+    if (self->goal != ADL_SHARES_MAX_MIN || self->makespan)
+        key.left = log2_class(job->left, self->grain);
+    if (self->goal == ADL_SHARES_FINISH)
+        key.age = log2_class(job->age, self->grain);
+    return key;
 }
 
 /* The kind's index, made if new; ADL_NONE if there are too many. */
-static uint32_t find_kind(struct gavel *self, const struct kind *wanted)
+static uint32_t find_kind(struct gavel *self, const struct kind_key *key)
 {
-    uint64_t hash = adl_hash_u64(adl_hash_start(), (uint64_t)wanted->gpus << 16 | wanted->length);
-    hash = adl_hash_bytes(hash, wanted->key, self->types * sizeof *wanted->key);
-    uint32_t at = (uint32_t)hash & (TABLE_SIZE - 1);
+    uint32_t at = (uint32_t)adl_hash_bytes(adl_hash_start(), key, sizeof *key) & (TABLE_SIZE - 1);
     for (; self->table[at] != ADL_NONE; at = (at + 1) & (TABLE_SIZE - 1))
-        if (alike(self, &self->kinds[self->table[at]], wanted))
+        if (memcmp(&self->keys[self->table[at]], key, sizeof *key) == 0)
             return self->table[at];
     if (self->kind_count == KINDS_MAX)
         return ADL_NONE;
-    struct kind *made = &self->kinds[self->kind_count];
-    *made = *wanted;
-    made->used = 0;
-    memset(made->column_place, ADL_LP_AT_LOWER, sizeof made->column_place);
-    memset(made->row_place, ADL_LP_BASIC, sizeof made->row_place);
+    self->keys[self->kind_count] = *key;
+    self->kinds[self->kind_count] = (struct adl_shares_kind){0};
     self->table[at] = self->kind_count;
     return self->kind_count++;
 }
 
+/* A kind is the mean of its jobs. */
+static void add_to_kind(struct adl_shares_kind *kind, const struct adl_shares_kind *job)
+{
+    const double jobs = kind->jobs + 1, part = 1 / jobs;
+    if (kind->jobs == 0) {
+        *kind = *job;
+        return;
+    }
+    kind->jobs = jobs;
+    kind->left += (job->left - kind->left) * part;
+    kind->age += (job->age - kind->age) * part;
+    kind->weight += (job->weight - kind->weight) * part;
+}
+
+/* False if no GPU that it could run on is up. */
+static bool has_place(const struct gavel *self, const struct adl_shares_kind *job)
+{
+    bool found = false;
+    for (uint32_t t = 0; t < self->types; t++)
+        found |= job->speed[t] > 0 && self->gpus[t] > 0;
+    return found;
+}
+
+/* False if there are too many kinds. */
 static bool sort_into_kinds(struct gavel *self, const struct adl_state *state, const struct adl_rounds_jobs *jobs)
 {
-    self->program++;
-    self->active_count = 0;
+    self->kind_count = 0;
+    memset(self->table, 0xff, TABLE_SIZE * sizeof *self->table);
     for (uint32_t i = 0; i < jobs->count; i++) {
         const uint32_t slot = jobs->slots[i];
-        const struct kind described = describe(self, state, slot, jobs->types[slot]);
-        const uint32_t found = find_kind(self, &described);
+        struct adl_shares_kind job = describe(self, state, jobs, slot);
+        self->kind_of[slot] = ADL_NONE;
+        if (!has_place(self, &job))
+            continue;
+        if (self->goal == ADL_SHARES_FINISH)
+            compare_alone(self, slot, jobs->count, &job);
+        uint32_t found = jobs->count <= KINDS_MAX ? self->kind_count : ADL_NONE;
+        if (found != ADL_NONE) {
+            self->kinds[self->kind_count++].jobs = 0;
+        } else {
+            const struct kind_key key = key_of(self, &job);
+            found = find_kind(self, &key);
+        }
         if (found == ADL_NONE)
             return false;
-        struct kind *kind = &self->kinds[found];
-        if (kind->used != self->program) {
-            kind->used = self->program;
-            kind->jobs = 0;
-            kind->remaining_s = 0;
-            self->active[self->active_count++] = found;
-        }
-        kind->jobs++;
-        kind->remaining_s += described.remaining_s;
+        add_to_kind(&self->kinds[found], &job);
         self->kind_of[slot] = found;
     }
     return true;
 }
 
-/* Too many kinds: first those of the past are forgotten, then the grain is made coarser. False if nothing helps. */
 static bool find_kinds(struct gavel *self, const struct adl_state *state, const struct adl_rounds_jobs *jobs)
 {
-    bool found = (self->grain == 1 || self->active_count > KINDS_MAX / 4) && sort_into_kinds(self, state, jobs);
-    for (uint32_t grain = 1; !found && grain <= GRAIN; grain *= 2) {
-        self->grain = grain;
-        forget_kinds(self);
+    bool found = false;
+    for (self->grain = 1; !found && self->grain <= GRAIN; self->grain *= 2)
         found = sort_into_kinds(self, state, jobs);
-    }
-    self->counts.coarsened += found && self->grain > 1;
+    self->counts.coarsened += found && self->grain > 2;
     return found;
 }
 
 /* ---- the program ---- */
 
-/* Rows: the types, then two for each kind: its time (sum_a X_a <= 1) and its worth. */
-static int time_row(const struct gavel *self, uint32_t i)
+static bool solve_form(struct gavel *self, int goal, double floor, double *ret_goal)
 {
-    return (int)(self->types + 2 * i);
+    const struct adl_shares_problem problem = {.goal = goal,
+                                               .types = self->types,
+                                               .capacity = self->gpus,
+                                               .floor = floor,
+                                               .count = self->kind_count,
+                                               .kinds = self->kinds};
+    const struct adl_shares_answer answer = adl_shares_solve(self->shares, &problem);
+    self->counts.programs++;
+    self->counts.iterations += answer.steps;
+    *ret_goal = answer.goal;
+    return answer.solved;
 }
 
-struct program {
-    int columns, entries;
-};
-
-static void put(struct gavel *self, struct program *program, int row, double value)
+/* The end that the authors' search settles on if none before least_s is possible. */
+static double search_end_s(double least_s)
 {
-    self->index[program->entries] = row;
-    self->value[program->entries++] = value;
-}
-
-static void add_column(struct gavel *self, struct program *program, double upper, double objective)
-{
-    self->start[program->columns] = program->entries;
-    self->upper[program->columns] = upper;
-    self->objective[program->columns++] = objective;
-}
-
-/* What a unit of X on each type is worth to a job of the kind: relative speed, or the max-min objective's term. */
-static void find_worth(const struct gavel *self, const struct kind *kind, double *ret_worth)
-{
-    double all = 0, equal_share = 0, factor = 1;
-    for (uint32_t t = 0; t < self->types; t++) {
-        all += self->gpus[t];
-        equal_share += kind->speed[t] * self->gpus[t];
+    double low = 100, high = 1e6, limit = high, found = 0;
+    while (found == 0) {
+        while (1.05 * low < high) {
+            const double end_s = (low + high) / 2;
+            if (end_s > least_s)
+                found = high = end_s;
+            else
+                low = end_s;
+        }
+        low = limit;
+        limit *= 10;
+        high = limit;
     }
-    if (!self->by_completion)
-        factor = equal_share > 0 ? kind->gpus * all / equal_share : 0;
-    for (uint32_t t = 0; t < self->types; t++)
-        ret_worth[t] = kind->speed[t] * factor;
-}
-
-static void add_kind(struct gavel *self, struct program *program, uint32_t i, double scale)
-{
-    struct kind *kind = &self->kinds[self->active[i]];
-    double worth[ADL_TYPES_MAX];
-    find_worth(self, kind, worth);
-    kind->first_column = (uint32_t)program->columns;
-    for (uint32_t t = 0; t < self->types; t++) {
-        add_column(self, program, kind->key[t] ? 1 : 0, 0);
-        put(self, program, (int)t, (double)kind->gpus * kind->jobs);
-        put(self, program, time_row(self, i), 1);
-        put(self, program, time_row(self, i) + 1, worth[t]);
-    }
-    self->row_lower[time_row(self, i)] = -HUGE_VAL;
-    self->row_upper[time_row(self, i)] = 1;
-    self->row_lower[time_row(self, i) + 1] = 0;
-    self->row_upper[time_row(self, i) + 1] = self->by_completion ? 0 : HUGE_VAL;
-    for (int piece = 0; self->by_completion && piece < PIECES; piece++) {
-        /* From v = end / 2 (the first: 0) to end, 1 / v falls by 2 / end^2 for each unit. */
-        const double end = ldexp(1.0, piece - PIECES + 1);
-        add_column(self, program, piece ? end / 2 : end, -kind->remaining_s * scale * 2 / (end * end));
-        put(self, program, time_row(self, i) + 1, -1);
-    }
-}
-
-static struct program build(struct gavel *self)
-{
-    struct program program = {0};
-    double sum_s = 0;
-    for (uint32_t t = 0; t < self->types; t++) {
-        self->row_lower[t] = -HUGE_VAL;
-        self->row_upper[t] = self->gpus[t];
-    }
-    for (uint32_t i = 0; i < self->active_count; i++)
-        sum_s += self->kinds[self->active[i]].remaining_s;
-    /* The worth of the worst-off job; without use for gavel-jct. */
-    add_column(self, &program, self->by_completion ? 0 : HUGE_VAL, -1);
-    for (uint32_t i = 0; !self->by_completion && i < self->active_count; i++)
-        put(self, &program, time_row(self, i) + 1, -1);
-    for (uint32_t i = 0; i < self->active_count; i++)
-        add_kind(self, &program, i, 1 / sum_s);
-    self->start[program.columns] = program.entries;
-    return program;
-}
-
-/* Between the basis of the program and the places that kinds remember. */
-static void move_basis(struct gavel *self, int columns, bool to_program)
-{
-    const size_t of_kind = self->types + (self->by_completion ? PIECES : 0);
-    unsigned char *rows = self->basis + columns;
-    const struct {
-        unsigned char *program, *kept;
-        size_t size;
-    } common[] = {{self->basis, self->first_place, 1}, {rows, self->first_place + 1, self->types}};
-    for (int i = 0; i < 2; i++)
-        memcpy(to_program ? common[i].program : common[i].kept, to_program ? common[i].kept : common[i].program,
-               common[i].size);
-    for (uint32_t i = 0; i < self->active_count; i++) {
-        struct kind *kind = &self->kinds[self->active[i]];
-        unsigned char *its_columns = self->basis + kind->first_column, *its_rows = rows + time_row(self, i);
-        memcpy(to_program ? its_columns : kind->column_place, to_program ? kind->column_place : its_columns, of_kind);
-        memcpy(to_program ? its_rows : kind->row_place, to_program ? kind->row_place : its_rows, 2);
-    }
+    return found;
 }
 
 static bool solve(struct gavel *self)
 {
-    const struct program program = build(self);
-    const struct adl_lp_problem problem = {.rows = (int)(self->types + 2 * self->active_count),
-                                           .columns = program.columns,
-                                           .start = self->start,
-                                           .index = self->index,
-                                           .value = self->value,
-                                           .column_lower = self->lower,
-                                           .column_upper = self->upper,
-                                           .objective = self->objective,
-                                           .row_lower = self->row_lower,
-                                           .row_upper = self->row_upper};
-    move_basis(self, program.columns, true);
-    const struct adl_lp_answer answer = adl_lp_solve(self->lp, &problem, ITERATIONS_MAX, self->basis, self->answer);
-    self->counts.programs++;
-    self->counts.iterations += answer.iterations;
-    if (answer.outcome != ADL_LP_OPTIMAL)
+    double goal;
+    if (self->kind_count == 0)
+        return true;
+    if (!solve_form(self, self->goal, 0, &goal))
         return false;
-    move_basis(self, program.columns, false);
+    /* The centre fails only where precision does, and then leaves shares that keep the end. */
+    if (self->makespan)
+        solve_form(self, ADL_SHARES_FLOOR, 1 / search_end_s(1 / goal), &goal);
     return true;
 }
 
@@ -408,8 +384,6 @@ static void share_equally(struct gavel *self, const struct adl_state *state, con
         for (uint32_t t = 0; t < self->types; t++)
             jobs->share[(size_t)jobs->slots[i] * self->types + t] = self->gpus[t] / (wanted > all ? wanted : all);
     self->counts.unsolved++;
-    self->grain = 1;
-    forget_kinds(self);
 }
 
 static int allocate(void *policy, const struct adl_state *state, const struct adl_rounds_jobs *jobs)
@@ -425,11 +399,9 @@ static int allocate(void *policy, const struct adl_state *state, const struct ad
     }
     for (uint32_t i = 0; i < jobs->count; i++) {
         const uint32_t slot = jobs->slots[i];
-        const struct kind *kind = &self->kinds[self->kind_of[slot]];
-        for (uint32_t t = 0; t < self->types; t++) {
-            const double share = self->answer[kind->first_column + t];
-            jobs->share[(size_t)slot * self->types + t] = share > SHARE_MIN ? share : 0;
-        }
+        if (self->kind_of[slot] != ADL_NONE)
+            memcpy(&jobs->share[(size_t)slot * self->types], self->kinds[self->kind_of[slot]].share,
+                   self->types * sizeof *jobs->share);
     }
     return 0;
 }

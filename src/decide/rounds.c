@@ -1,5 +1,6 @@
 #include "decide/rounds.h"
 
+#include "base/rng.h"
 #include "decide/seating.h"
 #include "model/scenario.h"
 
@@ -11,6 +12,7 @@
 /* A job on a type, as it is ranked for a round. */
 struct entry {
     double priority, deficit, share;
+    uint32_t turn;  /* entries of a lower turn go before all others */
     uint32_t order; /* type by type, then by arrival: decides between equals */
     uint32_t slot;
 };
@@ -18,11 +20,14 @@ struct entry {
 struct adl_rounds {
     const struct adl_cluster *cluster;
     uint32_t types;
-    int64_t round_us;
+    struct adl_rounds_config config;
+    struct adl_rng rng;           /* for the order of types */
+    uint32_t turn[ADL_TYPES_MAX]; /* of each type in this round */
     struct adl_seating *seating;
     uint32_t *live; /* slots in order of arrival */
     uint32_t live_count;
     uint32_t *possible; /* [slot] types on which it fits when the cluster is empty */
+    bool *shared;       /* [slot] shares were computed since it came */
     double *share;      /* [slot][type] X */
     double *had_s;      /* [slot][type] time on the type since clocks started, half a round included */
     double *deficit_s;  /* [slot][type] time it should have had beyond what it had, in earlier stretches */
@@ -34,7 +39,8 @@ struct adl_rounds {
     bool under_way, allocated, changed, out_of_memory;
 };
 
-int adl_rounds_create(const struct adl_cluster *cluster, int64_t round_us, struct adl_rounds **ret)
+int adl_rounds_create(const struct adl_cluster *cluster, const struct adl_rounds_config *config, uint64_t seed,
+                      struct adl_rounds **ret)
 {
     struct adl_rounds *self = calloc(1, sizeof *self);
     if (!self || adl_seating_create(cluster, &self->seating)) {
@@ -43,7 +49,10 @@ int adl_rounds_create(const struct adl_cluster *cluster, int64_t round_us, struc
     }
     self->cluster = cluster;
     self->types = cluster->type_count;
-    self->round_us = round_us;
+    self->config = *config;
+    adl_rng_seed(&self->rng, seed, "rounds");
+    for (uint32_t t = 0; t < self->types; t++)
+        self->turn[t] = t;
     *ret = self;
     return 0;
 }
@@ -55,6 +64,7 @@ void adl_rounds_destroy(struct adl_rounds *self)
     adl_seating_destroy(self->seating);
     free(self->live);
     free(self->possible);
+    free(self->shared);
     free(self->share);
     free(self->had_s);
     free(self->deficit_s);
@@ -66,14 +76,15 @@ void adl_rounds_destroy(struct adl_rounds *self)
 
 static double half_round_s(const struct adl_rounds *self)
 {
-    return (double)self->round_us * 0.5e-6;
+    return (double)self->config.round_us * 0.5e-6;
 }
 
 static int grow(struct adl_rounds *self, uint32_t slot)
 {
-    size_t possible = self->slot_capacity, share = possible, had = possible, deficit = possible;
+    size_t possible = self->slot_capacity, shared = possible, share = possible, had = possible, deficit = possible;
     const size_t count = (size_t)slot + 1, row = self->types * sizeof(double);
     if (adl_grow((void **)&self->possible, &possible, count, sizeof *self->possible) ||
+        adl_grow((void **)&self->shared, &shared, count, sizeof *self->shared) ||
         adl_grow((void **)&self->share, &share, count, row) || adl_grow((void **)&self->had_s, &had, count, row) ||
         adl_grow((void **)&self->deficit_s, &deficit, count, row))
         return ADL_ENOMEM;
@@ -93,6 +104,7 @@ static void join(struct adl_rounds *self, uint32_t slot, const struct adl_job_sp
     }
     struct adl_job_spec on_type = *spec;
     self->possible[slot] = 0;
+    self->shared[slot] = false;
     for (uint32_t t = 0; t < self->types; t++) {
         on_type.types = spec->types & 1u << t;
         if (on_type.types && adl_demand_possible(self->cluster, &on_type, NULL))
@@ -145,6 +157,12 @@ void adl_rounds_observe(struct adl_rounds *self, const struct adl_event *event, 
         self->changed = true;
 }
 
+/* Time that the job should have had on the type beyond what it had. */
+static double owed_s(const struct adl_rounds *self, size_t at, double passed_s)
+{
+    return self->deficit_s[at] + self->share[at] * passed_s - (self->had_s[at] - half_round_s(self));
+}
+
 /* Starts all clocks anew; what was missing until now is kept as deficit. */
 static void start_clocks(struct adl_rounds *self, int64_t now_us)
 {
@@ -153,7 +171,7 @@ static void start_clocks(struct adl_rounds *self, int64_t now_us)
         self->type_s[t] = half_s * self->live_count;
         for (uint32_t i = 0; i < self->live_count; i++) {
             const size_t at = (size_t)self->live[i] * self->types + t;
-            self->deficit_s[at] += self->share[at] * passed_s - (self->had_s[at] - half_s);
+            self->deficit_s[at] = owed_s(self, at, passed_s);
             self->had_s[at] = half_s;
             self->share[at] = 0;
         }
@@ -165,6 +183,8 @@ static void start_clocks(struct adl_rounds *self, int64_t now_us)
 
 static bool before(const struct entry *a, const struct entry *b)
 {
+    if (a->turn != b->turn)
+        return a->turn < b->turn;
     if (a->priority != b->priority)
         return a->priority > b->priority;
     if (a->deficit != b->deficit)
@@ -190,6 +210,7 @@ static void sift(struct entry *entries, uint32_t at, uint32_t count)
 /* A heap and not a sorted list: where many wait, the GPUs are given out long before the last is reached. */
 static uint32_t rank(struct adl_rounds *self, const struct adl_state *state)
 {
+    const double passed_s = (double)(state->now_us - self->clocks_us) * 1e-6;
     uint32_t count = 0;
     for (uint32_t t = 0; t < self->types; t++)
         for (uint32_t i = 0; i < self->live_count; i++) {
@@ -198,10 +219,13 @@ static uint32_t rank(struct adl_rounds *self, const struct adl_state *state)
                 continue;
             const size_t at = (size_t)slot * self->types + t;
             const double share = self->share[at], had = self->had_s[at], all = self->type_s[t];
-            const double priority = had > 0 && all > 0 ? share / (had / all) : share * NEW_JOB_PRIORITY;
+            double priority = had > 0 && all > 0 ? share / (had / all) : share * NEW_JOB_PRIORITY;
+            if (self->config.by_owed_time)
+                priority = owed_s(self, at, passed_s + (double)self->config.round_us * 1e-6);
             self->entries[count++] = (struct entry){.priority = priority,
                                                     .deficit = self->deficit_s[at],
                                                     .share = share,
+                                                    .turn = self->config.type_by_type ? self->turn[t] : 0,
                                                     .order = t * self->live_count + i,
                                                     .slot = slot};
         }
@@ -211,6 +235,38 @@ static uint32_t rank(struct adl_rounds *self, const struct adl_state *state)
 }
 
 /* ---- rounds ---- */
+
+static void shuffle_types(struct adl_rounds *self)
+{
+    for (uint32_t left = self->types; left > 1; left--) {
+        const uint32_t other = adl_rng_below(&self->rng, left), kept = self->turn[left - 1];
+        self->turn[left - 1] = self->turn[other];
+        self->turn[other] = kept;
+    }
+}
+
+/* Jobs came or went and the last time is long enough ago, or nothing could run otherwise. */
+static bool is_allocation_due(const struct adl_rounds *self, const struct adl_state *state)
+{
+    return self->changed && (!self->allocated || (self->config.new_jobs_wait && state->running_jobs == 0) ||
+                             state->now_us - self->clocks_us >= self->config.round_us / 3 * 16);
+}
+
+/* Gives out the GPUs from the most deserving down. */
+static void choose(struct adl_rounds *self, const struct adl_state *state)
+{
+    uint32_t count = rank(self, state);
+    adl_seating_begin(self->seating, state, self->live, self->live_count);
+    while (count > 0 && !adl_seating_full(self->seating)) {
+        const uint32_t slot = self->entries[0].slot, type = self->entries[0].order / self->live_count;
+        if (self->config.new_jobs_wait && !self->shared[slot])
+            adl_seating_hold(self->seating, state, slot, type);
+        else
+            adl_seating_choose(self->seating, state, slot, type);
+        self->entries[0] = self->entries[--count];
+        sift(self->entries, 0, count);
+    }
+}
 
 static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate, void *context,
                  struct adl_plan *plan)
@@ -223,7 +279,7 @@ static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rou
     }
     self->begun_us = now_us;
     self->under_way = true;
-    if (self->changed && (!self->allocated || now_us - self->clocks_us >= self->round_us / 3 * 16)) {
+    if (is_allocation_due(self, state)) {
         start_clocks(self, now_us);
         self->allocated = true;
         self->changed = false;
@@ -231,16 +287,14 @@ static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rou
         const int status = allocate(context, state, &jobs);
         if (status)
             return status;
+        for (uint32_t i = 0; i < self->live_count; i++)
+            self->shared[self->live[i]] = true;
     }
-    uint32_t count = rank(self, state);
-    adl_seating_begin(self->seating, state, self->live, self->live_count);
-    while (count > 0 && !adl_seating_full(self->seating)) {
-        adl_seating_choose(self->seating, state, self->entries[0].slot, self->entries[0].order / self->live_count);
-        self->entries[0] = self->entries[--count];
-        sift(self->entries, 0, count);
-    }
+    if (self->config.types_shuffled)
+        shuffle_types(self);
+    choose(self, state);
     const int status = adl_seating_preempt(self->seating, state, plan);
-    return status ? status : adl_plan_wake(plan, now_us + self->round_us);
+    return status ? status : adl_plan_wake(plan, now_us + self->config.round_us);
 }
 
 int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate,
@@ -252,7 +306,7 @@ int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, ad
         self->under_way = false;
         return 0;
     }
-    const bool over = !self->under_way || state->now_us - self->begun_us >= self->round_us;
+    const bool over = !self->under_way || state->now_us - self->begun_us >= self->config.round_us;
     if (!over) {
         const int status = adl_seating_start(self->seating, state, plan);
         if (status || plan->command_count > 0 || state->running_jobs > 0 || state->now_us == self->begun_us)

@@ -6,6 +6,10 @@
  * jobs have had on type a, and placed largest gang first. A job that stays on its type keeps its GPUs and runs on; the
  * others are preempted. What ends or comes within a round waits for the next one, which begins at once if nothing runs.
  *
+ * The order forgets: clocks start anew with the shares, so a share far below the others' is never reached before the
+ * next start. by_owed_time ranks instead by deficit + X_ja time - time had, at the end of the round to come, which
+ * adds up until it is the job's turn.
+ *
  * As in the authors' scheduler each job is credited half a round on every type when clocks start anew, shares are
  * computed anew when jobs came or went and at least 16/3 rounds after the last time (1,920 s for rounds of 360 s), and
  * a job that has no share yet takes what others leave. Beyond it: jobs that are not preemptible stay where they are; a
@@ -28,7 +32,16 @@ struct adl_rounds_jobs {
 /* Computes the shares. 0 or negative. */
 typedef int adl_rounds_allocate(void *context, const struct adl_state *state, const struct adl_rounds_jobs *jobs);
 
-int adl_rounds_create(const struct adl_cluster *cluster, int64_t round_us, struct adl_rounds **ret);
+struct adl_rounds_config {
+    int64_t round_us;
+    bool type_by_type;   /* GPUs of the first type are given out, then those of the second ...; else by rank alone */
+    bool types_shuffled; /* the same in a new random order in each round */
+    bool by_owed_time;   /* rank by the time that a job should have had beyond what it had, also in the past */
+    bool new_jobs_wait;  /* a job without a share yet is ranked and holds GPUs, but does not run */
+};
+
+int adl_rounds_create(const struct adl_cluster *cluster, const struct adl_rounds_config *config, uint64_t seed,
+                      struct adl_rounds **ret);
 void adl_rounds_destroy(struct adl_rounds *rounds); /* accepts NULL */
 
 /* Keeps the list of jobs and the time they had. Grows the tables: out of memory is told by the next decision. */

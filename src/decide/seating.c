@@ -293,6 +293,15 @@ void adl_seating_choose(struct adl_seating *self, const struct adl_state *state,
         self->banks[self->cluster->gpu_bank[gpu]].loose--;
 }
 
+void adl_seating_hold(struct adl_seating *self, const struct adl_state *state, uint32_t slot, uint32_t type)
+{
+    const uint32_t gpus = state->jobs[slot].spec.gpus;
+    if (self->seats[slot].type != ADL_NONE || gpus > self->left[type])
+        return;
+    self->left[type] -= gpus;
+    self->seats[slot].type = type;
+}
+
 bool adl_seating_full(const struct adl_seating *self)
 {
     uint32_t left = 0;

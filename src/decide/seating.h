@@ -19,6 +19,9 @@ void adl_seating_begin(struct adl_seating *seating, const struct adl_state *stat
 /* Chooses a job for GPUs of a type unless it is chosen already or too few are left; from the most deserving down. */
 void adl_seating_choose(struct adl_seating *seating, const struct adl_state *state, uint32_t slot, uint32_t type);
 
+/* The same, but the GPUs stay idle: the job only keeps them from others. */
+void adl_seating_hold(struct adl_seating *seating, const struct adl_state *state, uint32_t slot, uint32_t type);
+
 bool adl_seating_full(const struct adl_seating *seating); /* no GPU is left to choose a job for */
 
 /* Gives the chosen their GPUs, gangs of the same size that can stay where they are before others, and adds preemptions

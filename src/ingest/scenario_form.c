@@ -12,6 +12,8 @@
 static const char *const process_names[] = {"poisson", "diurnal", "bursty", "surge", "backlog", NULL};
 static const char *const placement_names[] = {"best_fit", "consolidated", NULL};
 _Static_assert(COUNT(placement_names) == ADL_PLACEMENT_CONSOLIDATED + 2, "a placement without a name");
+static const char *const gavel_objective_names[] = {"max_min", "agnostic", "finish_time", "makespan", NULL};
+_Static_assert(COUNT(gavel_objective_names) == ADL_GAVEL_MAKESPAN + 2, "an objective without a name");
 static const char *const backfill_rule_names[] = {"queue_order", "ends_before", NULL}; /* of enum adl_backfill_rule */
 _Static_assert(COUNT(process_names) == ADL_ARRIVAL_BACKLOG + 2, "an arrival process without a name");
 
@@ -266,6 +268,16 @@ static const struct adl_yaml_field policy_fields[] = {
     {"las_lazy", ADL_YAML_BOOL, POLICY(las_lazy),
      .help = "for `las`: demotions at the times at which Tiresias' own simulator makes them"},
     {"round_s", ADL_YAML_REAL, POLICY(round_s), .min = 1, .max = 1e6, .help = "for `gavel`: length of a round"},
+    {"gavel_objective", ADL_YAML_NAME, POLICY(gavel_objective), .names = gavel_objective_names, .otherwise = "max_min",
+     .help = "for `gavel`: what shares of time are to reach: the worst-off job does best (`agnostic`: as if all types "
+             "were equally fast), fair times of finishing, an early end of all"},
+    {"gavel_type_by_type", ADL_YAML_BOOL, POLICY(gavel_type_by_type),
+     .help = "for `gavel`: a round fills the first type, then the second and so on; else all in one ranking"},
+    {"gavel_by_owed_time", ADL_YAML_BOOL, POLICY(gavel_by_owed_time),
+     .help = "for `gavel`: rounds go by the time that jobs are owed, else by share / part of the time had of late; "
+             "`gavel-jct` always does"},
+    {"gavel_new_jobs_wait", ADL_YAML_BOOL, POLICY(gavel_new_jobs_wait),
+     .help = "for `gavel`: a new job holds its GPUs idle until shares are computed anew; else it may run before"},
 };
 static const struct adl_yaml_table policy_table = {TABLE(policy_fields, struct adl_form_policy)};
 

@@ -117,6 +117,10 @@ struct adl_form_policy {
     bool las_running_first;
     bool las_lazy;
     double round_s;
+    int gavel_objective;
+    bool gavel_type_by_type;
+    bool gavel_by_owed_time;
+    bool gavel_new_jobs_wait;
 };
 
 struct adl_scenario_form {

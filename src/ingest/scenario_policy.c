@@ -109,6 +109,10 @@ int adl_scenario_read_policy(struct adl_scenario_reader *reader)
     policy->las_running_first = reader->form->policy.las_running_first;
     policy->las_lazy = reader->form->policy.las_lazy;
     policy->round_s = reader->form->policy.round_s;
+    policy->gavel_objective = (uint8_t)reader->form->policy.gavel_objective;
+    policy->gavel_type_by_type = reader->form->policy.gavel_type_by_type;
+    policy->gavel_by_owed_time = reader->form->policy.gavel_by_owed_time;
+    policy->gavel_new_jobs_wait = reader->form->policy.gavel_new_jobs_wait;
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         policy->affinity[kind] = all_types(&reader->scenario->cluster);
     uint32_t seen = 0;

@@ -138,6 +138,14 @@ enum adl_placement {
                                    rest */
 };
 
+/* What gavel's shares of time are to reach; decide/gavel.c has the formulas. */
+enum adl_gavel_objective {
+    ADL_GAVEL_MAX_MIN,     /* the job that gains least of its equal share gains most */
+    ADL_GAVEL_AGNOSTIC,    /* the same, as if all types were equally fast */
+    ADL_GAVEL_FINISH_TIME, /* the job that ends latest compared with a cluster of its own ends earliest */
+    ADL_GAVEL_MAKESPAN,    /* all jobs end early */
+};
+
 #define ADL_LAS_LIMITS_MAX 8
 
 /* What policies may be told beside the state. Zeros are the defaults. */
@@ -152,10 +160,14 @@ struct adl_policy_config {
     int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
     double las_limits_gpu_s[ADL_LAS_LIMITS_MAX]; /* las: attained service that ends each queue; count 0 = the paper's */
     uint32_t las_limit_count;
-    double las_promote;     /* las: promote a job that has waited this many times what it ran; 0 = never */
-    bool las_running_first; /* las: inside a queue those that run come before those that wait; else by submission */
-    bool las_lazy;          /* las: demotions as Tiresias' own simulator times them; las.c says how */
-    double round_s;         /* gavel: length of a round; 0 = 360 */
+    double las_promote;      /* las: promote a job that has waited this many times what it ran; 0 = never */
+    bool las_running_first;  /* las: inside a queue those that run come before those that wait; else by submission */
+    bool las_lazy;           /* las: demotions as Tiresias' own simulator times them; las.c says how */
+    double round_s;          /* gavel: length of a round; 0 = 360 */
+    uint8_t gavel_objective; /* gavel: enum adl_gavel_objective */
+    bool gavel_type_by_type; /* gavel: a round fills the first type, then the second ...; else all in one ranking */
+    bool gavel_by_owed_time; /* gavel: rounds go by the time that jobs are owed; else by share / part of the time had */
+    bool gavel_new_jobs_wait; /* gavel: a job holds GPUs idle until shares are computed anew; else it may run before */
 };
 
 struct adl_scenario {
