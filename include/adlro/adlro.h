@@ -4,9 +4,9 @@
  * with its own clock: step moves all of them, step_one one of them. Different environments may be used by different
  * threads at a time; one environment by one thread.
  *
- * A decision: GPUs are free and jobs wait that fit. The actions are starts of one job on one type of GPU, or to wait,
- * which is then the last. No job starves: the oldest job holds a promise, and starts that would delay it are not
- * offered. Moments at which there is but one thing to do are passed through without asking.
+ * A decision: GPUs are free and jobs wait that fit. An action starts one job on one type of GPU. No job starves: the
+ * oldest job holds a promise, and starts that would delay it are not offered. Moments at which there is but one thing
+ * to do are passed through without asking.
  *
  *     struct adlro_config config = {.scenario = "scenarios/paper16.yaml", .count = 8};
  *     struct adlro_environment *env;

@@ -35,14 +35,14 @@ static void add(struct adl_choices *choices, const struct adl_state *state, uint
     choices->gpu_count += gpus;
 }
 
-/* Offers a job on each type where it fits beside the promise. One place is kept for waiting. */
+/* Offers a job on each type where it fits beside the promise. */
 static void offer(struct adl_choices *choices, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
     const bool held = choices->promised && slot != choices->head;
     for (uint32_t left = job->eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        if (choices->count + 1 >= ADL_CHOICES_MAX || choices->gpu_count + job->spec.gpus > choices->gpu_capacity)
+        if (choices->count == ADL_CHOICES_MAX || choices->gpu_count + job->spec.gpus > choices->gpu_capacity)
             return;
         const struct adl_hold hold = {&choices->promise, held,
                                       state->now_us + adl_state_remaining_us(state, slot, type)};
@@ -87,7 +87,6 @@ void adl_choices_find(struct adl_choices *choices, const struct adl_state *state
         return;
     promise_head(choices, state);
     offer(choices, state, choices->head);
-    const bool head_fits = choices->count > 0;
     uint32_t lanes = 0;
     adl_walk_begin(queue);
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE && lanes < ADL_CHOICE_LANES; adl_walk_leave(queue)) {
@@ -100,6 +99,4 @@ void adl_choices_find(struct adl_choices *choices, const struct adl_state *state
         if (shortest != slot)
             offer(choices, state, shortest);
     }
-    if (!head_fits && choices->count > 0)
-        choices->list[choices->count++] = (struct adl_choice){.job = ADL_NONE, .gpu_offset = choices->gpu_count};
 }

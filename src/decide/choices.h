@@ -1,9 +1,9 @@
 /* choices: what may be done now, listed for a policy that weighs each: start one of the waiting jobs on one type of
- * GPU, or wait.
+ * GPU.
  *
  * Offered are the oldest and the shortest job of each lane, on every type where it fits. The oldest job of all holds a
- * promise, as under EASY, and nothing is offered that would delay it; when it can start, waiting is not offered. So no
- * job starves, whatever the policy prefers. */
+ * promise, as under EASY, and nothing is offered that would delay it. So no job starves, whatever the policy prefers.
+ * To leave GPUs idle though something may start is not offered: docs/decisions/0006-no-waiting.md says why. */
 #ifndef ADLRO_DECIDE_CHOICES_H
 #define ADLRO_DECIDE_CHOICES_H
 
@@ -15,7 +15,7 @@
 #define ADL_CHOICES_MAX  128
 
 struct adl_choice {
-    uint32_t job;        /* ADL_NONE: wait */
+    uint32_t job;
     uint32_t gpu_offset; /* its GPUs are gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
     uint16_t gpu_count;
     uint16_t type;
@@ -37,8 +37,7 @@ struct adl_choices {
 int adl_choices_create(const struct adl_cluster *cluster, bool share, struct adl_choices **ret); /* 0 or ADL_ENOMEM */
 void adl_choices_destroy(struct adl_choices *choices);                                           /* accepts NULL */
 
-/* Lists them anew. Waiting, where it may be chosen, is the last. Needs a queue in order of submission and
- * state->running. */
+/* Lists them anew. Needs a queue in order of submission and state->running. */
 void adl_choices_find(struct adl_choices *choices, const struct adl_state *state);
 
 #endif

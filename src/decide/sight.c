@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define GPU_SIZE    (ADL_STATE_QUEUE - ADL_GPU_BUSY)
-#define STATE_SIZE  (ADL_CHOICE_WAIT - ADL_STATE_QUEUE)
-#define CHOICE_SIZE (ADL_FEATURE_COUNT - ADL_CHOICE_WAIT)
+#define STATE_SIZE  (ADL_CHOICE_TIME - ADL_STATE_QUEUE)
+#define CHOICE_SIZE (ADL_FEATURE_COUNT - ADL_CHOICE_TIME)
 
 struct adl_sight_shape adl_sight_shape(enum adl_sight_kind kind, const struct adl_cluster *cluster)
 {
@@ -209,7 +209,6 @@ static void fill_job(const struct adl_state *state, const struct adl_choices *ch
     const int64_t age_us = state->now_us - job->submit_us;
     const int64_t oldest_us = state->now_us - state->jobs[choices->head].submit_us;
     const struct adl_order *equals = &state->queue.lanes[job->lane].jobs;
-    row[ADL_CHOICE_WAIT] = 0;
     row[ADL_CHOICE_TIME] = seconds(time_us);
     row[ADL_CHOICE_TIME_OVER_BEST] = share((double)time_us, (double)best_us);
     row[ADL_CHOICE_GPUS] = job->spec.gpus;
@@ -235,12 +234,8 @@ static void fill_job(const struct adl_state *state, const struct adl_choices *ch
 static void fill_choice(const struct adl_state *state, const struct adl_choices *choices, const struct demand *demand,
                         const struct adl_choice *choice, float *row)
 {
-    for (int f = ADL_CHOICE_WAIT; f < ADL_FEATURE_COUNT; f++)
+    for (int f = ADL_CHOICE_TIME; f < ADL_FEATURE_COUNT; f++)
         row[f] = NAN;
-    if (choice->job == ADL_NONE) {
-        row[ADL_CHOICE_WAIT] = 1;
-        return;
-    }
     fill_job(state, choices, choice, row);
     fill_place(state, choice, &choices->gpus[choice->gpu_offset], row);
     row[ADL_CHOICE_WANTED] = share(demand->by_type[choice->type], demand->gpus);
@@ -255,7 +250,7 @@ void adl_sight_raw(const struct adl_state *state, const struct adl_choices *choi
     memcpy(ret->state, &row[ADL_STATE_QUEUE], STATE_SIZE * sizeof *row);
     for (uint32_t c = 0; c < choices->count; c++) {
         fill_choice(state, choices, &demand, &choices->list[c], row);
-        memcpy(&ret->choices[(size_t)c * CHOICE_SIZE], &row[ADL_CHOICE_WAIT], CHOICE_SIZE * sizeof *row);
+        memcpy(&ret->choices[(size_t)c * CHOICE_SIZE], &row[ADL_CHOICE_TIME], CHOICE_SIZE * sizeof *row);
     }
 }
 
@@ -271,7 +266,7 @@ void adl_sight_learn(struct adl_normalizer *normalizer, const struct adl_sight *
 {
     learn_rows(normalizer, raw->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
     learn_rows(normalizer, raw->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    learn_rows(normalizer, raw->choices, choices, ADL_CHOICE_WAIT, CHOICE_SIZE);
+    learn_rows(normalizer, raw->choices, choices, ADL_CHOICE_TIME, CHOICE_SIZE);
 }
 
 static void normalize_rows(const struct adl_normalizer *normalizer, float *rows, uint32_t count, int first, int size)
@@ -288,7 +283,7 @@ void adl_sight_normalize(const struct adl_normalizer *normalizer, struct adl_sig
 {
     normalize_rows(normalizer, rows->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
     normalize_rows(normalizer, rows->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    normalize_rows(normalizer, rows->choices, choices, ADL_CHOICE_WAIT, CHOICE_SIZE);
+    normalize_rows(normalizer, rows->choices, choices, ADL_CHOICE_TIME, CHOICE_SIZE);
 }
 
 void adl_sight_paper(const struct adl_sight *rows, uint32_t gpus, struct adl_sight *ret)
@@ -299,8 +294,8 @@ void adl_sight_paper(const struct adl_sight *rows, uint32_t gpus, struct adl_sig
         ret->gpus[g] = measured >= 0 ? measured : row[ADL_GPU_BUSY];
     }
     ret->state[0] = rows->state[0];
-    ret->state[1] = rows->choices[ADL_CHOICE_PRIORITY - ADL_CHOICE_WAIT];
+    ret->state[1] = rows->choices[ADL_CHOICE_PRIORITY - ADL_CHOICE_TIME];
     for (int k = 0; k < ADL_KIND_COUNT; k++)
-        ret->state[2 + k] = rows->choices[ADL_CHOICE_KIND_TRAINING - ADL_CHOICE_WAIT + k];
+        ret->state[2 + k] = rows->choices[ADL_CHOICE_KIND_TRAINING - ADL_CHOICE_TIME + k];
     ret->choices[0] = 0;
 }

@@ -62,7 +62,6 @@ const struct adl_feature_info adl_feature_table[ADL_FEATURE_COUNT] = {
     [ADL_STATE_GANG_2] = {"waiting_gangs_of_2", "job", SHARE, LINEAR, STATE, 0},
     [ADL_STATE_GANG_4] = {"waiting_gangs_of_4", "job", SHARE, LINEAR, STATE, 0},
     [ADL_STATE_GANG_8] = {"waiting_gangs_of_8", "job", SHARE, LINEAR, STATE, 0},
-    [ADL_CHOICE_WAIT] = {"wait", "state", SHARE, FLAG, CHOICE, 0},
     [ADL_CHOICE_TIME] = {"time", "belief", TIME_S, SPRLOG, CHOICE, 0},
     [ADL_CHOICE_TIME_OVER_BEST] = {"time_over_best", "belief", "", 1, 16, LOG, CHOICE, 0},
     [ADL_CHOICE_GPUS] = {"gpus", "job", "GPUs", 1, 64, LOG, CHOICE, 0},

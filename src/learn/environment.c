@@ -241,7 +241,7 @@ static uint32_t keep_first_job(struct adl_choices *choices)
 {
     uint32_t kept = 0;
     for (uint32_t c = 0; c < choices->count; c++)
-        if (choices->list[c].job == choices->list[0].job || choices->list[c].job == ADL_NONE)
+        if (choices->list[c].job == choices->list[0].job)
             choices->list[kept++] = choices->list[c];
     return kept;
 }
@@ -311,22 +311,20 @@ static int start(struct adlro_environment *env, struct cell *cell, const struct 
 }
 
 /* Goes on until there is something to choose, or the end. Moments with one choice are passed through. */
-static int go_on(struct adlro_environment *env, uint32_t index, bool wait, const struct adlro_buffers *buffers,
+static int go_on(struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers,
                  struct adl_error *err)
 {
     struct cell *cell = &env->cells[index];
     struct adl_choices *choices = env->choices;
     const struct adl_state *state = adl_engine_state(cell->engine);
     for (;;) {
-        if (!wait) {
-            adl_choices_find(choices, state);
-            if (env->sight == ADL_SIGHT_PAPER && choices->count > 0)
-                choices->count = keep_first_job(choices);
-            if (choices->count > 1)
-                break;
-        }
         int status;
-        if (!wait && choices->count == 1) {
+        adl_choices_find(choices, state);
+        if (env->sight == ADL_SIGHT_PAPER && choices->count > 0)
+            choices->count = keep_first_job(choices);
+        if (choices->count > 1)
+            break;
+        if (choices->count == 1) {
             status = start(env, cell, &choices->list[0], choices->gpus, err);
         } else {
             status = adl_engine_settle(cell->engine, err);
@@ -338,7 +336,6 @@ static int go_on(struct adlro_environment *env, uint32_t index, bool wait, const
             return status;
         if (cell->done)
             break;
-        wait = false;
     }
     buffers->reward[index] = cell->reward;
     buffers->elapsed_s[index] = (double)(state->now_us - cell->asked_us) * 1e-6;
@@ -373,7 +370,7 @@ static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t se
     cell->done = status == 0;
     if (status < 0)
         return status;
-    return go_on(env, index, false, buffers, err);
+    return go_on(env, index, buffers, err);
 }
 
 int adlro_reset(struct adlro_environment *env, uint32_t index, uint64_t seed, const struct adlro_buffers *buffers,
@@ -397,9 +394,8 @@ static int step_cell(struct adlro_environment *env, uint32_t index, int32_t acti
                         env->seen[index] - 1);
     const struct shown *shown = &env->shown[index];
     const struct adl_choice *choice = &shown->list[action];
-    const bool wait = choice->job == ADL_NONE;
-    const int status = wait ? 0 : start(env, cell, choice, &shown->gpus[choice->gpu_offset], err);
-    return status ? status : go_on(env, index, wait, buffers, err);
+    const int status = start(env, cell, choice, &shown->gpus[choice->gpu_offset], err);
+    return status ? status : go_on(env, index, buffers, err);
 }
 
 int adlro_step_one(struct adlro_environment *env, uint32_t index, int32_t action, const struct adlro_buffers *buffers,
