@@ -48,7 +48,8 @@ static const struct agree_peer_info agree_peers[AGREE_PEERS] = {
 /* How a peer's world differs from the plain one. */
 enum agree_world {
     AGREE_ONE_BY_ONE = 1, /* each event is decided on alone, also those of one instant */
-    AGREE_RESTART,        /* a preempted job runs 7 s (1 GPU), 30 s (2 to 8) or 60 s longer */
+    AGREE_HELIOS_REWORK,  /* a preemption adds 7 s (1 GPU), 30 s (2 to 8) or 60 s; each job ends a second late */
+    AGREE_LUCID_REWORK,   /* the same with 40 s up to 8 GPUs */
 };
 
 struct agree_row {
@@ -62,6 +63,7 @@ struct agree_row {
     int64_t jct_s;      /* sum over the jobs */
     int64_t makespan_s; /* from the first submission to the last end */
     uint8_t world;      /* enum agree_world, or 0 */
+    uint64_t evictions; /* preemptions, where they are on record; else 0 */
 };
 
 static const struct adl_policy_config agree_plain = {.share = false};
@@ -69,8 +71,7 @@ static const struct adl_policy_config agree_first_fit = {.first_fit = true};
 static const struct adl_policy_config agree_spare = {.backfill_depth = 1};
 static const struct adl_policy_config agree_before = {.backfill_depth = 1, .backfill_rule = ADL_BACKFILL_ENDS_BEFORE};
 static const struct adl_policy_config agree_whole = {.placement = ADL_PLACEMENT_CONSOLIDATED};
-static const struct adl_policy_config agree_whole_first_fit = {.placement = ADL_PLACEMENT_CONSOLIDATED,
-                                                               .first_fit = true};
+static const struct adl_policy_config agree_whole_count = {.placement = ADL_PLACEMENT_CONSOLIDATED, .by_count = true};
 static const struct adl_policy_config agree_las = {
     .las_limits_gpu_s = {3250, 7200}, .las_limit_count = 2, .las_running_first = true, .las_lazy = true};
 static const struct adl_policy_config agree_gpu_time = {.by_gpu_time = true};
@@ -86,33 +87,37 @@ static const struct adl_policy_config agree_gpu_time = {.by_gpu_time = true};
 #define B    AGREE_BATSIM
 #define L    AGREE_ALEA
 #define H    AGREE_HELIOS
+#define U    AGREE_LUCID
 
 static const struct agree_row agree_rows[] = {
-    {"synth1k", 1, 64, "fcfs", &agree_plain, "head blocks", MOST, AGREE_EXACT, 156257830, 917718, 0},
-    {"philly992", 1, 64, "fcfs", &agree_plain, "head blocks", MOST, AGREE_EXACT, 983237679, 8171961, 0},
-    {"synth10k", 8, 64, "fcfs", &agree_plain, "head blocks", T, AGREE_EXACT, 84424345, 1193193, 0},
-    {"synth1k", 1, 64, "fcfs", &agree_first_fit, "first fit", TA, AGREE_EXACT, 60786151, 840126, 0},
-    {"philly992", 1, 64, "fcfs", &agree_first_fit, "first fit", TA, AGREE_EXACT, 476263935, 8171961, 0},
-    {"synth10k", 8, 64, "fcfs", &agree_first_fit, "first fit", T, AGREE_EXACT, 84232873, 1193193, 0},
-    {"synth1k", 1, 64, "sjf", &agree_plain, "head blocks", A, AGREE_EXACT, 36243704, 958958, 0},
-    {"synth1k", 1, 64, "sjf", &agree_plain, "head blocks, other ties", C, AGREE_SHOWN, 36243837, 958958, 0},
-    {"philly992", 1, 64, "sjf", &agree_plain, "head blocks", AC, AGREE_EXACT, 260010004, 8171961, 0},
-    {"synth1k", 1, 64, "easy", &agree_spare, "spare GPUs may be used", C, AGREE_EXACT, 90157033, 885486, 0},
-    {"synth1k", 1, 64, "easy", &agree_before, "must end before", B, AGREE_EXACT, 83362717, 887303, AGREE_ONE_BY_ONE},
-    {"philly992", 1, 64, "easy", &agree_before, "must end before", BR, AGREE_EXACT, 439391901, 8171961, 0},
-    {"synth1k", 1, 64, "easy", &agree_spare, "easy_bf", B, AGREE_SHOWN, 87200451, 889400, AGREE_ONE_BY_ONE},
-    {"synth1k", 1, 64, "easy", &agree_spare, "other order", L, AGREE_SHOWN, 92908668, 883218, 0},
-    {"synth1k", 1, 64, "conservative", &agree_plain, "promises by submission", C, AGREE_EXACT, 102003973, 878217, 0},
+    {"synth1k", 1, 64, "fcfs", &agree_plain, "head blocks", MOST, AGREE_EXACT, 156257830, 917718, 0, 0},
+    {"philly992", 1, 64, "fcfs", &agree_plain, "head blocks", MOST, AGREE_EXACT, 983237679, 8171961, 0, 0},
+    {"synth10k", 8, 64, "fcfs", &agree_plain, "head blocks", T, AGREE_EXACT, 84424345, 1193193, 0, 0},
+    {"synth1k", 1, 64, "fcfs", &agree_first_fit, "first fit", TA, AGREE_EXACT, 60786151, 840126, 0, 0},
+    {"philly992", 1, 64, "fcfs", &agree_first_fit, "first fit", TA, AGREE_EXACT, 476263935, 8171961, 0, 0},
+    {"synth10k", 8, 64, "fcfs", &agree_first_fit, "first fit", T, AGREE_EXACT, 84232873, 1193193, 0, 0},
+    {"synth1k", 1, 64, "sjf", &agree_plain, "head blocks", A, AGREE_EXACT, 36243704, 958958, 0, 0},
+    {"synth1k", 1, 64, "sjf", &agree_plain, "head blocks, other ties", C, AGREE_SHOWN, 36243837, 958958, 0, 0},
+    {"philly992", 1, 64, "sjf", &agree_plain, "head blocks", AC, AGREE_EXACT, 260010004, 8171961, 0, 0},
+    {"synth1k", 1, 64, "easy", &agree_spare, "spare GPUs may be used", C, AGREE_EXACT, 90157033, 885486, 0, 0},
+    {"synth1k", 1, 64, "easy", &agree_before, "must end before", B, AGREE_EXACT, 83362717, 887303, AGREE_ONE_BY_ONE, 0},
+    {"philly992", 1, 64, "easy", &agree_before, "must end before", BR, AGREE_EXACT, 439391901, 8171961, 0, 0},
+    {"synth1k", 1, 64, "easy", &agree_spare, "easy_bf", B, AGREE_SHOWN, 87200451, 889400, AGREE_ONE_BY_ONE, 0},
+    {"synth1k", 1, 64, "easy", &agree_spare, "other order", L, AGREE_SHOWN, 92908668, 883218, 0, 0},
+    {"synth1k", 1, 64, "conservative", &agree_plain, "promises by submission", C, AGREE_EXACT, 102003973, 878217, 0, 0},
     {"synth1k", 1, 64, "conservative", &agree_plain, "conservative_bf", B, AGREE_SHOWN, 95732916, 877460,
-     AGREE_ONE_BY_ONE},
-    {"synth1k", 1, 64, "conservative", &agree_plain, "other order", L, AGREE_SHOWN, 100856252, 878527, 0},
-    {"synth1k", 8, 8, "fcfs", &agree_whole, "consolidated", HL, AGREE_EXACT, 233108032, 1044312, 0},
-    {"synth1k", 8, 8, "sjf", &agree_whole, "consolidated", HL, AGREE_EXACT, 42397171, 990047, 0},
-    {"philly992", 8, 8, "fcfs", &agree_whole, "consolidated", H, AGREE_EXACT, 983285493, 8171961, 0},
-    {"synth1k", 1, 64, "las", &agree_las, "dlas-gpu", T, AGREE_EXACT, 42935928, 835540, 0},
-    {"synth1k", 1, 64, "srtf", &agree_first_fit, "by time", T, AGREE_EXACT, 28087073, 930067, 0},
-    {"synth1k", 1, 64, "srtf", &agree_gpu_time, "by GPU-time", T, AGREE_EXACT, 21695512, 972249, 0},
-    {"synth1k", 8, 8, "srtf", &agree_whole_first_fit, "consolidated", H, AGREE_SHOWN, 31942901, 984678, AGREE_RESTART},
+     AGREE_ONE_BY_ONE, 0},
+    {"synth1k", 1, 64, "conservative", &agree_plain, "other order", L, AGREE_SHOWN, 100856252, 878527, 0, 0},
+    {"synth1k", 8, 8, "fcfs", &agree_whole, "consolidated", HL, AGREE_EXACT, 233108032, 1044312, 0, 0},
+    {"synth1k", 8, 8, "sjf", &agree_whole, "consolidated", HL, AGREE_EXACT, 42397171, 990047, 0, 0},
+    {"philly992", 8, 8, "fcfs", &agree_whole, "consolidated", H, AGREE_EXACT, 983285493, 8171961, 0, 0},
+    {"synth1k", 1, 64, "las", &agree_las, "dlas-gpu", T, AGREE_EXACT, 42935928, 835540, 0, 2659},
+    {"synth1k", 1, 64, "srtf", &agree_first_fit, "by time", T, AGREE_EXACT, 28087073, 930067, 0, 0},
+    {"synth1k", 1, 64, "srtf", &agree_gpu_time, "by GPU-time", T, AGREE_EXACT, 21695512, 972249, 0, 0},
+    {"synth1k", 8, 8, "srtf", &agree_whole_count, "consolidated, by count", H, AGREE_EXACT, 31942901, 984678,
+     AGREE_HELIOS_REWORK, 1422},
+    {"synth1k", 8, 8, "srtf", &agree_whole_count, "consolidated, by count", U, AGREE_EXACT, 32314073, 981981,
+     AGREE_LUCID_REWORK, 1492},
 };
 
 #undef MOST
@@ -126,6 +131,7 @@ static const struct agree_row agree_rows[] = {
 #undef B
 #undef L
 #undef H
+#undef U
 
 struct agree_job {
     int64_t submit_us, run_us;
@@ -136,6 +142,7 @@ struct agree_job {
 struct agree_trace {
     struct agree_job *jobs;
     size_t count, next;
+    int64_t late_us; /* what each job runs longer than it says */
 };
 
 /* 0; 1 if there is no such file; negative if it is not such a trace. Free jobs. */
@@ -184,7 +191,7 @@ static inline int agree_next(void *self, struct adl_true_job *ret, struct adl_er
                                       .limit_us = job->run_us};
     ret->submit_us = job->submit_us;
     ret->steps = 1;
-    ret->ideal_us = ret->runtime_us[0] = job->run_us;
+    ret->ideal_us = ret->runtime_us[0] = job->run_us + trace->late_us;
     return 1;
 }
 
@@ -200,8 +207,10 @@ static inline int agree_scenario(const struct agree_row *row, struct adl_scenari
     const struct adl_bank_spec bank = {0, row->gpus};
     *ret = (struct adl_scenario){.name = "agree", .class_count = 1, .policy = *row->config};
     ret->cluster.network_gbs = 1;
-    if (row->world == AGREE_RESTART)
-        ret->preemption = (struct adl_preemption){.restart_by_gpus_s = {7, 30, 60}};
+    if (row->world == AGREE_HELIOS_REWORK)
+        ret->preemption = (struct adl_preemption){.rework_by_gpus_s = {7, 30, 60}};
+    if (row->world == AGREE_LUCID_REWORK)
+        ret->preemption = (struct adl_preemption){.rework_by_gpus_s = {40, 40, 60}};
     ret->classes = calloc(1, sizeof *ret->classes);
     int status = ret->classes ? adl_cluster_add_type(&ret->cluster, &type, err)
                               : adl_fail(err, ADL_ENOMEM, "out of memory for a job class");
@@ -252,6 +261,7 @@ static inline int agree_run(const struct agree_row *row, const struct adl_scenar
     if (row->world == AGREE_ONE_BY_ONE)
         ops.next_event = agree_next_alone;
     trace->next = 0;
+    trace->late_us = row->world == AGREE_HELIOS_REWORK || row->world == AGREE_LUCID_REWORK ? 1000000 : 0;
     int status = adl_world_sim_create_from(scenario, source, 1, ADL_REGIME_ORACLE, &world, err);
     const struct adl_engine_config config = {.cluster = &scenario->cluster,
                                              .policy = adl_policy_find(row->policy),
@@ -284,7 +294,8 @@ static inline bool agree_meets(const struct agree_row *row, const struct agree_a
                  makespan = (double)llabs(ours->makespan_s - row->makespan_s);
     if (row->demand == AGREE_PERCENT)
         return jct <= 0.01 * (double)row->jct_s && makespan <= 0.01 * (double)row->makespan_s;
-    return jct == 0 && makespan == 0 && ours->jct_us % 1000000 == 0;
+    return jct == 0 && makespan == 0 && ours->jct_us % 1000000 == 0 &&
+           (row->evictions == 0 || ours->evictions == row->evictions);
 }
 
 #endif

@@ -72,6 +72,18 @@ static void conservative_answers_what_cqsim_does(void **state)
     check_rows("conservative", 1);
 }
 
+static void srtf_answers_what_tiresias_helios_and_lucid_do(void **state)
+{
+    (void)state;
+    check_rows("srtf", 4);
+}
+
+static void las_answers_what_tiresias_does(void **state)
+{
+    (void)state;
+    check_rows("las", 1);
+}
+
 /* Another answer of the same policy is another rule's: the rows would not notice a parameter that does nothing. */
 static void the_readings_of_a_rule_differ_on_these_traces(void **state)
 {
@@ -94,6 +106,8 @@ int main(void)
         cmocka_unit_test(sjf_answers_what_others_do),
         cmocka_unit_test(easy_answers_what_cqsim_and_batsim_do_by_its_two_rules),
         cmocka_unit_test(conservative_answers_what_cqsim_does),
+        cmocka_unit_test(srtf_answers_what_tiresias_helios_and_lucid_do),
+        cmocka_unit_test(las_answers_what_tiresias_does),
         cmocka_unit_test(the_readings_of_a_rule_differ_on_these_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,6 +154,13 @@ int adl_scenario_read_cluster(struct adl_scenario_reader *reader)
     return status ? status : check_node_names(reader);
 }
 
+static void copy_reals(const struct adl_yaml_list *list, double *ret)
+{
+    const struct adl_yaml_real *reals = list->items;
+    for (uint32_t i = 0; i < list->count; i++)
+        ret[i] = reals[i].value;
+}
+
 static void copy_plain(const struct adl_scenario_form *form, struct adl_scenario *scenario)
 {
     memcpy(scenario->name, form->name, sizeof scenario->name);
@@ -164,9 +171,8 @@ static void copy_plain(const struct adl_scenario_form *form, struct adl_scenario
     scenario->drift = form->drift.model;
     scenario->telemetry = form->telemetry;
     scenario->preemption = form->preemption.model;
-    const struct adl_yaml_real *restarts = form->preemption.restart_by_gpus_s.items;
-    for (uint32_t i = 0; i < form->preemption.restart_by_gpus_s.count; i++)
-        scenario->preemption.restart_by_gpus_s[i] = restarts[i].value;
+    copy_reals(&form->preemption.restart_by_gpus_s, scenario->preemption.restart_by_gpus_s);
+    copy_reals(&form->preemption.rework_by_gpus_s, scenario->preemption.rework_by_gpus_s);
 }
 
 /* Reads everything but the texts; on failure the half-built scenario is the caller's to clear. */

@@ -227,6 +227,9 @@ static const struct adl_yaml_field preemption_fields[] = {
      .help = "to read it back, GPUs held"},
     {"restart_by_gpus_s", ADL_YAML_REALS, PREEMPTION(restart_by_gpus_s), .min = 3, .max = 3,
      .otherwise = "`restart_s` for every job", .help = "instead, for jobs with 1, with 2 to 8 and with more GPUs"},
+    {"rework_by_gpus_s", ADL_YAML_REALS, PREEMPTION(rework_by_gpus_s), .min = 3, .max = 3, .otherwise = "nothing",
+     .help =
+         "run time that each preemption adds to what is left to do, for jobs with 1, with 2 to 8 and with more GPUs"},
     {"interval_s", ADL_YAML_REAL, PREEMPTION(model.interval_s), .min = 0.01, .max = TASK_S, .or_zero = true,
      .help = "a failure loses at most this much work; 0 = all of it"},
 };
@@ -256,6 +259,9 @@ static const struct adl_yaml_field policy_fields[] = {
     {"first_fit", ADL_YAML_BOOL, POLICY(first_fit),
      .help = "for `fcfs`, `sjf`, `qssf`: a job that does not fit does not block those behind it"},
     {"by_gpu_time", ADL_YAML_BOOL, POLICY(by_gpu_time), .help = "for `srtf`: rank by remaining time * GPUs"},
+    {"by_count", ADL_YAML_BOOL, POLICY(by_count),
+     .help = "for `srtf`: choose who runs by the number of GPUs alone; a chosen job that finds no place waits and "
+             "nobody else gets its GPUs"},
     {"las_limits_gpu_s", ADL_YAML_REALS, POLICY(las_limits_gpu_s), .min = 1, .max = ADL_LAS_LIMITS_MAX,
      .otherwise = "the paper's",
      .help = "for `las`: attained service in GPU seconds that ends each queue but the last, ascending"},

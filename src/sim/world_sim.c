@@ -95,7 +95,7 @@ static int finish(struct adl_world_sim *world, uint32_t slot, struct adl_event *
         .energy_j = job->energy_j,
         .run_us = job->run_us,
         .ideal_us = job->ideal_us,
-        .steps = job->out_of_time ? job->steps * (1.0 - job->remaining) : job->steps,
+        .steps = job->out_of_time ? job->steps * (job->remaining < 1.0 ? 1.0 - job->remaining : 0.0) : job->steps,
     };
     job->phase = SIM_GONE;
     job->next_free = world->free_slot;
