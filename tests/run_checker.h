@@ -234,7 +234,7 @@ static inline int check_time(struct checker *checker, const struct adl_event *ev
     const bool same = checker->any_event && event->time_us == checker->now_us;
     CHECK_THAT(checker, !checker->more_before || same, "`more` was promised at %lld us", (long long)checker->now_us);
     CHECK_THAT(checker,
-               !same || checker->more_before || event->kind == ADL_EVENT_METER ||
+               !same || checker->more_before || checker->scenario->one_by_one || event->kind == ADL_EVENT_METER ||
                    (event->kind == ADL_EVENT_EVICT && !event->evict.fault),
                "an event of kind %u at %lld us came after its instant was over", event->kind,
                (long long)event->time_us);

@@ -1,6 +1,8 @@
 /* Tests of quasi-shortest service first: what history expects, what it may not know, and the order that follows. */
-#include "peer_trace.h"
+#include "peer_check.h"
 #include "predict/history.h"
+
+#include <string.h>
 
 extern const struct adl_policy_ops adl_policy_qssf;
 
@@ -130,7 +132,7 @@ static struct order_seen run_classes(int regime)
 {
     struct class_trace trace = {0};
     struct order_seen seen = {0};
-    struct adl_scenario scenario = peer_scenario(1, 1);
+    struct adl_scenario scenario = peer_check_scenario(1, 1);
     struct adl_world_sim *world = NULL;
     struct adl_engine *engine = NULL;
     struct adl_error err = {.text = ""};
@@ -177,9 +179,8 @@ static void of_equal_times_the_one_with_fewer_gpus_goes_first(void **unused)
     (void)unused;
     struct peer_job jobs[] = {{0, 0, 4, 10}, {1, 1, 4, 10}, {2, 2, 2, 10}};
     struct peer_trace trace = {.jobs = jobs, .count = 3};
-    struct adl_scenario scenario = peer_scenario(1, 4);
-    const struct adl_policy_config config = {0};
-    const struct peer_answer answer = peer_run(&scenario, &trace, &adl_policy_qssf, &config, ADL_REGIME_ORACLE);
+    struct adl_scenario scenario = peer_check_scenario(1, 4);
+    const struct peer_answer answer = peer_check_run(&scenario, &trace, &adl_policy_qssf);
     assert_int_equal(answer.jct_us, (10 + 29 + 18) * SECOND);
     adl_scenario_clear(&scenario);
 }
@@ -190,13 +191,10 @@ static void the_first_in_line_blocks_unless_first_fit(void **unused)
     (void)unused;
     struct peer_job jobs[] = {{0, 0, 1, 100}, {1, 1, 4, 10}, {2, 2, 2, 50}};
     struct peer_trace trace = {.jobs = jobs, .count = 3};
-    struct adl_scenario scenario = peer_scenario(1, 4);
-    struct adl_policy_config config = {0};
-    assert_int_equal(peer_run(&scenario, &trace, &adl_policy_qssf, &config, ADL_REGIME_ORACLE).jct_us,
-                     (100 + 109 + 158) * SECOND);
-    config.first_fit = true;
-    assert_int_equal(peer_run(&scenario, &trace, &adl_policy_qssf, &config, ADL_REGIME_ORACLE).jct_us,
-                     (100 + 109 + 50) * SECOND);
+    struct adl_scenario scenario = peer_check_scenario(1, 4);
+    assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 158) * SECOND);
+    scenario.policy.first_fit = true;
+    assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 50) * SECOND);
     adl_scenario_clear(&scenario);
 }
 

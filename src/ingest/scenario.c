@@ -167,6 +167,7 @@ static void copy_plain(const struct adl_scenario_form *form, struct adl_scenario
     memcpy(scenario->description, form->description, sizeof scenario->description);
     scenario->lambda = form->lambda;
     scenario->kill_at_limit = form->kill_at_limit;
+    scenario->one_by_one = form->events;
     scenario->faults = form->faults;
     scenario->drift = form->drift.model;
     scenario->telemetry = form->telemetry;

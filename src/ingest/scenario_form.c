@@ -12,6 +12,7 @@
 static const char *const process_names[] = {"poisson", "diurnal", "bursty", "surge", "backlog", NULL};
 static const char *const placement_names[] = {"best_fit", "consolidated", NULL};
 _Static_assert(COUNT(placement_names) == ADL_PLACEMENT_CONSOLIDATED + 2, "a placement without a name");
+static const char *const events_names[] = {"together", "one_by_one", NULL};
 static const char *const backfill_rule_names[] = {"queue_order", "ends_before", NULL}; /* of enum adl_backfill_rule */
 _Static_assert(COUNT(process_names) == ADL_ARRIVAL_BACKLOG + 2, "an arrival process without a name");
 
@@ -284,6 +285,8 @@ static const struct adl_yaml_field form_fields[] = {
     {"lambda", ADL_YAML_REAL, FORM(lambda), .min = 0, .max = 1, .open = true,
      .help = "weight of idle GPU time in the reward"},
     {"kill_at_limit", ADL_YAML_BOOL, FORM(kill_at_limit), .help = "a job that reaches its time limit is ended"},
+    {"events", ADL_YAML_NAME, FORM(events), .names = events_names, .otherwise = "together",
+     .help = "ends and submissions of one instant: one decision after all of them; `one_by_one`: one after each"},
     {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &cluster_table, .required = true, .help = "the hardware"},
     {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table,
      .otherwise = "required; a cluster file for traces needs none", .help = "the jobs"},

@@ -127,6 +127,7 @@ struct adl_scenario_form {
     struct adl_yaml_link catalogue;
     double lambda;
     bool kill_at_limit;
+    int events;
     struct adl_form_cluster cluster;
     struct adl_form_workload workload;
     struct adl_faults faults;

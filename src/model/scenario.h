@@ -173,6 +173,7 @@ struct adl_scenario {
     struct adl_preemption preemption;
     struct adl_policy_config policy;
     bool kill_at_limit; /* a job that reaches its limit is ended, as on a real cluster */
+    bool one_by_one;    /* each end and each submission is decided on alone, also those of one instant */
     double lambda;      /* weight of idle GPU time in the reward */
 };
 
