@@ -365,6 +365,10 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {78, "  las_limits_gpu_s: [[1]]", "dir/t.yaml:78: policy.las_limits_gpu_s[0] must be a number, got a list"},
         {69, "preemption: {restart_by_gpus_s: [1, 2]}",
          "dir/t.yaml:69: preemption.restart_by_gpus_s must have 3 to 3 elements, got 2"},
+        {69, "preemption: {restart_by_gpus_s: [1, 2, 1e6]}",
+         "dir/t.yaml:69: preemption.restart_by_gpus_s[2] must be at most 100000 s"},
+        {69, "preemption: {rework_by_gpus_s: [1, 1e14, 1]}",
+         "dir/t.yaml:69: preemption.rework_by_gpus_s[1] must be at most 100000 s"},
         {80, "  round_s: 0", "dir/t.yaml:80: policy.round_s must be between 1 and 1e6, got 0"},
     };
     char *full = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml");
