@@ -69,6 +69,7 @@ static const struct spec_field {
     }
     FIELD(id, false),
     FIELD(user, false),
+    FIELD(name_id, false),
     FIELD(class_index, false),
     FIELD(gpus, false),
     FIELD(types, false),
