@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#define AGREE_GAVEL_TRACE       AGREE_TRACES "g300.trace"
+#define AGREE_GAVEL_TRACE       PEER_TRACES "g300.trace"
 #define AGREE_GAVEL_THROUGHPUTS ADL_SOURCE_DIR "/../shared/data/gavel/simulation_throughputs.json"
 #define AGREE_GAVEL_CLUSTER     ADL_SOURCE_DIR "/scenarios/clusters/gavel108.yaml"
 
@@ -80,12 +80,12 @@ static inline int agree_gavel_open(struct agree_gavel *ret, struct adl_error *er
 }
 
 static inline int agree_gavel_run_one(const struct agree_gavel *gavel, const struct agree_gavel_row *row, uint64_t seed,
-                                      struct agree_answer *ret, struct adl_error *err)
+                                      struct peer_answer *ret, struct adl_error *err)
 {
     struct adl_world_sim *world = NULL;
     struct adl_engine *engine = NULL;
     struct adl_job_source source;
-    struct agree_answer answer = {0};
+    struct peer_answer answer = {0};
     struct adl_policy_config policy = adl_run_policy_config(&gavel->scenario);
     const struct adl_job_supply supply = adl_trace_supply_jobs(gavel->supply);
     policy.gavel_objective = row->objective;
@@ -98,7 +98,7 @@ static inline int agree_gavel_run_one(const struct agree_gavel *gavel, const str
                                              .seed = seed,
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
-                                             .taps = {{&answer, agree_count, NULL, NULL}},
+                                             .taps = {{.self = &answer, .event = peer_count}},
                                              .tap_count = 1};
     if (status == 0)
         status = adl_engine_create(&config, &engine, err);
@@ -107,7 +107,7 @@ static inline int agree_gavel_run_one(const struct agree_gavel *gavel, const str
         status = adl_engine_run(engine, err);
     answer.wall_s = (double)(adl_clock_ns() - start_ns) * 1e-9;
     if (status == 0) {
-        answer.refused = adl_engine_counts(engine)->refused;
+        answer.counts = *adl_engine_counts(engine);
         *ret = answer;
     }
     adl_engine_destroy(engine);
@@ -121,17 +121,17 @@ static inline int agree_gavel_run(const struct agree_gavel *gavel, const struct 
     struct agree_gavel_answer mean = {0};
     double squares = 0;
     for (uint32_t seed = 1; seed <= row->seeds; seed++) {
-        struct agree_answer answer;
+        struct peer_answer answer;
         const int status = agree_gavel_run_one(gavel, row, seed, &answer, err);
         if (status)
             return status;
         const double jct_s = (double)answer.jct_us * 1e-6 / (double)answer.jobs;
         mean.jct_s += jct_s / row->seeds;
         squares += jct_s * jct_s / row->seeds;
-        mean.makespan_s += (double)answer.last_end_us * 1e-6 / row->seeds;
+        mean.makespan_s += (double)answer.makespan_us * 1e-6 / row->seeds;
         mean.wall_s += answer.wall_s / row->seeds;
         mean.jobs = answer.jobs;
-        mean.refused += answer.refused;
+        mean.refused += answer.counts.refused;
     }
     const double variance = squares - mean.jct_s * mean.jct_s;
     mean.spread_s = variance > 0 ? sqrt(variance) : 0;

@@ -17,14 +17,14 @@ static void die(const struct adl_error *err)
 }
 
 /* The best of some runs, all of which must answer alike. */
-static struct agree_answer ask(const struct agree_row *row, const struct adl_scenario *scenario,
-                               struct agree_trace *trace)
+static struct peer_answer ask(const struct agree_row *row, const struct adl_scenario *scenario,
+                              struct peer_trace *trace)
 {
-    struct agree_answer best = {0};
+    struct peer_answer best = {0};
     struct adl_error err;
     double spent_s = 0;
     for (int run = 0; run == 0 || (run < 1000 && spent_s < 0.3); run++) {
-        struct agree_answer answer;
+        struct peer_answer answer;
         if (agree_run(row, scenario, trace, &answer, &err))
             die(&err);
         spent_s += answer.wall_s;
@@ -43,7 +43,7 @@ static void name_peers(uint32_t peers, char *ret, size_t size)
             length += (size_t)snprintf(ret + length, size - length, "%s%s", length ? ", " : "", agree_peers[p].name);
 }
 
-static const char *verdict(const struct agree_row *row, const struct agree_answer *ours)
+static const char *verdict(const struct agree_row *row, const struct peer_answer *ours)
 {
     const bool met = agree_meets(row, ours);
     if (row->demand == AGREE_SHOWN)
@@ -51,11 +51,11 @@ static const char *verdict(const struct agree_row *row, const struct agree_answe
     failed += !met;
     if (!met)
         return "DIFFERS";
-    return row->demand == AGREE_EXACT ? "exact" : "within 1 %";
+    return "exact";
 }
 
 /* Against the peer of the row with the highest bar: the one that is hardest to be so many times as fast as. */
-static void print_speed(const struct agree_row *row, const struct agree_answer *ours)
+static void print_speed(const struct agree_row *row, const struct peer_answer *ours)
 {
     const struct agree_peer_info *hardest = NULL;
     for (uint32_t p = 0; p < AGREE_PEERS; p++)
@@ -75,7 +75,7 @@ static void print_speed(const struct agree_row *row, const struct agree_answer *
 
 static void print_row(const struct agree_row *row)
 {
-    struct agree_trace trace;
+    struct peer_trace trace;
     struct adl_scenario scenario;
     struct adl_error err;
     char who[80];
@@ -85,15 +85,16 @@ static void print_row(const struct agree_row *row)
         printf("there is no policy %s\n", row->policy);
         return;
     }
-    const int status = agree_read(row->trace, &trace, &err);
+    const int status = peer_read(row->trace, &trace, &err);
     if (status > 0)
-        adl_fail(&err, ADL_EIO, "there is no " AGREE_TRACES "%s.csv", row->trace);
+        adl_fail(&err, ADL_EIO, "there is no " PEER_TRACES "%s.csv", row->trace);
     if (status || agree_scenario(row, &scenario, &err))
         die(&err);
-    const struct agree_answer ours = ask(row, &scenario, &trace);
-    printf("%9lld %9lld %+8.3f %%  %7lld %7lld %-13s ", (long long)row->jct_s, (long long)ours.jct_s,
-           100.0 * (double)(ours.jct_s - row->jct_s) / (double)row->jct_s, (long long)row->makespan_s,
-           (long long)ours.makespan_s, verdict(row, &ours));
+    const struct peer_answer ours = ask(row, &scenario, &trace);
+    const double jct_s = (double)ours.jct_us * 1e-6, makespan_s = (double)ours.makespan_us * 1e-6;
+    printf("%9lld %9.0f %+8.3f %%  %7lld %7.0f %-13s ", (long long)row->jct_s, jct_s,
+           100.0 * (jct_s - (double)row->jct_s) / (double)row->jct_s, (long long)row->makespan_s, makespan_s,
+           verdict(row, &ours));
     print_speed(row, &ours);
     printf("\n");
     fflush(stdout);
@@ -135,11 +136,11 @@ static void print_gavel(void)
 
 int main(void)
 {
-    struct agree_trace trace;
+    struct peer_trace trace;
     struct adl_error err;
-    const int status = agree_read(agree_rows[0].trace, &trace, &err);
+    const int status = peer_read(agree_rows[0].trace, &trace, &err);
     if (status > 0) {
-        printf("SKIPPED: the peers' traces are not in " AGREE_TRACES "\n");
+        printf("SKIPPED: the peers' traces are not in " PEER_TRACES "\n");
         return 0;
     }
     if (status < 0)

@@ -1,4 +1,5 @@
-/* fuzz_trace: the first byte chooses format, strictness and unit; the rest are the bytes of a trace. */
+/* fuzz_trace: the first byte chooses format, strictness and unit; the rest are the bytes of a trace. If the environment
+ * names a reader in ADL_FUZZ_READER, the format is always that one: bench/fuzz gives each reader its own time. */
 #include "base/text.h"
 #include "ingest/trace.h"
 
@@ -6,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int only_format = ADL_TRACE_AUTO;
 
 static void must(bool holds)
 {
@@ -72,6 +76,15 @@ static void read_all(struct adl_trace *trace)
     adl_text_clear(&csv);
 }
 
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    const char *name = getenv("ADL_FUZZ_READER");
+    if (name)
+        must((only_format = adl_trace_format_find(name)) > ADL_TRACE_AUTO);
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const double units_s[] = {0, 1, 0.001, 60};
@@ -80,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     const struct adl_trace_options options = {
-        .format = data[0] % ADL_TRACE_FORMAT_COUNT,
+        .format = only_format != ADL_TRACE_AUTO ? only_format : data[0] % ADL_TRACE_FORMAT_COUNT,
         .strict = data[0] >> 3 & 1,
         .unit_s = units_s[data[0] >> 4 & 3],
     };

@@ -196,11 +196,12 @@ static inline int check_evict(struct checker *checker, const struct adl_event *e
                "slot %u was evicted and held nothing", event->job);
     const unsigned long long id = job->truth.spec.id;
     const int64_t save_us = (int64_t)(checker->scenario->preemption.checkpoint_s * 1e6 + 0.5);
+    const bool may_grow = checker->scenario->preemption.rework_by_gpus_s[0] > 0;
     CHECK_THAT(checker,
                event->evict.fault || (job->phase == CHECK_STOPPING && event->time_us == job->stop_us + save_us),
                "job %llu stopped without being told, or at the wrong time", id);
-    CHECK_THAT(checker, event->evict.remaining >= 0 && event->evict.remaining <= 1, "job %llu has %g of its work left",
-               id, event->evict.remaining);
+    CHECK_THAT(checker, event->evict.remaining >= 0 && (event->evict.remaining <= 1 || may_grow),
+               "job %llu has %g of its work left", id, event->evict.remaining);
     check_out(checker, job);
     job->phase = CHECK_PENDING;
     job->failed_now = event->evict.fault;
@@ -233,7 +234,7 @@ static inline int check_time(struct checker *checker, const struct adl_event *ev
     const bool same = checker->any_event && event->time_us == checker->now_us;
     CHECK_THAT(checker, !checker->more_before || same, "`more` was promised at %lld us", (long long)checker->now_us);
     CHECK_THAT(checker,
-               !same || checker->more_before || event->kind == ADL_EVENT_METER ||
+               !same || checker->more_before || checker->scenario->one_by_one || event->kind == ADL_EVENT_METER ||
                    (event->kind == ADL_EVENT_EVICT && !event->evict.fault),
                "an event of kind %u at %lld us came after its instant was over", event->kind,
                (long long)event->time_us);

@@ -11,20 +11,20 @@
 
 #define ROWS (sizeof agree_rows / sizeof *agree_rows)
 
-static void answer_row(const struct agree_row *row, struct agree_answer *ret)
+static void answer_row(const struct agree_row *row, struct peer_answer *ret)
 {
-    struct agree_trace trace;
+    struct peer_trace trace;
     struct adl_scenario scenario;
     struct adl_error err;
-    const int status = agree_read(row->trace, &trace, &err);
+    const int status = peer_read(row->trace, &trace, &err);
     if (status > 0) {
-        print_message("SKIPPED: there is no " AGREE_TRACES "%s.csv\n", row->trace);
+        print_message("SKIPPED: there is no " PEER_TRACES "%s.csv\n", row->trace);
         skip();
     }
     if (status < 0 || agree_scenario(row, &scenario, &err) || agree_run(row, &scenario, &trace, ret, &err))
         fail_msg("%s", err.text);
     assert_int_equal(ret->jobs, trace.count);
-    assert_int_equal(ret->refused, 0);
+    assert_int_equal(ret->counts.refused, 0);
     adl_scenario_clear(&scenario);
     free(trace.jobs);
 }
@@ -35,14 +35,14 @@ static void check_rows(const char *policy, uint32_t expected)
     uint32_t checked = 0;
     for (size_t i = 0; i < ROWS; i++) {
         const struct agree_row *row = &agree_rows[i];
-        struct agree_answer ours;
+        struct peer_answer ours = {0};
         if (strcmp(row->policy, policy) != 0 || row->demand == AGREE_SHOWN || !adl_policy_find(policy))
             continue;
         answer_row(row, &ours);
         if (!agree_meets(row, &ours))
-            fail_msg("%s on %s, %s: theirs is %lld s until %lld s, ours %lld s until %lld s", policy, row->trace,
-                     row->rule, (long long)row->jct_s, (long long)row->makespan_s, (long long)ours.jct_s,
-                     (long long)ours.makespan_s);
+            fail_msg("%s on %s, %s: theirs is %lld s until %lld s, ours %lld us until %lld us", policy, row->trace,
+                     row->rule, (long long)row->jct_s, (long long)row->makespan_s, (long long)ours.jct_us,
+                     (long long)ours.makespan_us);
         checked++;
     }
     assert_int_equal(checked, expected);
@@ -57,7 +57,7 @@ static void fcfs_answers_what_every_simulator_answers(void **state)
 static void sjf_answers_what_others_do(void **state)
 {
     (void)state;
-    check_rows("sjf", 3);
+    check_rows("sjf", 4);
 }
 
 static void easy_answers_what_cqsim_and_batsim_do_by_its_two_rules(void **state)
@@ -72,6 +72,18 @@ static void conservative_answers_what_cqsim_does(void **state)
     check_rows("conservative", 1);
 }
 
+static void srtf_answers_what_tiresias_helios_and_lucid_do(void **state)
+{
+    (void)state;
+    check_rows("srtf", 4);
+}
+
+static void las_answers_what_tiresias_does(void **state)
+{
+    (void)state;
+    check_rows("las", 1);
+}
+
 /* Another answer of the same policy is another rule's: the rows would not notice a parameter that does nothing. */
 static void the_readings_of_a_rule_differ_on_these_traces(void **state)
 {
@@ -81,10 +93,10 @@ static void the_readings_of_a_rule_differ_on_these_traces(void **state)
             if (strcmp(agree_rows[i].policy, agree_rows[j].policy) == 0 &&
                 strcmp(agree_rows[i].trace, agree_rows[j].trace) == 0)
                 assert_true(agree_rows[i].jct_s != agree_rows[j].jct_s);
-    assert_false(agree_meets(&agree_rows[0], &(struct agree_answer){.jct_s = agree_rows[0].jct_s + 1,
-                                                                    .makespan_s = agree_rows[0].makespan_s}));
-    assert_false(agree_meets(&agree_rows[0], &(struct agree_answer){.jct_s = agree_rows[0].jct_s,
-                                                                    .makespan_s = agree_rows[0].makespan_s - 1}));
+    const int64_t jct_us = agree_rows[0].jct_s * 1000000, makespan_us = agree_rows[0].makespan_s * 1000000;
+    assert_true(agree_meets(&agree_rows[0], &(struct peer_answer){.jct_us = jct_us, .makespan_us = makespan_us}));
+    assert_false(agree_meets(&agree_rows[0], &(struct peer_answer){.jct_us = jct_us + 1, .makespan_us = makespan_us}));
+    assert_false(agree_meets(&agree_rows[0], &(struct peer_answer){.jct_us = jct_us, .makespan_us = makespan_us - 1}));
 }
 
 /* The rows that draw lots or hang on a solver's path (docs/agreement.md) are bounded, not held to 1 %. */
@@ -123,6 +135,8 @@ int main(void)
         cmocka_unit_test(easy_answers_what_cqsim_and_batsim_do_by_its_two_rules),
         cmocka_unit_test(conservative_answers_what_cqsim_does),
         cmocka_unit_test(gavel_answers_what_its_authors_simulator_does),
+        cmocka_unit_test(srtf_answers_what_tiresias_helios_and_lucid_do),
+        cmocka_unit_test(las_answers_what_tiresias_does),
         cmocka_unit_test(the_readings_of_a_rule_differ_on_these_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

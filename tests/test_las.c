@@ -1,5 +1,5 @@
-/* Tests of least attained service: queues, demotion and promotion by hand, and what Tiresias' simulator answers. */
-#include "peer_trace.h"
+/* Tests of least attained service: queues, demotion and promotion by hand. */
+#include "peer_check.h"
 #include "toy_world.h"
 
 extern const struct adl_policy_ops adl_policy_las;
@@ -25,7 +25,7 @@ static struct ends run(struct peer_job *jobs, size_t count, uint32_t gpus, const
                        int regime)
 {
     struct peer_trace trace = {.jobs = jobs, .count = count};
-    struct adl_scenario scenario = peer_scenario(1, gpus);
+    struct adl_scenario scenario = peer_check_scenario(1, gpus);
     struct ends ends = {0};
     struct adl_world_sim *world = NULL;
     struct adl_engine *engine = NULL;
@@ -144,21 +144,6 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
     free(world);
 }
 
-static void it_answers_what_tiresias_dlas_gpu_does(void **unused)
-{
-    (void)unused;
-    const struct adl_policy_config config = {
-        .las_limits_gpu_s = {3250, 7200}, .las_limit_count = 2, .las_running_first = true, .las_lazy = true};
-    struct peer_trace trace = peer_read("synth1k");
-    struct adl_scenario scenario = peer_scenario(1, 64);
-    const struct peer_answer answer = peer_run(&scenario, &trace, &adl_policy_las, &config, ADL_REGIME_ORACLE);
-    assert_int_equal(answer.jct_us, INT64_C(42935928) * 1000000);
-    assert_int_equal(answer.last_end_us, (trace.jobs[0].submit_s + 835540) * 1000000);
-    assert_int_equal(answer.evictions, 2659);
-    adl_scenario_clear(&scenario);
-    free(trace.jobs);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,7 +154,6 @@ int main(void)
         cmocka_unit_test(a_job_that_waited_long_enough_is_promoted),
         cmocka_unit_test(durations_are_not_looked_at),
         cmocka_unit_test(every_job_ends_and_nothing_is_refused),
-        cmocka_unit_test(it_answers_what_tiresias_dlas_gpu_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

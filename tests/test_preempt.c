@@ -1,11 +1,11 @@
 /* Tests of preemptive list scheduling, through srtf by time and by GPU-time: the pass over all live jobs against a
- * plain one, places for jobs that need more than a number of GPUs, what a restart costs, and what Tiresias' simulator
- * answers. */
-#include "peer_trace.h"
+ * plain one, places for jobs that need more than a number of GPUs, and what stopping costs. */
+#include "peer_check.h"
 #include "toy_world.h"
 
 static const struct adl_policy_config by_time = {.first_fit = true};
 static const struct adl_policy_config by_gpu_time = {.by_gpu_time = true};
+static const struct adl_policy_config by_count = {.by_count = true, .placement = ADL_PLACEMENT_CONSOLIDATED};
 
 static struct toy_job *add_preemptible(struct toy_world *world, int64_t submit_us, uint16_t gpus, int64_t run_us)
 {
@@ -94,6 +94,52 @@ static void a_place_that_is_being_cleared_is_kept(void **unused)
     toy_run(world, &adl_policy_srtf, &by_time, NULL);
     assert_int_equal(world->jobs[1].end_us, 80);
     assert_int_equal(world->jobs[2].start_us, 80);
+    free(world);
+    adl_cluster_clear(&cluster);
+}
+
+/* Two nodes of two GPUs, one of each taken: by count there is room for a job of two, but no node has it. */
+static void a_job_chosen_by_count_that_finds_no_place_keeps_its_gpus_from_others(void **unused)
+{
+    (void)unused;
+    struct adl_cluster cluster = {0};
+    fixture_types(&cluster, 1);
+    fixture_node(&cluster, 0, 2);
+    fixture_node(&cluster, 0, 2);
+    struct toy_world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    world->cluster = &cluster;
+    add_preemptible(world, 0, 2, 5);   /* one node, until 5 */
+    add_preemptible(world, 0, 1, 20);  /* the other, until 20 */
+    add_preemptible(world, 0, 1, 40);  /* beside it */
+    add_preemptible(world, 6, 1, 30);  /* the empty node */
+    add_preemptible(world, 10, 2, 10); /* chosen before 30 and 40; 40 is stopped, and it still has no node */
+    toy_run(world, &adl_policy_srtf, &by_count, NULL);
+    assert_int_equal(world->jobs[2].evictions, 1);
+    assert_int_equal(world->jobs[3].evictions, 0);
+    assert_int_equal(world->jobs[4].start_us, 20);
+    assert_int_equal(world->jobs[2].start_us, 20); /* until then two GPUs were idle */
+    toy_run(world, &adl_policy_srtf, &by_time, NULL);
+    assert_int_equal(world->jobs[4].start_us, 10); /* spans */
+    free(world);
+    adl_cluster_clear(&cluster);
+}
+
+static void of_equals_by_count_the_one_that_waits_is_chosen_once(void **unused)
+{
+    (void)unused;
+    struct adl_cluster cluster = fixture_plain(1);
+    struct toy_world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    world->cluster = &cluster;
+    add_preemptible(world, 0, 1, 100);
+    add_preemptible(world, 10, 1, 90);
+    toy_run(world, &adl_policy_srtf, &by_count, NULL);
+    assert_int_equal(world->jobs[0].evictions, 1);
+    assert_int_equal(world->jobs[1].evictions, 0);
+    assert_int_equal(world->jobs[1].end_us, 100);
+    toy_run(world, &adl_policy_srtf, &by_time, NULL);
+    assert_int_equal(world->jobs[0].evictions, 0);
     free(world);
     adl_cluster_clear(&cluster);
 }
@@ -217,6 +263,7 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
         toy_demanding_round(world, &cluster, &rng, round);
         struct adl_engine_counts counts;
         struct adl_policy_config config = round % 2 ? by_gpu_time : by_time;
+        config.by_count = round % 5 == 0;
         config.preemption_us = adl_rng_below(&rng, 2) ? world->checkpoint_us : 0;
         toy_run(world, &adl_policy_srtf, &config, &counts);
         if (counts.refused)
@@ -226,48 +273,36 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
     free(world);
 }
 
-static int64_t end_after_restart(uint16_t gpus)
+static int64_t end_after_stop(uint16_t gpus, const struct adl_preemption *preemption)
 {
     struct peer_job jobs[] = {{0, 0, gpus, 100}, {1, 10, gpus, 10}};
     struct peer_trace trace = {.jobs = jobs, .count = 2};
-    struct adl_scenario scenario = peer_scenario(1, gpus);
-    scenario.preemption = (struct adl_preemption){.restart_s = 5, .restart_by_gpus_s = {7, 30, 60}};
-    const struct peer_answer answer = peer_run(&scenario, &trace, &adl_policy_srtf, &by_time, ADL_REGIME_ORACLE);
+    struct adl_scenario scenario = peer_check_scenario(1, gpus);
+    scenario.preemption = *preemption;
+    scenario.policy = by_time;
+    const struct peer_answer answer = peer_check_run(&scenario, &trace, &adl_policy_srtf);
     adl_scenario_clear(&scenario);
     assert_int_equal(answer.evictions, 1);
-    return answer.last_end_us / 1000000;
+    return answer.makespan_us / 1000000;
 }
 
 static void a_restart_takes_the_time_stated_for_its_number_of_gpus(void **unused)
 {
     (void)unused;
-    assert_int_equal(end_after_restart(1), 20 + 7 + 90);
-    assert_int_equal(end_after_restart(2), 20 + 30 + 90);
-    assert_int_equal(end_after_restart(8), 20 + 30 + 90);
-    assert_int_equal(end_after_restart(9), 20 + 60 + 90);
+    const struct adl_preemption cost = {.restart_s = 5, .restart_by_gpus_s = {7, 30, 60}};
+    assert_int_equal(end_after_stop(1, &cost), 20 + 7 + 90);
+    assert_int_equal(end_after_stop(2, &cost), 20 + 30 + 90);
+    assert_int_equal(end_after_stop(8, &cost), 20 + 30 + 90);
+    assert_int_equal(end_after_stop(9, &cost), 20 + 60 + 90);
 }
 
-static void answers_as_tiresias(const struct adl_policy_config *config, int64_t jct_s, int64_t makespan_s)
-{
-    struct peer_trace trace = peer_read("synth1k");
-    struct adl_scenario scenario = peer_scenario(1, 64);
-    const struct peer_answer answer = peer_run(&scenario, &trace, &adl_policy_srtf, config, ADL_REGIME_ORACLE);
-    assert_int_equal(answer.jct_us, jct_s * 1000000);
-    assert_int_equal(answer.last_end_us, (trace.jobs[0].submit_s + makespan_s) * 1000000);
-    adl_scenario_clear(&scenario);
-    free(trace.jobs);
-}
-
-static void by_time_it_answers_what_tiresias_shortest_does(void **unused)
+static void a_preemption_adds_the_work_stated_for_its_number_of_gpus(void **unused)
 {
     (void)unused;
-    answers_as_tiresias(&by_time, 28087073, 930067);
-}
-
-static void by_gpu_time_it_answers_what_tiresias_shortest_gpu_does(void **unused)
-{
-    (void)unused;
-    answers_as_tiresias(&by_gpu_time, 21695512, 972249);
+    const struct adl_preemption cost = {.rework_by_gpus_s = {7, 30, 60}};
+    assert_int_equal(end_after_stop(1, &cost), 20 + 7 + 90);
+    assert_int_equal(end_after_stop(8, &cost), 20 + 30 + 90);
+    assert_int_equal(end_after_stop(9, &cost), 20 + 60 + 90);
 }
 
 int main(void)
@@ -277,11 +312,12 @@ int main(void)
         cmocka_unit_test(a_small_long_job_comes_before_a_large_short_one_by_gpu_time),
         cmocka_unit_test(nobody_is_stopped_for_a_job_that_could_then_not_start),
         cmocka_unit_test(a_place_that_is_being_cleared_is_kept),
+        cmocka_unit_test(a_job_chosen_by_count_that_finds_no_place_keeps_its_gpus_from_others),
+        cmocka_unit_test(of_equals_by_count_the_one_that_waits_is_chosen_once),
         cmocka_unit_test(those_that_run_are_those_that_a_plain_pass_chooses),
         cmocka_unit_test(every_job_ends_and_nothing_is_refused),
         cmocka_unit_test(a_restart_takes_the_time_stated_for_its_number_of_gpus),
-        cmocka_unit_test(by_time_it_answers_what_tiresias_shortest_does),
-        cmocka_unit_test(by_gpu_time_it_answers_what_tiresias_shortest_gpu_does),
+        cmocka_unit_test(a_preemption_adds_the_work_stated_for_its_number_of_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,17 @@
 /* Tests of quasi-shortest service first: what history expects, what it may not know, and the order that follows. */
-#include "peer_trace.h"
+#include "peer_check.h"
 #include "predict/history.h"
+
+#include <string.h>
 
 extern const struct adl_policy_ops adl_policy_qssf;
 
 #define SECOND INT64_C(1000000)
 
-static struct adl_job_spec spec_of(uint32_t user, uint16_t class_index, uint16_t gpus, int64_t limit_s)
+static struct adl_job_spec spec_of(uint32_t user, uint32_t name_id, uint16_t gpus, int64_t limit_s)
 {
     return (struct adl_job_spec){
-        .user = user, .class_index = class_index, .gpus = gpus, .types = 1, .limit_us = limit_s * SECOND};
+        .user = user, .name_id = name_id, .gpus = gpus, .types = 1, .limit_us = limit_s * SECOND};
 }
 
 /* Far more users than there is room for. */
@@ -39,21 +41,37 @@ static void nothing_is_expected_before_anything_ended(void **unused)
     adl_history_clear(&history);
 }
 
-static void the_users_own_class_counts_before_his_gpus_and_those_before_everybodys(void **unused)
+static void the_users_own_name_counts_before_his_gpus_and_those_before_everybodys(void **unused)
 {
     (void)unused;
     struct adl_history history;
     assert_int_equal(adl_history_create(&history), 0);
-    const struct adl_job_spec own = spec_of(1, 1, 1, 100), other_class = spec_of(1, 2, 1, 100),
+    const struct adl_job_spec own = spec_of(1, 1, 1, 100), other_name = spec_of(1, 2, 1, 100),
                               other_user = spec_of(2, 2, 1, 100), nobody = spec_of(3, 1, 8, 100);
     adl_history_learn(&history, &own, 10 * SECOND);
-    adl_history_learn(&history, &other_class, 30 * SECOND);
+    adl_history_learn(&history, &other_name, 30 * SECOND);
     assert_int_equal(adl_history_predict(&history, &own), 10 * SECOND);
-    assert_int_equal(adl_history_predict(&history, &other_class), 30 * SECOND);
+    assert_int_equal(adl_history_predict(&history, &other_name), 30 * SECOND);
     const struct adl_job_spec third = spec_of(1, 3, 1, 100);
     assert_int_equal(adl_history_predict(&history, &third), 20 * SECOND);
     assert_int_equal(adl_history_predict(&history, &other_user), 20 * SECOND);
     assert_int_equal(adl_history_predict(&history, &nobody), 0);
+    adl_history_clear(&history);
+}
+
+/* Were no name a name, the mean of his two jobs would be 20 s. */
+static void jobs_without_a_name_are_not_taken_for_one_another(void **unused)
+{
+    (void)unused;
+    struct adl_history history;
+    assert_int_equal(adl_history_create(&history), 0);
+    const struct adl_job_spec small = spec_of(1, 0, 1, 100), large = spec_of(1, 0, 8, 100);
+    adl_history_learn(&history, &small, 10 * SECOND);
+    adl_history_learn(&history, &large, 30 * SECOND);
+    assert_int_equal(adl_history_predict(&history, &small), 10 * SECOND);
+    assert_int_equal(adl_history_predict(&history, &large), 30 * SECOND);
+    assert_int_equal(adl_job_name_id(""), 0);
+    assert_true(adl_job_name_id("a") != 0 && adl_job_name_id("a") != adl_job_name_id("b"));
     adl_history_clear(&history);
 }
 
@@ -79,7 +97,7 @@ static void the_regression_learns_how_limits_relate_to_times(void **unused)
     assert_int_equal(adl_history_create(&history), 0);
     for (uint32_t i = 0; i < 400; i++) {
         const int64_t limit_s = 100 + 97 * (int64_t)(i % 41);
-        const struct adl_job_spec spec = spec_of(i, (uint16_t)i, (uint16_t)(1 + i % 4), limit_s);
+        const struct adl_job_spec spec = spec_of(i, i, (uint16_t)(1 + i % 4), limit_s);
         adl_history_learn(&history, &spec, limit_s * SECOND / 10);
     }
     for (int64_t limit_s = 200; limit_s <= 3200; limit_s *= 2) {
@@ -105,7 +123,8 @@ static int class_next(void *self, struct adl_true_job *ret, struct adl_error *er
     if (trace->next == CLASS_JOBS)
         return 0;
     const uint32_t index = trace->next++;
-    ret->spec = spec_of(1, (uint16_t)(index % 2), 1, 1000);
+    ret->spec = spec_of(1, adl_job_name_id(index % 2 ? "short" : "long"), 1, 1000);
+    ret->spec.class_index = (uint16_t)(index % 2);
     ret->spec.id = index;
     ret->submit_us = index < 2 ? 0 : 115 * SECOND;
     ret->steps = 1;
@@ -130,7 +149,7 @@ static struct order_seen run_classes(int regime)
 {
     struct class_trace trace = {0};
     struct order_seen seen = {0};
-    struct adl_scenario scenario = peer_scenario(1, 1);
+    struct adl_scenario scenario = peer_check_scenario(1, 1);
     struct adl_world_sim *world = NULL;
     struct adl_engine *engine = NULL;
     struct adl_error err = {.text = ""};
@@ -177,9 +196,8 @@ static void of_equal_times_the_one_with_fewer_gpus_goes_first(void **unused)
     (void)unused;
     struct peer_job jobs[] = {{0, 0, 4, 10}, {1, 1, 4, 10}, {2, 2, 2, 10}};
     struct peer_trace trace = {.jobs = jobs, .count = 3};
-    struct adl_scenario scenario = peer_scenario(1, 4);
-    const struct adl_policy_config config = {0};
-    const struct peer_answer answer = peer_run(&scenario, &trace, &adl_policy_qssf, &config, ADL_REGIME_ORACLE);
+    struct adl_scenario scenario = peer_check_scenario(1, 4);
+    const struct peer_answer answer = peer_check_run(&scenario, &trace, &adl_policy_qssf);
     assert_int_equal(answer.jct_us, (10 + 29 + 18) * SECOND);
     adl_scenario_clear(&scenario);
 }
@@ -190,13 +208,10 @@ static void the_first_in_line_blocks_unless_first_fit(void **unused)
     (void)unused;
     struct peer_job jobs[] = {{0, 0, 1, 100}, {1, 1, 4, 10}, {2, 2, 2, 50}};
     struct peer_trace trace = {.jobs = jobs, .count = 3};
-    struct adl_scenario scenario = peer_scenario(1, 4);
-    struct adl_policy_config config = {0};
-    assert_int_equal(peer_run(&scenario, &trace, &adl_policy_qssf, &config, ADL_REGIME_ORACLE).jct_us,
-                     (100 + 109 + 158) * SECOND);
-    config.first_fit = true;
-    assert_int_equal(peer_run(&scenario, &trace, &adl_policy_qssf, &config, ADL_REGIME_ORACLE).jct_us,
-                     (100 + 109 + 50) * SECOND);
+    struct adl_scenario scenario = peer_check_scenario(1, 4);
+    assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 158) * SECOND);
+    scenario.policy.first_fit = true;
+    assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 50) * SECOND);
     adl_scenario_clear(&scenario);
 }
 
@@ -205,7 +220,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_expected_before_anything_ended),
         cmocka_unit_test(those_heard_of_last_are_remembered),
-        cmocka_unit_test(the_users_own_class_counts_before_his_gpus_and_those_before_everybodys),
+        cmocka_unit_test(the_users_own_name_counts_before_his_gpus_and_those_before_everybodys),
+        cmocka_unit_test(jobs_without_a_name_are_not_taken_for_one_another),
         cmocka_unit_test(a_rolling_mean_follows_what_changed),
         cmocka_unit_test(the_regression_learns_how_limits_relate_to_times),
         cmocka_unit_test(the_class_that_ended_sooner_goes_first_once_that_was_seen),

@@ -86,6 +86,8 @@ static void random_worlds_replay_as_recorded(void **state)
     (void)state;
     for (uint64_t i = 1; i <= 12; i++) {
         struct adl_scenario s = random_scenario(i + 500, 40);
+        for (int g = 0; g < 3; g++)
+            s.preemption.rework_by_gpus_s[g] = i % 2 ? 3 : 0;
         struct adl_result result;
         struct replayed replayed;
         struct adl_error err;
@@ -96,6 +98,39 @@ static void random_worlds_replay_as_recorded(void **state)
         adl_text_clear(&tape.text);
         adl_scenario_clear(&s);
     }
+}
+
+static int keep_most_left(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    (void)state;
+    double *most = self;
+    if (event->kind == ADL_EVENT_EVICT && event->evict.remaining > *most)
+        *most = event->evict.remaining;
+    return 0;
+}
+
+static void work_that_grew_beyond_the_whole_replays_as_recorded(void **state)
+{
+    (void)state;
+    struct adl_scenario s = eventful(60);
+    struct adl_result result;
+    struct replayed replayed;
+    struct adl_error err;
+    double most = 0;
+    s.kill_at_limit = false;
+    s.policy.by_count = true;
+    s.preemption = (struct adl_preemption){.rework_by_gpus_s = {50, 50, 50}};
+    struct tape tape = record(&s, 11, adl_policy_find("srtf"), ADL_REGIME_ORACLE, &result);
+    if (replay(&s, tape.text.data, tape.text.size, &replayed, &err))
+        fail_msg("%s", err.text);
+    assert_true(replayed.counts.plan_hash == result.plan_hash);
+    const struct adl_tap tap = {.self = &most, .event = keep_most_left};
+    const struct adl_run run = {
+        .scenario = &s, .policy = adl_policy_find("srtf"), .seed = 11, .regime = ADL_REGIME_ORACLE, .tap = &tap};
+    assert_int_equal(adl_run(&run, &result, &err), 0);
+    assert_true(most > 1);
+    adl_text_clear(&tape.text);
+    adl_scenario_clear(&s);
 }
 
 /* ---- what is not believed ---- */
@@ -464,6 +499,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replay_of_every_policy_decides_as_recorded),
         cmocka_unit_test(random_worlds_replay_as_recorded),
+        cmocka_unit_test(work_that_grew_beyond_the_whole_replays_as_recorded),
         cmocka_unit_test(a_recording_cut_at_any_line_is_refused_there),
         cmocka_unit_test(a_recording_cut_within_a_line_is_refused_there),
         cmocka_unit_test(a_changed_digit_anywhere_is_refused),

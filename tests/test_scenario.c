@@ -159,6 +159,8 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_true(s.policy.las_running_first && s.policy.las_lazy);
     assert_true(s.preemption.restart_by_gpus_s[0] == 7 && s.preemption.restart_by_gpus_s[1] == 30);
     assert_true(s.preemption.restart_by_gpus_s[2] == 60.5);
+    assert_true(s.preemption.rework_by_gpus_s[0] == 1 && s.preemption.rework_by_gpus_s[1] == 2);
+    assert_true(s.preemption.rework_by_gpus_s[2] == 3.5 && s.policy.by_count && s.one_by_one);
     adl_scenario_clear(&s);
 }
 
@@ -200,6 +202,7 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(s.policy.backfill_depth == 1 && !s.policy.share && !s.policy.first_fit && !s.policy.by_gpu_time);
     assert_int_equal(s.policy.placement, ADL_PLACEMENT_BEST_FIT);
     assert_int_equal(s.policy.backfill_rule, ADL_BACKFILL_QUEUE_ORDER);
+    assert_true(s.preemption.rework_by_gpus_s[2] == 0 && !s.policy.by_count && !s.one_by_one);
     assert_true(s.preemption.restart_by_gpus_s[0] == 0 && !s.policy.las_running_first && !s.policy.las_lazy);
     assert_int_equal(s.policy.las_limit_count, 0);
     assert_true(s.policy.las_promote == 0 && s.policy.round_s == 360);
@@ -222,7 +225,7 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {5, "kill_at_limt: true",
          "dir/t.yaml:5: unknown key 'kill_at_limt'; did you mean 'kill_at_limit'? (keys: name, description, "
          "catalogue, "
-         "lambda, kill_at_limit, cluster, workload, faults, drift, telemetry, preemption, policy)"},
+         "lambda, kill_at_limit, events, cluster, workload, faults, drift, telemetry, preemption, policy)"},
         {7, "  network_gbs: fast", "dir/t.yaml:7: cluster.network_gbs must be a finite decimal number, got 'fast'"},
         {9, "    - name: a123456789012345678901234567890123456789012345",
          "dir/t.yaml:9: cluster.nodes[0].name is too long to be numbered up to 1"},
@@ -362,6 +365,10 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {78, "  las_limits_gpu_s: [[1]]", "dir/t.yaml:78: policy.las_limits_gpu_s[0] must be a number, got a list"},
         {69, "preemption: {restart_by_gpus_s: [1, 2]}",
          "dir/t.yaml:69: preemption.restart_by_gpus_s must have 3 to 3 elements, got 2"},
+        {69, "preemption: {restart_by_gpus_s: [1, 2, 1e6]}",
+         "dir/t.yaml:69: preemption.restart_by_gpus_s[2] must be at most 100000 s"},
+        {69, "preemption: {rework_by_gpus_s: [1, 1e14, 1]}",
+         "dir/t.yaml:69: preemption.rework_by_gpus_s[1] must be at most 100000 s"},
         {80, "  round_s: 0", "dir/t.yaml:80: policy.round_s must be between 1 and 1e6, got 0"},
     };
     char *full = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml");

@@ -178,6 +178,14 @@ static void helios_and_acme_columns_are_found_by_name(void **state)
     assert_int_equal(row.duration_us, 1500000);
     assert_string_equal(row.name, "a,\"b\"");
     expect_end(trace);
+
+    trace = open_text("job_id,jobname,type,gpu_num,state,submit_time,duration\n"
+                      "1,train_a,Other,1,COMPLETED,0,5\n"
+                      "2,,Other,1,COMPLETED,0,5\n",
+                      by_itself);
+    assert_string_equal(next_row(trace).name, "train_a");
+    assert_string_equal(next_row(trace).name, "Other");
+    expect_end(trace);
 }
 
 /* ---- SWF ---- */

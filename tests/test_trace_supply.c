@@ -86,7 +86,7 @@ static void a_row_becomes_a_job_with_all_that_it_says(void **state)
     setup(&bench,
           "id,submit,gpus,duration,limit,user,name,types,cpu_milli,memory_mib,priority,deadline\n"
           "a,100,2,50.5,80,ann,net,SMALL|gone,3500,1001,0.25,200\n"
-          "b,160,1,7,,bob,net,,,,,\n"
+          "b,160,1,7,,bob,,,,,,\n"
           "c,161,1,7,,ann,net,,,,,\n",
           false, false, 0);
     assert_int_equal(read_jobs(&bench, job, 4, &err), 3);
@@ -114,6 +114,9 @@ static void a_row_becomes_a_job_with_all_that_it_says(void **state)
     assert_int_equal(job[1].spec.limit_us, 7000000);
     assert_int_equal(job[0].spec.user, job[2].spec.user);
     assert_int_not_equal(job[0].spec.user, job[1].spec.user);
+    assert_int_equal(job[0].spec.name_id, adl_job_name_id("net"));
+    assert_int_equal(job[0].spec.name_id, job[2].spec.name_id);
+    assert_int_equal(job[1].spec.name_id, 0);
     const struct adl_trace_account account = adl_trace_supply_account(bench.supply);
     assert_int_equal(account.jobs, 3);
     assert_int_equal(account.without_limit, 2);

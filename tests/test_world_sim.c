@@ -1,5 +1,6 @@
 /* What truly happens to jobs in the simulated world: speed, interference, checkpoints, limits, and the order
  * of events. */
+#include "peer_check.h"
 #include "scripted_run.h"
 #include "tiny_scenario.h"
 
@@ -24,6 +25,61 @@ static void release(struct kept_run *kept, struct adl_scenario *s)
 {
     free(kept->events);
     adl_scenario_clear(s);
+}
+
+/* ---- events ---- */
+
+/* Two jobs end at 10; one of 4 GPUs and behind it one of 2 wait. */
+static void events_of_one_instant_are_decided_on_together_unless_told_one_by_one(void **state)
+{
+    (void)state;
+    struct peer_job jobs[] = {{0, 0, 2, 10}, {1, 0, 2, 10}, {2, 1, 4, 5}, {3, 2, 2, 7}};
+    struct peer_trace trace = {.jobs = jobs, .count = 4};
+    struct adl_scenario s = peer_check_scenario(1, 4);
+    s.policy.first_fit = true;
+    assert_int_equal(peer_check_run(&s, &trace, adl_policy_find("fcfs")).jct_us, (10 + 10 + 14 + 20) * S);
+    s.one_by_one = true;
+    assert_int_equal(peer_check_run(&s, &trace, adl_policy_find("fcfs")).jct_us, (10 + 10 + 21 + 15) * S);
+    adl_scenario_clear(&s);
+}
+
+static int look_for_decision_between(void *self, uint64_t hash, const struct adl_state *state)
+{
+    (void)hash;
+    uint32_t *decided = self;
+    *decided += state->down_gpus == 1;
+    return 0;
+}
+
+/* A node of two GPUs fails: after the first GPU is down the second is not given out. */
+static void a_failure_is_one_event_also_one_by_one(void **state)
+{
+    (void)state;
+    struct adl_scenario s = peer_check_scenario(1, 2);
+    struct peer_job jobs[] = {{0, 0, 2, 100000}};
+    struct peer_trace trace = {.jobs = jobs, .count = 1};
+    struct adl_world_sim *world = NULL;
+    struct adl_engine *engine = NULL;
+    struct adl_error err;
+    uint32_t decided = 0;
+    s.one_by_one = true;
+    s.faults = (struct adl_faults){.node_mtbf_h = 5, .node_repair_h = 0.1};
+    s.preemption.interval_s = 10;
+    const struct adl_job_source source = {.self = &trace, .next = peer_next, .close = peer_close};
+    assert_int_equal(adl_world_sim_create_from(&s, source, 1, ADL_REGIME_ORACLE, &world, &err), 0);
+    const struct adl_engine_config config = {.cluster = &s.cluster,
+                                             .policy = adl_policy_find("fcfs"),
+                                             .world_ops = &adl_world_sim_ops,
+                                             .world = world,
+                                             .taps = {{.self = &decided, .decided = look_for_decision_between}},
+                                             .tap_count = 1};
+    assert_int_equal(adl_engine_create(&config, &engine, &err), 0);
+    assert_int_equal(adl_engine_run(engine, &err), 0);
+    assert_true(adl_engine_counts(engine)->events > 10); /* it did fail */
+    assert_int_equal(decided, 0);
+    adl_engine_destroy(engine);
+    adl_world_sim_destroy(world);
+    adl_scenario_clear(&s);
 }
 
 /* ---- speed ---- */
@@ -431,6 +487,8 @@ static void at_one_instant_ends_come_before_arrivals_in_one_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_of_one_instant_are_decided_on_together_unless_told_one_by_one),
+        cmocka_unit_test(a_failure_is_one_event_also_one_by_one),
         cmocka_unit_test(a_job_alone_takes_exactly_its_run_time_on_each_type),
         cmocka_unit_test(a_gang_across_nodes_is_slower_by_its_share_of_talking),
         cmocka_unit_test(a_pair_on_one_gpu_slows_down_and_the_one_that_stays_speeds_up_again),

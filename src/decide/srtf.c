@@ -3,10 +3,11 @@
  *
  * With first_fit or by_gpu_time it is preemptive list scheduling instead (preempt.h): all live jobs by what remains on
  * their best type, times GPUs if so told, each given GPUs while they last. This is what Tiresias' simulator calls
- * `shortest` and `shortest-gpu`. */
+ * `shortest` and `shortest-gpu`. With by_count the same order is served as Helios' simulator does (quota.h). */
 #include "decide/place.h"
 #include "decide/policy.h"
 #include "decide/preempt.h"
+#include "decide/quota.h"
 
 #include <stdlib.h>
 
@@ -25,6 +26,7 @@ struct srtf {
     uint64_t epoch;
     bool listed; /* by preemptive list scheduling */
     bool by_gpu_time;
+    bool by_count;
     bool failed; /* out of memory when a job joined the list */
     struct adl_preempt list;
 };
@@ -52,7 +54,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
     self->cost_us = config->preemption_us;
     self->by_gpu_time = config->by_gpu_time;
-    self->listed = config->first_fit || config->by_gpu_time;
+    self->listed = config->first_fit || config->by_gpu_time || config->by_count;
+    self->by_count = config->by_count;
     *ret_policy = self;
     return 0;
 }
@@ -98,7 +101,7 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
         return 0;
     self->list.bonus = self->cost_us;
     adl_preempt_refresh(&self->list, state, key_now, self);
-    return adl_preempt_decide(&self->list, state, plan);
+    return self->by_count ? adl_quota_decide(&self->list, state, plan) : adl_preempt_decide(&self->list, state, plan);
 }
 
 static struct tally *tally_of(struct srtf *self, const struct adl_state *state, uint32_t bank)

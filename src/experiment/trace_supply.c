@@ -118,11 +118,6 @@ static bool possible(struct source *source, const struct adl_job_spec *spec)
     return verdict->possible;
 }
 
-static uint32_t number_user(const char *name)
-{
-    return *name ? (uint32_t)adl_hash_bytes(adl_hash_start(), name, strlen(name)) : 0;
-}
-
 /* ADL_TRACE_USED and the job, or why the cluster cannot run it. */
 static int make_job(struct source *source, const struct adl_trace_row *row, struct adl_true_job *ret)
 {
@@ -136,7 +131,8 @@ static int make_job(struct source *source, const struct adl_trace_row *row, stru
     ret->submit_us = row->submit_us;
     ret->spec = (struct adl_job_spec){
         .id = source->issued,
-        .user = number_user(row->user),
+        .user = adl_job_name_id(row->user),
+        .name_id = adl_job_name_id(row->name),
         .gpus = (uint16_t)row->gpus,
         .types = types,
         .kind = ADL_KIND_TRAINING,

@@ -69,6 +69,7 @@ static const struct spec_field {
     }
     FIELD(id, false),
     FIELD(user, false),
+    FIELD(name_id, false),
     FIELD(class_index, false),
     FIELD(gpus, false),
     FIELD(types, false),
@@ -263,7 +264,8 @@ static bool get_int(const cJSON *json, const char *key, double min, double max, 
     return true;
 }
 
-#define TIME_MAX 9007199254740992.0 /* 2^53 us, 285 years: exact in JSON */
+#define REMAINING_MAX 1e12               /* a job of 1 us, preempted often at what a preemption may add */
+#define TIME_MAX      9007199254740992.0 /* 2^53 us, 285 years: exact in JSON */
 
 int adl_recording_open(const char *path, FILE *file, struct adl_recording **ret, struct adl_recording_head *ret_head,
                        struct adl_error *err)
@@ -382,7 +384,8 @@ static bool read_body(struct adl_recording *r, const cJSON *json, struct adl_eve
     case ADL_EVENT_FINISH:
         return read_finish(json, &ret->outcome);
     case ADL_EVENT_EVICT:
-        if (!get_int(json, "fault", 0, 1, &fault) || !get_number(json, "remaining", 0, 1, &ret->evict.remaining))
+        if (!get_int(json, "fault", 0, 1, &fault) ||
+            !get_number(json, "remaining", 0, REMAINING_MAX, &ret->evict.remaining))
             return false;
         ret->evict.fault = fault;
         return true;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COST_MAX_S 1e5
+
 static int refuse_type(const struct adl_scenario_reader *reader, const struct adl_yaml_link *link, const char *where)
 {
     const struct adl_cluster *cluster = &reader->scenario->cluster;
@@ -160,20 +162,42 @@ static void copy_plain(const struct adl_scenario_form *form, struct adl_scenario
     memcpy(scenario->description, form->description, sizeof scenario->description);
     scenario->lambda = form->lambda;
     scenario->kill_at_limit = form->kill_at_limit;
+    scenario->one_by_one = form->events;
     scenario->faults = form->faults;
     scenario->drift = form->drift.model;
     scenario->telemetry = form->telemetry;
     scenario->preemption = form->preemption.model;
-    const struct adl_yaml_real *restarts = form->preemption.restart_by_gpus_s.items;
-    for (uint32_t i = 0; i < form->preemption.restart_by_gpus_s.count; i++)
-        scenario->preemption.restart_by_gpus_s[i] = restarts[i].value;
+}
+
+/* Costs by number of GPUs: as long at most as the single figures may be, so that times do not overflow. */
+static int read_costs(struct adl_scenario_reader *reader, const struct adl_yaml_list *list, const char *key,
+                      double *ret_s)
+{
+    const struct adl_yaml_real *costs = list->items;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (costs[i].value > COST_MAX_S)
+            return adl_yaml_fail(reader->yaml, costs[i].line, reader->err, "preemption.%s[%u] must be at most %.0f s",
+                                 key, (unsigned)i, COST_MAX_S);
+        ret_s[i] = costs[i].value;
+    }
+    return 0;
+}
+
+static int read_preemption(struct adl_scenario_reader *reader)
+{
+    const struct adl_form_preemption *form = &reader->form->preemption;
+    struct adl_preemption *preemption = &reader->scenario->preemption;
+    const int status = read_costs(reader, &form->restart_by_gpus_s, "restart_by_gpus_s", preemption->restart_by_gpus_s);
+    return status ? status
+                  : read_costs(reader, &form->rework_by_gpus_s, "rework_by_gpus_s", preemption->rework_by_gpus_s);
 }
 
 /* Reads everything but the texts; on failure the half-built scenario is the caller's to clear. */
 static int build(struct adl_scenario_reader *reader, bool with_jobs)
 {
     copy_plain(reader->form, reader->scenario);
-    int status = adl_scenario_read_cluster(reader);
+    int status = read_preemption(reader);
+    status = status ? status : adl_scenario_read_cluster(reader);
     if (!status)
         status = with_jobs ? adl_scenario_read_workload(reader) : adl_scenario_make_class(reader);
     return status ? status : adl_scenario_read_policy(reader);

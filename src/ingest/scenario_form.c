@@ -14,6 +14,7 @@ static const char *const placement_names[] = {"best_fit", "consolidated", NULL};
 _Static_assert(COUNT(placement_names) == ADL_PLACEMENT_CONSOLIDATED + 2, "a placement without a name");
 static const char *const gavel_objective_names[] = {"max_min", "agnostic", "finish_time", "makespan", NULL};
 _Static_assert(COUNT(gavel_objective_names) == ADL_GAVEL_MAKESPAN + 2, "an objective without a name");
+static const char *const events_names[] = {"together", "one_by_one", NULL};
 static const char *const backfill_rule_names[] = {"queue_order", "ends_before", NULL}; /* of enum adl_backfill_rule */
 _Static_assert(COUNT(process_names) == ADL_ARRIVAL_BACKLOG + 2, "an arrival process without a name");
 
@@ -229,6 +230,9 @@ static const struct adl_yaml_field preemption_fields[] = {
      .help = "to read it back, GPUs held"},
     {"restart_by_gpus_s", ADL_YAML_REALS, PREEMPTION(restart_by_gpus_s), .min = 3, .max = 3,
      .otherwise = "`restart_s` for every job", .help = "instead, for jobs with 1, with 2 to 8 and with more GPUs"},
+    {"rework_by_gpus_s", ADL_YAML_REALS, PREEMPTION(rework_by_gpus_s), .min = 3, .max = 3, .otherwise = "nothing",
+     .help =
+         "run time that each preemption adds to what is left to do, for jobs with 1, with 2 to 8 and with more GPUs"},
     {"interval_s", ADL_YAML_REAL, PREEMPTION(model.interval_s), .min = 0.01, .max = TASK_S, .or_zero = true,
      .help = "a failure loses at most this much work; 0 = all of it"},
 };
@@ -258,6 +262,9 @@ static const struct adl_yaml_field policy_fields[] = {
     {"first_fit", ADL_YAML_BOOL, POLICY(first_fit),
      .help = "for `fcfs`, `sjf`, `qssf`: a job that does not fit does not block those behind it"},
     {"by_gpu_time", ADL_YAML_BOOL, POLICY(by_gpu_time), .help = "for `srtf`: rank by remaining time * GPUs"},
+    {"by_count", ADL_YAML_BOOL, POLICY(by_count),
+     .help = "for `srtf`: choose who runs by the number of GPUs alone; a chosen job that finds no place waits and "
+             "nobody else gets its GPUs"},
     {"las_limits_gpu_s", ADL_YAML_REALS, POLICY(las_limits_gpu_s), .min = 1, .max = ADL_LAS_LIMITS_MAX,
      .otherwise = "the paper's",
      .help = "for `las`: attained service in GPU seconds that ends each queue but the last, ascending"},
@@ -290,6 +297,8 @@ static const struct adl_yaml_field form_fields[] = {
     {"lambda", ADL_YAML_REAL, FORM(lambda), .min = 0, .max = 1, .open = true,
      .help = "weight of idle GPU time in the reward"},
     {"kill_at_limit", ADL_YAML_BOOL, FORM(kill_at_limit), .help = "a job that reaches its time limit is ended"},
+    {"events", ADL_YAML_NAME, FORM(events), .names = events_names, .otherwise = "together",
+     .help = "ends and submissions of one instant: one decision after all of them; `one_by_one`: one after each"},
     {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &cluster_table, .required = true, .help = "the hardware"},
     {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table,
      .otherwise = "required; a cluster file for traces needs none", .help = "the jobs"},

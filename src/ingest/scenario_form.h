@@ -102,6 +102,7 @@ struct adl_form_drift {
 struct adl_form_preemption {
     struct adl_preemption model;
     struct adl_yaml_list restart_by_gpus_s; /* struct adl_yaml_real, 3 or none */
+    struct adl_yaml_list rework_by_gpus_s;  /* the same */
 };
 
 struct adl_form_policy {
@@ -112,6 +113,7 @@ struct adl_form_policy {
     bool share;
     bool first_fit;
     bool by_gpu_time;
+    bool by_count;
     struct adl_yaml_list las_limits_gpu_s; /* struct adl_yaml_real */
     double las_promote;
     bool las_running_first;
@@ -129,6 +131,7 @@ struct adl_scenario_form {
     struct adl_yaml_link catalogue;
     double lambda;
     bool kill_at_limit;
+    int events;
     struct adl_form_cluster cluster;
     struct adl_form_workload workload;
     struct adl_faults faults;

@@ -105,6 +105,7 @@ int adl_scenario_read_policy(struct adl_scenario_reader *reader)
     policy->share = reader->form->policy.share;
     policy->first_fit = reader->form->policy.first_fit;
     policy->by_gpu_time = reader->form->policy.by_gpu_time;
+    policy->by_count = reader->form->policy.by_count;
     policy->las_promote = reader->form->policy.las_promote;
     policy->las_running_first = reader->form->policy.las_running_first;
     policy->las_lazy = reader->form->policy.las_lazy;

@@ -4,13 +4,13 @@
 #include <limits.h>
 #include <string.h>
 
-enum { JOB_ID, USER, KIND, GPU_NUM, CPU_NUM, STATE, SUBMIT, START, END, DURATION, COLUMN_COUNT };
+enum { JOB_ID, USER, NAME, KIND, GPU_NUM, CPU_NUM, STATE, SUBMIT, START, END, DURATION, COLUMN_COUNT };
 
 static const struct adl_trace_column columns[COLUMN_COUNT] = {
-    [JOB_ID] = {"job_id", true},      [USER] = {"user", false},        [KIND] = {"type", false},
-    [GPU_NUM] = {"gpu_num", true},    [CPU_NUM] = {"cpu_num", false},  [STATE] = {"state", true},
-    [SUBMIT] = {"submit_time", true}, [START] = {"start_time", false}, [END] = {"end_time", false},
-    [DURATION] = {"duration", false},
+    [JOB_ID] = {"job_id", true}, [USER] = {"user", false},         [NAME] = {"jobname", false},
+    [KIND] = {"type", false},    [GPU_NUM] = {"gpu_num", true},    [CPU_NUM] = {"cpu_num", false},
+    [STATE] = {"state", true},   [SUBMIT] = {"submit_time", true}, [START] = {"start_time", false},
+    [END] = {"end_time", false}, [DURATION] = {"duration", false},
 };
 
 static const char *lacks(const int16_t *column)
@@ -81,7 +81,8 @@ static int read_row(const struct adl_trace_reading *reading, struct adl_trace_ro
     if (reason == ADL_TRACE_USED)
         reason = read_times(reading, ret);
     adl_trace_take_word(ret->user, adl_trace_cell(reading, USER));
-    adl_trace_take_word(ret->name, adl_trace_cell(reading, KIND));
+    const char *name = adl_trace_cell(reading, NAME);
+    adl_trace_take_word(ret->name, *name ? name : adl_trace_cell(reading, KIND));
     return reason;
 }
 

@@ -3,10 +3,10 @@
 #ifndef ADLRO_LEARN_ENVIRONMENT_H
 #define ADLRO_LEARN_ENVIRONMENT_H
 
-#include "adlro/adlro.h"
 #include "feedback/metrics.h"
 #include "ingest/normalize.h"
 #include "model/scenario.h"
+#include <adlro/adlro.h>
 
 /* As adlro_create with a scenario of the caller's, which outlives the environment; config->scenario is not used. */
 int adl_environment_create(const struct adl_scenario *scenario, const struct adlro_config *config,

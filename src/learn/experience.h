@@ -3,9 +3,9 @@
 #ifndef ADLRO_LEARN_EXPERIENCE_H
 #define ADLRO_LEARN_EXPERIENCE_H
 
-#include "adlro/adlro.h"
 #include "base/error.h"
 #include "base/index.h"
+#include <adlro/adlro.h>
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -66,7 +66,8 @@ struct adl_event {
         } submit;
         struct adl_outcome outcome; /* FINISH */
         struct {                    /* EVICT */
-            double remaining;       /* share of the job's work still to do after its last checkpoint, 0..1 */
+            double remaining;       /* share of the job's work still to do after its last checkpoint; what a
+                                     * preemption adds to the work can make it more than 1 */
             bool fault;             /* a failure and not a preemption */
         } evict;
         struct adl_telemetry telemetry;

@@ -24,6 +24,7 @@ enum adl_job_flag {
 struct adl_job_spec {
     uint64_t id;
     uint32_t user;
+    uint32_t name_id;       /* what it calls itself, as adl_job_name_id; 0 = it does not say */
     uint16_t class_index;   /* the job class it says it is, an index into the scenario's classes */
     uint16_t gpus;          /* a gang: all start together */
     uint32_t types;         /* mask of acceptable GPU types */
@@ -45,6 +46,9 @@ enum adl_job_end {
     ADL_END_CANCELLED, /* CA */
     ADL_END_TIMEOUT,   /* TO */
 };
+
+/* A number for the name of a job, its model or a user: equal names, equal numbers. 0 for an empty one. */
+uint32_t adl_job_name_id(const char *name);
 
 const char *adl_job_kind_name(int kind); /* "training", ... */
 int adl_job_kind_find(const char *name); /* -1 if there is none */

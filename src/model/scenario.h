@@ -123,6 +123,7 @@ struct adl_preemption {
     double restart_s;            /* time to read one back, GPUs held */
     double interval_s;           /* a failure loses at most this much work; 0 = all of it */
     double restart_by_gpus_s[3]; /* restart_s of a job with 1, 2 to 8, more GPUs; all 0 = restart_s for every job */
+    double rework_by_gpus_s[3];  /* run time that each preemption adds to what such a job has left to do */
 };
 
 /* When a later job may start before one that holds a promise; docs/agreement.md says who reads EASY which way. */
@@ -157,6 +158,7 @@ struct adl_policy_config {
     bool share;                        /* let jobs that allow it share a GPU when none is free */
     bool first_fit;                    /* fcfs, sjf, qssf: a job that does not fit does not block those behind it */
     bool by_gpu_time;                  /* srtf: rank by remaining time * GPUs */
+    bool by_count;                     /* srtf: choose by the number of GPUs alone; decide/quota.h says how */
     int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
     double las_limits_gpu_s[ADL_LAS_LIMITS_MAX]; /* las: attained service that ends each queue; count 0 = the paper's */
     uint32_t las_limit_count;
@@ -183,6 +185,7 @@ struct adl_scenario {
     struct adl_preemption preemption;
     struct adl_policy_config policy;
     bool kill_at_limit; /* a job that reaches its limit is ended, as on a real cluster */
+    bool one_by_one;    /* each end and each submission is decided on alone, also those of one instant */
     double lambda;      /* weight of idle GPU time in the reward */
 };
 

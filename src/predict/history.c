@@ -16,13 +16,16 @@
 #define SETS            2048
 #define WAYS            8
 
-enum level { BY_USER_AND_CLASS, BY_USER_AND_GPUS, BY_GPUS, LEVEL_COUNT };
+enum level { BY_USER_AND_NAME, BY_USER_AND_GPUS, BY_GPUS, LEVEL_COUNT };
 
+/* 0 if the level says nothing of such a job. */
 static uint64_t key_of(const struct adl_job_spec *spec, int level)
 {
+    if (level == BY_USER_AND_NAME && spec->name_id == 0)
+        return 0;
     const uint64_t who = level == BY_GPUS ? 0 : spec->user;
-    const uint64_t what = level == BY_USER_AND_CLASS ? spec->class_index : spec->gpus;
-    const uint64_t key = adl_hash_u64(adl_hash_start(), who << 32 | what << 2 | (uint64_t)level);
+    const uint64_t what = level == BY_USER_AND_NAME ? spec->name_id : spec->gpus;
+    const uint64_t key = adl_hash_u64(adl_hash_u64(adl_hash_start(), (uint64_t)level), who << 32 | what);
     return key ? key : 1;
 }
 
@@ -97,6 +100,8 @@ void adl_history_learn(struct adl_history *history, const struct adl_job_spec *s
     history->count++;
     for (int level = 0; level < LEVEL_COUNT; level++) {
         const uint64_t key = key_of(spec, level);
+        if (key == 0)
+            continue;
         struct adl_history_mean *mean = find(history, key);
         if (mean->key != key)
             *mean = (struct adl_history_mean){.key = key};
@@ -122,7 +127,7 @@ int64_t adl_history_predict(const struct adl_history *history, const struct adl_
     for (int level = 0; level < LEVEL_COUNT && rolling_us <= 0; level++) {
         const uint64_t key = key_of(spec, level);
         const struct adl_history_mean *mean = find(history, key);
-        rolling_us = mean->key == key ? mean->mean_us : 0;
+        rolling_us = key != 0 && mean->key == key ? mean->mean_us : 0;
     }
     if (history->count < REGRESSION_JOBS)
         return (int64_t)rolling_us;

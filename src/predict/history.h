@@ -2,9 +2,9 @@
  * known (Hu et al., "Characterization and prediction of deep learning workloads in large-scale GPU datacenters", SC
  * 2021, section 4.2: P = lambda * P_rolling + (1 - lambda) * P_regression).
  *
- * Rolling: a decaying mean over the user's jobs of that class, failing that over the user's jobs of that many GPUs,
+ * Rolling: a decaying mean over the user's jobs of that name, failing that over the user's jobs of that many GPUs,
  * failing that over everybody's. Regression: ridge on the logarithm of the time, from what a submission says. The paper
- * has boosted trees there and names of jobs where this has classes.
+ * has boosted trees there, and counts similar names as one where this has equal ones only.
  *
  * Memory is fixed: 16,384 means; where there is no room for one more, the one not heard of for longest is forgotten. */
 #ifndef ADLRO_PREDICT_HISTORY_H

@@ -159,13 +159,18 @@ int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase
     return status || phase != SIM_RUNNING ? status : adl_sim_set_pace(world, slot);
 }
 
+/* Of figures for 1, 2 to 8 and more GPUs, the one for so many. */
+static double by_gpus(const double figures[3], uint32_t gpus)
+{
+    return figures[gpus > 8 ? 2 : gpus > 1];
+}
+
 /* Time to read a checkpoint back, for a job of that many GPUs. */
 static int64_t restart_us_of(const struct adl_preemption *preemption, uint32_t gpus)
 {
     const double *by_gpus_s = preemption->restart_by_gpus_s;
     const bool graded = by_gpus_s[0] > 0 || by_gpus_s[1] > 0 || by_gpus_s[2] > 0;
-    const uint32_t grade = gpus > 8 ? 2 : gpus > 1;
-    return adl_sim_us(graded ? by_gpus_s[grade] : preemption->restart_s);
+    return adl_sim_us(graded ? by_gpus(by_gpus_s, gpus) : preemption->restart_s);
 }
 
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
@@ -238,12 +243,24 @@ static double after_failure(const struct adl_world_sim *world, const struct sim_
     return job->saved - (job->saved - job->remaining) * (floor(ran_us / interval_us) * interval_us / ran_us);
 }
 
+/* Share of the work that a preemption adds. */
+static double rework(const struct adl_world_sim *world, uint32_t slot)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    const struct sim_job *job = &world->jobs[slot];
+    const uint32_t type = adl_gpu_type_of(cluster, job->first_gpu);
+    const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + type];
+    return by_gpus(world->scenario->preemption.rework_by_gpus_s, job->gpus) * 1e6 / whole_us;
+}
+
 int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
 {
     struct sim_job *job = &world->jobs[slot];
     progress(world, job);
     if (fault)
         job->remaining = after_failure(world, job);
+    else
+        job->remaining += rework(world, slot);
     if (adl_sim_leave(world, slot))
         return ADL_ENOMEM;
     job->phase = SIM_QUEUED;

@@ -12,6 +12,7 @@ struct adl_workload_choice {
     double keep; /* chance to stay at this row */
     uint32_t alias;
     uint16_t mix;
+    uint32_t name_id; /* of its class */
     uint16_t gpus;
     double speed;   /* steps/s of the gang on the reference type */
     double stretch; /* how much longer it may take if it spans nodes, at least 1: users know that of their jobs */
@@ -54,6 +55,7 @@ static uint32_t add_choices(struct adl_workload_stream *stream, int kind, uint32
             choice->keep = mix->weight * mix->gang_weight[g] / sum;
             choice->mix = (uint16_t)m;
             choice->gpus = gpus;
+            choice->name_id = adl_job_name_id(class->name);
             choice->speed = class->steps_per_s[mix->reference] * gang_speed(class, gpus);
             choice->stretch = stretch_of(&scenario->cluster, class, mix, gpus);
         }
@@ -258,6 +260,7 @@ static void fill_spec(const struct adl_workload_choice *choice, const struct adl
     const struct adl_mix *mix = &scenario->workload.mix[choice->mix];
     *ret = (struct adl_job_spec){
         .user = user,
+        .name_id = choice->name_id,
         .class_index = mix->class_index,
         .gpus = choice->gpus,
         .types = mix->types,

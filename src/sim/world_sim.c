@@ -101,7 +101,7 @@ static int finish(struct adl_world_sim *world, uint32_t slot, struct adl_event *
         .energy_j = job->energy_j,
         .run_us = job->run_us,
         .ideal_us = job->ideal_us,
-        .steps = job->out_of_time ? job->steps * (1.0 - job->remaining) : job->steps,
+        .steps = job->out_of_time ? job->steps * (job->remaining < 1.0 ? 1.0 - job->remaining : 0.0) : job->steps,
     };
     job->phase = SIM_GONE;
     job->next_free = world->free_slot;
@@ -245,6 +245,17 @@ static int settle(struct adl_world_sim *world)
     return 0;
 }
 
+/* True if what happens next belongs to the instant of this event. One by one, only jobs that one plan stopped go
+ * together. */
+static bool more_happens(const struct adl_world_sim *world, const struct adl_event *event)
+{
+    if (world->ended || next_time(world) != world->now_us)
+        return false;
+    const struct adl_heap_item *top = adl_heap_top(&world->heap);
+    return !world->scenario->one_by_one || (event->kind == ADL_EVENT_EVICT && top && top->time_us == world->now_us &&
+                                            (enum happening)(top->tag >> 60) == HAPPEN_EVICT);
+}
+
 static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
 {
     struct adl_world_sim *world = self;
@@ -267,7 +278,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
     if (status < 0)
         return adl_fail(err, status, "out of memory in the simulator with %u live jobs", world->live_jobs);
     ret->time_us = world->now_us;
-    ret->more = reports_waiting(world) || (!world->ended && next_time(world) == world->now_us);
+    ret->more = reports_waiting(world) || more_happens(world, ret);
     return 1;
 }
 

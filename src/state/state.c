@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REMAINING_MAX_US 9007199254740992.0 /* 2^53, 285 years: a share above 1 must not overflow */
+
 static void set_tables(struct adl_state *state)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -127,7 +129,10 @@ int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uin
 {
     const double share = state->jobs[slot].remaining;
     const int64_t whole = adl_state_runtime(state, slot, type);
-    return share >= 1.0 ? whole : (int64_t)(share * (double)whole) + 1;
+    const double left = share * (double)whole;
+    if (share == 1.0)
+        return whole;
+    return left < REMAINING_MAX_US ? (int64_t)left + 1 : (int64_t)REMAINING_MAX_US;
 }
 
 int64_t adl_state_shortest_us(const struct adl_state *state, uint32_t slot)

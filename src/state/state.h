@@ -25,7 +25,7 @@ struct adl_job {
     int64_t start_us;    /* of this attempt */
     int64_t expected_us; /* believed end of this attempt */
     int64_t attained_us; /* time run in earlier attempts */
-    double remaining;    /* believed share of its work still to do when this attempt began, 0..1 */
+    double remaining;    /* believed share of its work still to do when this attempt began; see evict.remaining */
     uint32_t eligible;   /* mask of types it may and can run on */
     uint32_t lane;       /* while pending */
     uint32_t first_gpu;  /* while it holds GPUs: chain through adl_gpu_use */
