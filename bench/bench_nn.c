@@ -147,9 +147,9 @@ static void work_make(const struct adl_qnet_shape *shape, bool fast, int states,
         w.member_offset[a + 1] = w.member_offset[a] + (actions == 1 || a % actions > 0);
         w.members[a] = (int)adl_rng_below(&rng, (uint32_t)gpus);
     }
-    w.gpus = numbers(&rng, (size_t)(states * gpus * shape->gpu_features));
-    w.state = numbers(&rng, (size_t)(states * shape->state_features));
-    w.features = numbers(&rng, (size_t)(w.actions * shape->action_features));
+    w.gpus = numbers(&rng, (size_t)states * (size_t)gpus * (size_t)shape->gpu_features);
+    w.state = numbers(&rng, (size_t)states * (size_t)shape->state_features);
+    w.features = numbers(&rng, (size_t)w.actions * (size_t)shape->action_features);
     w.q = numbers(&rng, (size_t)w.actions);
     w.dq = numbers(&rng, (size_t)w.actions);
     w.target = numbers(&rng, (size_t)w.actions);
