@@ -212,15 +212,15 @@ struct line {
 };
 
 static const struct line lines[] = {
-    {"paper, forward, batch 64", &paper, true, false, 64, 16, 17, 0.6, 0},
+    {"paper, forward, batch 64", &paper, true, false, 64, 16, 17, 0.75, 0},
     {"paper, forward, one state", &paper, true, false, 1, 16, 17, 0, 0},
-    {"paper, training, batch 64", &paper, true, true, 64, 16, 1, 0.6, 0},
-    {"paper, training, batch 256", &paper, true, true, 256, 16, 1, 0.6, 0},
+    {"paper, training, batch 64", &paper, true, true, 64, 16, 1, 0.65, 0},
+    {"paper, training, batch 256", &paper, true, true, 256, 16, 1, 0.65, 0},
     {"paper, training, batch 64", &paper, false, true, 64, 16, 1, 0, 0},
-    {"shared, forward, batch 64, 30 actions", &shared, true, false, 64, 16, 30, 0.5, 0},
+    {"shared, forward, batch 64, 30 actions", &shared, true, false, 64, 16, 30, 0.7, 0},
     {"shared, forward, one state, 30 actions", &shared, true, false, 1, 16, 30, 0, 0},
     {"shared, forward, one state, 30 actions", &shared, false, false, 1, 16, 30, 0, 0},
-    {"shared, training, batch 64, 1 action", &shared, true, true, 64, 16, 1, 0.5, 0},
+    {"shared, training, batch 64, 1 action", &shared, true, true, 64, 16, 1, 0.65, 0},
     {"shared, training, batch 64, 1 action", &shared, false, true, 64, 16, 1, 0, 0},
     {"shared, 10,000 GPUs, 64 actions", &shared, true, false, 1, 10000, 64, 0, 1000},
     {"shared, 10,000 GPUs, 64 actions", &shared, false, false, 1, 10000, 64, 0, 0},

@@ -25,6 +25,7 @@
 #define FORCE_INLINE static inline __attribute__((always_inline))
 
 typedef float vec __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
 typedef float quad __attribute__((vector_size(4 * sizeof(float))));
 
 FORCE_INLINE vec load(const float *at)
@@ -44,12 +45,11 @@ FORCE_INLINE vec zero(void)
     return (vec){0};
 }
 
-FORCE_INLINE vec positive(vec v)
+/* a where a > b, else `rest`: a comparison gives all bits or none of each lane. */
+FORCE_INLINE vec above(vec a, vec b, vec rest)
 {
-    vec out = v;
-    for (int i = 0; i < LANES; i++)
-        out[i] = v[i] > 0 ? v[i] : 0;
-    return out;
+    const mask taken = a > b;
+    return (vec)(((mask)a & taken) | ((mask)rest & ~taken));
 }
 
 /* ---- the product ---- */
@@ -81,7 +81,7 @@ FORCE_INLINE void tile(const int rows, ptrdiff_t depth, struct left a, const flo
     }
     for (int r = 0; r < rows; r++)
         for (ptrdiff_t j = 0; j < VECS; j++)
-            store(c + r * ldc + j * LANES, how.relu ? positive(sum[r][j]) : sum[r][j]);
+            store(c + r * ldc + j * LANES, how.relu ? above(sum[r][j], zero(), zero()) : sum[r][j]);
 }
 
 /* The last rows, fewer than a tile has. */
@@ -122,7 +122,7 @@ FORCE_INLINE void wide_row(ptrdiff_t inputs, const float *restrict x, const floa
         for (ptrdiff_t j = 0; j < WIDE_VECS; j++)
             sum[j] += x[k] * load(w + (j / VECS * inputs + k) * ADL_PANEL + j % VECS * LANES);
     for (ptrdiff_t j = 0; j < WIDE_VECS; j++)
-        store(y + j * LANES, how.relu ? positive(sum[j]) : sum[j]);
+        store(y + j * LANES, how.relu ? above(sum[j], zero(), zero()) : sum[j]);
 }
 
 static void dense_row(ptrdiff_t inputs, ptrdiff_t panels, const float *x, const float *w, struct adl_product how,
@@ -289,8 +289,7 @@ static void pool(ptrdiff_t rows, ptrdiff_t width, const float *x, float *mean, f
         for (ptrdiff_t r = 0; r < rows; r++) {
             const vec here = load(x + r * width + c);
             sum += here;
-            for (int i = 0; i < LANES; i++)
-                most[i] = here[i] > most[i] ? here[i] : most[i];
+            most = above(here, most, most);
         }
         store(mean + c, sum * share);
         store(max + c, most);
