@@ -16,6 +16,11 @@ static inline void *must_have(void *memory)
     return memory;
 }
 
+static inline size_t area(ptrdiff_t rows, ptrdiff_t width)
+{
+    return (size_t)rows * (size_t)width;
+}
+
 static inline float *numbers(size_t count)
 {
     return must_have(calloc(count + 1, sizeof(float)));
@@ -86,9 +91,9 @@ static inline void sample_make(struct adl_rng *rng, const struct adl_qnet_shape 
                 s.members[s.member_offset[a] + m] = (int)adl_rng_below(rng, (uint32_t)gpus);
         }
     }
-    s.gpus = random_numbers(rng, (size_t)(s.gpu_offset[states] * shape->gpu_features));
-    s.state = random_numbers(rng, (size_t)(states * shape->state_features));
-    s.actions = random_numbers(rng, (size_t)(s.action_offset[states] * shape->action_features));
+    s.gpus = random_numbers(rng, area(s.gpu_offset[states], shape->gpu_features));
+    s.state = random_numbers(rng, area(states, shape->state_features));
+    s.actions = random_numbers(rng, area(s.action_offset[states], shape->action_features));
     s.batch = (struct adl_qnet_batch){states,          s.gpu_offset, s.gpus,          s.state,
                                       s.action_offset, s.actions,    s.member_offset, s.members};
     *ret = s;

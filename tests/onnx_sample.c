@@ -40,7 +40,7 @@ static void put_matrix(struct adl_json *json, const char *name, int rows, int co
 static float *member_matrix(const struct adl_qnet_batch *batch, bool is_paper, int gpus, int actions)
 {
     const int columns = gpus + is_paper;
-    float *x = numbers((size_t)(actions * columns));
+    float *x = numbers(area(actions, columns));
     for (int a = 0; a < actions; a++) {
         const int first = batch->member_offset[a], count = batch->member_offset[a + 1] - first;
         if (count == 0 && is_paper)

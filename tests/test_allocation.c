@@ -18,6 +18,10 @@
 #include "experiment/run.h"
 #include "feedback/metrics.h"
 #include "ingest/scenario.h"
+#include "nn/adam.h"
+#include "nn/model_file.h"
+#include "nn/onnx.h"
+#include "nn_fixture.h"
 #include "sim/world_sim.h"
 
 /* ---- the allocator in between ---- */
@@ -275,6 +279,95 @@ static void a_refused_allocation_is_reported_and_leaks_nothing(void **state)
     assert_true(tried > 50 && reported > tried / 2);
 }
 
+/* ---- networks ---- */
+
+static const struct adl_qnet_shape networks[] = {{ADL_QNET_SHARED, 3, 2, 4, 16, 16, 0},
+                                                 {ADL_QNET_PAPER, 1, 2, 0, 16, 16, 5}};
+
+static void a_network_at_work_allocates_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct adl_qnet net;
+        struct adl_qnet_workspace *workspace = NULL;
+        struct adl_adam *adam = NULL;
+        struct sample sample;
+        struct adl_rng rng;
+        struct adl_error err;
+        adl_rng_seed(&rng, 1, "allocation");
+        assert_int_equal(adl_qnet_make(&networks[i], adl_kernels_choose(true), &net, &err), 0);
+        assert_int_equal(adl_qnet_workspace_create(&net, &(struct adl_qnet_limits){4, 24, 24}, &workspace, &err), 0);
+        assert_int_equal(adl_adam_create(&(struct adl_adam_config){0}, net.parameter_count, &adam, &err), 0);
+        sample_make(&rng, &networks[i], 4, 6, 6, &sample);
+        float *params = random_numbers(&rng, net.parameter_count), *grads = numbers(net.parameter_count);
+        float q[24], dq[24] = {0};
+        const uint64_t before = allocations;
+        adl_qnet_forward(&net, params, &sample.batch, workspace, q);
+        adl_huber(sample.action_offset[4], q, dq, NULL, 1, dq);
+        adl_qnet_backward(&net, params, &sample.batch, workspace, dq, grads);
+        adl_adam_step(adam, net.kernels, 1e-3, grads, params);
+        assert_int_equal(allocations, before);
+        sample_clear(&sample);
+        free(params), free(grads);
+        adl_adam_destroy(adam);
+        adl_qnet_workspace_destroy(workspace);
+    }
+}
+
+/* Everything of a model that allocates, once; negative if memory lacked. */
+static int encode_and_decode(const struct adl_model *model)
+{
+    struct adl_text bytes = {0}, onnx = {0};
+    struct adl_model again = {.block = NULL};
+    struct adl_qnet net;
+    struct adl_qnet_workspace *workspace = NULL;
+    struct adl_adam *adam = NULL;
+    struct adl_error err;
+    int status = adl_model_encode(model, &bytes, &err);
+    if (!status)
+        status = adl_model_decode(bytes.data, bytes.size, 0, &again, &err);
+    if (!status)
+        status = adl_qnet_make(&again.shape, adl_kernels_choose(true), &net, &err);
+    if (!status)
+        status = adl_qnet_workspace_create(&net, &(struct adl_qnet_limits){1, 5, 5}, &workspace, &err);
+    if (!status)
+        status = adl_adam_create(&(struct adl_adam_config){0}, net.parameter_count, &adam, &err);
+    if (!status)
+        status = adl_onnx_write(&net, again.params, &onnx, &err);
+    adl_adam_destroy(adam);
+    adl_qnet_workspace_destroy(workspace);
+    adl_model_clear(&again);
+    adl_text_clear(&bytes);
+    adl_text_clear(&onnx);
+    return status;
+}
+
+static void a_model_reports_refused_allocations_and_leaks_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct adl_qnet net;
+        struct adl_error err;
+        assert_int_equal(adl_qnet_make(&networks[i], adl_kernels_choose(true), &net, &err), 0);
+        float *params = numbers(net.parameter_count);
+        struct adl_model model = {
+            .shape = networks[i], .params = params, .parameter_count = net.parameter_count, .section_count = 0};
+        adl_model_section_add(&model, ADL_MODEL_SCORES, "x", 1);
+        const int64_t live_before = live;
+        int status = ADL_ENOMEM;
+        uint64_t refused = 0;
+        while (status == ADL_ENOMEM) {
+            refuse_at = allocations + ++refused;
+            status = encode_and_decode(&model);
+            refuse_at = 0;
+            assert_true(status == 0 || status == ADL_ENOMEM);
+            assert_int_equal(live, live_before);
+        }
+        assert_true(refused > 20);
+        free(params);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +375,8 @@ int main(void)
         cmocka_unit_test(no_policy_allocates_in_a_decision),
         cmocka_unit_test(a_warm_engine_allocates_only_for_more_live_jobs_than_ever),
         cmocka_unit_test(a_refused_allocation_is_reported_and_leaks_nothing),
+        cmocka_unit_test(a_network_at_work_allocates_nothing),
+        cmocka_unit_test(a_model_reports_refused_allocations_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

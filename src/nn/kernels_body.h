@@ -1,6 +1,6 @@
 /* kernels_body: the kernels themselves, to be included by one file for each build, which says how many LANES a vector
- * has, how many ROWS a tile of the product, and what the TABLE is called; what it does not say is as any processor has
- * it.
+ * has, how many ROWS a tile of the product, how many panels are WIDE, and what the TABLE is called; what it does not
+ * say is as any processor has it.
  *
  * The tile is what makes it fast: ROWS x 16 sums stay in registers while the inputs go by, one multiply-add each. */
 #ifndef ADLRO_NN_KERNELS_BODY_H
@@ -15,14 +15,17 @@
 #ifndef TABLE
 #define LANES 4
 #define ROWS  3 /* x 16 columns = 12 of the 16 vector registers */
+#define WIDE  2
 #define NAME  "plain"
 #define TABLE adl_kernels_plain
 #endif
 
 #define VECS         (ADL_PANEL / LANES)
+#define WIDE_VECS    ((ptrdiff_t)WIDE * VECS)
 #define FORCE_INLINE static inline __attribute__((always_inline))
 
 typedef float vec __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
 typedef float quad __attribute__((vector_size(4 * sizeof(float))));
 
 FORCE_INLINE vec load(const float *at)
@@ -42,65 +45,101 @@ FORCE_INLINE vec zero(void)
     return (vec){0};
 }
 
-FORCE_INLINE vec positive(vec v)
+/* a where a > b, else `rest`: a comparison gives all bits or none of each lane. */
+FORCE_INLINE vec above(vec a, vec b, vec rest)
 {
-    vec out;
-    for (int i = 0; i < LANES; i++)
-        out[i] = v[i] > 0 ? v[i] : 0;
-    return out;
+    const mask taken = a > b;
+    return (vec)(((mask)a & taken) | ((mask)rest & ~taken));
 }
 
 /* ---- the product ---- */
 
-/* c (rows, 16) = a . b (depth, 16), row r of a at a + r * row_step, its elements depth_step apart. Every sum runs over
- * depth in order, in a register of its own, whatever the number of rows. */
-FORCE_INLINE void tile(const int rows, ptrdiff_t depth, const float *restrict a, ptrdiff_t row_step,
-                       ptrdiff_t depth_step, const float *restrict b, ptrdiff_t b_step, struct adl_product how,
-                       float *restrict c, ptrdiff_t ldc)
+/* The left side of a tile: element k of row r is at[r * row_step + k * depth_step]. */
+struct left {
+    const float *at;
+    ptrdiff_t row_step, depth_step;
+};
+
+/* c (rows, 16) = a . b (depth, 16). Every sum runs over depth in order, in a register of its own, whatever the number
+ * of rows. */
+FORCE_INLINE void tile(const int rows, ptrdiff_t depth, struct left a, const float *restrict b, ptrdiff_t b_step,
+                       struct adl_product how, float *restrict c, ptrdiff_t ldc)
 {
     vec sum[ROWS][VECS];
     for (int r = 0; r < rows; r++)
-        for (int j = 0; j < VECS; j++)
+        for (ptrdiff_t j = 0; j < VECS; j++)
             sum[r][j] = how.accumulate ? load(c + r * ldc + j * LANES) : how.bias ? load(how.bias + j * LANES) : zero();
     for (ptrdiff_t k = 0; k < depth; k++) {
         vec right[VECS];
-        for (int j = 0; j < VECS; j++)
+        for (ptrdiff_t j = 0; j < VECS; j++)
             right[j] = load(b + k * b_step + j * LANES);
         for (int r = 0; r < rows; r++) {
-            const float left = a[r * row_step + k * depth_step];
-            for (int j = 0; j < VECS; j++)
+            const float left = a.at[r * a.row_step + k * a.depth_step];
+            for (ptrdiff_t j = 0; j < VECS; j++)
                 sum[r][j] += left * right[j];
         }
     }
     for (int r = 0; r < rows; r++)
-        for (int j = 0; j < VECS; j++)
-            store(c + r * ldc + j * LANES, how.relu ? positive(sum[r][j]) : sum[r][j]);
+        for (ptrdiff_t j = 0; j < VECS; j++)
+            store(c + r * ldc + j * LANES, how.relu ? above(sum[r][j], zero(), zero()) : sum[r][j]);
 }
 
 /* The last rows, fewer than a tile has. */
-FORCE_INLINE void tile_rest(ptrdiff_t rows, ptrdiff_t depth, const float *a, ptrdiff_t row_step, ptrdiff_t depth_step,
-                            const float *b, ptrdiff_t b_step, struct adl_product how, float *c, ptrdiff_t ldc)
+FORCE_INLINE void tile_rest(ptrdiff_t rows, ptrdiff_t depth, struct left a, const float *b, ptrdiff_t b_step,
+                            struct adl_product how, float *c, ptrdiff_t ldc)
 {
     switch (rows) {
 #if ROWS > 3
     case 5:
-        tile(5, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        tile(5, depth, a, b, b_step, how, c, ldc);
         break;
     case 4:
-        tile(4, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        tile(4, depth, a, b, b_step, how, c, ldc);
         break;
     case 3:
-        tile(3, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        tile(3, depth, a, b, b_step, how, c, ldc);
         break;
 #endif
     case 2:
-        tile(2, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        tile(2, depth, a, b, b_step, how, c, ldc);
         break;
     case 1:
-        tile(1, depth, a, row_step, depth_step, b, b_step, how, c, ldc);
+        tile(1, depth, a, b, b_step, how, c, ldc);
         break;
     default:
         break;
+    }
+}
+
+/* One row and WIDE panels side by side: the sums of one panel alone would wait for each other. */
+FORCE_INLINE void wide_row(ptrdiff_t inputs, const float *restrict x, const float *restrict w, struct adl_product how,
+                           float *restrict y)
+{
+    vec sum[WIDE_VECS];
+    for (ptrdiff_t j = 0; j < WIDE_VECS; j++)
+        sum[j] = how.accumulate ? load(y + j * LANES) : how.bias ? load(how.bias + j * LANES) : zero();
+    for (ptrdiff_t k = 0; k < inputs; k++)
+        for (ptrdiff_t j = 0; j < WIDE_VECS; j++)
+            sum[j] += x[k] * load(w + (j / VECS * inputs + k) * ADL_PANEL + j % VECS * LANES);
+    for (ptrdiff_t j = 0; j < WIDE_VECS; j++)
+        store(y + j * LANES, how.relu ? above(sum[j], zero(), zero()) : sum[j]);
+}
+
+static void dense_row(ptrdiff_t inputs, ptrdiff_t panels, const float *x, const float *w, struct adl_product how,
+                      float *y)
+{
+    for (ptrdiff_t p = 0; p < panels;) {
+        struct adl_product here = how;
+        if (how.bias)
+            here.bias = how.bias + p * ADL_PANEL;
+        const float *from = w + p * inputs * ADL_PANEL;
+        if (p + WIDE <= panels) {
+            wide_row(inputs, x, from, here, y + p * ADL_PANEL);
+            p += WIDE;
+        } else {
+            tile(1, inputs, (struct left){x, inputs, 1}, from, ADL_PANEL, here, y + p * ADL_PANEL, ADL_PANEL);
+            p++;
+        }
     }
 }
 
@@ -108,6 +147,10 @@ static void dense(ptrdiff_t rows, ptrdiff_t inputs, ptrdiff_t panels, const floa
                   struct adl_product how, float *y, ptrdiff_t ldy)
 {
     assert(!(how.accumulate && how.bias) && ldy >= panels * ADL_PANEL);
+    if (rows > 0 && rows % ROWS == 1) {
+        rows--;
+        dense_row(inputs, panels, x + rows * ldx, w, how, y + rows * ldy);
+    }
     for (ptrdiff_t p = 0; p < panels; p++) {
         const float *panel = w + p * inputs * ADL_PANEL;
         float *out = y + p * ADL_PANEL;
@@ -116,8 +159,8 @@ static void dense(ptrdiff_t rows, ptrdiff_t inputs, ptrdiff_t panels, const floa
             here.bias = how.bias + p * ADL_PANEL;
         ptrdiff_t r = 0;
         for (; r + ROWS <= rows; r += ROWS)
-            tile(ROWS, inputs, x + r * ldx, ldx, 1, panel, ADL_PANEL, here, out + r * ldy, ldy);
-        tile_rest(rows - r, inputs, x + r * ldx, ldx, 1, panel, ADL_PANEL, here, out + r * ldy, ldy);
+            tile(ROWS, inputs, (struct left){x + r * ldx, ldx, 1}, panel, ADL_PANEL, here, out + r * ldy, ldy);
+        tile_rest(rows - r, inputs, (struct left){x + r * ldx, ldx, 1}, panel, ADL_PANEL, here, out + r * ldy, ldy);
     }
 }
 
@@ -144,8 +187,9 @@ static void dense_gradient(ptrdiff_t rows, ptrdiff_t inputs, ptrdiff_t panels, c
             float *out = dw + p * inputs * ADL_PANEL;
             ptrdiff_t k = 0;
             for (; k + ROWS <= inputs; k += ROWS)
-                tile(ROWS, count, left + k, 1, ldx, right, ldy, add, out + k * ADL_PANEL, ADL_PANEL);
-            tile_rest(inputs - k, count, left + k, 1, ldx, right, ldy, add, out + k * ADL_PANEL, ADL_PANEL);
+                tile(ROWS, count, (struct left){left + k, 1, ldx}, right, ldy, add, out + k * ADL_PANEL, ADL_PANEL);
+            tile_rest(inputs - k, count, (struct left){left + k, 1, ldx}, right, ldy, add, out + k * ADL_PANEL,
+                      ADL_PANEL);
         }
     }
     if (dbias)
@@ -155,7 +199,7 @@ static void dense_gradient(ptrdiff_t rows, ptrdiff_t inputs, ptrdiff_t panels, c
 FORCE_INLINE void transpose_4x4(const float *from, float *to)
 {
     quad a[4], lo, hi, lo2, hi2;
-    for (int i = 0; i < 4; i++)
+    for (ptrdiff_t i = 0; i < 4; i++)
         memcpy(&a[i], from + i * ADL_PANEL, sizeof a[i]);
     lo = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
     hi = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
@@ -165,7 +209,7 @@ FORCE_INLINE void transpose_4x4(const float *from, float *to)
     a[1] = __builtin_shufflevector(lo, lo2, 2, 3, 6, 7);
     a[2] = __builtin_shufflevector(hi, hi2, 0, 1, 4, 5);
     a[3] = __builtin_shufflevector(hi, hi2, 2, 3, 6, 7);
-    for (int i = 0; i < 4; i++)
+    for (ptrdiff_t i = 0; i < 4; i++)
         memcpy(to + i * ADL_PANEL, &a[i], sizeof a[i]);
 }
 
@@ -178,13 +222,13 @@ static void transpose(ptrdiff_t inputs, ptrdiff_t panels, const float *w, float 
             float *to = wt + (q * outputs + p * ADL_PANEL) * ADL_PANEL;
             const ptrdiff_t rest = inputs - q * ADL_PANEL;
             if (rest >= ADL_PANEL) {
-                for (int i = 0; i < ADL_PANEL; i += 4)
-                    for (int j = 0; j < ADL_PANEL; j += 4)
+                for (ptrdiff_t i = 0; i < ADL_PANEL; i += 4)
+                    for (ptrdiff_t j = 0; j < ADL_PANEL; j += 4)
                         transpose_4x4(from + i * ADL_PANEL + j, to + j * ADL_PANEL + i);
                 continue;
             }
-            for (int j = 0; j < ADL_PANEL; j++)
-                for (int i = 0; i < ADL_PANEL; i++)
+            for (ptrdiff_t j = 0; j < ADL_PANEL; j++)
+                for (ptrdiff_t i = 0; i < ADL_PANEL; i++)
                     to[j * ADL_PANEL + i] = i < rest ? from[i * ADL_PANEL + j] : 0;
         }
 }
@@ -245,8 +289,7 @@ static void pool(ptrdiff_t rows, ptrdiff_t width, const float *x, float *mean, f
         for (ptrdiff_t r = 0; r < rows; r++) {
             const vec here = load(x + r * width + c);
             sum += here;
-            for (int i = 0; i < LANES; i++)
-                most[i] = here[i] > most[i] ? here[i] : most[i];
+            most = above(here, most, most);
         }
         store(mean + c, sum * share);
         store(max + c, most);
@@ -303,7 +346,7 @@ static double sum_squares(ptrdiff_t count, const float *x)
     double part[8] = {0}; /* side by side, so that one addition need not wait for the last */
     ptrdiff_t i = 0;
     for (; i + 8 <= count; i += 8)
-        for (int j = 0; j < 8; j++)
+        for (ptrdiff_t j = 0; j < 8; j++)
             part[j] += (double)x[i + j] * (double)x[i + j];
     for (; i < count; i++)
         part[0] += (double)x[i] * (double)x[i];

@@ -141,8 +141,8 @@ static int read_number(const char *text, const struct manifest_key *key, uint64_
 static int read_manifest(const struct adl_model_section *section, struct adl_model *ret, struct adl_error *err)
 {
     const char *at = section->bytes, *end = at + section->size;
-    char value[32];
-    uint64_t values[KEY_COUNT];
+    char value[32] = "";
+    uint64_t values[KEY_COUNT] = {0};
     int status = read_line(&at, end, "kind", value, err);
     if (status)
         return status;
@@ -190,9 +190,8 @@ static int check_model(const struct adl_model *model, struct adl_error *err)
 
 static void put_section_head(struct adl_text *text, const char *tag, size_t size)
 {
-    char name[ADL_MODEL_TAG_MAX] = {0};
-    memcpy(name, tag, strlen(tag));
-    adl_text_bytes(text, name, sizeof name);
+    adl_text_put(text, tag);
+    adl_text_repeat(text, '\0', ADL_MODEL_TAG_MAX - strlen(tag));
     adl_bytes_put_u64(text, size);
 }
 
@@ -328,6 +327,7 @@ static int read_sections(const unsigned char *bytes, size_t size, struct adl_mod
 static int take_over(struct adl_model *model, const struct adl_model_section *params, struct adl_error *err)
 {
     size_t size = params->size;
+    assert(params->bytes);
     for (int i = 0; i < model->section_count; i++)
         size += model->sections[i].size;
     if (params->size != model->parameter_count * sizeof(float))

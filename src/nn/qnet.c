@@ -186,18 +186,19 @@ void adl_qnet_dense(const struct adl_qnet *net, int index, const float *params, 
     net->kernels->dense(rows, layer->inputs, adl_panels(layer->outputs), x, ldx, params + layer->weights, how, y, ldy);
 }
 
-void adl_qnet_dense_gradient(const struct adl_qnet *net, int index, const float *params, ptrdiff_t rows, const float *x,
-                             ptrdiff_t ldx, const float *dy, ptrdiff_t ldy, struct adl_qnet_workspace *ws, float *grads,
-                             float *dx, struct adl_product how)
+void adl_qnet_dense_gradient(const struct adl_qnet *net, int index, const float *params,
+                             const struct adl_qnet_pass *pass, struct adl_qnet_workspace *ws, float *grads)
 {
     const struct adl_qnet_layer *layer = &net->layers[index];
     const ptrdiff_t panels = adl_panels(layer->outputs);
-    net->kernels->dense_gradient(rows, layer->inputs, panels, x, ldx, dy, ldy, grads + layer->weights,
-                                 layer->bias == SIZE_MAX ? NULL : grads + layer->bias);
-    if (!dx)
+    const struct adl_product how = {.accumulate = pass->accumulate};
+    net->kernels->dense_gradient(pass->rows, layer->inputs, panels, pass->x, pass->ldx, pass->dy, pass->ldy,
+                                 grads + layer->weights, layer->bias == SIZE_MAX ? NULL : grads + layer->bias);
+    if (!pass->dx)
         return;
     net->kernels->transpose(layer->inputs, panels, params + layer->weights, ws->transposed);
-    net->kernels->dense(rows, panels * ADL_PANEL, adl_panels(layer->inputs), dy, ldy, ws->transposed, how, dx, ldx);
+    net->kernels->dense(pass->rows, panels * ADL_PANEL, adl_panels(layer->inputs), pass->dy, pass->ldy, ws->transposed,
+                        how, pass->dx, pass->ldx);
 }
 
 void adl_qnet_convolve(const struct adl_qnet *net, const float *params, const struct adl_qnet_batch *batch,

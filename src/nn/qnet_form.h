@@ -44,11 +44,19 @@ static inline const float *adl_qnet_bias(const struct adl_qnet_layer *layer, con
 /* Layer `index` over x (rows, inputs). */
 void adl_qnet_dense(const struct adl_qnet *net, int index, const float *params, ptrdiff_t rows, const float *x,
                     ptrdiff_t ldx, struct adl_product how, float *y, ptrdiff_t ldy);
-/* The same layer backwards: its gradients, and dx (rows, inputs filled up; a row every ldx) = or += dy W^T if dx is not
- * NULL. */
-void adl_qnet_dense_gradient(const struct adl_qnet *net, int index, const float *params, ptrdiff_t rows, const float *x,
-                             ptrdiff_t ldx, const float *dy, ptrdiff_t ldy, struct adl_qnet_workspace *ws, float *grads,
-                             float *dx, struct adl_product how);
+/* The same layer backwards: what it was given, what came back, and where the gradient of its input goes. */
+struct adl_qnet_pass {
+    ptrdiff_t rows;
+    const float *x; /* (rows, inputs), a row every ldx */
+    ptrdiff_t ldx;
+    const float *dy; /* (rows, outputs), a row every ldy */
+    ptrdiff_t ldy;
+    float *dx;       /* (rows, inputs filled up), a row every ldx; NULL = not wanted */
+    bool accumulate; /* add to what is in dx */
+};
+
+void adl_qnet_dense_gradient(const struct adl_qnet *net, int index, const float *params,
+                             const struct adl_qnet_pass *pass, struct adl_qnet_workspace *ws, float *grads);
 
 /* Both convolutions: ws->gpus to ws->second, and ws->dsecond to gradients. */
 void adl_qnet_convolve(const struct adl_qnet *net, const float *params, const struct adl_qnet_batch *batch,

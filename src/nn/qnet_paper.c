@@ -94,16 +94,20 @@ static void backward(const struct adl_qnet *net, const float *params, const stru
 {
     const ptrdiff_t states = batch->states, width = net->shape.head_width, channels = net->shape.gpu_width;
     const ptrdiff_t ldo = adl_qnet_padded(net->shape.paper_gpus + 1);
-    const struct adl_product plain = {0};
     output_gradient(net, batch, ws, dq);
-    adl_qnet_dense_gradient(net, ADL_QNET_OUTPUT, params, states, ws->hidden1, width, ws->doutput, ldo, ws, grads,
-                            ws->dhidden1, plain);
+    adl_qnet_dense_gradient(net, ADL_QNET_OUTPUT, params,
+                            &(struct adl_qnet_pass){states, ws->hidden1, width, ws->doutput, ldo, ws->dhidden1, false},
+                            ws, grads);
     net->kernels->relu_gradient(states * width, ws->hidden1, ws->dhidden1);
-    adl_qnet_dense_gradient(net, ADL_QNET_FLAT_STATE, params, states, batch->state, net->shape.state_features,
-                            ws->dhidden1, width, ws, grads, NULL, plain);
+    adl_qnet_dense_gradient(
+        net, ADL_QNET_FLAT_STATE, params,
+        &(struct adl_qnet_pass){states, batch->state, net->shape.state_features, ws->dhidden1, width, NULL, false}, ws,
+        grads);
     adl_padding_clear(batch->states, batch->gpu_offset, channels, ws->dsecond);
-    adl_qnet_dense_gradient(net, ADL_QNET_FLAT, params, states, ws->second + channels, flat_step(net), ws->dhidden1,
-                            width, ws, grads, ws->dsecond + channels, plain);
+    adl_qnet_dense_gradient(net, ADL_QNET_FLAT, params,
+                            &(struct adl_qnet_pass){states, ws->second + channels, flat_step(net), ws->dhidden1, width,
+                                                    ws->dsecond + channels, false},
+                            ws, grads);
     adl_qnet_convolve_gradient(net, params, batch, ws, grads);
 }
 

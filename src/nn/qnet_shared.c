@@ -120,15 +120,16 @@ static void advantage_gradient(const struct adl_qnet *net, const float *params, 
     const struct adl_qnet_layer *last = &net->layers[ADL_QNET_ACTION3];
     const ptrdiff_t actions = batch->action_offset[batch->states], width = net->shape.head_width;
     const ptrdiff_t lda = adl_qnet_padded(net->layers[ADL_QNET_ACTION1].inputs);
-    const struct adl_product plain = {0};
     kernels->dot_gradient(actions, width, ws->hidden2, width, params + last->weights, dq, ws->dhidden2,
                           grads + last->weights, grads + last->bias);
     kernels->relu_gradient(actions * width, ws->hidden2, ws->dhidden2);
-    adl_qnet_dense_gradient(net, ADL_QNET_ACTION2, params, actions, ws->hidden1, width, ws->dhidden2, width, ws, grads,
-                            ws->dhidden1, plain);
+    adl_qnet_dense_gradient(
+        net, ADL_QNET_ACTION2, params,
+        &(struct adl_qnet_pass){actions, ws->hidden1, width, ws->dhidden2, width, ws->dhidden1, false}, ws, grads);
     kernels->relu_gradient(actions * width, ws->hidden1, ws->dhidden1);
-    adl_qnet_dense_gradient(net, ADL_QNET_ACTION1, params, actions, ws->action, lda, ws->dhidden1, width, ws, grads,
-                            ws->daction, plain);
+    adl_qnet_dense_gradient(net, ADL_QNET_ACTION1, params,
+                            &(struct adl_qnet_pass){actions, ws->action, lda, ws->dhidden1, width, ws->daction, false},
+                            ws, grads);
     for (int s = 0; s < batch->states; s++) {
         const ptrdiff_t first = batch->action_offset[s];
         kernels->sum_rows(batch->action_offset[s + 1] - first, width, ws->dhidden1 + first * width, width,
@@ -176,13 +177,14 @@ static void backward(const struct adl_qnet *net, const float *params, const stru
 {
     const ptrdiff_t states = batch->states, width = net->shape.head_width;
     const ptrdiff_t ldc = adl_qnet_padded(net->layers[ADL_QNET_STATE1].inputs);
-    const struct adl_product plain = {0}, add = {.accumulate = true};
     advantage_gradient(net, params, batch, ws, dq, grads);
     value_gradient(net, params, batch, ws, dq, grads);
-    adl_qnet_dense_gradient(net, ADL_QNET_STATE1, params, states, ws->context, ldc, ws->dshared, width, ws, grads,
-                            ws->dcontext, plain);
-    adl_qnet_dense_gradient(net, ADL_QNET_VALUE1, params, states, ws->context, ldc, ws->dvalue_hidden, width, ws, grads,
-                            ws->dcontext, add);
+    adl_qnet_dense_gradient(net, ADL_QNET_STATE1, params,
+                            &(struct adl_qnet_pass){states, ws->context, ldc, ws->dshared, width, ws->dcontext, false},
+                            ws, grads);
+    adl_qnet_dense_gradient(
+        net, ADL_QNET_VALUE1, params,
+        &(struct adl_qnet_pass){states, ws->context, ldc, ws->dvalue_hidden, width, ws->dcontext, true}, ws, grads);
     spread(net, batch, ws);
     adl_qnet_convolve_gradient(net, params, batch, ws, grads);
 }
