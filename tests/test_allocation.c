@@ -130,11 +130,12 @@ static uint64_t run_watched(const struct adl_scenario *scenario, const struct ad
     watched = policy;
     ops.decide = watched_decide;
     decisions = allocated_in_decide = 0;
-    assert_int_equal(adl_world_sim_create(scenario, 1, ADL_REGIME_DECLARED, &world, &err), 0);
+    assert_int_equal(adl_world_sim_create(scenario, 1, ADL_REGIME_LEARNED, &world, &err), 0);
     const struct adl_engine_config config = {.cluster = &scenario->cluster,
                                              .policy = &ops,
                                              .policy_config = adl_run_policy_config(scenario),
                                              .seed = 1,
+                                             .learned = true, /* learning may not allocate either */
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
                                              .taps = {{.self = &submitted, .event = note_submission}},
@@ -233,7 +234,7 @@ static int load_and_compare(struct adl_error *err)
                                                    .policy_count = policy_count,
                                                    .first_seed = 1,
                                                    .seed_count = 2,
-                                                   .regime = ADL_REGIME_DECLARED,
+                                                   .regime = ADL_REGIME_LEARNED,
                                                    .threads = 1,
                                                    .timelines = true};
     status = adl_comparison_run(&request, &comparison, err);

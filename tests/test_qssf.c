@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-extern const struct adl_policy_ops adl_policy_qssf;
+extern const struct adl_policy_ops adl_policy_qssf, adl_policy_sjf;
 
 #define SECOND INT64_C(1000000)
 
@@ -145,7 +145,7 @@ static int note_finish(void *self, const struct adl_event *event, const struct a
     return 0;
 }
 
-static struct order_seen run_classes(int regime)
+static struct order_seen run_classes(const struct adl_policy_ops *policy, int regime)
 {
     struct class_trace trace = {0};
     struct order_seen seen = {0};
@@ -160,7 +160,8 @@ static struct order_seen run_classes(int regime)
     const struct adl_job_source source = {.self = &trace, .next = class_next, .close = peer_close};
     assert_int_equal(adl_world_sim_create_from(&scenario, source, 1, regime, &world, &err), 0);
     const struct adl_engine_config config = {.cluster = &scenario.cluster,
-                                             .policy = &adl_policy_qssf,
+                                             .policy = policy,
+                                             .learned = regime == ADL_REGIME_LEARNED,
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
                                              .taps = {{.self = &seen, .event = note_finish}},
@@ -177,17 +178,33 @@ static struct order_seen run_classes(int regime)
 static void the_class_that_ended_sooner_goes_first_once_that_was_seen(void **unused)
 {
     (void)unused;
-    const struct order_seen seen = run_classes(ADL_REGIME_DECLARED);
+    const struct order_seen seen = run_classes(&adl_policy_qssf, ADL_REGIME_DECLARED);
     assert_int_equal(seen.count, CLASS_JOBS);
     assert_int_equal(seen.class_index[0], 0); /* nothing was known: by submission */
     for (uint32_t i = 2; i < CLASS_JOBS; i++)
         assert_int_equal(seen.class_index[i], i < 2 + (CLASS_JOBS - 2) / 2 ? 1 : 0);
 }
 
+/* sjf knows no more than it is given: the same limits for all, or what similar jobs took. */
+static void in_the_learned_regime_every_policy_is_given_what_similar_jobs_took(void **unused)
+{
+    (void)unused;
+    const struct order_seen told = run_classes(&adl_policy_sjf, ADL_REGIME_DECLARED);
+    assert_int_equal(told.class_index[2], 0);
+    assert_int_equal(told.class_index[3], 1);
+    const struct adl_policy_ops *policies[] = {&adl_policy_sjf, &adl_policy_qssf};
+    for (int p = 0; p < 2; p++) {
+        const struct order_seen learned = run_classes(policies[p], ADL_REGIME_LEARNED);
+        assert_int_equal(learned.class_index[0], 0); /* nothing was known: by submission */
+        for (uint32_t i = 2; i < CLASS_JOBS; i++)
+            assert_int_equal(learned.class_index[i], i < 2 + (CLASS_JOBS - 2) / 2 ? 1 : 0);
+    }
+}
+
 static void a_revealed_time_needs_no_history(void **unused)
 {
     (void)unused;
-    const struct order_seen seen = run_classes(ADL_REGIME_ORACLE);
+    const struct order_seen seen = run_classes(&adl_policy_qssf, ADL_REGIME_ORACLE);
     assert_int_equal(seen.class_index[0], 1);
 }
 
@@ -225,6 +242,7 @@ int main(void)
         cmocka_unit_test(a_rolling_mean_follows_what_changed),
         cmocka_unit_test(the_regression_learns_how_limits_relate_to_times),
         cmocka_unit_test(the_class_that_ended_sooner_goes_first_once_that_was_seen),
+        cmocka_unit_test(in_the_learned_regime_every_policy_is_given_what_similar_jobs_took),
         cmocka_unit_test(a_revealed_time_needs_no_history),
         cmocka_unit_test(of_equal_times_the_one_with_fewer_gpus_goes_first),
         cmocka_unit_test(the_first_in_line_blocks_unless_first_fit),

@@ -20,7 +20,7 @@ struct options {
     bool no_timing;
 };
 
-static const char *const regimes[] = {"declared", "oracle", NULL};
+static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
 
 #define AT(field) offsetof(struct options, field)
 
@@ -30,7 +30,7 @@ static const struct adl_option table[] = {
     {"seeds", 'n', ADL_OPTION_INT, AT(seeds), 1, 100000, NULL, "N", "runs of each policy, on the same seeds"},
     {"first-seed", 0, ADL_OPTION_INT, AT(first_seed), 0, 9e15, NULL, "K", "seeds are K .. K+N-1"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
-     "what policies know of run times: declared (users' limits) or oracle (the truth)"},
+     "what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
      "jobs per run instead of the scenario's number; 0 = the scenario's"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the result does not depend on it"},

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const regimes[] = {"declared", "oracle", NULL};
+static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
 
 #define AT(field) offsetof(struct adl_replay_options, field)
 
@@ -37,7 +37,7 @@ static const struct adl_option table[] = {
      "trace: a row that cannot be used is an error and not only counted"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "trace: only the first N jobs; 0 = all"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
-     "trace: what policies know of run times: declared (users' limits) or oracle (the truth)"},
+     "trace: what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the result does not depend on it"},
     {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "trace: write a row per policy"},
     {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "trace: write one self-contained page with plots"},
@@ -126,6 +126,7 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
                                              .policy = policy,
                                              .policy_config = adl_run_policy_config(&scenario),
                                              .seed = head->seed,
+                                             .learned = strcmp(head->regime, "learned") == 0,
                                              .world_ops = &adl_world_log_ops,
                                              .world = &world};
     status = adl_engine_create(&config, &engine, err);

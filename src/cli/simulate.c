@@ -20,7 +20,7 @@ struct options {
     bool no_timing;
 };
 
-static const char *const regimes[] = {"declared", "oracle", NULL};
+static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
 
 #define AT(field) offsetof(struct options, field)
 
@@ -28,7 +28,7 @@ static const struct adl_option table[] = {
     {"policy", 'p', ADL_OPTION_TEXT, AT(policy), 0, 0, NULL, "P", "one of `adlro policies`"},
     {"seed", 's', ADL_OPTION_INT, AT(seed), 0, 9e15, NULL, "K", "equal seeds give equal runs"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
-     "what the policy knows of run times: declared or oracle"},
+     "what the policy knows of run times: declared, learned or oracle"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
      "jobs instead of the scenario's number; 0 = the scenario's"},
     {"log", 'l', ADL_OPTION_TEXT, AT(log), 0, 0, NULL, "FILE",

@@ -2,8 +2,8 @@
  * least first, without preemption; the first of them starts or blocks the others (first_fit relaxes that).
  *
  * The prediction knows what submissions say and how long jobs that have ended took (predict/history.h). A job that
- * comes before anything is known counts with the time its user asked for. A run time that the world reveals is taken as
- * it is. */
+ * comes before anything is known counts with the time its user asked for. A run time that the world reveals, or that
+ * every policy is given from similar jobs (regime learned), is taken as it is. */
 #include "decide/head.h"
 #include "predict/history.h"
 
@@ -48,8 +48,8 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
     const struct qssf *self = policy;
     const struct adl_job *job = &state->jobs[slot];
     int64_t left_us = adl_state_shortest_us(state, slot);
-    const bool truth = slot < self->capacity && self->revealed[slot];
-    const int64_t whole_us = truth ? 0 : adl_history_predict(&self->history, &job->spec);
+    const bool given = state->learned || (slot < self->capacity && self->revealed[slot]);
+    const int64_t whole_us = given ? 0 : adl_history_predict(&self->history, &job->spec);
     if (whole_us > 0)
         left_us = (int64_t)(job->remaining * (double)whole_us) + 1;
     return left_us * job->spec.gpus;

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "engine/validate.h"
 #include "predict/runtime.h"
+#include "predict/similar.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -11,11 +12,15 @@
 #define TIMED_EVERY 16
 #define TIMED_MAX   (1u << 16)
 
+/* Jobs that run times are told from: more told campus512 no better. */
+#define REMEMBERED_JOBS 4096
+
 struct adl_engine {
     struct adl_engine_config config;
     struct adl_state *state;
     struct adl_validator *validator;
     struct adl_runtime runtime;
+    struct adl_similar *similar; /* NULL unless run times are learned */
     void *policy;
     struct adl_plan plan;
     struct adl_engine_counts counts;
@@ -42,6 +47,8 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
         engine->decision_ns = malloc(TIMED_MAX * sizeof *engine->decision_ns);
         status = engine->decision_ns ? 0 : ADL_ENOMEM;
     }
+    if (status == 0 && config->learned)
+        status = adl_similar_create(REMEMBERED_JOBS, &engine->similar, NULL);
     if (status)
         adl_fail(err, status, "out of memory for a cluster of %u GPUs", config->cluster->gpu_count);
     else
@@ -51,6 +58,7 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
         return status;
     }
     engine->state->track_running = config->policy->track_running;
+    engine->state->learned = config->learned;
     engine->state->placement = config->policy_config.placement;
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
@@ -65,6 +73,7 @@ void adl_engine_destroy(struct adl_engine *engine)
         return;
     if (engine->policy)
         engine->config.policy->destroy(engine->policy);
+    adl_similar_destroy(engine->similar);
     adl_plan_clear(&engine->plan);
     adl_validator_destroy(engine->validator);
     adl_state_destroy(engine->state);
@@ -128,13 +137,41 @@ static int check_possible(struct adl_engine *engine, uint32_t slot, struct adl_e
     return adl_fail(err, ADL_EINVAL, "job %llu can never run: %s", (unsigned long long)job->spec.id, why);
 }
 
+/* Until the first job has ended the users' limits are all there is. */
+static void believe(struct adl_engine *engine, const struct adl_event *event, int64_t *ret_runtime_us)
+{
+    const struct adl_job_spec *spec = event->submit.spec;
+    struct adl_traits traits;
+    struct adl_similar_answer answer;
+    if (engine->similar && !event->submit.runtime_us) {
+        adl_traits_read(&traits, spec, event->time_us);
+        if (adl_similar_predict(engine->similar, &traits, &answer)) {
+            adl_runtime_carry(&engine->runtime, spec, answer.run_us, ret_runtime_us);
+            return;
+        }
+    }
+    adl_runtime_estimate(&engine->runtime, spec, event->submit.runtime_us, ret_runtime_us);
+}
+
+static void learn(struct adl_engine *engine, const struct adl_event *event)
+{
+    const struct adl_job *job = &engine->state->jobs[event->job];
+    struct adl_traits traits;
+    if (!engine->similar || job->phase < ADL_PHASE_RUNNING || event->outcome.run_us <= 0)
+        return;
+    adl_traits_read(&traits, &job->spec, job->submit_us);
+    adl_similar_learn(engine->similar, &traits,
+                      adl_runtime_on_best(&engine->runtime, &job->spec, job->type, event->outcome.run_us),
+                      job->spec.class_index);
+}
+
 static int admit(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
 {
     int64_t runtime_us[ADL_TYPES_MAX];
     const struct adl_job_spec *spec = event->submit.spec;
     if (spec->gpus < 1)
         return adl_fail(err, ADL_EINVAL, "job %llu asks for no GPU", (unsigned long long)spec->id);
-    adl_runtime_estimate(&engine->runtime, spec, event->submit.runtime_us, runtime_us);
+    believe(engine, event, runtime_us);
     int status = adl_state_admit(engine->state, event->job, spec, runtime_us);
     if (status == ADL_EINVAL)
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
@@ -178,6 +215,7 @@ static int apply_job(struct adl_engine *engine, const struct adl_event *event, s
     if (status)
         return status;
     if (event->kind == ADL_EVENT_FINISH) {
+        learn(engine, event);
         adl_state_finish(engine->state, event->job);
         return 0;
     }

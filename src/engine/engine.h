@@ -24,6 +24,7 @@ struct adl_engine_config {
     const struct adl_policy_ops *policy;
     struct adl_policy_config policy_config;
     uint64_t seed;
+    bool learned; /* run times are told from jobs that ended before (regime learned), not from users' limits */
     const struct adl_world_ops *world_ops;
     void *world;                       /* outlives the engine */
     struct adl_tap taps[ADL_TAPS_MAX]; /* outlive the engine */

@@ -25,7 +25,7 @@ struct adl_policy_result {
 
 struct adl_comparison {
     const struct adl_scenario *scenario;
-    const char *regime; /* "declared", "oracle" */
+    const char *regime; /* "declared", "oracle", "learned" */
     uint64_t first_seed;
     uint32_t seed_count;
     uint32_t policy_count;

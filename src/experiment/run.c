@@ -37,6 +37,7 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
                                            .policy = run->policy,
                                            .policy_config = adl_run_policy_config(run->scenario),
                                            .seed = run->seed,
+                                           .learned = run->regime == ADL_REGIME_LEARNED,
                                            .world_ops = &adl_world_sim_ops,
                                            .world = world,
                                            .clock_ns = adl_clock_ns};

@@ -27,6 +27,14 @@ void adl_runtime_init(struct adl_runtime *ret, const struct adl_cluster *cluster
             ret->promise[kind][t] = promised(&cluster->types[t], kind);
 }
 
+/* work: time * promised speed, the same on each type. */
+static void divide(const struct adl_runtime *runtime, const struct adl_job_spec *spec, double work, int64_t *ret)
+{
+    const double *promise = runtime->promise[spec->kind];
+    for (uint32_t t = 0; t < runtime->cluster->type_count; t++)
+        ret[t] = spec->types >> t & 1 ? (int64_t)(work / promise[t]) + 1 : 0;
+}
+
 void adl_runtime_estimate(const struct adl_runtime *runtime, const struct adl_job_spec *spec, const int64_t *revealed,
                           int64_t *ret)
 {
@@ -42,7 +50,26 @@ void adl_runtime_estimate(const struct adl_runtime *runtime, const struct adl_jo
         const double speed = spec->types >> t & 1 ? promise[t] : HUGE_VAL;
         slowest = speed < slowest ? speed : slowest;
     }
-    const double work = (double)spec->limit_us * slowest;
-    for (uint32_t t = 0; t < types; t++)
-        ret[t] = spec->types >> t & 1 ? (int64_t)(work / promise[t]) + 1 : 0;
+    divide(runtime, spec, (double)spec->limit_us * slowest, ret);
+}
+
+static double best_promise(const struct adl_runtime *runtime, const struct adl_job_spec *spec)
+{
+    double best = 0;
+    for (uint32_t t = 0; t < runtime->cluster->type_count; t++)
+        if (spec->types >> t & 1 && runtime->promise[spec->kind][t] > best)
+            best = runtime->promise[spec->kind][t];
+    return best;
+}
+
+void adl_runtime_carry(const struct adl_runtime *runtime, const struct adl_job_spec *spec, int64_t best_us,
+                       int64_t *ret)
+{
+    divide(runtime, spec, (double)best_us * best_promise(runtime, spec), ret);
+}
+
+int64_t adl_runtime_on_best(const struct adl_runtime *runtime, const struct adl_job_spec *spec, uint32_t type,
+                            int64_t run_us)
+{
+    return (int64_t)((double)run_us * runtime->promise[spec->kind][type] / best_promise(runtime, spec)) + 1;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const regime_names[] = {"declared", "oracle"};
+static const char *const regime_names[] = {"declared", "oracle", "learned"};
 
 const char *adl_regime_name(int regime)
 {
@@ -13,7 +13,7 @@ const char *adl_regime_name(int regime)
 
 int adl_regime_find(const char *name)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < ADL_REGIME_COUNT; i++)
         if (strcmp(regime_names[i], name) == 0)
             return i;
     return -1;

@@ -9,6 +9,8 @@
 enum adl_regime {
     ADL_REGIME_DECLARED, /* a submission says what its user said */
     ADL_REGIME_ORACLE,   /* and the true run time on each GPU type, for bounds */
+    ADL_REGIME_LEARNED,  /* what its user said; the engine makes of it what similar jobs took (predict/similar.h) */
+    ADL_REGIME_COUNT,
 };
 
 const char *adl_regime_name(int regime);

@@ -67,6 +67,7 @@ struct adl_state {
     uint32_t stopping_jobs;
     uint32_t busy_gpus; /* that hold at least one job */
     uint32_t down_gpus;
+    bool learned;      /* run times were told from jobs that ended, as well as they can be: the engine was told so */
     uint8_t placement; /* enum adl_placement: how fit chooses; best fit unless the engine was told otherwise */
     uint64_t releases; /* grows whenever something became free: what did not fit may fit now */
 };
