@@ -100,3 +100,12 @@ void adl_choices_find(struct adl_choices *choices, const struct adl_state *state
             offer(choices, state, shortest);
     }
 }
+
+void adl_choices_keep_first_job(struct adl_choices *choices)
+{
+    uint32_t kept = 0;
+    for (uint32_t c = 0; c < choices->count; c++)
+        if (choices->list[c].job == choices->list[0].job)
+            choices->list[kept++] = choices->list[c];
+    choices->count = kept;
+}

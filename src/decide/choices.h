@@ -40,4 +40,7 @@ void adl_choices_destroy(struct adl_choices *choices);                          
 /* Lists them anew. Needs a queue in order of submission and state->running. */
 void adl_choices_find(struct adl_choices *choices, const struct adl_state *state);
 
+/* Keeps those of the first job listed, the oldest that fits: for an agent that is asked about one job at a time. */
+void adl_choices_keep_first_job(struct adl_choices *choices);
+
 #endif

@@ -236,16 +236,6 @@ void adl_environment_set_normalizer(struct adlro_environment *env, const struct 
 
 /* ---- observing ---- */
 
-/* The paper's agent is asked about one job: the first that was offered. */
-static uint32_t keep_first_job(struct adl_choices *choices)
-{
-    uint32_t kept = 0;
-    for (uint32_t c = 0; c < choices->count; c++)
-        if (choices->list[c].job == choices->list[0].job)
-            choices->list[kept++] = choices->list[c];
-    return kept;
-}
-
 static void show_actions(const struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
 {
     const struct adlro_shape *shape = &env->shape;
@@ -320,8 +310,8 @@ static int go_on(struct adlro_environment *env, uint32_t index, const struct adl
     for (;;) {
         int status;
         adl_choices_find(choices, state);
-        if (env->sight == ADL_SIGHT_PAPER && choices->count > 0)
-            choices->count = keep_first_job(choices);
+        if (env->sight == ADL_SIGHT_PAPER)
+            adl_choices_keep_first_job(choices);
         if (choices->count > 1)
             break;
         if (choices->count == 1) {

@@ -11,6 +11,8 @@ const struct adl_kernels *adl_kernels_choose(bool fast_allowed)
 #ifdef ADL_KERNELS_FAST
     if (fast_allowed && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return &adl_kernels_fast;
+    if (__builtin_cpu_supports("avx2"))
+        return &adl_kernels_wide;
 #endif
     (void)fast_allowed;
     return &adl_kernels_plain;

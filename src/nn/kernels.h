@@ -4,9 +4,10 @@
  * last one filled up with zeros: the product then reads them front to back, and no kernel needs an edge in the columns.
  * Every matrix that a kernel writes has rows of at least panels * ADL_PANEL numbers.
  *
- * The same source is compiled for every x86-64 processor and for those with AVX2 and FMA; the table says which one is
- * used, so that there is no global choice. The two differ in the last bits (a fused multiply-add rounds once). Within
- * one table a row's result does not depend on where it stands in a batch or on how many stand beside it. */
+ * The same source is compiled for any processor, for those with AVX2, and for those with AVX2 and FMA; the table says
+ * which one is used, so that there is no global choice. The last differs from the others in the last bits (a fused
+ * multiply-add rounds once); the first two never do. Within one table a row's result does not depend on where it stands
+ * in a batch or on how many stand beside it. */
 #ifndef ADLRO_NN_KERNELS_H
 #define ADLRO_NN_KERNELS_H
 
@@ -82,7 +83,8 @@ struct adl_kernels {
                  float *params);
 };
 
-/* The fast build where it is allowed and the processor has what it needs, else the plain one. */
+/* The fast build where it is allowed and the processor has what it needs; else the plain one or, where the processor
+ * has AVX2, one that gives the same bits sooner. */
 const struct adl_kernels *adl_kernels_choose(bool fast_allowed);
 
 /* Of Huber's loss, mean over count of weight[i] * h(q[i] - target[i]): h(d) = d^2 / 2 up to delta, then delta * (|d| -

@@ -240,12 +240,13 @@ static void dot(ptrdiff_t rows, ptrdiff_t inputs, const float *x, ptrdiff_t ldx,
 {
     assert(inputs % ADL_PANEL == 0);
     for (ptrdiff_t r = 0; r < rows; r++) {
-        vec sum = zero();
-        for (ptrdiff_t k = 0; k < inputs; k += LANES)
-            sum += load(x + r * ldx + k) * load(w + k);
+        vec sum[VECS] = {zero()}; /* sixteen sums however wide a vector is: the same bits in every build */
+        for (ptrdiff_t k = 0; k < inputs; k += ADL_PANEL)
+            for (int j = 0; j < VECS; j++)
+                sum[j] += load(x + r * ldx + k + j * LANES) * load(w + k + j * LANES);
         float total = *bias;
-        for (int i = 0; i < LANES; i++)
-            total += sum[i];
+        for (int i = 0; i < ADL_PANEL; i++)
+            total += sum[i / LANES][i % LANES];
         y[r] = total;
     }
 }

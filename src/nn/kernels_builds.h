@@ -5,6 +5,7 @@
 #include "nn/kernels.h"
 
 extern const struct adl_kernels adl_kernels_plain;
-extern const struct adl_kernels adl_kernels_fast; /* only where ADL_KERNELS_FAST is defined: see CMakeLists.txt */
+extern const struct adl_kernels adl_kernels_wide; /* these two only where ADL_KERNELS_FAST is defined */
+extern const struct adl_kernels adl_kernels_fast;
 
 #endif
