@@ -125,25 +125,43 @@ int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank)
     return 0;
 }
 
-/* Places a job on one GPU; true if the GPU was free before. */
-static bool occupy(struct adl_state *state, uint32_t slot, uint32_t gpu, uint32_t next_gpu)
+/* Places a job on one GPU of its gang; true if the GPU was free before. */
+static inline bool occupy(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, uint32_t gpu,
+                          uint32_t next_gpu)
 {
     struct adl_gpu_use *use = &state->gpus[gpu];
-    const struct adl_job_spec *spec = &state->jobs[slot].spec;
     const uint32_t place = use->job[0] == ADL_NONE ? 0 : 1;
     assert(use->job[place] == ADL_NONE && !use->down);
     use->job[place] = slot;
     use->next_gpu[place] = next_gpu;
     use->free_memory_mib -= spec->gpu_memory_mib;
-    struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, gpu)];
-    node->free_cores -= spec->cpu_cores;
-    node->free_memory_mib -= spec->memory_mib;
-    struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
-    if (place == 0 && (spec->flags & ADL_JOB_SHARE))
-        adl_bitmap_add(half, gpu);
-    else if (place == 1)
-        adl_bitmap_remove(half, gpu);
+    if (spec->flags & ADL_JOB_SHARE) {
+        struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
+        if (place == 0)
+            adl_bitmap_add(half, gpu);
+        else
+            adl_bitmap_remove(half, gpu);
+    }
     return place == 0;
+}
+
+/* Takes cores and memory for so many GPUs of a bank, of which those of the mask were free until now. A negative number
+ * gives them back, and the mask is free from now on. GPUs of one bank usually follow each other in a gang, so a bank
+ * hears of it once. */
+static void account(struct adl_state *state, uint32_t bank, const struct adl_job_spec *spec, int32_t gpus,
+                    uint64_t mask)
+{
+    struct adl_node_use *node = &state->nodes_use[state->cluster->banks[bank].node];
+    node->free_cores -= gpus * spec->cpu_cores;
+    node->free_memory_mib -= gpus * spec->memory_mib;
+    if (!mask)
+        return;
+    const uint32_t type = state->cluster->banks[bank].type, free_before = state->pool.free_gpus[type];
+    if (gpus > 0)
+        adl_pool_take(&state->pool, bank, mask);
+    else
+        adl_pool_give(&state->pool, bank, mask);
+    state->busy_gpus += free_before - state->pool.free_gpus[type];
 }
 
 void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpus)
@@ -160,23 +178,16 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     job->first_gpu = gpus[0];
     state->running_jobs++;
 
-    /* GPUs of one bank usually follow each other: the pool hears of each run once. */
-    uint64_t mask = 0;
-    uint32_t bank = ADL_NONE;
-    for (uint32_t i = 0; i < job->spec.gpus; i++) {
-        const uint32_t gpu = gpus[i], its_bank = state->cluster->gpu_bank[gpu];
-        if (its_bank != bank && mask) {
-            adl_pool_take(&state->pool, bank, mask);
-            mask = 0;
-        }
-        bank = its_bank;
-        if (occupy(state, slot, gpu, i + 1 < job->spec.gpus ? gpus[i + 1] : ADL_NONE)) {
-            mask |= UINT64_C(1) << (gpu - state->cluster->banks[bank].gpu_first);
-            state->busy_gpus++;
-        }
+    const struct adl_job_spec *spec = &job->spec;
+    for (uint32_t i = 0; i < spec->gpus;) {
+        const uint32_t bank = state->cluster->gpu_bank[gpus[i]], before = i;
+        const struct adl_bank *it = &state->cluster->banks[bank];
+        uint64_t mask = 0;
+        for (; i < spec->gpus && gpus[i] - it->gpu_first < it->gpu_count; i++)
+            if (occupy(state, slot, spec, gpus[i], i + 1 < spec->gpus ? gpus[i + 1] : ADL_NONE))
+                mask |= UINT64_C(1) << (gpus[i] - it->gpu_first);
+        account(state, bank, spec, (int32_t)(i - before), mask);
     }
-    if (mask)
-        adl_pool_take(&state->pool, bank, mask);
     if (state->track_running)
         adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->queue.next_sequence++,
                          0);
@@ -189,25 +200,26 @@ void adl_state_stopping(struct adl_state *state, uint32_t slot)
     state->stopping_jobs++;
 }
 
-/* Takes a job off one GPU; true if the GPU is free now. */
-static bool vacate(struct adl_state *state, uint32_t slot, uint32_t gpu)
+/* Takes a job off one GPU; true if the GPU is free now. Writes the next GPU of the job. */
+static inline bool vacate(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, uint32_t gpu,
+                          uint32_t *ret_next_gpu)
 {
     struct adl_gpu_use *use = &state->gpus[gpu];
-    const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
-    if (use->job[0] == slot) {
+    const uint32_t place = use->job[0] == slot ? 0 : 1;
+    *ret_next_gpu = use->next_gpu[place];
+    if (place == 0) {
         use->job[0] = use->job[1];
         use->next_gpu[0] = use->next_gpu[1];
     }
     use->job[1] = ADL_NONE;
     use->free_memory_mib += spec->gpu_memory_mib;
-    struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, gpu)];
-    node->free_cores += spec->cpu_cores;
-    node->free_memory_mib += spec->memory_mib;
-    if (use->job[0] != ADL_NONE)
-        adl_bitmap_add(half, gpu); /* who shared before is willing to share again */
-    else if (spec->flags & ADL_JOB_SHARE)
-        adl_bitmap_remove(half, gpu);
+    if (spec->flags & ADL_JOB_SHARE) {
+        struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
+        if (use->job[0] != ADL_NONE)
+            adl_bitmap_add(half, gpu); /* who shared before is willing to share again */
+        else
+            adl_bitmap_remove(half, gpu);
+    }
     return use->job[0] == ADL_NONE;
 }
 
@@ -217,23 +229,16 @@ static void release(struct adl_state *state, uint32_t slot)
     struct adl_job *job = &state->jobs[slot];
     if (state->track_running)
         adl_order_remove(state->nodes, &state->running[job->type], slot);
-    uint64_t mask = 0;
-    uint32_t bank = ADL_NONE;
-    for (uint32_t gpu = job->first_gpu, next; gpu != ADL_NONE; gpu = next) {
-        next = adl_state_next_gpu(state, slot, gpu);
-        const uint32_t its_bank = state->cluster->gpu_bank[gpu];
-        if (its_bank != bank && mask) {
-            adl_pool_give(&state->pool, bank, mask);
-            mask = 0;
-        }
-        bank = its_bank;
-        if (vacate(state, slot, gpu)) {
-            mask |= UINT64_C(1) << (gpu - state->cluster->banks[bank].gpu_first);
-            state->busy_gpus--;
-        }
+    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE;) {
+        const uint32_t bank = state->cluster->gpu_bank[gpu];
+        const struct adl_bank *it = &state->cluster->banks[bank];
+        uint64_t mask = 0;
+        int32_t left = 0;
+        for (uint32_t next; gpu != ADL_NONE && gpu - it->gpu_first < it->gpu_count; gpu = next, left++)
+            if (vacate(state, slot, &job->spec, gpu, &next))
+                mask |= UINT64_C(1) << (gpu - it->gpu_first);
+        account(state, bank, &job->spec, -left, mask);
     }
-    if (mask)
-        adl_pool_give(&state->pool, bank, mask);
     job->first_gpu = ADL_NONE;
     state->running_jobs--;
     state->stopping_jobs -= job->phase == ADL_PHASE_STOPPING;
