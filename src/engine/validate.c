@@ -49,9 +49,9 @@ static const struct adl_job *live_job(const struct adl_state *state, uint32_t sl
     return &state->jobs[slot];
 }
 
-/* One GPU of a start: up, with memory, and free or willing to be shared. */
-static inline int check_gpu(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t gpu,
-                            struct adl_error *err)
+/* Why a GPU that is not simply free may not be given to a job; 0 if the two on it share. */
+static int check_taken(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t gpu,
+                       struct adl_error *err)
 {
     const struct adl_gpu_use *use = &state->gpus[gpu];
     if (use->down)
@@ -59,8 +59,6 @@ static inline int check_gpu(const struct adl_state *state, const struct adl_job_
     if (use->free_memory_mib < spec->gpu_memory_mib)
         return adl_fail(err, ADL_EREFUSED, "GPU %u has %d MiB free, the job needs %d", gpu, use->free_memory_mib,
                         spec->gpu_memory_mib);
-    if (use->job[0] == ADL_NONE)
-        return 0;
     if (use->job[1] != ADL_NONE)
         return adl_fail(err, ADL_EREFUSED, "GPU %u already holds two jobs", gpu);
     if (!(spec->flags & ADL_JOB_SHARE) || !(state->jobs[use->job[0]].spec.flags & ADL_JOB_SHARE))
@@ -77,12 +75,14 @@ static int check_bank(struct adl_validator *validator, const struct adl_state *s
     struct bank_demand *demand = &validator->banks[bank];
     uint64_t named = demand->epoch == validator->epoch ? demand->gpus : 0;
     uint32_t i = 0;
-    for (; i < count && gpus[i] - it->gpu_first < it->gpu_count; i++) {
-        const uint64_t bit = UINT64_C(1) << (gpus[i] - it->gpu_first);
-        if (named & bit)
+    for (uint32_t at; i < count && (at = gpus[i] - it->gpu_first) < it->gpu_count; i++) {
+        const struct adl_gpu_use *use = &state->gpus[gpus[i]];
+        if (named >> at & 1)
             return adl_fail(err, ADL_EREFUSED, "GPU %u is named twice", gpus[i]);
-        named |= bit;
-        const int status = check_gpu(state, spec, gpus[i], err);
+        named |= UINT64_C(1) << at;
+        if (use->job[0] == ADL_NONE && !use->down && use->free_memory_mib >= spec->gpu_memory_mib)
+            continue;
+        const int status = check_taken(state, spec, gpus[i], err);
         if (status)
             return status;
     }

@@ -186,8 +186,10 @@ static int64_t restart_us_of(const struct adl_preemption *preemption, uint32_t g
 static bool take_gpus(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
 {
     const double power_w = alone_w(world, command->job, gpus[0]);
+    const uint32_t count = command->gpu_count;
+    uint32_t *link = &world->jobs[command->job].first_gpu;
     bool shared = false;
-    for (uint32_t i = 0; i < command->gpu_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         struct sim_gpu *it = &world->gpus[gpus[i]];
         const uint32_t place = it->job[0] == ADL_NONE ? 0 : 1;
         assert(it->job[place] == ADL_NONE);
@@ -200,10 +202,12 @@ static bool take_gpus(struct adl_world_sim *world, const struct adl_command *com
             world->shared_gpus++;
         }
         it->job[place] = command->job;
-        it->next_gpu[place] = i + 1 < command->gpu_count ? gpus[i + 1] : ADL_NONE;
+        *link = gpus[i];
+        link = &it->next_gpu[place];
         if (place == 1)
             adl_sim_set_power(world, gpus[i]);
     }
+    *link = ADL_NONE;
     return shared;
 }
 
@@ -211,7 +215,6 @@ int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command
 {
     struct sim_job *job = &world->jobs[command->job];
     const int64_t restart_us = job->attempts > 0 ? restart_us_of(&world->scenario->preemption, job->gpus) : 0;
-    job->first_gpu = gpus[0];
     job->start_us = job->since_us = world->now_us;
     job->saved = job->remaining;
     job->attempts++;

@@ -125,16 +125,17 @@ int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank)
     return 0;
 }
 
-/* Places a job on one GPU of its gang; true if the GPU was free before. */
+/* Places a job on one GPU of its gang; true if the GPU was free before. *link is where the chain goes on. */
 static inline bool occupy(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, uint32_t gpu,
-                          uint32_t next_gpu)
+                          uint32_t **link)
 {
     struct adl_gpu_use *use = &state->gpus[gpu];
     const uint32_t place = use->job[0] == ADL_NONE ? 0 : 1;
     assert(use->job[place] == ADL_NONE && !use->down);
     use->job[place] = slot;
-    use->next_gpu[place] = next_gpu;
     use->free_memory_mib -= spec->gpu_memory_mib;
+    **link = gpu;
+    *link = &use->next_gpu[place];
     if (spec->flags & ADL_JOB_SHARE) {
         struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
         if (place == 0)
@@ -175,21 +176,22 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     job->start_us = state->now_us;
     job->expected_us = state->now_us + adl_state_remaining_us(state, slot, job->type);
     job->attempts++;
-    job->first_gpu = gpus[0];
     state->running_jobs++;
 
     const struct adl_job_spec *spec = &job->spec;
-    for (uint32_t i = 0; i < spec->gpus;) {
+    const uint32_t count = spec->gpus;
+    uint32_t *link = &job->first_gpu;
+    for (uint32_t i = 0; i < count;) {
         const uint32_t bank = state->cluster->gpu_bank[gpus[i]], before = i;
         const struct adl_bank *it = &state->cluster->banks[bank];
         uint64_t mask = 0;
-        for (; i < spec->gpus && gpus[i] - it->gpu_first < it->gpu_count; i++)
-            if (occupy(state, slot, spec, gpus[i], i + 1 < spec->gpus ? gpus[i + 1] : ADL_NONE))
-                mask |= UINT64_C(1) << (gpus[i] - it->gpu_first);
+        for (uint32_t at; i < count && (at = gpus[i] - it->gpu_first) < it->gpu_count; i++)
+            mask |= (uint64_t)occupy(state, slot, spec, gpus[i], &link) << at;
         account(state, bank, spec, (int32_t)(i - before), mask);
     }
+    *link = ADL_NONE;
     if (state->track_running)
-        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->queue.next_sequence++,
+        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++,
                          0);
 }
 
@@ -234,9 +236,9 @@ static void release(struct adl_state *state, uint32_t slot)
         const struct adl_bank *it = &state->cluster->banks[bank];
         uint64_t mask = 0;
         int32_t left = 0;
-        for (uint32_t next; gpu != ADL_NONE && gpu - it->gpu_first < it->gpu_count; gpu = next, left++)
-            if (vacate(state, slot, &job->spec, gpu, &next))
-                mask |= UINT64_C(1) << (gpu - it->gpu_first);
+        /* ADL_NONE is in no bank. */
+        for (uint32_t at, next; (at = gpu - it->gpu_first) < it->gpu_count; gpu = next, left++)
+            mask |= (uint64_t)vacate(state, slot, &job->spec, gpu, &next) << at;
         account(state, bank, &job->spec, -left, mask);
     }
     job->first_gpu = ADL_NONE;

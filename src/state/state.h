@@ -62,6 +62,7 @@ struct adl_state {
     struct adl_pool pool;
     struct adl_queue queue;
     struct adl_order running[ADL_TYPES_MAX]; /* by expected end; empty unless track_running */
+    uint64_t running_sequence;               /* of insertions into running */
     bool track_running;                      /* the policy looks at running jobs by their end */
     uint32_t running_jobs;                   /* stopping ones included */
     uint32_t stopping_jobs;
