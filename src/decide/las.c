@@ -288,8 +288,12 @@ static int64_t lazy_wake_us(const struct las *self, int64_t now_us)
     for (uint32_t slot = self->due.order.first; slot != ADL_NONE; slot = self->due.nodes[slot].next) {
         const struct las_job *job = &self->jobs[slot];
         int64_t at_us = self->due.nodes[slot].key;
-        if (job->runs)
-            at_us = now_us + (self->limits_us[job->queue] - held_us(job, now_us)) / job->gpus / SECOND_US * SECOND_US;
+        if (job->runs) {
+            const int64_t left_us = self->limits_us[job->queue] - held_us(job, now_us);
+            if (wake_us != INT64_MAX && left_us >= (wake_us - now_us + SECOND_US) * job->gpus)
+                continue; /* later; spares the divisions */
+            at_us = now_us + left_us / job->gpus / SECOND_US * SECOND_US;
+        }
         wake_us = at_us > now_us && at_us < wake_us ? at_us : wake_us;
     }
     return wake_us;
