@@ -71,16 +71,17 @@ static int check_taken(const struct adl_state *state, const struct adl_job_spec 
 static int check_bank(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
                       uint32_t bank, const uint32_t *gpus, uint32_t count, uint32_t *ret_gpus, struct adl_error *err)
 {
-    const struct adl_bank *it = &state->cluster->banks[bank];
+    const struct adl_bank it = state->cluster->banks[bank];
+    const int32_t memory_mib = spec->gpu_memory_mib;
     struct bank_demand *demand = &validator->banks[bank];
     uint64_t named = demand->epoch == validator->epoch ? demand->gpus : 0;
     uint32_t i = 0;
-    for (uint32_t at; i < count && (at = gpus[i] - it->gpu_first) < it->gpu_count; i++) {
+    for (uint32_t at; i < count && (at = gpus[i] - it.gpu_first) < it.gpu_count; i++) {
         const struct adl_gpu_use *use = &state->gpus[gpus[i]];
         if (named >> at & 1)
             return adl_fail(err, ADL_EREFUSED, "GPU %u is named twice", gpus[i]);
         named |= UINT64_C(1) << at;
-        if (use->job[0] == ADL_NONE && !use->down && use->free_memory_mib >= spec->gpu_memory_mib)
+        if (use->job[0] == ADL_NONE && !use->down && use->free_memory_mib >= memory_mib)
             continue;
         const int status = check_taken(state, spec, gpus[i], err);
         if (status)

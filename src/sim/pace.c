@@ -186,22 +186,24 @@ static int64_t restart_us_of(const struct adl_preemption *preemption, uint32_t g
 static bool take_gpus(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
 {
     const double power_w = alone_w(world, command->job, gpus[0]);
-    const uint32_t count = command->gpu_count;
-    uint32_t *link = &world->jobs[command->job].first_gpu;
+    const uint32_t count = command->gpu_count, slot = command->job;
+    const int64_t now_us = world->now_us;
+    struct sim_gpu *all = world->gpus;
+    uint32_t *link = &world->jobs[slot].first_gpu;
     bool shared = false;
     for (uint32_t i = 0; i < count; i++) {
-        struct sim_gpu *it = &world->gpus[gpus[i]];
+        struct sim_gpu *it = &all[gpus[i]];
         const uint32_t place = it->job[0] == ADL_NONE ? 0 : 1;
         assert(it->job[place] == ADL_NONE);
         if (place == 0) {
-            adl_power_count(&it->meter, world->now_us);
+            adl_power_count(&it->meter, now_us);
             it->meter.power_w = power_w;
         } else {
             adl_sim_count_power(world, gpus[i]);
             shared = true;
             world->shared_gpus++;
         }
-        it->job[place] = command->job;
+        it->job[place] = slot;
         *link = gpus[i];
         link = &it->next_gpu[place];
         if (place == 1)
@@ -233,12 +235,15 @@ static void leave_alone(struct adl_world_sim *world, struct sim_job *job)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
     const double idle_w = cluster->types[adl_gpu_type_of(cluster, job->first_gpu)].idle_w;
+    const int64_t now_us = world->now_us;
+    struct sim_gpu *gpus = world->gpus;
+    struct adl_drift_gpu *drift = world->drift.gpus;
     double energy_j = job->energy_j;
-    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[0]) {
-        struct sim_gpu *it = &world->gpus[gpu];
-        if (world->drift.gpus)
-            world->drift.gpus[gpu].busy_s += (double)(world->now_us - it->meter.since_us) * 1e-6;
-        energy_j += adl_power_count(&it->meter, world->now_us);
+    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = gpus[gpu].next_gpu[0]) {
+        struct sim_gpu *it = &gpus[gpu];
+        if (drift)
+            drift[gpu].busy_s += (double)(now_us - it->meter.since_us) * 1e-6;
+        energy_j += adl_power_count(&it->meter, now_us);
         it->job[0] = ADL_NONE;
         it->meter.power_w = it->down ? 0.0 : idle_w;
     }

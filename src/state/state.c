@@ -96,13 +96,6 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
     return 0;
 }
 
-int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type)
-{
-    const double share = state->jobs[slot].remaining;
-    const int64_t whole = adl_state_runtime(state, slot, type);
-    return share >= 1.0 ? whole : (int64_t)(share * (double)whole) + 1;
-}
-
 int64_t adl_state_shortest_us(const struct adl_state *state, uint32_t slot)
 {
     int64_t shortest = INT64_MAX;
@@ -125,24 +118,35 @@ int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank)
     return 0;
 }
 
-/* Places a job on one GPU of its gang; true if the GPU was free before. *link is where the chain goes on. */
-static inline bool occupy(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, uint32_t gpu,
-                          uint32_t **link)
+/* GPUs of one bank that a gang takes or leaves: what they all have in common, apart from what is written. */
+struct gang {
+    struct adl_gpu_use *uses;
+    uint32_t slot;
+    int32_t memory_mib;
+    struct adl_bitmap *half; /* NULL if the job does not share */
+};
+
+static struct gang gang_of(struct adl_state *state, uint32_t slot)
 {
-    struct adl_gpu_use *use = &state->gpus[gpu];
+    const struct adl_job *job = &state->jobs[slot];
+    struct adl_bitmap *half = job->spec.flags & ADL_JOB_SHARE ? &state->pool.half[job->type] : NULL;
+    return (struct gang){state->gpus, slot, job->spec.gpu_memory_mib, half};
+}
+
+/* Places a job on one GPU; true if the GPU was free before. *link is where the chain goes on. */
+static inline bool occupy(const struct gang *gang, uint32_t gpu, uint32_t **link)
+{
+    struct adl_gpu_use *use = &gang->uses[gpu];
     const uint32_t place = use->job[0] == ADL_NONE ? 0 : 1;
     assert(use->job[place] == ADL_NONE && !use->down);
-    use->job[place] = slot;
-    use->free_memory_mib -= spec->gpu_memory_mib;
+    use->job[place] = gang->slot;
+    use->free_memory_mib -= gang->memory_mib;
     **link = gpu;
     *link = &use->next_gpu[place];
-    if (spec->flags & ADL_JOB_SHARE) {
-        struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
-        if (place == 0)
-            adl_bitmap_add(half, gpu);
-        else
-            adl_bitmap_remove(half, gpu);
-    }
+    if (gang->half && place == 0)
+        adl_bitmap_add(gang->half, gpu);
+    else if (gang->half)
+        adl_bitmap_remove(gang->half, gpu);
     return place == 0;
 }
 
@@ -178,16 +182,16 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     job->attempts++;
     state->running_jobs++;
 
-    const struct adl_job_spec *spec = &job->spec;
-    const uint32_t count = spec->gpus;
+    const struct gang gang = gang_of(state, slot);
+    const uint32_t count = job->spec.gpus;
     uint32_t *link = &job->first_gpu;
     for (uint32_t i = 0; i < count;) {
         const uint32_t bank = state->cluster->gpu_bank[gpus[i]], before = i;
-        const struct adl_bank *it = &state->cluster->banks[bank];
+        const struct adl_bank it = state->cluster->banks[bank];
         uint64_t mask = 0;
-        for (uint32_t at; i < count && (at = gpus[i] - it->gpu_first) < it->gpu_count; i++)
-            mask |= (uint64_t)occupy(state, slot, spec, gpus[i], &link) << at;
-        account(state, bank, spec, (int32_t)(i - before), mask);
+        for (uint32_t at; i < count && (at = gpus[i] - it.gpu_first) < it.gpu_count; i++)
+            mask |= (uint64_t)occupy(&gang, gpus[i], &link) << at;
+        account(state, bank, &job->spec, (int32_t)(i - before), mask);
     }
     *link = ADL_NONE;
     if (state->track_running)
@@ -203,26 +207,25 @@ void adl_state_stopping(struct adl_state *state, uint32_t slot)
 }
 
 /* Takes a job off one GPU; true if the GPU is free now. Writes the next GPU of the job. */
-static inline bool vacate(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, uint32_t gpu,
-                          uint32_t *ret_next_gpu)
+static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
 {
-    struct adl_gpu_use *use = &state->gpus[gpu];
-    const uint32_t place = use->job[0] == slot ? 0 : 1;
+    struct adl_gpu_use *use = &gang->uses[gpu];
+    use->free_memory_mib += gang->memory_mib;
+    if (use->job[1] == ADL_NONE) {
+        *ret_next_gpu = use->next_gpu[0];
+        use->job[0] = ADL_NONE;
+        if (gang->half)
+            adl_bitmap_remove(gang->half, gpu);
+        return true;
+    }
+    assert(gang->half);
+    const uint32_t place = use->job[0] == gang->slot ? 0 : 1;
     *ret_next_gpu = use->next_gpu[place];
-    if (place == 0) {
-        use->job[0] = use->job[1];
-        use->next_gpu[0] = use->next_gpu[1];
-    }
+    use->job[0] = use->job[1 - place];
+    use->next_gpu[0] = use->next_gpu[1 - place];
     use->job[1] = ADL_NONE;
-    use->free_memory_mib += spec->gpu_memory_mib;
-    if (spec->flags & ADL_JOB_SHARE) {
-        struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
-        if (use->job[0] != ADL_NONE)
-            adl_bitmap_add(half, gpu); /* who shared before is willing to share again */
-        else
-            adl_bitmap_remove(half, gpu);
-    }
-    return use->job[0] == ADL_NONE;
+    adl_bitmap_add(gang->half, gpu); /* who shared before is willing to share again */
+    return false;
 }
 
 /* Frees what a running job holds. */
@@ -231,14 +234,15 @@ static void release(struct adl_state *state, uint32_t slot)
     struct adl_job *job = &state->jobs[slot];
     if (state->track_running)
         adl_order_remove(state->nodes, &state->running[job->type], slot);
+    const struct gang gang = gang_of(state, slot);
     for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE;) {
         const uint32_t bank = state->cluster->gpu_bank[gpu];
-        const struct adl_bank *it = &state->cluster->banks[bank];
+        const struct adl_bank it = state->cluster->banks[bank];
         uint64_t mask = 0;
         int32_t left = 0;
         /* ADL_NONE is in no bank. */
-        for (uint32_t at, next; (at = gpu - it->gpu_first) < it->gpu_count; gpu = next, left++)
-            mask |= (uint64_t)vacate(state, slot, &job->spec, gpu, &next) << at;
+        for (uint32_t at, next; (at = gpu - it.gpu_first) < it.gpu_count; gpu = next, left++)
+            mask |= (uint64_t)vacate(&gang, gpu, &next) << at;
         account(state, bank, &job->spec, -left, mask);
     }
     job->first_gpu = ADL_NONE;

@@ -91,7 +91,12 @@ static inline int64_t adl_state_runtime(const struct adl_state *state, uint32_t 
 }
 
 /* Believed time to run what is left of a job on a type, were it to start now. */
-int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type);
+static inline int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type)
+{
+    const double share = state->jobs[slot].remaining;
+    const int64_t whole = adl_state_runtime(state, slot, type);
+    return share >= 1.0 ? whole : (int64_t)(share * (double)whole) + 1;
+}
 
 /* The same on the eligible type where it is least. */
 int64_t adl_state_shortest_us(const struct adl_state *state, uint32_t slot);
