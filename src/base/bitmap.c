@@ -33,31 +33,6 @@ void adl_bitmap_clear(struct adl_bitmap *map)
     *map = (struct adl_bitmap){0};
 }
 
-void adl_bitmap_add(struct adl_bitmap *map, uint32_t index)
-{
-    assert(index < map->size);
-    for (uint32_t l = 0; l < map->levels; l++) {
-        uint64_t *word = &map->level[l][index / 64];
-        const uint64_t old = *word;
-        *word = old | (UINT64_C(1) << (index % 64));
-        if (old)
-            return;
-        index /= 64;
-    }
-}
-
-void adl_bitmap_remove(struct adl_bitmap *map, uint32_t index)
-{
-    assert(index < map->size);
-    for (uint32_t l = 0; l < map->levels; l++) {
-        uint64_t *word = &map->level[l][index / 64];
-        *word &= ~(UINT64_C(1) << (index % 64));
-        if (*word)
-            return;
-        index /= 64;
-    }
-}
-
 uint32_t adl_bitmap_next(const struct adl_bitmap *map, uint32_t from)
 {
     if (from >= map->size)

@@ -7,6 +7,7 @@
 
 #include "base/index.h"
 
+#include <assert.h>
 #include <stdint.h>
 
 #define ADL_BITMAP_LEVELS 4
@@ -17,11 +18,34 @@ struct adl_bitmap {
     uint32_t size;
 };
 
-int adl_bitmap_create(struct adl_bitmap *ret, uint32_t size); /* holds 0..size-1, empty; 0 or ADL_ENOMEM */
-void adl_bitmap_clear(struct adl_bitmap *map);                /* frees; accepts a zeroed one */
-void adl_bitmap_add(struct adl_bitmap *map, uint32_t index);
-void adl_bitmap_remove(struct adl_bitmap *map, uint32_t index);
+int adl_bitmap_create(struct adl_bitmap *ret, uint32_t size);          /* holds 0..size-1, empty; 0 or ADL_ENOMEM */
+void adl_bitmap_clear(struct adl_bitmap *map);                         /* frees; accepts a zeroed one */
 uint32_t adl_bitmap_next(const struct adl_bitmap *map, uint32_t from); /* least member >= from, or ADL_NONE */
+
+static inline void adl_bitmap_add(struct adl_bitmap *map, uint32_t index)
+{
+    assert(index < map->size);
+    for (uint32_t l = 0; l < map->levels; l++) {
+        uint64_t *word = &map->level[l][index / 64];
+        const uint64_t old = *word;
+        *word = old | (UINT64_C(1) << (index % 64));
+        if (old)
+            return;
+        index /= 64;
+    }
+}
+
+static inline void adl_bitmap_remove(struct adl_bitmap *map, uint32_t index)
+{
+    assert(index < map->size);
+    for (uint32_t l = 0; l < map->levels; l++) {
+        uint64_t *word = &map->level[l][index / 64];
+        *word &= ~(UINT64_C(1) << (index % 64));
+        if (*word)
+            return;
+        index /= 64;
+    }
+}
 
 static inline int adl_bitmap_empty(const struct adl_bitmap *map)
 {

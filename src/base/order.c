@@ -3,6 +3,7 @@
 #include "base/hash.h"
 
 #include <assert.h>
+#include <stdbool.h>
 
 void adl_order_init(struct adl_order *order)
 {
@@ -20,41 +21,6 @@ static void refresh(struct adl_order_node *nodes, uint32_t at)
     node->least = least;
 }
 
-static void replace_child(struct adl_order_node *nodes, struct adl_order *order, uint32_t parent, uint32_t old,
-                          uint32_t new)
-{
-    if (parent == ADL_NONE)
-        order->root = new;
-    else if (nodes[parent].left == old)
-        nodes[parent].left = new;
-    else
-        nodes[parent].right = new;
-    if (new != ADL_NONE)
-        nodes[new].parent = parent;
-}
-
-/* Lifts a child over its parent. */
-static void rotate(struct adl_order_node *nodes, struct adl_order *order, uint32_t child)
-{
-    const uint32_t parent = nodes[child].parent;
-    replace_child(nodes, order, nodes[parent].parent, parent, child);
-    uint32_t moved;
-    if (nodes[parent].left == child) {
-        moved = nodes[child].right;
-        nodes[parent].left = moved;
-        nodes[child].right = parent;
-    } else {
-        moved = nodes[child].left;
-        nodes[parent].right = moved;
-        nodes[child].left = parent;
-    }
-    if (moved != ADL_NONE)
-        nodes[moved].parent = parent;
-    nodes[parent].parent = child;
-    refresh(nodes, parent);
-    refresh(nodes, child);
-}
-
 static void link_between(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry, uint32_t previous,
                          uint32_t next)
 {
@@ -70,58 +36,137 @@ static void link_between(struct adl_order_node *nodes, struct adl_order *order, 
         nodes[next].previous = entry;
 }
 
+/* Behind all others: without a search, the lower end of the right edge goes under the new entry. */
+static void append(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
+{
+    struct adl_order_node *node = &nodes[entry];
+    uint32_t below = ADL_NONE, above = order->last;
+    for (; above != ADL_NONE && nodes[above].height < node->height; above = nodes[above].parent)
+        below = above;
+    node->left = below;
+    node->parent = above;
+    if (below != ADL_NONE)
+        nodes[below].parent = entry;
+    if (above == ADL_NONE)
+        order->root = entry;
+    else
+        nodes[above].right = entry;
+    refresh(nodes, entry);
+    for (; above != ADL_NONE && nodes[above].least > node->weight; above = nodes[above].parent)
+        nodes[above].least = node->weight;
+    link_between(nodes, order, entry, order->last, ADL_NONE);
+}
+
+/* Hangs what is below the new entry's place on its two sides. previous and next are its neighbours above that place,
+ * and become those in the whole order. */
+static void split(struct adl_order_node *nodes, uint32_t at, uint32_t entry, uint32_t *previous, uint32_t *next)
+{
+    uint32_t *left = &nodes[entry].left, *right = &nodes[entry].right;
+    uint32_t left_end = entry, right_end = entry;
+    while (at != ADL_NONE) {
+        struct adl_order_node *node = &nodes[at];
+        if (adl_order_before(&nodes[entry], node)) {
+            *right = *next = at;
+            node->parent = right_end;
+            right_end = at;
+            right = &node->left;
+            at = node->left;
+        } else {
+            *left = *previous = at;
+            node->parent = left_end;
+            left_end = at;
+            left = &node->right;
+            at = node->right;
+        }
+    }
+    *left = *right = ADL_NONE;
+    for (; left_end != entry; left_end = nodes[left_end].parent)
+        refresh(nodes, left_end);
+    for (; right_end != entry; right_end = nodes[right_end].parent)
+        refresh(nodes, right_end);
+    refresh(nodes, entry);
+}
+
 void adl_order_insert(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry, int64_t key,
                       uint64_t sequence, int64_t weight)
 {
-    nodes[entry] = (struct adl_order_node){.key = key,
-                                           .sequence = sequence,
-                                           .weight = weight,
-                                           .least = weight,
-                                           .left = ADL_NONE,
-                                           .right = ADL_NONE,
-                                           .parent = ADL_NONE,
-                                           .height = (uint32_t)(adl_hash_u64(sequence, 0x6f72646572u) >> 32)};
+    struct adl_order_node *node = &nodes[entry];
+    *node = (struct adl_order_node){.key = key,
+                                    .sequence = sequence,
+                                    .weight = weight,
+                                    .least = weight,
+                                    .left = ADL_NONE,
+                                    .right = ADL_NONE,
+                                    .height = (uint32_t)(adl_hash_u64(sequence, 0x6f72646572u) >> 32)};
     order->count++;
-    if (order->root == ADL_NONE) {
-        order->root = entry;
-        link_between(nodes, order, entry, ADL_NONE, ADL_NONE);
+    if (order->last == ADL_NONE || adl_order_before(&nodes[order->last], node)) {
+        append(nodes, order, entry);
         return;
     }
-    /* The last entry has no right child, so appending hangs the new one there without a search. */
-    uint32_t parent = order->last;
-    if (adl_order_before(&nodes[parent], &nodes[entry])) {
+    uint32_t parent = ADL_NONE, at = order->root, previous = ADL_NONE, next = ADL_NONE;
+    bool left = false;
+    while (at != ADL_NONE && nodes[at].height >= node->height) {
+        parent = at;
+        if (nodes[at].least > weight)
+            nodes[at].least = weight;
+        left = adl_order_before(node, &nodes[at]);
+        if (left)
+            next = at;
+        else
+            previous = at;
+        at = left ? nodes[at].left : nodes[at].right;
+    }
+    node->parent = parent;
+    if (parent == ADL_NONE)
+        order->root = entry;
+    else if (left)
+        nodes[parent].left = entry;
+    else
         nodes[parent].right = entry;
-        link_between(nodes, order, entry, parent, ADL_NONE);
-    } else {
-        for (uint32_t at = order->root; at != ADL_NONE;) {
-            parent = at;
-            at = adl_order_before(&nodes[entry], &nodes[at]) ? nodes[at].left : nodes[at].right;
-        }
-        if (adl_order_before(&nodes[entry], &nodes[parent])) {
-            nodes[parent].left = entry;
-            link_between(nodes, order, entry, nodes[parent].previous, parent);
+    split(nodes, at, entry, &previous, &next);
+    link_between(nodes, order, entry, previous, next);
+}
+
+/* Where the order names an entry: in its parent, or as the root. */
+static uint32_t *place_of(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
+{
+    const uint32_t parent = nodes[entry].parent;
+    if (parent == ADL_NONE)
+        return &order->root;
+    return nodes[parent].left == entry ? &nodes[parent].left : &nodes[parent].right;
+}
+
+/* Puts the two subtrees of an entry in its place. Returns the lowest node that has got another child, or ADL_NONE. */
+static uint32_t join(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
+{
+    uint32_t a = nodes[entry].left, b = nodes[entry].right, above = nodes[entry].parent;
+    uint32_t *place = place_of(nodes, order, entry);
+    while (a != ADL_NONE && b != ADL_NONE) {
+        const uint32_t higher = nodes[a].height > nodes[b].height ? a : b;
+        *place = higher;
+        nodes[higher].parent = above;
+        above = higher;
+        if (higher == a) {
+            place = &nodes[a].right;
+            a = *place;
         } else {
-            nodes[parent].right = entry;
-            link_between(nodes, order, entry, parent, nodes[parent].next);
+            place = &nodes[b].left;
+            b = *place;
         }
     }
-    nodes[entry].parent = parent;
-    while (nodes[entry].parent != ADL_NONE && nodes[nodes[entry].parent].height < nodes[entry].height)
-        rotate(nodes, order, entry);
-    const int64_t least = nodes[entry].least;
-    for (uint32_t at = nodes[entry].parent; at != ADL_NONE && nodes[at].least > least; at = nodes[at].parent)
-        nodes[at].least = least;
+    *place = a != ADL_NONE ? a : b;
+    if (*place != ADL_NONE)
+        nodes[*place].parent = above;
+    return above;
 }
 
 void adl_order_remove(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
 {
     assert(order->count > 0);
-    struct adl_order_node *node = &nodes[entry];
-    while (node->left != ADL_NONE && node->right != ADL_NONE)
-        rotate(nodes, order, nodes[node->left].height > nodes[node->right].height ? node->left : node->right);
-    const uint32_t child = node->left != ADL_NONE ? node->left : node->right;
-    uint32_t at = node->parent;
-    replace_child(nodes, order, at, entry, child);
+    const struct adl_order_node *node = &nodes[entry];
+    uint32_t at = join(nodes, order, entry);
+    for (; at != node->parent; at = nodes[at].parent)
+        refresh(nodes, at);
     for (; at != ADL_NONE; at = nodes[at].parent) {
         const int64_t old = nodes[at].least;
         refresh(nodes, at);

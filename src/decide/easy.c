@@ -28,6 +28,8 @@ struct easy {
     uint64_t settled_releases; /* ... and that holds until something becomes free */
     uint64_t settled_sequence; /* of the next job to join the queue then */
     uint32_t settled_count;    /* jobs that wait if what was decided is carried out */
+    bool goes_on;              /* the last pass stopped at a start and can go on from there ... */
+    int64_t pass_us;           /* ... at the same time */
     uint32_t arrived;          /* the job submitted since then, if arrived_count is 1 */
     uint32_t arrived_count;
     bool kept;      /* conservative: every waiting job has its promise or is owed one, and all went as promised */
@@ -92,7 +94,9 @@ static bool something_free(const struct adl_state *state)
 static bool fits_at_all(const struct adl_state *state, uint32_t slot, bool share, struct adl_plan *plan)
 {
     const struct adl_place bare = {.types = UINT32_MAX, .share = share};
-    const bool fits = (share || adl_fit_room(state, slot)) && adl_place_start(state, slot, &bare, plan);
+    if (!share && (!adl_fit_room(state, slot) || adl_fit_counts_alone(state, &state->jobs[slot].spec)))
+        return adl_fit_room(state, slot);
+    const bool fits = adl_place_start(state, slot, &bare, plan);
     adl_plan_reset(plan);
     return fits;
 }
@@ -141,33 +145,70 @@ static int64_t limit_of_equals(const struct adl_place *place, const struct adl_s
     return last_us - state->now_us < own_us ? last_us - state->now_us : own_us;
 }
 
-/* One pass down the queue, until something starts. Promises matter only to a later job that would fit, so with put_off
- * they are made when the first such job turns up. False if one could not be made then: who comes after would have got
- * it, which only a pass that does not put off finds out. */
+/* A job starts beside promises. Where there is one bank they keep their times, and only if it may still be there at one
+ * of these do they spare less: then all are put off until they are asked for again. Elsewhere they may move to other
+ * places. True if nobody passed over can start because of it. */
+static bool note_start(struct easy *self, const struct adl_state *state, const struct adl_plan *plan)
+{
+    const struct adl_command *start = &plan->commands[plan->command_count - 1];
+    const uint32_t type = adl_gpu_type_of(state->cluster, plan->gpus[start->gpu_offset]);
+    const int64_t end_us = state->now_us + adl_state_remaining_us(state, start->job, type);
+    bool stand = true;
+    if (self->place.reservation_count > 0 && state->cluster->bank_count > 1)
+        return false;
+    for (uint32_t i = 0; i < self->place.reservation_count; i++)
+        stand &= self->place.reservations[i].start_us >= end_us;
+    if (stand)
+        return true;
+    for (uint32_t i = 0; i < self->place.reservation_count; i++)
+        self->owed[i] = self->place.reservations[i].job;
+    self->owed_count = self->place.reservation_count;
+    self->place.reservation_count = 0;
+    adl_forecast_clear(self->forecast);
+    return true;
+}
+
+/* One pass down the queue from where the walk stands, until something starts. Promises matter only to a later job that
+ * would fit, so with put_off they are made when the first such job turns up. False if one could not be made then: who
+ * comes after would have got it, which only a pass that does not put off finds out. */
 static bool pass(struct easy *self, const struct adl_state *state, bool put_off, struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
     const struct adl_place *place = &self->place;
-    forget(self);
-    adl_walk_begin(queue);
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE;) {
-        const bool may_fit = self->owed_count == 0 || fits_at_all(state, slot, place->share, plan);
+        const bool asked = self->owed_count > 0;
+        const bool may_fit = !asked || fits_at_all(state, slot, place->share, plan);
         if (may_fit && !keep_word(self, state))
             return false;
-        if (may_fit && (place->share || adl_fit_room(state, slot)) && adl_place_start(state, slot, place, plan))
+        if (may_fit && (place->share || adl_fit_room(state, slot)) && adl_place_start(state, slot, place, plan)) {
+            adl_walk_next(queue);
+            self->goes_on = note_start(self, state, plan) && put_off;
             return true;
+        }
         if (put_off && place->reservation_count + self->owed_count < self->depth) {
             self->owed[self->owed_count++] = slot;
             adl_walk_next(queue);
         } else if (!put_off && promise(self, state, slot)) {
             adl_walk_next(queue);
-        } else if (fits_at_all(state, slot, false, plan)) {
+        } else if (asked && !place->share ? may_fit : fits_at_all(state, slot, false, plan)) {
             adl_walk_narrow(queue, limit_of_equals(place, state, slot));
         } else {
             adl_walk_leave(queue);
         }
     }
     return true;
+}
+
+/* A pass from the head of the queue. */
+static void pass_anew(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    forget(self);
+    adl_walk_begin(&state->queue);
+    if (pass(self, state, true, plan))
+        return;
+    forget(self);
+    adl_walk_begin(&state->queue);
+    pass(self, state, false, plan);
 }
 
 /* A job that outlives what was believed of it moves promises. */
@@ -189,16 +230,6 @@ static bool still_settled(const struct easy *self, const struct adl_state *state
            state->queue.count == self->settled_count + self->arrived_count && !some_overdue(state);
 }
 
-/* A start makes the promises spare less: they are put off until they are asked for again. */
-static void put_off_all(struct easy *self)
-{
-    for (uint32_t i = 0; i < self->place.reservation_count; i++)
-        self->owed[i] = self->place.reservations[i].job;
-    self->owed_count = self->place.reservation_count;
-    self->place.reservation_count = 0;
-    adl_forecast_clear(self->forecast);
-}
-
 /* What a pass would do were the last of the queue the only one that is new to it; false if it takes a pass to tell. */
 static bool decide_arrived(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
@@ -206,7 +237,7 @@ static bool decide_arrived(struct easy *self, const struct adl_state *state, str
     if (fits && !keep_word(self, state))
         return false;
     if (fits && adl_place_start(state, self->arrived, &self->place, plan))
-        put_off_all(self);
+        self->settled = note_start(self, state, plan);
     else if (self->place.reservation_count + self->owed_count < self->depth)
         self->owed[self->owed_count++] = self->arrived;
     return true;
@@ -223,12 +254,16 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
         self->settled_count = state->queue.count - plan->command_count;
         return 0;
     }
+    const bool goes_on = self->goes_on && arrived_count == 0 && self->pass_us == state->now_us &&
+                         self->settled_releases == state->releases && self->settled_count == state->queue.count;
+    self->goes_on = false;
     if (!self->place.share && !something_free(state))
         forget(self);
-    else if (!pass(self, state, true, plan))
-        pass(self, state, false, plan);
+    else if (!goes_on || !pass(self, state, true, plan))
+        pass_anew(self, state, plan);
+    self->pass_us = state->now_us;
     self->settled = plan->command_count == 0;
-    self->settled_count = state->queue.count;
+    self->settled_count = state->queue.count - plan->command_count;
     self->settled_releases = state->releases;
     return 0;
 }

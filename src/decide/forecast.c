@@ -215,7 +215,8 @@ static void change_type(struct pass *pass, int64_t time_us, int32_t gpus)
     pass->whole.gpus = (uint32_t)((int32_t)pass->whole.gpus + gpus);
     const bool suffices = pass->whole.gpus >= pass->spec->gpus;
     if (pass->spanning) {
-        note(pass, &pass->whole, time_us, ADL_NONE, suffices);
+        if (sufficed || suffices)
+            note(pass, &pass->whole, time_us, ADL_NONE, suffices);
         return;
     }
     for (uint32_t i = 0; sufficed != suffices && i < pass->forecast->touched_count; i++) {

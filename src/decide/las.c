@@ -281,13 +281,16 @@ static void change_queues(struct las *self, int64_t now_us)
     } while (!self->lazy && self->due.order.first != ADL_NONE && nodes[self->due.order.first].key <= now_us);
 }
 
-/* las_lazy: when Tiresias' simulator would look next. */
+/* las_lazy: when Tiresias' simulator would look next. That is never more than a second (by which it rounds down) before
+ * a job is due, so those due later than the earliest look found need not be asked. */
 static int64_t lazy_wake_us(const struct las *self, int64_t now_us)
 {
     int64_t wake_us = INT64_MAX;
     for (uint32_t slot = self->due.order.first; slot != ADL_NONE; slot = self->due.nodes[slot].next) {
         const struct las_job *job = &self->jobs[slot];
         int64_t at_us = self->due.nodes[slot].key;
+        if (wake_us != INT64_MAX && at_us > wake_us + 2 * SECOND_US)
+            break;
         if (job->runs)
             at_us = now_us + (self->limits_us[job->queue] - held_us(job, now_us)) / job->gpus / SECOND_US * SECOND_US;
         wake_us = at_us > now_us && at_us < wake_us ? at_us : wake_us;

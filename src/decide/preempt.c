@@ -1,7 +1,6 @@
 #include "decide/preempt.h"
 
 #include "decide/place.h"
-#include "model/scenario.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -55,6 +54,7 @@ int adl_preempt_join(struct adl_preempt *list, uint32_t slot, const struct adl_j
     const uint32_t lane = adl_queue_lane(&list->queue, spec);
     if (lane == ADL_NONE)
         return ADL_ENOMEM;
+    list->goes_on = false;
     list->jobs[slot].lane = lane;
     list->jobs[slot].place = ADL_PREEMPT_WAITING;
     adl_queue_push(&list->queue, slot, lane, key, 0);
@@ -63,6 +63,7 @@ int adl_preempt_join(struct adl_preempt *list, uint32_t slot, const struct adl_j
 
 void adl_preempt_leave(struct adl_preempt *list, uint32_t slot)
 {
+    list->goes_on = false;
     if (slot >= list->job_capacity)
         return;
     struct adl_preempt_job *job = &list->jobs[slot];
@@ -89,6 +90,7 @@ void adl_preempt_rerank(struct adl_preempt *list, uint32_t slot, int64_t key)
 {
     const struct adl_preempt_job job = list->jobs[slot];
     assert(job.place != ADL_PREEMPT_ABSENT);
+    list->goes_on = false;
     if (job.place == ADL_PREEMPT_WAITING) {
         /* The lane outlives the moment: only a search for a lane gives empty ones up. */
         adl_queue_remove(&list->queue, slot, job.lane);
@@ -104,6 +106,7 @@ void adl_preempt_refresh(struct adl_preempt *list, const struct adl_state *state
                          const void *context)
 {
     struct adl_order_node *nodes = list->nodes;
+    list->goes_on = false;
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         uint32_t moved = ADL_NONE, last = ADL_NONE;
         for (uint32_t slot = list->holding[t].first, next; slot != ADL_NONE; slot = next) {
@@ -132,9 +135,11 @@ uint32_t adl_preempt_next_started(struct adl_preempt *list, const struct adl_sta
     uint32_t slot = list->last_start;
     list->last_start = ADL_NONE;
     if (slot == ADL_NONE || !started(list, state, slot)) {
+        list->goes_on &= slot == ADL_NONE;
         if (list->holding_count == state->running_jobs)
             return ADL_NONE;
         /* The guard decided in our place: rare enough to look at all jobs. */
+        list->goes_on = false;
         for (slot = 0; slot < state->job_capacity && slot < list->job_capacity; slot++)
             if (started(list, state, slot))
                 break;
@@ -156,13 +161,6 @@ static bool comes_after(const struct adl_preempt *list, uint32_t holder, uint32_
 static bool may_stop(const struct adl_job *job)
 {
     return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE);
-}
-
-/* True if nothing but the number of free GPUs of the type decides whether such a job can start. */
-static bool counts_alone(const struct adl_state *state, const struct adl_job_spec *spec)
-{
-    return (spec->gpus == 1 || ((spec->flags & ADL_JOB_SPAN) && state->placement == ADL_PLACEMENT_BEST_FIT)) &&
-           spec->cpu_cores == 0 && spec->memory_mib == 0;
 }
 
 /* GPUs of the type that nobody further up waits for: free now, and when the stopping have left. */
@@ -192,7 +190,7 @@ static int64_t below(const struct adl_preempt *list, const struct adl_state *sta
 static bool competes(const struct adl_state *state, uint32_t slot, uint32_t type)
 {
     const struct adl_job *job = &state->jobs[slot];
-    if (!(job->eligible >> type & 1) || !counts_alone(state, &job->spec))
+    if (!(job->eligible >> type & 1) || !adl_fit_counts_alone(state, &job->spec))
         return false;
     for (uint32_t left = job->eligible & ~(UINT32_C(1) << type); left; left &= left - 1)
         if (state->pool.free_gpus[__builtin_ctz(left)] >= job->spec.gpus)
@@ -394,8 +392,10 @@ static enum verdict serve_on(struct adl_preempt *list, const struct adl_state *s
                              struct adl_plan *plan)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    if (!counts_alone(state, spec))
+    if (!adl_fit_counts_alone(state, spec)) {
+        list->by_count = false;
         return seek_place(list, state, slot, type, plan);
+    }
     const int64_t missing = spec->gpus - spare_soon(list, state, type);
     if (missing <= 0) {
         list->claimed[type] += spec->gpus;
@@ -418,6 +418,8 @@ static enum verdict serve(struct adl_preempt *list, const struct adl_state *stat
             continue;
         if (adl_place_start(state, slot, &place, plan)) {
             list->last_start = slot;
+            list->goes_on = list->by_count;
+            adl_walk_next(&list->queue);
             return PROPOSED;
         }
     }
@@ -429,6 +431,7 @@ static enum verdict serve(struct adl_preempt *list, const struct adl_state *stat
 static void begin_decision(struct adl_preempt *list, const struct adl_state *state)
 {
     list->wait_count = 0;
+    list->by_count = true;
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         list->claimed[t] = list->stopping[t] = 0;
         for (uint32_t v = state->stopping_jobs ? list->holding[t].first : ADL_NONE; v != ADL_NONE;
@@ -438,11 +441,37 @@ static void begin_decision(struct adl_preempt *list, const struct adl_state *sta
     }
 }
 
-int adl_preempt_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
+/* True if nobody from this job on can be served: no GPU is to spare, and none that holds one comes after it. */
+static bool exhausted(const struct adl_preempt *list, const struct adl_state *state, uint32_t slot)
 {
+    for (uint32_t t = 0; t < list->cluster->type_count; t++) {
+        const uint32_t last = list->holding[t].last;
+        if (spare_soon(list, state, t) > 0 || (last != ADL_NONE && comes_after(list, last, slot)))
+            return false;
+    }
+    return true;
+}
+
+/* Gets the walk to where the pass begins. After a start it goes on behind it if all that were passed over depend on
+ * numbers alone: for these the GPUs to spare are fewer now, and those of jobs after them more by no more than that. */
+static void begin_pass(struct adl_preempt *list, const struct adl_state *state)
+{
+    const bool goes_on = list->goes_on && list->pass_us == state->now_us && list->pass_releases == state->releases &&
+                         list->pass_down_gpus == state->down_gpus;
+    list->goes_on = false;
+    list->pass_us = state->now_us;
+    list->pass_releases = state->releases;
+    list->pass_down_gpus = state->down_gpus;
+    if (goes_on)
+        return;
     begin_decision(list, state);
     adl_walk_begin(&list->queue);
-    for (uint32_t slot; (slot = adl_walk_job(&list->queue)) != ADL_NONE;) {
+}
+
+int adl_preempt_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
+{
+    begin_pass(list, state);
+    for (uint32_t slot; (slot = adl_walk_job(&list->queue)) != ADL_NONE && !exhausted(list, state, slot);) {
         switch (serve(list, state, slot, plan)) {
         case PROPOSED:
             return 0;

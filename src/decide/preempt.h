@@ -42,12 +42,17 @@ struct adl_preempt {
     int64_t bonus;       /* a job that holds GPUs counts as if its key were lower by this */
     uint64_t sequence;   /* of insertions into holding */
     uint32_t last_start; /* the job of the last START that was proposed, or ADL_NONE */
+    bool goes_on;        /* the pass that proposed it can go on behind it ... */
+    int64_t pass_us;     /* ... if these are still as they were */
+    uint64_t pass_releases;
+    uint32_t pass_down_gpus;
 
     /* one decision */
     int64_t stopping[ADL_TYPES_MAX]; /* GPUs of jobs that are about to leave */
     int64_t claimed[ADL_TYPES_MAX];  /* GPUs that jobs further up wait for */
     struct adl_reservation waits[ADL_PREEMPT_WAITS_MAX];
     uint32_t wait_count;
+    bool by_count;                     /* numbers of GPUs alone decided on those passed over so far */
     struct adl_preempt_tally *tallies; /* [bank] */
     uint64_t epoch;
 };

@@ -27,7 +27,8 @@ struct srtf {
     bool listed; /* by preemptive list scheduling */
     bool by_gpu_time;
     bool by_count;
-    bool failed; /* out of memory when a job joined the list */
+    bool failed;          /* out of memory when a job joined the list */
+    int64_t refreshed_us; /* when the keys of those that run were last set */
     struct adl_preempt list;
 };
 
@@ -54,6 +55,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
     self->cost_us = config->preemption_us;
     self->by_gpu_time = config->by_gpu_time;
+    self->refreshed_us = INT64_MIN;
     self->listed = config->first_fit || config->by_gpu_time || config->by_count;
     self->by_count = config->by_count;
     *ret_policy = self;
@@ -83,11 +85,13 @@ static int64_t key_now(const struct adl_state *state, uint32_t slot, const void 
 {
     const struct srtf *self = context;
     const struct adl_job *job = &state->jobs[slot];
-    const int64_t here_us = adl_state_remaining_us(state, slot, job->type);
-    const int64_t best_us = adl_state_shortest_us(state, slot);
     int64_t left_us = job->expected_us > state->now_us ? job->expected_us - state->now_us : 0;
-    if (best_us != here_us)
-        left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
+    if (job->eligible & (job->eligible - 1)) { /* more than one type */
+        const int64_t here_us = adl_state_remaining_us(state, slot, job->type);
+        const int64_t best_us = adl_state_shortest_us(state, slot);
+        if (best_us != here_us)
+            left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
+    }
     return left_us * (self->by_gpu_time ? job->spec.gpus : 1);
 }
 
@@ -100,7 +104,9 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
     if (self->list.queue.count == 0)
         return 0;
     self->list.bonus = self->cost_us;
-    adl_preempt_refresh(&self->list, state, key_now, self);
+    if (self->by_count || self->refreshed_us != state->now_us) /* who started since has the key it would get */
+        adl_preempt_refresh(&self->list, state, key_now, self);
+    self->refreshed_us = state->now_us;
     return self->by_count ? adl_quota_decide(&self->list, state, plan) : adl_preempt_decide(&self->list, state, plan);
 }
 

@@ -2,6 +2,11 @@
 
 #include <stdlib.h>
 
+struct bank_demand {
+    uint64_t epoch;
+    uint64_t gpus; /* bit i: GPU gpu_first + i was named in this check */
+};
+
 struct node_demand {
     uint64_t epoch;
     int32_t gpus;
@@ -9,7 +14,7 @@ struct node_demand {
 
 struct adl_validator {
     uint64_t epoch;
-    uint64_t *gpu_epoch;       /* [gpu] the check in which it was last named */
+    struct bank_demand *banks; /* [bank] */
     struct node_demand *nodes; /* [node] GPUs named there in this check */
 };
 
@@ -18,9 +23,9 @@ int adl_validator_create(const struct adl_cluster *cluster, struct adl_validator
     struct adl_validator *validator = calloc(1, sizeof *validator);
     if (!validator)
         return ADL_ENOMEM;
-    validator->gpu_epoch = calloc(cluster->gpu_count + 1, sizeof *validator->gpu_epoch);
+    validator->banks = calloc(cluster->bank_count + 1, sizeof *validator->banks);
     validator->nodes = calloc(cluster->node_count + 1, sizeof *validator->nodes);
-    if (!validator->gpu_epoch || !validator->nodes) {
+    if (!validator->banks || !validator->nodes) {
         adl_validator_destroy(validator);
         return ADL_ENOMEM;
     }
@@ -32,7 +37,7 @@ void adl_validator_destroy(struct adl_validator *validator)
 {
     if (!validator)
         return;
-    free(validator->gpu_epoch);
+    free(validator->banks);
     free(validator->nodes);
     free(validator);
 }
@@ -44,25 +49,16 @@ static const struct adl_job *live_job(const struct adl_state *state, uint32_t sl
     return &state->jobs[slot];
 }
 
-/* One GPU of a start: present, named once, up, of the gang's type, with memory, and free or willing to be shared. */
-static int check_gpu(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
-                     uint32_t gpu, uint32_t type, struct adl_error *err)
+/* Why a GPU that is not simply free may not be given to a job; 0 if the two on it share. */
+static int check_taken(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t gpu,
+                       struct adl_error *err)
 {
-    if (gpu >= state->cluster->gpu_count)
-        return adl_fail(err, ADL_EREFUSED, "GPU %u does not exist", gpu);
-    if (validator->gpu_epoch[gpu] == validator->epoch)
-        return adl_fail(err, ADL_EREFUSED, "GPU %u is named twice", gpu);
-    validator->gpu_epoch[gpu] = validator->epoch;
     const struct adl_gpu_use *use = &state->gpus[gpu];
     if (use->down)
         return adl_fail(err, ADL_EREFUSED, "GPU %u is down", gpu);
-    if (adl_gpu_type_of(state->cluster, gpu) != type)
-        return adl_fail(err, ADL_EREFUSED, "GPU %u is of another type than the rest of the gang", gpu);
     if (use->free_memory_mib < spec->gpu_memory_mib)
         return adl_fail(err, ADL_EREFUSED, "GPU %u has %d MiB free, the job needs %d", gpu, use->free_memory_mib,
                         spec->gpu_memory_mib);
-    if (use->job[0] == ADL_NONE)
-        return 0;
     if (use->job[1] != ADL_NONE)
         return adl_fail(err, ADL_EREFUSED, "GPU %u already holds two jobs", gpu);
     if (!(spec->flags & ADL_JOB_SHARE) || !(state->jobs[use->job[0]].spec.flags & ADL_JOB_SHARE))
@@ -70,15 +66,40 @@ static int check_gpu(struct adl_validator *validator, const struct adl_state *st
     return 0;
 }
 
-/* Cores and memory: what the GPUs named so far in this check ask of the GPU's node. */
-static int check_node(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
-                      uint32_t gpu, struct adl_error *err)
+/* GPUs of one bank that follow each other in the command: each named once and able to take the job. Writes how many
+ * there are. */
+static int check_bank(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
+                      uint32_t bank, const uint32_t *gpus, uint32_t count, uint32_t *ret_gpus, struct adl_error *err)
 {
-    const uint32_t node = adl_gpu_node_of(state->cluster, gpu);
+    const struct adl_bank it = state->cluster->banks[bank];
+    const int32_t memory_mib = spec->gpu_memory_mib;
+    struct bank_demand *demand = &validator->banks[bank];
+    uint64_t named = demand->epoch == validator->epoch ? demand->gpus : 0;
+    uint32_t i = 0;
+    for (uint32_t at; i < count && (at = gpus[i] - it.gpu_first) < it.gpu_count; i++) {
+        const struct adl_gpu_use *use = &state->gpus[gpus[i]];
+        if (named >> at & 1)
+            return adl_fail(err, ADL_EREFUSED, "GPU %u is named twice", gpus[i]);
+        named |= UINT64_C(1) << at;
+        if (use->job[0] == ADL_NONE && !use->down && use->free_memory_mib >= memory_mib)
+            continue;
+        const int status = check_taken(state, spec, gpus[i], err);
+        if (status)
+            return status;
+    }
+    *demand = (struct bank_demand){validator->epoch, named};
+    *ret_gpus = i;
+    return 0;
+}
+
+/* Cores and memory: what the GPUs named so far in this check, and so many more, ask of a node. */
+static int check_node(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
+                      uint32_t node, uint32_t gpus, struct adl_error *err)
+{
     struct node_demand *demand = &validator->nodes[node];
     if (demand->epoch != validator->epoch)
         *demand = (struct node_demand){.epoch = validator->epoch};
-    demand->gpus++;
+    demand->gpus += (int32_t)gpus;
     const struct adl_node_use *use = &state->nodes_use[node];
     if ((int64_t)demand->gpus * spec->cpu_cores > use->free_cores)
         return adl_fail(err, ADL_EREFUSED, "node %s has %d cores free, too few", state->cluster->nodes[node].name,
@@ -86,6 +107,30 @@ static int check_node(struct adl_validator *validator, const struct adl_state *s
     if ((int64_t)demand->gpus * spec->memory_mib > use->free_memory_mib)
         return adl_fail(err, ADL_EREFUSED, "node %s has %d MiB free, too little", state->cluster->nodes[node].name,
                         use->free_memory_mib);
+    return 0;
+}
+
+/* All GPUs of a start, bank by bank: present, of one type, and in one node if the job may not span. */
+static int check_gang(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
+                      uint32_t type, const uint32_t *gpus, struct adl_error *err)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    const uint32_t first_node = adl_gpu_node_of(cluster, gpus[0]);
+    validator->epoch++;
+    for (uint32_t i = 0, run = 0; i < spec->gpus; i += run) {
+        if (gpus[i] >= cluster->gpu_count)
+            return adl_fail(err, ADL_EREFUSED, "GPU %u does not exist", gpus[i]);
+        const uint32_t bank = cluster->gpu_bank[gpus[i]], node = cluster->banks[bank].node;
+        if (cluster->banks[bank].type != type)
+            return adl_fail(err, ADL_EREFUSED, "GPU %u is of another type than the rest of the gang", gpus[i]);
+        if (!(spec->flags & ADL_JOB_SPAN) && node != first_node)
+            return adl_fail(err, ADL_EREFUSED, "job %llu may not span nodes", (unsigned long long)spec->id);
+        int status = check_bank(validator, state, spec, bank, &gpus[i], spec->gpus - i, &run, err);
+        if (status == 0)
+            status = check_node(validator, state, spec, node, run, err);
+        if (status)
+            return status;
+    }
     return 0;
 }
 
@@ -104,18 +149,7 @@ static int check_start(struct adl_validator *validator, const struct adl_state *
     if (!(job->spec.types >> type & 1) || adl_state_runtime(state, command->job, type) <= 0)
         return adl_fail(err, ADL_EREFUSED, "job %llu does not accept GPUs of type %s", (unsigned long long)job->spec.id,
                         state->cluster->types[type].name);
-    validator->epoch++;
-    const uint32_t first_node = adl_gpu_node_of(state->cluster, gpus[0]);
-    for (uint32_t i = 0; i < command->gpu_count; i++) {
-        int status = check_gpu(validator, state, &job->spec, gpus[i], type, err);
-        if (status == 0)
-            status = check_node(validator, state, &job->spec, gpus[i], err);
-        if (status)
-            return status;
-        if (!(job->spec.flags & ADL_JOB_SPAN) && adl_gpu_node_of(state->cluster, gpus[i]) != first_node)
-            return adl_fail(err, ADL_EREFUSED, "job %llu may not span nodes", (unsigned long long)job->spec.id);
-    }
-    return 0;
+    return check_gang(validator, state, &job->spec, type, gpus, err);
 }
 
 static int check_preempt(const struct adl_state *state, const struct adl_command *command, struct adl_error *err)

@@ -23,11 +23,6 @@ void adl_plan_clear(struct adl_plan *plan)
     *plan = (struct adl_plan){0};
 }
 
-uint32_t *adl_plan_gpus(struct adl_plan *plan, uint32_t gpu_count)
-{
-    return gpu_count <= plan->gpu_capacity - plan->gpu_count ? &plan->gpus[plan->gpu_count] : NULL;
-}
-
 static int append(struct adl_plan *plan, struct adl_command command)
 {
     if (plan->command_count == plan->command_capacity)

@@ -39,7 +39,10 @@ static inline void adl_plan_reset(struct adl_plan *plan)
 }
 
 /* Where to write the GPUs of the next START, room for gpu_count of them; NULL if the plan is full. */
-uint32_t *adl_plan_gpus(struct adl_plan *plan, uint32_t gpu_count);
+static inline uint32_t *adl_plan_gpus(struct adl_plan *plan, uint32_t gpu_count)
+{
+    return gpu_count <= plan->gpu_capacity - plan->gpu_count ? &plan->gpus[plan->gpu_count] : NULL;
+}
 
 /* Each is 0, or ADL_EREFUSED if the plan is full. */
 int adl_plan_start(struct adl_plan *plan, uint32_t job, uint32_t gpu_count); /* GPUs already written by the caller */

@@ -70,6 +70,14 @@ void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *r
     }
 }
 
+/* What each GPU of a job draws where the job is alone. */
+static double alone_w(const struct adl_world_sim *world, uint32_t slot, uint32_t gpu)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    const double activity = world->jobs[slot].phase == SIM_RUNNING ? class_of(world, slot)->activity : 0;
+    return adl_power_w(&cluster->types[adl_gpu_type_of(cluster, gpu)], true, activity);
+}
+
 /* Counts what the GPU drew, to the jobs on it in equal parts, and how long it was in use. Call before anything about it
  * changes. */
 void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu)
@@ -121,7 +129,7 @@ int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot)
     const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + type];
     const double speed = relative_speed(world, slot);
     job->rate = speed / whole_us;
-    const double left_us = floor(job->remaining * whole_us / speed + 0.5);
+    const double left_us = job->remaining * whole_us / speed + 0.5;
     int64_t end_us = world->now_us + (left_us < 1.0 ? 1 : (int64_t)left_us);
     job->out_of_time = world->scenario->kill_at_limit && end_us > job->start_us + job->limit_us;
     if (job->out_of_time)
@@ -151,10 +159,16 @@ int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase
         adl_sim_count_power(world, gpu);
     }
     job->phase = (uint8_t)phase;
+    const double power_w = alone_w(world, slot, job->first_gpu);
     for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         place = world->gpus[gpu].job[0] == slot ? 0 : 1;
-        adl_sim_set_power(world, gpu);
+        if (world->gpus[gpu].job[1] == ADL_NONE)
+            world->gpus[gpu].meter.power_w = power_w;
+        else
+            adl_sim_set_power(world, gpu);
     }
+    if (world->shared_gpus == 0)
+        return phase == SIM_RUNNING ? adl_sim_set_pace(world, slot) : 0;
     const int status = set_pace_of_neighbours(world, slot);
     return status || phase != SIM_RUNNING ? status : adl_sim_set_pace(world, slot);
 }
@@ -173,31 +187,47 @@ static int64_t restart_us_of(const struct adl_preemption *preemption, uint32_t g
     return adl_sim_us(graded ? by_gpus(by_gpus_s, gpus) : preemption->restart_s);
 }
 
+/* Puts a job on its GPUs; true if it is not alone on one of them. */
+static bool take_gpus(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
+{
+    const double power_w = alone_w(world, command->job, gpus[0]);
+    const uint32_t count = command->gpu_count, slot = command->job;
+    const int64_t now_us = world->now_us;
+    struct sim_gpu *all = world->gpus;
+    uint32_t *link = &world->jobs[slot].first_gpu;
+    bool shared = false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct sim_gpu *it = &all[gpus[i]];
+        const uint32_t place = it->job[0] == ADL_NONE ? 0 : 1;
+        assert(it->job[place] == ADL_NONE);
+        if (place == 0) {
+            adl_power_count(&it->meter, now_us);
+            it->meter.power_w = power_w;
+        } else {
+            adl_sim_count_power(world, gpus[i]);
+            shared = true;
+            world->shared_gpus++;
+        }
+        it->job[place] = slot;
+        *link = gpus[i];
+        link = &it->next_gpu[place];
+        if (place == 1)
+            adl_sim_set_power(world, gpus[i]);
+    }
+    *link = ADL_NONE;
+    return shared;
+}
+
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
 {
     struct sim_job *job = &world->jobs[command->job];
     const int64_t restart_us = job->attempts > 0 ? restart_us_of(&world->scenario->preemption, job->gpus) : 0;
-    job->first_gpu = gpus[0];
     job->start_us = job->since_us = world->now_us;
     job->saved = job->remaining;
     job->attempts++;
-    job->phase = SIM_STARTING;
+    job->phase = restart_us > 0 ? SIM_STARTING : SIM_RUNNING;
     world->held_jobs++;
-    bool shared = false;
-    for (uint32_t i = 0; i < command->gpu_count; i++) {
-        struct sim_gpu *it = &world->gpus[gpus[i]];
-        adl_sim_count_power(world, gpus[i]);
-        const uint32_t place = it->job[0] == ADL_NONE ? 0 : 1;
-        assert(it->job[place] == ADL_NONE);
-        it->job[place] = command->job;
-        it->next_gpu[place] = i + 1 < command->gpu_count ? gpus[i + 1] : ADL_NONE;
-        shared |= place == 1;
-        world->shared_gpus += place;
-    }
-    if (restart_us == 0)
-        job->phase = SIM_RUNNING;
-    for (uint32_t i = 0; i < command->gpu_count; i++)
-        adl_sim_set_power(world, gpus[i]);
+    const bool shared = take_gpus(world, command, gpus);
     if (restart_us > 0)
         return adl_sim_schedule(world, world->now_us + restart_us, HAPPEN_RESUME, command->job, ++job->generation);
     if (shared && set_pace_of_neighbours(world, command->job))
@@ -205,13 +235,30 @@ int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command
     return adl_sim_set_pace(world, command->job);
 }
 
-/* Takes a job off its GPUs. */
-int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
+/* Takes a job off its GPUs while no GPU of the world is shared. */
+static void leave_alone(struct adl_world_sim *world, struct sim_job *job)
 {
-    struct sim_job *job = &world->jobs[slot];
-    progress(world, job);
-    const uint32_t first = job->first_gpu;
-    for (uint32_t gpu = first, next; gpu != ADL_NONE; gpu = next) {
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    const double idle_w = cluster->types[adl_gpu_type_of(cluster, job->first_gpu)].idle_w;
+    const int64_t now_us = world->now_us;
+    struct sim_gpu *gpus = world->gpus;
+    struct adl_drift_gpu *drift = world->drift.gpus;
+    double energy_j = job->energy_j;
+    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = gpus[gpu].next_gpu[0]) {
+        struct sim_gpu *it = &gpus[gpu];
+        if (drift)
+            drift[gpu].busy_s += (double)(now_us - it->meter.since_us) * 1e-6;
+        energy_j += adl_power_count(&it->meter, now_us);
+        it->job[0] = ADL_NONE;
+        it->meter.power_w = it->down ? 0.0 : idle_w;
+    }
+    job->energy_j = energy_j;
+}
+
+/* The same where neighbours may go faster from now on. */
+static int leave_neighbours(struct adl_world_sim *world, uint32_t slot)
+{
+    for (uint32_t gpu = world->jobs[slot].first_gpu, next; gpu != ADL_NONE; gpu = next) {
         struct sim_gpu *it = &world->gpus[gpu];
         next = it->next_gpu[it->job[0] == slot ? 0 : 1];
         adl_sim_count_power(world, gpu);
@@ -226,6 +273,18 @@ int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
         if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING && adl_sim_set_pace(world, other))
             return ADL_ENOMEM;
     }
+    return 0;
+}
+
+/* Takes a job off its GPUs. */
+int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
+{
+    struct sim_job *job = &world->jobs[slot];
+    progress(world, job);
+    if (world->shared_gpus == 0)
+        leave_alone(world, job);
+    else if (leave_neighbours(world, slot))
+        return ADL_ENOMEM;
     job->first_gpu = ADL_NONE;
     job->run_us += world->now_us - job->start_us;
     job->generation++;

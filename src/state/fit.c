@@ -1,7 +1,5 @@
 #include "state/fit.h"
 
-#include "model/scenario.h"
-
 static uint32_t at_most(uint32_t usable, int32_t have, int32_t each)
 {
     return each > 0 && (int64_t)each * usable > have ? (uint32_t)((have > 0 ? have : 0) / each) : usable;

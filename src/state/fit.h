@@ -2,6 +2,7 @@
 #ifndef ADLRO_STATE_FIT_H
 #define ADLRO_STATE_FIT_H
 
+#include "model/scenario.h"
 #include "state/state.h"
 
 /* GPUs promised to a queued job from start_us on. */
@@ -31,6 +32,13 @@ struct adl_hold {
  * more, the emptiest. hold may be NULL. On true, ret_gpus has spec.gpus entries. */
 bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                   uint32_t *ret_gpus);
+
+/* True if nothing but the number of free GPUs of the type decides whether such a job can start. */
+static inline bool adl_fit_counts_alone(const struct adl_state *state, const struct adl_job_spec *spec)
+{
+    return (spec->gpus == 1 || ((spec->flags & ADL_JOB_SPAN) && state->placement == ADL_PLACEMENT_BEST_FIT)) &&
+           spec->cpu_cores == 0 && spec->memory_mib == 0;
+}
 
 /* False if no type the job may run on has that many GPUs free: a look that spares the search. */
 static inline bool adl_fit_room(const struct adl_state *state, uint32_t slot)

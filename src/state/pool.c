@@ -69,13 +69,13 @@ static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask, uint3
     pool->free_gpus[type] = pool->free_gpus[type] - old + new;
 }
 
-/* Masks have few bits, and counting them so needs no instruction that old processors lack. */
+/* The sums of 2, 4, 8 bits side by side: no instruction that old processors lack. */
 static uint32_t bits_in(uint64_t mask)
 {
-    uint32_t count = 0;
-    for (; mask; mask &= mask - 1)
-        count++;
-    return count;
+    mask -= mask >> 1 & 0x5555555555555555u;
+    mask = (mask & 0x3333333333333333u) + (mask >> 2 & 0x3333333333333333u);
+    mask = (mask + (mask >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (uint32_t)(mask * 0x0101010101010101u >> 56);
 }
 
 void adl_pool_take(struct adl_pool *pool, uint32_t bank, uint64_t mask)

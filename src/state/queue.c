@@ -264,12 +264,6 @@ void adl_walk_begin(const struct adl_queue *queue)
     }
 }
 
-uint32_t adl_walk_job(const struct adl_queue *queue)
-{
-    const struct adl_queue_walk *walk = queue->walk;
-    return walk->count > 0 ? walk->cursor[walk->heap[0]] : ADL_NONE;
-}
-
 void adl_walk_leave(const struct adl_queue *queue)
 {
     struct adl_queue_walk *walk = queue->walk;

@@ -70,7 +70,11 @@ static inline uint32_t adl_queue_head(const struct adl_queue *queue)
 /* The walk: begin, then look at the job it stands at (ADL_NONE = end) and go on in one of three ways. The queue must
  * not change meanwhile. The constness of the queue is that of its jobs: the scratch is written. */
 void adl_walk_begin(const struct adl_queue *queue);
-uint32_t adl_walk_job(const struct adl_queue *queue);
+static inline uint32_t adl_walk_job(const struct adl_queue *queue)
+{
+    const struct adl_queue_walk *walk = queue->walk;
+    return walk->count > 0 ? walk->cursor[walk->heap[0]] : ADL_NONE;
+}
 void adl_walk_next(const struct adl_queue *queue); /* to the next job in rank order */
 void adl_walk_narrow(const struct adl_queue *queue,
                      int64_t limit);                /* the same, and this lane's jobs above limit are out */

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REMAINING_MAX_US 9007199254740992.0 /* 2^53, 285 years: a share above 1 must not overflow */
-
 static void set_tables(struct adl_state *state)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -125,16 +123,6 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
     return 0;
 }
 
-int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type)
-{
-    const double share = state->jobs[slot].remaining;
-    const int64_t whole = adl_state_runtime(state, slot, type);
-    const double left = share * (double)whole;
-    if (share == 1.0)
-        return whole;
-    return left < REMAINING_MAX_US ? (int64_t)left + 1 : (int64_t)REMAINING_MAX_US;
-}
-
 int64_t adl_state_shortest_us(const struct adl_state *state, uint32_t slot)
 {
     int64_t shortest = INT64_MAX;
@@ -157,25 +145,55 @@ int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank)
     return 0;
 }
 
-/* Places a job on one GPU; true if the GPU was free before. */
-static bool occupy(struct adl_state *state, uint32_t slot, uint32_t gpu, uint32_t next_gpu)
+/* GPUs of one bank that a gang takes or leaves: what they all have in common, apart from what is written. */
+struct gang {
+    struct adl_gpu_use *uses;
+    uint32_t slot;
+    int32_t memory_mib;
+    struct adl_bitmap *half; /* NULL if the job does not share */
+};
+
+static struct gang gang_of(struct adl_state *state, uint32_t slot)
 {
-    struct adl_gpu_use *use = &state->gpus[gpu];
-    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const struct adl_job *job = &state->jobs[slot];
+    struct adl_bitmap *half = job->spec.flags & ADL_JOB_SHARE ? &state->pool.half[job->type] : NULL;
+    return (struct gang){state->gpus, slot, job->spec.gpu_memory_mib, half};
+}
+
+/* Places a job on one GPU; true if the GPU was free before. *link is where the chain goes on. */
+static inline bool occupy(const struct gang *gang, uint32_t gpu, uint32_t **link)
+{
+    struct adl_gpu_use *use = &gang->uses[gpu];
     const uint32_t place = use->job[0] == ADL_NONE ? 0 : 1;
     assert(use->job[place] == ADL_NONE && !use->down);
-    use->job[place] = slot;
-    use->next_gpu[place] = next_gpu;
-    use->free_memory_mib -= spec->gpu_memory_mib;
-    struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, gpu)];
-    node->free_cores -= spec->cpu_cores;
-    node->free_memory_mib -= spec->memory_mib;
-    struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
-    if (place == 0 && (spec->flags & ADL_JOB_SHARE))
-        adl_bitmap_add(half, gpu);
-    else if (place == 1)
-        adl_bitmap_remove(half, gpu);
+    use->job[place] = gang->slot;
+    use->free_memory_mib -= gang->memory_mib;
+    **link = gpu;
+    *link = &use->next_gpu[place];
+    if (gang->half && place == 0)
+        adl_bitmap_add(gang->half, gpu);
+    else if (gang->half)
+        adl_bitmap_remove(gang->half, gpu);
     return place == 0;
+}
+
+/* Takes cores and memory for so many GPUs of a bank, of which those of the mask were free until now. A negative number
+ * gives them back, and the mask is free from now on. GPUs of one bank usually follow each other in a gang, so a bank
+ * hears of it once. */
+static void account(struct adl_state *state, uint32_t bank, const struct adl_job_spec *spec, int32_t gpus,
+                    uint64_t mask)
+{
+    struct adl_node_use *node = &state->nodes_use[state->cluster->banks[bank].node];
+    node->free_cores -= gpus * spec->cpu_cores;
+    node->free_memory_mib -= gpus * spec->memory_mib;
+    if (!mask)
+        return;
+    const uint32_t type = state->cluster->banks[bank].type, free_before = state->pool.free_gpus[type];
+    if (gpus > 0)
+        adl_pool_take(&state->pool, bank, mask);
+    else
+        adl_pool_give(&state->pool, bank, mask);
+    state->busy_gpus += free_before - state->pool.free_gpus[type];
 }
 
 void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpus)
@@ -189,28 +207,22 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     job->start_us = state->now_us;
     job->expected_us = state->now_us + adl_state_remaining_us(state, slot, job->type);
     job->attempts++;
-    job->first_gpu = gpus[0];
     state->running_jobs++;
 
-    /* GPUs of one bank usually follow each other: the pool hears of each run once. */
-    uint64_t mask = 0;
-    uint32_t bank = ADL_NONE;
-    for (uint32_t i = 0; i < job->spec.gpus; i++) {
-        const uint32_t gpu = gpus[i], its_bank = state->cluster->gpu_bank[gpu];
-        if (its_bank != bank && mask) {
-            adl_pool_take(&state->pool, bank, mask);
-            mask = 0;
-        }
-        bank = its_bank;
-        if (occupy(state, slot, gpu, i + 1 < job->spec.gpus ? gpus[i + 1] : ADL_NONE)) {
-            mask |= UINT64_C(1) << (gpu - state->cluster->banks[bank].gpu_first);
-            state->busy_gpus++;
-        }
+    const struct gang gang = gang_of(state, slot);
+    const uint32_t count = job->spec.gpus;
+    uint32_t *link = &job->first_gpu;
+    for (uint32_t i = 0; i < count;) {
+        const uint32_t bank = state->cluster->gpu_bank[gpus[i]], before = i;
+        const struct adl_bank it = state->cluster->banks[bank];
+        uint64_t mask = 0;
+        for (uint32_t at; i < count && (at = gpus[i] - it.gpu_first) < it.gpu_count; i++)
+            mask |= (uint64_t)occupy(&gang, gpus[i], &link) << at;
+        account(state, bank, &job->spec, (int32_t)(i - before), mask);
     }
-    if (mask)
-        adl_pool_take(&state->pool, bank, mask);
+    *link = ADL_NONE;
     if (state->track_running)
-        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->queue.next_sequence++,
+        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++,
                          0);
 }
 
@@ -221,26 +233,26 @@ void adl_state_stopping(struct adl_state *state, uint32_t slot)
     state->stopping_jobs++;
 }
 
-/* Takes a job off one GPU; true if the GPU is free now. */
-static bool vacate(struct adl_state *state, uint32_t slot, uint32_t gpu)
+/* Takes a job off one GPU; true if the GPU is free now. Writes the next GPU of the job. */
+static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
 {
-    struct adl_gpu_use *use = &state->gpus[gpu];
-    const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    struct adl_bitmap *half = &state->pool.half[state->jobs[slot].type];
-    if (use->job[0] == slot) {
-        use->job[0] = use->job[1];
-        use->next_gpu[0] = use->next_gpu[1];
+    struct adl_gpu_use *use = &gang->uses[gpu];
+    use->free_memory_mib += gang->memory_mib;
+    if (use->job[1] == ADL_NONE) {
+        *ret_next_gpu = use->next_gpu[0];
+        use->job[0] = ADL_NONE;
+        if (gang->half)
+            adl_bitmap_remove(gang->half, gpu);
+        return true;
     }
+    assert(gang->half);
+    const uint32_t place = use->job[0] == gang->slot ? 0 : 1;
+    *ret_next_gpu = use->next_gpu[place];
+    use->job[0] = use->job[1 - place];
+    use->next_gpu[0] = use->next_gpu[1 - place];
     use->job[1] = ADL_NONE;
-    use->free_memory_mib += spec->gpu_memory_mib;
-    struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, gpu)];
-    node->free_cores += spec->cpu_cores;
-    node->free_memory_mib += spec->memory_mib;
-    if (use->job[0] != ADL_NONE)
-        adl_bitmap_add(half, gpu); /* who shared before is willing to share again */
-    else if (spec->flags & ADL_JOB_SHARE)
-        adl_bitmap_remove(half, gpu);
-    return use->job[0] == ADL_NONE;
+    adl_bitmap_add(gang->half, gpu); /* who shared before is willing to share again */
+    return false;
 }
 
 /* Frees what a running job holds. */
@@ -249,23 +261,17 @@ static void release(struct adl_state *state, uint32_t slot)
     struct adl_job *job = &state->jobs[slot];
     if (state->track_running)
         adl_order_remove(state->nodes, &state->running[job->type], slot);
-    uint64_t mask = 0;
-    uint32_t bank = ADL_NONE;
-    for (uint32_t gpu = job->first_gpu, next; gpu != ADL_NONE; gpu = next) {
-        next = adl_state_next_gpu(state, slot, gpu);
-        const uint32_t its_bank = state->cluster->gpu_bank[gpu];
-        if (its_bank != bank && mask) {
-            adl_pool_give(&state->pool, bank, mask);
-            mask = 0;
-        }
-        bank = its_bank;
-        if (vacate(state, slot, gpu)) {
-            mask |= UINT64_C(1) << (gpu - state->cluster->banks[bank].gpu_first);
-            state->busy_gpus--;
-        }
+    const struct gang gang = gang_of(state, slot);
+    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE;) {
+        const uint32_t bank = state->cluster->gpu_bank[gpu];
+        const struct adl_bank it = state->cluster->banks[bank];
+        uint64_t mask = 0;
+        int32_t left = 0;
+        /* ADL_NONE is in no bank. */
+        for (uint32_t at, next; (at = gpu - it.gpu_first) < it.gpu_count; gpu = next, left++)
+            mask |= (uint64_t)vacate(&gang, gpu, &next) << at;
+        account(state, bank, &job->spec, -left, mask);
     }
-    if (mask)
-        adl_pool_give(&state->pool, bank, mask);
     job->first_gpu = ADL_NONE;
     state->running_jobs--;
     state->stopping_jobs -= job->phase == ADL_PHASE_STOPPING;

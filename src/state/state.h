@@ -34,7 +34,8 @@ struct adl_job {
     uint32_t attempts;
 };
 
-#define ADL_GPU_JOBS_MAX 2
+#define ADL_GPU_JOBS_MAX     2
+#define ADL_REMAINING_MAX_US 9007199254740992.0 /* 2^53, 285 years: a share above 1 must not overflow */
 
 struct adl_gpu_use {
     uint32_t job[ADL_GPU_JOBS_MAX];      /* ADL_NONE = free place; place 0 is filled first */
@@ -62,6 +63,7 @@ struct adl_state {
     struct adl_pool pool;
     struct adl_queue queue;
     struct adl_order running[ADL_TYPES_MAX]; /* by expected end; empty unless track_running */
+    uint64_t running_sequence;               /* of insertions into running */
     bool track_running;                      /* the policy looks at running jobs by their end */
     uint32_t running_jobs;                   /* stopping ones included */
     uint32_t stopping_jobs;
@@ -93,7 +95,15 @@ static inline int64_t adl_state_runtime(const struct adl_state *state, uint32_t 
 }
 
 /* Believed time to run what is left of a job on a type, were it to start now. */
-int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type);
+static inline int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type)
+{
+    const double share = state->jobs[slot].remaining;
+    const int64_t whole = adl_state_runtime(state, slot, type);
+    if (share == 1.0)
+        return whole;
+    const double left = share * (double)whole;
+    return left < ADL_REMAINING_MAX_US ? (int64_t)left + 1 : (int64_t)ADL_REMAINING_MAX_US;
+}
 
 /* The same on the eligible type where it is least. */
 int64_t adl_state_shortest_us(const struct adl_state *state, uint32_t slot);
