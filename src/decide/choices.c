@@ -85,7 +85,8 @@ void adl_choices_find(struct adl_choices *choices, const struct adl_state *state
     choices->head = adl_queue_head(queue);
     if (choices->head == ADL_NONE || !something_free(choices, state))
         return;
-    promise_head(choices, state);
+    if (state->now_us - state->jobs[choices->head].submit_us >= choices->patience_us)
+        promise_head(choices, state);
     offer(choices, state, choices->head);
     uint32_t lanes = 0;
     adl_walk_begin(queue);

@@ -32,6 +32,7 @@ struct adl_choices {
     struct adl_reservation promise;
     struct adl_forecast *forecast;
     bool share;
+    int64_t patience_us; /* the oldest job holds a promise once it has waited this long */
 };
 
 int adl_choices_create(const struct adl_cluster *cluster, bool share, struct adl_choices **ret); /* 0 or ADL_ENOMEM */

@@ -120,8 +120,14 @@ static void fill_gpus(const struct adl_state *state, const struct adl_choices *c
 
 /* ---- the state ---- */
 
+/* Of all that waits. Wide are gangs of WIDE GPUs or more, the ones that are hard to place. */
+#define WIDE     4
+#define LOOKS_AT 1024 /* jobs whose ages and times are summed up; more stand for the same */
+
 struct demand {
     double gpus;
+    double jobs, ages_s, ages_s2, work_gpu_s; /* of those looked at */
+    double wide_jobs, wide_ages_s2, wide_work_gpu_s;
     double by_kind[ADL_KIND_COUNT];
     double by_gang[4];
     double by_type[ADL_TYPES_MAX];
@@ -132,7 +138,26 @@ static int gang_class(uint32_t gpus)
     return gpus < 2 ? 0 : gpus < 4 ? 1 : gpus < 8 ? 2 : 3;
 }
 
-/* GPUs asked for by all that waits, lane by lane. */
+static void add_ages(const struct adl_state *state, const struct adl_lane *lane, struct demand *demand)
+{
+    const double gpus = lane->shape.gpus;
+    for (uint32_t slot = lane->jobs.first; slot != ADL_NONE && demand->jobs < LOOKS_AT;
+         slot = state->nodes[slot].next) {
+        const double age_s = (double)(state->now_us - state->jobs[slot].submit_us) * 1e-6;
+        const double work = gpus * (double)state->nodes[slot].weight * 1e-6;
+        demand->jobs++;
+        demand->ages_s += age_s;
+        demand->ages_s2 += age_s * age_s;
+        demand->work_gpu_s += work;
+        if (lane->shape.gpus >= WIDE) {
+            demand->wide_jobs++;
+            demand->wide_ages_s2 += age_s * age_s;
+            demand->wide_work_gpu_s += work;
+        }
+    }
+}
+
+/* Lane by lane. */
 static struct demand demand_of(const struct adl_state *state)
 {
     struct demand demand = {.gpus = 0};
@@ -140,6 +165,7 @@ static struct demand demand_of(const struct adl_state *state)
         const struct adl_lane *lane = &state->queue.lanes[state->queue.heap[i]];
         const double gpus = (double)lane->jobs.count * lane->shape.gpus;
         demand.gpus += gpus;
+        add_ages(state, lane, &demand);
         demand.by_kind[lane->shape.kind] += gpus;
         demand.by_gang[gang_class(lane->shape.gpus)] += gpus;
         for (uint32_t left = state->jobs[lane->jobs.first].eligible; left; left &= left - 1)
@@ -158,6 +184,11 @@ static void fill_state(const struct adl_state *state, const struct adl_choices *
     row[ADL_STATE_BUSY] = share(state->busy_gpus, gpus);
     row[ADL_STATE_DOWN] = share(state->down_gpus, gpus);
     row[ADL_STATE_DEMAND] = share(demand->gpus, gpus);
+    row[ADL_STATE_WORK] = share(demand->work_gpu_s, gpus);
+    row[ADL_STATE_WORK_WIDE] = share(demand->wide_work_gpu_s, gpus);
+    row[ADL_STATE_AGE_MEAN] = share(demand->ages_s, demand->jobs);
+    row[ADL_STATE_AGE_RMS] = sqrtf(share(demand->ages_s2, demand->jobs));
+    row[ADL_STATE_AGE_RMS_WIDE] = sqrtf(share(demand->wide_ages_s2, demand->wide_jobs));
     row[ADL_STATE_OLDEST] = head ? seconds(state->now_us - head->submit_us) : NAN;
     row[ADL_STATE_PROMISE_IN] = choices->promised ? seconds(choices->promise.start_us - state->now_us) : NAN;
     row[ADL_STATE_PROMISED_GPUS] = choices->promised ? share(choices->promise.gpus, gpus) : NAN;
@@ -212,8 +243,11 @@ static void fill_job(const struct adl_state *state, const struct adl_choices *ch
     row[ADL_CHOICE_TIME] = seconds(time_us);
     row[ADL_CHOICE_TIME_OVER_BEST] = share((double)time_us, (double)best_us);
     row[ADL_CHOICE_GPUS] = job->spec.gpus;
+    for (int c = 0; c < 4; c++)
+        row[ADL_CHOICE_GANG_1 + c] = gang_class(job->spec.gpus) == c;
     row[ADL_CHOICE_AREA] = seconds(time_us) * job->spec.gpus;
     row[ADL_CHOICE_AGE] = row[ADL_CHOICE_AGE_LOG] = seconds(age_us);
+    row[ADL_CHOICE_AGE_SQUARED] = seconds(age_us) * seconds(age_us);
     row[ADL_CHOICE_AGE_OF_OLDEST] = oldest_us > 0 ? share((double)age_us, (double)oldest_us) : 1.0f;
     row[ADL_CHOICE_SLOWDOWN] = 1.0f + share((double)age_us, (double)best_us);
     row[ADL_CHOICE_PRIORITY] = job->spec.priority;

@@ -68,6 +68,7 @@ struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
         .target_rounds = 4,
         .validate_rounds = 8,
         .validation_episodes = 32,
+        .prior = 0.02,
         .guide_generations = 24,
     };
 }
@@ -187,7 +188,12 @@ int adl_dqn_trainer_prepare(struct adl_dqn_trainer *trainer, int (*progress)(voi
                                             .generations = trainer->config.guide_generations,
                                             .progress = progress,
                                             .progress_self = self};
-    return adl_guide_find(&search, &trainer->guide, err);
+    status = adl_guide_find(&search, &trainer->guide, err);
+    if (status == 0) {
+        adl_qnet_prime(&trainer->net, trainer->guide.weights, (float)trainer->config.prior, trainer->learner->params);
+        memcpy(trainer->target, trainer->learner->params, params_size(trainer));
+    }
+    return status;
 }
 
 /* ---- playing ---- */
@@ -200,17 +206,21 @@ static void play_group(void *self, uint32_t index)
     uint64_t seeds[ADL_PLAYER_CELLS];
     struct adl_rng rng;
     adl_rng_seed(&rng, trainer->first_seed + first, "explore");
+    /* What is learned from is played by all cells on the same jobs, so that luck can be told from skill. */
     for (uint32_t i = 0; i < count; i++)
-        seeds[i] = trainer->first_seed + first + i;
+        seeds[i] = trainer->first_seed + (trainer->keep ? index : first + i);
     struct adl_experience *experience = trainer->keep ? &trainer->experience[index] : NULL;
     if (experience)
         adl_experience_forget(experience);
     trainer->status[index] =
         adl_player_play(trainer->players[index], &trainer->agent, seeds, count, &rng, experience,
                         &trainer->results[first], &trainer->returns[first], &trainer->error[index]);
-    if (experience && trainer->status[index] == 0)
-        adl_experience_settle(experience, trainer->config.horizon_s,
-                              trainer->agent.target ? trainer->config.trace : 1.0);
+    if (!experience || trainer->status[index])
+        return;
+    const bool valued = trainer->agent.target != NULL;
+    adl_experience_settle(experience, trainer->config.horizon_s, valued ? trainer->config.trace : 1.0);
+    if (valued)
+        adl_experience_share_luck(experience, count);
 }
 
 /* count episodes from a seed, at most a round's; keep: their experience. */
@@ -398,7 +408,7 @@ static uint64_t config_hash(const struct adl_dqn_trainer *trainer)
 {
     const struct adl_dqn_config *c = &trainer->config;
     const double reals[] = {c->learning_rate, c->learning_rate_end, c->explore, c->explore_end,
-                            c->guided,        c->horizon_s,         c->trace,   c->tail};
+                            c->guided,        c->horizon_s,         c->trace,   c->tail, c->prior};
     const uint64_t wholes[] = {c->network,
                                c->seed,
                                c->episodes,

@@ -33,6 +33,7 @@ struct adl_dqn_config {
     double learning_rate, learning_rate_end;
     double explore, explore_end; /* share of random actions */
     double guided;               /* share of the episodes in which the guide leads, at the start */
+    double prior;                /* how much the guide's rule counts in the network to begin with */
     double horizon_s;            /* rewards fade as exp(-t / horizon) */
     double trace;                /* lambda of Q(lambda) */
     double tail;                 /* weight of long completion times in the reward */

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Most of the luck that others had is taken off, not all: what remains tells how good states are, which replicas that
+ * are in similar ones cannot tell each other. */
+#define SHARED_LUCK 0.8
+
 void adl_experience_init(struct adl_experience *ret, const struct adlro_shape *shape)
 {
     *ret = (struct adl_experience){.gpu_size = (size_t)shape->gpus * shape->gpu_features,
@@ -60,15 +64,58 @@ void adl_experience_settle(struct adl_experience *e, double horizon_s, double tr
 {
     /* A decision's successor was added after it: backwards, it is always done already. */
     for (size_t i = e->count; i-- > 0;) {
-        struct adl_lesson *moment = &e->lessons[i];
-        const double fade = adl_exp(-moment->elapsed_s / horizon_s);
+        struct adl_lesson *lesson = &e->lessons[i];
+        const double fade = adl_exp(-lesson->elapsed_s / horizon_s);
         /* The reward fell evenly over the time: its own fading is the mean of exp over it. */
-        const double evenly = moment->elapsed_s > 0 ? (1.0 - fade) * horizon_s / moment->elapsed_s : 1.0;
-        moment->worth = moment->reward * evenly;
-        if (moment->next == ADL_NONE)
-            continue;
-        const struct adl_lesson *next = &e->lessons[moment->next];
-        const double keep = next->explored ? 0.0 : trace;
-        moment->worth += fade * ((1.0 - keep) * next->value + keep * next->worth);
+        const double evenly = lesson->elapsed_s > 0 ? (1.0 - fade) * horizon_s / lesson->elapsed_s : 1.0;
+        lesson->worth = lesson->reward * evenly;
+        if (lesson->next != ADL_NONE) {
+            const struct adl_lesson *next = &e->lessons[lesson->next];
+            const double keep = next->explored ? 0.0 : trace;
+            lesson->worth += fade * ((1.0 - keep) * next->value + keep * next->worth);
+        }
+        lesson->luck = lesson->worth - lesson->value;
+    }
+}
+
+/* The last decision of each replica, in the order of time, up to the time of the one at hand. */
+struct cursors {
+    uint32_t at[ADL_REPLICAS_MAX];
+};
+
+static void advance(const struct adl_experience *e, struct cursors *cursors, uint32_t replica, double time_s)
+{
+    uint32_t *at = &cursors->at[replica];
+    while (e->lessons[*at].next != ADL_NONE && e->lessons[e->lessons[*at].next].time_s <= time_s)
+        *at = e->lessons[*at].next;
+}
+
+/* Each replica's first decision; ADL_NONE where there is none. */
+static void find_first(const struct adl_experience *e, uint32_t replicas, struct cursors *ret)
+{
+    for (uint32_t r = 0; r < replicas; r++)
+        ret->at[r] = ADL_NONE;
+    for (size_t i = e->count; i-- > 0;)
+        ret->at[e->lessons[i].replica] = (uint32_t)i;
+}
+
+void adl_experience_share_luck(struct adl_experience *e, uint32_t replicas)
+{
+    struct cursors first;
+    find_first(e, replicas, &first);
+    for (uint32_t r = 0; r < replicas; r++) {
+        struct cursors cursors = first;
+        for (uint32_t i = first.at[r]; i != ADL_NONE; i = e->lessons[i].next) {
+            double luck = 0, others = 0;
+            for (uint32_t o = 0; o < replicas; o++) {
+                if (o == r || first.at[o] == ADL_NONE)
+                    continue;
+                advance(e, &cursors, o, e->lessons[i].time_s);
+                luck += e->lessons[cursors.at[o]].luck;
+                others++;
+            }
+            if (others > 0)
+                e->lessons[i].worth -= SHARED_LUCK * luck / others;
+        }
     }
 }

@@ -10,16 +10,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define ADL_REPLICAS_MAX 64
+
 /* One decision; what was seen is in the rows of struct adl_experience. */
 struct adl_lesson {
     double reward;    /* for the time until the next decision of the episode, or its end */
     double elapsed_s; /* that time */
     double value;     /* of the action that the policy would take here, as far as known when it was taken */
     double worth;     /* what this action turned out to be worth; set by adl_experience_settle */
+    double luck;      /* how much more that was than expected; likewise */
+    double time_s;    /* when, since the episode began */
     uint32_t next;    /* the next decision of the episode, or ADL_NONE */
     uint32_t member_first;
     uint16_t member_count;
-    bool explored; /* the action was not the policy's own */
+    uint16_t replica; /* which of the episodes played side by side */
+    bool explored;    /* the action was not the policy's own */
 };
 
 struct adl_experience {
@@ -49,5 +54,11 @@ int adl_experience_add(struct adl_experience *experience, const struct adlro_sha
  * policy expected to follow (Q(lambda), Peng and Williams 1996; after an explored action only the latter, as Watkins
  * has it). Rewards fade with time as exp(-t / horizon_s). */
 void adl_experience_settle(struct adl_experience *experience, double horizon_s, double trace);
+
+/* Where all episodes played side by side met the same jobs: takes off each worth the luck that the others had from the
+ * same time on. What is left tells actions apart better, because jobs that come are the most of it, and stays right on
+ * average, because the others' luck does not depend on this action (Mao et al. 2019, "Variance reduction for
+ * reinforcement learning in input-driven environments"). */
+void adl_experience_share_luck(struct adl_experience *experience, uint32_t replicas);
 
 #endif

@@ -1,13 +1,14 @@
 #include "learn/guide.h"
 
+#include "ingest/normalize.h"
+
 #include <math.h>
 #include <string.h>
 
 #define RULES    48 /* drawn in each generation */
 #define ELITE    8
-#define EPISODES 16 /* each rule plays, the same for all */
-#define SPREAD   1.0
-#define NARROW   0.02
+#define EPISODES 16   /* each rule plays, the same for all */
+#define NARROW   0.03 /* of the first spread: a generation never spreads less */
 
 struct rule {
     float weights[ADL_GUIDE_FEATURES_MAX];
@@ -63,6 +64,20 @@ static void draw(struct rule *rules, const double *mean, const double *spread, u
             rules[r].weights[f] = (float)(mean[f] + spread[f] * adl_rng_normal(rng));
 }
 
+/* How far the first rules reach: features that move little between choices get larger weights. */
+static double first_spread(uint32_t feature)
+{
+    switch (adl_feature_table[(uint32_t)adl_row_first(ADL_ROW_CHOICE) + feature].transform) {
+    case ADL_TRANSFORM_FLAG:
+        return 0.5;
+    case ADL_TRANSFORM_SPREAD:
+    case ADL_TRANSFORM_SPREAD_LOG:
+        return 8.0;
+    default:
+        return 2.0;
+    }
+}
+
 static void move_to_elite(const struct rule *rules, uint32_t features, double *mean, double *spread)
 {
     for (uint32_t f = 0; f < features; f++) {
@@ -72,7 +87,7 @@ static void move_to_elite(const struct rule *rules, uint32_t features, double *m
         mean[f] = sum / ELITE;
         for (int r = 0; r < ELITE; r++)
             squares += ((double)rules[r].weights[f] - mean[f]) * ((double)rules[r].weights[f] - mean[f]);
-        spread[f] = sqrt(squares / ELITE) + NARROW;
+        spread[f] = sqrt(squares / ELITE) + NARROW * first_spread(f);
     }
 }
 
@@ -99,7 +114,7 @@ int adl_guide_find(const struct adl_guide_search *search, struct adl_guide *ret,
     if (features > ADL_GUIDE_FEATURES_MAX)
         return adl_fail(err, ADL_EINVAL, "a rule has at most %d features, not %u", ADL_GUIDE_FEATURES_MAX, features);
     for (uint32_t f = 0; f < features; f++)
-        spread[f] = SPREAD;
+        spread[f] = first_spread(f);
     adl_rng_seed(&rng, search->seed, "guide");
     for (uint32_t g = 0; g < search->generations; g++) {
         draw(hunt.rules, mean, spread, features, &rng);

@@ -181,6 +181,7 @@ static int begin(struct adl_player *player, const uint64_t *seeds, uint32_t coun
         const int status = adlro_reset(player->env, c, seeds[c], &player->buffers, err->text);
         if (status)
             return status;
+        player->time_s[c] = player->buffers.elapsed_s[c];
         if (!player->buffers.done[c])
             player->cells[player->cell_count++] = c;
     }
@@ -202,6 +203,8 @@ static int step(struct adl_player *player, struct adl_experience *experience, ui
                 experience->lessons[last[cell]].next = at;
             last[cell] = at;
             experience->lessons[at].value = player->value[i];
+            experience->lessons[at].time_s = player->time_s[cell];
+            experience->lessons[at].replica = (uint16_t)cell;
             experience->lessons[at].explored = player->chosen[i] != player->own[i];
         }
         const int status = adlro_step_one(player->env, cell, player->chosen[i], &player->buffers, err->text);
@@ -209,6 +212,7 @@ static int step(struct adl_player *player, struct adl_experience *experience, ui
             return status;
         player->steps++;
         returns[cell] += player->buffers.reward[cell];
+        player->time_s[cell] += player->buffers.elapsed_s[cell];
         if (experience) {
             experience->lessons[at].reward = player->buffers.reward[cell];
             experience->lessons[at].elapsed_s = player->buffers.elapsed_s[cell];

@@ -34,7 +34,8 @@ struct adl_player {
     int32_t own[ADL_PLAYER_CELLS];    /* the agent's own choice: chosen, unless it explores */
     double value[ADL_PLAYER_CELLS];
     uint32_t cell_count;
-    uint64_t steps; /* decisions so far */
+    double time_s[ADL_PLAYER_CELLS]; /* [cell] since its episode began */
+    uint64_t steps;                  /* decisions so far */
 };
 
 /* scenario and net outlive the player. */

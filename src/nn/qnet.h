@@ -107,6 +107,11 @@ int adl_qnet_make(const struct adl_qnet_shape *shape, const struct adl_kernels *
  */
 void adl_qnet_init(const struct adl_qnet *net, struct adl_rng *rng, float *ret_params);
 
+/* Lets a fresh SHARED network begin with a rule: Q = scale * (sum of rule[f] * action feature f) + what it was. Two
+ * units of each hidden layer carry it, one where the sum is positive and one where it is negative; training may change
+ * them like all others. */
+void adl_qnet_prime(const struct adl_qnet *net, const float *rule, float scale, float *params);
+
 int adl_qnet_workspace_create(const struct adl_qnet *net, const struct adl_qnet_limits *limits,
                               struct adl_qnet_workspace **ret, struct adl_error *err);
 void adl_qnet_workspace_destroy(struct adl_qnet_workspace *workspace); /* accepts NULL */

@@ -9,6 +9,7 @@
  * actions cannot be taken off where a batch holds only some of a state's actions, as it does in training. */
 #include "nn/qnet_form.h"
 
+#include <assert.h>
 #include <string.h>
 
 static int check(const struct adl_qnet_shape *shape, struct adl_error *err)
@@ -51,6 +52,33 @@ static void take_room(const struct adl_qnet *net, struct adl_qnet_room *room, st
     ws->dhidden1 = adl_qnet_room_take(room, actions, width);
     ws->hidden2 = adl_qnet_room_take(room, actions, width);
     ws->dhidden2 = adl_qnet_room_take(room, actions, width);
+}
+
+static float *weight(const struct adl_qnet *net, int index, float *params, int input, int output)
+{
+    const struct adl_qnet_layer *layer = &net->layers[index];
+    if (layer->outputs == 1)
+        return &params[layer->weights + (size_t)input];
+    const ptrdiff_t at = (output / ADL_PANEL * (ptrdiff_t)layer->inputs + input) * ADL_PANEL + output % ADL_PANEL;
+    return &params[layer->weights + (size_t)at];
+}
+
+void adl_qnet_prime(const struct adl_qnet *net, const float *rule, float scale, float *params)
+{
+    assert(net->shape.kind == ADL_QNET_SHARED && net->shape.head_width >= 2);
+    const int features = net->shape.action_features, first = net->shape.gpu_width, width = net->shape.head_width;
+    for (int unit = 0; unit < 2; unit++) {
+        const float sign = unit == 0 ? 1.0f : -1.0f;
+        for (int i = 0; i < net->layers[ADL_QNET_STATE1].inputs; i++)
+            *weight(net, ADL_QNET_STATE1, params, i, unit) = 0;
+        for (int i = 0; i < first; i++)
+            *weight(net, ADL_QNET_ACTION1, params, i, unit) = 0;
+        for (int f = 0; f < features; f++)
+            *weight(net, ADL_QNET_ACTION1, params, first + f, unit) = sign * rule[f];
+        for (int i = 0; i < width; i++)
+            *weight(net, ADL_QNET_ACTION2, params, i, unit) = i == unit;
+        *weight(net, ADL_QNET_ACTION3, params, unit, 0) = sign * scale;
+    }
 }
 
 /* ---- forward ---- */
