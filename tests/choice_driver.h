@@ -16,6 +16,8 @@ struct driver {
     struct adl_rng rng;
 };
 
+static bool driver_takes_first; /* not any choice but the first */
+
 /* Policies have no argument of their own: what looks on in the run that is under way. chosen: the place in the list of
  * what will be started next; choices may be empty. */
 static void (*driver_visit)(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen);
@@ -45,8 +47,9 @@ static inline int driver_decide(void *policy, const struct adl_state *state, str
     struct driver *driver = policy;
     const struct adl_choices *choices = driver->choices;
     adl_choices_find(driver->choices, state);
-    const uint32_t chosen = choices->count ? adl_rng_below(&driver->rng, choices->count) : 0;
-    driver_visit(state, choices, chosen);
+    const uint32_t chosen = choices->count && !driver_takes_first ? adl_rng_below(&driver->rng, choices->count) : 0;
+    if (driver_visit)
+        driver_visit(state, choices, chosen);
     if (choices->count == 0)
         return 0;
     const struct adl_choice *choice = &choices->list[chosen];
