@@ -173,11 +173,10 @@ int adlro_create(const struct adlro_config *config, struct adlro_environment **r
 {
     struct adl_error err = {{0}};
     struct adlro_environment *env = calloc(1, sizeof *env);
-    int status = env ? 0 : adl_fail(&err, ADL_ENOMEM, "out of memory for an environment");
-    if (status == 0 && !config->scenario)
-        status = adl_fail(&err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
-    if (status == 0)
-        status = adl_scenario_load(config->scenario, &env->own, NULL, &err);
+    if (!env)
+        return report(&err, adl_fail(&err, ADL_ENOMEM, "out of memory for an environment"), error);
+    int status = config->scenario ? adl_scenario_load(config->scenario, &env->own, NULL, &err)
+                                  : adl_fail(&err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
     if (status == 0) {
         env->scenario = &env->own;
         if (config->jobs)
