@@ -18,6 +18,7 @@
 #include "experiment/run.h"
 #include "feedback/metrics.h"
 #include "ingest/scenario.h"
+#include "learn/environment.h"
 #include "nn/adam.h"
 #include "nn/model_file.h"
 #include "nn/onnx.h"
@@ -187,6 +188,62 @@ static void a_warm_engine_allocates_only_for_more_live_jobs_than_ever(void **sta
             fail_msg("%s: %llu allocations after 200 jobs", adl_policy_at(p)->name, (unsigned long long)needless);
     }
     adl_scenario_clear(&scenario);
+}
+
+/* ---- environments ---- */
+
+/* Several episodes at random in two environments: nothing is asked for. */
+static void play_watched(const struct adl_scenario *scenario, int sight)
+{
+    struct adlro_environment *env = NULL;
+    struct adlro_shape shape;
+    struct adlro_buffers shown;
+    struct adl_result result;
+    struct adl_error err;
+    struct adl_rng rng;
+    adl_rng_seed(&rng, 1, "actions");
+    assert_int_equal(
+        adl_environment_create(scenario, &(struct adlro_config){.count = 2, .sight = sight, .tail = 0.3}, &env, &err),
+        0);
+    adlro_shape(env, &shape);
+    assert_int_equal(adl_buffers_create(&shape, &shown), 0);
+    const uint64_t before = allocations;
+    uint64_t steps = 0, evictions = 0;
+    for (uint32_t episode = 0; episode < 12; episode++) {
+        const uint32_t i = episode % 2;
+        assert_int_equal(adlro_reset(env, i, episode, &shown, NULL), 0);
+        for (; !shown.done[i]; steps++) {
+            const int32_t action = (int32_t)adl_rng_below(&rng, (uint32_t)shown.action_count[i]);
+            assert_int_equal(adlro_step_one(env, i, action, &shown, NULL), 0);
+        }
+        adl_environment_result(env, i, &result);
+        assert_int_equal(result.jobs, scenario->workload.jobs);
+        evictions += result.evictions;
+    }
+    if (allocations != before)
+        fail_msg("%s: %llu allocations in %llu steps", scenario->name, (unsigned long long)(allocations - before),
+                 (unsigned long long)steps);
+    assert_true(steps > 50 && (scenario->faults.gpu_mtbf_h == 0 || evictions > 0));
+    adl_buffers_clear(&shown);
+    adlro_destroy(env);
+}
+
+static void an_environment_allocates_nothing_after_it_was_created(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"paper16.yaml", "wear64.yaml", "mixed64.yaml"};
+    for (int i = 0; i < 3; i++) {
+        struct adl_scenario scenario;
+        load(files[i], &scenario);
+        if (i > 0) {
+            scenario.workload.jobs = 200;
+            scenario.faults.gpu_mtbf_h = scenario.faults.node_mtbf_h = 20;
+            scenario.telemetry.interval_s = 30;
+        }
+        play_watched(&scenario, ADLRO_SIGHT_ALL);
+        play_watched(&scenario, ADLRO_SIGHT_PAPER);
+        adl_scenario_clear(&scenario);
+    }
 }
 
 /* ---- refused allocations ---- */
@@ -375,6 +432,7 @@ int main(void)
         cmocka_unit_test(the_linker_hands_allocations_to_this_test),
         cmocka_unit_test(no_policy_allocates_in_a_decision),
         cmocka_unit_test(a_warm_engine_allocates_only_for_more_live_jobs_than_ever),
+        cmocka_unit_test(an_environment_allocates_nothing_after_it_was_created),
         cmocka_unit_test(a_refused_allocation_is_reported_and_leaks_nothing),
         cmocka_unit_test(a_network_at_work_allocates_nothing),
         cmocka_unit_test(a_model_reports_refused_allocations_and_leaks_nothing),

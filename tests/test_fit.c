@@ -431,6 +431,34 @@ static void sharing_finds_the_first_gpu_whose_one_job_is_willing(void **state)
     assert_true(found > 100 && missed > 100);
 }
 
+/* One GPU, whose job ends at 100 us and which is promised from then on. */
+static void sharing_does_not_keep_a_gpu_that_was_to_become_free_for_a_promise(void **state)
+{
+    (void)state;
+    struct adl_cluster cluster = fixture_plain(1);
+    struct adl_state *it = fixture_state(&cluster);
+    struct adl_job_spec spec = fixture_spec(1, 1);
+    spec.flags = ADL_JOB_SHARE;
+    fixture_run(it, 0, &spec, 100, 0);
+    fixture_queue(it, 1, &spec, 50, 1);
+    struct adl_reservation promise = {.start_us = 100, .job = 2, .gpus = 1, .spare_cores = 8, .spare_memory_mib = 8};
+    struct adl_hold hold = {&promise, 1, 101};
+    uint32_t gpu;
+    for (uint32_t bank = 0; bank < 2; bank++) {
+        promise.bank = bank ? ADL_NONE : 0;
+        promise.spare = 0;
+        hold.end_us = 101;
+        assert_false(adl_fit_share(it, 1, 0, &hold, &gpu));
+        promise.spare = 1;
+        assert_true(adl_fit_share(it, 1, 0, &hold, &gpu));
+        promise.spare = 0;
+        hold.end_us = 100;
+        assert_true(adl_fit_share(it, 1, 0, &hold, &gpu));
+    }
+    adl_state_destroy(it);
+    adl_cluster_clear(&cluster);
+}
+
 static void a_gpu_takes_a_second_job_but_no_third(void **state)
 {
     (void)state;
@@ -465,6 +493,7 @@ int main(void)
         cmocka_unit_test(a_job_that_no_node_has_cores_for_spans_although_it_has_gpus),
         cmocka_unit_test(a_job_that_ends_by_the_promised_start_may_use_all_that_is_free),
         cmocka_unit_test(sharing_finds_the_first_gpu_whose_one_job_is_willing),
+        cmocka_unit_test(sharing_does_not_keep_a_gpu_that_was_to_become_free_for_a_promise),
         cmocka_unit_test(a_gpu_takes_a_second_job_but_no_third),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,8 +84,8 @@ int adlro_fit(struct adlro_environment *environment, uint64_t first_seed, uint32
 int adlro_reset(struct adlro_environment *environment, uint32_t index, uint64_t seed,
                 const struct adlro_buffers *buffers, char error[ADLRO_ERROR_SIZE]);
 
-/* Acts and goes on to the next decision or the end. Environments that are done are left alone. An action that is not
- * offered is an error and changes nothing. */
+/* Acts and goes on to the next decision or the end. Environments that are done are left alone and get no more reward.
+ * An action that is not offered is an error and changes nothing, in no environment. */
 int adlro_step(struct adlro_environment *environment, const int32_t *actions, const struct adlro_buffers *buffers,
                char error[ADLRO_ERROR_SIZE]);
 int adlro_step_one(struct adlro_environment *environment, uint32_t index, int32_t action,

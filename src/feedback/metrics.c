@@ -139,7 +139,7 @@ static double ratio(double a, double b)
 
 static void fill_decision_times(const struct adl_engine_counts *counts, struct adl_result *ret)
 {
-    double *times_us = malloc((counts->decision_count + 1) * sizeof *times_us);
+    double *times_us = counts->decision_count ? malloc(counts->decision_count * sizeof *times_us) : NULL;
     if (!times_us)
         return;
     for (size_t i = 0; i < counts->decision_count; i++)

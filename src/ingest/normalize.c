@@ -274,6 +274,9 @@ static int decode_line(struct adl_normalizer *ret, const char *line, struct adl_
             return adl_fail(err, ADL_EINVAL, "normalizer: %s wants three quartiles in rising order",
                             adl_feature_table[f].name);
     }
+    if (*end)
+        return adl_fail(err, ADL_EINVAL, "normalizer: \"%.40s\" follows the quartiles of %s and should not", end,
+                        adl_feature_table[f].name);
     q->count = 5;
     return 0;
 }
@@ -294,8 +297,9 @@ int adl_normalizer_decode(struct adl_normalizer *ret, const char *text, size_t s
         line[length] = 0;
         at += length + 1;
         if (!versioned && strncmp(line, "schema ", 7) == 0) {
+            char *rest;
             versioned = true;
-            if (strtoll(line + 7, NULL, 10) != ADL_SCHEMA_VERSION)
+            if (strtoll(line + 7, &rest, 10) != ADL_SCHEMA_VERSION || *rest)
                 return adl_fail(err, ADL_EINVAL, "features of schema %.20s, this program has schema %d", line + 7,
                                 ADL_SCHEMA_VERSION);
             continue;

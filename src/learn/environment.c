@@ -173,11 +173,10 @@ int adlro_create(const struct adlro_config *config, struct adlro_environment **r
 {
     struct adl_error err = {{0}};
     struct adlro_environment *env = calloc(1, sizeof *env);
-    int status = env ? 0 : adl_fail(&err, ADL_ENOMEM, "out of memory for an environment");
-    if (status == 0 && !config->scenario)
-        status = adl_fail(&err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
-    if (status == 0)
-        status = adl_scenario_load(config->scenario, &env->own, NULL, &err);
+    if (!env)
+        return report(&err, adl_fail(&err, ADL_ENOMEM, "out of memory for an environment"), error);
+    int status = config->scenario ? adl_scenario_load(config->scenario, &env->own, NULL, &err)
+                                  : adl_fail(&err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
     if (status == 0) {
         env->scenario = &env->own;
         if (config->jobs)
@@ -267,8 +266,10 @@ static void show_rows(struct adlro_environment *env, uint32_t index, const struc
     if (env->learning)
         adl_sight_learn(&env->normalizer, rows, shape->gpus, env->choices->count);
     adl_sight_normalize(&env->normalizer, rows, shape->gpus, env->choices->count);
-    if (env->sight == ADL_SIGHT_PAPER)
+    if (env->sight == ADL_SIGHT_PAPER) {
         adl_sight_paper(rows, shape->gpus, &out);
+        memset(out.choices, 0, (size_t)env->choices->count * shape->action_features * sizeof *out.choices);
+    }
 }
 
 /* What was shown is kept: other cells share the list of choices. */
@@ -334,6 +335,7 @@ static int go_on(struct adlro_environment *env, uint32_t index, const struct adl
     cell->asked_us = state->now_us;
     if (cell->done) {
         buffers->action_count[index] = 0;
+        memset(&buffers->mask[(size_t)index * env->shape.actions], 0, env->shape.actions);
         return 0;
     }
     show_rows(env, index, state, buffers);
@@ -373,18 +375,26 @@ int adlro_reset(struct adlro_environment *env, uint32_t index, uint64_t seed, co
     return report(&err, status, error);
 }
 
+static int check_action(const struct adlro_environment *env, uint32_t index, int32_t action, struct adl_error *err)
+{
+    if (action < 0 || (uint32_t)action >= env->seen[index])
+        return adl_fail(err, ADL_EINVAL, "action %d of environment %u is not offered; 0 to %u are", action, index,
+                        env->seen[index] - 1);
+    return 0;
+}
+
 static int step_cell(struct adlro_environment *env, uint32_t index, int32_t action, const struct adlro_buffers *buffers,
                      struct adl_error *err)
 {
     struct cell *cell = &env->cells[index];
     if (cell->done)
         return adl_fail(err, ADL_EINVAL, "environment %u has ended its episode; reset it", index);
-    if (action < 0 || (uint32_t)action >= env->seen[index])
-        return adl_fail(err, ADL_EINVAL, "action %d of environment %u is not offered; 0 to %u are", action, index,
-                        env->seen[index] - 1);
+    int status = check_action(env, index, action, err);
+    if (status)
+        return status;
     const struct shown *shown = &env->shown[index];
     const struct adl_choice *choice = &shown->list[action];
-    const int status = start(env, cell, choice, &shown->gpus[choice->gpu_offset], err);
+    status = start(env, cell, choice, &shown->gpus[choice->gpu_offset], err);
     return status ? status : go_on(env, index, buffers, err);
 }
 
@@ -401,12 +411,17 @@ int adlro_step_one(struct adlro_environment *env, uint32_t index, int32_t action
 int adlro_step(struct adlro_environment *env, const int32_t *actions, const struct adlro_buffers *buffers,
                char error[ADLRO_ERROR_SIZE])
 {
-    for (uint32_t i = 0; i < env->shape.count; i++) {
-        const int status = env->cells[i].done ? 0 : adlro_step_one(env, i, actions[i], buffers, error);
-        if (status)
-            return status;
+    struct adl_error err = {{0}};
+    int status = 0;
+    for (uint32_t i = 0; i < env->shape.count && status == 0; i++)
+        status = env->cells[i].done ? 0 : check_action(env, i, actions[i], &err);
+    for (uint32_t i = 0; i < env->shape.count && status == 0; i++) {
+        if (env->cells[i].done)
+            buffers->reward[i] = buffers->elapsed_s[i] = 0;
+        else
+            status = step_cell(env, i, actions[i], buffers, &err);
     }
-    return 0;
+    return report(&err, status, error);
 }
 
 /* ---- fitting and results ---- */

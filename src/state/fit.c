@@ -154,14 +154,23 @@ bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, c
                                                           : find_spanning(state, spec, type, hold, ret_gpus);
 }
 
-/* Sharing takes no free GPU, but cores and memory that may be promised. */
-static bool node_spares(const struct adl_state *state, uint32_t node, const struct adl_job_spec *spec,
-                        const struct adl_hold *hold)
+/* Sharing takes cores and memory that may be promised, and the GPU itself if it was to become free by then. */
+static bool share_spares(const struct adl_state *state, uint32_t gpu, const struct adl_job_spec *spec,
+                         const struct adl_hold *hold)
 {
+    const struct adl_cluster *cluster = state->cluster;
+    const uint32_t bank = cluster->gpu_bank[gpu];
+    const int64_t free_us = state->jobs[state->gpus[gpu].job[0]].expected_us;
     for (uint32_t i = 0; hold && i < hold->count; i++) {
         const struct adl_reservation *r = &hold->reservations[i];
-        if (r->bank != ADL_NONE && state->cluster->banks[r->bank].node == node && r->start_us < hold->end_us &&
+        if (r->start_us >= hold->end_us)
+            continue;
+        const bool of_bank = r->bank != ADL_NONE;
+        if (of_bank && cluster->banks[r->bank].node == cluster->banks[bank].node &&
             (r->spare_cores < spec->cpu_cores || r->spare_memory_mib < spec->memory_mib))
+            return false;
+        const bool promised = of_bank ? r->bank == bank : r->type == cluster->banks[bank].type;
+        if (promised && free_us <= r->start_us && r->spare == 0)
             return false;
     }
     return true;
@@ -179,7 +188,7 @@ bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, 
         const struct adl_node_use *has = &state->nodes_use[node];
         const struct adl_gpu_use *use = &state->gpus[g];
         if (use->free_memory_mib >= spec->gpu_memory_mib && has->free_cores >= spec->cpu_cores &&
-            has->free_memory_mib >= spec->memory_mib && !use->down && node_spares(state, node, spec, hold)) {
+            has->free_memory_mib >= spec->memory_mib && !use->down && share_spares(state, g, spec, hold)) {
             *ret_gpu = g;
             return true;
         }

@@ -1,0 +1,179 @@
+/* Sight: what a network sees is bounded, says what the state says, and tells a gap from a 0. On random worlds with
+ * telemetry, faults and sharing. */
+#include "choice_driver.h"
+#include "decide/sight.h"
+
+#include <math.h>
+
+#include <cmocka.h>
+
+#define WORLDS   40
+#define JOBS     60
+#define GPUS_MAX 128
+
+enum { GPU_SIZE = ADL_STATE_QUEUE, STATE_SIZE = ADL_CHOICE_TIME - ADL_STATE_QUEUE };
+enum { CHOICE_SIZE = ADL_FEATURE_COUNT - ADL_CHOICE_TIME };
+
+static float gpu_rows[GPUS_MAX * GPU_SIZE], state_row[STATE_SIZE], choice_rows[ADL_CHOICES_MAX * CHOICE_SIZE];
+static struct adl_sight rows = {gpu_rows, state_row, choice_rows};
+static struct adl_normalizer normalizer;
+static uint64_t seen[ADL_FEATURE_COUNT], missing[ADL_FEATURE_COUNT];
+
+static void look_at(const struct adl_state *state, const struct adl_choices *choices)
+{
+    assert_true(state->cluster->gpu_count <= GPUS_MAX);
+    adl_sight_raw(state, choices, &rows);
+}
+
+static void for_random_worlds(void (*visit)(const struct adl_state *, const struct adl_choices *, uint32_t))
+{
+    driver_visit = visit;
+    for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+        struct adl_scenario scenario = random_scenario(seed, JOBS);
+        driver_run(&scenario, seed, NULL);
+        adl_scenario_clear(&scenario);
+    }
+}
+
+static void check_rows(const float *row, uint32_t count, int first, int size)
+{
+    for (uint32_t r = 0; r < count; r++)
+        for (int f = 0; f < size; f++) {
+            const float value = row[(size_t)r * (size_t)size + (size_t)f];
+            const struct adl_feature_info *info = &adl_feature_table[first + f];
+            if (value == ADL_MISSING) {
+                missing[first + f]++;
+                continue;
+            }
+            if (!(value >= 0 && value <= 1) || (info->transform == ADL_TRANSFORM_FLAG && value != 0 && value != 1))
+                fail_msg("%s is %g", info->name, (double)value);
+            seen[first + f]++;
+        }
+}
+
+static void check_bounds(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+{
+    (void)chosen;
+    if (choices->count == 0)
+        return;
+    look_at(state, choices);
+    adl_sight_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    check_rows(gpu_rows, state->cluster->gpu_count, 0, GPU_SIZE);
+    check_rows(state_row, 1, ADL_STATE_QUEUE, STATE_SIZE);
+    check_rows(choice_rows, choices->count, ADL_CHOICE_TIME, CHOICE_SIZE);
+}
+
+static void learn(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+{
+    (void)chosen;
+    if (choices->count == 0)
+        return;
+    look_at(state, choices);
+    adl_sight_learn(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+}
+
+static void every_value_is_from_0_to_1_or_missing(void **state)
+{
+    (void)state;
+    adl_normalizer_init(&normalizer);
+    for_random_worlds(check_bounds);
+    for_random_worlds(learn);
+    adl_normalizer_settle(&normalizer);
+    memset(seen, 0, sizeof seen);
+    memset(missing, 0, sizeof missing);
+    for_random_worlds(check_bounds);
+    /* The simulator reads what every driver gives; what is finer comes from other worlds (test_normalize). */
+    for (int f = 0; f < ADL_FEATURE_COUNT; f++) {
+        const bool fine = f > ADL_GPU_READ_CLOCK && f <= ADL_GPU_READ_THROTTLED;
+        if ((seen[f] == 0) != fine)
+            fail_msg("%s was seen %llu times", adl_feature_table[f].name, (unsigned long long)seen[f]);
+    }
+    assert_true(missing[ADL_GPU_READ_UTILIZATION] > 0 && missing[ADL_GPU_LEFT] > 0);
+    assert_int_equal(missing[ADL_GPU_BUSY], 0);
+    assert_int_equal(missing[ADL_CHOICE_TIME], 0);
+}
+
+static float choice_value(uint32_t c, int feature)
+{
+    return choice_rows[c * (uint32_t)CHOICE_SIZE + (uint32_t)(feature - ADL_CHOICE_TIME)];
+}
+
+static void compare_with_state(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+{
+    (void)chosen;
+    if (choices->count == 0)
+        return;
+    const uint32_t gpus = state->cluster->gpu_count;
+    uint32_t busy = 0, down = 0;
+    look_at(state, choices);
+    for (uint32_t g = 0; g < gpus; g++) {
+        const float *row = &gpu_rows[g * GPU_SIZE];
+        const struct adl_gpu_use *use = &state->gpus[g];
+        assert_int_equal(row[ADL_GPU_BUSY] > 0, use->job[0] != ADL_NONE);
+        assert_int_equal(row[ADL_GPU_SHARED] > 0, use->job[1] != ADL_NONE);
+        assert_int_equal(row[ADL_GPU_DOWN] > 0, use->down);
+        assert_int_equal(isnan(row[ADL_GPU_GANG]), use->job[0] == ADL_NONE);
+        busy += use->job[0] != ADL_NONE;
+        down += use->down;
+    }
+    assert_true(fabsf(state_row[ADL_STATE_BUSY - ADL_STATE_QUEUE] - (float)busy / (float)gpus) < 1e-6f);
+    assert_true(fabsf(state_row[ADL_STATE_DOWN - ADL_STATE_QUEUE] - (float)down / (float)gpus) < 1e-6f);
+    assert_true(state_row[0] == (float)state->queue.count);
+    for (uint32_t c = 0; c < choices->count; c++) {
+        const struct adl_job *job = &state->jobs[choices->list[c].job];
+        assert_true(choice_value(c, ADL_CHOICE_GPUS) == (float)job->spec.gpus);
+        assert_true(choice_value(c, ADL_CHOICE_KIND_TRAINING + job->spec.kind) == 1);
+        assert_int_equal(choice_value(c, ADL_CHOICE_HEAD) > 0, choices->list[c].job == choices->head);
+        assert_int_equal(choice_value(c, ADL_CHOICE_SHARED) > 0, choices->list[c].shared);
+        assert_int_equal(isnan(choice_value(c, ADL_CHOICE_DEADLINE)), job->spec.deadline_us == 0);
+    }
+}
+
+static void rows_say_what_the_state_says(void **state)
+{
+    (void)state;
+    for_random_worlds(compare_with_state);
+}
+
+static void check_paper(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+{
+    (void)chosen;
+    if (choices->count == 0)
+        return;
+    float gpus[GPUS_MAX], row[ADL_PAPER_STATE_FEATURES], none[1];
+    struct adl_sight paper = {gpus, row, none};
+    const struct adl_sight_shape shape = adl_sight_shape(ADL_SIGHT_PAPER, state->cluster);
+    assert_true(shape.gpus == state->cluster->gpu_count && shape.gpu_features == 1);
+    assert_int_equal(shape.state_features, ADL_PAPER_STATE_FEATURES);
+    look_at(state, choices);
+    adl_sight_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    adl_sight_paper(&rows, state->cluster->gpu_count, &paper);
+    for (uint32_t g = 0; g < shape.gpus; g++) {
+        const bool read = gpu_rows[g * GPU_SIZE + ADL_GPU_READ_UTILIZATION] >= 0;
+        assert_true(gpus[g] >= 0 && gpus[g] <= 1);
+        assert_true(read || gpus[g] == (state->gpus[g].job[0] != ADL_NONE ? 1.0f : 0.0f));
+    }
+    float kinds = 0;
+    for (int f = 0; f < ADL_PAPER_STATE_FEATURES; f++) {
+        assert_true(row[f] >= 0 && row[f] <= 1);
+        kinds += f >= 2 ? row[f] : 0;
+    }
+    assert_true(kinds == 1);
+}
+
+static void the_papers_sight_is_utilization_queue_priority_and_one_kind(void **state)
+{
+    (void)state;
+    adl_normalizer_init(&normalizer);
+    for_random_worlds(check_paper);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_value_is_from_0_to_1_or_missing),
+        cmocka_unit_test(rows_say_what_the_state_says),
+        cmocka_unit_test(the_papers_sight_is_utilization_queue_priority_and_one_kind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
