@@ -28,7 +28,7 @@ static inline int driver_create(const struct adl_policy_config *config, const st
     (void)err;
     struct driver *driver = calloc(1, sizeof *driver);
     assert_non_null(driver);
-    assert_int_equal(adl_choices_create(cluster, config->share, &driver->choices), 0);
+    assert_int_equal(adl_choices_create(cluster, config, &driver->choices), 0);
     adl_rng_seed(&driver->rng, seed, "driver");
     *ret_policy = driver;
     return 0;
@@ -53,10 +53,7 @@ static inline int driver_decide(void *policy, const struct adl_state *state, str
     if (choices->count == 0)
         return 0;
     const struct adl_choice *choice = &choices->list[chosen];
-    uint32_t *gpus = adl_plan_gpus(plan, choice->gpu_count);
-    assert_non_null(gpus);
-    memcpy(gpus, &choices->gpus[choice->gpu_offset], choice->gpu_count * sizeof *gpus);
-    return adl_plan_start(plan, choice->job, choice->gpu_count);
+    return adl_choices_carry_out(driver->choices, state, choice, &choices->gpus[choice->gpu_offset], plan);
 }
 
 static const struct adl_policy_ops driver_policy = {.name = "driver",

@@ -1,17 +1,28 @@
 #include "decide/choices.h"
 
-#include <stdlib.h>
+#include "decide/taking.h"
 
-int adl_choices_create(const struct adl_cluster *cluster, bool share, struct adl_choices **ret)
+#include <stdlib.h>
+#include <string.h>
+
+/* The oldest job has others stopped for it when it has waited this many times what stopping and resuming one costs. */
+#define TAKE_AFTER_COSTS 20
+
+int adl_choices_create(const struct adl_cluster *cluster, const struct adl_policy_config *config,
+                       struct adl_choices **ret)
 {
     struct adl_choices *choices = calloc(1, sizeof *choices);
     if (!choices)
         return ADL_ENOMEM;
-    choices->share = share;
+    choices->share = config->share;
+    choices->take_after_us = TAKE_AFTER_COSTS * config->preemption_us;
+    choices->claimant = ADL_NONE;
     /* Room for every choice to be a gang of middling size; what finds no room is not offered. */
     choices->gpu_capacity = cluster->gpu_count + ADL_CHOICES_MAX * 16;
     choices->gpus = malloc(choices->gpu_capacity * sizeof *choices->gpus);
-    if (!choices->gpus || adl_forecast_create(cluster, 1, &choices->forecast)) {
+    choices->claim = malloc((cluster->gpu_count + 1) * sizeof *choices->claim);
+    choices->victims = malloc((cluster->gpu_count + 1) * sizeof *choices->victims);
+    if (!choices->gpus || !choices->claim || !choices->victims || adl_forecast_create(cluster, 1, &choices->forecast)) {
         adl_choices_destroy(choices);
         return ADL_ENOMEM;
     }
@@ -25,13 +36,16 @@ void adl_choices_destroy(struct adl_choices *choices)
         return;
     adl_forecast_destroy(choices->forecast);
     free(choices->gpus);
+    free(choices->claim);
+    free(choices->victims);
     free(choices);
 }
 
 static void add(struct adl_choices *choices, const struct adl_state *state, uint32_t slot, uint32_t type, bool shared)
 {
     const uint16_t gpus = state->jobs[slot].spec.gpus;
-    choices->list[choices->count++] = (struct adl_choice){slot, choices->gpu_count, gpus, (uint16_t)type, shared};
+    choices->list[choices->count++] = (struct adl_choice){
+        .job = slot, .gpu_offset = choices->gpu_count, .gpu_count = gpus, .type = (uint16_t)type, .shared = shared};
     choices->gpu_count += gpus;
 }
 
@@ -54,13 +68,56 @@ static void offer(struct adl_choices *choices, const struct adl_state *state, ui
     }
 }
 
+/* Asked only while the head does not fit: a forecast is of jobs that have to wait. */
 static void promise_head(struct adl_choices *choices, const struct adl_state *state)
 {
+    uint32_t count;
     adl_forecast_clear(choices->forecast);
     choices->promised = adl_forecast_promise(choices->forecast, state, choices->head);
-    uint32_t count;
     if (choices->promised)
         choices->promise = *adl_forecast_reservations(choices->forecast, &count);
+}
+
+/* The head on GPUs of younger jobs, on the type where it would run shortest. */
+static void offer_taking(struct adl_choices *choices, const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[choices->head];
+    int64_t least_us = INT64_MAX;
+    for (uint32_t left = job->eligible; left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        const int64_t time_us = adl_state_remaining_us(state, choices->head, type);
+        if (time_us >= least_us || job->spec.gpus > choices->gpu_capacity ||
+            !adl_taking_find(state, choices->head, type, choices->gpus))
+            continue;
+        least_us = time_us;
+        choices->count = choices->gpu_count = 0;
+        add(choices, state, choices->head, type, false);
+        choices->list[0].takes = true;
+    }
+    if (choices->count > 0)
+        adl_taking_find(state, choices->head, choices->list[0].type, choices->gpus);
+}
+
+/* The claimant, once the jobs in its way are gone; while they are not, nothing at all, for they may leave at any
+ * moment. A claim that cannot come true any more is given up. True if there is one. */
+static bool serve_claim(struct adl_choices *choices, const struct adl_state *state)
+{
+    if (choices->claimant == ADL_NONE)
+        return false;
+    const struct adl_job *job = choices->claimant < state->job_capacity ? &state->jobs[choices->claimant] : NULL;
+    const bool waits = job && job->phase == ADL_PHASE_PENDING && job->spec.id == choices->claimant_id;
+    for (uint32_t i = 0; i < choices->claim_count && waits; i++) {
+        const uint32_t holder = state->gpus[choices->claim[i]].job[0];
+        if (holder != ADL_NONE && state->jobs[holder].phase == ADL_PHASE_STOPPING)
+            return true;
+    }
+    const uint32_t claimant = choices->claimant;
+    choices->claimant = ADL_NONE;
+    if (!waits || !adl_taking_ready(state, claimant, choices->claim))
+        return false;
+    memcpy(choices->gpus, choices->claim, choices->claim_count * sizeof *choices->gpus);
+    add(choices, state, claimant, adl_gpu_type_of(state->cluster, choices->claim[0]), false);
+    return true;
 }
 
 static uint32_t shortest_of(const struct adl_state *state, uint32_t lane)
@@ -83,11 +140,16 @@ void adl_choices_find(struct adl_choices *choices, const struct adl_state *state
     choices->count = choices->gpu_count = 0;
     choices->promised = false;
     choices->head = adl_queue_head(queue);
-    if (choices->head == ADL_NONE || !something_free(choices, state))
+    if (choices->head == ADL_NONE || serve_claim(choices, state))
         return;
-    if (state->now_us - state->jobs[choices->head].submit_us >= choices->patience_us)
-        promise_head(choices, state);
     offer(choices, state, choices->head);
+    if (choices->count > 0)
+        return; /* what else started could be in its way: it goes first, on whichever type */
+    if (state->now_us - state->jobs[choices->head].submit_us >= choices->take_after_us)
+        offer_taking(choices, state);
+    if (choices->count > 0 || !something_free(choices, state))
+        return;
+    promise_head(choices, state);
     uint32_t lanes = 0;
     adl_walk_begin(queue);
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE && lanes < ADL_CHOICE_LANES; adl_walk_leave(queue)) {
@@ -109,4 +171,25 @@ void adl_choices_keep_first_job(struct adl_choices *choices)
         if (choices->list[c].job == choices->list[0].job)
             choices->list[kept++] = choices->list[c];
     choices->count = kept;
+}
+
+int adl_choices_carry_out(struct adl_choices *choices, const struct adl_state *state, const struct adl_choice *choice,
+                          const uint32_t *gpus, struct adl_plan *plan)
+{
+    if (!choice->takes) {
+        uint32_t *room = adl_plan_gpus(plan, choice->gpu_count);
+        if (!room)
+            return ADL_EREFUSED;
+        memcpy(room, gpus, choice->gpu_count * sizeof *room);
+        return adl_plan_start(plan, choice->job, choice->gpu_count);
+    }
+    const uint32_t victims = adl_taking_victims(state, gpus, choice->gpu_count, choices->victims);
+    choices->claimant = choice->job;
+    choices->claimant_id = state->jobs[choice->job].spec.id;
+    choices->claim_count = choice->gpu_count;
+    memcpy(choices->claim, gpus, choice->gpu_count * sizeof *choices->claim);
+    int status = 0;
+    for (uint32_t v = 0; v < victims && status == 0; v++)
+        status = adl_plan_preempt(plan, choices->victims[v]);
+    return status;
 }

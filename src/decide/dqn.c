@@ -12,7 +12,6 @@
 #include "nn/qnet.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct dqn {
     struct adl_model model;
@@ -60,8 +59,8 @@ static int allocate(struct dqn *self, const struct adl_policy_config *config, co
                     struct adl_error *err)
 {
     const struct adl_qnet_limits limits = {1, (int)cluster->gpu_count, ADL_CHOICES_MAX};
-    if (adl_choices_create(cluster, config->share, &self->choices) ||
-        allocate_rows(cluster, ADL_SIGHT_SHARED, &self->rows) || allocate_rows(cluster, ADL_SIGHT_PAPER, &self->paper))
+    if (adl_choices_create(cluster, config, &self->choices) || allocate_rows(cluster, ADL_SIGHT_SHARED, &self->rows) ||
+        allocate_rows(cluster, ADL_SIGHT_PAPER, &self->paper))
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy dqn");
     self->q = malloc(ADL_CHOICES_MAX * sizeof *self->q);
     self->member_offset = malloc((ADL_CHOICES_MAX + 1) * sizeof *self->member_offset);
@@ -177,11 +176,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if (choices->count == 0)
         return 0;
     const struct adl_choice *choice = &choices->list[choices->count > 1 ? best_choice(self, state) : 0];
-    uint32_t *gpus = adl_plan_gpus(plan, choice->gpu_count);
-    if (!gpus)
-        return ADL_EREFUSED;
-    memcpy(gpus, &choices->gpus[choice->gpu_offset], choice->gpu_count * sizeof *gpus);
-    return adl_plan_start(plan, choice->job, choice->gpu_count);
+    return adl_choices_carry_out(choices, state, choice, &choices->gpus[choice->gpu_offset], plan);
 }
 
 const struct adl_policy_ops adl_policy_dqn = {

@@ -408,7 +408,8 @@ static uint64_t config_hash(const struct adl_dqn_trainer *trainer)
 {
     const struct adl_dqn_config *c = &trainer->config;
     const double reals[] = {c->learning_rate, c->learning_rate_end, c->explore, c->explore_end,
-                            c->guided,        c->horizon_s,         c->trace,   c->tail, c->prior};
+                            c->guided,        c->horizon_s,         c->trace,   c->tail,
+                            c->prior};
     const uint64_t wholes[] = {c->network,
                                c->seed,
                                c->episodes,

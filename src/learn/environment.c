@@ -14,6 +14,7 @@
 
 /* One of the vector. */
 struct cell {
+    struct adl_choices *choices;
     struct adl_world_sim *world;
     struct adl_engine *engine;
     struct adl_metrics *metrics;
@@ -32,13 +33,7 @@ struct adlro_environment {
     bool learning; /* the normalizer learns what is seen */
     struct adl_sight rows;
     struct adl_plan plan;
-    struct adl_choices *choices; /* of the cell that was looked at last */
     struct cell *cells;
-    uint32_t *seen; /* [cell] choices last shown: what an action may be */
-    struct shown {
-        struct adl_choice list[ADL_CHOICES_MAX];
-        uint32_t *gpus; /* [members] */
-    } * shown;          /* [cell] */
 };
 
 /* ---- create ---- */
@@ -108,16 +103,13 @@ static int create_tables(struct adlro_environment *env)
     env->rows.state = calloc(all.state_features, sizeof *env->rows.state);
     env->rows.choices = calloc((size_t)ADL_CHOICES_MAX * all.choice_features, sizeof *env->rows.choices);
     env->cells = calloc(count, sizeof *env->cells);
-    env->seen = calloc(count, sizeof *env->seen);
-    env->shown = calloc(count, sizeof *env->shown);
-    if (!env->rows.gpus || !env->rows.state || !env->rows.choices || !env->cells || !env->seen || !env->shown ||
-        adl_plan_create(&env->plan, env->scenario->cluster.gpu_count) ||
-        adl_choices_create(&env->scenario->cluster, env->scenario->policy.share, &env->choices))
+    if (!env->rows.gpus || !env->rows.state || !env->rows.choices || !env->cells ||
+        adl_plan_create(&env->plan, env->scenario->cluster.gpu_count))
         return ADL_ENOMEM;
-    env->shape.members = env->choices->gpu_capacity;
     for (uint32_t i = 0; i < count; i++)
-        if (!(env->shown[i].gpus = calloc(env->shape.members, sizeof *env->shown[i].gpus)))
+        if (adl_choices_create(&env->scenario->cluster, &env->scenario->policy, &env->cells[i].choices))
             return ADL_ENOMEM;
+    env->shape.members = env->cells[0].choices->gpu_capacity;
     return 0;
 }
 
@@ -199,21 +191,17 @@ void adlro_destroy(struct adlro_environment *env)
         return;
     for (uint32_t i = 0; i < env->shape.count; i++) {
         if (env->cells) {
+            adl_choices_destroy(env->cells[i].choices);
             adl_engine_destroy(env->cells[i].engine);
             adl_metrics_destroy(env->cells[i].metrics);
             adl_world_sim_destroy(env->cells[i].world);
         }
-        if (env->shown)
-            free(env->shown[i].gpus);
     }
-    adl_choices_destroy(env->choices);
     adl_plan_clear(&env->plan);
     free(env->rows.gpus);
     free(env->rows.state);
     free(env->rows.choices);
     free(env->cells);
-    free(env->seen);
-    free(env->shown);
     adl_scenario_clear(&env->own);
     free(env);
 }
@@ -238,7 +226,7 @@ void adl_environment_set_normalizer(struct adlro_environment *env, const struct 
 static void show_actions(const struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
 {
     const struct adlro_shape *shape = &env->shape;
-    const struct adl_choices *choices = env->choices;
+    const struct adl_choices *choices = env->cells[index].choices;
     int32_t *offset = &buffers->member_offset[(size_t)index * (shape->actions + 1)];
     int32_t *members = &buffers->members[(size_t)index * shape->members];
     uint8_t *mask = &buffers->mask[(size_t)index * shape->actions];
@@ -262,42 +250,30 @@ static void show_rows(struct adlro_environment *env, uint32_t index, const struc
                             &buffers->state[(size_t)index * shape->state_features],
                             &buffers->actions[(size_t)index * shape->actions * shape->action_features]};
     struct adl_sight *rows = env->sight == ADL_SIGHT_PAPER ? &env->rows : &out;
-    adl_sight_raw(state, env->choices, rows);
+    const struct adl_choices *choices = env->cells[index].choices;
+    adl_sight_raw(state, choices, rows);
     if (env->learning)
-        adl_sight_learn(&env->normalizer, rows, shape->gpus, env->choices->count);
-    adl_sight_normalize(&env->normalizer, rows, shape->gpus, env->choices->count);
+        adl_sight_learn(&env->normalizer, rows, shape->gpus, choices->count);
+    adl_sight_normalize(&env->normalizer, rows, shape->gpus, choices->count);
     if (env->sight == ADL_SIGHT_PAPER) {
         adl_sight_paper(rows, shape->gpus, &out);
-        memset(out.choices, 0, (size_t)env->choices->count * shape->action_features * sizeof *out.choices);
+        memset(out.choices, 0, (size_t)choices->count * shape->action_features * sizeof *out.choices);
     }
-}
-
-/* What was shown is kept: other cells share the list of choices. */
-static void remember(struct adlro_environment *env, uint32_t index)
-{
-    const struct adl_choices *choices = env->choices;
-    struct shown *shown = &env->shown[index];
-    env->seen[index] = choices->count;
-    memcpy(shown->list, choices->list, choices->count * sizeof *shown->list);
-    memcpy(shown->gpus, choices->gpus, choices->gpu_count * sizeof *shown->gpus);
 }
 
 /* ---- acting ---- */
 
-static int start(struct adlro_environment *env, struct cell *cell, const struct adl_choice *choice,
-                 const uint32_t *gpus, struct adl_error *err)
+static int carry_out(struct adlro_environment *env, struct cell *cell, uint32_t action, struct adl_error *err)
 {
+    const struct adl_choice *choice = &cell->choices->list[action];
     bool refused;
     adl_plan_reset(&env->plan);
-    uint32_t *room = adl_plan_gpus(&env->plan, choice->gpu_count);
-    if (!room)
+    if (adl_choices_carry_out(cell->choices, adl_engine_state(cell->engine), choice,
+                              &cell->choices->gpus[choice->gpu_offset], &env->plan))
         return adl_fail(err, ADL_EINVAL, "a start of %u GPUs finds no room in a plan", choice->gpu_count);
-    memcpy(room, gpus, choice->gpu_count * sizeof *room);
-    int status = adl_plan_start(&env->plan, choice->job, choice->gpu_count);
-    if (status == 0)
-        status = adl_engine_act(cell->engine, &env->plan, &refused, err);
+    const int status = adl_engine_act(cell->engine, &env->plan, &refused, err);
     if (status == 0 && refused)
-        status = adl_fail(err, ADL_EREFUSED, "%s", adl_engine_counts(cell->engine)->last_refusal.text);
+        return adl_fail(err, ADL_EREFUSED, "%s", adl_engine_counts(cell->engine)->last_refusal.text);
     return status;
 }
 
@@ -306,7 +282,7 @@ static int go_on(struct adlro_environment *env, uint32_t index, const struct adl
                  struct adl_error *err)
 {
     struct cell *cell = &env->cells[index];
-    struct adl_choices *choices = env->choices;
+    struct adl_choices *choices = cell->choices;
     const struct adl_state *state = adl_engine_state(cell->engine);
     for (;;) {
         int status;
@@ -316,7 +292,7 @@ static int go_on(struct adlro_environment *env, uint32_t index, const struct adl
         if (choices->count > 1)
             break;
         if (choices->count == 1) {
-            status = start(env, cell, &choices->list[0], choices->gpus, err);
+            status = carry_out(env, cell, 0, err);
         } else {
             status = adl_engine_settle(cell->engine, err);
             if (status == 0)
@@ -340,7 +316,6 @@ static int go_on(struct adlro_environment *env, uint32_t index, const struct adl
     }
     show_rows(env, index, state, buffers);
     show_actions(env, index, buffers);
-    remember(env, index);
     return 0;
 }
 
@@ -355,6 +330,7 @@ static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t se
     if (status)
         return status;
     adl_metrics_reset(cell->metrics);
+    cell->choices->claimant = ADL_NONE;
     cell->pay.submit_s = cell->pay.submit_s2 = 0;
     cell->reward = 0;
     cell->asked_us = 0;
@@ -377,9 +353,10 @@ int adlro_reset(struct adlro_environment *env, uint32_t index, uint64_t seed, co
 
 static int check_action(const struct adlro_environment *env, uint32_t index, int32_t action, struct adl_error *err)
 {
-    if (action < 0 || (uint32_t)action >= env->seen[index])
+    const uint32_t offered = env->cells[index].choices->count;
+    if (action < 0 || (uint32_t)action >= offered)
         return adl_fail(err, ADL_EINVAL, "action %d of environment %u is not offered; 0 to %u are", action, index,
-                        env->seen[index] - 1);
+                        offered - 1);
     return 0;
 }
 
@@ -392,9 +369,7 @@ static int step_cell(struct adlro_environment *env, uint32_t index, int32_t acti
     int status = check_action(env, index, action, err);
     if (status)
         return status;
-    const struct shown *shown = &env->shown[index];
-    const struct adl_choice *choice = &shown->list[action];
-    status = start(env, cell, choice, &shown->gpus[choice->gpu_offset], err);
+    status = carry_out(env, cell, (uint32_t)action, err);
     return status ? status : go_on(env, index, buffers, err);
 }
 

@@ -21,17 +21,19 @@ void adl_experience_clear(struct adl_experience *experience)
     free(experience->gpus);
     free(experience->state);
     free(experience->actions);
+    free(experience->member_offset);
     free(experience->members);
     free(experience->lessons);
     *experience = (struct adl_experience){0};
 }
 
-static int grow(struct adl_experience *e, uint32_t members)
+static int grow(struct adl_experience *e, size_t actions, size_t members)
 {
-    const size_t count = e->count + 1;
+    const size_t count = e->count + 1, rows = e->action_count + actions;
     return adl_grow((void **)&e->gpus, &e->gpus_capacity, count * e->gpu_size, sizeof *e->gpus) ||
                    adl_grow((void **)&e->state, &e->state_capacity, count * e->state_size, sizeof *e->state) ||
-                   adl_grow((void **)&e->actions, &e->actions_capacity, count * e->action_size, sizeof *e->actions) ||
+                   adl_grow((void **)&e->actions, &e->actions_capacity, rows * e->action_size, sizeof *e->actions) ||
+                   adl_grow((void **)&e->member_offset, &e->offsets_capacity, rows + 1, sizeof *e->member_offset) ||
                    adl_grow((void **)&e->members, &e->members_capacity, e->member_count + members,
                             sizeof *e->members) ||
                    adl_grow((void **)&e->lessons, &e->lessons_capacity, count, sizeof *e->lessons)
@@ -43,18 +45,24 @@ int adl_experience_add(struct adl_experience *e, const struct adlro_shape *shape
                        uint32_t index, int32_t action, uint32_t *ret_at)
 {
     const int32_t *offset = &buffers->member_offset[(size_t)index * (shape->actions + 1)];
-    const uint32_t members = (uint32_t)(offset[action + 1] - offset[action]);
-    if (grow(e, members))
+    const size_t actions = (size_t)buffers->action_count[index], members = (size_t)offset[actions];
+    if (grow(e, actions, members))
         return ADL_ENOMEM;
-    const float *row = &buffers->actions[((size_t)index * shape->actions + (size_t)action) * shape->action_features];
     memcpy(&e->gpus[e->count * e->gpu_size], &buffers->gpus[index * e->gpu_size], e->gpu_size * sizeof *e->gpus);
     memcpy(&e->state[e->count * e->state_size], &buffers->state[index * e->state_size],
            e->state_size * sizeof *e->state);
-    memcpy(&e->actions[e->count * e->action_size], row, e->action_size * sizeof *e->actions);
-    for (uint32_t i = 0; i < members; i++)
-        e->members[e->member_count + i] = buffers->members[(size_t)index * shape->members + (size_t)offset[action] + i];
-    e->lessons[e->count] = (struct adl_lesson){
-        .next = ADL_NONE, .member_first = (uint32_t)e->member_count, .member_count = (uint16_t)members};
+    memcpy(&e->actions[e->action_count * e->action_size],
+           &buffers->actions[(size_t)index * shape->actions * shape->action_features],
+           actions * e->action_size * sizeof *e->actions);
+    memcpy(&e->members[e->member_count], &buffers->members[(size_t)index * shape->members],
+           members * sizeof *e->members);
+    for (size_t a = 0; a <= actions; a++)
+        e->member_offset[e->action_count + a] = (uint32_t)(e->member_count + (size_t)offset[a]);
+    e->lessons[e->count] = (struct adl_lesson){.next = ADL_NONE,
+                                               .action_first = (uint32_t)e->action_count,
+                                               .action_count = (uint16_t)actions,
+                                               .action = (uint16_t)action};
+    e->action_count += actions;
     e->member_count += members;
     *ret_at = (uint32_t)e->count++;
     return 0;
@@ -71,8 +79,7 @@ void adl_experience_settle(struct adl_experience *e, double horizon_s, double tr
         lesson->worth = lesson->reward * evenly;
         if (lesson->next != ADL_NONE) {
             const struct adl_lesson *next = &e->lessons[lesson->next];
-            const double keep = next->explored ? 0.0 : trace;
-            lesson->worth += fade * ((1.0 - keep) * next->value + keep * next->worth);
+            lesson->worth += fade * ((1.0 - trace) * next->value + trace * next->worth);
         }
         lesson->luck = lesson->worth - lesson->value;
     }

@@ -14,15 +14,16 @@
 
 /* One decision; what was seen is in the rows of struct adl_experience. */
 struct adl_lesson {
-    double reward;    /* for the time until the next decision of the episode, or its end */
-    double elapsed_s; /* that time */
-    double value;     /* of the action that the policy would take here, as far as known when it was taken */
-    double worth;     /* what this action turned out to be worth; set by adl_experience_settle */
-    double luck;      /* how much more that was than expected; likewise */
-    double time_s;    /* when, since the episode began */
-    uint32_t next;    /* the next decision of the episode, or ADL_NONE */
-    uint32_t member_first;
-    uint16_t member_count;
+    double reward;         /* for the time until the next decision of the episode, or its end */
+    double elapsed_s;      /* that time */
+    double value;          /* of the action that the policy would take here, as far as known when it was taken */
+    double worth;          /* what this action turned out to be worth; set by adl_experience_settle */
+    double luck;           /* how much more that was than expected; likewise */
+    double time_s;         /* when, since the episode began */
+    uint32_t next;         /* the next decision of the episode, or ADL_NONE */
+    uint32_t action_first; /* all that was offered: rows of actions and of member_offset */
+    uint16_t action_count;
+    uint16_t action;  /* the one taken */
     uint16_t replica; /* which of the episodes played side by side */
     bool explored;    /* the action was not the policy's own */
 };
@@ -30,20 +31,21 @@ struct adl_lesson {
 struct adl_experience {
     size_t gpu_size, state_size, action_size; /* numbers in a row */
     size_t count;
-    float *gpus;    /* [count][gpu_size] all GPUs */
-    float *state;   /* [count][state_size] */
-    float *actions; /* [count][action_size] the one taken */
+    float *gpus;             /* [count][gpu_size] all GPUs */
+    float *state;            /* [count][state_size] */
+    float *actions;          /* [action_count][action_size] */
+    uint32_t *member_offset; /* [action_count + 1] */
     int32_t *members;
     struct adl_lesson *lessons;
-    size_t gpus_capacity, state_capacity, actions_capacity, members_capacity, lessons_capacity;
-    size_t member_count;
+    size_t gpus_capacity, state_capacity, actions_capacity, offsets_capacity, members_capacity, lessons_capacity;
+    size_t action_count, member_count;
 };
 
 void adl_experience_init(struct adl_experience *ret, const struct adlro_shape *shape);
 void adl_experience_clear(struct adl_experience *experience); /* frees; accepts a zeroed one */
 static inline void adl_experience_forget(struct adl_experience *experience)
 {
-    experience->count = experience->member_count = 0;
+    experience->count = experience->action_count = experience->member_count = 0;
 }
 
 /* Adds what environment `index` shows, and the action taken there; *ret_at is its place. 0 or ADL_ENOMEM. */

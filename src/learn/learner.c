@@ -3,14 +3,19 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Room for this many actions a lesson on average; the last lessons of a piece that has more are left out. */
+#define ACTIONS_MEAN_MAX 32
 
 /* One piece of a batch and its own gradient. */
 struct adl_learner_shard {
     struct adl_qnet_workspace *workspace;
-    float *gpus, *state, *actions, *q, *dq, *targets, *grads;
-    int *gpu_offset, *action_offset, *member_offset, *members;
+    float *gpus, *state, *actions, *q, *dq, *targets, *grads, *q_taken, *dq_taken;
+    int *gpu_offset, *action_offset, *member_offset, *members, *taken;
+    size_t action_room, member_room;
     double loss;
 };
 
@@ -18,20 +23,25 @@ static int create_shard(struct adl_learner *learner, const struct adlro_shape *s
                         struct adl_error *err)
 {
     const size_t count = (learner->batch + ADL_LEARNER_SHARDS - 1) / ADL_LEARNER_SHARDS;
-    const struct adl_qnet_limits limits = {(int)count, (int)(count * shape->gpus), (int)count};
+    const size_t actions = count * ACTIONS_MEAN_MAX + shape->actions;
+    const struct adl_qnet_limits limits = {(int)count, (int)(count * shape->gpus), (int)actions};
+    shard->action_room = actions;
     shard->gpus = malloc(count * shape->gpus * shape->gpu_features * sizeof *shard->gpus);
     shard->state = malloc(count * shape->state_features * sizeof *shard->state);
-    shard->actions = malloc(count * shape->action_features * sizeof *shard->actions);
-    shard->q = malloc(count * sizeof *shard->q);
-    shard->dq = malloc(count * sizeof *shard->dq);
+    shard->actions = malloc(actions * shape->action_features * sizeof *shard->actions);
+    shard->q = malloc(actions * sizeof *shard->q);
+    shard->dq = malloc(actions * sizeof *shard->dq);
+    shard->taken = malloc(count * sizeof *shard->taken);
+    shard->q_taken = malloc(count * sizeof *shard->q_taken);
+    shard->dq_taken = malloc(count * sizeof *shard->dq_taken);
     shard->targets = malloc(count * sizeof *shard->targets);
     shard->grads = malloc(learner->net->parameter_count * sizeof *shard->grads);
     shard->gpu_offset = malloc((count + 1) * sizeof *shard->gpu_offset);
     shard->action_offset = malloc((count + 1) * sizeof *shard->action_offset);
-    shard->member_offset = malloc((count + 1) * sizeof *shard->member_offset);
-    shard->members = malloc(count * shape->gpus * sizeof *shard->members);
-    if (!shard->gpus || !shard->state || !shard->actions || !shard->q || !shard->dq || !shard->targets ||
-        !shard->grads || !shard->gpu_offset || !shard->action_offset || !shard->member_offset || !shard->members)
+    shard->member_offset = malloc((actions + 1) * sizeof *shard->member_offset);
+    if (!shard->taken || !shard->q_taken || !shard->dq_taken || !shard->gpus || !shard->state || !shard->actions ||
+        !shard->q || !shard->dq || !shard->targets || !shard->grads || !shard->gpu_offset || !shard->action_offset ||
+        !shard->member_offset)
         return adl_fail(err, ADL_ENOMEM, "out of memory for training");
     return adl_qnet_workspace_create(learner->net, &limits, &shard->workspace, err);
 }
@@ -45,6 +55,9 @@ static void clear_shard(struct adl_learner_shard *shard)
     free(shard->q);
     free(shard->dq);
     free(shard->targets);
+    free(shard->taken);
+    free(shard->q_taken);
+    free(shard->dq_taken);
     free(shard->grads);
     free(shard->gpu_offset);
     free(shard->action_offset);
@@ -129,22 +142,31 @@ void adl_learner_set_scale(struct adl_learner *learner, const struct adl_experie
 
 /* ---- one batch ---- */
 
-static void put_lesson(const struct adl_learner *learner, struct adl_learner_shard *shard, int at, uint32_t which)
+/* False if there is no room for its actions or members. */
+static bool put_lesson(const struct adl_learner *learner, struct adl_learner_shard *shard, int at, uint32_t which)
 {
     const struct adl_experience *e = learner->lessons;
     for (; which >= e->count; e++)
         which -= (uint32_t)e->count;
     const struct adl_lesson *lesson = &e->lessons[which];
-    const int first = shard->member_offset[at];
+    const int first = shard->action_offset[at], member = shard->member_offset[first];
+    const uint32_t *offset = &e->member_offset[lesson->action_first];
+    const size_t members = offset[lesson->action_count] - offset[0];
+    if ((size_t)first + lesson->action_count > shard->action_room ||
+        adl_grow((void **)&shard->members, &shard->member_room, (size_t)member + members, sizeof *shard->members))
+        return false;
     memcpy(&shard->gpus[(size_t)at * e->gpu_size], &e->gpus[which * e->gpu_size], e->gpu_size * sizeof(float));
     memcpy(&shard->state[(size_t)at * e->state_size], &e->state[which * e->state_size], e->state_size * sizeof(float));
-    memcpy(&shard->actions[(size_t)at * e->action_size], &e->actions[which * e->action_size],
-           e->action_size * sizeof(float));
-    memcpy(&shard->members[first], &e->members[lesson->member_first], lesson->member_count * sizeof *shard->members);
-    shard->member_offset[at + 1] = first + lesson->member_count;
+    memcpy(&shard->actions[(size_t)first * e->action_size], &e->actions[lesson->action_first * e->action_size],
+           lesson->action_count * e->action_size * sizeof(float));
+    memcpy(&shard->members[member], &e->members[offset[0]], members * sizeof *shard->members);
+    for (uint32_t a = 1; a <= lesson->action_count; a++)
+        shard->member_offset[first + (int)a] = member + (int)(offset[a] - offset[0]);
     shard->gpu_offset[at + 1] = (at + 1) * (int)learner->gpus;
-    shard->action_offset[at + 1] = at + 1;
+    shard->action_offset[at + 1] = first + lesson->action_count;
+    shard->taken[at] = first + lesson->action;
     shard->targets[at] = (float)((lesson->worth - learner->value_offset) / learner->value_scale);
+    return true;
 }
 
 static void learn_shard(void *self, uint32_t index)
@@ -153,14 +175,14 @@ static void learn_shard(void *self, uint32_t index)
     struct adl_learner_shard *shard = &learner->shards[index];
     const size_t each = (learner->count + ADL_LEARNER_SHARDS - 1) / ADL_LEARNER_SHARDS, first = each * index;
     const size_t end = first + each < learner->count ? first + each : learner->count;
-    const int count = end > first ? (int)(end - first) : 0;
+    int count = 0;
     shard->gpu_offset[0] = shard->action_offset[0] = shard->member_offset[0] = 0;
     shard->loss = 0;
     memset(shard->grads, 0, learner->net->parameter_count * sizeof *shard->grads);
+    for (size_t i = first; i < end && put_lesson(learner, shard, count, learner->order[learner->first + i]); i++)
+        count++;
     if (count == 0)
         return;
-    for (int i = 0; i < count; i++)
-        put_lesson(learner, shard, i, learner->order[learner->first + first + (size_t)i]);
     const struct adl_qnet_batch batch = {.states = count,
                                          .gpu_offset = shard->gpu_offset,
                                          .gpus = shard->gpus,
@@ -170,10 +192,13 @@ static void learn_shard(void *self, uint32_t index)
                                          .member_offset = shard->member_offset,
                                          .members = shard->members};
     adl_qnet_forward(learner->net, learner->params, &batch, shard->workspace, shard->q);
-    const double share = (double)count / (double)learner->count;
-    shard->loss = adl_huber(count, shard->q, shard->targets, NULL, 1.0f, shard->dq) * share;
     for (int i = 0; i < count; i++)
-        shard->dq[i] *= (float)share;
+        shard->q_taken[i] = shard->q[shard->taken[i]];
+    const double share = (double)count / (double)learner->count;
+    shard->loss = adl_huber(count, shard->q_taken, shard->targets, NULL, 1.0f, shard->dq_taken) * share;
+    memset(shard->dq, 0, (size_t)shard->action_offset[count] * sizeof *shard->dq);
+    for (int i = 0; i < count; i++)
+        shard->dq[shard->taken[i]] = shard->dq_taken[i] * (float)share;
     adl_qnet_backward(learner->net, learner->params, &batch, shard->workspace, shard->dq, shard->grads);
 }
 

@@ -88,8 +88,8 @@ static void put_action(struct adl_player *player, uint32_t cell, uint32_t a, int
     player->member_offset[at + 1] = first + offset[1] - offset[0];
 }
 
-/* The states of all cells that play, with all their actions or only those chosen. */
-static struct adl_qnet_batch gather(struct adl_player *player, bool chosen_only)
+/* The states of all cells that play, with all their actions. */
+static struct adl_qnet_batch gather(struct adl_player *player)
 {
     const struct adlro_shape *shape = &player->shape;
     const size_t gpu_size = (size_t)shape->gpus * shape->gpu_features, state_size = shape->state_features;
@@ -100,11 +100,8 @@ static struct adl_qnet_batch gather(struct adl_player *player, bool chosen_only)
         memcpy(&player->gpus[i * gpu_size], &player->buffers.gpus[cell * gpu_size], gpu_size * sizeof(float));
         memcpy(&player->state[i * state_size], &player->buffers.state[cell * state_size], state_size * sizeof(float));
         player->gpu_offset[i + 1] = (int)((i + 1) * shape->gpus);
-        if (chosen_only)
-            put_action(player, cell, (uint32_t)player->own[i], at++);
-        else
-            for (uint32_t a = 0; a < action_count(player, i); a++)
-                put_action(player, cell, a, at++);
+        for (uint32_t a = 0; a < action_count(player, i); a++)
+            put_action(player, cell, a, at++);
         player->action_offset[i + 1] = at;
     }
     return (struct adl_qnet_batch){.states = (int)player->cell_count,
@@ -117,9 +114,18 @@ static struct adl_qnet_batch gather(struct adl_player *player, bool chosen_only)
                                    .members = player->members};
 }
 
+/* What the target network says of the agent's own choices. */
+static void value_own(struct adl_player *player, const struct adl_agent *agent, const struct adl_qnet_batch *batch)
+{
+    adl_qnet_forward(player->net, agent->target, batch, player->workspace, player->q);
+    for (uint32_t i = 0; i < player->cell_count; i++)
+        player->value[i] =
+            (double)player->q[batch->action_offset[i] + player->own[i]] * agent->value_scale + agent->value_offset;
+}
+
 static void choose_by_network(struct adl_player *player, const struct adl_agent *agent, bool valued)
 {
-    struct adl_qnet_batch batch = gather(player, false);
+    const struct adl_qnet_batch batch = gather(player);
     adl_qnet_forward(player->net, agent->params, &batch, player->workspace, player->q);
     for (uint32_t i = 0; i < player->cell_count; i++) {
         const int first = player->action_offset[i];
@@ -131,10 +137,7 @@ static void choose_by_network(struct adl_player *player, const struct adl_agent 
     }
     if (!valued || !agent->target)
         return;
-    batch = gather(player, true);
-    adl_qnet_forward(player->net, agent->target, &batch, player->workspace, player->q);
-    for (uint32_t i = 0; i < player->cell_count; i++)
-        player->value[i] = (double)player->q[i] * agent->value_scale + agent->value_offset;
+    value_own(player, agent, &batch);
 }
 
 /* The rule, and what the network (if there is one yet) makes of its choice. */
@@ -158,10 +161,8 @@ static void choose_by_rule(struct adl_player *player, const struct adl_agent *ag
     }
     if (!valued || !agent->target)
         return;
-    const struct adl_qnet_batch batch = gather(player, true);
-    adl_qnet_forward(player->net, agent->target, &batch, player->workspace, player->q);
-    for (uint32_t i = 0; i < player->cell_count; i++)
-        player->value[i] = (double)player->q[i] * agent->value_scale + agent->value_offset;
+    const struct adl_qnet_batch batch = gather(player);
+    value_own(player, agent, &batch);
 }
 
 static void explore(struct adl_player *player, const struct adl_agent *agent, struct adl_rng *rng)

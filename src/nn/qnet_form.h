@@ -17,6 +17,7 @@ struct adl_qnet_workspace {
     float *shared, *dshared;             /* (B, W) SHARED: the state's part of its actions' first layer */
     float *action, *daction;             /* (N, H + A) SHARED: mean of members' e, features */
     float *hidden1, *dhidden1;           /* (N, W) SHARED; (B, W) PAPER */
+    float *dadvantage;                   /* (N) SHARED */
     float *hidden2, *dhidden2;           /* (N, W) SHARED */
     float *output, *doutput;             /* (B, n + 1) PAPER */
     float *transposed;                   /* the largest layer's weights */

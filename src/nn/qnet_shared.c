@@ -3,10 +3,11 @@
  *     e = conv3(conv3(gpus))                           per GPU, with its neighbours in the row
  *     c = [mean of e, max of e, state]                 per state
  *     m = mean of e over the member GPUs               per action; 0 for none, which is to wait
- *     Q = V(c) + A(c, m, action features)
+ *     Q = V(c) + A(c, m, action features) - mean of A over the state's actions
  *
- * Value and advantage are apart as in dueling networks (Wang et al. 2016), but simply added: their mean over all
- * actions cannot be taken off where a batch holds only some of a state's actions, as it does in training. */
+ * Value and advantage are apart as in dueling networks (Wang et al. 2016). That the mean of the advantages is taken off
+ * matters: else what is known of an action, such as its job's age, would be used to guess how good the state is. So a
+ * batch must hold all actions of its states. */
 #include "nn/qnet_form.h"
 
 #include <assert.h>
@@ -48,6 +49,7 @@ static void take_room(const struct adl_qnet *net, struct adl_qnet_room *room, st
     ws->dshared = adl_qnet_room_take(room, states, width);
     ws->action = adl_qnet_room_take(room, actions, action);
     ws->daction = adl_qnet_room_take(room, actions, action);
+    ws->dadvantage = adl_qnet_room_take(room, actions, 1);
     ws->hidden1 = adl_qnet_room_take(room, actions, width);
     ws->dhidden1 = adl_qnet_room_take(room, actions, width);
     ws->hidden2 = adl_qnet_room_take(room, actions, width);
@@ -114,6 +116,14 @@ static void fill_actions(const struct adl_qnet *net, const struct adl_qnet_batch
     }
 }
 
+static float mean_of(const float *x, int count)
+{
+    float sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += x[i];
+    return count > 0 ? sum / (float)count : 0;
+}
+
 static void forward(const struct adl_qnet *net, const float *params, const struct adl_qnet_batch *batch,
                     struct adl_qnet_workspace *ws, float *q)
 {
@@ -133,9 +143,12 @@ static void forward(const struct adl_qnet *net, const float *params, const struc
     adl_qnet_dense(net, ADL_QNET_ACTION2, params, actions, ws->hidden1, width, relu, ws->hidden2, width);
     net->kernels->dot(actions, width, ws->hidden2, width, params + layers[ADL_QNET_ACTION3].weights,
                       params + layers[ADL_QNET_ACTION3].bias, q);
-    for (int s = 0; s < batch->states; s++)
-        for (int a = batch->action_offset[s]; a < batch->action_offset[s + 1]; a++)
-            q[a] += ws->value[s];
+    for (int s = 0; s < batch->states; s++) {
+        const int first = batch->action_offset[s], end = batch->action_offset[s + 1];
+        const float shift = ws->value[s] - mean_of(q + first, end - first);
+        for (int a = first; a < end; a++)
+            q[a] += shift;
+    }
 }
 
 /* ---- backward ---- */
@@ -148,7 +161,13 @@ static void advantage_gradient(const struct adl_qnet *net, const float *params, 
     const struct adl_qnet_layer *last = &net->layers[ADL_QNET_ACTION3];
     const ptrdiff_t actions = batch->action_offset[batch->states], width = net->shape.head_width;
     const ptrdiff_t lda = adl_qnet_padded(net->layers[ADL_QNET_ACTION1].inputs);
-    kernels->dot_gradient(actions, width, ws->hidden2, width, params + last->weights, dq, ws->dhidden2,
+    for (int s = 0; s < batch->states; s++) {
+        const int first = batch->action_offset[s], end = batch->action_offset[s + 1];
+        const float mean = mean_of(dq + first, end - first);
+        for (int a = first; a < end; a++)
+            ws->dadvantage[a] = dq[a] - mean;
+    }
+    kernels->dot_gradient(actions, width, ws->hidden2, width, params + last->weights, ws->dadvantage, ws->dhidden2,
                           grads + last->weights, grads + last->bias);
     kernels->relu_gradient(actions * width, ws->hidden2, ws->dhidden2);
     adl_qnet_dense_gradient(
