@@ -170,6 +170,8 @@ struct adl_policy_config {
     bool gavel_type_by_type; /* gavel: a round fills the first type, then the second ...; else all in one ranking */
     bool gavel_by_owed_time; /* gavel: rounds go by the time that jobs are owed; else by share / part of the time had */
     bool gavel_new_jobs_wait; /* gavel: a job holds GPUs idle until shares are computed anew; else it may run before */
+    const void *model;        /* dqn: a trained network's bytes; NULL = the shipped one */
+    size_t model_size;
 };
 
 struct adl_scenario {
