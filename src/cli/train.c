@@ -61,7 +61,7 @@ static const struct adl_verb verb = {
     .operands_max = 1,
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro train dqn --scenario scenarios/paper16.yaml --episodes 2000 --out dqn.model --html curves.html",
+    .example = "adlro train dqn --scenario scenarios/paper16.yaml --episodes 2000 --html curves.html",
 };
 
 static int check_what(const struct adl_operands *operands, struct adl_error *err)

@@ -6,7 +6,7 @@
 
 struct adl_training_job {
     const char *scenario_path;
-    uint64_t jobs; /* of an episode, if not the scenario's number; 0 = it is */
+    uint64_t jobs;                /* of an episode, if not the scenario's number; 0 = it is */
     struct adl_dqn_config config; /* with its scenario */
     bool resume;
     const char *out, *checkpoint;
