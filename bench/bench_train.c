@@ -158,8 +158,8 @@ int main(void)
     const bool met = hours_mean <= HOURS_MAX;
     printf("training, %u passes                 %9.1f episodes/s  (%.1f in the mean of %d rounds)\n\n", defaults.passes,
            1 / real.episode_s, 1 / real.episode_mean_s, ROUNDS);
-    printf("a million such episodes: %.2f hours with %d threads, %.2f at the best round's rate (bar %.0f: %s)\n", hours,
-           THREADS, hours, HOURS_MAX, met ? "met" : "MISSED");
+    printf("a million such episodes: %.2f hours with %d threads, %.2f at the best round's rate (bar %.0f: %s)\n",
+           hours_mean, THREADS, hours, HOURS_MAX, met ? "met" : "MISSED");
     adl_dqn_trainer_destroy(once);
     adl_dqn_trainer_destroy(often);
     adl_dqn_trainer_destroy(usual);

@@ -26,18 +26,33 @@ static const enum adl_training_column held[] = {ADL_TRAINING_HELD_JCT_MEAN, ADL_
                                                 ADL_TRAINING_HELD_UTILIZATION, ADL_TRAINING_HELD_THROUGHPUT};
 #define HELD_COUNT (sizeof held / sizeof *held)
 
-/* The figures of a rival, or of the kept model if result is NULL. */
-static void put_json_figures(struct adl_json *json, const char *name, const struct adl_training_row *row,
-                             const struct adl_result *result)
+static void put_json_figures(struct adl_json *json, const char *name, const double figures[HELD_COUNT])
 {
     adl_json_flat(json);
     adl_json_object(json);
     adl_json_key(json, "name");
     adl_json_string(json, name);
     for (size_t i = 0; i < HELD_COUNT; i++) {
-        const int metric = adl_training_column_metric(held[i]);
-        adl_json_key(json, adl_metric_table[metric].name);
-        adl_json_real(json, result ? result->value[metric] : row->value[held[i]]);
+        adl_json_key(json, adl_metric_table[adl_training_column_metric(held[i])].name);
+        adl_json_real(json, figures[i]);
+    }
+    adl_json_end(json);
+}
+
+/* The kept model, if there is one, and its rivals. */
+static void put_json_validation(struct adl_json *json, const struct adl_training_log *log)
+{
+    const struct adl_training_row *best = adl_training_log_best(log);
+    double figures[HELD_COUNT];
+    adl_json_array(json);
+    for (size_t f = 0; best && f < HELD_COUNT; f++)
+        figures[f] = best->value[held[f]];
+    if (best)
+        put_json_figures(json, "dqn", figures);
+    for (uint32_t i = 0; i < log->rival_count; i++) {
+        for (size_t f = 0; f < HELD_COUNT; f++)
+            figures[f] = log->rivals[i].result.value[adl_training_column_metric(held[f])];
+        put_json_figures(json, log->rivals[i].name, figures);
     }
     adl_json_end(json);
 }
@@ -59,7 +74,6 @@ static void put_json_rows(struct adl_json *json, const struct adl_training_log *
 
 void adl_training_json(struct adl_text *text, const struct adl_training_log *log)
 {
-    const struct adl_training_row *best = adl_training_log_best(log);
     struct adl_json json = adl_json_start(text, true);
     adl_json_object(&json);
     adl_json_key(&json, "scenario");
@@ -73,12 +87,7 @@ void adl_training_json(struct adl_text *text, const struct adl_training_log *log
     adl_json_key(&json, "validation_episodes");
     adl_json_uint(&json, log->validation_episodes);
     adl_json_key(&json, "validation");
-    adl_json_array(&json);
-    if (best)
-        put_json_figures(&json, "dqn", best, NULL);
-    for (uint32_t i = 0; i < log->rival_count; i++)
-        put_json_figures(&json, log->rivals[i].name, NULL, &log->rivals[i].result);
-    adl_json_end(&json);
+    put_json_validation(&json, log);
     adl_json_key(&json, "rounds");
     put_json_rows(&json, log);
     adl_json_end(&json);
