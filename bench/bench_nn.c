@@ -2,6 +2,7 @@
  * part of the processor's arithmetic that is, its ceiling measured in the same run by a loop that only multiplies and
  * adds in registers. Prints a table; a bar that is missed is marked and makes it exit 1. */
 #include "base/rng.h"
+#include "ceiling.h"
 #include "experiment/run.h"
 #include "nn/adam.h"
 #include "nn/qnet.h"
@@ -38,49 +39,6 @@ static void die_on(int status, const struct adl_error *err)
     exit(1);
 }
 
-/* ---- the ceiling ---- */
-
-#if defined(__x86_64__)
-typedef float vec8 __attribute__((vector_size(32)));
-
-/* Twelve independent sums, as the kernels' tile has them: enough to hide the latency of a multiply-add. */
-__attribute__((target("avx2,fma"))) static float spin(long count)
-{
-    vec8 a = {0}, b = {0}, c = {0}, d = {0}, e = {0}, f = {0}, g = {0}, h = {0}, i = {0}, j = {0}, k = {0}, l = {0};
-    const vec8 x = {1, 1, 1, 1, 1, 1, 1, 1};
-    for (long n = 0; n < count; n++)
-        __asm__ volatile("vfmadd231ps %12, %12, %0\n vfmadd231ps %12, %12, %1\n vfmadd231ps %12, %12, %2\n"
-                         "vfmadd231ps %12, %12, %3\n vfmadd231ps %12, %12, %4\n vfmadd231ps %12, %12, %5\n"
-                         "vfmadd231ps %12, %12, %6\n vfmadd231ps %12, %12, %7\n vfmadd231ps %12, %12, %8\n"
-                         "vfmadd231ps %12, %12, %9\n vfmadd231ps %12, %12, %10\n vfmadd231ps %12, %12, %11\n"
-                         : "+x"(a), "+x"(b), "+x"(c), "+x"(d), "+x"(e), "+x"(f), "+x"(g), "+x"(h), "+x"(i), "+x"(j),
-                           "+x"(k), "+x"(l)
-                         : "x"(x));
-    return (a + b + c + d + e + f + g + h + i + j + k + l)[0];
-}
-
-static double peak_gflops(void)
-{
-    const long count = 1000000;
-    double best = 0;
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-        return 0;
-    for (int round = 0; round < PIECES; round++) {
-        const int64_t start_ns = adl_clock_ns();
-        const float sum = spin(count);
-        const double spent_s = (double)(adl_clock_ns() - start_ns) * 1e-9;
-        const double rate = (double)count * 12 * 8 * 2 / spent_s * 1e-9;
-        best = sum > 0 && rate > best ? rate : best;
-    }
-    return best;
-}
-#else
-static double peak_gflops(void)
-{
-    return 0; /* not known here */
-}
-#endif
-
 /* ---- a network at work ---- */
 
 struct work {
@@ -108,20 +66,6 @@ static int *steps(int count, int step)
     for (int i = 0; i <= count; i++)
         x[i] = i * step;
     return x;
-}
-
-static double forward_flops(const struct adl_qnet *net, int states, int gpus, int actions)
-{
-    double flops = 0;
-    for (int l = 0; l < net->layer_count; l++) {
-        const bool per_gpu = l <= ADL_QNET_CONV2,
-                   per_action = net->shape.kind == ADL_QNET_SHARED && l >= ADL_QNET_ACTION1;
-        flops += 2.0 * net->layers[l].inputs * net->layers[l].outputs *
-                 (per_gpu      ? gpus
-                  : per_action ? actions
-                               : states);
-    }
-    return flops;
 }
 
 /* states of `gpus` GPUs and `actions` actions each, the first to wait and the others of one member. */

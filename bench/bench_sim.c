@@ -3,6 +3,7 @@
  * exit 1. */
 #include "base/heap.h"
 #include "base/rng.h"
+#include "catalogue.h"
 #include "experiment/run.h"
 #include "ingest/scenario.h"
 #include "sim/world_sim.h"
@@ -92,23 +93,6 @@ static double ns_per_event(const struct adl_scenario *scenario, const char *poli
             break;
     }
     return best;
-}
-
-static int read_catalogue(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
-{
-    (void)context, (void)path;
-    const char *name = ADL_SOURCE_DIR "/scenarios/catalogue.yaml";
-    FILE *file = fopen(name, "rb");
-    char *text = malloc(1 << 20);
-    if (!file || !text) {
-        free(text);
-        return adl_fail(err, ADL_EIO, "cannot read %s", name);
-    }
-    *ret_size = fread(text, 1, (1 << 20) - 1, file);
-    text[*ret_size] = '\0';
-    *ret_text = text;
-    fclose(file);
-    return 0;
 }
 
 /* The same mix on any number of nodes of eight GPUs, two types, at a load that keeps the queue short. */

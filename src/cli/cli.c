@@ -2,6 +2,8 @@
 
 #include "base/suggest.h"
 #include "experiment/run.h"
+#include "ingest/model_store.h"
+#include "ingest/normalize.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -168,6 +170,29 @@ int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32
         ret[count++] = ops;
     }
     *ret_count = count;
+    return 0;
+}
+
+int adl_cli_model(const char *path, struct adl_scenario *scenario, char **ret_bytes, struct adl_error *err)
+{
+    struct adl_model model;
+    struct adl_error inner = {{0}};
+    char *bytes = NULL;
+    size_t size = 0;
+    if (!path)
+        return 0;
+    int status = adl_model_store_read_bytes(path, &bytes, &size, err);
+    if (status)
+        return status;
+    status = adl_model_decode(bytes, size, ADL_SCHEMA_VERSION, &model, &inner);
+    if (status) {
+        free(bytes);
+        return adl_fail(err, status, "%.200s: %s", path, inner.text);
+    }
+    adl_model_clear(&model);
+    scenario->policy.model = bytes;
+    scenario->policy.model_size = size;
+    *ret_bytes = bytes;
     return 0;
 }
 

@@ -20,6 +20,7 @@ struct adl_command_verb {
 extern const struct adl_command_verb adl_verb_compare;
 extern const struct adl_command_verb adl_verb_simulate;
 extern const struct adl_command_verb adl_verb_replay;
+extern const struct adl_command_verb adl_verb_train;
 extern const struct adl_command_verb adl_verb_score;
 extern const struct adl_command_verb adl_verb_policies;
 
@@ -38,6 +39,10 @@ int adl_output_write(const char *path, const struct adl_text *text, struct adl_e
 /* "fcfs,easy" to policies; at most max, each once. */
 int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32_t max, uint32_t *ret_count,
                      struct adl_error *err);
+
+/* --model FILE: gives the scenario's policies a trained network, whose bytes are the caller's to free after the last
+ * use of the scenario. A path of NULL changes nothing. */
+int adl_cli_model(const char *path, struct adl_scenario *scenario, char **ret_bytes, struct adl_error *err);
 
 /* A bar on stderr with rate and time left, if stderr is a terminal and the work takes long. */
 struct adl_progress {

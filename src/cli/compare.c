@@ -5,6 +5,7 @@
 #include "sim/world_sim.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POLICIES_MAX 32
@@ -16,6 +17,7 @@ struct options {
     int64_t threads; /* 0 = all cores */
     int64_t jobs;    /* 0 = the scenario's */
     int regime;
+    const char *model;
     const char *json, *csv, *html;
     bool no_timing;
 };
@@ -31,6 +33,8 @@ static const struct adl_option table[] = {
     {"first-seed", 0, ADL_OPTION_INT, AT(first_seed), 0, 9e15, NULL, "K", "seeds are K .. K+N-1"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
      "what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
+    {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
+     "a network that `adlro train dqn` made, for the policy dqn instead of the shipped one"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
      "jobs per run instead of the scenario's number; 0 = the scenario's"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the result does not depend on it"},
@@ -83,6 +87,7 @@ static int run(int argc, char **argv)
     struct adl_error err;
     const struct adl_policy_ops *policies[POLICIES_MAX];
     struct adl_scenario scenario = {0};
+    char *model = NULL;
     uint32_t count = 0;
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
@@ -93,12 +98,16 @@ static int run(int argc, char **argv)
         status = adl_outputs_check(outputs, 3, operands.items[0], &err);
     if (status == 0)
         status = adl_scenario_load(operands.items[0], &scenario, NULL, &err);
-    if (status)
-        return adl_cli_fail(&verb, status == ADL_EIO ? ADL_EINVAL : status, &err);
+    if (status == 0)
+        status = adl_cli_model(o.model, &scenario, &model, &err);
+    if (status == ADL_EIO)
+        status = ADL_EINVAL; /* a file that was named wrongly */
     if (o.jobs > 0)
         scenario.workload.jobs = (uint64_t)o.jobs;
-    status = run_comparison(&o, &scenario, policies, count, &err);
+    if (status == 0)
+        status = run_comparison(&o, &scenario, policies, count, &err);
     adl_scenario_clear(&scenario);
+    free(model);
     return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
 }
 

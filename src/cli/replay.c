@@ -27,6 +27,8 @@ static const struct adl_option table[] = {
      "trace: the cluster that its jobs are to run on, a YAML file as in scenarios/clusters"},
     {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]",
      "trace: policies; the first is what the others are held against"},
+    {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
+     "a network that `adlro train dqn` made, for the policy dqn instead of the shipped one"},
     {"format", 0, ADL_OPTION_TEXT, AT(format), 0, 0, NULL, "NAME",
      "trace: csv, philly, openb, gavel, helios, swf or sacct, where its first lines do not tell"},
     {"time-unit", 0, ADL_OPTION_NAME, AT(time_unit), 0, 0, adl_time_unit_names, "UNIT",
@@ -102,14 +104,39 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
     return status;
 }
 
-static int replay(struct adl_recording *recording, const struct adl_recording_head *head, const char *json,
-                  struct adl_error *err)
+static int play_back(struct adl_recording *recording, const struct adl_recording_head *head,
+                     const struct adl_policy_ops *policy, const struct adl_scenario *scenario, const char *json,
+                     struct adl_error *err)
 {
-    char *catalogue = strdup(head->catalogue);
+    struct adl_engine *engine = NULL;
+    struct adl_world_log world = {.source = {recording, adl_recording_next}};
+    const struct adl_engine_config config = {.cluster = &scenario->cluster,
+                                             .policy = policy,
+                                             .policy_config = adl_run_policy_config(scenario),
+                                             .seed = head->seed,
+                                             .learned = strcmp(head->regime, "learned") == 0,
+                                             .world_ops = &adl_world_log_ops,
+                                             .world = &world};
+    adl_recording_set_types(recording, scenario->cluster.type_count);
+    int status = adl_engine_create(&config, &engine, err);
+    if (status == 0) {
+        status = adl_engine_run(engine, err);
+        if (status)
+            adl_recording_blame(recording, status, err);
+    }
+    if (status == 0)
+        status = report(engine, head, world.decisions, json, err);
+    adl_engine_destroy(engine);
+    return status;
+}
+
+static int replay(struct adl_recording *recording, const struct adl_recording_head *head,
+                  const struct adl_replay_options *o, struct adl_error *err)
+{
+    char *catalogue = strdup(head->catalogue), *model = NULL;
     const struct adl_scenario_source source = {read_catalogue, catalogue};
     const struct adl_policy_ops *policy = adl_policy_find(head->policy);
     struct adl_scenario scenario = {0};
-    struct adl_engine *engine = NULL;
     if (!catalogue)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     int status = policy ? 0
@@ -120,25 +147,13 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     free(catalogue);
     if (status)
         return status;
-    adl_recording_set_types(recording, scenario.cluster.type_count);
-    struct adl_world_log world = {.source = {recording, adl_recording_next}};
-    const struct adl_engine_config config = {.cluster = &scenario.cluster,
-                                             .policy = policy,
-                                             .policy_config = adl_run_policy_config(&scenario),
-                                             .seed = head->seed,
-                                             .learned = strcmp(head->regime, "learned") == 0,
-                                             .world_ops = &adl_world_log_ops,
-                                             .world = &world};
-    status = adl_engine_create(&config, &engine, err);
-    if (status == 0) {
-        status = adl_engine_run(engine, err);
-        if (status)
-            adl_recording_blame(recording, status, err);
-    }
+    status = adl_cli_model(o->model, &scenario, &model, err);
+    if (status == ADL_EIO)
+        status = ADL_EINVAL; /* a file that was named wrongly */
     if (status == 0)
-        status = report(engine, head, world.decisions, json, err);
-    adl_engine_destroy(engine);
+        status = play_back(recording, head, policy, &scenario, o->json, err);
     adl_scenario_clear(&scenario);
+    free(model);
     return status;
 }
 
@@ -160,7 +175,7 @@ static int replay_recording(const char *path, FILE *file, const struct adl_repla
                           o->cluster ? "cluster" : "export");
     status = status ? status : adl_outputs_check(&o->json, 1, path, err);
     status = status ? status : adl_recording_open(path, file, &recording, &head, err);
-    status = status ? status : replay(recording, &head, o->json, err);
+    status = status ? status : replay(recording, &head, o, err);
     adl_recording_close(recording);
     return status;
 }

@@ -10,6 +10,7 @@
 struct adl_replay_options {
     const char *cluster;
     const char *policies;
+    const char *model;
     const char *format;
     const char *throughputs;
     const char *export;

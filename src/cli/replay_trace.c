@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POLICIES_MAX 32
@@ -167,9 +168,12 @@ static int run_on_cluster(struct replay *replay, struct adl_error *err)
     const struct adl_replay_options *o = replay->options;
     struct adl_throughputs *throughputs = NULL;
     struct adl_trace_supply *supply = NULL;
+    char *model = NULL;
     int status = o->throughputs ? adl_throughputs_load(o->throughputs, &throughputs, err) : 0;
     if (status == 0)
         status = adl_cluster_load(o->cluster, &replay->scenario, err);
+    if (status == 0)
+        status = adl_cli_model(o->model, &replay->scenario, &model, err);
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a file that was named wrongly */
     if (status == 0) {
@@ -183,6 +187,7 @@ static int run_on_cluster(struct replay *replay, struct adl_error *err)
     adl_trace_supply_destroy(supply);
     adl_throughputs_destroy(throughputs);
     adl_scenario_clear(&replay->scenario);
+    free(model);
     return status;
 }
 

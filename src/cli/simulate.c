@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ struct options {
     int64_t seed;
     int64_t jobs;
     int regime;
+    const char *model;
     const char *log, *gantt, *json;
     bool no_timing;
 };
@@ -29,6 +31,8 @@ static const struct adl_option table[] = {
     {"seed", 's', ADL_OPTION_INT, AT(seed), 0, 9e15, NULL, "K", "equal seeds give equal runs"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
      "what the policy knows of run times: declared, learned or oracle"},
+    {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
+     "a network that `adlro train dqn` made, for the policy dqn instead of the shipped one"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
      "jobs instead of the scenario's number; 0 = the scenario's"},
     {"log", 'l', ADL_OPTION_TEXT, AT(log), 0, 0, NULL, "FILE",
@@ -179,6 +183,7 @@ static int run(int argc, char **argv)
     struct adl_scenario scenario = {0};
     struct adl_scenario_text texts = {0};
     const struct adl_policy_ops *policy = NULL;
+    char *model = NULL;
     uint32_t count = 0;
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
@@ -191,13 +196,17 @@ static int run(int argc, char **argv)
         status = adl_outputs_check(outputs, 3, operands.items[0], &err);
     if (status == 0)
         status = adl_scenario_load(operands.items[0], &scenario, &texts, &err);
-    if (status)
-        return adl_cli_fail(&verb, status == ADL_EIO ? ADL_EINVAL : status, &err);
+    if (status == 0)
+        status = adl_cli_model(o.model, &scenario, &model, &err);
+    if (status == ADL_EIO)
+        status = ADL_EINVAL; /* a file that was named wrongly */
     if (o.jobs > 0)
         scenario.workload.jobs = (uint64_t)o.jobs;
-    status = simulate(&o, operands.items[0], &scenario, &texts, policy, &err);
+    if (status == 0)
+        status = simulate(&o, operands.items[0], &scenario, &texts, policy, &err);
     adl_scenario_text_clear(&texts);
     adl_scenario_clear(&scenario);
+    free(model);
     return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
 }
 

@@ -48,16 +48,22 @@ static int read_whole(const char *path, int fd, char **ret_bytes, size_t *ret_si
     return 0;
 }
 
+int adl_model_store_read_bytes(const char *path, char **ret_bytes, size_t *ret_size, struct adl_error *err)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return fail_file(path, "open it", err);
+    const int status = read_whole(path, fd, ret_bytes, ret_size, err);
+    close(fd);
+    return status;
+}
+
 int adl_model_store_read(const char *path, uint32_t schema, struct adl_model *ret, struct adl_error *err)
 {
     char *bytes = NULL;
     size_t size = 0;
     struct adl_error inner = {{0}};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return fail_file(path, "open it", err);
-    int status = read_whole(path, fd, &bytes, &size, err);
-    close(fd);
+    int status = adl_model_store_read_bytes(path, &bytes, &size, err);
     if (status)
         return status;
     status = adl_model_decode(bytes, size, schema, ret, &inner);

@@ -1,10 +1,12 @@
 #include "report/page_style.h"
 
+#include "report/svg.h"
+
 #include <stddef.h>
 
 /* The colours of policies and kinds of job are Okabe and Ito's, which people with any common colour vision
  * tell apart; the first policy, against which the others are measured, is grey. */
-const char *const adl_page_style[] = {
+static const char *const style[] = {
     ":root{color-scheme:light "
     "dark;--bg:#f4f6f8;--card:#fff;--ink:#17202a;--dim:#5a6673;--line:#dde3e9;--lane:#eef1f4;"
     "--good:#00795a;--bad:#b84a00;--p0:#6b7783;--p1:#0072b2;--p2:#e69f00;--p3:#009e73;--p4:#d55e00;--p5:#"
@@ -144,7 +146,7 @@ const char *const adl_page_style[] = {
     NULL,
 };
 
-const char *const adl_page_script[] = {
+static const char *const script[] = {
     "(function(){'use strict';var d=document;d.documentElement.classList.add('js');\n"
     "d.querySelectorAll('input[data-k]').forEach(function(box){box.addEventListener('change',function(){\n"
     "d.querySelectorAll('.k'+box.dataset.k).forEach(function(e){e.classList.toggle('off',!box.checked)})})});"
@@ -191,3 +193,37 @@ const char *const adl_page_script[] = {
     "show(e,put(at(x,px),unit)+'\\n'+out.join('\\n'))})})})();\n",
     NULL,
 };
+
+static void put_parts(struct adl_text *text, const char *const *parts)
+{
+    for (; *parts; parts++)
+        adl_text_put(text, *parts);
+}
+
+void adl_page_open(struct adl_text *text, const char *name, const char *what)
+{
+    adl_text_put(text, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+                       "content=\"width=device-width,initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
+    adl_html_put(text, name);
+    adl_text_put(text, " \u2013 ");
+    adl_html_put(text, what);
+    adl_text_put(text, "</title>\n<style>\n");
+    put_parts(text, style);
+    adl_text_put(text, "</style>\n</head>\n<body>\n<div class=\"page\">\n");
+}
+
+void adl_page_close(struct adl_text *text)
+{
+    adl_text_put(text, "</div>\n<script>\n");
+    put_parts(text, script);
+    adl_text_put(text, "</script>\n</body>\n</html>\n");
+}
+
+void adl_page_put_caption(struct adl_text *text, const char *title, const char *about)
+{
+    adl_text_put(text, "<figcaption><b>");
+    adl_html_put(text, title);
+    adl_text_put(text, "</b><span>");
+    adl_html_put(text, about);
+    adl_text_put(text, "</span></figcaption>\n");
+}

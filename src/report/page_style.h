@@ -3,8 +3,14 @@
 #ifndef ADLRO_REPORT_PAGE_STYLE_H
 #define ADLRO_REPORT_PAGE_STYLE_H
 
-/* Parts, in order, the last followed by NULL. The page reads in full without the script. */
-extern const char *const adl_page_style[];
-extern const char *const adl_page_script[];
+#include "base/text.h"
+
+/* From the doctype to the opened body, and from the script to the end. The title is "name \u2013 what". The page reads
+ * in full without the script. */
+void adl_page_open(struct adl_text *text, const char *name, const char *what);
+void adl_page_close(struct adl_text *text);
+
+/* What stands above a chart. */
+void adl_page_put_caption(struct adl_text *text, const char *title, const char *about);
 
 #endif

@@ -11,22 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-static void put_parts(struct adl_text *text, const char *const *parts)
-{
-    for (; *parts; parts++)
-        adl_text_put(text, *parts);
-}
-
-static void put_head(struct adl_text *text, const struct adl_comparison *comparison)
-{
-    adl_text_put(text, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                       "content=\"width=device-width,initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
-    adl_html_put(text, comparison->scenario->name);
-    adl_text_put(text, " \u2013 comparison of scheduling policies</title>\n<style>\n");
-    put_parts(text, adl_page_style);
-    adl_text_put(text, "</style>\n</head>\n<body>\n<div class=\"page\">\n");
-}
-
 static void put_header(struct adl_text *text, const struct adl_comparison *comparison)
 {
     const struct adl_scenario *scenario = comparison->scenario;
@@ -146,22 +130,13 @@ struct panel {
     const char *about;
 };
 
-static void put_caption(struct adl_text *text, const char *title, const char *about)
-{
-    adl_text_put(text, "<figcaption><b>");
-    adl_html_put(text, title);
-    adl_text_put(text, "</b><span>");
-    adl_html_put(text, about);
-    adl_text_put(text, "</span></figcaption>\n");
-}
-
 /* A chart with its caption, or nothing if it has nothing to show. */
 static bool put_chart(struct adl_text *text, const struct adl_comparison *comparison, chart_function *chart, bool wide,
                       const char *title, const char *about)
 {
     const size_t before = text->size;
     adl_text_put(text, "<figure>");
-    put_caption(text, title, about);
+    adl_page_put_caption(text, title, about);
     adl_text_put(text, wide ? "<div class=\"scroll\">\n" : "<div>\n");
     if (!chart(text, comparison)) {
         adl_text_truncate(text, before);
@@ -290,7 +265,7 @@ static void put_notes(struct adl_text *text, const struct adl_comparison *compar
 void adl_report_html(struct adl_text *text, const struct adl_comparison *comparison)
 {
     const uint32_t best = adl_comparison_best(comparison, 1);
-    put_head(text, comparison);
+    adl_page_open(text, comparison->scenario->name, "comparison of scheduling policies");
     put_header(text, comparison);
     adl_text_put(text, "<main>\n");
     if (comparison->policy_count > 0) {
@@ -305,7 +280,6 @@ void adl_report_html(struct adl_text *text, const struct adl_comparison *compari
     adl_page_put_policies(text, comparison);
     adl_text_put(text, "<h2>What the figures mean</h2>\n");
     adl_page_put_metrics(text);
-    adl_text_put(text, "</main>\n</div>\n<script>\n");
-    put_parts(text, adl_page_script);
-    adl_text_put(text, "</script>\n</body>\n</html>\n");
+    adl_text_put(text, "</main>\n");
+    adl_page_close(text);
 }

@@ -1,0 +1,159 @@
+/* train: teaches a policy from nothing but a scenario. */
+#include "cli/cli.h"
+#include "cli/training.h"
+#include "ingest/scenario.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+struct options {
+    const char *scenario;
+    const char *out, *checkpoint;
+    const char *csv, *html, *json, *onnx;
+    int64_t episodes, jobs, seed, threads;
+    double lambda, tail, horizon_s, learning_rate, explore;
+    int network; /* enum adl_qnet_kind */
+    bool resume;
+};
+
+static const char *const networks[] = {"shared", "paper", NULL};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct adl_option table[] = {
+    {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "what to train on; must be given"},
+    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 1, 1e9, NULL, "N", "runs of the scenario to learn from"},
+    {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE", "where the best model goes"},
+    {"checkpoint", 0, ADL_OPTION_TEXT, AT(checkpoint), 0, 0, NULL, "FILE",
+     "where all that --resume needs goes, at each validation and at the end; OUT.checkpoint if not given"},
+    {"resume", 0, ADL_OPTION_FLAG, AT(resume), 0, 0, NULL, NULL,
+     "go on from the checkpoint; ends in the same model as a training that was never interrupted"},
+    {"seed", 0, ADL_OPTION_INT, AT(seed), 0, 1000000, NULL, "K",
+     "equal seeds give equal models; others, other jobs and another network to start from"},
+    {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the model does not depend on it"},
+    {"network", 0, ADL_OPTION_NAME, AT(network), 0, 0, networks, "NAME",
+     "shared serves clusters of any size, paper is the first source's and serves this one only"},
+    {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "jobs of an episode; 0 = the scenario's number"},
+    {"lambda", 0, ADL_OPTION_REAL, AT(lambda), -1, 1e6, NULL, "X",
+     "weight of idle GPU time in the reward; -1 = the scenario's"},
+    {"tail", 0, ADL_OPTION_REAL, AT(tail), 0, 1e6, NULL, "X", "weight of long completion times in the reward"},
+    {"horizon", 0, ADL_OPTION_REAL, AT(horizon_s), 0.001, 1e9, NULL, "S",
+     "seconds after which a reward counts for 1/e of one now"},
+    {"learning-rate", 0, ADL_OPTION_REAL, AT(learning_rate), 1e-9, 1, NULL, "X",
+     "of Adam, at the start; falls to a tenth"},
+    {"explore", 0, ADL_OPTION_REAL, AT(explore), 0, 1, NULL, "X",
+     "share of actions drawn at random, at the start; falls to a fifth"},
+    {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "write a row per round"},
+    {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "write one self-contained page with the curves"},
+    {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
+     "write all figures as JSON (- is standard output, instead of the summary)"},
+    {"onnx", 0, ADL_OPTION_TEXT, AT(onnx), 0, 0, NULL, "FILE", "write the network as ONNX, for other programs to run"},
+};
+
+static const struct adl_verb verb = {
+    .name = "train",
+    .summary =
+        "Trains the policy dqn on a scenario: plays it, learns from that, and keeps the network that does best on "
+        "seeds it was not trained on.",
+    .operands = "dqn",
+    .operands_min = 0, /* so that we say ourselves what there is */
+    .operands_max = 1,
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro train dqn --scenario scenarios/paper16.yaml --episodes 2000 --html curves.html",
+};
+
+static int check_what(const struct adl_operands *operands, struct adl_error *err)
+{
+    if (operands->count == 1 && strcmp(operands->items[0], "dqn") == 0)
+        return 0;
+    return adl_fail(err, ADL_EINVAL, "%s%.40s%scan be trained; say `adlro train dqn --scenario FILE`",
+                    operands->count ? "not '" : "only dqn ", operands->count ? operands->items[0] : "",
+                    operands->count ? "' but only dqn " : "");
+}
+
+static int check_options(const struct options *o, const char *checkpoint, struct adl_error *err)
+{
+    const char *outputs[] = {o->out, checkpoint, o->csv, o->html, o->json, o->onnx};
+    if (!o->scenario)
+        return adl_fail(err, ADL_EINVAL, "--scenario FILE must be given, for example scenarios/paper16.yaml");
+    if (strcmp(o->out, "-") == 0 || strcmp(checkpoint, "-") == 0)
+        return adl_fail(err, ADL_EINVAL, "--out and --checkpoint need file names");
+    return adl_outputs_check(outputs, sizeof outputs / sizeof *outputs, o->scenario, err);
+}
+
+static struct adl_dqn_config configure(const struct options *o, const struct adl_scenario *scenario)
+{
+    struct adl_dqn_config config = adl_dqn_defaults((enum adl_qnet_kind)o->network);
+    config.scenario = scenario;
+    config.seed = (uint64_t)o->seed;
+    config.episodes = (uint64_t)o->episodes;
+    config.threads = o->threads ? (uint32_t)o->threads : adl_cli_cores();
+    config.learning_rate_end *= o->learning_rate / config.learning_rate;
+    config.learning_rate = o->learning_rate;
+    config.explore_end *= o->explore / config.explore;
+    config.explore = o->explore;
+    config.horizon_s = o->horizon_s;
+    config.tail = o->tail;
+    return config;
+}
+
+static int train(const struct options *o, const char *checkpoint, bool *ret_interrupted, struct adl_error *err)
+{
+    struct adl_scenario scenario = {0};
+    int status = adl_scenario_load(o->scenario, &scenario, NULL, err);
+    if (status)
+        return status == ADL_EIO ? ADL_EINVAL : status; /* a file that was named wrongly */
+    if (o->jobs > 0)
+        scenario.workload.jobs = (uint64_t)o->jobs;
+    if (o->lambda >= 0)
+        scenario.lambda = o->lambda;
+    const struct adl_training_job job = {.scenario_path = o->scenario,
+                                         .jobs = (uint64_t)o->jobs,
+                                         .config = configure(o, &scenario),
+                                         .resume = o->resume,
+                                         .out = o->out,
+                                         .checkpoint = checkpoint,
+                                         .csv = o->csv,
+                                         .html = o->html,
+                                         .json = o->json,
+                                         .onnx = o->onnx};
+    status = adl_training_run(&job, ret_interrupted, err);
+    adl_scenario_clear(&scenario);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    const struct adl_dqn_config defaults = adl_dqn_defaults(ADL_QNET_SHARED);
+    struct options o = {.out = "dqn.model",
+                        .episodes = 2000,
+                        .seed = 1,
+                        .lambda = -1,
+                        .tail = defaults.tail,
+                        .horizon_s = defaults.horizon_s,
+                        .learning_rate = defaults.learning_rate,
+                        .explore = defaults.explore,
+                        .network = ADL_QNET_SHARED};
+    struct adl_operands operands;
+    struct adl_error err;
+    char beside[4096];
+    bool interrupted = false;
+    int code;
+    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
+        return code;
+    int status = check_what(&operands, &err);
+    if (status == 0 && snprintf(beside, sizeof beside, "%s.checkpoint", o.out) >= (int)sizeof beside)
+        status = adl_fail(&err, ADL_EINVAL, "the path of --out is too long");
+    const char *checkpoint = o.checkpoint ? o.checkpoint : beside;
+    if (status == 0)
+        status = check_options(&o, checkpoint, &err);
+    if (status == 0)
+        status = train(&o, checkpoint, &interrupted, &err);
+    if (status)
+        return adl_cli_fail(&verb, status, &err);
+    return interrupted ? ADL_EXIT_FAILED : ADL_EXIT_DONE;
+}
+
+const struct adl_command_verb adl_verb_train = {&verb, run};

@@ -1,0 +1,19 @@
+/* training: one run of `adlro train dqn`: rounds, progress on stderr, checkpoints, and what is left at the end. */
+#ifndef ADLRO_CLI_TRAINING_H
+#define ADLRO_CLI_TRAINING_H
+
+#include "learn/dqn_trainer.h"
+
+struct adl_training_job {
+    const char *scenario_path;
+    uint64_t jobs;                /* of an episode, if not the scenario's number; 0 = it is */
+    struct adl_dqn_config config; /* with its scenario */
+    bool resume;
+    const char *out, *checkpoint;
+    const char *csv, *html, *json, *onnx; /* NULL = not wanted */
+};
+
+/* *ret_interrupted: a signal ended it before all episodes were played. What there is then is saved. */
+int adl_training_run(const struct adl_training_job *job, bool *ret_interrupted, struct adl_error *err);
+
+#endif

@@ -1,0 +1,290 @@
+/* training_page: a training's curves: return, loss, and the held-out figures with lines for the policies they are held
+ * against. */
+#include "report/training_report.h"
+
+#include "report/chart.h"
+#include "report/figure.h"
+#include "report/page_style.h"
+#include "report/page_table.h"
+#include "report/svg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#define LEFT_PX    66.0
+#define RIGHT_PX   542.0
+#define TOP_PX     12.0
+#define BOTTOM_PX  286.0
+#define HEIGHT_PX  336.0
+#define POINTS_MAX 240 /* of a curve; more rounds are shown as means of several */
+
+/* Series have the colours that policies have on other pages: 0 is grey, for what the others are held against. */
+#define SERIES_DQN    1
+#define SERIES_DASHED 9 /* the same colour */
+
+static uint32_t rival_series(uint32_t rival)
+{
+    return rival == 0 ? 0 : rival + 1;
+}
+
+struct panel {
+    enum adl_training_column column;
+    enum adl_training_column second; /* another one on the same axes; ADL_TRAINING_COLUMNS = none */
+    const char *title, *about;
+    const char *name, *second_name;
+};
+
+/* One chart's axes and unit. */
+struct plot {
+    const struct adl_training_log *log;
+    struct adl_axis x, y;
+    struct adl_scale scale;
+};
+
+static void widen(double value, double *lo, double *hi)
+{
+    if (!isfinite(value))
+        return;
+    *lo = fmin(*lo, value);
+    *hi = fmax(*hi, value);
+}
+
+/* The mean of what rounds first .. end-1 have in a column; not a number if they have nothing. */
+static double mean_of(const struct adl_training_log *log, enum adl_training_column column, size_t first, size_t end)
+{
+    double sum = 0, count = 0;
+    for (size_t i = first; i < end; i++) {
+        const double value = log->rows[i].value[column];
+        sum += isfinite(value) ? value : 0;
+        count += isfinite(value);
+    }
+    return count > 0 ? sum / count : NAN;
+}
+
+static size_t stride_of(const struct adl_training_log *log)
+{
+    return log->row_count / POINTS_MAX + 1;
+}
+
+static void curve_range(const struct adl_training_log *log, enum adl_training_column column, double *lo, double *hi)
+{
+    const size_t stride = stride_of(log);
+    for (size_t i = 0; i < log->row_count; i += stride)
+        widen(mean_of(log, column, i, i + stride < log->row_count ? i + stride : log->row_count), lo, hi);
+}
+
+static struct adl_scale scale_for(enum adl_training_column column, double largest)
+{
+    const int metric = adl_training_column_metric(column);
+    if (metric == ADL_METRIC_UTILIZATION)
+        return (struct adl_scale){.factor = 100, .unit = "%", .decimals = 1};
+    if (metric >= 0)
+        return adl_scale_time(largest);
+    return (struct adl_scale){.factor = 1, .unit = ""};
+}
+
+/* False if there is nothing to show. */
+static bool make_plot(const struct adl_training_log *log, const struct panel *panel, struct plot *ret)
+{
+    const int metric = adl_training_column_metric(panel->column);
+    double lo = INFINITY, hi = -INFINITY;
+    curve_range(log, panel->column, &lo, &hi);
+    if (panel->second < ADL_TRAINING_COLUMNS)
+        curve_range(log, panel->second, &lo, &hi);
+    if (!(lo <= hi))
+        return false;
+    for (uint32_t i = 0; metric >= 0 && i < log->rival_count; i++)
+        widen(log->rivals[i].result.value[metric], &lo, &hi);
+    ret->log = log;
+    ret->scale = scale_for(panel->column, hi);
+    const double last = log->rows[log->row_count - 1].value[ADL_TRAINING_EPISODES];
+    ret->x = (struct adl_axis){.lo = 0, .hi = last, .from_px = LEFT_PX, .to_px = RIGHT_PX};
+    ret->y = adl_axis_linear(lo * ret->scale.factor, hi * ret->scale.factor, BOTTOM_PX, TOP_PX, 5);
+    return true;
+}
+
+static void put_point(struct adl_text *text, double x, double y)
+{
+    adl_svg_number(text, x);
+    adl_text_char(text, ',');
+    adl_svg_number(text, y);
+    adl_text_char(text, ' ');
+}
+
+static void open_curve(struct adl_text *text, const struct plot *plot, uint32_t series, const char *name)
+{
+    char names[ADL_CLASS_SIZE];
+    adl_text_printf(text, "<polyline class=\"%s\" data-n=\"", adl_svg_series(names, series, "line"));
+    adl_html_put(text, name);
+    adl_text_put(text, "\" data-y=\"");
+    adl_svg_number(text, plot->y.from_px);
+    adl_text_char(text, ' ');
+    adl_svg_number(text, plot->y.to_px);
+    adl_text_char(text, ' ');
+    adl_text_real(text, plot->y.lo);
+    adl_text_char(text, ' ');
+    adl_text_real(text, plot->y.hi);
+    adl_text_printf(text, "\" data-u=\"%s\" points=\"", plot->scale.unit);
+}
+
+static void put_curve(struct adl_text *text, const struct plot *plot, enum adl_training_column column, uint32_t series,
+                      const char *name)
+{
+    const struct adl_training_log *log = plot->log;
+    const size_t stride = stride_of(log);
+    open_curve(text, plot, series, name);
+    for (size_t i = 0; i < log->row_count; i += stride) {
+        const size_t end = i + stride < log->row_count ? i + stride : log->row_count;
+        const double value = mean_of(log, column, i, end) * plot->scale.factor;
+        if (isfinite(value))
+            put_point(text, adl_axis_px(&plot->x, log->rows[end - 1].value[ADL_TRAINING_EPISODES]),
+                      adl_axis_px(&plot->y, value));
+    }
+    adl_text_put(text, "\"/>\n");
+}
+
+static void put_rivals(struct adl_text *text, const struct plot *plot, int metric)
+{
+    for (uint32_t i = 0; i < plot->log->rival_count; i++) {
+        const double value = plot->log->rivals[i].result.value[metric] * plot->scale.factor;
+        if (!isfinite(value))
+            continue;
+        open_curve(text, plot, rival_series(i), plot->log->rivals[i].name);
+        put_point(text, LEFT_PX, adl_axis_px(&plot->y, value));
+        put_point(text, RIGHT_PX, adl_axis_px(&plot->y, value));
+        adl_text_put(text, "\"/>\n");
+    }
+}
+
+static void put_panel(struct adl_text *text, const struct adl_training_log *log, const struct panel *panel)
+{
+    struct plot plot;
+    const int metric = adl_training_column_metric(panel->column);
+    char title[96], names[ADL_CLASS_SIZE];
+    if (!make_plot(log, panel, &plot))
+        return;
+    snprintf(title, sizeof title, "%.60s%s%s", panel->title, *plot.scale.unit ? ", " : "", plot.scale.unit);
+    adl_text_put(text, "<figure>");
+    adl_page_put_caption(text, title, panel->about);
+    adl_svg_open(text, ADL_CHART_PANEL_PX, HEIGHT_PX, panel->title, panel->about, &plot.x, "episodes");
+    adl_svg_axis_y(text, &plot.y, 5, LEFT_PX, RIGHT_PX);
+    adl_svg_axis_x(text, &plot.x, 5, TOP_PX, BOTTOM_PX);
+    adl_svg_label(text, "axis end", RIGHT_PX, HEIGHT_PX - 6, "episodes");
+    if (metric >= 0)
+        put_rivals(text, &plot, metric);
+    if (panel->second < ADL_TRAINING_COLUMNS)
+        put_curve(text, &plot, panel->second, SERIES_DASHED, panel->second_name);
+    put_curve(text, &plot, panel->column, SERIES_DQN, panel->name);
+    const struct adl_training_row *best = adl_training_log_best(log);
+    if (best && metric >= 0)
+        adl_svg_circle(text, adl_svg_series(names, SERIES_DQN, "dot"),
+                       adl_axis_px(&plot.x, best->value[ADL_TRAINING_EPISODES]),
+                       adl_axis_px(&plot.y, best->value[panel->column] * plot.scale.factor), 6);
+    adl_svg_close(text);
+    adl_text_put(text, "</figure>\n");
+}
+
+static void put_header(struct adl_text *text, const struct adl_training_log *log)
+{
+    const double done = log->row_count ? log->rows[log->row_count - 1].value[ADL_TRAINING_EPISODES] : 0;
+    adl_text_put(text, "<header>\n<p class=\"kicker\">Training of the policy dqn</p>\n<h1>");
+    adl_html_put(text, log->scenario->name);
+    adl_text_put(text, "</h1>\n");
+    if (log->scenario->description[0]) {
+        adl_text_put(text, "<p class=\"lead\">");
+        adl_html_put(text, log->scenario->description);
+        adl_text_put(text, "</p>\n");
+    }
+    adl_text_printf(
+        text,
+        "<ul class=\"facts\"><li>network %s</li><li>%" PRIu64 " of %" PRIu64 " episodes</li><li>%" PRIu64
+        " jobs an episode</li><li>%" PRIu32 " validation seeds</li><li>seed %" PRIu64 "</li></ul>\n</header>\n",
+        log->network, (uint64_t)done, log->episodes, log->scenario->workload.jobs, log->validation_episodes, log->seed);
+}
+
+/* The kept model's figure, large, and its change against a rival: in points for ratios, else in percent. */
+static void put_card(struct adl_text *text, const struct adl_training_row *best, enum adl_training_column column,
+                     const struct adl_training_rival *rival)
+{
+    const int metric = adl_training_column_metric(column);
+    const double value = best->value[column], base = rival->result.value[metric];
+    const bool points = metric == ADL_METRIC_UTILIZATION;
+    const struct adl_scale scale = scale_for(column, fmax(value, base));
+    const double change = points ? (value - base) * 100 : adl_change_percent(value, base);
+    const int gain = fabs(change) < 0.05 ? 0 : (change > 0) == (adl_metric_table[metric].better > 0) ? 1 : -1;
+    char number[ADL_FIGURE_SIZE];
+    adl_text_put(text, "<div class=\"card\"><h3>");
+    adl_html_put(text, adl_metric_table[metric].label);
+    adl_text_put(text, "</h3><p class=\"big\">");
+    adl_page_put_figure(text, adl_figure_print(number, value, scale));
+    adl_text_printf(text, " <small>%s</small></p><p><span class=\"change %s\">", scale.unit,
+                    gain > 0   ? "up"
+                    : gain < 0 ? "down"
+                               : "dim");
+    adl_page_put_figure(text, adl_figure_print_change(number, change));
+    adl_text_printf(text, "%s</span> <span class=\"dim\">against ", points ? " points" : " %");
+    adl_html_put(text, rival->name);
+    adl_text_put(text, "</span></p></div>\n");
+}
+
+static void put_cards(struct adl_text *text, const struct adl_training_log *log)
+{
+    const struct adl_training_row *best = adl_training_log_best(log);
+    if (!best || log->rival_count == 0)
+        return;
+    adl_text_printf(text,
+                    "<p class=\"headline\">The model that is kept, of episode %" PRIu64 ", on seeds held out</p>\n",
+                    (uint64_t)best->value[ADL_TRAINING_EPISODES]);
+    adl_text_put(text, "<div class=\"cards\">\n");
+    for (uint32_t i = 0; i < 2 && i < log->rival_count; i++)
+        put_card(text, best, ADL_TRAINING_HELD_JCT_MEAN, &log->rivals[i]);
+    put_card(text, best, ADL_TRAINING_HELD_JCT_P99, &log->rivals[0]);
+    put_card(text, best, ADL_TRAINING_HELD_UTILIZATION, &log->rivals[0]);
+    adl_text_put(text, "</div>\n");
+}
+
+static void put_key(struct adl_text *text, uint32_t series, const char *name)
+{
+    adl_text_printf(text,
+                    "<label class=\"s%" PRIu32
+                    " d0\"><input type=\"checkbox\" checked autocomplete=\"off\" data-k=\"%" PRIu32
+                    "\"><span class=\"swatch\"></span>",
+                    series, series);
+    adl_html_put(text, name);
+    adl_text_put(text, "</label>\n");
+}
+
+static void put_legend(struct adl_text *text, const struct adl_training_log *log)
+{
+    adl_text_put(text, "<div class=\"legend\" role=\"group\" aria-label=\"policies\">\n");
+    put_key(text, SERIES_DQN, "dqn");
+    for (uint32_t i = 0; i < log->rival_count; i++)
+        put_key(text, rival_series(i), log->rivals[i].name);
+    adl_text_put(text, "</div>\n");
+}
+
+void adl_training_html(struct adl_text *text, const struct adl_training_log *log)
+{
+    static const struct panel panels[] = {
+        {ADL_TRAINING_HELD_JCT_MEAN, ADL_TRAINING_COLUMNS, "Mean job completion time",
+         "held out; lower is better; the dot is the model that is kept", "dqn", NULL},
+        {ADL_TRAINING_HELD_JCT_P99, ADL_TRAINING_COLUMNS, "99th percentile of completion times",
+         "held out; lower is better", "dqn", NULL},
+        {ADL_TRAINING_HELD_UTILIZATION, ADL_TRAINING_COLUMNS, "GPUs busy", "held out; higher is better", "dqn", NULL},
+        {ADL_TRAINING_HELD_RETURN, ADL_TRAINING_RETURN, "Return of an episode",
+         "sum of rewards; dashed: while training, with exploration; higher is better", "held out", "training"},
+        {ADL_TRAINING_LOSS, ADL_TRAINING_COLUMNS, "Loss", "Huber's, mean over a round", "loss", NULL},
+        {ADL_TRAINING_EXPLORE, ADL_TRAINING_COLUMNS, "Exploration", "share of actions drawn at random", "share", NULL},
+    };
+    adl_page_open(text, log->scenario->name, "training of the policy dqn");
+    put_header(text, log);
+    adl_text_put(text, "<main>\n");
+    put_cards(text, log);
+    put_legend(text, log);
+    adl_text_put(text, "<h2>As the training went on</h2>\n<div class=\"grid\">\n");
+    for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
+        put_panel(text, log, &panels[i]);
+    adl_text_put(text, "</div>\n</main>\n");
+    adl_page_close(text);
+}
