@@ -143,8 +143,7 @@ static uint32_t best_choice(struct dqn *self, const struct adl_state *state)
 {
     struct adl_choices *choices = self->choices;
     const uint32_t gpus = state->cluster->gpu_count;
-    adl_sight_raw(state, choices, &self->rows);
-    adl_sight_normalize(&self->normalizer, &self->rows, gpus, choices->count);
+    adl_sight_see(&self->normalizer, state, choices, &self->rows);
     if (self->sight == ADL_SIGHT_PAPER)
         adl_sight_paper(&self->rows, gpus, &self->paper);
     const struct adl_sight *seen = self->sight == ADL_SIGHT_PAPER ? &self->paper : &self->rows;

@@ -70,22 +70,38 @@ static void fill_bank(const struct adl_state *state, const struct adl_choices *c
         choices->promised && promise->type == bank->type && (promise->bank == ADL_NONE || promise->bank == index);
 }
 
-static void fill_readings(const struct adl_state *state, uint32_t gpu, float *ret)
+/* A value as the network sees it, or as it is where there is no normalizer. */
+static float put(const struct adl_normalizer *normalizer, enum adl_feature feature, float value)
+{
+    return normalizer ? adl_normalize(normalizer, feature, value) : value;
+}
+
+static void normalize_rows(const struct adl_normalizer *normalizer, float *rows, uint32_t count, int first, int size)
+{
+    for (uint32_t r = 0; r < count; r++)
+        for (int f = 0; f < size; f++) {
+            float *value = &rows[(size_t)r * (size_t)size + (size_t)f];
+            *value = adl_normalize(normalizer, (enum adl_feature)(first + f), *value);
+        }
+}
+
+static void fill_readings(const struct adl_normalizer *normalizer, const struct adl_state *state, uint32_t gpu,
+                          float *ret)
 {
     const int64_t at_us = state->telemetry_us[gpu];
     if (at_us == INT64_MIN)
         return;
     const struct adl_telemetry *telemetry = &state->telemetry[gpu];
+    const float limit_w = (float)state->cluster->types[adl_gpu_type_of(state->cluster, gpu)].max_w;
     for (int r = 0; r < ADL_READ_COUNT; r++) {
         const int f = ADL_GPU_READ_UTILIZATION + r;
         if (!(telemetry->missing >> r & 1) && state->now_us - at_us <= adl_feature_table[f].stale_s * INT64_C(1000000))
-            ret[f] = telemetry->value[r];
+            ret[f] = put(normalizer, (enum adl_feature)f,
+                         r == ADL_READ_POWER ? telemetry->value[r] / limit_w : telemetry->value[r]);
     }
-    const double limit_w = state->cluster->types[adl_gpu_type_of(state->cluster, gpu)].max_w;
-    ret[ADL_GPU_READ_POWER] /= (float)limit_w;
 }
 
-static void fill_gpu(const struct adl_state *state, uint32_t gpu, float *ret)
+static void fill_gpu(const struct adl_normalizer *normalizer, const struct adl_state *state, uint32_t gpu, float *ret)
 {
     const struct adl_gpu_use *use = &state->gpus[gpu];
     ret[ADL_GPU_BUSY] = use->job[0] != ADL_NONE;
@@ -93,14 +109,16 @@ static void fill_gpu(const struct adl_state *state, uint32_t gpu, float *ret)
     ret[ADL_GPU_SHARED] = use->job[1] != ADL_NONE;
     if (use->job[0] != ADL_NONE) {
         const struct adl_job *job = &state->jobs[use->job[0]];
-        ret[ADL_GPU_LEFT] = seconds(job->expected_us - state->now_us);
-        ret[ADL_GPU_HELD] = seconds(state->now_us - job->start_us);
-        ret[ADL_GPU_GANG] = job->spec.gpus;
+        ret[ADL_GPU_LEFT] = put(normalizer, ADL_GPU_LEFT, seconds(job->expected_us - state->now_us));
+        ret[ADL_GPU_HELD] = put(normalizer, ADL_GPU_HELD, seconds(state->now_us - job->start_us));
+        ret[ADL_GPU_GANG] = put(normalizer, ADL_GPU_GANG, job->spec.gpus);
     }
-    fill_readings(state, gpu, ret);
+    fill_readings(normalizer, state, gpu, ret);
 }
 
-static void fill_gpus(const struct adl_state *state, const struct adl_choices *choices, float *ret)
+/* Flags are the same raw and normalized; what a bank's GPUs have in common is normalized once. */
+static void fill_gpus(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                      const struct adl_choices *choices, float *ret)
 {
     const struct adl_cluster *cluster = state->cluster;
     const struct best best = best_of(cluster);
@@ -108,12 +126,14 @@ static void fill_gpus(const struct adl_state *state, const struct adl_choices *c
         float common[GPU_SIZE];
         const struct adl_bank *bank = &cluster->banks[b];
         fill_bank(state, choices, &best, b, common);
+        if (normalizer)
+            normalize_rows(normalizer, common, 1, ADL_GPU_BUSY, GPU_SIZE);
         for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count; g++) {
             float *row = &ret[(size_t)g * GPU_SIZE];
             for (int f = 0; f < GPU_SIZE; f++)
                 row[f] = common[f];
             row[ADL_GPU_NODE_FIRST] = g == cluster->nodes[bank->node].gpu_first;
-            fill_gpu(state, g, row);
+            fill_gpu(normalizer, state, g, row);
         }
     }
 }
@@ -275,17 +295,31 @@ static void fill_choice(const struct adl_state *state, const struct adl_choices 
     row[ADL_CHOICE_WANTED] = share(demand->by_type[choice->type], demand->gpus);
 }
 
-void adl_sight_raw(const struct adl_state *state, const struct adl_choices *choices, struct adl_sight *ret)
+static void see(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                const struct adl_choices *choices, struct adl_sight *ret)
 {
     const struct demand demand = demand_of(state);
     float row[ADL_FEATURE_COUNT]; /* so that a feature is its own index */
-    fill_gpus(state, choices, ret->gpus);
+    fill_gpus(normalizer, state, choices, ret->gpus);
     fill_state(state, choices, &demand, row);
     memcpy(ret->state, &row[ADL_STATE_QUEUE], STATE_SIZE * sizeof *row);
     for (uint32_t c = 0; c < choices->count; c++) {
         fill_choice(state, choices, &demand, &choices->list[c], row);
         memcpy(&ret->choices[(size_t)c * CHOICE_SIZE], &row[ADL_CHOICE_TIME], CHOICE_SIZE * sizeof *row);
     }
+}
+
+void adl_sight_raw(const struct adl_state *state, const struct adl_choices *choices, struct adl_sight *ret)
+{
+    see(NULL, state, choices, ret);
+}
+
+void adl_sight_see(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                   const struct adl_choices *choices, struct adl_sight *ret)
+{
+    see(normalizer, state, choices, ret);
+    normalize_rows(normalizer, ret->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
+    normalize_rows(normalizer, ret->choices, choices->count, ADL_CHOICE_TIME, CHOICE_SIZE);
 }
 
 static void learn_rows(struct adl_normalizer *normalizer, const float *rows, uint32_t count, int first, int size)
@@ -301,15 +335,6 @@ void adl_sight_learn(struct adl_normalizer *normalizer, const struct adl_sight *
     learn_rows(normalizer, raw->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
     learn_rows(normalizer, raw->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
     learn_rows(normalizer, raw->choices, choices, ADL_CHOICE_TIME, CHOICE_SIZE);
-}
-
-static void normalize_rows(const struct adl_normalizer *normalizer, float *rows, uint32_t count, int first, int size)
-{
-    for (uint32_t r = 0; r < count; r++)
-        for (int f = 0; f < size; f++) {
-            float *value = &rows[(size_t)r * (size_t)size + (size_t)f];
-            *value = adl_normalize(normalizer, (enum adl_feature)(first + f), *value);
-        }
 }
 
 void adl_sight_normalize(const struct adl_normalizer *normalizer, struct adl_sight *rows, uint32_t gpus,

@@ -40,6 +40,10 @@ void adl_sight_learn(struct adl_normalizer *normalizer, const struct adl_sight *
 void adl_sight_normalize(const struct adl_normalizer *normalizer, struct adl_sight *rows, uint32_t gpus,
                          uint32_t choices);
 
+/* Both at once, and sooner: what raw and normalize come to. */
+void adl_sight_see(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                   const struct adl_choices *choices, struct adl_sight *ret);
+
 /* Normalized rows as the paper's network sees them; the job at hand is that of the first choice. */
 void adl_sight_paper(const struct adl_sight *rows, uint32_t gpus, struct adl_sight *ret);
 

@@ -48,28 +48,29 @@ struct adl_dqn_trainer {
 
 struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
 {
+    const bool paper = network == ADL_QNET_PAPER;
     return (struct adl_dqn_config){
         .network = network,
         .seed = 1,
         .episodes = 2000,
         .threads = 1,
-        .gpu_width = network == ADL_QNET_PAPER ? 32 : 16,
-        .head_width = network == ADL_QNET_PAPER ? 128 : 64,
-        .learning_rate = 1e-3,
-        .learning_rate_end = 1e-4,
-        .explore = 0.10,
-        .explore_end = 0.02,
-        .guided = network == ADL_QNET_PAPER ? 0.0 : 0.3,
-        .horizon_s = 60,
+        .gpu_width = paper ? 32 : 16,
+        .head_width = paper ? 128 : 64,
+        .learning_rate = paper ? 1e-4 : 5e-4, /* the first source's, and ours */
+        .learning_rate_end = 1e-5,
+        .explore = 0.5, /* one start among several matters little: what is tried costs little, and teaches */
+        .explore_end = 0.5,
+        .guided = paper ? 0.0 : 0.05,
+        .prior = 0.05,
+        .horizon_s = 100,
         .trace = 0.9,
-        .tail = 0.3,
+        .tail = 1.0,
         .batch = 512,
-        .passes = 2,
+        .passes = 1,
         .target_rounds = 4,
-        .validate_rounds = 8,
-        .validation_episodes = 32,
-        .prior = 0.02,
-        .guide_generations = 24,
+        .validate_rounds = 32,
+        .validation_episodes = 128,
+        .guide_generations = 40,
     };
 }
 

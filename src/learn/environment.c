@@ -251,10 +251,13 @@ static void show_rows(struct adlro_environment *env, uint32_t index, const struc
                             &buffers->actions[(size_t)index * shape->actions * shape->action_features]};
     struct adl_sight *rows = env->sight == ADL_SIGHT_PAPER ? &env->rows : &out;
     const struct adl_choices *choices = env->cells[index].choices;
-    adl_sight_raw(state, choices, rows);
-    if (env->learning)
+    if (env->learning) {
+        adl_sight_raw(state, choices, rows);
         adl_sight_learn(&env->normalizer, rows, shape->gpus, choices->count);
-    adl_sight_normalize(&env->normalizer, rows, shape->gpus, choices->count);
+        adl_sight_normalize(&env->normalizer, rows, shape->gpus, choices->count);
+    } else {
+        adl_sight_see(&env->normalizer, state, choices, rows);
+    }
     if (env->sight == ADL_SIGHT_PAPER) {
         adl_sight_paper(rows, shape->gpus, &out);
         memset(out.choices, 0, (size_t)choices->count * shape->action_features * sizeof *out.choices);
