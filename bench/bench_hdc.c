@@ -82,6 +82,7 @@ static void show_class(struct past_job *jobs, size_t count)
     size_t by_class[256] = {0}, most = 0;
     for (size_t j = 0; j < count; j++) {
         jobs[j].traits.values[ADL_TRAIT_CLASS].known = false;
+        jobs[j].traits.values[ADL_TRAIT_NAME].known = false; /* a simulated job is named after its class */
         const size_t same = ++by_class[jobs[j].class_index % 256];
         most = same > most ? same : most;
     }
