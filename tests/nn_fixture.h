@@ -3,11 +3,19 @@
 #define ADLRO_TESTS_NN_FIXTURE_H
 
 #include "base/rng.h"
+#include "nn/kernels_builds.h"
 #include "nn/qnet.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Every build of the kernels that this processor can run; some may be the same one. */
+#define BUILD_COUNT 3
+static inline const struct adl_kernels *build_at(size_t index)
+{
+    return index == 0 ? &adl_kernels_plain : adl_kernels_choose(index == 2);
+}
 
 static inline void *must_have(void *memory)
 {
@@ -157,11 +165,11 @@ static inline double *embed(const struct adl_qnet *net, const double *params, in
     return second;
 }
 
-static inline double reference_shared(const struct adl_qnet *net, const double *params, int gpus, const double *e,
-                                      const float *state, const float *action, int count, const int *members)
+/* c[2H + S] */
+static inline void reference_context(const struct adl_qnet *net, int gpus, const double *e, const float *state,
+                                     double *context)
 {
     const int width = net->shape.gpu_width;
-    double context[512] = {0}, input[512] = {0}, hidden[512] = {0}, hidden2[512] = {0}, value = 0, advantage = 0;
     for (int c = 0; c < width; c++)
         for (int g = 0; g < gpus; g++) {
             context[c] += e[g * width + c] / gpus;
@@ -169,22 +177,52 @@ static inline double reference_shared(const struct adl_qnet *net, const double *
         }
     for (int i = 0; i < net->shape.state_features; i++)
         context[2 * width + i] = (double)state[i];
+}
+
+static inline double reference_value(const struct adl_qnet *net, const double *params, const double *context)
+{
+    double hidden[512] = {0}, value = 0;
+    layer_add(net, ADL_QNET_VALUE1, params, context, hidden);
+    relu_all(net->shape.head_width, hidden);
+    layer_add(net, ADL_QNET_VALUE2, params, hidden, &value);
+    return value;
+}
+
+static inline double reference_advantage(const struct adl_qnet *net, const double *params, const double *e,
+                                         const double *context, const float *action, int count, const int *members)
+{
+    const int width = net->shape.gpu_width;
+    double input[512] = {0}, hidden[512] = {0}, hidden2[512] = {0}, advantage = 0;
     for (int c = 0; c < width; c++)
         for (int i = 0; i < count; i++)
             input[c] += e[members[i] * width + c] / count;
     for (int i = 0; i < net->shape.action_features; i++)
         input[width + i] = (double)action[i];
-    layer_add(net, ADL_QNET_VALUE1, params, context, hidden);
-    relu_all(net->shape.head_width, hidden);
-    layer_add(net, ADL_QNET_VALUE2, params, hidden, &value);
-    memset(hidden, 0, sizeof hidden);
     layer_add(net, ADL_QNET_STATE1, params, context, hidden);
     layer_add(net, ADL_QNET_ACTION1, params, input, hidden);
     relu_all(net->shape.head_width, hidden);
     layer_add(net, ADL_QNET_ACTION2, params, hidden, hidden2);
     relu_all(net->shape.head_width, hidden2);
     layer_add(net, ADL_QNET_ACTION3, params, hidden2, &advantage);
-    return value + advantage;
+    return advantage;
+}
+
+/* q[actions of the state] */
+static inline void reference_shared(const struct adl_qnet *net, const double *params, int gpus, const double *e,
+                                    const struct adl_qnet_batch *batch, int state, double *q)
+{
+    const int first = batch->action_offset[state], actions = batch->action_offset[state + 1] - first;
+    double context[512] = {0}, mean = 0;
+    reference_context(net, gpus, e, batch->state + state * net->shape.state_features, context);
+    for (int i = 0; i < actions; i++) {
+        const int a = first + i, member = batch->member_offset[a];
+        q[i] = reference_advantage(net, params, e, context, batch->actions + a * net->shape.action_features,
+                                   batch->member_offset[a + 1] - member, batch->members + member);
+        mean += q[i] / actions;
+    }
+    const double value = reference_value(net, params, context);
+    for (int i = 0; i < actions; i++)
+        q[i] += value - mean;
 }
 
 static inline double reference_paper(const struct adl_qnet *net, const double *params, const double *e,
@@ -209,14 +247,13 @@ static inline void reference_forward(const struct adl_qnet *net, const double *p
     for (int s = 0; s < batch->states; s++) {
         const int gpus = batch->gpu_offset[s + 1] - batch->gpu_offset[s];
         double *e = embed(net, params, gpus, batch->gpus + batch->gpu_offset[s] * shape->gpu_features);
-        const float *state = batch->state + s * shape->state_features;
-        for (int a = batch->action_offset[s]; a < batch->action_offset[s + 1]; a++) {
-            const int *members = batch->members + batch->member_offset[a];
-            const int count = batch->member_offset[a + 1] - batch->member_offset[a];
-            q[a] = shape->kind == ADL_QNET_PAPER
-                       ? reference_paper(net, params, e, state, count, members)
-                       : reference_shared(net, params, gpus, e, state, batch->actions + a * shape->action_features,
-                                          count, members);
+        const int first = batch->action_offset[s];
+        if (shape->kind == ADL_QNET_SHARED)
+            reference_shared(net, params, gpus, e, batch, s, q + first);
+        for (int a = first; shape->kind == ADL_QNET_PAPER && a < batch->action_offset[s + 1]; a++) {
+            const int member = batch->member_offset[a];
+            q[a] = reference_paper(net, params, e, batch->state + s * shape->state_features,
+                                   batch->member_offset[a + 1] - member, batch->members + member);
         }
         free(e);
     }

@@ -1,10 +1,12 @@
-/* Experience: what was shown is kept row by row, and worths are the lambda returns that their definition gives. */
+/* Experience: what was shown is kept row by row, worths are the lambda returns that their definition gives, and the
+ * luck that is taken off them is that of the others. */
 #include "base/rng.h"
 #include "learn/experience.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -24,7 +26,7 @@ static const struct adlro_shape shape = {.count = EPISODES,
 
 struct shown {
     float gpus[EPISODES * 6], state[EPISODES * 4], actions[EPISODES * 15];
-    int32_t member_offset[EPISODES * 6], members[EPISODES * 8];
+    int32_t action_count[EPISODES], member_offset[EPISODES * 6], members[EPISODES * 8];
 };
 
 static struct adlro_buffers show_at_random(struct adl_rng *rng, struct shown *shown)
@@ -41,42 +43,58 @@ static struct adlro_buffers show_at_random(struct adl_rng *rng, struct shown *sh
         static const int32_t offsets[6] = {0, 1, 3, 4, 7, 8};
         for (int a = 0; a < 6; a++)
             shown->member_offset[e * 6 + a] = offsets[a];
+        shown->action_count[e] = 1 + (int32_t)adl_rng_below(rng, 5);
     }
     return (struct adlro_buffers){.gpus = shown->gpus,
                                   .state = shown->state,
                                   .actions = shown->actions,
+                                  .action_count = shown->action_count,
                                   .member_offset = shown->member_offset,
                                   .members = shown->members};
 }
 
-static void what_was_shown_is_kept_and_of_the_actions_the_one_taken(void **state)
+static void assert_kept(const struct adl_experience *e, uint32_t at, const struct shown *shown, uint32_t cell)
+{
+    const struct adl_lesson *lesson = &e->lessons[at];
+    const int32_t *offset = &shown->member_offset[cell * 6];
+    assert_memory_equal(&e->gpus[at * 6], &shown->gpus[cell * 6], 6 * sizeof(float));
+    assert_memory_equal(&e->state[at * 4], &shown->state[cell * 4], 4 * sizeof(float));
+    assert_int_equal(lesson->action_count, shown->action_count[cell]);
+    assert_memory_equal(&e->actions[lesson->action_first * 3], &shown->actions[cell * 15],
+                        lesson->action_count * 3 * sizeof(float));
+    for (uint32_t a = 0; a < lesson->action_count; a++) {
+        const uint32_t *kept = &e->member_offset[lesson->action_first + a];
+        assert_int_equal(kept[1] - kept[0], offset[a + 1] - offset[a]);
+        assert_memory_equal(&e->members[kept[0]], &shown->members[cell * 8 + (uint32_t)offset[a]],
+                            (kept[1] - kept[0]) * sizeof(int32_t));
+    }
+}
+
+static void what_was_shown_is_kept_with_all_actions_that_were_offered(void **state)
 {
     (void)state;
     struct adl_experience e;
     struct adl_rng rng;
     struct shown shown[40];
-    int32_t taken[40];
+    uint32_t taken[40];
     adl_rng_seed(&rng, 1, "shown");
     adl_experience_init(&e, &shape);
-    for (uint32_t i = 0; i < 40; i++) {
-        const struct adlro_buffers buffers = show_at_random(&rng, &shown[i]);
-        uint32_t at;
-        taken[i] = (int32_t)adl_rng_below(&rng, 5);
-        assert_int_equal(adl_experience_add(&e, &shape, &buffers, i % EPISODES, taken[i], &at), 0);
-        assert_int_equal(at, i);
-    }
-    for (uint32_t i = 0; i < 40; i++) {
-        const uint32_t cell = i % EPISODES;
-        const int32_t *offset = &shown[i].member_offset[cell * 6 + (uint32_t)taken[i]];
-        const struct adl_lesson *lesson = &e.lessons[i];
-        assert_memory_equal(&e.gpus[i * 6], &shown[i].gpus[cell * 6], 6 * sizeof(float));
-        assert_memory_equal(&e.state[i * 4], &shown[i].state[cell * 4], 4 * sizeof(float));
-        assert_memory_equal(&e.actions[i * 3], &shown[i].actions[cell * 15 + (uint32_t)taken[i] * 3],
-                            3 * sizeof(float));
-        assert_int_equal(lesson->member_count, offset[1] - offset[0]);
-        assert_memory_equal(&e.members[lesson->member_first], &shown[i].members[cell * 8 + (uint32_t)offset[0]],
-                            lesson->member_count * sizeof(int32_t));
-        assert_int_equal(lesson->next, ADL_NONE);
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 40; i++) {
+            const uint32_t cell = i % EPISODES;
+            const struct adlro_buffers buffers = show_at_random(&rng, &shown[i]);
+            uint32_t at;
+            taken[i] = adl_rng_below(&rng, (uint32_t)shown[i].action_count[cell]);
+            assert_int_equal(adl_experience_add(&e, &shape, &buffers, cell, (int32_t)taken[i], &at), 0);
+            assert_int_equal(at, i);
+        }
+        assert_int_equal(e.count, 40);
+        for (uint32_t i = 0; i < 40; i++) {
+            assert_kept(&e, i, &shown[i], i % EPISODES);
+            assert_int_equal(e.lessons[i].action, taken[i]);
+            assert_int_equal(e.lessons[i].next, ADL_NONE);
+        }
+        adl_experience_forget(&e);
     }
     adl_experience_clear(&e);
     adl_experience_clear(&e);
@@ -105,41 +123,50 @@ static double n_step_return(const struct adl_lesson *lessons, uint32_t first, in
     return at == ADL_NONE ? sum : sum + exp(-elapsed_s / HORIZON_S) * lessons[at].value;
 }
 
-/* The mean of all n-step returns, weighted by (1 - lambda) lambda^(n - 1), up to the end of the episode or the next
- * explored action, which takes the rest of the weight. */
+/* The mean of all n-step returns, weighted by (1 - lambda) lambda^(n - 1); the last, up to the end of the episode,
+ * takes the rest of the weight. */
 static double lambda_return(const struct adl_lesson *lessons, uint32_t first, double lambda)
 {
     double sum = 0, weight = 1;
-    uint32_t at = lessons[first].next;
     int n = 1;
-    for (; at != ADL_NONE && !lessons[at].explored; at = lessons[at].next, n++) {
+    for (uint32_t at = lessons[first].next; at != ADL_NONE; at = lessons[at].next, n++) {
         sum += weight * (1 - lambda) * n_step_return(lessons, first, n);
         weight *= lambda;
     }
     return sum + weight * n_step_return(lessons, first, n);
 }
 
-/* Episodes side by side, as a player fills them. */
-static struct adl_experience random_lessons(uint64_t seed, double explored)
+/* Episodes side by side, as a player fills them, each as long as it happens to be. */
+static struct adl_experience random_lessons(uint64_t seed)
 {
     struct adl_experience e;
     struct adl_rng rng;
     struct shown shown;
-    uint32_t last[EPISODES];
+    uint32_t last[EPISODES] = {ADL_NONE, ADL_NONE, ADL_NONE}, length[EPISODES];
+    double time_s[EPISODES];
     adl_rng_seed(&rng, seed, "lessons");
     adl_experience_init(&e, &shape);
+    for (uint32_t r = 0; r < EPISODES; r++) {
+        length[r] = 1 + adl_rng_below(&rng, LENGTH);
+        time_s[r] = adl_rng_uniform(&rng);
+    }
     for (uint32_t i = 0; i < EPISODES * LENGTH; i++) {
+        const uint32_t replica = i % EPISODES;
         const struct adlro_buffers buffers = show_at_random(&rng, &shown);
         uint32_t at;
-        assert_int_equal(adl_experience_add(&e, &shape, &buffers, i % EPISODES, 0, &at), 0);
+        if (i / EPISODES >= length[replica])
+            continue;
+        assert_int_equal(adl_experience_add(&e, &shape, &buffers, replica, 0, &at), 0);
         struct adl_lesson *lesson = &e.lessons[at];
         lesson->reward = -100 * adl_rng_uniform(&rng);
-        lesson->elapsed_s = adl_rng_below(&rng, 4) ? 30 * adl_rng_uniform(&rng) : 0;
+        lesson->elapsed_s = adl_rng_below(&rng, 4) ? adl_rng_below(&rng, 30) : 0;
         lesson->value = -500 * adl_rng_uniform(&rng);
-        lesson->explored = adl_rng_uniform(&rng) < explored;
-        if (i >= EPISODES)
-            e.lessons[last[i % EPISODES]].next = at;
-        last[i % EPISODES] = at;
+        lesson->time_s = time_s[replica];
+        lesson->replica = (uint16_t)replica;
+        time_s[replica] += lesson->elapsed_s;
+        if (last[replica] != ADL_NONE)
+            e.lessons[last[replica]].next = at;
+        last[replica] = at;
     }
     return e;
 }
@@ -147,42 +174,90 @@ static struct adl_experience random_lessons(uint64_t seed, double explored)
 static void a_worth_is_the_lambda_return_by_its_definition(void **state)
 {
     (void)state;
-    static const double lambdas[] = {0, 0.5, 0.9, 1}, explored[] = {0, 0.3, 1};
+    static const double lambdas[] = {0, 0.5, 0.9, 1};
     for (uint64_t seed = 0; seed < 12; seed++) {
         const double lambda = lambdas[seed % 4];
-        struct adl_experience e = random_lessons(seed, explored[seed / 4]);
+        struct adl_experience e = random_lessons(seed);
         adl_experience_settle(&e, HORIZON_S, lambda);
         for (uint32_t i = 0; i < e.count; i++) {
             const double expected = lambda_return(e.lessons, i, lambda);
             if (!(fabs(e.lessons[i].worth - expected) <= 1e-7 * fabs(expected)))
                 fail_msg("lambda %g, lesson %u: worth %.12g, by definition %.12g", lambda, i, e.lessons[i].worth,
                          expected);
+            assert_true(e.lessons[i].luck == e.lessons[i].worth - e.lessons[i].value);
         }
         adl_experience_clear(&e);
     }
 }
 
-/* What comes after an explored action says nothing of the policy. */
-static void nothing_beyond_an_explored_action_counts(void **state)
+/* Of a replica at some time: that of its last decision up to then, of its first if it had made none. False if it made
+ * none at all. */
+static bool luck_at(const struct adl_experience *e, uint32_t replica, double at_s, double *ret)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < e->count; i++)
+        if (e->lessons[i].replica == replica && (!found || e->lessons[i].time_s <= at_s)) {
+            *ret = e->lessons[i].luck;
+            found = true;
+        }
+    return found;
+}
+
+/* What is taken off lesson `at`: four fifths of the mean over the other replicas. */
+static double shared_luck(const struct adl_experience *e, uint32_t at, uint32_t replicas)
+{
+    double sum = 0, luck = 0;
+    int others = 0;
+    for (uint32_t r = 0; r < replicas; r++)
+        if (r != e->lessons[at].replica && luck_at(e, r, e->lessons[at].time_s, &luck)) {
+            sum += luck;
+            others++;
+        }
+    return others > 0 ? 0.8 * sum / others : 0;
+}
+
+static void the_luck_of_the_others_at_the_time_is_taken_off(void **state)
 {
     (void)state;
-    struct adl_experience e = random_lessons(1, 0);
-    e.lessons[2 * EPISODES].explored = true;
-    adl_experience_settle(&e, HORIZON_S, 1);
-    const double first = e.lessons[0].worth, own = e.lessons[2 * EPISODES].worth;
-    e.lessons[4 * EPISODES].reward -= 1000;
-    adl_experience_settle(&e, HORIZON_S, 1);
-    assert_true(e.lessons[0].worth == first);
-    assert_true(e.lessons[2 * EPISODES].worth < own);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        const uint32_t replicas = EPISODES + (uint32_t)(seed % 2); /* the fourth made no decisions */
+        struct adl_experience before = random_lessons(seed), after = random_lessons(seed);
+        adl_experience_settle(&before, HORIZON_S, 0.9);
+        adl_experience_settle(&after, HORIZON_S, 0.9);
+        adl_experience_share_luck(&after, replicas);
+        for (uint32_t i = 0; i < before.count; i++) {
+            const double expected = before.lessons[i].worth - shared_luck(&before, i, replicas);
+            if (!(fabs(after.lessons[i].worth - expected) <= 1e-9 * fabs(expected) + 1e-9))
+                fail_msg("seed %d, lesson %u: worth %.12g instead of %.12g", (int)seed, i, after.lessons[i].worth,
+                         expected);
+        }
+        adl_experience_clear(&before);
+        adl_experience_clear(&after);
+    }
+}
+
+static void a_replica_alone_keeps_its_luck(void **state)
+{
+    (void)state;
+    struct adl_experience e = random_lessons(1);
+    for (uint32_t i = 0; i < e.count; i++)
+        e.lessons[i] = (struct adl_lesson){.reward = -1, .elapsed_s = 1, .time_s = i, .value = -7, .next = i + 1};
+    e.lessons[e.count - 1].next = ADL_NONE;
+    adl_experience_settle(&e, HORIZON_S, 0.9);
+    const double worth = e.lessons[0].worth;
+    assert_true(e.lessons[0].luck != 0);
+    adl_experience_share_luck(&e, 2);
+    assert_true(e.lessons[0].worth == worth);
     adl_experience_clear(&e);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_shown_is_kept_and_of_the_actions_the_one_taken),
+        cmocka_unit_test(what_was_shown_is_kept_with_all_actions_that_were_offered),
         cmocka_unit_test(a_worth_is_the_lambda_return_by_its_definition),
-        cmocka_unit_test(nothing_beyond_an_explored_action_counts),
+        cmocka_unit_test(the_luck_of_the_others_at_the_time_is_taken_off),
+        cmocka_unit_test(a_replica_alone_keeps_its_luck),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,13 +24,14 @@ struct setup {
     int actions;
 };
 
-static void setup_make(const struct adl_qnet_shape *shape, bool fast, uint64_t seed, struct setup *ret)
+static void setup_make(const struct adl_qnet_shape *shape, const struct adl_kernels *kernels, uint64_t seed,
+                       struct setup *ret)
 {
     struct adl_error err = {{0}};
     struct adl_rng rng;
     struct setup s = {0};
     const struct adl_qnet_limits limits = {9, 9 * 17, 9 * 8};
-    assert_int_equal(adl_qnet_make(shape, adl_kernels_choose(fast), &s.net, &err), 0);
+    assert_int_equal(adl_qnet_make(shape, kernels, &s.net, &err), 0);
     assert_int_equal(adl_qnet_workspace_create(&s.net, &limits, &s.workspace, &err), 0);
     adl_rng_seed(&rng, seed, "gradients");
     s.params = numbers(s.net.parameter_count);
@@ -62,10 +63,10 @@ static void setup_clear(struct setup *s)
 static void networks_agree_with_the_reference(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SHAPE_COUNT * 2; i++)
+    for (size_t i = 0; i < SHAPE_COUNT * BUILD_COUNT; i++)
         for (uint64_t seed = 1; seed <= 5; seed++) {
             struct setup s;
-            setup_make(&shapes[i / 2], i % 2, seed, &s);
+            setup_make(&shapes[i / BUILD_COUNT], build_at(i % BUILD_COUNT), seed, &s);
             float *q = numbers((size_t)s.actions);
             double *wanted = must_have(calloc((size_t)s.actions + 1, sizeof *wanted));
             adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
@@ -87,12 +88,12 @@ static double weighted_sum(const struct setup *s, const float *dq, double *q)
 }
 
 /* Difference of the reference, which in double precision leaves a step so small that it hardly ever crosses a kink. */
-static void check_gradients(const struct adl_qnet_shape *shape, bool fast, uint64_t seed)
+static void check_gradients(const struct adl_qnet_shape *shape, const struct adl_kernels *kernels, uint64_t seed)
 {
     struct setup s;
     struct adl_rng rng;
     adl_rng_seed(&rng, seed, "dq");
-    setup_make(shape, fast, seed, &s);
+    setup_make(shape, kernels, seed, &s);
     float *q = numbers((size_t)s.actions), *dq = random_numbers(&rng, (size_t)s.actions);
     float *grads = numbers(s.net.parameter_count);
     double *unused = must_have(calloc((size_t)s.actions + 1, sizeof *unused));
@@ -121,15 +122,15 @@ static void check_gradients(const struct adl_qnet_shape *shape, bool fast, uint6
 static void gradients_are_those_of_finite_differences(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SHAPE_COUNT * 2; i++)
-        check_gradients(&shapes[i / 2], i % 2, 1 + i % 3);
+    for (size_t i = 0; i < SHAPE_COUNT * BUILD_COUNT; i++)
+        check_gradients(&shapes[i / BUILD_COUNT], build_at(i % BUILD_COUNT), 1 + i % 2);
 }
 
 static void padding_of_weights_gets_no_gradient(void **state)
 {
     (void)state;
     struct setup s;
-    setup_make(&shapes[3], true, 3, &s); /* 18 outputs in two panels */
+    setup_make(&shapes[3], adl_kernels_choose(true), 3, &s); /* 18 outputs in two panels */
     struct adl_rng rng;
     adl_rng_seed(&rng, 1, "dq");
     float *q = numbers((size_t)s.actions), *dq = random_numbers(&rng, (size_t)s.actions);
@@ -150,9 +151,9 @@ static void padding_of_weights_gets_no_gradient(void **state)
 static void a_state_gives_the_same_bits_wherever_it_stands(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SHAPE_COUNT * 2; i++) {
+    for (size_t i = 0; i < SHAPE_COUNT * BUILD_COUNT; i++) {
         struct setup s;
-        setup_make(&shapes[i / 2], i % 2, 4, &s);
+        setup_make(&shapes[i / BUILD_COUNT], build_at(i % BUILD_COUNT), 4, &s);
         float *q = numbers((size_t)s.actions), *alone = numbers((size_t)s.actions);
         adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
         for (int n = 0; n < 9; n++) {
@@ -174,6 +175,123 @@ static void a_state_gives_the_same_bits_wherever_it_stands(void **state)
         free(q), free(alone);
         setup_clear(&s);
     }
+}
+
+/* One number for all actions of a state says how good the state is, not which action is better. */
+static void what_all_actions_share_teaches_the_value_alone(void **state)
+{
+    (void)state;
+    struct setup s;
+    setup_make(&shapes[0], adl_kernels_choose(true), 5, &s);
+    const struct adl_qnet_layer *layers = s.net.layers;
+    float *q = numbers((size_t)s.actions), *dq = numbers((size_t)s.actions), *grads = numbers(s.net.parameter_count);
+    for (int n = 0; n < 9; n++)
+        for (int a = s.sample.action_offset[n]; a < s.sample.action_offset[n + 1]; a++)
+            dq[a] = (float)(n % 3 + 1);
+    adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
+    adl_qnet_backward(&s.net, s.params, &s.sample.batch, s.workspace, dq, grads);
+    double value = 0;
+    for (size_t i = layers[ADL_QNET_VALUE1].weights; i < layers[ADL_QNET_STATE1].weights; i++)
+        value += fabs((double)grads[i]);
+    assert_true(value > 1);
+    for (size_t i = layers[ADL_QNET_STATE1].weights; i < s.net.parameter_count; i++)
+        assert_true(grads[i] == 0);
+    free(q), free(dq), free(grads);
+    setup_clear(&s);
+}
+
+static void the_mean_over_a_states_actions_is_its_value(void **state)
+{
+    (void)state;
+    struct setup s;
+    setup_make(&shapes[0], adl_kernels_choose(true), 6, &s);
+    float *q = numbers((size_t)s.actions), *without = numbers((size_t)s.actions);
+    const struct adl_qnet_layer *last = &s.net.layers[ADL_QNET_ACTION3];
+    adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
+    memset(s.params + last->weights, 0, (size_t)last->inputs * sizeof *s.params); /* no advantages: Q is V */
+    adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, without);
+    double spread = 0;
+    for (int n = 0; n < 9; n++) {
+        const int first = s.sample.action_offset[n], end = s.sample.action_offset[n + 1];
+        double sum = 0;
+        for (int a = first; a < end; a++) {
+            sum += (double)q[a] - (double)without[a];
+            spread = fmax(spread, fabs((double)q[a] - (double)without[a]));
+            assert_true(without[a] == without[first]);
+        }
+        assert_true(fabs(sum) < 1e-4);
+    }
+    assert_true(spread > 0.1);
+    free(q), free(without);
+    setup_clear(&s);
+}
+
+/* Largest difference between what the network and scale * rule say of two actions of one state. */
+static double contrast_error(const struct setup *s, const float *rule, double scale)
+{
+    const int features = s->net.shape.action_features;
+    float *q = numbers((size_t)s->actions);
+    double *wanted = must_have(calloc((size_t)s->actions + 1, sizeof *wanted)), error = 0;
+    adl_qnet_forward(&s->net, s->params, &s->sample.batch, s->workspace, q);
+    for (int a = 0; a < s->actions; a++)
+        for (int f = 0; f < features; f++)
+            wanted[a] += scale * (double)rule[f] * (double)s->sample.actions[a * features + f];
+    for (int n = 0; n < 9; n++) {
+        const int first = s->sample.action_offset[n];
+        for (int a = first; a < s->sample.action_offset[n + 1]; a++)
+            error = fmax(error, fabs((double)q[a] - (double)q[first] - (wanted[a] - wanted[first])));
+    }
+    free(q), free(wanted);
+    return error;
+}
+
+static void a_primed_network_begins_with_the_rule(void **state)
+{
+    (void)state;
+    static const float rule[7] = {3, -2, 0.5f, 0, 1, -4, 2};
+    for (size_t build = 0; build < BUILD_COUNT; build++) {
+        struct setup s;
+        struct adl_rng rng;
+        setup_make(&shapes[0], build_at(build), 7, &s);
+        const struct adl_qnet_layer *last = &s.net.layers[ADL_QNET_ACTION3];
+        adl_rng_seed(&rng, 7, "prime");
+        adl_qnet_init(&s.net, &rng, s.params);
+        assert_true(contrast_error(&s, rule, 0.5) > 1);
+        adl_qnet_prime(&s.net, rule, 0.5f, s.params);
+        const double fresh = contrast_error(&s, rule, 0.5);
+        assert_true(fresh > 1e-4 && fresh < 0.15); /* what the other units say, a hundredth of He's scale */
+        memset(s.params + last->weights, 0, (size_t)last->inputs * sizeof *s.params);
+        adl_qnet_prime(&s.net, rule, 0.5f, s.params);
+        assert_true(contrast_error(&s, rule, 0.5) < 1e-5);
+        setup_clear(&s);
+    }
+}
+
+/* What decides in one place must decide alike in another, whichever of the two builds its processor can run. */
+static void the_wide_build_gives_networks_the_same_bits_as_the_plain_one(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SHAPE_COUNT; i++)
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            float *q[2], *grads[2];
+            size_t actions = 0, parameters = 0;
+            for (size_t build = 0; build < 2; build++) {
+                struct setup s;
+                struct adl_rng rng;
+                setup_make(&shapes[i], build_at(build), seed, &s);
+                adl_rng_seed(&rng, seed, "dq");
+                float *dq = random_numbers(&rng, (size_t)s.actions);
+                actions = (size_t)s.actions, parameters = s.net.parameter_count;
+                q[build] = numbers(actions), grads[build] = numbers(parameters);
+                adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q[build]);
+                adl_qnet_backward(&s.net, s.params, &s.sample.batch, s.workspace, dq, grads[build]);
+                free(dq);
+                setup_clear(&s);
+            }
+            assert_memory_equal(q[0], q[1], actions * sizeof(float));
+            assert_memory_equal(grads[0], grads[1], parameters * sizeof(float));
+            free(q[0]), free(q[1]), free(grads[0]), free(grads[1]);
+        }
 }
 
 static void impossible_shapes_are_refused_with_what_would_be_right(void **state)
@@ -209,6 +327,10 @@ int main(void)
         cmocka_unit_test(gradients_are_those_of_finite_differences),
         cmocka_unit_test(padding_of_weights_gets_no_gradient),
         cmocka_unit_test(a_state_gives_the_same_bits_wherever_it_stands),
+        cmocka_unit_test(what_all_actions_share_teaches_the_value_alone),
+        cmocka_unit_test(the_mean_over_a_states_actions_is_its_value),
+        cmocka_unit_test(a_primed_network_begins_with_the_rule),
+        cmocka_unit_test(the_wide_build_gives_networks_the_same_bits_as_the_plain_one),
         cmocka_unit_test(impossible_shapes_are_refused_with_what_would_be_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

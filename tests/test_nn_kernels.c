@@ -1,4 +1,4 @@
-/* Every kernel, of both builds, against plain loops in double precision. */
+/* Every kernel, of all builds, against plain loops in double precision. */
 #include "nn_fixture.h"
 
 #include <setjmp.h>
@@ -6,8 +6,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-static const struct adl_kernels *builds[2];
 
 static void assert_near(double got, double wanted, double scale)
 {
@@ -47,10 +45,10 @@ static void dense_agrees_with_the_reference(void **state)
     (void)state;
     struct adl_rng rng;
     adl_rng_seed(&rng, 1, "dense");
-    for (int b = 0; b < 2; b++)
+    for (size_t b = 0; b < BUILD_COUNT; b++)
         for (size_t s = 0; s < SIZE_COUNT; s++)
             for (int mode = 0; mode < 3; mode++)
-                check_dense(builds[b], &rng, sizes[s][0], sizes[s][1], sizes[s][2], mode);
+                check_dense(build_at(b), &rng, sizes[s][0], sizes[s][1], sizes[s][2], mode);
 }
 
 static void dense_gradient_agrees_with_the_reference(void **state)
@@ -58,9 +56,10 @@ static void dense_gradient_agrees_with_the_reference(void **state)
     (void)state;
     struct adl_rng rng;
     adl_rng_seed(&rng, 2, "dense");
-    for (size_t s = 0; s < SIZE_COUNT * 2; s++) {
-        const struct adl_kernels *k = builds[s % 2];
-        const int rows = sizes[s / 2][0], inputs = sizes[s / 2][1], outputs = sizes[s / 2][2];
+    for (size_t s = 0; s < SIZE_COUNT * BUILD_COUNT; s++) {
+        const struct adl_kernels *k = build_at(s % BUILD_COUNT);
+        const int rows = sizes[s / BUILD_COUNT][0], inputs = sizes[s / BUILD_COUNT][1],
+                  outputs = sizes[s / BUILD_COUNT][2];
         const ptrdiff_t panels = adl_panels(outputs), width = panels * ADL_PANEL;
         float *x = random_numbers(&rng, area(rows, inputs)), *dy = random_numbers(&rng, (size_t)(rows * width));
         float *dw = numbers((size_t)(inputs * width)), *dbias = numbers((size_t)width);
@@ -88,11 +87,11 @@ static void transpose_is_the_transpose(void **state)
     (void)state;
     struct adl_rng rng;
     adl_rng_seed(&rng, 3, "transpose");
-    for (size_t s = 0; s < SIZE_COUNT * 2; s++) {
-        const int inputs = sizes[s / 2][1], outputs = (int)adl_panels(sizes[s / 2][2]) * ADL_PANEL;
+    for (size_t s = 0; s < SIZE_COUNT * BUILD_COUNT; s++) {
+        const int inputs = sizes[s / BUILD_COUNT][1], outputs = (int)adl_panels(sizes[s / BUILD_COUNT][2]) * ADL_PANEL;
         const int padded = (int)adl_panels(inputs) * ADL_PANEL;
         float *w = random_panels(&rng, inputs, outputs), *wt = random_numbers(&rng, area(padded, outputs));
-        builds[s % 2]->transpose(inputs, outputs / ADL_PANEL, w, wt);
+        build_at(s % BUILD_COUNT)->transpose(inputs, outputs / ADL_PANEL, w, wt);
         for (int i = 0; i < padded; i++)
             for (int o = 0; o < outputs; o++)
                 assert_true(wt[panel_index(outputs, o, i)] == (i < inputs ? w[panel_index(inputs, i, o)] : 0));
@@ -105,13 +104,13 @@ static void dot_and_its_gradient_agree_with_the_reference(void **state)
     (void)state;
     struct adl_rng rng;
     adl_rng_seed(&rng, 4, "dot");
-    for (int b = 0; b < 2; b++) {
+    for (size_t b = 0; b < BUILD_COUNT; b++) {
         const int rows = 11, inputs = 48;
         float *x = random_numbers(&rng, 11 * 48), *w = random_numbers(&rng, 48), *dy = random_numbers(&rng, 11);
         float bias = 0.5f, dbias = 1, y[11], dx[11 * 48], dw[48] = {0};
         double total = 1;
-        builds[b]->dot(rows, inputs, x, inputs, w, &bias, y);
-        builds[b]->dot_gradient(rows, inputs, x, inputs, w, dy, dx, dw, &dbias);
+        build_at(b)->dot(rows, inputs, x, inputs, w, &bias, y);
+        build_at(b)->dot_gradient(rows, inputs, x, inputs, w, dy, dx, dw, &dbias);
         for (int r = 0; r < rows; r++) {
             double sum = 0.5;
             for (int i = 0; i < inputs; i++)
@@ -149,13 +148,14 @@ static void convolution_agrees_with_the_reference_and_keeps_its_padding_zero(voi
     struct adl_rng rng;
     adl_rng_seed(&rng, 5, "conv");
     const int channels[] = {1, 12, 16};
-    for (int b = 0; b < 6; b++) {
-        const int width = channels[b / 2];
+    for (size_t b = 0; b < 3 * BUILD_COUNT; b++) {
+        const int width = channels[b / BUILD_COUNT];
         float *x = random_numbers(&rng, area(24, width)), *w = random_panels(&rng, 3 * width, 32);
         float *bias = random_numbers(&rng, 32), *padded = random_numbers(&rng, area(ROWS, width));
         float *y = random_numbers(&rng, ROWS * 32);
         adl_padding_insert(SEQUENCES, offset, width, x, padded);
-        adl_conv3(builds[b % 2], SEQUENCES, offset, width, 2, padded, w, (struct adl_product){.bias = bias}, y);
+        adl_conv3(build_at(b % BUILD_COUNT), SEQUENCES, offset, width, 2, padded, w, (struct adl_product){.bias = bias},
+                  y);
         for (int s = 0; s < SEQUENCES; s++)
             for (int g = 0; g < offset[s + 1] - offset[s]; g++)
                 for (int o = 0; o < 32; o++) {
@@ -177,7 +177,7 @@ static void transposed_convolution_is_the_adjoint(void **state)
     (void)state;
     struct adl_rng rng;
     adl_rng_seed(&rng, 6, "conv");
-    for (int b = 0; b < 2; b++) {
+    for (size_t b = 0; b < BUILD_COUNT; b++) {
         float *x = random_numbers(&rng, 24 * 16), *dy = random_numbers(&rng, 24 * 32);
         float *w = random_panels(&rng, 48, 32), *wt = numbers(48 * 32);
         float *xp = numbers(ROWS * 16), *dyp = numbers(ROWS * 32), *y = numbers(ROWS * 32), *dx = numbers(ROWS * 16);
@@ -186,8 +186,8 @@ static void transposed_convolution_is_the_adjoint(void **state)
         adl_padding_insert(SEQUENCES, offset, 16, x, xp);
         adl_padding_insert(SEQUENCES, offset, 32, dy, dyp);
         adl_conv3_transpose(16, 2, w, wt);
-        adl_conv3(builds[b], SEQUENCES, offset, 16, 2, xp, w, plain, y);
-        adl_conv3(builds[b], SEQUENCES, offset, 32, 1, dyp, wt, plain, dx);
+        adl_conv3(build_at(b), SEQUENCES, offset, 16, 2, xp, w, plain, y);
+        adl_conv3(build_at(b), SEQUENCES, offset, 32, 1, dyp, wt, plain, dx);
         for (int i = 0; i < ROWS * 32; i++)
             forward += (double)y[i] * (double)dyp[i];
         for (int i = 0; i < ROWS * 16; i++)
@@ -203,7 +203,7 @@ static void pooling_agrees_with_the_reference(void **state)
     struct adl_rng rng;
     adl_rng_seed(&rng, 7, "pool");
     for (int rows = 0; rows < 20; rows++) {
-        const struct adl_kernels *k = builds[rows % 2];
+        const struct adl_kernels *k = build_at((size_t)rows % BUILD_COUNT);
         float *x = random_numbers(&rng, (size_t)rows * 32), *dx = numbers((size_t)rows * 32);
         float *dmean = random_numbers(&rng, 32), *dmax = random_numbers(&rng, 32), mean[32], max[32];
         k->pool(rows, 32, x, mean, max);
@@ -232,10 +232,10 @@ static void gathered_means_agree_with_the_reference(void **state)
     adl_rng_seed(&rng, 8, "gather");
     const int list[] = {3, 0, 3, 7};
     for (int count = 0; count <= 4; count++)
-        for (int b = 0; b < 2; b++) {
+        for (size_t b = 0; b < BUILD_COUNT; b++) {
             float *x = random_numbers(&rng, 8 * 16), *dy = random_numbers(&rng, 16), *dx = numbers(8 * 16), y[16];
-            builds[b]->gather_mean(count, list, 16, x, y);
-            builds[b]->gather_mean_gradient(count, list, 16, dy, dx);
+            build_at(b)->gather_mean(count, list, 16, x, y);
+            build_at(b)->gather_mean_gradient(count, list, 16, dy, dx);
             for (int c = 0; c < 16; c++) {
                 double sum = 0, got = 0;
                 for (int i = 0; i < count; i++)
@@ -255,7 +255,7 @@ static void sums_and_relu_agree_with_the_reference(void **state)
     struct adl_rng rng;
     adl_rng_seed(&rng, 9, "sums");
     for (int rows = 0; rows < 9; rows++) {
-        const struct adl_kernels *k = builds[rows % 2];
+        const struct adl_kernels *k = build_at((size_t)rows % BUILD_COUNT);
         const int count = rows * 35;
         float *x = random_numbers(&rng, (size_t)count + 32), *y = numbers((size_t)count), sum[32];
         float *dy = random_numbers(&rng, (size_t)count), *before = numbers((size_t)count);
@@ -308,33 +308,145 @@ static void a_row_gives_the_same_bits_wherever_it_stands(void **state)
     enum { inputs = 53, outputs = 112, most = 20 };
     float *row = random_numbers(&rng, inputs), *w = random_panels(&rng, inputs, outputs), alone[outputs];
     float *bias = random_numbers(&rng, outputs), *x = random_numbers(&rng, most * inputs), *y = numbers(most * outputs);
-    for (int b = 0; b < 2; b++) {
+    for (size_t b = 0; b < BUILD_COUNT; b++) {
         const struct adl_product how = {.bias = bias};
-        builds[b]->dense(1, inputs, outputs / ADL_PANEL, row, inputs, w, how, alone, outputs);
+        build_at(b)->dense(1, inputs, outputs / ADL_PANEL, row, inputs, w, how, alone, outputs);
         for (int rows = 1; rows <= most; rows++)
             for (int at = 0; at < rows; at++) {
                 memcpy(x + at * inputs, row, inputs * sizeof *x);
-                builds[b]->dense(rows, inputs, outputs / ADL_PANEL, x, inputs, w, how, y, outputs);
+                build_at(b)->dense(rows, inputs, outputs / ADL_PANEL, x, inputs, w, how, y, outputs);
                 assert_memory_equal(y + at * outputs, alone, sizeof alone);
             }
     }
     free(row), free(w), free(bias), free(x), free(y);
 }
 
+/* What kernels gave, one after another. */
+struct results {
+    float *x;
+    size_t count, capacity;
+};
+
+/* Takes over x and frees it. */
+static void keep(struct results *results, float *x, size_t count)
+{
+    if (results->count + count > results->capacity) {
+        results->capacity = 2 * (results->count + count);
+        results->x = must_have(realloc(results->x, results->capacity * sizeof *x));
+    }
+    memcpy(results->x + results->count, x, count * sizeof *x);
+    results->count += count;
+    free(x);
+}
+
+static void keep_products(const struct adl_kernels *k, struct adl_rng *rng, const int size[3], struct results *results)
+{
+    const int rows = size[0], inputs = size[1];
+    const ptrdiff_t panels = adl_panels(size[2]), width = panels * ADL_PANEL;
+    float *x = random_numbers(rng, area(rows, inputs)), *w = random_panels(rng, inputs, size[2]);
+    float *bias = random_numbers(rng, (size_t)width), *dy = random_numbers(rng, area(rows, width));
+    float *sums = random_numbers(rng, (size_t)width), *product = numbers(area(rows, width));
+    float *dw = random_numbers(rng, area(inputs, width)), *added = random_numbers(rng, area(rows, width));
+    float *wt = numbers(area(adl_panels(inputs) * ADL_PANEL, width));
+    k->dense(rows, inputs, panels, x, inputs, w, (struct adl_product){.bias = bias}, product, width);
+    k->dense(rows, inputs, panels, x, inputs, w, (struct adl_product){.accumulate = true, .relu = true}, added, width);
+    k->dense_gradient(rows, inputs, panels, x, inputs, dy, width, dw, sums);
+    k->transpose(inputs, panels, w, wt);
+    keep(results, product, area(rows, width));
+    keep(results, added, area(rows, width));
+    keep(results, dw, area(inputs, width));
+    keep(results, sums, (size_t)width);
+    keep(results, wt, area(adl_panels(inputs) * ADL_PANEL, width));
+    free(x), free(w), free(bias), free(dy);
+}
+
+static void keep_rows(const struct adl_kernels *k, struct adl_rng *rng, int rows, ptrdiff_t width,
+                      struct results *results)
+{
+    const int list[] = {0, rows - 1, rows / 2};
+    float *x = random_numbers(rng, area(rows, width)), *w = random_numbers(rng, (size_t)width);
+    float *dy = random_numbers(rng, (size_t)rows), *bias = random_numbers(rng, 1), *dbias = random_numbers(rng, 1);
+    float *y = numbers((size_t)rows), *dx = numbers(area(rows, width)), *dw = random_numbers(rng, (size_t)width);
+    float *pooled = numbers(area(2, width)), *dpooled = random_numbers(rng, area(2, width));
+    float *spread = random_numbers(rng, area(rows, width)), *gathered = numbers((size_t)width);
+    float *sums = numbers((size_t)width);
+    k->dot(rows, width, x, width, w, bias, y);
+    k->dot_gradient(rows, width, x, width, w, dy, dx, dw, dbias);
+    k->pool(rows, width, x, pooled, pooled + width);
+    k->pool_gradient(rows, width, x, pooled + width, dpooled, dpooled + width, spread);
+    k->gather_mean(3, list, width, x, gathered);
+    k->gather_mean_gradient(3, list, width, w, spread);
+    k->sum_rows(rows, width, x, width, sums);
+    keep(results, y, (size_t)rows);
+    keep(results, dx, area(rows, width));
+    keep(results, dw, (size_t)width);
+    keep(results, dbias, 1);
+    keep(results, pooled, area(2, width));
+    keep(results, spread, area(rows, width));
+    keep(results, gathered, (size_t)width);
+    keep(results, sums, (size_t)width);
+    free(x), free(w), free(dy), free(bias), free(dpooled);
+}
+
+/* Each number by itself: count need not be a multiple of anything. */
+static double keep_numbers(const struct adl_kernels *k, struct adl_rng *rng, size_t count, struct results *results)
+{
+    const struct adl_adam_rates rates = {0.9f, 0.999f, 1e-2f, 1e-6f, 0.7f};
+    float *x = random_numbers(rng, count), *dx = random_numbers(rng, count), *grads = random_numbers(rng, count);
+    float *first = random_numbers(rng, count), *second = random_numbers(rng, count);
+    float *params = random_numbers(rng, count);
+    for (size_t i = 0; i < count; i++)
+        second[i] *= second[i]; /* a mean of squares */
+    const double squares = k->sum_squares((ptrdiff_t)count, grads);
+    k->relu((ptrdiff_t)count, x);
+    k->relu_gradient((ptrdiff_t)count, x, dx);
+    k->adam((ptrdiff_t)count, rates, grads, first, second, params);
+    keep(results, x, count);
+    keep(results, dx, count);
+    keep(results, first, count);
+    keep(results, second, count);
+    keep(results, params, count);
+    free(grads);
+    return squares;
+}
+
+static void the_wide_build_gives_the_same_bits_as_the_plain_one(void **state)
+{
+    (void)state;
+    if (build_at(1) == &adl_kernels_plain)
+        skip(); /* the processor cannot run the wide one */
+    for (size_t s = 0; s < SIZE_COUNT; s++) {
+        struct results results[2] = {{0}};
+        double squares[2];
+        for (size_t b = 0; b < 2; b++) {
+            struct adl_rng rng;
+            adl_rng_seed(&rng, s, "bits");
+            keep_products(build_at(b), &rng, sizes[s], &results[b]);
+            keep_rows(build_at(b), &rng, sizes[s][0], adl_panels(sizes[s][2]) * ADL_PANEL, &results[b]);
+            squares[b] = keep_numbers(build_at(b), &rng, (size_t)(sizes[s][0] * sizes[s][1]), &results[b]);
+        }
+        assert_int_equal(results[0].count, results[1].count);
+        assert_memory_equal(results[0].x, results[1].x, results[0].count * sizeof(float));
+        assert_memory_equal(&squares[0], &squares[1], sizeof squares[0]);
+        free(results[0].x), free(results[1].x);
+    }
+}
+
 static void the_fast_build_is_used_only_where_it_is_allowed(void **state)
 {
     (void)state;
-    assert_string_equal(adl_kernels_choose(false)->name, __builtin_cpu_supports("avx2") ? "avx2, exact" : "plain");
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        assert_string_equal(adl_kernels_choose(true)->name, "avx2");
+    const bool wide = __builtin_cpu_supports("avx2"), fast = wide && __builtin_cpu_supports("fma");
+#else
+    const bool wide = false, fast = false;
 #endif
+    const char *exact = wide ? "avx2, exact" : "plain";
+    assert_string_equal(adl_kernels_choose(false)->name, exact);
+    assert_string_equal(adl_kernels_choose(true)->name, fast ? "avx2" : exact);
 }
 
 int main(void)
 {
-    builds[0] = adl_kernels_choose(false);
-    builds[1] = adl_kernels_choose(true);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_agrees_with_the_reference),
         cmocka_unit_test(dense_gradient_agrees_with_the_reference),
@@ -347,6 +459,7 @@ int main(void)
         cmocka_unit_test(sums_and_relu_agree_with_the_reference),
         cmocka_unit_test(huber_loss_has_the_gradient_of_its_differences),
         cmocka_unit_test(a_row_gives_the_same_bits_wherever_it_stands),
+        cmocka_unit_test(the_wide_build_gives_the_same_bits_as_the_plain_one),
         cmocka_unit_test(the_fast_build_is_used_only_where_it_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

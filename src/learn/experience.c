@@ -2,6 +2,7 @@
 
 #include "base/real.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,7 @@ static void find_first(const struct adl_experience *e, uint32_t replicas, struct
 void adl_experience_share_luck(struct adl_experience *e, uint32_t replicas)
 {
     struct cursors first;
+    assert(replicas <= ADL_REPLICAS_MAX);
     find_first(e, replicas, &first);
     for (uint32_t r = 0; r < replicas; r++) {
         struct cursors cursors = first;

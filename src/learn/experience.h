@@ -7,7 +7,6 @@
 #include "base/index.h"
 #include <adlro/adlro.h>
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define ADL_REPLICAS_MAX 64
@@ -25,7 +24,6 @@ struct adl_lesson {
     uint16_t action_count;
     uint16_t action;  /* the one taken */
     uint16_t replica; /* which of the episodes played side by side */
-    bool explored;    /* the action was not the policy's own */
 };
 
 struct adl_experience {
@@ -53,8 +51,9 @@ int adl_experience_add(struct adl_experience *experience, const struct adlro_sha
                        const struct adlro_buffers *buffers, uint32_t index, int32_t action, uint32_t *ret_at);
 
 /* Works out what each action was worth: rewards until a decision, then in part what followed and in part what the
- * policy expected to follow (Q(lambda), Peng and Williams 1996; after an explored action only the latter, as Watkins
- * has it). Rewards fade with time as exp(-t / horizon_s). */
+ * policy expected to follow (Q(lambda), Peng and Williams 1996). What followed counts after explored actions as well:
+ * one start among several matters little, and where half of them are explored there would be next to nothing left.
+ * Rewards fade with time as exp(-t / horizon_s). */
 void adl_experience_settle(struct adl_experience *experience, double horizon_s, double trace);
 
 /* Where all episodes played side by side met the same jobs: takes off each worth the luck that the others had from the

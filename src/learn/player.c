@@ -206,7 +206,6 @@ static int step(struct adl_player *player, struct adl_experience *experience, ui
             experience->lessons[at].value = player->value[i];
             experience->lessons[at].time_s = player->time_s[cell];
             experience->lessons[at].replica = (uint16_t)cell;
-            experience->lessons[at].explored = player->chosen[i] != player->own[i];
         }
         const int status = adlro_step_one(player->env, cell, player->chosen[i], &player->buffers, err->text);
         if (status)

@@ -209,6 +209,7 @@ static void put_shared(struct graph *g)
 {
     const struct adl_qnet_shape *shape = &g->net->shape;
     static const struct attribute over_gpus[] = {{"axes", 1, {2}}, {"keepdims", 0, {0}}};
+    static const struct attribute over_actions[] = {{"axes", 1, {0}}, {"keepdims", 0, {1}}};
     put_value(g, GRAPH_INPUT, "gpus", 3, (const struct dimension[]){{1, ""}, {shape->gpu_features, ""}, {0, "G"}});
     if (shape->state_features > 0)
         put_value(g, GRAPH_INPUT, "state", 2, (const struct dimension[]){{1, ""}, {shape->state_features, ""}});
@@ -239,7 +240,9 @@ static void put_shared(struct graph *g)
     put_simple(g, "Gemm", "action1_relu action2.weight action2.bias", "action2");
     put_simple(g, "Relu", "action2", "action2_relu");
     put_simple(g, "Gemm", "action2_relu action3.weight action3.bias", "advantage");
-    put_simple(g, "Add", "advantage value", "q_column");
+    put_node(g, "ReduceMean", "advantage", "advantage_mean", 2, over_actions);
+    put_simple(g, "Sub", "advantage advantage_mean", "contrast");
+    put_simple(g, "Add", "contrast value", "q_column");
 }
 
 static void put_paper(struct graph *g)

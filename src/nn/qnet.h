@@ -45,7 +45,7 @@ struct adl_qnet_batch {
     const int *gpu_offset;    /* (states + 1) */
     const float *gpus;        /* (sum of GPUs, F) in the order the convolution sees them */
     const float *state;       /* (states, S) */
-    const int *action_offset; /* (states + 1) */
+    const int *action_offset; /* (states + 1) SHARED: all actions of the state, whose mean it takes off */
     const float *actions;     /* (sum of actions, A) */
     const int *member_offset; /* (sum of actions + 1) */
     const int *members;       /* (sum of members) GPUs of the action's state, counted from 0; none = wait */
@@ -107,9 +107,9 @@ int adl_qnet_make(const struct adl_qnet_shape *shape, const struct adl_kernels *
  */
 void adl_qnet_init(const struct adl_qnet *net, struct adl_rng *rng, float *ret_params);
 
-/* Lets a fresh SHARED network begin with a rule: Q = scale * (sum of rule[f] * action feature f) + what it was. Two
- * units of each hidden layer carry it, one where the sum is positive and one where it is negative; training may change
- * them like all others. */
+/* Lets a fresh SHARED network begin with a rule: its advantage is scale * (sum of rule[f] * action feature f) + what it
+ * was. Two units of each hidden layer carry it, one where the sum is positive and one where it is negative; training
+ * may change them like all others. */
 void adl_qnet_prime(const struct adl_qnet *net, const float *rule, float scale, float *params);
 
 int adl_qnet_workspace_create(const struct adl_qnet *net, const struct adl_qnet_limits *limits,
