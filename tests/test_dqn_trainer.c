@@ -182,6 +182,9 @@ static void a_checkpoint_of_other_options_or_none_at_all_is_refused(void **state
     other_scenario.workload.arrivals.rate_per_h *= 2;
     other.scenario = &other_scenario;
     refused(&other, &saved, "another scenario");
+    other_scenario.workload.arrivals = scenario.workload.arrivals;
+    other_scenario.lambda *= 2;
+    refused(&other, &saved, "another scenario");
     refused(&config, &model, "no checkpoint");
     saved.size--;
     refused(&config, &saved, "");

@@ -63,6 +63,25 @@ static void check_bounds(const struct adl_state *state, const struct adl_choices
     check_rows(choice_rows, choices->count, ADL_CHOICE_TIME, CHOICE_SIZE);
 }
 
+/* Seen at once, and raw and then normalized, into buffers that held other things before. */
+static void compare_ways(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+{
+    (void)chosen;
+    if (choices->count == 0)
+        return;
+    static float gpus[GPUS_MAX * GPU_SIZE], row[STATE_SIZE], choice[ADL_CHOICES_MAX * CHOICE_SIZE];
+    struct adl_sight at_once = {gpus, row, choice};
+    memset(gpus, 0x55, sizeof gpus);
+    memset(row, 0x55, sizeof row);
+    memset(choice, 0x55, sizeof choice);
+    adl_sight_see(&normalizer, state, choices, &at_once);
+    look_at(state, choices);
+    adl_sight_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    assert_memory_equal(gpus, gpu_rows, state->cluster->gpu_count * GPU_SIZE * sizeof *gpus);
+    assert_memory_equal(row, state_row, sizeof row);
+    assert_memory_equal(choice, choice_rows, choices->count * CHOICE_SIZE * sizeof *choice);
+}
+
 static void learn(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
 {
     (void)chosen;
@@ -93,9 +112,59 @@ static void every_value_is_from_0_to_1_or_missing(void **state)
     assert_int_equal(missing[ADL_CHOICE_TIME], 0);
 }
 
+static void what_is_seen_at_once_is_bit_for_bit_what_is_raw_and_then_normalized(void **state)
+{
+    (void)state;
+    adl_normalizer_init(&normalizer);
+    for_random_worlds(compare_ways);
+    for_random_worlds(learn);
+    adl_normalizer_settle(&normalizer);
+    for_random_worlds(compare_ways);
+}
+
 static float choice_value(uint32_t c, int feature)
 {
     return choice_rows[c * (uint32_t)CHOICE_SIZE + (uint32_t)(feature - ADL_CHOICE_TIME)];
+}
+
+static float state_value(int feature)
+{
+    return state_row[feature - ADL_STATE_QUEUE];
+}
+
+/* Job by job, of all slots: the worlds are smaller than what is summed up of a long queue. */
+static void compare_ages(const struct adl_state *state)
+{
+    double jobs = 0, ages_s = 0, ages_s2 = 0, work = 0, wide_jobs = 0, wide_ages_s2 = 0, wide_work = 0;
+    for (uint32_t slot = 0; slot < state->job_capacity; slot++) {
+        const struct adl_job *job = &state->jobs[slot];
+        if (job->phase != ADL_PHASE_PENDING)
+            continue;
+        const double age_s = (double)(state->now_us - job->submit_us) * 1e-6;
+        const double its_work = (double)adl_state_shortest_us(state, slot) * 1e-6 * job->spec.gpus;
+        const double wide = job->spec.gpus >= 4;
+        jobs += 1;
+        ages_s += age_s;
+        ages_s2 += age_s * age_s;
+        work += its_work;
+        wide_jobs += wide;
+        wide_ages_s2 += wide * age_s * age_s;
+        wide_work += wide * its_work;
+    }
+    const double gpus = state->cluster->gpu_count, each_wide = wide_jobs > 0 ? wide_jobs : 1;
+    const struct {
+        int feature;
+        double value;
+    } expected[] = {{ADL_STATE_WORK, work / gpus},
+                    {ADL_STATE_WORK_WIDE, wide_work / gpus},
+                    {ADL_STATE_AGE_MEAN, ages_s / jobs},
+                    {ADL_STATE_AGE_RMS, sqrt(ages_s2 / jobs)},
+                    {ADL_STATE_AGE_RMS_WIDE, sqrt(wide_ages_s2 / each_wide)}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const double value = (double)state_value(expected[i].feature);
+        if (fabs(value - expected[i].value) > 1e-5 * (1 + expected[i].value))
+            fail_msg("%s is %g instead of %g", adl_feature_table[expected[i].feature].name, value, expected[i].value);
+    }
 }
 
 static void compare_with_state(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
@@ -116,11 +185,19 @@ static void compare_with_state(const struct adl_state *state, const struct adl_c
         busy += use->job[0] != ADL_NONE;
         down += use->down;
     }
-    assert_true(fabsf(state_row[ADL_STATE_BUSY - ADL_STATE_QUEUE] - (float)busy / (float)gpus) < 1e-6f);
-    assert_true(fabsf(state_row[ADL_STATE_DOWN - ADL_STATE_QUEUE] - (float)down / (float)gpus) < 1e-6f);
+    compare_ages(state);
+    assert_true(fabsf(state_value(ADL_STATE_BUSY) - (float)busy / (float)gpus) < 1e-6f);
+    assert_true(fabsf(state_value(ADL_STATE_DOWN) - (float)down / (float)gpus) < 1e-6f);
     assert_true(state_row[0] == (float)state->queue.count);
     for (uint32_t c = 0; c < choices->count; c++) {
         const struct adl_job *job = &state->jobs[choices->list[c].job];
+        const float age_s = choice_value(c, ADL_CHOICE_AGE);
+        int gangs = 0;
+        for (int f = ADL_CHOICE_GANG_1; f < ADL_CHOICE_GANG_1 + 4; f++)
+            gangs += choice_value(c, f) > 0;
+        assert_int_equal(gangs, 1);
+        assert_true(choice_value(c, ADL_CHOICE_GANG_1 + (job->spec.gpus >= 2) + (job->spec.gpus >= 4)) == 1);
+        assert_true(choice_value(c, ADL_CHOICE_AGE_SQUARED) == age_s * age_s);
         assert_true(choice_value(c, ADL_CHOICE_GPUS) == (float)job->spec.gpus);
         assert_true(choice_value(c, ADL_CHOICE_KIND_TRAINING + job->spec.kind) == 1);
         assert_int_equal(choice_value(c, ADL_CHOICE_HEAD) > 0, choices->list[c].job == choices->head);
@@ -172,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_value_is_from_0_to_1_or_missing),
+        cmocka_unit_test(what_is_seen_at_once_is_bit_for_bit_what_is_raw_and_then_normalized),
         cmocka_unit_test(rows_say_what_the_state_says),
         cmocka_unit_test(the_papers_sight_is_utilization_queue_priority_and_one_kind),
     };

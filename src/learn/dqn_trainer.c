@@ -410,7 +410,7 @@ static uint64_t config_hash(const struct adl_dqn_trainer *trainer)
     const struct adl_dqn_config *c = &trainer->config;
     const double reals[] = {c->learning_rate, c->learning_rate_end, c->explore, c->explore_end,
                             c->guided,        c->horizon_s,         c->trace,   c->tail,
-                            c->prior};
+                            c->prior,         c->scenario->lambda};
     const uint64_t wholes[] = {c->network,
                                c->seed,
                                c->episodes,
