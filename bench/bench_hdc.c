@@ -189,7 +189,7 @@ static void bench_memory(const struct adl_encoder *encoder)
     struct adl_hypervector vector;
     struct adl_rng rng;
     struct search_times times = {1e9, 1e9, 1e9, 0};
-    uint64_t *words = malloc((size_t)STORED * sizeof vector);
+    uint64_t *words = malloc((size_t)STORED * ADL_HYPER_WORDS * sizeof *words);
     double encode_us = 1e9;
     check(adl_memory_create(STORED, NULL, &memory, &err), &err);
     if (!words)

@@ -469,17 +469,18 @@ static int resume_from(struct adl_dqn_trainer *trainer, const struct adl_model *
 {
     struct adl_learner *learner = trainer->learner;
     struct adl_normalizer normalizer;
-    struct saved saved;
+    struct saved saved = {0};
     int status = take_section(model, STATE_TAG, &saved, sizeof saved, err);
-    if (status == 0 && saved.config_hash != config_hash(trainer))
-        status = adl_fail(err, ADL_EINVAL,
-                          "it belongs to a training with other options or another scenario; resume with the same ones");
+    if (status)
+        return status;
+    if (saved.config_hash != config_hash(trainer))
+        return adl_fail(err, ADL_EINVAL,
+                        "it belongs to a training with other options or another scenario; resume with the same ones");
     const struct adl_model_section *text = adl_model_section_find(model, ADL_MODEL_NORMALIZER);
     const struct adl_model_section *adam = adl_model_section_find(model, ADL_MODEL_OPTIMIZER);
-    if (status == 0 && (!text || !adam))
-        status = adl_fail(err, ADL_EINVAL, "it is a model and no checkpoint: it has no optimizer");
-    if (status == 0)
-        status = adl_normalizer_decode(&normalizer, text->bytes, text->size, err);
+    if (!text || !adam)
+        return adl_fail(err, ADL_EINVAL, "it is a model and no checkpoint: it has no optimizer");
+    status = adl_normalizer_decode(&normalizer, text->bytes, text->size, err);
     if (status == 0)
         status = adl_adam_read(learner->adam, adam->bytes, adam->size, err);
     if (status == 0)

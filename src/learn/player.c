@@ -28,8 +28,9 @@ int adl_player_create(const struct adl_scenario *scenario, const struct adlro_co
     struct adl_player *player = calloc(1, sizeof *player);
     struct adlro_config several = *config;
     several.count = ADL_PLAYER_CELLS;
-    int status = player ? adl_environment_create(scenario, &several, &player->env, err)
-                        : adl_fail(err, ADL_ENOMEM, "out of memory for training");
+    if (!player)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for training");
+    int status = adl_environment_create(scenario, &several, &player->env, err);
     if (status == 0) {
         player->net = net;
         adlro_shape(player->env, &player->shape);
@@ -146,7 +147,7 @@ static void choose_by_rule(struct adl_player *player, const struct adl_agent *ag
     const struct adlro_shape *shape = &player->shape;
     const size_t size = shape->action_features;
     for (uint32_t i = 0; i < player->cell_count; i++) {
-        const float *rows = &player->buffers.actions[(size_t)player->cells[i] * shape->actions * size];
+        const float *rows = player->buffers.actions + (size_t)player->cells[i] * shape->actions * size;
         float best = -HUGE_VALF;
         for (uint32_t a = 0; a < action_count(player, i); a++) {
             float sum = 0;
