@@ -116,8 +116,8 @@ static struct rounds time_rounds(struct adl_dqn_trainer *trainer)
     return sum;
 }
 
-/* Of learning from one decision: forward and backward, one action. */
-static double learning_flops(const struct adl_dqn_trainer *trainer, int gpus)
+/* Of learning from one decision: forward and backward, all actions that were offered. */
+static double learning_flops(const struct adl_dqn_trainer *trainer, int gpus, double actions)
 {
     struct adl_error err = {{0}};
     struct adl_text bytes = {0};
@@ -128,7 +128,7 @@ static double learning_flops(const struct adl_dqn_trainer *trainer, int gpus)
     die_on(adl_qnet_make(&model.shape, adl_kernels_choose(true), &net, &err), err.text);
     adl_model_clear(&model);
     adl_text_clear(&bytes);
-    return 3 * forward_flops(&net, 1, gpus, 1);
+    return 3 * forward_flops(&net, 100, 100 * gpus, (int)(100 * actions)) / 100;
 }
 
 int main(void)
@@ -142,7 +142,8 @@ int main(void)
     struct adl_dqn_trainer *once = make_trainer(&scenario, 1), *often = make_trainer(&scenario, 1 + PASSES),
                            *usual = make_trainer(&scenario, defaults.passes);
     const struct rounds one = time_rounds(once), many = time_rounds(often), real = time_rounds(usual);
-    const double peak = peak_gflops() * THREADS, flops = learning_flops(usual, (int)scenario.cluster.gpu_count);
+    const double peak = peak_gflops() * THREADS,
+                 flops = learning_flops(usual, (int)scenario.cluster.gpu_count, walk.actions);
     const double learn_s = (many.decision_s - one.decision_s) / PASSES, play_s = one.decision_s - learn_s;
     const double batch = real.decisions * defaults.passes / real.updates;
     printf("paper16, %d jobs an episode, %.0f decisions each, %.1f actions to choose from at random\n\n", JOBS,

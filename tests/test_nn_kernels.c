@@ -423,7 +423,7 @@ static void the_wide_build_gives_the_same_bits_as_the_plain_one(void **state)
             adl_rng_seed(&rng, s, "bits");
             keep_products(build_at(b), &rng, sizes[s], &results[b]);
             keep_rows(build_at(b), &rng, sizes[s][0], adl_panels(sizes[s][2]) * ADL_PANEL, &results[b]);
-            squares[b] = keep_numbers(build_at(b), &rng, (size_t)(sizes[s][0] * sizes[s][1]), &results[b]);
+            squares[b] = keep_numbers(build_at(b), &rng, area(sizes[s][0], sizes[s][1]), &results[b]);
         }
         assert_int_equal(results[0].count, results[1].count);
         assert_memory_equal(results[0].x, results[1].x, results[0].count * sizeof(float));
