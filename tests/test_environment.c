@@ -168,7 +168,6 @@ static void the_first_action_always_is_the_run_of_a_policy_that_takes_the_first_
     driver_takes_first = true;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct adl_scenario scenario = random_scenario(seed, JOBS);
-        scenario.policy = adl_run_policy_config(&scenario); /* an environment heeds the costs that stand there */
         struct play play = open_play(&scenario, &(struct adlro_config){.count = 1});
         struct adlro_result shown;
         struct adl_result all;

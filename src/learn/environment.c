@@ -106,8 +106,9 @@ static int create_tables(struct adlro_environment *env)
     if (!env->rows.gpus || !env->rows.state || !env->rows.choices || !env->cells ||
         adl_plan_create(&env->plan, env->scenario->cluster.gpu_count))
         return ADL_ENOMEM;
+    const struct adl_policy_config policy = adl_run_policy_config(env->scenario);
     for (uint32_t i = 0; i < count; i++)
-        if (adl_choices_create(&env->scenario->cluster, &env->scenario->policy, &env->cells[i].choices))
+        if (adl_choices_create(&env->scenario->cluster, &policy, &env->cells[i].choices))
             return ADL_ENOMEM;
     env->shape.members = env->cells[0].choices->gpu_capacity;
     return 0;
