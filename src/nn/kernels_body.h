@@ -242,7 +242,7 @@ static void dot(ptrdiff_t rows, ptrdiff_t inputs, const float *x, ptrdiff_t ldx,
     for (ptrdiff_t r = 0; r < rows; r++) {
         vec sum[VECS] = {zero()}; /* sixteen sums however wide a vector is: the same bits in every build */
         for (ptrdiff_t k = 0; k < inputs; k += ADL_PANEL)
-            for (int j = 0; j < VECS; j++)
+            for (ptrdiff_t j = 0; j < VECS; j++)
                 sum[j] += load(x + r * ldx + k + j * LANES) * load(w + k + j * LANES);
         float total = *bias;
         for (int i = 0; i < ADL_PANEL; i++)
