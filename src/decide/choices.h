@@ -42,7 +42,7 @@ struct adl_choices {
     uint32_t claimant; /* or ADL_NONE */
     uint64_t claimant_id;
     uint32_t claim_count;
-    uint32_t *claim, *victims; /* [ADL_JOB_GPUS_MAX or all GPUs] */
+    uint32_t *claim, *victims; /* [GPUs of the cluster] */
 };
 
 /* 0 or ADL_ENOMEM. */
