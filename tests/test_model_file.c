@@ -178,6 +178,8 @@ static void refusals_say_what_would_be_right(void **state)
     refuse_edited("head_width", "head_wodth", "must say head_width=... next");
     refuse_edited("seed=1844", "seed=9844", "seed=98446744073709551615, which must be a whole number");
     refuse_edited("episodes=1", "episodes=-", "a whole number");
+    refuse_edited("episodes=1", "episodes=0",
+                  "a whole number"); /* 0000000: as good a number, but not the one way to write it */
     refuse_edited("parameters=", "parameters:", "must say parameters=");
     refuse_edited("normalizer", "normaliz/r", "no proper name");
 }

@@ -125,7 +125,7 @@ static int read_line(const char **at, const char *end, const char *name, char re
 static int read_number(const char *text, const struct manifest_key *key, uint64_t *ret, struct adl_error *err)
 {
     uint64_t value = 0;
-    bool good = true;
+    bool good = text[0] != '0' || text[1] == '\0'; /* one way to write a number: what was read writes the same bytes */
     for (const char *c = text; good && *c; c++) {
         const unsigned digit = (unsigned)(*c - '0');
         good = digit < 10 && value <= (UINT64_MAX - digit) / 10;
