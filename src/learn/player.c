@@ -211,7 +211,6 @@ static int step(struct adl_player *player, struct adl_experience *experience, ui
         const int status = adlro_step_one(player->env, cell, player->chosen[i], &player->buffers, err->text);
         if (status)
             return status;
-        player->steps++;
         returns[cell] += player->buffers.reward[cell];
         player->time_s[cell] += player->buffers.elapsed_s[cell];
         if (experience) {

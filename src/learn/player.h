@@ -35,7 +35,6 @@ struct adl_player {
     double value[ADL_PLAYER_CELLS];
     uint32_t cell_count;
     double time_s[ADL_PLAYER_CELLS]; /* [cell] since its episode began */
-    uint64_t steps;                  /* decisions so far */
 };
 
 /* scenario and net outlive the player. */
