@@ -1,0 +1,23 @@
+/* power: what a GPU draws and how much a power cap slows it, believed from the specification and then from telemetry.
+ *
+ * Three states: nobody has it open (idle), a process holds it and does nothing (context), it works. At work it draws
+ * context + (max - context) * load, where load belongs to who runs there and is measured; a cap below that holds the
+ * draw to the cap and slows the work, by the law that Zeus's measurements follow (docs/power.md). */
+#ifndef ADLRO_PREDICT_POWER_H
+#define ADLRO_PREDICT_POWER_H
+
+#include "model/cluster.h"
+
+/* Draw of a GPU that works under this load, 0..1, uncapped (cap_w 0) or capped. */
+double adl_power_draw_w(const struct adl_gpu_type *type, double load, double cap_w);
+
+/* Speed under the cap relative to without, 0..1. */
+double adl_power_cap_speed(const struct adl_gpu_type *type, double load, double cap_w);
+
+/* The load that explains a measured uncapped draw. */
+double adl_power_load(const struct adl_gpu_type *type, double power_w);
+
+/* Load of two jobs together on one GPU, each slowed to these shares of its speed alone. */
+double adl_power_load_of_pair(double load_a, double speed_a, double load_b, double speed_b);
+
+#endif

@@ -1,0 +1,39 @@
+/* milp: mixed-integer linear programs, minimized by the branch and cut of COIN-OR CBC. With solve/lp.c the only place
+ * that knows a solver.
+ *
+ * As there: the solver allocates as it works, is told no time and prints nothing; work is limited in nodes and simplex
+ * iterations, so equal calls give equal answers. */
+#ifndef ADLRO_SOLVE_MILP_H
+#define ADLRO_SOLVE_MILP_H
+
+#include "solve/lp.h"
+
+#include <stdbool.h>
+
+struct adl_milp_limits {
+    uint32_t nodes;      /* of the tree; 0 = the root alone */
+    uint32_t iterations; /* of the simplex, over all nodes */
+    double gap;          /* stop when the best solution is within this share of the bound */
+};
+
+enum adl_milp_outcome {
+    ADL_MILP_OPTIMAL,    /* within the gap asked for */
+    ADL_MILP_FEASIBLE,   /* at a limit, with a solution */
+    ADL_MILP_NONE,       /* at a limit, without one */
+    ADL_MILP_INFEASIBLE, /* there is none */
+    ADL_MILP_FAILED,     /* unbounded, or numerical trouble */
+};
+
+struct adl_milp_answer {
+    int outcome;      /* enum adl_milp_outcome */
+    double objective; /* of ret_values, if there is a solution */
+    double bound;     /* no solution costs less; -HUGE_VAL if not known */
+    uint32_t nodes;
+};
+
+/* integer is [columns]: which must be whole numbers. start is [columns], a solution to begin with, or NULL. ret_values
+ * is [columns], untouched unless there is a solution. */
+struct adl_milp_answer adl_milp_solve(const struct adl_lp_problem *problem, const bool *integer, const double *start,
+                                      const struct adl_milp_limits *limits, double *ret_values);
+
+#endif
