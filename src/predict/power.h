@@ -1,12 +1,16 @@
 /* power: what a GPU draws and how much a power cap slows it, believed from the specification and then from telemetry.
  *
  * Three states: nobody has it open (idle), a process holds it and does nothing (context), it works. At work it draws
- * context + (max - context) * load, where load belongs to who runs there and is measured; a cap below that holds the
- * draw to the cap and slows the work, by the law that Zeus's measurements follow (docs/power.md). */
+ * context + (max - context) * load, where load belongs to who runs there and is measured (predict/loads.h); a cap below
+ * that holds the draw to the cap and slows the work, by the law that Zeus's measurements follow (docs/power.md). */
 #ifndef ADLRO_PREDICT_POWER_H
 #define ADLRO_PREDICT_POWER_H
 
 #include "model/cluster.h"
+#include "model/power_law.h"
+
+/* Fitted on four types of GPU (bench/run power). */
+extern const struct adl_power_law adl_power_law_believed;
 
 /* Draw of a GPU that works under this load, 0..1, uncapped (cap_w 0) or capped. */
 double adl_power_draw_w(const struct adl_gpu_type *type, double load, double cap_w);
@@ -17,7 +21,8 @@ double adl_power_cap_speed(const struct adl_gpu_type *type, double load, double 
 /* The load that explains a measured uncapped draw. */
 double adl_power_load(const struct adl_gpu_type *type, double power_w);
 
-/* Load of two jobs together on one GPU, each slowed to these shares of its speed alone. */
+/* Load of two jobs together on one GPU, each slowed to these shares of its speed alone. Assumed, not measured: a step
+ * costs the same energy beside a neighbour as alone, so loads add up at the speeds that are left. */
 double adl_power_load_of_pair(double load_a, double speed_a, double load_b, double speed_b);
 
 #endif
