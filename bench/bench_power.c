@@ -215,7 +215,8 @@ static void bench_energy(void)
     printf("\nsettings of load >= 0.5, medians, measured / law\n");
     for (uint32_t gpu = 0; gpu < ZEUS_GPUS; gpu++) {
         double least[2] = {HUGE_VAL, HUGE_VAL}, where[2] = {0, 0};
-        for (double cap_w = 100; cap_w < zeus_types[gpu].max_w; cap_w += 25) {
+        for (int step = 4; 25 * step < zeus_types[gpu].max_w; step++) {
+            const double cap_w = 25 * step;
             double energy[2];
             show_cap(gpu, cap_w, energy);
             for (int k = 0; k < 2; k++)

@@ -5,6 +5,7 @@
 #define ADLRO_TESTS_RUN_CHECKER_H
 
 #include "engine/engine.h"
+#include "predict/power.h"
 #include "sim/workload.h"
 
 #include <math.h>
@@ -18,6 +19,8 @@ struct checked_job {
     struct adl_true_job truth;
     enum checked_phase phase;
     int64_t submit_us, start_us, stop_us, held_us, jct_us;
+    int64_t resume_us; /* this attempt: when its checkpoint is read and it works */
+    uint32_t attempts;
     uint16_t gpu_count;
     bool failed_now; /* evicted by a fault at this instant: one of its GPUs must go down */
     uint32_t gpus[64];
@@ -27,6 +30,7 @@ struct checked_gpu {
     uint32_t count;
     uint64_t ids[2];
     bool down;
+    double cap_w;
 };
 
 struct checker {
@@ -41,6 +45,8 @@ struct checker {
     /* In whole microseconds, so that sums are exact. */
     int64_t jct_us, idle_us, busy_us, busy_at_last_end_us;
     double job_energy_j, idle_energy_j, meter_j;
+    double drawn_j; /* what GPUs must have drawn, by their jobs, phases and caps */
+    uint64_t caps;
     uint32_t meters;
     uint64_t sla_jobs, sla_met;
     double wait_s, slowdown, ideal_gpu_s, held_gpu_s;
@@ -83,6 +89,31 @@ static inline struct checked_job *checked_at(struct checker *checker, uint32_t s
     return &checker->jobs[checker->slot_id[slot] - 1];
 }
 
+/* What a held GPU drew from now to until_us, in the order of its jobs' phases: one that reads or writes its checkpoint
+ * does not load it. */
+static inline double checked_draw_j(const struct checker *checker, uint32_t g, int64_t until_us)
+{
+    const struct adl_cluster *cluster = &checker->scenario->cluster;
+    const struct checked_gpu *gpu = &checker->gpus[g];
+    double drawn_j = 0;
+    for (int64_t from_us = checker->now_us, to_us; from_us < until_us; from_us = to_us) {
+        double load = 0;
+        to_us = until_us;
+        for (uint32_t i = 0; i < gpu->count; i++) {
+            const struct checked_job *job = &checker->jobs[gpu->ids[i] - 1];
+            if (job->phase == CHECK_STOPPING)
+                continue;
+            if (job->resume_us <= from_us)
+                load += checker->scenario->classes[job->truth.spec.class_index].activity;
+            else if (job->resume_us < to_us)
+                to_us = job->resume_us;
+        }
+        drawn_j += adl_power_draw_w(&cluster->types[adl_gpu_type_of(cluster, g)], load, gpu->cap_w) *
+                   (double)(to_us - from_us) * 1e-6;
+    }
+    return drawn_j;
+}
+
 /* What passed since the last event: GPU time by use, and the energy of the GPUs that nobody held. */
 static inline void checker_pass(struct checker *checker, int64_t until_us)
 {
@@ -92,6 +123,7 @@ static inline void checker_pass(struct checker *checker, int64_t until_us)
         const struct checked_gpu *gpu = &checker->gpus[g];
         if (gpu->count > 0) {
             checker->busy_us += passed_us;
+            checker->drawn_j += checked_draw_j(checker, g, until_us);
         } else if (!gpu->down) {
             checker->idle_us += passed_us;
             checker->idle_energy_j += cluster->types[adl_gpu_type_of(cluster, g)].idle_w * (double)passed_us * 1e-6;
@@ -311,6 +343,12 @@ static inline int checker_command(void *self, const struct adl_command *command,
     struct checker *checker = self;
     if (command->kind == ADL_COMMAND_WAKE)
         return 0;
+    if (command->kind == ADL_COMMAND_CAP) {
+        for (uint32_t i = 0; i < command->gpu_count; i++)
+            checker->gpus[gpus[i]].cap_w = command->power_w;
+        checker->caps++;
+        return 0;
+    }
     struct checked_job *job = checked_at(checker, command->job);
     CHECK_THAT(checker, job, "a command names slot %u, which holds no job", command->job);
     if (command->kind == ADL_COMMAND_PREEMPT) {
@@ -325,7 +363,9 @@ static inline int checker_command(void *self, const struct adl_command *command,
     CHECK_THAT(checker, command->gpu_count == job->truth.spec.gpus && command->gpu_count <= 64, "job %llu got %u GPUs",
                (unsigned long long)job->truth.spec.id, command->gpu_count);
     job->phase = CHECK_RUNNING;
-    job->start_us = checker->now_us;
+    job->start_us = job->resume_us = checker->now_us;
+    if (job->attempts++ > 0)
+        job->resume_us += (int64_t)(checker->scenario->preemption.restart_s * 1e6 + 0.5);
     job->gpu_count = command->gpu_count;
     memcpy(job->gpus, gpus, command->gpu_count * sizeof *gpus);
     for (uint32_t i = 0; i < command->gpu_count; i++) {

@@ -17,8 +17,8 @@
 /* Each row waits until its time has come and it can be done; the rows after it wait for it. */
 struct script_row {
     double time_s;
-    enum { SCRIPT_START, SCRIPT_PREEMPT } what;
-    uint64_t job; /* id, from 1 in order of submission */
+    enum { SCRIPT_START, SCRIPT_PREEMPT, SCRIPT_CAP } what;
+    uint64_t job; /* id, from 1 in order of submission; of a CAP, the watts */
     uint32_t gpu_count;
     uint32_t gpus[8];
 };
@@ -43,6 +43,8 @@ static inline uint32_t script_slot(const struct adl_state *state, uint64_t id)
 
 static inline bool script_can(const struct script_row *row, const struct adl_state *state, uint32_t slot)
 {
+    if (row->what == SCRIPT_CAP)
+        return true;
     if (slot == ADL_NONE)
         return false;
     for (uint32_t i = 0; i < row->gpu_count; i++)
@@ -73,7 +75,10 @@ static inline int script_decide(void *policy, const struct adl_state *state, str
     uint32_t *gpus = adl_plan_gpus(plan, row->gpu_count);
     assert_non_null(gpus);
     memcpy(gpus, row->gpus, row->gpu_count * sizeof *gpus);
-    return adl_plan_start(plan, slot, row->gpu_count);
+    if (row->what == SCRIPT_START)
+        return adl_plan_start(plan, slot, row->gpu_count);
+    adl_plan_cap(plan, row->gpu_count, (double)row->job);
+    return script_decide(policy, state, plan); /* a plan of caps alone is not followed by another question */
 }
 
 static inline int script_create(const struct adl_policy_config *config, const struct adl_cluster *cluster,

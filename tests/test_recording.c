@@ -1,4 +1,5 @@
 /* Recordings: what was written reads back the same, a replay decides the same, and nothing else is believed. */
+#include "capping_policy.h"
 #include "random_scenario.h"
 #include "tape.h"
 
@@ -98,6 +99,29 @@ static void random_worlds_replay_as_recorded(void **state)
         adl_text_clear(&tape.text);
         adl_scenario_clear(&s);
     }
+}
+
+/* Caps are told in the recording and are part of what a decision's hash is over. */
+static void runs_with_power_caps_replay_as_recorded_and_other_caps_are_told_apart(void **state)
+{
+    (void)state;
+    struct adl_scenario s = eventful(40);
+    struct adl_result result;
+    struct replayed replayed;
+    struct adl_error err;
+    tape_unlisted = &capping_policy;
+    struct tape tape = record(&s, 11, &capping_policy, ADL_REGIME_DECLARED, &result);
+    adl_text_char(&tape.text, '\0');
+    assert_non_null(strstr(tape.text.data, "{\"cap_w\":0,\"gpus\":["));
+    tape.text.size--;
+    if (replay(&s, tape.text.data, tape.text.size, &replayed, &err))
+        fail_msg("%s", err.text);
+    assert_true(replayed.counts.plan_hash == result.plan_hash);
+    s.cluster.types[0].max_w += 1; /* the same random shares make other caps */
+    assert_true(replay(&s, tape.text.data, tape.text.size, &replayed, &err) < 0);
+    assert_non_null(strstr(err.text, "differs"));
+    adl_text_clear(&tape.text);
+    adl_scenario_clear(&s);
 }
 
 static int keep_most_left(void *self, const struct adl_event *event, const struct adl_state *state)
@@ -499,6 +523,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replay_of_every_policy_decides_as_recorded),
         cmocka_unit_test(random_worlds_replay_as_recorded),
+        cmocka_unit_test(runs_with_power_caps_replay_as_recorded_and_other_caps_are_told_apart),
         cmocka_unit_test(work_that_grew_beyond_the_whole_replays_as_recorded),
         cmocka_unit_test(a_recording_cut_at_any_line_is_refused_there),
         cmocka_unit_test(a_recording_cut_within_a_line_is_refused_there),

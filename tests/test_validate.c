@@ -1,4 +1,5 @@
 /* Tests of engine/validate: every reason to refuse, by its text, and what may be done is not refused. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -269,6 +270,54 @@ static void a_wake_up_lies_in_the_future(void **state)
     bench_end(&bench);
 }
 
+static void check_cap(struct bench *bench, double power_w, uint16_t count, const uint32_t *gpus, const char *text)
+{
+    const struct adl_command command = {.kind = ADL_COMMAND_CAP, .gpu_count = count, .power_w = power_w};
+    struct adl_error err = {.text = ""};
+    assert_int_equal(adl_validate(bench->validator, bench->state, &command, gpus, &err), text ? ADL_EREFUSED : 0);
+    assert_string_equal(err.text, text ? text : "");
+}
+
+static void a_cap_lies_between_three_tenths_and_all_of_the_limit_of_its_gpus(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_start(&bench);
+    bench.cluster.types[0].max_w = 200;
+    bench.cluster.types[1].max_w = 300;
+    adl_state_gpu_down(bench.state, 2);
+    check_cap(&bench, 60, GPUS(0, 2, 5), NULL); /* also one that is down */
+    check_cap(&bench, 200, GPUS(1), NULL);
+    check_cap(&bench, 0, GPUS(0, 8), NULL);
+    check_cap(&bench, 150, GPUS(0, 8), NULL);
+    check_cap(&bench, 59, GPUS(0), "GPU 0 cannot be capped at 59 W: type-0 takes 60 to 200 W, or 0 for no cap");
+    check_cap(&bench, -1, GPUS(0), "GPU 0 cannot be capped at -1 W: type-0 takes 60 to 200 W, or 0 for no cap");
+    check_cap(&bench, 60, GPUS(0, 9), "GPU 9 cannot be capped at 60 W: type-1 takes 90 to 300 W, or 0 for no cap");
+    check_cap(&bench, 250, GPUS(8, 4), "GPU 4 cannot be capped at 250 W: type-0 takes 60 to 200 W, or 0 for no cap");
+    check_cap(&bench, NAN, GPUS(8), "GPU 8 cannot be capped at nan W: type-1 takes 90 to 300 W, or 0 for no cap");
+    check_cap(&bench, 100, GPUS(3, 10), "GPU 10 does not exist");
+    check_cap(&bench, 100, 0, NULL, "a power cap names no GPU");
+    bench_end(&bench);
+}
+
+static void a_state_keeps_caps_until_they_are_lifted_or_it_is_reset(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_start(&bench);
+    assert_true(bench.state->gpus[0].cap_w == 0);
+    adl_state_cap(bench.state, (const uint32_t[]){0, 5}, 2, 120);
+    adl_state_gpu_down(bench.state, 5);
+    adl_state_gpu_up(bench.state, 5);
+    assert_true(bench.state->gpus[0].cap_w == 120 && bench.state->gpus[5].cap_w == 120);
+    assert_true(bench.state->gpus[1].cap_w == 0);
+    adl_state_cap(bench.state, (const uint32_t[]){0}, 1, 0);
+    assert_true(bench.state->gpus[0].cap_w == 0 && bench.state->gpus[5].cap_w == 120);
+    adl_state_reset(bench.state);
+    assert_true(bench.state->gpus[5].cap_w == 0);
+    bench_end(&bench);
+}
+
 static void an_unknown_command_is_refused(void **state)
 {
     (void)state;
@@ -344,6 +393,8 @@ int main(void)
         cmocka_unit_test(a_gang_spans_nodes_only_if_it_may),
         cmocka_unit_test(only_a_running_job_that_allows_it_can_be_preempted),
         cmocka_unit_test(a_wake_up_lies_in_the_future),
+        cmocka_unit_test(a_cap_lies_between_three_tenths_and_all_of_the_limit_of_its_gpus),
+        cmocka_unit_test(a_state_keeps_caps_until_they_are_lifted_or_it_is_reset),
         cmocka_unit_test(an_unknown_command_is_refused),
         cmocka_unit_test(what_passes_leaves_no_table_below_zero),
         cmocka_unit_test(no_validator_can_be_destroyed),

@@ -22,7 +22,7 @@ struct adl_policy_ops {
     int64_t (*rank)(void *policy, const struct adl_state *, uint32_t slot);
 
     /* Adds to an empty plan what to do now. Commands are carried out in order, then it is asked again, until the plan
-     * is empty. So it may propose one start at a time and see the state after it. */
+     * is empty or starts and stops nothing. So it may propose one start at a time and see the state after it. */
     int (*decide)(void *policy, const struct adl_state *, struct adl_plan *);
 
     void (*observe)(void *policy, const struct adl_event *, const struct adl_state *); /* optional: events, before they

@@ -277,6 +277,8 @@ static void hash_command(struct adl_engine *engine, const struct adl_command *co
     hash = adl_hash_u64(hash, (uint64_t)command->kind << 56 | (uint64_t)count << 32 | command->job);
     if (command->kind == ADL_COMMAND_WAKE)
         hash = adl_hash_u64(hash, (uint64_t)command->time_us);
+    else if (command->kind == ADL_COMMAND_CAP)
+        hash = adl_hash_bytes(hash, &command->power_w, sizeof command->power_w);
     for (uint32_t i = 0; i < count; i += 2)
         hash = adl_hash_u64(hash, (uint64_t)gpus[i] << 32 | (i + 1 < count ? gpus[i + 1] : ADL_NONE));
     engine->instant_hash = hash;
@@ -308,6 +310,8 @@ static int carry_out(struct adl_engine *engine, const struct adl_command *comman
         adl_state_start(engine->state, command->job, gpus);
     else if (command->kind == ADL_COMMAND_PREEMPT)
         adl_state_stopping(engine->state, command->job);
+    else if (command->kind == ADL_COMMAND_CAP)
+        adl_state_cap(engine->state, gpus, command->gpu_count, command->power_w);
     hash_command(engine, command, gpus);
     engine->counts.commands++;
     for (uint32_t i = 0; i < engine->config.tap_count; i++) {
@@ -346,7 +350,7 @@ static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret
         if (engine->observer_failed)
             return adl_fail(err, ADL_EIO, "an observer of commands failed");
         *ret_refused = status != 0;
-        *ret_acted |= command->kind != ADL_COMMAND_WAKE;
+        *ret_acted |= command->kind == ADL_COMMAND_START || command->kind == ADL_COMMAND_PREEMPT;
     }
     engine->counts.refused += *ret_refused;
     return 0;
@@ -369,7 +373,7 @@ static int decide(struct adl_engine *engine, struct adl_error *err)
             if (status)
                 return status;
         }
-        if (!refused && !acted) /* a wake-up changes nothing now */
+        if (!refused && !acted) /* a wake-up or a power cap makes nothing possible that was not */
             return 0;
         if (refused) {
             engine->counts.refused += asked != 0;

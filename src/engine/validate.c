@@ -162,6 +162,25 @@ static int check_preempt(const struct adl_state *state, const struct adl_command
     return 0;
 }
 
+/* A GPU that is down keeps its cap for when it is back. */
+static int check_cap(const struct adl_state *state, const struct adl_command *command, const uint32_t *gpus,
+                     struct adl_error *err)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    if (command->gpu_count == 0)
+        return adl_fail(err, ADL_EREFUSED, "a power cap names no GPU");
+    for (uint32_t i = 0; i < command->gpu_count; i++) {
+        if (gpus[i] >= cluster->gpu_count)
+            return adl_fail(err, ADL_EREFUSED, "GPU %u does not exist", gpus[i]);
+        const struct adl_gpu_type *type = &cluster->types[adl_gpu_type_of(cluster, gpus[i])];
+        const double least_w = ADL_CAP_LEAST * type->max_w;
+        if (command->power_w != 0 && !(command->power_w >= least_w && command->power_w <= type->max_w))
+            return adl_fail(err, ADL_EREFUSED, "GPU %u cannot be capped at %g W: %s takes %g to %g W, or 0 for no cap",
+                            gpus[i], command->power_w, type->name, least_w, type->max_w);
+    }
+    return 0;
+}
+
 int adl_validate(struct adl_validator *validator, const struct adl_state *state, const struct adl_command *command,
                  const uint32_t *gpus, struct adl_error *err)
 {
@@ -174,6 +193,8 @@ int adl_validate(struct adl_validator *validator, const struct adl_state *state,
         if (command->time_us <= state->now_us)
             return adl_fail(err, ADL_EREFUSED, "a wake-up must lie in the future");
         return 0;
+    case ADL_COMMAND_CAP:
+        return check_cap(state, command, gpus, err);
     default:
         return adl_fail(err, ADL_EREFUSED, "unknown command %u", command->kind);
     }

@@ -12,8 +12,8 @@ struct adl_world_ops {
     /* 1 and the next event, in order of time; 0 when there will be none; negative on failure. */
     int (*next_event)(void *world, struct adl_event *ret, struct adl_error *err);
 
-    /* Carries out a validated command at the time of the last event. gpus: those of a START. 0, or negative if the
-     * world would not do it. */
+    /* Carries out a validated command at the time of the last event. gpus: those of a START or CAP. 0, or negative if
+     * the world would not do it. */
     int (*submit)(void *world, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err);
 
     /* Optional: the decision of this instant is complete; hash is over its commands. */

@@ -164,6 +164,15 @@ void adl_recording_write_event(struct adl_text *text, const struct adl_event *ev
     adl_text_char(text, '\n');
 }
 
+static void put_gpus(struct adl_json *json, const uint32_t *gpus, uint32_t count)
+{
+    adl_json_key(json, "gpus");
+    adl_json_array(json);
+    for (uint32_t i = 0; i < count; i++)
+        adl_json_int(json, gpus[i]);
+    adl_json_end(json);
+}
+
 void adl_recording_write_command(struct adl_text *text, const struct adl_command *command, const uint32_t *gpus)
 {
     struct adl_json json = adl_json_start(text, false);
@@ -172,13 +181,12 @@ void adl_recording_write_command(struct adl_text *text, const struct adl_command
         put_int(&json, "wake_us", command->time_us);
     } else if (command->kind == ADL_COMMAND_PREEMPT) {
         put_int(&json, "preempt", command->job);
+    } else if (command->kind == ADL_COMMAND_CAP) {
+        put_real(&json, "cap_w", command->power_w);
+        put_gpus(&json, gpus, command->gpu_count);
     } else {
         put_int(&json, "start", command->job);
-        adl_json_key(&json, "gpus");
-        adl_json_array(&json);
-        for (uint32_t i = 0; i < command->gpu_count; i++)
-            adl_json_int(&json, gpus[i]);
-        adl_json_end(&json);
+        put_gpus(&json, gpus, command->gpu_count);
     }
     adl_json_end(&json);
     adl_text_char(text, '\n');
@@ -435,7 +443,7 @@ static int read_end(struct adl_recording *r, const cJSON *json, struct adl_error
 static bool is_command(const cJSON *json)
 {
     return cJSON_HasObjectItem(json, "start") || cJSON_HasObjectItem(json, "preempt") ||
-           cJSON_HasObjectItem(json, "wake_us");
+           cJSON_HasObjectItem(json, "wake_us") || cJSON_HasObjectItem(json, "cap_w");
 }
 
 /* What a line says: as adl_recording_next, or 3 for a line that is only for people. */

@@ -4,6 +4,7 @@
  *   {"adlro":"recording","version":1,"policy":"easy","seed":7,"regime":"declared","scenario":"...","catalogue":"..."}
  *   {"t":1000,"event":"submit","job":0,...}      what came from the world
  *   {"start":0,"gpus":[3,4]}                     what was done, for people; not read back
+ *   {"cap_w":150,"gpus":[3,4]}                   0 lifts the cap
  *   {"decision":"9f86d081884c7d65"}              hash of all commands of the instant
  *   {"end":"recording","lines":812,"seal":"..."} how many lines came before, and a hash of them */
 #ifndef ADLRO_INGEST_RECORDING_H

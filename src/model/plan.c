@@ -1,11 +1,14 @@
 #include "model/plan.h"
 
+#include "base/index.h"
+
 #include <stdlib.h>
 
 int adl_plan_create(struct adl_plan *ret, uint32_t cluster_gpus)
 {
-    /* Two jobs fit on a GPU: at most twice as many starts, and as many preemptions, as there are GPUs; and one wake. */
-    struct adl_plan plan = {.command_capacity = 4 * cluster_gpus + 1, .gpu_capacity = 2 * cluster_gpus};
+    /* Two jobs fit on a GPU: at most twice as many starts, and as many preemptions, as there are GPUs; a cap for each
+     * GPU; and one wake. */
+    struct adl_plan plan = {.command_capacity = 5 * cluster_gpus + 1, .gpu_capacity = 3 * cluster_gpus};
     plan.commands = calloc(plan.command_capacity, sizeof *plan.commands);
     plan.gpus = calloc(plan.gpu_capacity + 1, sizeof *plan.gpus);
     if (!plan.commands || !plan.gpus) {
@@ -31,17 +34,28 @@ static int append(struct adl_plan *plan, struct adl_command command)
     return 0;
 }
 
-int adl_plan_start(struct adl_plan *plan, uint32_t job, uint32_t gpu_count)
+/* A command with the GPUs that the caller wrote. */
+static int append_gpus(struct adl_plan *plan, struct adl_command command, uint32_t gpu_count)
 {
-    if (gpu_count > plan->gpu_capacity - plan->gpu_count)
+    if (gpu_count > plan->gpu_capacity - plan->gpu_count || gpu_count > UINT16_MAX)
         return ADL_EREFUSED;
-    const int status = append(plan, (struct adl_command){.kind = ADL_COMMAND_START,
-                                                         .job = job,
-                                                         .gpu_count = (uint16_t)gpu_count,
-                                                         .gpu_offset = plan->gpu_count});
+    command.gpu_count = (uint16_t)gpu_count;
+    command.gpu_offset = plan->gpu_count;
+    const int status = append(plan, command);
     if (status == 0)
         plan->gpu_count += gpu_count;
     return status;
+}
+
+int adl_plan_start(struct adl_plan *plan, uint32_t job, uint32_t gpu_count)
+{
+    return append_gpus(plan, (struct adl_command){.kind = ADL_COMMAND_START, .job = job}, gpu_count);
+}
+
+int adl_plan_cap(struct adl_plan *plan, uint32_t gpu_count, double power_w)
+{
+    const struct adl_command command = {.kind = ADL_COMMAND_CAP, .job = ADL_NONE, .power_w = power_w};
+    return append_gpus(plan, command, gpu_count);
 }
 
 int adl_plan_preempt(struct adl_plan *plan, uint32_t job)

@@ -11,17 +11,24 @@ enum adl_command_kind {
     ADL_COMMAND_START,   /* run a queued job on these GPUs */
     ADL_COMMAND_PREEMPT, /* stop a running job; the world answers with EVICT when its GPUs are free */
     ADL_COMMAND_WAKE,    /* send a WAKE event at time_us */
+    ADL_COMMAND_CAP,     /* hold each of these GPUs to power_w from now on */
 };
+
+#define ADL_CAP_LEAST 0.3 /* of a type's max_w: no driver takes a lower limit */
 
 struct adl_command {
     uint8_t kind;
     uint16_t gpu_count;
     uint32_t job;
-    uint32_t gpu_offset; /* START: its GPUs are plan->gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
-    int64_t time_us;     /* WAKE */
+    uint32_t gpu_offset; /* START, CAP: its GPUs are plan->gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
+    union {
+        int64_t time_us; /* WAKE */
+        double power_w;  /* CAP: ADL_CAP_LEAST of the type's max_w to all of it; 0 = no cap */
+    };
 };
 
-/* Room for every GPU to be given out and every running job to be stopped: a plan never grows after it was created. */
+/* Room for every GPU to be given out and capped and every running job to be stopped: a plan never grows after it was
+ * created. */
 struct adl_plan {
     struct adl_command *commands;
     uint32_t *gpus;
@@ -38,7 +45,7 @@ static inline void adl_plan_reset(struct adl_plan *plan)
     plan->gpu_count = 0;
 }
 
-/* Where to write the GPUs of the next START, room for gpu_count of them; NULL if the plan is full. */
+/* Where to write the GPUs of the next START or CAP, room for gpu_count of them; NULL if the plan is full. */
 static inline uint32_t *adl_plan_gpus(struct adl_plan *plan, uint32_t gpu_count)
 {
     return gpu_count <= plan->gpu_capacity - plan->gpu_count ? &plan->gpus[plan->gpu_count] : NULL;
@@ -48,5 +55,6 @@ static inline uint32_t *adl_plan_gpus(struct adl_plan *plan, uint32_t gpu_count)
 int adl_plan_start(struct adl_plan *plan, uint32_t job, uint32_t gpu_count); /* GPUs already written by the caller */
 int adl_plan_preempt(struct adl_plan *plan, uint32_t job);
 int adl_plan_wake(struct adl_plan *plan, int64_t time_us);
+int adl_plan_cap(struct adl_plan *plan, uint32_t gpu_count, double power_w); /* GPUs already written by the caller */
 
 #endif

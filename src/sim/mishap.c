@@ -68,23 +68,13 @@ static int fail_or_repair(struct adl_world_sim *world, enum happening what, uint
     return node ? for_node(world, ref, change) : change(world, ref);
 }
 
-static int set_pace_on(struct adl_world_sim *world, uint32_t gpu)
-{
-    for (int place = 0; place < 2; place++) {
-        const uint32_t slot = world->gpus[gpu].job[place];
-        if (slot != ADL_NONE && world->jobs[slot].phase == SIM_RUNNING && adl_sim_set_pace(world, slot))
-            return ADL_ENOMEM;
-    }
-    return 0;
-}
-
 static int throttle(struct adl_world_sim *world, uint32_t gpu)
 {
     world->drift.gpus[gpu].hot = !world->drift.gpus[gpu].hot;
     const int64_t half_us = adl_sim_us(world->scenario->drift.throttle_period_s / 2);
     if (adl_sim_schedule(world, world->now_us + half_us, HAPPEN_THROTTLE, gpu, 0))
         return ADL_ENOMEM;
-    return set_pace_on(world, gpu);
+    return adl_sim_set_pace_on(world, gpu);
 }
 
 static int update(struct adl_world_sim *world, uint32_t index)
@@ -93,7 +83,7 @@ static int update(struct adl_world_sim *world, uint32_t index)
     const uint32_t type = world->scenario->drift.updates[index].type;
     world->drift.update_factor[type] *= world->scenario->drift.updates[index].factor;
     for (uint32_t gpu = 0; gpu < cluster->gpu_count; gpu++)
-        if (adl_gpu_type_of(cluster, gpu) == type && set_pace_on(world, gpu))
+        if (adl_gpu_type_of(cluster, gpu) == type && adl_sim_set_pace_on(world, gpu))
             return ADL_ENOMEM;
     return 0;
 }

@@ -38,18 +38,19 @@ static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
     return 1.0 / ((1.0 - share) + share * link_gbs / cluster->network_gbs);
 }
 
-/* Speed relative to a job alone on new GPUs of one node: a gang goes at the pace of its slowest GPU. */
+/* Speed relative to a job alone on new GPUs of one node without power caps: a gang goes at the pace of its slowest GPU.
+ */
 static double relative_speed(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
     const struct sim_job *job = &world->jobs[slot];
-    if (world->steady && world->shared_gpus == 0)
+    if (world->steady && world->shared_gpus == 0 && world->capped_gpus == 0)
         return job->gpus == 1 || class_of(world, slot)->sync_share <= 0 ? 1.0 : spanning_speed(world, slot);
     double slowest = HUGE_VAL;
     for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         const struct sim_gpu *it = &world->gpus[gpu];
         place = it->job[0] == slot ? 0 : 1;
-        double speed = adl_drift_speed(&world->drift, gpu, adl_gpu_type_of(cluster, gpu));
+        double speed = adl_drift_speed(&world->drift, gpu, adl_gpu_type_of(cluster, gpu)) * world->caps[gpu].speed;
         const uint32_t other = it->job[1 - place];
         if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING)
             speed *= interference(class_of(world, slot), class_of(world, other));
@@ -95,7 +96,7 @@ void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu)
         world->jobs[it->job[1]].energy_j += share * drawn_j;
 }
 
-/* Sets what it draws from now on. Call after it changed. */
+/* Sets what it draws from now on and, if it is capped, how fast it is. Call after it changed, before paces are set. */
 void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -107,6 +108,11 @@ void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu)
         return;
     }
     adl_sim_activity(world, gpu, &activity, &bandwidth);
+    if (world->caps[gpu].cap_w > 0) {
+        const struct adl_power_point point = adl_power_capped(type, activity, world->caps[gpu].cap_w);
+        world->caps[gpu].speed = point.speed;
+        activity = point.load;
+    }
     it->meter.power_w = adl_power_w(type, true, activity);
 }
 
@@ -137,6 +143,37 @@ int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot)
     return adl_sim_schedule(world, end_us, HAPPEN_FINISH, slot, ++job->generation);
 }
 
+int adl_sim_set_pace_on(struct adl_world_sim *world, uint32_t gpu)
+{
+    for (int place = 0; place < 2; place++) {
+        const uint32_t slot = world->gpus[gpu].job[place];
+        if (slot != ADL_NONE && world->jobs[slot].phase == SIM_RUNNING && adl_sim_set_pace(world, slot))
+            return ADL_ENOMEM;
+    }
+    return 0;
+}
+
+/* Each GPU draws what its cap lets it from now on; then those who run there get their paces, a gang once for all its
+ * GPUs that follow each other in the command. */
+int adl_sim_cap(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
+{
+    for (uint32_t i = 0; i < command->gpu_count; i++) {
+        struct sim_cap *cap = &world->caps[gpus[i]];
+        adl_sim_count_power(world, gpus[i]);
+        world->capped_gpus -= cap->cap_w > 0;
+        world->capped_gpus += command->power_w > 0;
+        *cap = (struct sim_cap){command->power_w, 1.0};
+        adl_sim_set_power(world, gpus[i]);
+    }
+    for (uint32_t i = 0; i < command->gpu_count; i++) {
+        const struct sim_gpu *it = &world->gpus[gpus[i]], *before = i > 0 ? &world->gpus[gpus[i - 1]] : NULL;
+        const bool same = before && it->job[0] == before->job[0] && it->job[1] == before->job[1];
+        if (!same && adl_sim_set_pace_on(world, gpus[i]))
+            return ADL_ENOMEM;
+    }
+    return 0;
+}
+
 /* The neighbours' speeds, after something changed on the job's GPUs. */
 static int set_pace_of_neighbours(struct adl_world_sim *world, uint32_t slot)
 {
@@ -162,7 +199,7 @@ int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase
     const double power_w = alone_w(world, slot, job->first_gpu);
     for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         place = world->gpus[gpu].job[0] == slot ? 0 : 1;
-        if (world->gpus[gpu].job[1] == ADL_NONE)
+        if (world->gpus[gpu].job[1] == ADL_NONE && world->capped_gpus == 0)
             world->gpus[gpu].meter.power_w = power_w;
         else
             adl_sim_set_power(world, gpu);
@@ -193,6 +230,7 @@ static bool take_gpus(struct adl_world_sim *world, const struct adl_command *com
     const double power_w = alone_w(world, command->job, gpus[0]);
     const uint32_t count = command->gpu_count, slot = command->job;
     const int64_t now_us = world->now_us;
+    const bool capped = world->capped_gpus > 0;
     struct sim_gpu *all = world->gpus;
     uint32_t *link = &world->jobs[slot].first_gpu;
     bool shared = false;
@@ -211,7 +249,7 @@ static bool take_gpus(struct adl_world_sim *world, const struct adl_command *com
         it->job[place] = slot;
         *link = gpus[i];
         link = &it->next_gpu[place];
-        if (place == 1)
+        if (place == 1 || capped)
             adl_sim_set_power(world, gpus[i]);
     }
     *link = ADL_NONE;

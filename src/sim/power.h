@@ -1,9 +1,10 @@
-/* power: what a GPU draws, and the counter that adds it up. Three states: nobody has it open, a process holds it idle,
- * it works. */
+/* power: what a GPU draws, what a cap makes of it, and the counter that adds it up. Three states: nobody has it open, a
+ * process holds it idle, it works. */
 #ifndef ADLRO_SIM_POWER_H
 #define ADLRO_SIM_POWER_H
 
 #include "model/cluster.h"
+#include "model/power_law.h"
 
 struct adl_power_meter {
     double power_w;  /* since since_us */
@@ -17,6 +18,18 @@ static inline double adl_power_w(const struct adl_gpu_type *type, bool open, dou
     if (!open)
         return type->idle_w;
     return type->context_w + (type->max_w - type->context_w) * (activity < 1.0 ? activity : 1.0);
+}
+
+/* The truth of this world about power caps: the fit to Zeus's measurements (docs/power.md), for every type of GPU. */
+static const struct adl_power_law adl_power_law_true = {.bend = 2.14, .burst = 0.38, .least = 0.23};
+
+/* What a cap makes of such a GPU: its speed relative to no cap, and its activity as far as the draw is concerned. */
+static inline struct adl_power_point adl_power_capped(const struct adl_gpu_type *type, double activity, double cap_w)
+{
+    const double load = activity < 1.0 ? activity : 1.0, span_w = type->max_w - type->context_w;
+    if (cap_w <= 0 || span_w <= 0)
+        return (struct adl_power_point){1.0, load};
+    return adl_power_law_point(&adl_power_law_true, load, (cap_w - type->context_w) / span_w);
 }
 
 /* Counts up to now_us; returns what was drawn since the last call. */

@@ -57,6 +57,11 @@ struct sim_gpu {
     uint32_t down; /* reasons to be down: itself, its node */
 };
 
+struct sim_cap {
+    double cap_w; /* 0 = none */
+    double speed; /* that it leaves to who works there now; 1 without a cap */
+};
+
 /* An event ready to be given out. */
 struct pending_event {
     uint8_t kind;
@@ -85,6 +90,8 @@ struct adl_world_sim {
     uint32_t wakes, repairs;       /* of these, in the heap */
     struct sim_gpu *gpus;
     uint32_t shared_gpus; /* that hold two jobs */
+    struct sim_cap *caps; /* [gpu] apart from the GPUs: rarely there is one */
+    uint32_t capped_gpus; /* that have one */
     struct adl_drift_state drift;
     bool steady; /* no GPU ever changes its speed */
     struct adl_sampler sampler;
@@ -113,7 +120,9 @@ void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu);   /* after it
 int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot);    /* of a running job: speed and end anew */
 int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase phase);
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
-int adl_sim_leave(struct adl_world_sim *world, uint32_t slot); /* its GPUs */
+int adl_sim_leave(struct adl_world_sim *world, uint32_t slot);      /* its GPUs */
+int adl_sim_set_pace_on(struct adl_world_sim *world, uint32_t gpu); /* of the jobs that run there */
+int adl_sim_cap(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
 int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault);
 
 /* mishap.c */

@@ -175,8 +175,9 @@ static void report_gpu(struct adl_world_sim *world, uint32_t gpu, struct adl_eve
         ret->energy_j = world->gpus[gpu].meter.energy_j;
         return;
     }
+    const double capped = world->gpus[gpu].job[0] == ADL_NONE ? 1.0 : world->caps[gpu].speed;
     struct adl_gpu_truth truth = {.power_w = world->gpus[gpu].meter.power_w,
-                                  .speed = adl_drift_speed(&world->drift, gpu, type)};
+                                  .speed = adl_drift_speed(&world->drift, gpu, type) * capped};
     adl_sim_activity(world, gpu, &truth.activity, &truth.bandwidth);
     adl_sampler_read(&world->sampler, gpu, &cluster->types[type], &truth, &ret->telemetry);
 }
@@ -291,6 +292,8 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
         status = adl_sim_schedule(world, command->time_us, HAPPEN_WAKE, 0, 0);
     } else if (command->kind == ADL_COMMAND_START) {
         status = adl_sim_start(world, command, gpus);
+    } else if (command->kind == ADL_COMMAND_CAP) {
+        status = adl_sim_cap(world, command, gpus);
     } else {
         const int64_t end_us = world->now_us + adl_sim_us(world->scenario->preemption.checkpoint_s);
         status = adl_sim_set_phase(world, command->job, SIM_STOPPING);
@@ -319,6 +322,7 @@ static int begin(struct adl_world_sim *world, uint64_t seed, struct adl_error *e
     adl_rng_seed(&world->faults, seed, "faults");
     for (uint32_t g = 0; g < scenario->cluster.gpu_count; g++) {
         world->gpus[g] = (struct sim_gpu){.job = {ADL_NONE, ADL_NONE}};
+        world->caps[g] = (struct sim_cap){0, 1.0};
         adl_sim_set_power(world, g);
     }
     if (adl_sim_schedule_mishaps(world) ||
@@ -341,7 +345,8 @@ int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_jo
     world->regime = regime;
     world->free_slot = ADL_NONE;
     world->gpus = calloc(scenario->cluster.gpu_count + 1, sizeof *world->gpus);
-    if (!world->gpus || adl_drift_create(&world->drift, scenario, seed) ||
+    world->caps = calloc(scenario->cluster.gpu_count + 1, sizeof *world->caps);
+    if (!world->gpus || !world->caps || adl_drift_create(&world->drift, scenario, seed) ||
         adl_sampler_create(&world->sampler, scenario, seed)) {
         adl_world_sim_destroy(world);
         return adl_fail(err, ADL_ENOMEM, "out of memory for a simulated cluster of %u GPUs",
@@ -368,6 +373,7 @@ int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_e
     world->next_arrival = 0;
     world->source_failed = world->ended = false;
     world->job_count = world->live_jobs = world->held_jobs = world->wakes = world->repairs = world->shared_gpus = 0;
+    world->capped_gpus = 0;
     world->free_slot = ADL_NONE;
     world->outbox_first = world->outbox_count = 0;
     world->sweep = world->sweep_end = 0;
@@ -397,6 +403,7 @@ void adl_world_sim_destroy(struct adl_world_sim *world)
     free(world->jobs);
     free(world->runtime_us);
     free(world->gpus);
+    free(world->caps);
     free(world->outbox);
     free(world);
 }

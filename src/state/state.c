@@ -329,3 +329,9 @@ void adl_state_gpu_up(struct adl_state *state, uint32_t gpu)
     state->releases++;
     pool_change(state, gpu, true);
 }
+
+void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, double power_w)
+{
+    for (uint32_t i = 0; i < gpu_count; i++)
+        state->gpus[gpus[i]].cap_w = power_w;
+}

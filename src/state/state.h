@@ -42,6 +42,7 @@ struct adl_gpu_use {
     uint32_t next_gpu[ADL_GPU_JOBS_MAX]; /* the next GPU of that job */
     int32_t free_memory_mib;
     bool down;
+    double cap_w; /* 0 = no power cap */
 };
 
 struct adl_node_use {
@@ -88,6 +89,7 @@ void adl_state_evict(struct adl_state *state, uint32_t slot, double remaining); 
 void adl_state_finish(struct adl_state *state, uint32_t slot); /* whatever its phase: the job is gone */
 void adl_state_gpu_down(struct adl_state *state, uint32_t gpu);
 void adl_state_gpu_up(struct adl_state *state, uint32_t gpu);
+void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, double power_w); /* each */
 
 static inline int64_t adl_state_runtime(const struct adl_state *state, uint32_t slot, uint32_t type)
 {
