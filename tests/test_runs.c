@@ -1,5 +1,6 @@
 /* Whole runs: small random worlds under every policy and both regimes, watched by a checker that keeps its
  * own books. */
+#include "capping_policy.h"
 #include "random_scenario.h"
 #include "run_checker.h"
 
@@ -78,6 +79,9 @@ static void check_whole(const struct checker *checker, const struct adl_result *
     if (!(fabs(checker->meter_j - checker->job_energy_j - checker->idle_energy_j) <= 1e-7 * checker->meter_j))
         fail_msg("%s: GPUs drew %.9g J, jobs %.9g and idle GPUs %.9g", label, checker->meter_j, checker->job_energy_j,
                  checker->idle_energy_j);
+    const double drawn_j = checker->drawn_j + checker->idle_energy_j;
+    if (!(fabs(checker->meter_j - drawn_j) <= 1e-9 * drawn_j))
+        fail_msg("%s: GPUs drew %.12g J and must have drawn %.12g", label, checker->meter_j, drawn_j);
     double drawn_gpu_s = 0;
     for (size_t i = 0; i < timeline->segment_count; i++)
         drawn_gpu_s += (double)(timeline->segments[i].end_us - timeline->segments[i].start_us) * 1e-6;
@@ -98,7 +102,8 @@ static void check_floor(const struct adl_floor *floor, const struct adl_result *
     assert_same(result->bound_jct_s, floor->jct_mean_s, "bound");
 }
 
-static void run_once(const struct adl_scenario *s, uint64_t seed, const struct adl_policy_ops *policy, int regime)
+/* Returns how many power caps were set. */
+static uint64_t run_once(const struct adl_scenario *s, uint64_t seed, const struct adl_policy_ops *policy, int regime)
 {
     struct checker checker;
     struct adl_error err = {.text = ""};
@@ -122,6 +127,7 @@ static void run_once(const struct adl_scenario *s, uint64_t seed, const struct a
     if (again.plan_hash != result.plan_hash || again.events != result.events)
         fail_msg("%s: a second run decided otherwise", label);
     checker_clear(&checker);
+    return checker.caps;
 }
 
 static void run_regime(int regime)
@@ -149,6 +155,20 @@ static void every_policy_keeps_the_books_straight_with_true_run_times(void **sta
 {
     (void)state;
     run_regime(ADL_REGIME_ORACLE);
+}
+
+/* Caps that come, change and go at any time, on idle GPUs, shared ones, gangs and GPUs that are down. */
+static void energy_adds_up_and_stays_above_its_bound_under_random_power_caps(void **state)
+{
+    (void)state;
+    uint64_t caps = 0;
+    for (uint64_t i = 1; i <= 2 * scenarios; i++) {
+        struct adl_scenario s = random_scenario(1000 + i, 30 + i * 37 % 60);
+        snprintf(label, sizeof label, "random scenario %llu, random power caps", (unsigned long long)i + 1000);
+        caps += run_once(&s, i, &capping_policy, (int)(i % 2));
+        adl_scenario_clear(&s);
+    }
+    assert_true(caps > 20 * scenarios);
 }
 
 /* The random worlds must be worth running: all that can happen does happen in some of them. */
@@ -181,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_policy_keeps_the_books_straight_with_declared_limits),
         cmocka_unit_test(every_policy_keeps_the_books_straight_with_true_run_times),
+        cmocka_unit_test(energy_adds_up_and_stays_above_its_bound_under_random_power_caps),
         cmocka_unit_test(the_random_worlds_have_faults_kills_sharing_and_preemption),
     };
     if (getenv("RANDOM_SCENARIOS"))
