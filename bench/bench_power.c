@@ -246,7 +246,7 @@ static struct adl_load tell_load(const struct adl_cluster *cluster, const struct
     *ret_prior = adl_loads_find(loads, 0, row->gpu, ADL_KIND_TRAINING).load;
     for (size_t i = 0; i < zeus.count; i++)
         if (zeus.rows[i].top == i && zeus.rows[i].gpu != row->gpu && strcmp(zeus.rows[i].setting, row->setting) == 0)
-            adl_loads_measure(loads, 0, zeus.rows[i].gpu, zeus.rows[i].power_w);
+            adl_loads_measure(loads, 0, zeus.rows[i].gpu, zeus.rows[i].power_w, 0);
     const struct adl_load told = adl_loads_find(loads, 0, row->gpu, ADL_KIND_TRAINING);
     adl_loads_destroy(loads);
     return told;
@@ -277,6 +277,30 @@ static void bench_loads(void)
     }
 }
 
+/* The load of a setting told from its draw under each cap. */
+static void bench_capped_loads(void)
+{
+    printf("\nloads told from the draw under a cap, mean absolute error by cap / TDP\n");
+    for (uint32_t gpu = 0; gpu < ZEUS_GPUS; gpu++) {
+        printf("%-8s", zeus_types[gpu].name);
+        for (int tenths = 3; tenths < 10; tenths++) {
+            double error = 0;
+            size_t count = 0;
+            for (size_t i = 0; i < zeus.count; i++) {
+                const struct zeus_row *row = &zeus.rows[i];
+                const struct adl_gpu_type *type = &zeus_types[row->gpu];
+                if (row->gpu != gpu || row->top == i || (int)(10 * row->cap_w / type->max_w + 1e-9) != tenths)
+                    continue;
+                error += fabs(adl_power_load_capped(type, row->power_w, row->cap_w) - top_load(row));
+                count++;
+            }
+            if (count > 0)
+                printf("   0.%d+ %.3f", tenths, error / (double)count);
+        }
+        putchar('\n');
+    }
+}
+
 int main(void)
 {
     if (!zeus_read(&zeus)) {
@@ -286,5 +310,6 @@ int main(void)
     bench_law();
     bench_energy();
     bench_loads();
+    bench_capped_loads();
     return missed > 0;
 }

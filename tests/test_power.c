@@ -140,18 +140,35 @@ static void test_a_load_is_the_kinds_then_another_types_then_its_own(void **unus
     struct adl_load load = adl_loads_find(it.loads, 1, 0, ADL_KIND_DATA);
     assert_int_equal(load.readings + load.types, 0);
     assert_true(load.load < adl_loads_find(it.loads, 1, 0, ADL_KIND_SIMULATION).load);
-    adl_loads_measure(it.loads, 1, 1, 80 + 0.9 * 220);
+    adl_loads_measure(it.loads, 1, 1, 80 + 0.9 * 220, 0);
     load = adl_loads_find(it.loads, 1, 0, ADL_KIND_DATA);
     assert_near(load.load, 0.9, 1e-12);
     assert_int_equal(load.readings, 0);
     assert_int_equal(load.types, 1);
-    adl_loads_measure(it.loads, 1, 0, 36 + 0.2 * 214);
-    adl_loads_measure(it.loads, 1, 0, 36 + 0.3 * 214);
+    adl_loads_measure(it.loads, 1, 0, 36 + 0.2 * 214, 0);
+    adl_loads_measure(it.loads, 1, 0, 36 + 0.3 * 214, 0);
     load = adl_loads_find(it.loads, 1, 0, ADL_KIND_DATA);
     assert_near(load.load, 0.25, 1e-12);
     assert_int_equal(load.readings, 2);
     assert_int_equal(load.types, 2);
     assert_int_equal(adl_loads_find(it.loads, 2, 0, ADL_KIND_DATA).types, 0);
+    adl_loads_destroy(it.loads);
+}
+
+static void test_a_load_is_told_through_a_cap(void **unused)
+{
+    (void)unused;
+    struct fixture it;
+    set_up(&it);
+    for (int percent = 0; percent <= 90; percent += 5) {
+        const double load = percent / 100.0;
+        assert_near(adl_power_load_capped(&v100, adl_power_draw_w(&v100, load, 150), 150), load, 1e-5);
+        assert_near(adl_power_load_capped(&v100, adl_power_draw_w(&v100, load, 0), 0), load, 1e-12);
+    }
+    assert_near(adl_power_load_capped(&v100, 20, 150), 0, 1e-5);
+    assert_near(adl_power_load_capped(&v100, 200, 150), 1, 1e-5);
+    adl_loads_measure(it.loads, 0, 0, adl_power_draw_w(&v100, 0.7, 125), 125);
+    assert_near(adl_loads_find(it.loads, 0, 0, ADL_KIND_DATA).load, 0.7, 1e-5);
     adl_loads_destroy(it.loads);
 }
 
@@ -161,9 +178,9 @@ static void test_a_load_follows_what_changes(void **unused)
     struct fixture it;
     set_up(&it);
     for (int i = 0; i < 1000; i++)
-        adl_loads_measure(it.loads, 0, 0, 36 + 0.2 * 214);
+        adl_loads_measure(it.loads, 0, 0, 36 + 0.2 * 214, 0);
     for (int i = 0; i < 400; i++)
-        adl_loads_measure(it.loads, 0, 0, 36 + 0.8 * 214);
+        adl_loads_measure(it.loads, 0, 0, 36 + 0.8 * 214, 0);
     assert_near(adl_loads_find(it.loads, 0, 0, ADL_KIND_TRAINING).load, 0.8, 0.01);
     adl_loads_destroy(it.loads);
 }
@@ -173,8 +190,8 @@ static void test_a_forgotten_profile_is_as_new_and_others_are_kept(void **unused
     (void)unused;
     struct fixture it;
     set_up(&it);
-    adl_loads_measure(it.loads, 0, 0, 100);
-    adl_loads_measure(it.loads, 1, 0, 100);
+    adl_loads_measure(it.loads, 0, 0, 100, 0);
+    adl_loads_measure(it.loads, 1, 0, 100, 0);
     adl_loads_forget(it.loads, 0);
     assert_int_equal(adl_loads_find(it.loads, 0, 0, ADL_KIND_TRAINING).types, 0);
     assert_int_equal(adl_loads_find(it.loads, 1, 0, ADL_KIND_TRAINING).readings, 1);
@@ -194,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_a_cap_below_the_lowest_clock_is_exceeded_and_does_not_stop_the_job),
         cmocka_unit_test(test_a_pair_loads_a_gpu_by_the_work_that_is_done),
         cmocka_unit_test(test_a_load_is_the_kinds_then_another_types_then_its_own),
+        cmocka_unit_test(test_a_load_is_told_through_a_cap),
         cmocka_unit_test(test_a_load_follows_what_changes),
         cmocka_unit_test(test_a_forgotten_profile_is_as_new_and_others_are_kept),
     };

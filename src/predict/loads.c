@@ -44,11 +44,11 @@ void adl_loads_destroy(struct adl_loads *loads)
     free(loads);
 }
 
-void adl_loads_measure(struct adl_loads *loads, uint32_t profile, uint32_t type, double power_w)
+void adl_loads_measure(struct adl_loads *loads, uint32_t profile, uint32_t type, double power_w, double cap_w)
 {
     assert(profile < loads->profiles && type < loads->cluster->type_count);
     struct cell *cell = &loads->cells[(size_t)profile * loads->cluster->type_count + type];
-    const double load = adl_power_load(&loads->cluster->types[type], power_w);
+    const double load = adl_power_load_capped(&loads->cluster->types[type], power_w, cap_w);
     cell->readings += cell->readings < UINT32_MAX;
     cell->mean += (load - cell->mean) / (cell->readings < READINGS_KEPT ? cell->readings : READINGS_KEPT);
 }

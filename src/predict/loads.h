@@ -20,8 +20,9 @@ struct adl_loads;
 int adl_loads_create(const struct adl_cluster *cluster, uint32_t profiles, struct adl_loads **ret); /* or ADL_ENOMEM */
 void adl_loads_destroy(struct adl_loads *loads);                                                    /* accepts NULL */
 
-/* A GPU of this type without a power cap, which such a job holds alone, drew so much. Allocates nothing. */
-void adl_loads_measure(struct adl_loads *loads, uint32_t profile, uint32_t type, double power_w);
+/* A GPU of this type, which such a job holds alone, drew so much under this cap (0 = none). What a cap hides is told by
+ * the law, less surely. Allocates nothing. */
+void adl_loads_measure(struct adl_loads *loads, uint32_t profile, uint32_t type, double power_w, double cap_w);
 
 /* kind: enum adl_job_kind of the profile's jobs. */
 struct adl_load adl_loads_find(const struct adl_loads *loads, uint32_t profile, uint32_t type, int kind);

@@ -21,6 +21,9 @@ double adl_power_cap_speed(const struct adl_gpu_type *type, double load, double 
 /* The load that explains a measured uncapped draw. */
 double adl_power_load(const struct adl_gpu_type *type, double power_w);
 
+/* The same of a draw under a cap; of several that explain it, as where all of the cap is drawn, the least. */
+double adl_power_load_capped(const struct adl_gpu_type *type, double power_w, double cap_w);
+
 /* Load of two jobs together on one GPU, each slowed to these shares of its speed alone. Assumed, not measured: a step
  * costs the same energy beside a neighbour as alone, so loads add up at the speeds that are left. */
 double adl_power_load_of_pair(double load_a, double speed_a, double load_b, double speed_b);
