@@ -146,6 +146,7 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_true(s.drift.updates[0].time_s == 3600 && s.drift.updates[0].factor == 0.9);
     assert_int_equal(s.drift.updates[0].type, 1);
     assert_true(s.telemetry.interval_s == 5 && s.telemetry.noise == 0.03 && s.telemetry.dropout == 0.02);
+    assert_true(s.telemetry.progress);
     assert_true(s.preemption.checkpoint_s == 1 && s.preemption.restart_s == 2 && s.preemption.interval_s == 300);
     assert_int_equal(s.policy.affinity[ADL_KIND_TRAINING], 1);
     assert_int_equal(s.policy.affinity[ADL_KIND_INFERENCE], 3);
@@ -196,6 +197,7 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(s.drift.wear_per_kh == 0 && s.drift.wear_floor == 0.5 && s.drift.throttle_share == 0);
     assert_true(s.drift.throttle_factor == 1 && s.drift.throttle_period_s == 3600 && s.drift.update_count == 0);
     assert_true(s.telemetry.interval_s == 0 && s.telemetry.noise == 0.02 && s.telemetry.dropout == 0.01);
+    assert_false(s.telemetry.progress);
     assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 && s.preemption.interval_s == 0);
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         assert_int_equal(s.policy.affinity[kind], 1);

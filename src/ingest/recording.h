@@ -3,6 +3,7 @@
  *
  *   {"adlro":"recording","version":1,"policy":"easy","seed":7,"regime":"declared","scenario":"...","catalogue":"..."}
  *   {"t":1000,"event":"submit","job":0,...}      what came from the world
+ *   {"t":9000,"event":"progress","job":0,"steps_per_s":9.4}
  *   {"start":0,"gpus":[3,4]}                     what was done, for people; not read back
  *   {"decision":"9f86d081884c7d65"}              hash of all commands of the instant
  *   {"end":"recording","lines":812,"seal":"..."} how many lines came before, and a hash of them */

@@ -117,6 +117,7 @@ struct adl_telemetry_model {
     double interval_s; /* 0 = no telemetry */
     double noise;      /* relative standard deviation of a reading */
     double dropout;    /* share of readings that are missing */
+    bool progress;     /* running jobs report their speed as often, with the same noise */
 };
 
 struct adl_preemption {

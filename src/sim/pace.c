@@ -325,3 +325,21 @@ int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
     job->phase = SIM_QUEUED;
     return 0;
 }
+
+/* A speed belongs to one set of neighbours at work: one that comes or goes, or still reads or writes its checkpoint,
+ * spoils the measurement. Whatever changes a job's pace moves its since_us. */
+double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot)
+{
+    const struct sim_job *job = &world->jobs[slot];
+    const int64_t restart_us = job->attempts > 1 ? restart_us_of(&world->scenario->preemption, job->gpus) : 0;
+    if (job->phase != SIM_RUNNING || job->since_us == world->now_us ||
+        (job->since_us > world->swept_us && job->since_us != job->start_us + restart_us))
+        return 0;
+    for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
+        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
+        const uint32_t other = world->gpus[gpu].job[1 - place];
+        if (other != ADL_NONE && world->jobs[other].phase != SIM_RUNNING)
+            return 0;
+    }
+    return job->steps * job->rate * 1e6;
+}
