@@ -4,9 +4,15 @@
 #include <assert.h>
 #include <math.h>
 
-/* Two jobs on a GPU get what is left when both press on compute units or bandwidth, less 5 % for switching. */
-static double interference(const struct adl_job_class *a, const struct adl_job_class *b)
+/* Speed of a job beside another on a GPU of the type, relative to alone: as measured of the two classes, on one GPU
+ * each. Else both get what is left when they press on compute units or bandwidth, less 5 % for switching. */
+static double interference(const struct adl_world_sim *world, uint32_t slot, uint32_t other, uint32_t type)
 {
+    const uint32_t class_index = world->jobs[slot].class_index, beside = world->jobs[other].class_index;
+    const struct adl_job_class *a = &world->scenario->classes[class_index], *b = &world->scenario->classes[beside];
+    const double measured = adl_scenario_pair_speed(world->scenario, class_index, beside, type);
+    if (measured > 0)
+        return measured;
     double pressure = 1.0;
     pressure = a->activity + b->activity > pressure ? a->activity + b->activity : pressure;
     pressure = a->bandwidth + b->bandwidth > pressure ? a->bandwidth + b->bandwidth : pressure;
@@ -49,10 +55,11 @@ static double relative_speed(const struct adl_world_sim *world, uint32_t slot)
     for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         const struct sim_gpu *it = &world->gpus[gpu];
         place = it->job[0] == slot ? 0 : 1;
-        double speed = adl_drift_speed(&world->drift, gpu, adl_gpu_type_of(cluster, gpu));
+        const uint32_t type = adl_gpu_type_of(cluster, gpu);
+        double speed = adl_drift_speed(&world->drift, gpu, type);
         const uint32_t other = it->job[1 - place];
         if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING)
-            speed *= interference(class_of(world, slot), class_of(world, other));
+            speed *= interference(world, slot, other, type);
         slowest = speed < slowest ? speed : slowest;
     }
     return job->gpus > 1 ? slowest * spanning_speed(world, slot) : slowest;
