@@ -75,7 +75,7 @@ static const char large[] =
 
 static void load(size_t place, struct adl_scenario *ret)
 {
-    const struct adl_scenario_source source = {read_catalogue, NULL};
+    const struct adl_scenario_source source = {.read = read_catalogue};
     struct adl_error err = {{0}};
     const int status = place == 0 ? adl_scenario_load(ADL_SOURCE_DIR "/scenarios/paper16.yaml", ret, NULL, &err)
                                   : adl_scenario_parse("large", large, sizeof large - 1, &source, ret, &err);

@@ -99,7 +99,7 @@ static double ns_per_event(const struct adl_scenario *scenario, const char *poli
 static void build(uint32_t nodes, uint64_t jobs, struct adl_scenario *ret)
 {
     char text[2048];
-    const struct adl_scenario_source source = {read_catalogue, NULL};
+    const struct adl_scenario_source source = {.read = read_catalogue};
     struct adl_error err;
     snprintf(
         text, sizeof text,

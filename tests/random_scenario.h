@@ -162,6 +162,7 @@ static inline struct adl_scenario random_scenario(uint64_t seed, uint64_t jobs)
                                             .round_s = adl_rng_below(&rng, 2) * 10.0};
     s.kill_at_limit = adl_rng_below(&rng, 2);
     s.one_by_one = seed % 4 == 0;
+    s.telemetry.progress = seed % 2 == 0;
     s.lambda = draw_between(&rng, 0.01, 0.99);
     s.policy.share = adl_rng_below(&rng, 2);
     s.policy.backfill_depth = 1 + adl_rng_below(&rng, 6);

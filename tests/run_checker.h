@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "predict/power.h"
+#include "sim/drift.h"
 #include "sim/workload.h"
 
 #include <math.h>
@@ -241,6 +242,22 @@ static inline int check_evict(struct checker *checker, const struct adl_event *e
     return 0;
 }
 
+/* A report comes from a job at work, and none is faster than the best GPU at its best with six standard deviations of
+ * noise. */
+static inline int check_progress(struct checker *checker, const struct adl_event *event)
+{
+    const struct adl_scenario *s = checker->scenario;
+    const struct checked_job *job = checked_at(checker, event->job);
+    CHECK_THAT(checker, job && job->phase == CHECK_RUNNING, "slot %u reports and does not run", event->job);
+    CHECK_THAT(checker, s->telemetry.progress, "job %llu reports unasked", (unsigned long long)job->truth.spec.id);
+    const uint32_t type = adl_gpu_type_of(&s->cluster, job->gpus[0]);
+    const double alone = job->truth.steps * 1e6 / (double)job->truth.runtime_us[type];
+    const double most = alone * (1 + 6 * s->telemetry.noise) * adl_drift_ceiling(s, type);
+    CHECK_THAT(checker, event->steps_per_s >= 0 && event->steps_per_s <= most, "job %llu reports %g of at most %g",
+               (unsigned long long)job->truth.spec.id, event->steps_per_s, most);
+    return 0;
+}
+
 static inline int check_gpu_event(struct checker *checker, const struct adl_event *event)
 {
     CHECK_THAT(checker, event->gpu < checker->scenario->cluster.gpu_count, "there is no GPU %u", event->gpu);
@@ -289,6 +306,8 @@ static inline int checker_event(void *self, const struct adl_event *event, const
         return check_finish(checker, event);
     if (event->kind == ADL_EVENT_EVICT)
         return check_evict(checker, event);
+    if (event->kind == ADL_EVENT_PROGRESS)
+        return check_progress(checker, event);
     return event->kind == ADL_EVENT_WAKE ? 0 : check_gpu_event(checker, event);
 }
 

@@ -123,7 +123,7 @@ static inline int keep_event(void *self, const struct adl_event *event, const st
     uint64_t id = 0;
     if (event->kind == ADL_EVENT_SUBMIT)
         id = event->submit.spec->id;
-    else if (event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT)
+    else if (event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT || event->kind == ADL_EVENT_PROGRESS)
         id = state->jobs[event->job].spec.id;
     kept->events[kept->count++] = (struct kept_event){*event, id};
     return 0;

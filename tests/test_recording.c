@@ -49,7 +49,7 @@ static struct adl_scenario eventful(uint64_t jobs)
     s.workload.arrivals.process = ADL_ARRIVAL_POISSON;
     s.workload.arrivals.rate_per_h = 360;
     s.faults = (struct adl_faults){.gpu_mtbf_h = 0.1, .gpu_repair_h = 0.01};
-    s.telemetry = (struct adl_telemetry_model){.interval_s = 37, .noise = 0.1, .dropout = 0.2};
+    s.telemetry = (struct adl_telemetry_model){.interval_s = 37, .noise = 0.1, .dropout = 0.2, .progress = true};
     s.preemption = (struct adl_preemption){.checkpoint_s = 1, .restart_s = 2, .interval_s = 10};
     s.policy.share = true;
     return s;
@@ -332,6 +332,10 @@ static void garbage_is_refused_at_its_line(void **state)
         "{\"t\":5,\"event\":\"finish\",\"job\":0,\"end\":\"CD\"}\n",
         "{\"t\":5,\"event\":\"evict\",\"job\":0,\"remaining\":1.5,\"fault\":0}\n",
         "{\"t\":5,\"event\":\"telemetry\",\"gpu\":0,\"power_w\":\"hot\"}\n",
+        "{\"t\":5,\"event\":\"progress\",\"job\":0}\n",
+        "{\"t\":5,\"event\":\"progress\",\"gpu\":0,\"steps_per_s\":1}\n",
+        "{\"t\":5,\"event\":\"progress\",\"job\":0,\"steps_per_s\":-1}\n",
+        "{\"t\":5,\"event\":\"progress\",\"job\":0,\"steps_per_s\":1e999}\n",
         "{\"end\":\"recording\",\"lines\":1}\n",
         "{\"end\":\"recording\",\"lines\":1,\"seal\":\"0\"}\n",
         "\"\\u0000\"\n",
@@ -500,6 +504,20 @@ static void readings_read_back_exactly_and_gaps_as_gaps(void **state)
     }
 }
 
+static void progress_reads_back_exactly(void **state)
+{
+    (void)state;
+    static const double speeds[] = {0, 1e-300, 0.1, 12345.678901234567, 1.7976931348623157e308};
+    for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) {
+        struct adl_event event = {.time_us = 9, .kind = ADL_EVENT_PROGRESS, .job = 7, .steps_per_s = speeds[i]}, back;
+        FILE *file;
+        struct adl_recording *recording = round_trip(&event, 1, &file, &back);
+        assert_int_equal(back.job, 7);
+        assert_true(back.steps_per_s == speeds[i]);
+        done_with(recording, file);
+    }
+}
+
 static void meters_gpus_and_wake_ups_read_back_exactly(void **state)
 {
     (void)state;
@@ -515,7 +533,7 @@ static void meters_gpus_and_wake_ups_read_back_exactly(void **state)
             assert_true(back.energy_j == event.energy_j);
         done_with(recording, file);
     }
-    assert_int_equal(ADL_EVENT_KIND_COUNT, 8); /* a new kind needs a round trip too */
+    assert_int_equal(ADL_EVENT_KIND_COUNT, 9); /* a new kind needs a round trip too */
 }
 
 int main(void)
@@ -538,6 +556,7 @@ int main(void)
         cmocka_unit_test(an_end_reads_back_field_by_field),
         cmocka_unit_test(an_eviction_reads_back_field_by_field),
         cmocka_unit_test(readings_read_back_exactly_and_gaps_as_gaps),
+        cmocka_unit_test(progress_reads_back_exactly),
         cmocka_unit_test(meters_gpus_and_wake_ups_read_back_exactly),
     };
     return cmocka_run_group_tests(tests, record_for_damage, forget_damage);

@@ -1,5 +1,4 @@
-/* Scenarios and catalogues: every key arrives where it belongs, and what makes no sense is refused with its
- * line. */
+/* Scenarios and catalogues: every key arrives where it belongs, what makes no sense is refused with its line. */
 #include "ingest/catalogue.h"
 #include "scenario_fixture.h"
 
@@ -9,10 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MEASUREMENTS ADL_SOURCE_DIR "/../shared/data/gavel/simulation_throughputs.json"
 
 static char *read_whole(const char *path)
 {
@@ -145,7 +146,8 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_int_equal(s.drift.update_count, 1);
     assert_true(s.drift.updates[0].time_s == 3600 && s.drift.updates[0].factor == 0.9);
     assert_int_equal(s.drift.updates[0].type, 1);
-    assert_true(s.telemetry.interval_s == 5 && s.telemetry.noise == 0.03 && s.telemetry.dropout == 0.02);
+    assert_true(s.telemetry.progress && s.telemetry.interval_s == 5 && s.telemetry.noise == 0.03 &&
+                s.telemetry.dropout == 0.02);
     assert_true(s.preemption.checkpoint_s == 1 && s.preemption.restart_s == 2 && s.preemption.interval_s == 300);
     assert_int_equal(s.policy.affinity[ADL_KIND_TRAINING], 1);
     assert_int_equal(s.policy.affinity[ADL_KIND_INFERENCE], 3);
@@ -195,7 +197,8 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(s.faults.node_repair_h == 1);
     assert_true(s.drift.wear_per_kh == 0 && s.drift.wear_floor == 0.5 && s.drift.throttle_share == 0);
     assert_true(s.drift.throttle_factor == 1 && s.drift.throttle_period_s == 3600 && s.drift.update_count == 0);
-    assert_true(s.telemetry.interval_s == 0 && s.telemetry.noise == 0.02 && s.telemetry.dropout == 0.01);
+    assert_true(!s.telemetry.progress && s.telemetry.interval_s == 0 && s.telemetry.noise == 0.02 &&
+                s.telemetry.dropout == 0.01);
     assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 && s.preemption.interval_s == 0);
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         assert_int_equal(s.policy.affinity[kind], 1);
@@ -516,13 +519,20 @@ static void every_scenario_of_the_project_loads(void **state)
     int loaded = 0;
     for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
         const char *end = strrchr(entry->d_name, '.');
-        if (!end || strcmp(end, ".yaml") != 0 || strcmp(entry->d_name, "catalogue.yaml") == 0)
+        if (!end || strcmp(end, ".yaml") != 0 || strstr(entry->d_name, "catalogue.yaml"))
             continue;
         char path[1024];
         struct adl_scenario scenario;
         struct adl_error err = {{0}};
         snprintf(path, sizeof path, "%s/scenarios/%s", ADL_SOURCE_DIR, entry->d_name);
-        if (adl_scenario_load(path, &scenario, NULL, &err))
+        const bool measured = adl_scenario_load(path, &scenario, NULL, &err) != 0;
+        if (measured && !strstr(err.text, "--throughputs FILE"))
+            fail_msg("%s", err.text);
+        if (measured && access(MEASUREMENTS, R_OK) != 0) {
+            print_message("SKIPPED: %s, for there is no " MEASUREMENTS "\n", entry->d_name);
+            continue;
+        }
+        if (measured && adl_scenario_load_measured(path, MEASUREMENTS, &scenario, NULL, &err))
             fail_msg("%s", err.text);
         assert_int_equal(strlen(scenario.name), (size_t)(end - entry->d_name));
         assert_memory_equal(scenario.name, entry->d_name, strlen(scenario.name));

@@ -18,6 +18,7 @@ struct options {
     int64_t jobs;    /* 0 = the scenario's */
     int regime;
     const char *model;
+    const char *throughputs;
     const char *json, *csv, *html;
     bool no_timing;
 };
@@ -35,6 +36,8 @@ static const struct adl_option table[] = {
      "what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "a network that `adlro train dqn` made, for the policy dqn instead of the shipped one"},
+    {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
+     "JSON with measured steps/s by GPU type and job, for scenarios whose job classes name it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
      "jobs per run instead of the scenario's number; 0 = the scenario's"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the result does not depend on it"},
@@ -97,7 +100,7 @@ static int run(int argc, char **argv)
     if (status == 0)
         status = adl_outputs_check(outputs, 3, operands.items[0], &err);
     if (status == 0)
-        status = adl_scenario_load(operands.items[0], &scenario, NULL, &err);
+        status = adl_scenario_load_measured(operands.items[0], o.throughputs, &scenario, NULL, &err);
     if (status == 0)
         status = adl_cli_model(o.model, &scenario, &model, &err);
     if (status == ADL_EIO)

@@ -34,7 +34,8 @@ static const struct adl_option table[] = {
     {"time-unit", 0, ADL_OPTION_NAME, AT(time_unit), 0, 0, adl_time_unit_names, "UNIT",
      "trace: unit of its times where the format does not fix it: s, ms, min, h; own = the format's usual one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
-     "trace: JSON with steps/s by GPU type and job, for jobs that give their work in steps"},
+     "JSON with measured steps/s by GPU type and job: of a recording whose scenario names it; of a trace whose jobs "
+     "give their work in steps"},
     {"strict", 0, ADL_OPTION_FLAG, AT(strict), 0, 0, NULL, NULL,
      "trace: a row that cannot be used is an error and not only counted"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "trace: only the first N jobs; 0 = all"},
@@ -134,7 +135,7 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
                   const struct adl_replay_options *o, struct adl_error *err)
 {
     char *catalogue = strdup(head->catalogue), *model = NULL;
-    const struct adl_scenario_source source = {read_catalogue, catalogue};
+    struct adl_throughputs *throughputs = NULL;
     const struct adl_policy_ops *policy = adl_policy_find(head->policy);
     struct adl_scenario scenario = {0};
     if (!catalogue)
@@ -142,12 +143,16 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     int status = policy ? 0
                         : adl_fail(err, ADL_EINVAL, "the recording was made with policy '%s', which this version lacks",
                                    head->policy);
+    if (status == 0 && o->throughputs)
+        status = adl_throughputs_load(o->throughputs, &throughputs, err);
+    const struct adl_scenario_source source = {
+        .read = read_catalogue, .context = catalogue, .throughputs = throughputs};
     if (status == 0)
         status = adl_scenario_parse(head->name, head->scenario, strlen(head->scenario), &source, &scenario, err);
+    adl_throughputs_destroy(throughputs);
     free(catalogue);
-    if (status)
-        return status;
-    status = adl_cli_model(o->model, &scenario, &model, err);
+    if (status == 0)
+        status = adl_cli_model(o->model, &scenario, &model, err);
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a file that was named wrongly */
     if (status == 0)

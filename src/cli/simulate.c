@@ -18,6 +18,7 @@ struct options {
     int64_t jobs;
     int regime;
     const char *model;
+    const char *throughputs;
     const char *log, *gantt, *json;
     bool no_timing;
 };
@@ -33,6 +34,8 @@ static const struct adl_option table[] = {
      "what the policy knows of run times: declared, learned or oracle"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "a network that `adlro train dqn` made, for the policy dqn instead of the shipped one"},
+    {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
+     "JSON with measured steps/s by GPU type and job, for scenarios whose job classes name it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
      "jobs instead of the scenario's number; 0 = the scenario's"},
     {"log", 'l', ADL_OPTION_TEXT, AT(log), 0, 0, NULL, "FILE",
@@ -195,7 +198,7 @@ static int run(int argc, char **argv)
     if (status == 0)
         status = adl_outputs_check(outputs, 3, operands.items[0], &err);
     if (status == 0)
-        status = adl_scenario_load(operands.items[0], &scenario, &texts, &err);
+        status = adl_scenario_load_measured(operands.items[0], o.throughputs, &scenario, &texts, &err);
     if (status == 0)
         status = adl_cli_model(o.model, &scenario, &model, &err);
     if (status == ADL_EIO)

@@ -6,6 +6,7 @@
 #include "predict/similar.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* Decision times kept: enough for a steady 99th percentile, too few to matter for memory. */
@@ -187,7 +188,8 @@ static int check_job(const struct adl_engine *engine, const struct adl_event *ev
 {
     const struct adl_state *state = engine->state;
     const int phase = event->job < state->job_capacity ? state->jobs[event->job].phase : ADL_PHASE_NONE;
-    if (phase == ADL_PHASE_NONE || (event->kind == ADL_EVENT_EVICT && phase == ADL_PHASE_PENDING))
+    if (phase == ADL_PHASE_NONE || (event->kind == ADL_EVENT_EVICT && phase == ADL_PHASE_PENDING) ||
+        (event->kind == ADL_EVENT_PROGRESS && phase != ADL_PHASE_RUNNING))
         return adl_fail(err, ADL_EINVAL, "event %s names slot %u, which holds no such job",
                         adl_event_kind_name(event->kind), event->job);
     return 0;
@@ -204,6 +206,18 @@ static int check_gpu(const struct adl_engine *engine, const struct adl_event *ev
         (event->kind == ADL_EVENT_GPU_UP && !use->down))
         return adl_fail(err, ADL_EINVAL, "event %s does not fit the state of GPU %u", adl_event_kind_name(event->kind),
                         event->gpu);
+    return 0;
+}
+
+/* Checked before anyone sees it: of progress the state keeps nothing, those who learn from it need not ask again. */
+static int check_progress(const struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+{
+    const int status = check_job(engine, event, err);
+    if (status)
+        return status;
+    if (!(event->steps_per_s >= 0) || !isfinite(event->steps_per_s))
+        return adl_fail(err, ADL_EINVAL, "event progress says that slot %u does %g steps/s, which cannot be",
+                        event->job, event->steps_per_s);
     return 0;
 }
 
@@ -245,6 +259,8 @@ static int apply(struct adl_engine *engine, const struct adl_event *event, struc
     if (event->time_us < engine->state->now_us)
         return adl_fail(err, ADL_EINVAL, "time went back from %lld to %lld us", (long long)engine->state->now_us,
                         (long long)event->time_us);
+    if (event->kind == ADL_EVENT_PROGRESS && check_progress(engine, event, err))
+        return ADL_EINVAL;
     engine->counts.events++;
     for (uint32_t i = 0; i < engine->config.tap_count; i++) {
         const struct adl_tap *tap = &engine->config.taps[i];

@@ -142,6 +142,27 @@ static int compare_with_first(struct adl_comparison *c, double *first, double *o
     return status;
 }
 
+static void quarter_column(const struct adl_policy_result *result, int quarter, int figure, uint32_t seeds, double *ret)
+{
+    for (uint32_t s = 0; s < seeds; s++)
+        ret[s] = adl_quarter_figure(&result->runs[s].quarters[quarter], figure);
+}
+
+static int summarize_quarters(struct adl_policy_result *result, uint32_t seeds, double *x, double *y)
+{
+    int status = 0;
+    for (int f = 0; f < ADL_QUARTER_FIGURES && status == 0; f++) {
+        for (int q = 0; q < ADL_QUARTERS; q++) {
+            quarter_column(result, q, f, seeds, x);
+            result->quarters[q][f] = adl_summarize(x, seeds);
+        }
+        quarter_column(result, 2, f, seeds, x);
+        quarter_column(result, 0, f, seeds, y);
+        status = adl_compare_pairs(x, y, seeds, &result->third_versus_first[f]);
+    }
+    return status;
+}
+
 static int summarize(struct adl_comparison *c)
 {
     const size_t all = (size_t)c->policy_count * c->seed_count;
@@ -156,6 +177,7 @@ static int summarize(struct adl_comparison *c)
         column(result, ADL_METRIC_UTILIZATION, c->seed_count, x);
         column(result, ADL_METRIC_JCT_MEAN, c->seed_count, y);
         result->jct_on_utilization = adl_regress(x, y, c->seed_count);
+        status = summarize_quarters(result, c->seed_count, x, y);
     }
     if (status == 0)
         status = compare_with_first(c, x, y);

@@ -20,7 +20,9 @@ struct adl_policy_result {
     struct adl_paired versus_first[ADL_METRIC_COUNT]; /* p-values Holm-corrected over policies and metrics without a
                                                        * clock; meaningless for the first policy */
     struct adl_regression jct_on_utilization;         /* over seeds: mean JCT against utilization */
-    struct adl_timeline *timeline;                    /* of the first seed; NULL unless asked for */
+    struct adl_summary quarters[ADL_QUARTERS][ADL_QUARTER_FIGURES];
+    struct adl_paired third_versus_first[ADL_QUARTER_FIGURES]; /* quarter, over the seeds; p-values not corrected */
+    struct adl_timeline *timeline;                             /* of the first seed; NULL unless asked for */
 };
 
 struct adl_comparison {

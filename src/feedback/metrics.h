@@ -3,6 +3,7 @@
 #define ADLRO_FEEDBACK_METRICS_H
 
 #include "engine/engine.h"
+#include "feedback/quarters.h"
 
 #include <stdint.h>
 
@@ -45,10 +46,11 @@ struct adl_result {
     uint64_t evictions; /* preemptions and faults */
     uint64_t events;
     uint64_t decisions;
-    uint64_t refused;    /* commands that did not validate; the guard took over */
-    uint64_t unfinished; /* jobs still queued or running when the world had no more events */
-    uint64_t plan_hash;  /* over every command, in order */
-    double bound_jct_s;  /* clairvoyant lower bound on the mean JCT of this workload */
+    uint64_t refused;                          /* commands that did not validate; the guard took over */
+    uint64_t unfinished;                       /* jobs still queued or running when the world had no more events */
+    uint64_t plan_hash;                        /* over every command, in order */
+    double bound_jct_s;                        /* clairvoyant lower bound on the mean JCT of this workload */
+    struct adl_quarter quarters[ADL_QUARTERS]; /* whoever ran it fills them in, from a tap of their own */
 };
 
 /* What no policy can beat on a run's workload; experiment/floor.c computes it. */

@@ -69,8 +69,10 @@ static const struct adl_yaml_field class_fields[] = {
     {"scaling", ADL_YAML_REAL, CLASS(job.scaling), .min = 0.01, .max = 1, .required = true,
      .help = "efficiency kept at each doubling of GPUs"},
     {"source", ADL_YAML_TEXT, CLASS(source), .required = true, .help = "where the figures come from"},
-    {"speeds", ADL_YAML_LIST, CLASS(speeds), .min = 1, .max = TYPES_MAX, .table = &speed_table, .required = true,
-     .help = "GPU types that it runs on"},
+    {"measured", ADL_YAML_TEXT, CLASS(measured), .otherwise = "`speeds` are given",
+     .help = "instead of `speeds`: the job in the file of `--throughputs` whose speeds it has"},
+    {"speeds", ADL_YAML_LIST, CLASS(speeds), .min = 1, .max = TYPES_MAX, .table = &speed_table,
+     .otherwise = "`measured` is given", .help = "GPU types that it runs on"},
 };
 static const struct adl_yaml_table class_table = {.fields = class_fields,
                                                   .field_count = COUNT(class_fields),
@@ -143,6 +145,10 @@ static int check_classes(const struct adl_catalogue *catalogue, struct adl_error
             return adl_yaml_fail(catalogue->yaml, adl_yaml_line(class->at, "name"), err,
                                  "job_classes[%u].name: '%s' is given twice; the first is on line %u", (unsigned)i,
                                  class->job.name, (unsigned)adl_yaml_line(first->at, "name"));
+        if ((class->measured[0] != '\0') == (class->speeds.count > 0))
+            return adl_yaml_fail(catalogue->yaml, class->at->line, err,
+                                 "job_classes[%u] must have either speeds or measured, it has %s", (unsigned)i,
+                                 class->speeds.count > 0 ? "both" : "neither");
         const int status = check_speeds(catalogue, i, err);
         if (status)
             return status;

@@ -23,6 +23,7 @@ struct adl_catalogue_class {
     struct adl_job_class job; /* its speeds are in the list below, for the catalogue knows no cluster */
     int kind;
     char source[160];
+    char measured[64];           /* the row of a file of measurements that has its speeds; "" = they are here: */
     struct adl_yaml_list speeds; /* struct adl_catalogue_speed */
 };
 

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <cjson/cJSON.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -133,7 +134,8 @@ static void write_telemetry(struct adl_json *json, const struct adl_telemetry *t
 
 static bool is_about_job(int kind)
 {
-    return kind == ADL_EVENT_SUBMIT || kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT;
+    return kind == ADL_EVENT_SUBMIT || kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT ||
+           kind == ADL_EVENT_PROGRESS;
 }
 
 void adl_recording_write_event(struct adl_text *text, const struct adl_event *event, uint32_t type_count)
@@ -159,6 +161,8 @@ void adl_recording_write_event(struct adl_text *text, const struct adl_event *ev
         write_telemetry(&json, &event->telemetry);
     } else if (event->kind == ADL_EVENT_METER) {
         put_real(&json, "energy_j", event->energy_j);
+    } else if (event->kind == ADL_EVENT_PROGRESS) {
+        put_real(&json, "steps_per_s", event->steps_per_s);
     }
     adl_json_end(&json);
     adl_text_char(text, '\n');
@@ -401,6 +405,8 @@ static bool read_body(struct adl_recording *r, const cJSON *json, struct adl_eve
         return read_telemetry(json, &ret->telemetry);
     case ADL_EVENT_METER:
         return get_number(json, "energy_j", 0, HUGE_VAL, &ret->energy_j);
+    case ADL_EVENT_PROGRESS:
+        return get_number(json, "steps_per_s", 0, DBL_MAX, &ret->steps_per_s);
     default:
         return true;
     }

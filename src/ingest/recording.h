@@ -3,6 +3,7 @@
  *
  *   {"adlro":"recording","version":1,"policy":"easy","seed":7,"regime":"declared","scenario":"...","catalogue":"..."}
  *   {"t":1000,"event":"submit","job":0,...}      what came from the world
+ *   {"t":9000,"event":"progress","job":0,"steps_per_s":9.4}
  *   {"start":0,"gpus":[3,4]}                     what was done, for people; not read back
  *   {"cap_w":150,"gpus":[3,4]}                   0 lifts the cap
  *   {"decision":"9f86d081884c7d65"}              hash of all commands of the instant

@@ -246,8 +246,12 @@ static int parse(const char *name, const char *text, size_t size, const struct a
     struct adl_scenario_form form;
     struct adl_scenario scenario = {0};
     struct adl_catalogue catalogue = {0};
-    struct adl_scenario_reader reader = {
-        .yaml = yaml, .form = &form, .catalogue = &catalogue, .scenario = &scenario, .err = err};
+    struct adl_scenario_reader reader = {.yaml = yaml,
+                                         .form = &form,
+                                         .catalogue = &catalogue,
+                                         .throughputs = source->throughputs,
+                                         .scenario = &scenario,
+                                         .err = err};
     status = adl_yaml_read(yaml, &adl_scenario_table, &form, err);
     if (!status && with_jobs && !form.workload.at)
         status = adl_yaml_fail(yaml, adl_yaml_root(yaml)->line, err, "missing key 'workload' (the jobs)");

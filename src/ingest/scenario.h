@@ -3,6 +3,7 @@
 #ifndef ADLRO_INGEST_SCENARIO_H
 #define ADLRO_INGEST_SCENARIO_H
 
+#include "ingest/throughputs.h"
 #include "ingest/yaml.h"
 #include "model/scenario.h"
 
@@ -14,6 +15,7 @@ struct adl_scenario_source {
      * frees it. */
     int (*read)(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err);
     void *context;
+    const struct adl_throughputs *throughputs; /* speeds of classes that were measured; NULL = none are at hand */
 };
 
 /* Both texts as they were read, so that a recording can carry them. */
@@ -31,9 +33,12 @@ extern const struct adl_yaml_table adl_scenario_table;
 int adl_scenario_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
                        struct adl_scenario *ret, struct adl_error *err);
 
-/* From files; the catalogue's path is relative to the scenario's folder. ret_texts may be NULL. */
+/* From files; the catalogue's path is relative to the scenario's folder. ret_texts may be NULL. The second gives the
+ * speeds of measured classes, from a file of them; a path of NULL gives none. */
 int adl_scenario_load(const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
                       struct adl_error *err);
+int adl_scenario_load_measured(const char *path, const char *throughputs, struct adl_scenario *ret,
+                               struct adl_scenario_text *ret_texts, struct adl_error *err);
 
 /* The same for jobs that come from elsewhere: the file needs no workload, and one that is there is not used. The
  * scenario has one class, 'trace', that runs on every type of the cluster. */

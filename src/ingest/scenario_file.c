@@ -72,11 +72,11 @@ static int read_and_keep(void *context, const char *path, char **ret_text, size_
 typedef int parse_function(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
                            struct adl_scenario *ret, struct adl_error *err);
 
-static int load(parse_function *parse, const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
-                struct adl_error *err)
+static int load(parse_function *parse, const char *path, const struct adl_throughputs *throughputs,
+                struct adl_scenario *ret, struct adl_scenario_text *ret_texts, struct adl_error *err)
 {
     struct adl_scenario_text texts = {0};
-    const struct adl_scenario_source source = {.read = read_and_keep, .context = &texts};
+    const struct adl_scenario_source source = {.read = read_and_keep, .context = &texts, .throughputs = throughputs};
     int status = read_file(path, &texts.scenario, &texts.scenario_size, err);
     if (!status)
         status = parse(path, texts.scenario, texts.scenario_size, &source, ret, err);
@@ -90,12 +90,23 @@ static int load(parse_function *parse, const char *path, struct adl_scenario *re
 int adl_scenario_load(const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
                       struct adl_error *err)
 {
-    return load(adl_scenario_parse, path, ret, ret_texts, err);
+    return load(adl_scenario_parse, path, NULL, ret, ret_texts, err);
+}
+
+int adl_scenario_load_measured(const char *path, const char *throughputs, struct adl_scenario *ret,
+                               struct adl_scenario_text *ret_texts, struct adl_error *err)
+{
+    struct adl_throughputs *measured = NULL;
+    int status = throughputs ? adl_throughputs_load(throughputs, &measured, err) : 0;
+    if (status == 0)
+        status = load(adl_scenario_parse, path, measured, ret, ret_texts, err);
+    adl_throughputs_destroy(measured);
+    return status;
 }
 
 int adl_cluster_load(const char *path, struct adl_scenario *ret, struct adl_error *err)
 {
-    return load(adl_cluster_parse, path, ret, NULL, err);
+    return load(adl_cluster_parse, path, NULL, ret, NULL, err);
 }
 
 void adl_scenario_text_clear(struct adl_scenario_text *texts)

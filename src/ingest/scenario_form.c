@@ -219,6 +219,8 @@ static const struct adl_yaml_field telemetry_fields[] = {
      .help = "between two readings of a GPU; 0 = no telemetry"},
     {"noise", ADL_YAML_REAL, TELEMETRY(noise), .min = 0, .max = 1, .help = "relative standard deviation of a reading"},
     {"dropout", ADL_YAML_REAL, TELEMETRY(dropout), .min = 0, .max = 1, .help = "share of readings that are missing"},
+    {"progress", ADL_YAML_BOOL, TELEMETRY(progress),
+     .help = "running jobs report their speed as often, with the same noise"},
 };
 static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, struct adl_telemetry_model)};
 

@@ -3,6 +3,7 @@
 #define ADLRO_INGEST_SCENARIO_FORM_H
 
 #include "ingest/catalogue.h"
+#include "ingest/throughputs.h"
 #include "ingest/yaml.h"
 #include "model/scenario.h"
 
@@ -146,7 +147,8 @@ struct adl_scenario_reader {
     struct adl_yaml *yaml;
     const struct adl_scenario_form *form;
     const struct adl_catalogue *catalogue;
-    struct adl_scenario *scenario; /* being built */
+    const struct adl_throughputs *throughputs; /* NULL = none were given */
+    struct adl_scenario *scenario;             /* being built */
     struct adl_error *err;
 };
 
@@ -156,6 +158,12 @@ int adl_scenario_read_workload(struct adl_scenario_reader *reader);
 int adl_scenario_make_class(
     struct adl_scenario_reader *reader); /* instead of a workload: the class of a trace's jobs */
 int adl_scenario_read_policy(struct adl_scenario_reader *reader); /* drift too: both name GPU types */
+
+/* The speeds of a class that were measured, on the cluster's types; link is what asks for it. And, once all classes are
+ * there, what was measured of gangs and of neighbours. */
+int adl_scenario_measure_class(const struct adl_scenario_reader *reader, const struct adl_catalogue_class *from,
+                               const struct adl_yaml_link *link, struct adl_job_class *class);
+int adl_scenario_measure(struct adl_scenario_reader *reader);
 
 /* The index of a GPU type of the cluster; where is the key's path in messages. */
 int adl_scenario_find_type(const struct adl_scenario_reader *reader, const struct adl_yaml_link *link,

@@ -59,7 +59,11 @@ static int use_class(struct adl_scenario_reader *reader, uint32_t index, uint16_
         const struct adl_catalogue_class *found = adl_catalogue_find_class(reader->catalogue, link->text);
         if (!found)
             return refuse_class(reader, index, link);
-        scenario->classes[scenario->class_count++] = resolve_class(reader, found);
+        struct adl_job_class class = resolve_class(reader, found);
+        const int status = found->measured[0] ? adl_scenario_measure_class(reader, found, link, &class) : 0;
+        if (status)
+            return status;
+        scenario->classes[scenario->class_count++] = class;
     }
     *ret_class = (uint16_t)i;
     return 0;
@@ -179,6 +183,9 @@ static int check_bounds(const struct adl_scenario_reader *reader, uint32_t index
 static struct adl_job_spec demand(const struct adl_scenario *scenario, const struct adl_mix *mix, uint32_t gang,
                                   uint32_t types)
 {
+    for (uint32_t t = 0; t < scenario->cluster.type_count; t++)
+        if (adl_scenario_gang_speed(scenario, mix->class_index, t, mix->gang_gpus[gang]) <= 0)
+            types &= ~(1u << t);
     return (struct adl_job_spec){.class_index = mix->class_index,
                                  .gpus = mix->gang_gpus[gang],
                                  .types = mix->types & types,
@@ -189,7 +196,8 @@ static struct adl_job_spec demand(const struct adl_scenario *scenario, const str
                                  .gpu_memory_mib = mix->gpu_memory_mib};
 }
 
-/* What fits with many GPUs fits with fewer, so a large cluster is walked once and not for every size. */
+/* What fits with many GPUs fits with fewer, so a large cluster is walked once and not for every size; unless sizes were
+ * measured, each on types of its own. */
 bool adl_mix_possible(const struct adl_scenario *scenario, const struct adl_mix *mix, uint32_t types,
                       uint32_t *ret_gang, const char **ret_why)
 {
@@ -198,15 +206,15 @@ bool adl_mix_possible(const struct adl_scenario *scenario, const struct adl_mix 
         if (mix->gang_gpus[g] > mix->gang_gpus[widest])
             widest = g;
     const struct adl_job_spec hardest = demand(scenario, mix, widest, types);
-    if (adl_demand_possible(&scenario->cluster, &hardest, NULL))
+    if (!scenario->gang_speed && adl_demand_possible(&scenario->cluster, &hardest, NULL))
         return true;
     for (uint32_t g = 0; g < mix->gang_count; g++) {
         const struct adl_job_spec spec = demand(scenario, mix, g, types);
         *ret_gang = g;
         if (!adl_demand_possible(&scenario->cluster, &spec, ret_why))
-            break;
+            return false;
     }
-    return false;
+    return true;
 }
 
 static int check_possible(const struct adl_scenario_reader *reader, uint32_t index, const struct adl_mix *mix)
@@ -338,5 +346,6 @@ int adl_scenario_read_workload(struct adl_scenario_reader *reader)
     int status = check_arrivals(reader);
     for (uint32_t i = 0; i < form->mix.count && !status; i++)
         status = read_mix(reader, i);
-    return status ? status : check_weights(reader);
+    status = status ? status : check_weights(reader);
+    return status ? status : adl_scenario_measure(reader);
 }

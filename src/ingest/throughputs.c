@@ -19,9 +19,17 @@ struct entry {
     double steps_per_s;
 };
 
+/* Two jobs of one GPU each that ran on the same GPU. */
+struct pair {
+    uint32_t job[2]; /* indices of entries */
+    double steps_per_s[2];
+};
+
 struct adl_throughputs {
     struct entry *entries; /* in order of compare() */
     size_t count;
+    struct pair *pairs; /* in order of compare_pairs() */
+    size_t pair_count;
 };
 
 static int compare(const void *a, const void *b)
@@ -31,6 +39,13 @@ static int compare(const void *a, const void *b)
     if (order == 0)
         order = strcmp(x->job, y->job);
     return order ? order : (x->gpus > y->gpus) - (x->gpus < y->gpus);
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    const int order = (x->job[0] > y->job[0]) - (x->job[0] < y->job[0]);
+    return order ? order : (x->job[1] > y->job[1]) - (x->job[1] < y->job[1]);
 }
 
 /* "('NAME', 4)"; false if the key is of another form. */
@@ -52,12 +67,30 @@ static bool read_key(const char *key, struct entry *ret)
     return true;
 }
 
-static size_t count_entries(const cJSON *root)
+/* How many rows there are, and how many figures in all of them. */
+static size_t count_entries(const cJSON *root, size_t *ret_figures)
 {
     size_t count = 0;
-    for (const cJSON *type = root->child; type; type = type->next)
+    *ret_figures = 0;
+    for (const cJSON *type = root->child; type; type = type->next) {
         count += (size_t)cJSON_GetArraySize(type);
+        for (const cJSON *job = type->child; job; job = job->next)
+            *ret_figures += (size_t)cJSON_GetArraySize(job);
+    }
     return count;
+}
+
+static const struct entry *find_entry(const struct adl_throughputs *throughputs, const struct entry *key)
+{
+    return bsearch(key, throughputs->entries, throughputs->count, sizeof *throughputs->entries, compare);
+}
+
+static bool read_speed(const cJSON *item, double *ret)
+{
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) || !isfinite(item->valuedouble))
+        return false;
+    *ret = item->valuedouble;
+    return true;
 }
 
 static int read_entries(const char *name, const cJSON *root, struct adl_throughputs *throughputs, struct adl_error *err)
@@ -70,21 +103,70 @@ static int read_entries(const char *name, const cJSON *root, struct adl_throughp
                             type->string, NAME_SIZE - 1);
         snprintf(entry.type, sizeof entry.type, "%s", type->string);
         for (const cJSON *job = type->child; job; job = job->next) {
-            const cJSON *alone = cJSON_GetObjectItemCaseSensitive(job, "null");
             if (!read_key(job->string, &entry))
                 return adl_fail(err, ADL_EINVAL,
                                 "%.120s: under '%s': a job must be named like ('NAME', 1), got '%.80s'", name,
                                 entry.type, job->string);
-            if (!cJSON_IsNumber(alone) || !(alone->valuedouble >= 0) || !isfinite(alone->valuedouble))
+            if (!read_speed(cJSON_GetObjectItemCaseSensitive(job, "null"), &entry.steps_per_s))
                 return adl_fail(err, ADL_EINVAL,
                                 "%.120s: '%s', \"%.80s\": \"null\" must be steps/s, a number of at least 0", name,
                                 entry.type, job->string);
-            entry.steps_per_s = alone->valuedouble;
             throughputs->entries[throughputs->count++] = entry;
         }
     }
     qsort(throughputs->entries, throughputs->count, sizeof *throughputs->entries, compare);
     return 0;
+}
+
+/* What one job did beside another; a neighbour without a row of its own is of no use and left out. */
+static int read_pair(const char *name, const struct entry *entry, const cJSON *other,
+                     struct adl_throughputs *throughputs, struct adl_error *err)
+{
+    struct entry key = *entry;
+    struct pair pair;
+    if (!read_key(other->string, &key))
+        return adl_fail(err, ADL_EINVAL,
+                        "%.120s: '%s', \"('%s', %u)\": a neighbour must be named like ('NAME', 1), got '%.80s'", name,
+                        entry->type, entry->job, entry->gpus, other->string);
+    if (cJSON_GetArraySize(other) != 2 || !cJSON_IsArray(other) || !read_speed(other->child, &pair.steps_per_s[0]) ||
+        !read_speed(other->child->next, &pair.steps_per_s[1]))
+        return adl_fail(
+            err, ADL_EINVAL,
+            "%.120s: '%s', \"('%s', %u)\" beside \"%.80s\" must be two numbers of at least 0, steps/s of each", name,
+            entry->type, entry->job, entry->gpus, other->string);
+    const struct entry *a = find_entry(throughputs, entry), *b = find_entry(throughputs, &key);
+    if (entry->gpus != 1 || key.gpus != 1 || !a || !b || pair.steps_per_s[0] <= 0 || pair.steps_per_s[1] <= 0)
+        return 0;
+    pair.job[0] = (uint32_t)(a - throughputs->entries);
+    pair.job[1] = (uint32_t)(b - throughputs->entries);
+    throughputs->pairs[throughputs->pair_count++] = pair;
+    return 0;
+}
+
+/* Needs the rows, in order. */
+static int read_pairs(const char *name, const cJSON *root, struct adl_throughputs *throughputs, struct adl_error *err)
+{
+    for (const cJSON *type = root->child; type; type = type->next) {
+        struct entry entry = {.gpus = 0};
+        snprintf(entry.type, sizeof entry.type, "%s", type->string);
+        for (const cJSON *job = type->child; job; job = job->next) {
+            read_key(job->string, &entry);
+            for (const cJSON *other = job->child; other; other = other->next) {
+                const int status =
+                    strcmp(other->string, "null") == 0 ? 0 : read_pair(name, &entry, other, throughputs, err);
+                if (status)
+                    return status;
+            }
+        }
+    }
+    qsort(throughputs->pairs, throughputs->pair_count, sizeof *throughputs->pairs, compare_pairs);
+    return 0;
+}
+
+static int read_all(const char *name, const cJSON *root, struct adl_throughputs *throughputs, struct adl_error *err)
+{
+    const int status = read_entries(name, root, throughputs, err);
+    return status ? status : read_pairs(name, root, throughputs, err);
 }
 
 static unsigned line_of(const char *text, const char *at)
@@ -103,15 +185,18 @@ int adl_throughputs_parse(const char *name, const char *text, size_t size, struc
     if (!root)
         return adl_fail(err, ADL_EINVAL, "%.120s:%u: this is not JSON", name, line_of(text, end));
     struct adl_throughputs *throughputs = calloc(1, sizeof *throughputs);
-    if (throughputs)
-        throughputs->entries = calloc(count_entries(root) + 1, sizeof *throughputs->entries);
+    size_t figures = 0;
+    if (throughputs) {
+        throughputs->entries = calloc(count_entries(root, &figures) + 1, sizeof *throughputs->entries);
+        throughputs->pairs = calloc(figures + 1, sizeof *throughputs->pairs);
+    }
     int status = ADL_EINVAL;
-    if (!throughputs || !throughputs->entries)
+    if (!throughputs || !throughputs->entries || !throughputs->pairs)
         status = adl_fail(err, ADL_ENOMEM, "%.120s: out of memory", name);
     else if (!cJSON_IsObject(root))
         adl_fail(err, status, "%.120s: must be a JSON object of GPU types", name);
     else
-        status = read_entries(name, root, throughputs, err);
+        status = read_all(name, root, throughputs, err);
     cJSON_Delete(root);
     if (status)
         adl_throughputs_destroy(throughputs);
@@ -155,17 +240,40 @@ void adl_throughputs_destroy(struct adl_throughputs *throughputs)
     if (!throughputs)
         return;
     free(throughputs->entries);
+    free(throughputs->pairs);
     free(throughputs);
+}
+
+static const struct entry *find(const struct adl_throughputs *throughputs, const char *type, const char *job,
+                                uint32_t gpus)
+{
+    struct entry key = {.gpus = gpus};
+    if (strlen(type) >= sizeof key.type || strlen(job) >= sizeof key.job)
+        return NULL;
+    memcpy(key.type, type, strlen(type) + 1);
+    memcpy(key.job, job, strlen(job) + 1);
+    return find_entry(throughputs, &key);
 }
 
 double adl_throughputs_find(const struct adl_throughputs *throughputs, const char *type, const char *job, uint32_t gpus)
 {
-    struct entry key = {.gpus = gpus};
-    if (strlen(type) >= sizeof key.type || strlen(job) >= sizeof key.job)
-        return 0;
-    memcpy(key.type, type, strlen(type) + 1);
-    memcpy(key.job, job, strlen(job) + 1);
-    const struct entry *found =
-        bsearch(&key, throughputs->entries, throughputs->count, sizeof *throughputs->entries, compare);
+    const struct entry *found = find(throughputs, type, job, gpus);
     return found ? found->steps_per_s : 0;
+}
+
+double adl_throughputs_find_pair(const struct adl_throughputs *throughputs, const char *type, const char *job,
+                                 const char *beside)
+{
+    const struct entry *a = find(throughputs, type, job, 1), *b = find(throughputs, type, beside, 1);
+    if (!a || !b)
+        return 0;
+    const uint32_t one = (uint32_t)(a - throughputs->entries), other = (uint32_t)(b - throughputs->entries);
+    for (int place = 0; place < 2; place++) {
+        const struct pair key = {.job = {place ? other : one, place ? one : other}};
+        const struct pair *found =
+            bsearch(&key, throughputs->pairs, throughputs->pair_count, sizeof *throughputs->pairs, compare_pairs);
+        if (found)
+            return found->steps_per_s[place];
+    }
+    return 0;
 }

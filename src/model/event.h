@@ -14,8 +14,9 @@ enum adl_event_kind {
     ADL_EVENT_GPU_DOWN, /* jobs that ran there were evicted by events before this one */
     ADL_EVENT_GPU_UP,
     ADL_EVENT_TELEMETRY,
-    ADL_EVENT_METER, /* a GPU's energy counter */
-    ADL_EVENT_WAKE,  /* the time that a plan asked to be woken at */
+    ADL_EVENT_METER,    /* a GPU's energy counter */
+    ADL_EVENT_PROGRESS, /* a running job's speed since it was last reported */
+    ADL_EVENT_WAKE,     /* the time that a plan asked to be woken at */
     ADL_EVENT_KIND_COUNT,
 };
 
@@ -56,7 +57,7 @@ struct adl_event {
     int64_t time_us;
     uint8_t kind; /* enum adl_event_kind */
     bool more;    /* another event of the same instant follows at once: decide after the last one */
-    uint32_t job; /* slot; SUBMIT FINISH EVICT */
+    uint32_t job; /* slot; SUBMIT FINISH EVICT PROGRESS */
     uint32_t gpu; /* GPU_DOWN GPU_UP TELEMETRY METER */
     union {
         struct { /* SUBMIT */
@@ -71,7 +72,9 @@ struct adl_event {
             bool fault;             /* a failure and not a preemption */
         } evict;
         struct adl_telemetry telemetry;
-        double energy_j; /* METER, since the run began */
+        double energy_j;    /* METER, since the run began */
+        double steps_per_s; /* PROGRESS, of all its GPUs together, measured while nothing about them changed: neither
+                             * the neighbours on them nor how fast they are */
     };
 };
 

@@ -7,7 +7,28 @@ void adl_scenario_clear(struct adl_scenario *scenario)
     adl_cluster_clear(&scenario->cluster);
     free(scenario->classes);
     free(scenario->workload.mix);
+    free(scenario->pair_speed);
+    free(scenario->gang_speed);
     *scenario = (struct adl_scenario){0};
+}
+
+static double modelled_gang_speed(const struct adl_job_class *class, uint32_t gpus)
+{
+    double speed = gpus;
+    for (uint32_t n = 1; n < gpus; n *= 2)
+        speed *= class->scaling;
+    return speed;
+}
+
+double adl_scenario_gang_speed(const struct adl_scenario *scenario, uint32_t class_index, uint32_t type, uint32_t gpus)
+{
+    const size_t row = (size_t)class_index * scenario->cluster.type_count + type;
+    for (uint32_t i = 0; scenario->gang_speed && i < ADL_GANG_SPEEDS; i++) {
+        const double measured = scenario->gang_speed[row * ADL_GANG_SPEEDS + i];
+        if (gpus == 2u << i && (measured > 0 || measured < 0))
+            return measured > 0 ? measured : 0;
+    }
+    return modelled_gang_speed(&scenario->classes[class_index], gpus);
 }
 
 /* GPUs of the bank that the node's cores and memory can serve, for this demand alone. */

@@ -117,6 +117,7 @@ struct adl_telemetry_model {
     double interval_s; /* 0 = no telemetry */
     double noise;      /* relative standard deviation of a reading */
     double dropout;    /* share of readings that are missing */
+    bool progress;     /* running jobs report their speed as often, with the same noise */
 };
 
 struct adl_preemption {
@@ -190,7 +191,24 @@ struct adl_scenario {
     bool kill_at_limit; /* a job that reaches its limit is ended, as on a real cluster */
     bool one_by_one;    /* each end and each submission is decided on alone, also those of one instant */
     double lambda;      /* weight of idle GPU time in the reward */
+    /* What was measured of the classes, where it was; NULL and 0 = not, the simulator's model stands in. */
+    double *pair_speed; /* [class][class beside it][type] speed relative to alone, at most 1 */
+    double *gang_speed; /* [class][type][ADL_GANG_SPEEDS] speed of 2, 4, 8 GPUs relative to one; negative = not there */
 };
+
+#define ADL_GANG_SPEEDS 3
+
+/* Speed of a class beside another on a GPU of the type, relative to alone; 0 = not measured. */
+static inline double adl_scenario_pair_speed(const struct adl_scenario *scenario, uint32_t class_index, uint32_t other,
+                                             uint32_t type)
+{
+    const size_t pair = (size_t)class_index * scenario->class_count + other;
+    return scenario->pair_speed ? scenario->pair_speed[pair * scenario->cluster.type_count + type] : 0;
+}
+
+/* Speed of a gang of the class on GPUs of one node, all of the type, relative to one of them; 0 = it does not run
+ * there. */
+double adl_scenario_gang_speed(const struct adl_scenario *scenario, uint32_t class_index, uint32_t type, uint32_t gpus);
 
 void adl_scenario_clear(struct adl_scenario *scenario); /* accepts a zeroed or half-built one */
 

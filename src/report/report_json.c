@@ -81,6 +81,24 @@ static void put_plan_hashes(struct adl_json *json, const struct adl_policy_resul
     adl_json_end(json);
 }
 
+static void put_quarters(struct adl_json *json, const struct adl_policy_result *policy)
+{
+    adl_json_key(json, "quarters");
+    adl_json_array(json);
+    for (int q = 0; q < ADL_QUARTERS; q++) {
+        adl_json_object(json);
+        for (int f = 0; f < ADL_QUARTER_FIGURES; f++)
+            put_summary(json, adl_quarter_figure_name(f), &policy->quarters[q][f]);
+        adl_json_end(json);
+    }
+    adl_json_end(json);
+    adl_json_key(json, "third_quarter_versus_first");
+    adl_json_object(json);
+    for (int f = 0; f < ADL_QUARTER_FIGURES; f++)
+        put_paired(json, adl_quarter_figure_name(f), &policy->third_versus_first[f]);
+    adl_json_end(json);
+}
+
 static void put_policy(struct adl_json *json, const struct adl_comparison *comparison, uint32_t index, int metric_count)
 {
     const struct adl_policy_result *policy = &comparison->policies[index];
@@ -101,6 +119,7 @@ static void put_policy(struct adl_json *json, const struct adl_comparison *compa
         adl_json_end(json);
     }
     put_regression(json, &policy->jct_on_utilization);
+    put_quarters(json, policy);
     put_counters(json, &totals);
     put_plan_hashes(json, policy, comparison->seed_count);
     adl_json_end(json);

@@ -4,9 +4,15 @@
 #include <assert.h>
 #include <math.h>
 
-/* Two jobs on a GPU get what is left when both press on compute units or bandwidth, less 5 % for switching. */
-static double interference(const struct adl_job_class *a, const struct adl_job_class *b)
+/* Speed of a job beside another on a GPU of the type, relative to alone: as measured of the two classes, on one GPU
+ * each. Else both get what is left when they press on compute units or bandwidth, less 5 % for switching. */
+static double interference(const struct adl_world_sim *world, uint32_t slot, uint32_t other, uint32_t type)
 {
+    const uint32_t class_index = world->jobs[slot].class_index, beside = world->jobs[other].class_index;
+    const struct adl_job_class *a = &world->scenario->classes[class_index], *b = &world->scenario->classes[beside];
+    const double measured = adl_scenario_pair_speed(world->scenario, class_index, beside, type);
+    if (measured > 0)
+        return measured;
     double pressure = 1.0;
     pressure = a->activity + b->activity > pressure ? a->activity + b->activity : pressure;
     pressure = a->bandwidth + b->bandwidth > pressure ? a->bandwidth + b->bandwidth : pressure;
@@ -50,10 +56,11 @@ static double relative_speed(const struct adl_world_sim *world, uint32_t slot)
     for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         const struct sim_gpu *it = &world->gpus[gpu];
         place = it->job[0] == slot ? 0 : 1;
-        double speed = adl_drift_speed(&world->drift, gpu, adl_gpu_type_of(cluster, gpu)) * world->caps[gpu].speed;
+        const uint32_t type = adl_gpu_type_of(cluster, gpu);
+        double speed = adl_drift_speed(&world->drift, gpu, type) * world->caps[gpu].speed;
         const uint32_t other = it->job[1 - place];
         if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING)
-            speed *= interference(class_of(world, slot), class_of(world, other));
+            speed *= interference(world, slot, other, type);
         slowest = speed < slowest ? speed : slowest;
     }
     return job->gpus > 1 ? slowest * spanning_speed(world, slot) : slowest;
@@ -362,4 +369,22 @@ int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
         return ADL_ENOMEM;
     job->phase = SIM_QUEUED;
     return 0;
+}
+
+/* A speed belongs to one set of neighbours at work: one that comes or goes, or still reads or writes its checkpoint,
+ * spoils the measurement. Whatever changes a job's pace moves its since_us. */
+double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot)
+{
+    const struct sim_job *job = &world->jobs[slot];
+    const int64_t restart_us = job->attempts > 1 ? restart_us_of(&world->scenario->preemption, job->gpus) : 0;
+    if (job->phase != SIM_RUNNING || job->since_us == world->now_us ||
+        (job->since_us > world->swept_us && job->since_us != job->start_us + restart_us))
+        return 0;
+    for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
+        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
+        const uint32_t other = world->gpus[gpu].job[1 - place];
+        if (other != ADL_NONE && world->jobs[other].phase != SIM_RUNNING)
+            return 0;
+    }
+    return job->steps * job->rate * 1e6;
 }

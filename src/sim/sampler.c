@@ -8,6 +8,7 @@ static const double ROOM_C = 30.0, RISE_C = 53.0, LAG = 0.5;
 void adl_sampler_reset(struct adl_sampler *sampler, const struct adl_scenario *scenario, uint64_t seed)
 {
     adl_rng_seed(&sampler->rng, seed, "telemetry");
+    adl_rng_seed(&sampler->progress, seed, "progress");
     for (uint32_t g = 0; sampler->temperature_c && g < scenario->cluster.gpu_count; g++)
         sampler->temperature_c[g] = ROOM_C;
 }
@@ -55,4 +56,10 @@ void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct ad
             ret->missing |= 1u << i;
         ret->value[i] = (float)clamp(values[i] * noise, 0.0, tops[i]);
     }
+}
+
+double adl_sampler_progress(struct adl_sampler *sampler, double steps_per_s)
+{
+    const double noise = 1.0 + sampler->model->noise * adl_rng_normal(&sampler->progress);
+    return noise > 0 ? steps_per_s * noise : 0.0;
 }

@@ -1,4 +1,5 @@
-/* sampler: what telemetry reports of a GPU: the truth with noise, a thermal lag, and gaps. */
+/* sampler: what telemetry reports of a GPU: the truth with noise, a thermal lag, and gaps; and of a running job: its
+ * speed, with noise. */
 #ifndef ADLRO_SIM_SAMPLER_H
 #define ADLRO_SIM_SAMPLER_H
 
@@ -16,7 +17,8 @@ struct adl_gpu_truth {
 struct adl_sampler {
     const struct adl_telemetry_model *model;
     struct adl_rng rng;
-    double *temperature_c; /* [gpu] follows the power with a lag */
+    struct adl_rng progress; /* separate: what jobs report does not move what GPUs do */
+    double *temperature_c;   /* [gpu] follows the power with a lag */
 };
 
 int adl_sampler_create(struct adl_sampler *ret, const struct adl_scenario *scenario, uint64_t seed);
@@ -24,5 +26,8 @@ void adl_sampler_reset(struct adl_sampler *sampler, const struct adl_scenario *s
 void adl_sampler_clear(struct adl_sampler *sampler); /* frees; accepts a zeroed one */
 void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct adl_gpu_type *type,
                       const struct adl_gpu_truth *truth, struct adl_telemetry *ret);
+
+/* A job's speed as it is reported. */
+double adl_sampler_progress(struct adl_sampler *sampler, double steps_per_s);
 
 #endif

@@ -101,6 +101,7 @@ struct adl_world_sim {
     uint32_t outbox_first, outbox_count;
     uint32_t sweep, sweep_end; /* GPUs still to be reported */
     uint8_t sweep_kind;
+    int64_t swept_us; /* the last telemetry; 0 = none yet */
     bool ended;
 };
 
@@ -124,6 +125,7 @@ int adl_sim_leave(struct adl_world_sim *world, uint32_t slot);      /* its GPUs 
 int adl_sim_set_pace_on(struct adl_world_sim *world, uint32_t gpu); /* of the jobs that run there */
 int adl_sim_cap(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
 int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault);
+double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot); /* 0 = it was not steady */
 
 /* mishap.c */
 int adl_sim_post(struct adl_world_sim *world, struct pending_event event);

@@ -14,17 +14,10 @@ struct adl_workload_choice {
     uint16_t mix;
     uint32_t name_id; /* of its class */
     uint16_t gpus;
+    uint32_t types; /* mask of those that it runs on with so many GPUs */
     double speed;   /* steps/s of the gang on the reference type */
     double stretch; /* how much longer it may take if it spans nodes, at least 1: users know that of their jobs */
 };
-
-static double gang_speed(const struct adl_job_class *class, uint16_t gpus)
-{
-    double speed = gpus;
-    for (uint32_t n = 1; n < gpus; n *= 2)
-        speed *= class->scaling;
-    return speed;
-}
 
 static double stretch_of(const struct adl_cluster *cluster, const struct adl_job_class *class,
                          const struct adl_mix *mix, uint16_t gpus)
@@ -35,6 +28,25 @@ static double stretch_of(const struct adl_cluster *cluster, const struct adl_job
     if (gpus == 1 || !(mix->flags & ADL_JOB_SPAN))
         return 1.0;
     return (1.0 - class->sync_share) + class->sync_share * link_gbs / cluster->network_gbs;
+}
+
+/* How long a gang takes on each type, relative to the reference type. */
+static void set_speeds(struct adl_workload_stream *stream, uint32_t at)
+{
+    const struct adl_scenario *scenario = stream->scenario;
+    struct adl_workload_choice *choice = &stream->choices[at];
+    const struct adl_mix *mix = &scenario->workload.mix[choice->mix];
+    const uint32_t types = scenario->cluster.type_count;
+    const double *one = scenario->classes[mix->class_index].steps_per_s;
+    const double gang = adl_scenario_gang_speed(scenario, mix->class_index, mix->reference, choice->gpus);
+    choice->speed = one[mix->reference] * gang;
+    for (uint32_t t = 0; t < types; t++) {
+        const double there = adl_scenario_gang_speed(scenario, mix->class_index, t, choice->gpus);
+        if (!(mix->types >> t & 1) || there <= 0)
+            continue;
+        stream->ratio[(size_t)at * types + t] = one[mix->reference] / one[t] * (gang / there);
+        choice->types |= 1u << t;
+    }
 }
 
 /* Appends the rows of all mix lines of a kind (-1: of any); keep holds their weights for now. */
@@ -51,13 +63,13 @@ static uint32_t add_choices(struct adl_workload_stream *stream, int kind, uint32
             const uint16_t gpus = mix->gang_gpus[g];
             if (mix->weight <= 0 || mix->gang_weight[g] <= 0)
                 continue;
-            struct adl_workload_choice *choice = &stream->choices[at++];
+            struct adl_workload_choice *choice = &stream->choices[at];
             choice->keep = mix->weight * mix->gang_weight[g] / sum;
             choice->mix = (uint16_t)m;
             choice->gpus = gpus;
             choice->name_id = adl_job_name_id(class->name);
-            choice->speed = class->steps_per_s[mix->reference] * gang_speed(class, gpus);
             choice->stretch = stretch_of(&scenario->cluster, class, mix, gpus);
+            set_speeds(stream, at++);
         }
     }
     return at;
@@ -106,8 +118,9 @@ int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenari
     const uint32_t types = scenario->cluster.type_count;
     struct adl_workload_stream stream = {.scenario = scenario};
     adl_workload_rewind(&stream, seed);
-    stream.choices = calloc(2 * (size_t)workload->mix_count * ADL_GANGS_MAX, sizeof *stream.choices);
-    stream.ratio = calloc((size_t)workload->mix_count * types, sizeof *stream.ratio);
+    const size_t rows = 2 * (size_t)workload->mix_count * ADL_GANGS_MAX;
+    stream.choices = calloc(rows, sizeof *stream.choices);
+    stream.ratio = calloc(rows * types, sizeof *stream.ratio);
     if (!stream.choices || !stream.ratio) {
         adl_workload_end(&stream);
         return ADL_ENOMEM;
@@ -119,12 +132,6 @@ int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenari
         stream.surge_count =
             add_choices(&stream, workload->arrivals.surge_kind, stream.surge_first) - stream.surge_first;
     build_alias(stream.choices + stream.surge_first, stream.surge_count);
-    for (uint32_t m = 0; m < workload->mix_count; m++) {
-        const struct adl_mix *mix = &workload->mix[m];
-        const double *speeds = scenario->classes[mix->class_index].steps_per_s;
-        for (uint32_t t = 0; t < types; t++)
-            stream.ratio[(size_t)m * types + t] = mix->types >> t & 1 ? speeds[mix->reference] / speeds[t] : 0.0;
-    }
     *ret = stream;
     return 0;
 }
@@ -263,7 +270,7 @@ static void fill_spec(const struct adl_workload_choice *choice, const struct adl
         .name_id = choice->name_id,
         .class_index = mix->class_index,
         .gpus = choice->gpus,
-        .types = mix->types,
+        .types = choice->types,
         .kind = scenario->classes[mix->class_index].kind,
         .flags = mix->flags,
         .cpu_cores = mix->cpu_cores,
@@ -284,7 +291,7 @@ bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *
     struct adl_rng *rng = &stream->jobs;
     const struct adl_workload_choice *choice = draw_choice(stream);
     const struct adl_mix *mix = &workload->mix[choice->mix];
-    const double *ratio = &stream->ratio[(size_t)choice->mix * types];
+    const double *ratio = &stream->ratio[(size_t)(choice - stream->choices) * types];
     /* One draw a statement: the order of draws is part of what a seed means. */
     const uint32_t user = adl_rng_below(rng, workload->users);
     const double urgency = adl_rng_uniform(rng);

@@ -16,7 +16,7 @@ struct adl_workload_stream {
     uint64_t issued;
     uint64_t burst_left;
     struct adl_workload_choice *choices; /* what a job can be, drawn by the alias method; owned */
-    double *ratio;                       /* [mix][type] run time relative to the reference type; owned */
+    double *ratio;                       /* [choice][type] run time relative to the reference type; owned */
     uint32_t choice_count;
     uint32_t surge_first, surge_count; /* the choices of the surge's kind, a table of their own */
 };

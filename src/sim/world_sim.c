@@ -124,6 +124,23 @@ static bool stale(const struct adl_world_sim *world, const struct adl_heap_item 
            (world->jobs[(uint32_t)item->tag].generation & GENERATION_MASK) != (item->tag >> 32 & GENERATION_MASK);
 }
 
+/* The speeds of the jobs that kept theirs since the last telemetry. */
+static int post_progress(struct adl_world_sim *world)
+{
+    for (uint32_t gpu = 0; gpu < world->scenario->cluster.gpu_count; gpu++)
+        for (int place = 0; place < 2; place++) {
+            const uint32_t slot = world->gpus[gpu].job[place];
+            const double steps_per_s =
+                slot != ADL_NONE && world->jobs[slot].first_gpu == gpu ? adl_sim_steady_steps_per_s(world, slot) : 0;
+            if (steps_per_s > 0 && adl_sim_post(world, (struct pending_event){.kind = ADL_EVENT_PROGRESS,
+                                                                              .ref = slot,
+                                                                              .value = adl_sampler_progress(
+                                                                                  &world->sampler, steps_per_s)}))
+                return ADL_ENOMEM;
+        }
+    return 0;
+}
+
 /* Takes one happening off the heap. 1: *ret is an event; 0: nothing to tell (it may have posted events); negative. */
 static int happen(struct adl_world_sim *world, struct adl_event *ret)
 {
@@ -159,6 +176,9 @@ static int happen(struct adl_world_sim *world, struct adl_event *ret)
         world->sweep = 0;
         world->sweep_end = world->scenario->cluster.gpu_count;
         world->sweep_kind = ADL_EVENT_TELEMETRY;
+        if (world->scenario->telemetry.progress && post_progress(world))
+            return ADL_ENOMEM;
+        world->swept_us = world->now_us;
         return adl_sim_schedule(world, world->now_us + adl_sim_us(world->scenario->telemetry.interval_s),
                                 HAPPEN_TELEMETRY, 0, 0);
     }
@@ -186,7 +206,9 @@ static void unpost(struct adl_world_sim *world, struct adl_event *ret)
 {
     const struct pending_event *it = &world->outbox[world->outbox_first++];
     *ret = (struct adl_event){.kind = it->kind, .job = it->ref, .gpu = it->ref};
-    if (it->kind == ADL_EVENT_EVICT) {
+    if (it->kind == ADL_EVENT_PROGRESS) {
+        ret->steps_per_s = it->value;
+    } else if (it->kind == ADL_EVENT_EVICT) {
         ret->evict.remaining = it->value;
         ret->evict.fault = it->fault;
     }
@@ -377,6 +399,7 @@ int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_e
     world->free_slot = ADL_NONE;
     world->outbox_first = world->outbox_count = 0;
     world->sweep = world->sweep_end = 0;
+    world->swept_us = 0;
     return begin(world, seed, err);
 }
 
