@@ -1,0 +1,238 @@
+#include "solve/swaps.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A gain below this share of all that is saved may be rounding, and is not worth a swap. */
+#define GAIN_MIN 1e-10
+/* How many of those that might give way are tried, the cheapest first. */
+#define VICTIMS 3
+
+int adl_swaps_init(struct adl_swaps *self, uint32_t groups, uint32_t pools, uint32_t offers)
+{
+    *self = (struct adl_swaps){0};
+    self->gpu_price = calloc((size_t)pools + 1, sizeof *self->gpu_price);
+    self->job_value = calloc((size_t)groups + 1, sizeof *self->job_value);
+    self->candidates = calloc((size_t)offers + 1, sizeof *self->candidates);
+    self->scratch = calloc((size_t)offers + 1, sizeof *self->scratch);
+    if (self->gpu_price && self->job_value && self->candidates && self->scratch)
+        return 0;
+    adl_swaps_clear(self);
+    return ADL_ENOMEM;
+}
+
+void adl_swaps_clear(struct adl_swaps *self)
+{
+    free(self->gpu_price);
+    free(self->job_value);
+    free(self->candidates);
+    free(self->scratch);
+    *self = (struct adl_swaps){0};
+}
+
+/* ---- prices ---- */
+
+static double worth(const struct adl_swaps *self, const struct adl_packing *packing, uint32_t o)
+{
+    const struct adl_offer *offer = &packing->problem->offers[o];
+    return packing->saving[o] - self->gpu_price[offer->pool] * offer->gpus;
+}
+
+/* What a full pool's least saving GPU saves; then what a job alone can still gain at these prices. */
+static void set_prices(struct adl_swaps *self, const struct adl_packing *packing)
+{
+    const struct adl_allotment_problem *problem = packing->problem;
+    for (uint32_t p = 0; p < problem->pool_count; p++) {
+        double least = HUGE_VAL;
+        const uint32_t *taken = &packing->pool_taken[packing->pool_begin[p]];
+        for (uint32_t i = 0; i < packing->pool_taken_count[p]; i++) {
+            const uint32_t gpus = problem->offers[taken[i]].gpus;
+            if (gpus > 0 && packing->saving[taken[i]] / gpus < least)
+                least = packing->saving[taken[i]] / gpus;
+        }
+        self->gpu_price[p] = packing->gpus[p] > 0 || least == HUGE_VAL ? 0 : least;
+    }
+    for (uint32_t g = 0; g < problem->group_count; g++)
+        self->job_value[g] = 0;
+    for (uint32_t i = 0; i < packing->order_count; i++) {
+        const uint32_t o = packing->order[i], g = problem->offers[o].group[0];
+        if (adl_offer_is_pair(&problem->offers[o]))
+            continue;
+        const double value = worth(self, packing, o);
+        self->job_value[g] = value > self->job_value[g] ? value : self->job_value[g];
+    }
+}
+
+/* What an offer saves beyond what its GPUs and jobs are worth elsewhere. */
+static double surplus(const struct adl_swaps *self, const struct adl_packing *packing, uint32_t o)
+{
+    const struct adl_offer *offer = &packing->problem->offers[o];
+    double value = worth(self, packing, o) - self->job_value[offer->group[0]];
+    if (adl_offer_is_pair(offer))
+        value -= self->job_value[offer->group[1]];
+    return value;
+}
+
+/* ---- one try ---- */
+
+/* Of a list of taken offers the one with the (rank + 1)-th least surplus, where GPUs of one pool count as free. */
+static uint32_t victim_of(const struct adl_swaps *self, const struct adl_packing *packing, const uint32_t *taken,
+                          uint32_t count, uint32_t pool, uint32_t not, uint32_t rank)
+{
+    uint32_t best[VICTIMS];
+    double least[VICTIMS];
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t t = taken[i];
+        if (t == not )
+            continue;
+        const struct adl_offer *offer = &packing->problem->offers[t];
+        double loss = surplus(self, packing, t);
+        if (offer->pool == pool && offer->gpus > 0)
+            loss /= offer->gpus;
+        uint32_t at = found < VICTIMS ? found++ : VICTIMS;
+        for (; at > 0 && (loss < least[at - 1] || (loss == least[at - 1] && t < best[at - 1])); at--)
+            if (at < VICTIMS) {
+                least[at] = least[at - 1];
+                best[at] = best[at - 1];
+            }
+        if (at < VICTIMS) {
+            least[at] = loss;
+            best[at] = t;
+        }
+    }
+    return found == 0 ? ADL_NONE : best[rank < found ? rank : found - 1];
+}
+
+static bool lacks_job(const struct adl_packing *packing, const struct adl_offer *offer, uint32_t group)
+{
+    return packing->waiting[group] < adl_offer_jobs(offer, group);
+}
+
+/* Of all that is taken the one whose surplus is least for each watt. */
+static uint32_t thirstiest(const struct adl_swaps *self, const struct adl_packing *packing, uint32_t not )
+{
+    uint32_t best = ADL_NONE;
+    double least = HUGE_VAL;
+    for (uint32_t p = 0; p < packing->problem->pool_count; p++)
+        for (uint32_t i = 0; i < packing->pool_taken_count[p]; i++) {
+            const uint32_t t = packing->pool_taken[packing->pool_begin[p] + i];
+            if (t == not || packing->power[t] == 0)
+                continue;
+            const double loss = surplus(self, packing, t) / (double)packing->power[t];
+            if (loss < least) {
+                least = loss;
+                best = t;
+            }
+        }
+    return best;
+}
+
+/* Gives back what stands in the offer's way. */
+static bool make_room(const struct adl_swaps *self, struct adl_packing *packing, uint32_t o, uint32_t rank)
+{
+    const struct adl_offer *offer = &packing->problem->offers[o];
+    for (int i = 0; i < 2; i++) {
+        const uint32_t g = offer->group[i];
+        while (g != ADL_NONE && lacks_job(packing, offer, g)) {
+            const uint32_t t = victim_of(self, packing, &packing->group_taken[packing->group_begin[g]],
+                                         packing->group_taken_count[g], ADL_NONE, o, i == 0 ? rank : 0);
+            if (t == ADL_NONE || !adl_packing_change(packing, t, -1))
+                return false;
+        }
+    }
+    const uint32_t p = offer->pool;
+    while (packing->gpus[p] < offer->gpus) {
+        const uint32_t t = victim_of(self, packing, &packing->pool_taken[packing->pool_begin[p]],
+                                     packing->pool_taken_count[p], p, o, rank);
+        if (t == ADL_NONE || !adl_packing_change(packing, t, -1))
+            return false;
+    }
+    while (packing->power_left < packing->power[o]) {
+        const uint32_t t = thirstiest(self, packing, o);
+        if (t == ADL_NONE || !adl_packing_change(packing, t, -1))
+            return false;
+    }
+    return true;
+}
+
+/* The jobs of a group that lost their place take the best that is left. */
+static bool place_again(const struct adl_swaps *self, struct adl_packing *packing, uint32_t g)
+{
+    const uint32_t *offers = packing->group_offers;
+    while (packing->waiting[g] > 0) {
+        uint32_t best = ADL_NONE;
+        double most = -HUGE_VAL;
+        for (uint32_t i = packing->group_begin[g]; i < packing->group_begin[g + 1]; i++) {
+            if (!adl_packing_fits(packing, offers[i]))
+                continue;
+            const double value = worth(self, packing, offers[i]);
+            if (value > most) {
+                most = value;
+                best = offers[i];
+            }
+        }
+        if (best == ADL_NONE)
+            return true;
+        if (!adl_packing_change(packing, best, 1))
+            return false;
+    }
+    return true;
+}
+
+static bool refill_pool(struct adl_packing *packing, uint32_t p)
+{
+    for (uint32_t i = packing->pool_begin[p]; i < packing->pool_begin[p + 1] && packing->gpus[p] > 0; i++) {
+        const uint32_t o = packing->pool_offers[i];
+        while (adl_packing_fits(packing, o))
+            if (!adl_packing_change(packing, o, 1))
+                return false;
+    }
+    return true;
+}
+
+static bool resettle(const struct adl_swaps *self, struct adl_packing *packing)
+{
+    const struct adl_offer *offers = packing->problem->offers;
+    const uint32_t given_back = packing->change_count - 1;
+    for (uint32_t i = 0; i < given_back; i++)
+        for (int j = 0; j < 2; j++) {
+            const uint32_t g = offers[packing->changes[i].offer].group[j];
+            if (g != ADL_NONE && !place_again(self, packing, g))
+                return false;
+        }
+    for (uint32_t i = 0; i < given_back; i++)
+        if (!refill_pool(packing, offers[packing->changes[i].offer].pool))
+            return false;
+    return true;
+}
+
+static bool attempt(const struct adl_swaps *self, struct adl_packing *packing, uint32_t o, uint32_t rank)
+{
+    const double before = packing->saved;
+    if (make_room(self, packing, o, rank) && adl_packing_fits(packing, o) && adl_packing_change(packing, o, 1) &&
+        resettle(self, packing) && packing->saved > before + GAIN_MIN * before) {
+        adl_packing_keep(packing);
+        return true;
+    }
+    adl_packing_undo(packing);
+    return false;
+}
+
+uint32_t adl_swaps_run(struct adl_swaps *self, struct adl_packing *packing, uint32_t most)
+{
+    uint32_t done = 0;
+    for (bool better = true; better && done < most;) {
+        better = false;
+        set_prices(self, packing);
+        for (uint32_t i = 0; i < packing->order_count && done < most; i++) {
+            const uint32_t o = packing->order[i];
+            if (surplus(self, packing, o) < 0)
+                continue;
+            for (uint32_t rank = 0; rank < VICTIMS && done < most; rank++, done++)
+                while (attempt(self, packing, o, rank) && ++done < most)
+                    better = true;
+        }
+    }
+    return done;
+}
