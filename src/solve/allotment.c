@@ -1,15 +1,22 @@
 #include "solve/allotment.h"
 
-#include "solve/packing.h"
+#include "solve/milp.h"
+#include "solve/relaxation.h"
 #include "solve/swaps.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Offers within this share of the mean saving are worth a column from the beginning. */
+#define COLUMN_NEAR 0.01
+
 struct adl_allotment {
     struct adl_packing packing;
-    struct adl_swaps swaps;
+    struct adl_prices prices;
+    struct adl_relaxation relaxation;
+    uint32_t *plan, *best; /* [offer] */
+    double *begin_values;  /* [offer] */
 };
 
 int adl_allotment_create(uint32_t groups, uint32_t pools, uint32_t offers, struct adl_allotment **ret)
@@ -17,8 +24,13 @@ int adl_allotment_create(uint32_t groups, uint32_t pools, uint32_t offers, struc
     struct adl_allotment *self = calloc(1, sizeof *self);
     if (!self)
         return ADL_ENOMEM;
-    if (adl_packing_init(&self->packing, groups, pools, offers) < 0 ||
-        adl_swaps_init(&self->swaps, groups, pools, offers) < 0) {
+    self->plan = calloc((size_t)offers + 1, sizeof *self->plan);
+    self->best = calloc((size_t)offers + 1, sizeof *self->best);
+    self->begin_values = calloc((size_t)offers + 1, sizeof *self->begin_values);
+    if (!self->plan || !self->best || !self->begin_values ||
+        adl_packing_init(&self->packing, groups, pools, offers) < 0 ||
+        adl_prices_init(&self->prices, groups, pools, offers) < 0 ||
+        adl_relaxation_init(&self->relaxation, groups, pools, offers) < 0) {
         adl_allotment_destroy(self);
         return ADL_ENOMEM;
     }
@@ -31,22 +43,123 @@ void adl_allotment_destroy(struct adl_allotment *self)
     if (!self)
         return;
     adl_packing_clear(&self->packing);
-    adl_swaps_clear(&self->swaps);
+    adl_prices_clear(&self->prices);
+    adl_relaxation_clear(&self->relaxation);
+    free(self->plan);
+    free(self->best);
+    free(self->begin_values);
     free(self);
 }
 
-/* From the plan or from nothing, whichever begins better. */
-static void begin(struct adl_packing *packing, const uint32_t *times)
+/* ---- greedy ---- */
+
+/* From nothing: the whole part of what the relaxation takes, then one more of what is left of it, then all that fits.
+ */
+static void round_amounts(struct adl_allotment *self)
 {
+    struct adl_packing *packing = &self->packing;
+    const double *amount = self->prices.amount;
+    adl_packing_empty(packing);
+    for (uint32_t i = 0; i < packing->order_count; i++) {
+        const uint32_t o = packing->order[i];
+        self->plan[o] = amount[o] < INT32_MAX ? (uint32_t)amount[o] : INT32_MAX;
+    }
+    adl_packing_follow(packing, self->plan);
+    for (uint32_t i = 0; i < packing->order_count; i++) {
+        const uint32_t o = packing->order[i];
+        self->plan[o] = amount[o] > self->plan[o] + 0.3;
+    }
+    adl_packing_follow(packing, self->plan);
     adl_packing_fill(packing);
+}
+
+static void restore(struct adl_allotment *self, const uint32_t *times)
+{
+    adl_packing_empty(&self->packing);
+    adl_packing_follow(&self->packing, times);
+}
+
+/* In the order of the prices, from the plan or from nothing, whichever begins better, then swaps; how many. */
+static uint32_t improve(struct adl_allotment *self, const uint32_t *times, uint32_t swaps)
+{
+    struct adl_packing *packing = &self->packing;
+    adl_packing_empty(packing);
+    adl_packing_order(packing, self->prices.surplus);
+    round_amounts(self);
     const double from_nothing = packing->saved;
-    adl_packing_empty(packing);
-    adl_packing_follow(packing, times);
+    restore(self, times);
     adl_packing_fill(packing);
-    if (packing->saved >= from_nothing)
-        return;
-    adl_packing_empty(packing);
-    adl_packing_fill(packing);
+    if (packing->saved < from_nothing)
+        round_amounts(self);
+    return adl_swaps_run(&self->prices, packing, swaps);
+}
+
+/* ---- exact ---- */
+
+static double all_wait(const struct adl_allotment_problem *problem)
+{
+    double cost = 0;
+    for (uint32_t g = 0; g < problem->group_count; g++)
+        cost += problem->group_jobs[g] * problem->wait_cost[g];
+    return cost;
+}
+
+/* Whether nothing can be better by more than the gap, or by more than rounding. */
+static bool is_near(const struct adl_allotment *self, double saved_bound, double gap)
+{
+    const struct adl_packing *packing = &self->packing;
+    return saved_bound - packing->saved <= gap * fabs(adl_packing_cost(packing)) + 1e-9 * saved_bound;
+}
+
+/* Of the offers that could be part of anything better, the best by branch and bound. */
+static double branch(struct adl_allotment *self, const struct adl_allotment_limits *limits, uint32_t iterations,
+                     double saved_bound, uint32_t *ret_nodes)
+{
+    struct adl_packing *packing = &self->packing;
+    struct adl_relaxation *relaxation = &self->relaxation;
+    adl_relaxation_load(relaxation, packing, &self->prices, packing->saved - saved_bound);
+    const int columns = relaxation->problem.columns;
+    for (int c = 0; c < columns; c++)
+        self->begin_values[c] = packing->times[relaxation->offers[c]];
+    const struct adl_milp_limits inner = {.nodes = limits->nodes,
+                                          .iterations = iterations,
+                                          .gap = limits->gap * fabs(adl_packing_cost(packing)) / saved_bound};
+    const struct adl_milp_answer answer =
+        adl_milp_solve(&relaxation->problem, relaxation->integer, self->begin_values, &inner, relaxation->values);
+    *ret_nodes = answer.nodes;
+    if (answer.outcome != ADL_MILP_OPTIMAL && answer.outcome != ADL_MILP_FEASIBLE)
+        return saved_bound;
+    memcpy(self->best, packing->times, packing->problem->offer_count * sizeof *self->best);
+    const double before = packing->saved;
+    memset(self->plan, 0, packing->problem->offer_count * sizeof *self->plan);
+    for (int c = 0; c < columns; c++)
+        self->plan[relaxation->offers[c]] = (uint32_t)(relaxation->values[c] + 0.5);
+    restore(self, self->plan);
+    if (packing->saved < before)
+        restore(self, self->best);
+    return fmin(saved_bound, fmax(-answer.bound, packing->saved));
+}
+
+/* Bounds by the relaxation, rounds its solution, and branches if that is not near enough. */
+static void solve_exactly(struct adl_allotment *self, const struct adl_allotment_limits *limits,
+                          struct adl_allotment_answer *answer)
+{
+    struct adl_packing *packing = &self->packing;
+    const double greedy = packing->saved;
+    memcpy(self->best, packing->times, packing->problem->offer_count * sizeof *self->best);
+    adl_relaxation_load(&self->relaxation, packing, &self->prices, -COLUMN_NEAR * self->prices.mean);
+    const uint32_t done = adl_relaxation_solve(&self->relaxation, packing, &self->prices, limits->iterations);
+    double saved_bound = adl_prices_bound(&self->prices, packing);
+    if (!is_near(self, saved_bound, limits->gap)) {
+        answer->swaps += improve(self, self->best, limits->swaps - answer->swaps);
+        if (packing->saved < greedy)
+            restore(self, self->best);
+    }
+    if (!is_near(self, saved_bound, limits->gap) && done < limits->iterations)
+        saved_bound = branch(self, limits, limits->iterations - done, saved_bound, &answer->nodes);
+    answer->optimal = is_near(self, saved_bound, limits->gap);
+    answer->by = packing->saved > greedy || answer->optimal ? ADL_ALLOTMENT_EXACT : ADL_ALLOTMENT_GREEDY;
+    answer->bound = all_wait(packing->problem) - saved_bound;
 }
 
 void adl_allotment_solve(struct adl_allotment *self, const struct adl_allotment_problem *problem,
@@ -55,9 +168,12 @@ void adl_allotment_solve(struct adl_allotment *self, const struct adl_allotment_
     struct adl_packing *packing = &self->packing;
     struct adl_allotment_answer answer = {.bound = -HUGE_VAL, .by = ADL_ALLOTMENT_GREEDY};
     adl_packing_begin(packing, problem);
-    begin(packing, times);
-    answer.swaps = adl_swaps_run(&self->swaps, packing, limits->swaps);
+    adl_prices_find(&self->prices, packing);
+    answer.swaps = improve(self, times, limits->swaps);
+    if (limits->nodes > 0)
+        solve_exactly(self, limits, &answer);
     answer.cost = adl_packing_cost(packing);
+    answer.bound = fmin(answer.bound, answer.cost); /* the sums may differ in their last bits */
     memcpy(times, packing->times, problem->offer_count * sizeof *times);
     *ret = answer;
 }

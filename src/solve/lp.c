@@ -70,3 +70,8 @@ struct adl_lp_answer adl_lp_solve(struct adl_lp *lp, const struct adl_lp_problem
                                   .objective = Clp_getObjValue(model),
                                   .iterations = (uint32_t)Clp_getIterationCount(model)};
 }
+
+void adl_lp_prices(const struct adl_lp *lp, double *ret_prices)
+{
+    memcpy(ret_prices, Clp_dualRowSolution(lp->model), (size_t)Clp_numberRows(lp->model) * sizeof *ret_prices);
+}

@@ -48,4 +48,7 @@ struct adl_lp_answer {
 struct adl_lp_answer adl_lp_solve(struct adl_lp *lp, const struct adl_lp_problem *problem, uint32_t iterations_max,
                                   unsigned char *basis, double *ret_values);
 
+/* What one more of each row's limit would add to the objective of the last answer, [rows]. */
+void adl_lp_prices(const struct adl_lp *lp, double *ret_prices);
+
 #endif

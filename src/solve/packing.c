@@ -79,13 +79,13 @@ static double saving_of(const struct adl_allotment_problem *problem, const struc
     return fits && saving > 0 ? saving : 0;
 }
 
-/* A key whose order is the opposite of that of positive numbers; of equal ones the earlier offer comes first. */
-static uint64_t key_of(double density, uint32_t offer)
+/* A key whose order is the opposite of that of numbers; of equal ones the earlier offer comes first. */
+static uint64_t key_of(double number, uint32_t offer)
 {
-    const float rough = (float)density;
+    const float rough = (float)number;
     uint32_t bits;
     memcpy(&bits, &rough, sizeof bits);
-    return (uint64_t)~bits << 32 | offer;
+    return (uint64_t)(bits >> 31 ? bits : bits ^ 0x7fffffff) << 32 | offer;
 }
 
 /* By the upper halves, the lower ones stay in order: three rounds of 11 bits. */
@@ -104,21 +104,6 @@ static void sort(uint64_t *keys, uint64_t *other, uint32_t count)
         other = kept;
     }
     memcpy(other, keys, count * sizeof *keys); /* an odd number of rounds: `other` is where the caller looks */
-}
-
-static void put_in_order(struct adl_packing *self)
-{
-    const struct adl_allotment_problem *problem = self->problem;
-    uint32_t count = 0;
-    for (uint32_t o = 0; o < problem->offer_count; o++)
-        if (self->saving[o] > 0) {
-            const uint32_t gpus = problem->offers[o].gpus;
-            self->keys[count++] = key_of(self->saving[o] / (gpus > 0 ? gpus : 0.5), o);
-        }
-    sort(self->keys, self->keys_other, count);
-    self->order_count = count;
-    for (uint32_t i = 0; i < count; i++)
-        self->order[i] = (uint32_t)self->keys[i];
 }
 
 /* The sections of groups and pools, filled in order. */
@@ -149,17 +134,30 @@ static void section(struct adl_packing *self)
     }
 }
 
+void adl_packing_order(struct adl_packing *self, const double *promise)
+{
+    for (uint32_t i = 0; i < self->order_count; i++)
+        self->keys[i] = key_of(promise[self->order[i]], self->order[i]);
+    sort(self->keys, self->keys_other, self->order_count);
+    for (uint32_t i = 0; i < self->order_count; i++)
+        self->order[i] = (uint32_t)self->keys[i];
+    section(self);
+}
+
 void adl_packing_begin(struct adl_packing *self, const struct adl_allotment_problem *problem)
 {
     assert(problem->group_count <= self->groups_max && problem->pool_count <= self->pools_max &&
            problem->offer_count <= self->offers_max);
     self->problem = problem;
+    self->power_cap = has_cap(problem) ? (int64_t)floor(problem->power_cap_w * POWER_UNITS) : INT64_MAX;
+    self->order_count = 0;
     for (uint32_t o = 0; o < problem->offer_count; o++) {
         const struct adl_offer *offer = &problem->offers[o];
         self->saving[o] = saving_of(problem, offer);
         self->power[o] = has_cap(problem) && self->saving[o] > 0 ? (int64_t)ceil(offer->power_w * POWER_UNITS) : 0;
+        if (self->saving[o] > 0)
+            self->order[self->order_count++] = o;
     }
-    put_in_order(self);
     section(self);
     adl_packing_empty(self);
 }
@@ -168,7 +166,9 @@ void adl_packing_empty(struct adl_packing *self)
 {
     const struct adl_allotment_problem *problem = self->problem;
     memset(self->times, 0, problem->offer_count * sizeof *self->times);
+    self->waiting_jobs = 0;
     for (uint32_t g = 0; g < problem->group_count; g++) {
+        self->waiting_jobs += problem->group_jobs[g];
         self->waiting[g] = problem->group_jobs[g];
         self->group_taken_count[g] = 0;
     }
@@ -176,7 +176,7 @@ void adl_packing_empty(struct adl_packing *self)
         self->gpus[p] = problem->pool_gpus[p];
         self->pool_taken_count[p] = 0;
     }
-    self->power_left = has_cap(problem) ? (int64_t)floor(problem->power_cap_w * POWER_UNITS) : INT64_MAX;
+    self->power_left = self->power_cap;
     self->saved = 0;
     adl_packing_keep(self);
 }
@@ -241,6 +241,7 @@ static void apply(struct adl_packing *self, uint32_t o, int32_t times)
     self->waiting[offer->group[0]] -= more;
     if (adl_offer_is_pair(offer))
         self->waiting[offer->group[1]] -= more;
+    self->waiting_jobs -= adl_offer_is_pair(offer) ? 2 * more : more;
     self->gpus[offer->pool] -= more * offer->gpus;
     self->power_left -= times * self->power[o];
     self->saved += times * self->saving[o];
@@ -250,20 +251,36 @@ static void apply(struct adl_packing *self, uint32_t o, int32_t times)
         unlist_taken(self, o);
 }
 
-uint32_t adl_packing_room(const struct adl_packing *self, uint32_t o, uint32_t most)
+static uint32_t least_of(uint32_t a, uint64_t b)
+{
+    return b < a ? (uint32_t)b : a;
+}
+
+/* How often an offer fits into so many jobs of its groups, GPUs and power. */
+static uint32_t fitting(const struct adl_packing *self, uint32_t o, const uint32_t *jobs, const uint32_t *gpus,
+                        int64_t power, uint32_t most)
 {
     const struct adl_offer *offer = &self->problem->offers[o];
     const uint32_t a = offer->group[0], b = offer->group[1];
-    uint32_t room = most < self->waiting[a] ? most : self->waiting[a];
-    if (a == b && self->waiting[a] / 2 < room)
-        room = self->waiting[a] / 2;
-    if (b != ADL_NONE && self->waiting[b] < room)
-        room = self->waiting[b];
-    if (offer->gpus > 0 && self->gpus[offer->pool] / offer->gpus < room)
-        room = self->gpus[offer->pool] / offer->gpus;
-    if (self->power[o] > 0 && self->power_left / self->power[o] < room)
-        room = (uint32_t)(self->power_left / self->power[o]);
+    uint32_t room = least_of(most, a == b ? jobs[a] / 2 : jobs[a]);
+    if (b != ADL_NONE)
+        room = least_of(room, jobs[b]);
+    if (offer->gpus > 0)
+        room = least_of(room, gpus[offer->pool] / offer->gpus);
+    if (self->power[o] > 0)
+        room = least_of(room, (uint64_t)(power / self->power[o]));
     return room;
+}
+
+uint32_t adl_packing_room(const struct adl_packing *self, uint32_t o, uint32_t most)
+{
+    return fitting(self, o, self->waiting, self->gpus, self->power_left, most);
+}
+
+uint32_t adl_packing_most(const struct adl_packing *self, uint32_t o)
+{
+    const struct adl_allotment_problem *problem = self->problem;
+    return fitting(self, o, problem->group_jobs, problem->pool_gpus, self->power_cap, INT32_MAX);
 }
 
 void adl_packing_follow(struct adl_packing *self, const uint32_t *times)

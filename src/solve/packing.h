@@ -19,15 +19,16 @@ struct adl_packing_change {
 struct adl_packing {
     uint32_t groups_max, pools_max, offers_max;
     const struct adl_allotment_problem *problem;
-    uint32_t *times;          /* [offer] */
-    double *saving;           /* [offer]; 0: it is never worth it, or never fits */
-    int64_t *power;           /* [offer] in 2^-20 W; 0 without a cap */
-    uint32_t *waiting;        /* [group] jobs */
-    uint32_t *gpus;           /* [pool] free */
-    int64_t power_left;       /* in 2^-20 W */
-    double saved, saved_kept; /* now, and at the last adl_packing_keep */
+    uint32_t *times;               /* [offer] */
+    double *saving;                /* [offer]; 0: it is never worth it, or never fits */
+    int64_t *power;                /* [offer] in 2^-20 W; 0 without a cap */
+    uint32_t *waiting;             /* [group] jobs */
+    uint32_t *gpus;                /* [pool] free */
+    uint32_t waiting_jobs;         /* in all */
+    int64_t power_left, power_cap; /* in 2^-20 W; INT64_MAX = no cap */
+    double saved, saved_kept;      /* now, and at the last adl_packing_keep */
 
-    uint32_t *order; /* usable offers, those that save most for each GPU first */
+    uint32_t *order; /* usable offers, the most promising first */
     uint32_t order_count;
     uint32_t *group_begin, *group_offers; /* [group + 1], offers of a group in that order */
     uint32_t *pool_begin, *pool_offers;   /* [pool + 1], offers of a pool in that order */
@@ -46,12 +47,17 @@ struct adl_packing {
 int adl_packing_init(struct adl_packing *packing, uint32_t groups, uint32_t pools, uint32_t offers); /* or ADL_ENOMEM */
 void adl_packing_clear(struct adl_packing *packing);
 
-/* All wait. */
+/* All wait, and the order is that of the problem. */
 void adl_packing_begin(struct adl_packing *packing, const struct adl_allotment_problem *problem);
+/* Orders by how much each promises, [offer], the most first, of equals the earlier; nothing may be taken. */
+void adl_packing_order(struct adl_packing *packing, const double *promise);
 void adl_packing_empty(struct adl_packing *packing);
 
 /* How often more the offer fits, at most `most` times. */
 uint32_t adl_packing_room(const struct adl_packing *packing, uint32_t offer, uint32_t most);
+
+/* How often it fits at most, with nothing else taken. */
+uint32_t adl_packing_most(const struct adl_packing *packing, uint32_t offer);
 
 /* Takes what fits of a plan, then of everything else, in order. */
 void adl_packing_follow(struct adl_packing *packing, const uint32_t *times);

@@ -7,76 +7,19 @@
 #define GAIN_MIN 1e-10
 /* How many of those that might give way are tried, the cheapest first. */
 #define VICTIMS 3
+/* Offers whose surplus is further below 0 than this share of the mean saving are not tried. */
+#define SURPLUS_NEAR 0.02
 
-int adl_swaps_init(struct adl_swaps *self, uint32_t groups, uint32_t pools, uint32_t offers)
+static double surplus(const struct adl_prices *self, const struct adl_packing *packing, uint32_t o)
 {
-    *self = (struct adl_swaps){0};
-    self->gpu_price = calloc((size_t)pools + 1, sizeof *self->gpu_price);
-    self->job_value = calloc((size_t)groups + 1, sizeof *self->job_value);
-    self->candidates = calloc((size_t)offers + 1, sizeof *self->candidates);
-    self->scratch = calloc((size_t)offers + 1, sizeof *self->scratch);
-    if (self->gpu_price && self->job_value && self->candidates && self->scratch)
-        return 0;
-    adl_swaps_clear(self);
-    return ADL_ENOMEM;
-}
-
-void adl_swaps_clear(struct adl_swaps *self)
-{
-    free(self->gpu_price);
-    free(self->job_value);
-    free(self->candidates);
-    free(self->scratch);
-    *self = (struct adl_swaps){0};
-}
-
-/* ---- prices ---- */
-
-static double worth(const struct adl_swaps *self, const struct adl_packing *packing, uint32_t o)
-{
-    const struct adl_offer *offer = &packing->problem->offers[o];
-    return packing->saving[o] - self->gpu_price[offer->pool] * offer->gpus;
-}
-
-/* What a full pool's least saving GPU saves; then what a job alone can still gain at these prices. */
-static void set_prices(struct adl_swaps *self, const struct adl_packing *packing)
-{
-    const struct adl_allotment_problem *problem = packing->problem;
-    for (uint32_t p = 0; p < problem->pool_count; p++) {
-        double least = HUGE_VAL;
-        const uint32_t *taken = &packing->pool_taken[packing->pool_begin[p]];
-        for (uint32_t i = 0; i < packing->pool_taken_count[p]; i++) {
-            const uint32_t gpus = problem->offers[taken[i]].gpus;
-            if (gpus > 0 && packing->saving[taken[i]] / gpus < least)
-                least = packing->saving[taken[i]] / gpus;
-        }
-        self->gpu_price[p] = packing->gpus[p] > 0 || least == HUGE_VAL ? 0 : least;
-    }
-    for (uint32_t g = 0; g < problem->group_count; g++)
-        self->job_value[g] = 0;
-    for (uint32_t i = 0; i < packing->order_count; i++) {
-        const uint32_t o = packing->order[i], g = problem->offers[o].group[0];
-        if (adl_offer_is_pair(&problem->offers[o]))
-            continue;
-        const double value = worth(self, packing, o);
-        self->job_value[g] = value > self->job_value[g] ? value : self->job_value[g];
-    }
-}
-
-/* What an offer saves beyond what its GPUs and jobs are worth elsewhere. */
-static double surplus(const struct adl_swaps *self, const struct adl_packing *packing, uint32_t o)
-{
-    const struct adl_offer *offer = &packing->problem->offers[o];
-    double value = worth(self, packing, o) - self->job_value[offer->group[0]];
-    if (adl_offer_is_pair(offer))
-        value -= self->job_value[offer->group[1]];
-    return value;
+    (void)packing;
+    return self->surplus[o];
 }
 
 /* ---- one try ---- */
 
 /* Of a list of taken offers the one with the (rank + 1)-th least surplus, where GPUs of one pool count as free. */
-static uint32_t victim_of(const struct adl_swaps *self, const struct adl_packing *packing, const uint32_t *taken,
+static uint32_t victim_of(const struct adl_prices *self, const struct adl_packing *packing, const uint32_t *taken,
                           uint32_t count, uint32_t pool, uint32_t not, uint32_t rank)
 {
     uint32_t best[VICTIMS];
@@ -110,7 +53,7 @@ static bool lacks_job(const struct adl_packing *packing, const struct adl_offer 
 }
 
 /* Of all that is taken the one whose surplus is least for each watt. */
-static uint32_t thirstiest(const struct adl_swaps *self, const struct adl_packing *packing, uint32_t not )
+static uint32_t thirstiest(const struct adl_prices *self, const struct adl_packing *packing, uint32_t not )
 {
     uint32_t best = ADL_NONE;
     double least = HUGE_VAL;
@@ -129,7 +72,7 @@ static uint32_t thirstiest(const struct adl_swaps *self, const struct adl_packin
 }
 
 /* Gives back what stands in the offer's way. */
-static bool make_room(const struct adl_swaps *self, struct adl_packing *packing, uint32_t o, uint32_t rank)
+static bool make_room(const struct adl_prices *self, struct adl_packing *packing, uint32_t o, uint32_t rank)
 {
     const struct adl_offer *offer = &packing->problem->offers[o];
     for (int i = 0; i < 2; i++) {
@@ -157,32 +100,20 @@ static bool make_room(const struct adl_swaps *self, struct adl_packing *packing,
 }
 
 /* The jobs of a group that lost their place take the best that is left. */
-static bool place_again(const struct adl_swaps *self, struct adl_packing *packing, uint32_t g)
+static bool place_again(struct adl_packing *packing, uint32_t g)
 {
     const uint32_t *offers = packing->group_offers;
-    while (packing->waiting[g] > 0) {
-        uint32_t best = ADL_NONE;
-        double most = -HUGE_VAL;
-        for (uint32_t i = packing->group_begin[g]; i < packing->group_begin[g + 1]; i++) {
-            if (!adl_packing_fits(packing, offers[i]))
-                continue;
-            const double value = worth(self, packing, offers[i]);
-            if (value > most) {
-                most = value;
-                best = offers[i];
-            }
-        }
-        if (best == ADL_NONE)
-            return true;
-        if (!adl_packing_change(packing, best, 1))
-            return false;
-    }
+    for (uint32_t i = packing->group_begin[g]; i < packing->group_begin[g + 1] && packing->waiting[g] > 0; i++)
+        while (adl_packing_fits(packing, offers[i]))
+            if (!adl_packing_change(packing, offers[i], 1))
+                return false;
     return true;
 }
 
 static bool refill_pool(struct adl_packing *packing, uint32_t p)
 {
-    for (uint32_t i = packing->pool_begin[p]; i < packing->pool_begin[p + 1] && packing->gpus[p] > 0; i++) {
+    for (uint32_t i = packing->pool_begin[p];
+         i < packing->pool_begin[p + 1] && packing->gpus[p] > 0 && packing->waiting_jobs > 0; i++) {
         const uint32_t o = packing->pool_offers[i];
         while (adl_packing_fits(packing, o))
             if (!adl_packing_change(packing, o, 1))
@@ -191,14 +122,14 @@ static bool refill_pool(struct adl_packing *packing, uint32_t p)
     return true;
 }
 
-static bool resettle(const struct adl_swaps *self, struct adl_packing *packing)
+static bool resettle(struct adl_packing *packing)
 {
     const struct adl_offer *offers = packing->problem->offers;
     const uint32_t given_back = packing->change_count - 1;
     for (uint32_t i = 0; i < given_back; i++)
         for (int j = 0; j < 2; j++) {
             const uint32_t g = offers[packing->changes[i].offer].group[j];
-            if (g != ADL_NONE && !place_again(self, packing, g))
+            if (g != ADL_NONE && !place_again(packing, g))
                 return false;
         }
     for (uint32_t i = 0; i < given_back; i++)
@@ -207,11 +138,11 @@ static bool resettle(const struct adl_swaps *self, struct adl_packing *packing)
     return true;
 }
 
-static bool attempt(const struct adl_swaps *self, struct adl_packing *packing, uint32_t o, uint32_t rank)
+static bool attempt(const struct adl_prices *self, struct adl_packing *packing, uint32_t o, uint32_t rank)
 {
     const double before = packing->saved;
     if (make_room(self, packing, o, rank) && adl_packing_fits(packing, o) && adl_packing_change(packing, o, 1) &&
-        resettle(self, packing) && packing->saved > before + GAIN_MIN * before) {
+        resettle(packing) && packing->saved > before + GAIN_MIN * before) {
         adl_packing_keep(packing);
         return true;
     }
@@ -219,16 +150,16 @@ static bool attempt(const struct adl_swaps *self, struct adl_packing *packing, u
     return false;
 }
 
-uint32_t adl_swaps_run(struct adl_swaps *self, struct adl_packing *packing, uint32_t most)
+uint32_t adl_swaps_run(const struct adl_prices *self, struct adl_packing *packing, uint32_t most)
 {
     uint32_t done = 0;
+    const double floor = -SURPLUS_NEAR * self->mean;
     for (bool better = true; better && done < most;) {
         better = false;
-        set_prices(self, packing);
         for (uint32_t i = 0; i < packing->order_count && done < most; i++) {
             const uint32_t o = packing->order[i];
-            if (surplus(self, packing, o) < 0)
-                continue;
+            if (surplus(self, packing, o) < floor)
+                break;
             for (uint32_t rank = 0; rank < VICTIMS && done < most; rank++, done++)
                 while (attempt(self, packing, o, rank) && ++done < most)
                     better = true;

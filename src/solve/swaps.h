@@ -8,19 +8,9 @@
 #ifndef ADLRO_SOLVE_SWAPS_H
 #define ADLRO_SOLVE_SWAPS_H
 
-#include "solve/packing.h"
-
-struct adl_swaps {
-    double *gpu_price;    /* [pool] */
-    double *job_value;    /* [group] of one job at these prices */
-    uint64_t *candidates; /* [offer] keys by what they promise */
-    uint64_t *scratch;
-};
-
-int adl_swaps_init(struct adl_swaps *swaps, uint32_t groups, uint32_t pools, uint32_t offers); /* 0 or ADL_ENOMEM */
-void adl_swaps_clear(struct adl_swaps *swaps);
+#include "solve/prices.h"
 
 /* Until nothing pays or `most` tries are done; how many were. */
-uint32_t adl_swaps_run(struct adl_swaps *swaps, struct adl_packing *packing, uint32_t most);
+uint32_t adl_swaps_run(const struct adl_prices *prices, struct adl_packing *packing, uint32_t most);
 
 #endif
