@@ -2,6 +2,7 @@
 
 #include "base/index.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,16 +151,27 @@ static void stop(struct search *self, double bound)
             self->limit_bound = fmin(self->limit_bound, self->branches[i].bound);
 }
 
-/* Solves the relaxation of the present node. Returns the solver's status, its own numbers. */
-static int relax(struct search *self, bool root)
+enum { INFEASIBLE = 1, STOPPED = 3, ERRORS = 4 }; /* statuses of the solver; 0 is optimal */
+
+static int run_simplex(struct search *self, bool dual)
 {
-    Clp_setMaximumIterations(self->model, (int)(self->limits.iterations - self->iterations));
-    if (root)
-        Clp_primal(self->model, 0);
-    else
+    if (self->iterations >= self->limits.iterations)
+        return STOPPED;
+    const uint32_t left = self->limits.iterations - self->iterations;
+    Clp_setMaximumIterations(self->model, left < INT_MAX ? (int)left : INT_MAX);
+    if (dual)
         Clp_dual(self->model, 0);
+    else
+        Clp_primal(self->model, 0);
     self->iterations += (uint32_t)Clp_getIterationCount(self->model);
     return Clp_status(self->model);
+}
+
+/* Solves the relaxation of the present node. Each method now and then gives up on what the other solves. */
+static int relax(struct search *self, bool root)
+{
+    const int status = run_simplex(self, !root);
+    return status == ERRORS ? run_simplex(self, root) : status;
 }
 
 /* One node: bound it, take it as a solution, or split it. False if the search is over before its end. */
@@ -167,15 +179,15 @@ static bool visit(struct search *self, double *scratch)
 {
     const bool root = self->depth == 0;
     const double above = root ? -HUGE_VAL : self->branches[self->depth - 1].bound;
-    if (self->iterations >= self->limits.iterations || (!root && self->nodes >= self->limits.nodes)) {
+    if (!root && self->nodes >= self->limits.nodes) {
         stop(self, above);
         return false;
     }
     self->nodes += !root;
     const int status = relax(self, root);
-    if (status == 1)
+    if (status == INFEASIBLE)
         return true;
-    if (status == 3) {
+    if (status == STOPPED) {
         stop(self, above);
         return false;
     }

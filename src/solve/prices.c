@@ -19,6 +19,8 @@
 #define REACH   8
 /* Half of what would be right for one constraint alone, as an offer meets up to four that are scaled at once. */
 #define STEP 0.5
+/* The one for power is alone among the many it must move. */
+#define WATT_STEP 1
 
 int adl_prices_init(struct adl_prices *self, uint32_t groups, uint32_t pools, uint32_t offers)
 {
@@ -151,7 +153,7 @@ static void scale(struct adl_prices *self, const struct adl_packing *packing, do
         if (problem->pool_gpus[p] > 0)
             self->gpu[p] = scaled(self->gpu[p], self->pool_load[p], problem->pool_gpus[p], STEP * t);
     if (self->power_cap > 0)
-        self->watt = scaled(self->watt * self->power_mean, power, self->power_cap, STEP * t) / self->power_mean;
+        self->watt = scaled(self->watt * self->power_mean, power, self->power_cap, WATT_STEP * t) / self->power_mean;
 }
 
 /* Rounds from one temperature to another; refresh 0: with the offers that are active. */

@@ -81,6 +81,7 @@ static void add_column(struct adl_relaxation *self, const struct adl_packing *pa
     self->lower[c] = 0;
     self->upper[c] = HUGE_VAL;
     self->integer[c] = true;
+    self->values[c] = 0;
     self->offers[c] = o;
     self->within[o] = true;
     self->basis[self->problem.rows + c] = ADL_LP_AT_LOWER;
