@@ -10,6 +10,9 @@
 
 /* Offers within this share of the mean saving are worth a column from the beginning. */
 #define COLUMN_NEAR 0.01
+/* Offers for each row that branch and bound begins with, and how many times deeper it may have to look in the end. */
+#define COLUMNS_FEW  4
+#define COLUMNS_DEEP 2
 
 struct adl_allotment {
     struct adl_packing packing;
@@ -111,33 +114,65 @@ static bool is_near(const struct adl_allotment *self, double saved_bound, double
     return saved_bound - packing->saved <= gap * fabs(adl_packing_cost(packing)) + 1e-9 * saved_bound;
 }
 
-/* Of the offers that could be part of anything better, the best by branch and bound. */
-static double branch(struct adl_allotment *self, const struct adl_allotment_limits *limits, uint32_t iterations,
-                     double saved_bound, uint32_t *ret_nodes)
+/* The surplus above which there are a few offers for each row, so that a node is quick. */
+static double surplus_of_few(const struct adl_allotment *self)
+{
+    const struct adl_packing *packing = &self->packing;
+    const uint32_t few = COLUMNS_FEW * (packing->problem->group_count + packing->problem->pool_count);
+    return few < packing->order_count ? self->prices.surplus[packing->order[few]] : -HUGE_VAL;
+}
+
+/* Takes the solution of branch and bound if it is better. */
+static void adopt(struct adl_allotment *self)
 {
     struct adl_packing *packing = &self->packing;
-    struct adl_relaxation *relaxation = &self->relaxation;
-    adl_relaxation_load(relaxation, packing, &self->prices, packing->saved - saved_bound);
-    const int columns = relaxation->problem.columns;
-    for (int c = 0; c < columns; c++)
-        self->begin_values[c] = packing->times[relaxation->offers[c]];
-    const struct adl_milp_limits inner = {.nodes = limits->nodes,
-                                          .iterations = iterations,
-                                          .gap = limits->gap * fabs(adl_packing_cost(packing)) / saved_bound};
-    const struct adl_milp_answer answer =
-        adl_milp_solve(&relaxation->problem, relaxation->integer, self->begin_values, &inner, relaxation->values);
-    *ret_nodes = answer.nodes;
-    if (answer.outcome != ADL_MILP_OPTIMAL && answer.outcome != ADL_MILP_FEASIBLE)
-        return saved_bound;
-    memcpy(self->best, packing->times, packing->problem->offer_count * sizeof *self->best);
+    const struct adl_relaxation *relaxation = &self->relaxation;
     const double before = packing->saved;
+    memcpy(self->best, packing->times, packing->problem->offer_count * sizeof *self->best);
     memset(self->plan, 0, packing->problem->offer_count * sizeof *self->plan);
-    for (int c = 0; c < columns; c++)
+    for (int c = 0; c < relaxation->problem.columns; c++)
         self->plan[relaxation->offers[c]] = (uint32_t)(relaxation->values[c] + 0.5);
     restore(self, self->plan);
     if (packing->saved < before)
         restore(self, self->best);
-    return fmin(saved_bound, fmax(-answer.bound, packing->saved));
+}
+
+/* The best of the offers with at least that surplus, by branch and bound; what nothing can save more than. An allotment
+ * with an offer of surplus s < 0 saves no more than saved_bound + s: so what was left out matters only if it could be
+ * part of something better than what was found. */
+static double branch(struct adl_allotment *self, const struct adl_milp_limits *limits, double saved_bound,
+                     double surplus_min, uint32_t *nodes)
+{
+    struct adl_packing *packing = &self->packing;
+    struct adl_relaxation *relaxation = &self->relaxation;
+    adl_relaxation_load(relaxation, packing, &self->prices, surplus_min);
+    for (int c = 0; c < relaxation->problem.columns; c++)
+        self->begin_values[c] = packing->times[relaxation->offers[c]];
+    const struct adl_milp_answer answer =
+        adl_milp_solve(&relaxation->problem, relaxation->integer, self->begin_values, limits, relaxation->values);
+    *nodes += answer.nodes;
+    if (answer.outcome != ADL_MILP_OPTIMAL && answer.outcome != ADL_MILP_FEASIBLE)
+        return saved_bound;
+    adopt(self);
+    const double of_others = saved_bound + surplus_min, bound = fmax(fmax(-answer.bound, of_others), packing->saved);
+    return fmin(saved_bound, bound);
+}
+
+/* First with few offers; then, what was found being better, with all that could still be part of a better one. */
+static double branch_twice(struct adl_allotment *self, const struct adl_allotment_limits *limits, uint32_t iterations,
+                           double saved_bound, uint32_t *nodes)
+{
+    const struct adl_packing *packing = &self->packing;
+    const double few = surplus_of_few(self);
+    struct adl_milp_limits inner = {.nodes = limits->nodes,
+                                    .iterations = iterations / 2,
+                                    .gap = limits->gap * fabs(adl_packing_cost(packing)) / saved_bound};
+    double bound = branch(self, &inner, saved_bound, fmax(few, packing->saved - saved_bound), nodes);
+    const double needed = packing->saved - saved_bound;
+    if (is_near(self, bound, limits->gap) || *nodes >= limits->nodes || needed >= few || needed < COLUMNS_DEEP * few)
+        return bound;
+    inner.nodes -= *nodes;
+    return fmin(bound, branch(self, &inner, saved_bound, needed, nodes));
 }
 
 /* Bounds by the relaxation, rounds its solution, and branches if that is not near enough. */
@@ -156,7 +191,7 @@ static void solve_exactly(struct adl_allotment *self, const struct adl_allotment
             restore(self, self->best);
     }
     if (!is_near(self, saved_bound, limits->gap) && done < limits->iterations)
-        saved_bound = branch(self, limits, limits->iterations - done, saved_bound, &answer->nodes);
+        saved_bound = branch_twice(self, limits, limits->iterations - done, saved_bound, &answer->nodes);
     answer->optimal = is_near(self, saved_bound, limits->gap);
     answer->by = packing->saved > greedy || answer->optimal ? ADL_ALLOTMENT_EXACT : ADL_ALLOTMENT_GREEDY;
     answer->bound = all_wait(packing->problem) - saved_bound;
