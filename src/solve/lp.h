@@ -1,4 +1,5 @@
-/* lp: linear programs, minimized by the simplex method of COIN-OR CLP. The only place that knows a solver.
+/* lp: linear programs, minimized by the simplex method of COIN-OR CLP. With solve/milp.c the only place that knows a
+ * solver.
  *
  * The solver allocates as it works and ends the process if it gets no memory; whoever solves in a decision says so. It
  * is told no time, reads no clock that matters and prints nothing; work is limited in iterations, so equal calls give
