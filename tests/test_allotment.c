@@ -363,7 +363,13 @@ static void limits_are_kept_and_leave_the_greedy_answer(void **state)
     struct adl_allotment_answer greedy, stopped;
     memset(times, 0, sizeof times);
     adl_allotment_solve(allotment, &big->problem, &(struct adl_allotment_limits){.swaps = 50}, times[0], &greedy);
-    assert_true(greedy.swaps <= 50);
+    for (uint32_t most = 0; most < 60; most++) {
+        struct adl_allotment_answer few;
+        memset(times[0], 0, sizeof times[0]);
+        const struct adl_allotment_limits limits = {.swaps = most, .nodes = most % 2, .iterations = 500};
+        adl_allotment_solve(allotment, &big->problem, &limits, times[0], &few);
+        assert_true(few.swaps <= most);
+    }
     const struct adl_allotment_limits limits = {.swaps = 50, .nodes = 100, .iterations = 1};
     adl_allotment_solve(allotment, &big->problem, &limits, times[1], &stopped);
     assert_false(stopped.optimal);

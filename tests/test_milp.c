@@ -242,8 +242,8 @@ static void *run_some(void *argument)
 {
     struct run *run = argument;
     const struct adl_milp_limits limits = {.nodes = 400, .iterations = 5000};
-    for (int i = 0; i < 4; i++) {
-        struct program *p = knapsacks((uint64_t)(10 + i));
+    for (uint64_t i = 0; i < 4; i++) {
+        struct program *p = knapsacks(10 + i);
         run->answers[i] = adl_milp_solve(&p->lp, p->integer, NULL, &limits, run->values[i]);
         free(p);
     }

@@ -281,7 +281,7 @@ struct adl_milp_answer adl_milp_solve(const struct adl_lp_problem *problem, cons
         search(&self, scratch);
     }
     const struct adl_milp_answer answer = answer_of(&self);
-    if (self.best < HUGE_VAL)
+    if (self.best_values && self.best < HUGE_VAL)
         memcpy(ret_values, self.best_values, (size_t)problem->columns * sizeof *ret_values);
     if (self.model)
         Clp_deleteModel(self.model);

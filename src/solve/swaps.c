@@ -1,7 +1,6 @@
 #include "solve/swaps.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* A gain below this share of all that is saved may be rounding, and is not worth a swap. */
 #define GAIN_MIN 1e-10
@@ -10,27 +9,19 @@
 /* Offers whose surplus is further below 0 than this share of the mean saving are not tried. */
 #define SURPLUS_NEAR 0.02
 
-static double surplus(const struct adl_prices *self, const struct adl_packing *packing, uint32_t o)
-{
-    (void)packing;
-    return self->surplus[o];
-}
-
-/* ---- one try ---- */
-
 /* Of a list of taken offers the one with the (rank + 1)-th least surplus, where GPUs of one pool count as free. */
 static uint32_t victim_of(const struct adl_prices *self, const struct adl_packing *packing, const uint32_t *taken,
-                          uint32_t count, uint32_t pool, uint32_t not, uint32_t rank)
+                          uint32_t count, uint32_t pool, uint32_t except, uint32_t rank)
 {
     uint32_t best[VICTIMS];
     double least[VICTIMS];
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t t = taken[i];
-        if (t == not )
+        if (t == except)
             continue;
         const struct adl_offer *offer = &packing->problem->offers[t];
-        double loss = surplus(self, packing, t);
+        double loss = self->surplus[t];
         if (offer->pool == pool && offer->gpus > 0)
             loss /= offer->gpus;
         uint32_t at = found < VICTIMS ? found++ : VICTIMS;
@@ -53,16 +44,16 @@ static bool lacks_job(const struct adl_packing *packing, const struct adl_offer 
 }
 
 /* Of all that is taken the one whose surplus is least for each watt. */
-static uint32_t thirstiest(const struct adl_prices *self, const struct adl_packing *packing, uint32_t not )
+static uint32_t thirstiest(const struct adl_prices *self, const struct adl_packing *packing, uint32_t except)
 {
     uint32_t best = ADL_NONE;
     double least = HUGE_VAL;
     for (uint32_t p = 0; p < packing->problem->pool_count; p++)
         for (uint32_t i = 0; i < packing->pool_taken_count[p]; i++) {
             const uint32_t t = packing->pool_taken[packing->pool_begin[p] + i];
-            if (t == not || packing->power[t] == 0)
+            if (t == except || packing->power[t] == 0)
                 continue;
-            const double loss = surplus(self, packing, t) / (double)packing->power[t];
+            const double loss = self->surplus[t] / (double)packing->power[t];
             if (loss < least) {
                 least = loss;
                 best = t;
@@ -158,11 +149,13 @@ uint32_t adl_swaps_run(const struct adl_prices *self, struct adl_packing *packin
         better = false;
         for (uint32_t i = 0; i < packing->order_count && done < most; i++) {
             const uint32_t o = packing->order[i];
-            if (surplus(self, packing, o) < floor)
+            if (self->surplus[o] < floor)
                 break;
-            for (uint32_t rank = 0; rank < VICTIMS && done < most; rank++, done++)
-                while (attempt(self, packing, o, rank) && ++done < most)
-                    better = true;
+            for (uint32_t rank = 0; rank < VICTIMS; rank++)
+                for (bool paid = true; paid && done < most; done++) {
+                    paid = attempt(self, packing, o, rank);
+                    better = better || paid;
+                }
         }
     }
     return done;
