@@ -375,6 +375,7 @@ static void limits_are_kept_and_leave_the_greedy_answer(void **state)
     assert_false(stopped.optimal);
     assert_int_equal(stopped.nodes, 0);
     assert_true(stopped.bound < stopped.cost && stopped.cost <= greedy.cost);
+    assert_true(stopped.bound > 0.5 * stopped.cost); /* what the prices say without the solver */
     assert_near(cost_of(&big->problem, times[1]), stopped.cost);
     adl_allotment_destroy(allotment);
     free(big);

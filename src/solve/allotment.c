@@ -54,6 +54,16 @@ void adl_allotment_destroy(struct adl_allotment *self)
     free(self);
 }
 
+static double lesser(double a, double b)
+{
+    return b < a ? b : a;
+}
+
+static double greater(double a, double b)
+{
+    return b > a ? b : a;
+}
+
 /* ---- greedy ---- */
 
 /* From nothing: the whole part of what the relaxation takes, then one more of what is left of it, then all that fits.
@@ -154,8 +164,9 @@ static double branch(struct adl_allotment *self, const struct adl_milp_limits *l
     if (answer.outcome != ADL_MILP_OPTIMAL && answer.outcome != ADL_MILP_FEASIBLE)
         return saved_bound;
     adopt(self);
-    const double of_others = saved_bound + surplus_min, bound = fmax(fmax(-answer.bound, of_others), packing->saved);
-    return fmin(saved_bound, bound);
+    const double of_others = saved_bound + surplus_min,
+                 bound = greater(greater(-answer.bound, of_others), packing->saved);
+    return lesser(saved_bound, bound);
 }
 
 /* First with few offers; then, what was found being better, with all that could still be part of a better one. */
@@ -167,31 +178,45 @@ static double branch_twice(struct adl_allotment *self, const struct adl_allotmen
     struct adl_milp_limits inner = {.nodes = limits->nodes,
                                     .iterations = iterations / 2,
                                     .gap = limits->gap * fabs(adl_packing_cost(packing)) / saved_bound};
-    double bound = branch(self, &inner, saved_bound, fmax(few, packing->saved - saved_bound), nodes);
+    double bound = branch(self, &inner, saved_bound, greater(few, packing->saved - saved_bound), nodes);
     const double needed = packing->saved - saved_bound;
     if (is_near(self, bound, limits->gap) || *nodes >= limits->nodes || needed >= few || needed < COLUMNS_DEEP * few)
         return bound;
     inner.nodes -= *nodes;
-    return fmin(bound, branch(self, &inner, saved_bound, needed, nodes));
+    return lesser(bound, branch(self, &inner, saved_bound, needed, nodes));
 }
 
-/* Bounds by the relaxation, rounds its solution, and branches if that is not near enough. */
+/* Rounds the relaxation's solution and branches if that is not near enough; what nothing can save more than. */
+static double improve_and_branch(struct adl_allotment *self, const struct adl_allotment_limits *limits,
+                                 uint32_t iterations, double saved_bound, struct adl_allotment_answer *answer)
+{
+    struct adl_packing *packing = &self->packing;
+    const double greedy = packing->saved;
+    if (is_near(self, saved_bound, limits->gap))
+        return saved_bound;
+    memcpy(self->best, packing->times, packing->problem->offer_count * sizeof *self->best);
+    answer->swaps += improve(self, self->best, limits->swaps - answer->swaps);
+    if (packing->saved < greedy)
+        restore(self, self->best);
+    if (is_near(self, saved_bound, limits->gap) || iterations == 0)
+        return saved_bound;
+    return branch_twice(self, limits, iterations, saved_bound, &answer->nodes);
+}
+
+/* Bounds by the relaxation and goes on from there; if that was not finished, the smoothed prices still bound. */
 static void solve_exactly(struct adl_allotment *self, const struct adl_allotment_limits *limits,
                           struct adl_allotment_answer *answer)
 {
     struct adl_packing *packing = &self->packing;
     const double greedy = packing->saved;
-    memcpy(self->best, packing->times, packing->problem->offer_count * sizeof *self->best);
-    adl_relaxation_load(&self->relaxation, packing, &self->prices, -COLUMN_NEAR * self->prices.mean);
-    const uint32_t done = adl_relaxation_solve(&self->relaxation, packing, &self->prices, limits->iterations);
     double saved_bound = adl_prices_bound(&self->prices, packing);
-    if (!is_near(self, saved_bound, limits->gap)) {
-        answer->swaps += improve(self, self->best, limits->swaps - answer->swaps);
-        if (packing->saved < greedy)
-            restore(self, self->best);
+    uint32_t done = 0;
+    adl_relaxation_load(&self->relaxation, packing, &self->prices, -COLUMN_NEAR * self->prices.mean);
+    if (adl_relaxation_solve(&self->relaxation, packing, &self->prices, limits->iterations, &done)) {
+        const uint32_t left = done < limits->iterations ? limits->iterations - done : 0;
+        const double relaxed = adl_prices_bound(&self->prices, packing);
+        saved_bound = lesser(saved_bound, improve_and_branch(self, limits, left, relaxed, answer));
     }
-    if (!is_near(self, saved_bound, limits->gap) && done < limits->iterations)
-        saved_bound = branch_twice(self, limits, limits->iterations - done, saved_bound, &answer->nodes);
     answer->optimal = is_near(self, saved_bound, limits->gap);
     answer->by = packing->saved > greedy || answer->optimal ? ADL_ALLOTMENT_EXACT : ADL_ALLOTMENT_GREEDY;
     answer->bound = all_wait(packing->problem) - saved_bound;
@@ -208,7 +233,7 @@ void adl_allotment_solve(struct adl_allotment *self, const struct adl_allotment_
     if (limits->nodes > 0)
         solve_exactly(self, limits, &answer);
     answer.cost = adl_packing_cost(packing);
-    answer.bound = fmin(answer.bound, answer.cost); /* the sums may differ in their last bits */
+    answer.bound = lesser(answer.bound, answer.cost); /* the sums may differ in their last bits */
     memcpy(times, packing->times, problem->offer_count * sizeof *times);
     *ret = answer;
 }

@@ -169,20 +169,18 @@ static uint32_t add_called_for(struct adl_relaxation *self, const struct adl_pac
     return count;
 }
 
-uint32_t adl_relaxation_solve(struct adl_relaxation *self, const struct adl_packing *packing, struct adl_prices *prices,
-                              uint32_t iterations_max)
+bool adl_relaxation_solve(struct adl_relaxation *self, const struct adl_packing *packing, struct adl_prices *prices,
+                          uint32_t iterations_max, uint32_t *iterations)
 {
-    uint32_t iterations = 0;
-    for (int pass = 0; pass < PASSES_MAX && iterations < iterations_max; pass++) {
-        const int outcome = solve_columns(self, iterations_max - iterations, &iterations);
-        if (outcome == ADL_LP_FAILED)
-            break;
+    bool finished = false;
+    for (int pass = 0; pass < PASSES_MAX && *iterations < iterations_max && !finished; pass++) {
+        if (solve_columns(self, iterations_max - *iterations, iterations) != ADL_LP_OPTIMAL)
+            return false;
         read_prices(self, packing, prices);
-        if (outcome != ADL_LP_OPTIMAL || add_called_for(self, packing, prices) == 0)
-            break;
+        finished = add_called_for(self, packing, prices) == 0;
     }
     memset(prices->amount, 0, packing->problem->offer_count * sizeof *prices->amount);
     for (int c = 0; c < self->problem.columns; c++)
         prices->amount[self->offers[c]] = self->values[c] + 1e-7; /* a whole number may come out a little less */
-    return iterations;
+    return finished;
 }

@@ -30,8 +30,9 @@ void adl_relaxation_load(struct adl_relaxation *relaxation, const struct adl_pac
                          const struct adl_prices *prices, double surplus_min);
 
 /* Solves it over all offers, beginning with the columns loaded, and makes prices and amounts those of the solution;
- * the simplex iterations it took. Prices are of use, if not the best, even when the limit was met. */
-uint32_t adl_relaxation_solve(struct adl_relaxation *relaxation, const struct adl_packing *packing,
-                              struct adl_prices *prices, uint32_t iterations_max);
+ * false if the limit of iterations or the solver's trouble ended it before, with prices that are far off. Adds the
+ * iterations it took. */
+bool adl_relaxation_solve(struct adl_relaxation *relaxation, const struct adl_packing *packing,
+                          struct adl_prices *prices, uint32_t iterations_max, uint32_t *iterations);
 
 #endif
