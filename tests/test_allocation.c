@@ -24,6 +24,7 @@
 #include "nn/onnx.h"
 #include "nn_fixture.h"
 #include "sim/world_sim.h"
+#include "solve/allotment.h"
 
 /* ---- the allocator in between ---- */
 
@@ -426,6 +427,83 @@ static void a_model_reports_refused_allocations_and_leaks_nothing(void **state)
     }
 }
 
+/* ---- allotments ---- */
+
+#define GROUPS 12
+#define POOLS  3
+#define OFFERS (GROUPS * POOLS + GROUPS * GROUPS)
+
+/* Alone on every pool, and every pair on one; more jobs than GPUs. */
+static struct adl_allotment_answer allot(struct adl_allotment *allotment, uint32_t nodes)
+{
+    static struct adl_offer offers[OFFERS];
+    static uint32_t times[OFFERS];
+    uint32_t jobs[GROUPS], count = 0;
+    const uint32_t gpus[POOLS] = {7, 9, 5};
+    double wait[GROUPS];
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        jobs[g] = 2 + g % 3;
+        wait[g] = 9 + g % 5;
+        for (uint32_t p = 0; p < POOLS; p++)
+            offers[count++] = (struct adl_offer){.group = {g, ADL_NONE},
+                                                 .pool = p,
+                                                 .gpus = 1 + (g + p) % 2,
+                                                 .cost = (g * 7 + p * 5) % 8,
+                                                 .power_w = 200};
+        for (uint32_t h = 0; h < GROUPS; h++)
+            offers[count++] = (struct adl_offer){
+                .group = {g, h}, .pool = (g + h) % POOLS, .gpus = 1, .cost = 3 + (g * 5 + h * 3) % 11, .power_w = 250};
+    }
+    const struct adl_allotment_problem problem = {GROUPS, POOLS, OFFERS, jobs, wait, gpus, offers, 3900};
+    const struct adl_allotment_limits limits = {.swaps = 300, .nodes = nodes, .iterations = 4000};
+    struct adl_allotment_answer answer;
+    memset(times, 0, sizeof times);
+    adl_allotment_solve(allotment, &problem, &limits, times, &answer);
+    return answer;
+}
+
+static void a_greedy_allotment_allocates_nothing(void **state)
+{
+    (void)state;
+    struct adl_allotment *allotment = NULL;
+    assert_int_equal(adl_allotment_create(GROUPS, POOLS, OFFERS, &allotment), 0);
+    const uint64_t before = allocations;
+    assert_true(allot(allotment, 0).swaps > 0);
+    assert_int_equal(allocations, before);
+    adl_allotment_destroy(allotment);
+}
+
+static void an_allotment_survives_refused_allocations(void **state)
+{
+    (void)state;
+    const int64_t live_before = live;
+    struct adl_allotment *allotment = NULL;
+    uint64_t refused = 0;
+    int status = ADL_ENOMEM;
+    while (status == ADL_ENOMEM) {
+        refuse_at = allocations + ++refused;
+        status = adl_allotment_create(GROUPS, POOLS, OFFERS, &allotment);
+        refuse_at = 0;
+        assert_true(status == 0 || (!allotment && live == live_before));
+    }
+    assert_true(refused > 40);
+    const double greedy = allot(allotment, 0).cost;
+    const int64_t live_after = live;
+    const uint64_t first = allocations;
+    const struct adl_allotment_answer exact = allot(allotment, 1000);
+    const uint64_t total = allocations - first;
+    assert_true(exact.nodes > 0 && total > 0);
+    for (uint64_t k = 1; k <= total; k++) {
+        refuse_at = allocations + k;
+        const struct adl_allotment_answer answer = allot(allotment, 1000);
+        refuse_at = 0;
+        assert_true(answer.cost <= greedy && answer.bound <= exact.cost + 1e-9);
+        assert_int_equal(live, live_after);
+    }
+    adl_allotment_destroy(allotment);
+    assert_int_equal(live, live_before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +514,8 @@ int main(void)
         cmocka_unit_test(a_refused_allocation_is_reported_and_leaks_nothing),
         cmocka_unit_test(a_network_at_work_allocates_nothing),
         cmocka_unit_test(a_model_reports_refused_allocations_and_leaks_nothing),
+        cmocka_unit_test(a_greedy_allotment_allocates_nothing),
+        cmocka_unit_test(an_allotment_survives_refused_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

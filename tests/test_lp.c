@@ -189,6 +189,46 @@ static void work_is_limited_in_iterations(void **state)
     adl_lp_destroy(lp);
 }
 
+/* A cover of many rows by few columns each: degenerate, so that the solver perturbs and what it keeps would tell. */
+static void an_lp_that_was_used_answers_as_a_new_one(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 4000, ROWS = 500 };
+    static int start[COLUMNS + 1], index[3 * COLUMNS];
+    static double value[3 * COLUMNS], lower[COLUMNS], upper[COLUMNS], cost[COLUMNS], rows_lower[ROWS], rows_upper[ROWS];
+    static double values[4][COLUMNS];
+    static unsigned char basis[COLUMNS + ROWS];
+    struct adl_lp_answer answers[4];
+    struct adl_lp *lp = NULL;
+    struct adl_rng rng;
+    adl_rng_seed(&rng, 4, "lp");
+    for (int i = 0; i < COLUMNS; i++) {
+        start[i] = 3 * i;
+        for (int j = 0; j < 3; j++) {
+            index[3 * i + j] = j * (ROWS / 3) + (int)adl_rng_below(&rng, ROWS / 3);
+            value[3 * i + j] = 1;
+        }
+        upper[i] = HUGE_VAL;
+        cost[i] = -adl_rng_uniform(&rng);
+    }
+    start[COLUMNS] = 3 * COLUMNS;
+    for (int r = 0; r < ROWS; r++) {
+        rows_lower[r] = -HUGE_VAL;
+        rows_upper[r] = 1;
+    }
+    const struct adl_lp_problem problem = {ROWS,  COLUMNS, start, index,      value,
+                                           lower, upper,   cost,  rows_lower, rows_upper};
+    assert_int_equal(adl_lp_create(&lp), 0);
+    for (int i = 0; i < 4; i++) {
+        adl_lp_basis_reset(basis, COLUMNS, ROWS);
+        answers[i] = adl_lp_solve(lp, &problem, 100000, basis, values[i]);
+        assert_int_equal(answers[i].outcome, ADL_LP_OPTIMAL);
+        assert_int_equal(answers[i].iterations, answers[0].iterations);
+        assert_memory_equal(values[i], values[0], sizeof values[0]);
+    }
+    adl_lp_destroy(lp);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_program_solved_again_from_its_basis_takes_no_iterations),
         cmocka_unit_test(impossible_and_boundless_programs_are_told_apart),
         cmocka_unit_test(work_is_limited_in_iterations),
+        cmocka_unit_test(an_lp_that_was_used_answers_as_a_new_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

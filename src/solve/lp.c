@@ -18,7 +18,6 @@ int adl_lp_create(struct adl_lp **ret)
         free(lp);
         return ADL_ENOMEM;
     }
-    Clp_setLogLevel(lp->model, 0);
     *ret = lp;
     return 0;
 }
@@ -56,7 +55,10 @@ static int outcome_of(int status)
 struct adl_lp_answer adl_lp_solve(struct adl_lp *lp, const struct adl_lp_problem *problem, uint32_t iterations_max,
                                   unsigned char *basis, double *ret_values)
 {
-    Clp_Simplex *model = lp->model;
+    /* A new model each time: one that was used keeps more than a basis, and equal calls then differ. */
+    Clp_deleteModel(lp->model);
+    Clp_Simplex *model = lp->model = Clp_newModel();
+    Clp_setLogLevel(model, 0);
     Clp_loadProblem(model, problem->columns, problem->rows, problem->start, problem->index, problem->value,
                     problem->column_lower, problem->column_upper, problem->objective, problem->row_lower,
                     problem->row_upper);
@@ -69,4 +71,9 @@ struct adl_lp_answer adl_lp_solve(struct adl_lp *lp, const struct adl_lp_problem
     return (struct adl_lp_answer){.outcome = outcome_of(Clp_status(model)),
                                   .objective = Clp_getObjValue(model),
                                   .iterations = (uint32_t)Clp_getIterationCount(model)};
+}
+
+void adl_lp_prices(const struct adl_lp *lp, double *ret_prices)
+{
+    memcpy(ret_prices, Clp_dualRowSolution(lp->model), (size_t)Clp_numberRows(lp->model) * sizeof *ret_prices);
 }

@@ -1,4 +1,5 @@
-/* lp: linear programs, minimized by the simplex method of COIN-OR CLP. The only place that knows a solver.
+/* lp: linear programs, minimized by the simplex method of COIN-OR CLP. With solve/milp.c the only place that knows a
+ * solver.
  *
  * The solver allocates as it works and ends the process if it gets no memory; whoever solves in a decision says so. It
  * is told no time, reads no clock that matters and prints nothing; work is limited in iterations, so equal calls give
@@ -47,5 +48,8 @@ struct adl_lp_answer {
  * [columns]. */
 struct adl_lp_answer adl_lp_solve(struct adl_lp *lp, const struct adl_lp_problem *problem, uint32_t iterations_max,
                                   unsigned char *basis, double *ret_values);
+
+/* What one more of each row's limit would add to the objective of the last answer, [rows]. */
+void adl_lp_prices(const struct adl_lp *lp, double *ret_prices);
 
 #endif

@@ -1,8 +1,9 @@
-/* milp: mixed-integer linear programs, minimized by the branch and cut of COIN-OR CBC. With solve/lp.c the only place
- * that knows a solver.
+/* milp: mixed-integer linear programs, minimized by branch and bound on the simplex method of COIN-OR CLP
+ * (docs/decisions/0007-own-branch-and-bound.md says why it is our own). With solve/lp.c the only place that knows a
+ * solver.
  *
  * As there: the solver allocates as it works, is told no time and prints nothing; work is limited in nodes and simplex
- * iterations, so equal calls give equal answers. */
+ * iterations, so equal calls give equal answers, also from several threads at once. */
 #ifndef ADLRO_SOLVE_MILP_H
 #define ADLRO_SOLVE_MILP_H
 
