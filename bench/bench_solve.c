@@ -15,7 +15,7 @@
 #define TYPES       6
 #define CLASSES_MAX 160
 #define OFFERS_MAX  20000
-#define INSTANCES   50
+#define INSTANCES   200
 #define REPEATS     2
 #define DECISION_MS 50
 #define SWAPS       1000
@@ -166,7 +166,7 @@ static void measure(struct adl_allotment *allotment, const uint32_t size[3], con
 {
     static struct instance in;
     struct adl_rng rng;
-    adl_rng_seed(&rng, 1, "solve");
+    adl_rng_seed(&rng, 2, "solve"); /* 1 is what the constants of solve/ were chosen by */
     memset(greedy, 0, sizeof *greedy);
     memset(exact, 0, sizeof *exact);
     const struct adl_allotment_limits quick = {.swaps = limits->swaps};
