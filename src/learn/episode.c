@@ -77,7 +77,7 @@ static void meet(struct episode *e, uint32_t job)
 
 static void prepare(struct episode *e, const struct adl_episode_rule *rule)
 {
-    static const double pair_parts[] = {0, 0.05, 0.3, 0.8};
+    static const double pair_parts[] = {0, 0.1, 0.4, 1};
     const struct adl_lab *lab = e->lab;
     const bool strange = chance(e->rng, rule->strangers);
     const double part = rule->all_known ? 1 : adl_rng_uniform(e->rng);

@@ -53,6 +53,7 @@ struct hidden_type {
     double compute, memory; /* shares of the peak that software reaches */
     double host;            /* speed of its hosts */
     double launch;
+    double moody; /* how much jobs differ from each other in how sharing goes there */
 };
 
 static void draw_type(struct adl_rng *rng, struct adl_gpu_type *type, struct hidden_type *hidden)
@@ -77,8 +78,9 @@ static void draw_type(struct adl_rng *rng, struct adl_gpu_type *type, struct hid
     const double vendor = card.vendor[0] == 'A' ? around(rng, 0.75, 0.25) : 1.0;
     *hidden = (struct hidden_type){.compute = vendor * around(rng, 0.38, 0.35),
                                    .memory = vendor * around(rng, 0.6, 0.25),
-                                   .host = around(rng, 1, 0.35),
-                                   .launch = around(rng, 1, 0.4)};
+                                   .host = around(rng, 1, 0.4),
+                                   .launch = around(rng, 1, 0.4),
+                                   .moody = adl_rng_uniform(rng)};
 }
 
 /* ---- jobs ---- */
@@ -93,10 +95,11 @@ struct family {
     double says;                      /* how its users count work, as a factor */
     double declared;                  /* chance that its jobs say their work */
     double suffers, harms;
+    double own_noise; /* of a job on a type */
     double on[ADL_LAB_TYPES];
 };
 
-static void draw_family(struct adl_rng *rng, double declared, struct family *ret)
+static void draw_family(struct adl_rng *rng, double declared, double noise, struct family *ret)
 {
     static const double intensity[ADL_KIND_COUNT] = {40, 40, 15, 3};
     const double u = adl_rng_uniform(rng);
@@ -117,14 +120,16 @@ static void draw_family(struct adl_rng *rng, double declared, struct family *ret
                            .says = around(rng, 1, 0.3),
                            .declared = declared,
                            .suffers = 0.08 * adl_rng_normal(rng),
-                           .harms = 0.08 * adl_rng_normal(rng)};
+                           .harms = 0.08 * adl_rng_normal(rng),
+                           .own_noise = 0.4 * noise};
     for (int t = 0; t < ADL_LAB_TYPES; t++)
-        ret->on[t] = 0.2 * adl_rng_normal(rng);
+        ret->on[t] = noise * adl_rng_normal(rng);
 }
 
 /* Where a step's time goes on a type: parts of it, 0..1, that keep each resource busy. */
 struct duty {
-    double gpu, compute, memory, host, gpu_s;
+    double gpu, compute, memory, host;
+    double kernel_s; /* mean length of what it launches */
 };
 
 struct draft {
@@ -143,11 +148,12 @@ static void draw_speeds(struct adl_rng *rng, const struct family *family, const 
         const double gpu = overlap(compute, memory, family->gpu_overlap) + family->launch_s * hidden[t].launch * 0.3;
         const double host = (family->host_s + family->launch_s + family->host_sample_s * draft->batch) / hidden[t].host;
         const double all = overlap(gpu, host, family->host_overlap);
-        double log_rate = -adl_log(all) + family->on[t] + 0.1 * adl_rng_normal(rng);
-        if (chance(rng, 0.03))
+        double log_rate = -adl_log(all) + family->on[t] + family->own_noise * adl_rng_normal(rng);
+        if (chance(rng, 0.04))
             log_rate += 0.6 * adl_rng_normal(rng);
         lab->rate[job][t] = log_rate;
-        draft->duty[t] = (struct duty){gpu / all < 1 ? gpu / all : 1, compute / all, memory / all, host / all, gpu};
+        draft->duty[t] = (struct duty){gpu / all < 1 ? gpu / all : 1, compute / all, memory / all, host / all,
+                                       gpu / family->launch_s};
     }
 }
 
@@ -194,12 +200,13 @@ static void draw_gang(struct adl_rng *rng, struct adl_lab *lab, uint32_t from, s
 /* ---- two jobs on one GPU ---- */
 
 struct sharing {
-    double overhead, long_steps, together, queueing, host;
+    double overhead, long_kernels, together, queueing, host;
 };
 
 static double draw_share(struct adl_rng *rng, const struct sharing *sharing, const struct duty *a, const struct duty *b)
 {
-    const double weight_a = power(a->gpu_s, sharing->long_steps), weight_b = power(b->gpu_s, sharing->long_steps);
+    const double weight_a = power(a->kernel_s, sharing->long_kernels),
+                 weight_b = power(b->kernel_s, sharing->long_kernels);
     const double fair = weight_a / (weight_a + weight_b), left = 1 - b->gpu;
     const double turn = a->gpu > (fair > left ? fair : left) ? (fair > left ? fair : left) / a->gpu : 1;
     const double queue = 1 - sharing->queueing * b->gpu * (1 - a->gpu);
@@ -212,24 +219,32 @@ static double draw_share(struct adl_rng *rng, const struct sharing *sharing, con
 }
 
 static void draw_shares(struct adl_rng *rng, struct adl_lab *lab, const struct family *families,
-                        const struct draft *drafts)
+                        const struct hidden_type *hidden, const struct draft *drafts)
 {
     struct sharing on[ADL_LAB_TYPES];
+    double suffers[ADL_LAB_JOBS][ADL_LAB_TYPES], harms[ADL_LAB_JOBS][ADL_LAB_TYPES];
     const double overhead = between(rng, 0.0, 0.12), together = 0.6 * adl_rng_uniform(rng), host = adl_rng_uniform(rng);
-    const double long_steps = 0.15 * adl_rng_normal(rng), queueing = 0.5 * adl_rng_uniform(rng);
+    const double long_kernels = between(rng, -0.05, 0.6), queueing = 0.5 * adl_rng_uniform(rng);
     for (uint32_t t = 0; t < lab->type_count; t++) {
         const double more = together + 0.15 * adl_rng_normal(rng);
-        on[t] = (struct sharing){overhead * adl_rng_uniform(rng), long_steps + 0.05 * adl_rng_normal(rng),
+        on[t] = (struct sharing){overhead * adl_rng_uniform(rng), long_kernels + 0.05 * adl_rng_normal(rng),
                                  more < 0   ? 0
                                  : more > 1 ? 1
                                             : more,
                                  queueing, host};
     }
+    for (uint32_t j = 0; j < lab->job_count; j++)
+        for (uint32_t t = 0; t < lab->type_count; t++) {
+            const struct family *family = &families[lab->family[j]];
+            const double mood = hidden[t].moody * hidden[t].moody;
+            suffers[j][t] = family->suffers + (0.02 + 0.25 * mood) * adl_rng_normal(rng);
+            harms[j][t] = family->harms + (0.02 + 0.12 * mood) * adl_rng_normal(rng);
+        }
     for (uint32_t a = 0; a < lab->job_count; a++)
         for (uint32_t b = 0; b < lab->job_count; b++)
             for (uint32_t t = 0; t < lab->type_count; t++) {
-                const double share = draw_share(rng, &on[t], &drafts[a].duty[t], &drafts[b].duty[t]) +
-                                     families[lab->family[a]].suffers + families[lab->family[b]].harms;
+                const double share =
+                    draw_share(rng, &on[t], &drafts[a].duty[t], &drafts[b].duty[t]) + suffers[a][t] + harms[b][t];
                 lab->share[a][b][t] = share > 0 ? 0 : share < -3 ? -3 : share;
             }
 }
@@ -241,13 +256,13 @@ void adl_lab_draw(struct adl_rng *rng, struct adl_lab *ret)
     struct family families[FAMILIES];
     struct draft drafts[ADL_LAB_JOBS];
     const uint32_t family_count = 3 + adl_rng_below(rng, FAMILIES - 2);
-    const double declared = 0.5 * adl_rng_below(rng, 3);
+    const double declared = 0.5 * adl_rng_below(rng, 3), noise = between(rng, 0.1, 0.45);
     ret->type_count = 3 + adl_rng_below(rng, 5);
     ret->job_count = 0;
     for (uint32_t t = 0; t < ret->type_count; t++)
         draw_type(rng, &ret->types[t], &hidden[t]);
     for (uint32_t f = 0; f < family_count; f++) {
-        draw_family(rng, declared, &families[f]);
+        draw_family(rng, declared, noise, &families[f]);
         const uint32_t members = 1 + adl_rng_below(rng, 4);
         double batch = 1 << adl_rng_below(rng, 9);
         for (uint32_t m = 0; m < members && ret->job_count < ADL_LAB_JOBS; m++, batch *= 2) {
@@ -263,5 +278,5 @@ void adl_lab_draw(struct adl_rng *rng, struct adl_lab *ret)
                 draw_gang(rng, ret, job, drafts);
         }
     }
-    draw_shares(rng, ret, families, drafts);
+    draw_shares(rng, ret, families, hidden, drafts);
 }

@@ -168,61 +168,116 @@ void adl_initial_rate_ask(const struct adl_knowledge *knowledge, uint32_t profil
 
 /* ---- shares ---- */
 
+/* How much a job suffers, or makes its neighbours suffer, above the mean of the type, as a linear function of what can
+ * be told of a job before it ever shared: fitted to the profiles that did, this type's shares counting most. */
+enum { TERMS = 3 };
+
 struct effect {
-    double sum, weight;
+    double slopes[TERMS];
+    double weight; /* how many profiles it rests on */
 };
 
-/* What a profile's shares are above those of all, on this type first of all. own: the row that takes no part. */
-static void add_effect(const struct adl_knowledge *k, const struct adl_sum *sums, uint32_t profile, uint32_t type,
-                       double weight, struct effect *ret)
+static void effect_terms(const struct adl_knowledge *k, uint32_t profile, uint32_t type, double *ret)
 {
-    for (uint32_t t = 0; t < k->type_count; t++) {
-        const struct adl_sum *sum = &sums[adl_knowledge_at(k, profile, t)], *all = &k->all_shares[t];
-        if (sum->count < 0.5 || all->count < 0.5)
-            continue;
-        const double w = weight * (t == type ? 1.0 : OTHER_TYPE) * sum->count / (sum->count + 1.0);
-        ret->sum += w * (sum->sum / sum->count - all->sum / all->count);
-        ret->weight += w;
+    float duty[ADL_DUTY_FEATURES];
+    adl_knowledge_duty(k, profile, type, duty);
+    ret[0] = 1;
+    ret[1] = (double)duty[ADL_DUTY_STEP];
+    ret[2] = (double)duty[ADL_DUTY_COMPUTE];
+}
+
+/* Solves a x = b, a symmetric and positive; the solution replaces b. */
+static void solve(double a[TERMS][TERMS], double *b)
+{
+    for (int i = 0; i < TERMS; i++)
+        for (int j = i + 1; j < TERMS; j++) {
+            const double part = a[j][i] / a[i][i];
+            for (int c = i; c < TERMS; c++)
+                a[j][c] -= part * a[i][c];
+            b[j] -= part * b[i];
+        }
+    for (int i = TERMS - 1; i >= 0; i--) {
+        for (int c = i + 1; c < TERMS; c++)
+            b[i] -= a[i][c] * b[c];
+        b[i] /= a[i][i];
     }
+}
+
+static void fit_effect(const struct adl_knowledge *k, const struct adl_sum *sums, uint32_t type, uint32_t left_out,
+                       struct effect *ret)
+{
+    double a[TERMS][TERMS] = {{1, 0, 0}, {0, 2, 0}, {0, 0, 2}}, x[TERMS];
+    *ret = (struct effect){.weight = 0};
+    for (uint32_t p = 0; p < k->capacity; p++)
+        for (uint32_t t = 0; t < k->type_count && p != left_out && k->profiles[p].key != 0; t++) {
+            const struct adl_sum *sum = &sums[adl_knowledge_at(k, p, t)], *all = &k->all_shares[t];
+            if (sum->count < 0.5 || all->count < 0.5)
+                continue;
+            const double w = (t == type ? 1.0 : OTHER_TYPE) * sum->count / (sum->count + 1.0);
+            const double y = sum->sum / sum->count - all->sum / all->count;
+            effect_terms(k, p, t, x);
+            for (int i = 0; i < TERMS; i++) {
+                for (int j = 0; j < TERMS; j++)
+                    a[i][j] += w * x[i] * x[j];
+                ret->slopes[i] += w * x[i] * y;
+            }
+            ret->weight += w;
+        }
+    solve(a, ret->slopes);
+}
+
+static double effect_of(const struct adl_knowledge *k, const struct effect *effect, uint32_t profile, uint32_t type)
+{
+    double x[TERMS], sum = 0;
+    effect_terms(k, profile, type, x);
+    for (int i = 0; i < TERMS; i++)
+        sum += effect->slopes[i] * x[i];
+    return sum;
 }
 
 struct climate {
     double level, level_known; /* mean share on the type */
-    struct effect victim, neighbour;
+    double victim, victim_known;
+    double neighbour, neighbour_known;
 };
+
+/* What others were seen to suffer beside this very neighbour on the type, and elsewhere: its own effect. */
+static double own_effect(const struct adl_knowledge *k, uint32_t neighbour, uint32_t type, double *ret_weight)
+{
+    double sum = 0, weight = 0;
+    for (uint32_t t = 0; t < k->type_count; t++) {
+        const struct adl_sum *seen = &k->as_neighbour[adl_knowledge_at(k, neighbour, t)], *all = &k->all_shares[t];
+        if (seen->count < 0.5 || all->count < 0.5)
+            continue;
+        const double w = (t == type ? 1.0 : 0.2) * seen->count;
+        sum += w * (seen->sum / seen->count - all->sum / all->count);
+        weight += w;
+    }
+    *ret_weight = weight;
+    return weight > 0 ? sum / weight : 0;
+}
 
 static void see_climate(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour,
                         struct climate *ret)
 {
-    struct climate c = {.level = SHARE_PRIOR};
     struct adl_sum level = {0};
+    struct effect victim, harm;
     for (uint32_t t = 0; t < k->type_count; t++) {
         const double w = t == type ? 1.0 : 0.02;
         level.sum += w * k->all_shares[t].sum;
         level.count += w * k->all_shares[t].count;
     }
-    c.level_known = level.count / (level.count + 3.0);
-    c.level = (level.sum + 3.0 * SHARE_PRIOR) / (level.count + 3.0);
-    for (uint32_t i = 0; i < k->profiles[profile].near_count; i++) {
-        const uint32_t p = k->profiles[profile].near[i];
-        add_effect(k, k->as_victim, p, type, adl_exp(KERNEL * (adl_knowledge_likeness(k, profile, p) - 1.0)),
-                   &c.victim);
-    }
-    /* The neighbour's own effect on others, or, where it is the job itself, that of its like. */
-    if (neighbour != profile)
-        add_effect(k, k->as_neighbour, neighbour, type, 1.0, &c.neighbour);
-    for (uint32_t i = 0; i < k->profiles[neighbour].near_count; i++) {
-        const uint32_t p = k->profiles[neighbour].near[i];
-        if (p != profile)
-            add_effect(k, k->as_neighbour, p, type, adl_exp(KERNEL * (adl_knowledge_likeness(k, neighbour, p) - 1.0)),
-                       &c.neighbour);
-    }
-    *ret = c;
-}
-
-static double shrunk(const struct effect *effect)
-{
-    return effect->sum / (effect->weight + 0.05);
+    fit_effect(k, k->as_victim, type, profile, &victim);
+    fit_effect(k, k->as_neighbour, type, neighbour, &harm);
+    double weight = 0;
+    const double own = neighbour == profile ? 0 : own_effect(k, neighbour, type, &weight);
+    const double told = effect_of(k, &harm, neighbour, type);
+    *ret = (struct climate){.level = (level.sum + 3.0 * SHARE_PRIOR) / (level.count + 3.0),
+                            .level_known = level.count / (level.count + 3.0),
+                            .victim = effect_of(k, &victim, profile, type),
+                            .victim_known = victim.weight / (victim.weight + 4.0),
+                            .neighbour = (weight * own + 2.0 * told) / (weight + 2.0),
+                            .neighbour_known = weight / (weight + 2.0)};
 }
 
 static void share_fact(const struct adl_knowledge *k, const float *duty_a, const float *duty_b, uint32_t a, uint32_t b,
@@ -274,7 +329,7 @@ void adl_initial_share_ask(const struct adl_knowledge *knowledge, uint32_t profi
     see_climate(k, profile, type, neighbour, &climate);
     adl_knowledge_duty(k, profile, type, duty_a);
     adl_knowledge_duty(k, neighbour, type, duty_b);
-    ret->base = climate.level + shrunk(&climate.victim) + shrunk(&climate.neighbour);
+    ret->base = climate.level + climate.victim + climate.neighbour;
     float *at = ret->query;
     memcpy(at, duty_a, sizeof duty_a);
     memcpy(at + ADL_DUTY_FEATURES, duty_b, sizeof duty_b);
@@ -284,10 +339,10 @@ void adl_initial_share_ask(const struct adl_knowledge *knowledge, uint32_t profi
     *at++ = adl_clip(k->types[type].log_fp16_gain / 2, 3);
     *at++ = (float)climate.level_known;
     *at++ = (float)climate.level;
-    *at++ = (float)shrunk(&climate.victim);
-    *at++ = (float)(climate.victim.weight / (climate.victim.weight + 0.2));
-    *at++ = (float)shrunk(&climate.neighbour);
-    *at++ = (float)(climate.neighbour.weight / (climate.neighbour.weight + 0.2));
+    *at++ = (float)climate.victim;
+    *at++ = (float)climate.victim_known;
+    *at++ = (float)climate.neighbour;
+    *at++ = (float)climate.neighbour_known;
     *at++ = profile == neighbour;
     *at++ = adl_clip(ret->base, 3);
     offer_shares(k, profile, type, neighbour, &list);
