@@ -2,19 +2,18 @@
  * jobs out, against nearest neighbours and additive models; and on GPU types that no training saw. A bar that is missed
  * is marked and makes it exit 1. With --quick one fold and little training: that it runs, not what it is worth.
  *
- * Nothing is chosen by the folds that are shown. Options of baselines and steps of adaptation are chosen, and intervals
- * calibrated, by leaving one more family out of those that are known; the form that is kept, by the prior. */
+ * Nothing is chosen by the folds that are shown. Options of baselines are chosen, and intervals calibrated, by leaving
+ * one more family out of those that are known; the form that is kept was chosen by its errors on the prior. */
 #include "estimate_trial.h"
 #include "estimate_unseen.h"
 
 #include <time.h>
 
-enum { FOLDS = 10, FORMS = ADL_SETNET_FORM_COUNT, CHOICES = 3 };
+enum { FOLDS = 10, FORMS = ADL_SETNET_FORM_COUNT };
 
 static const enum adl_setnet_form kept_form = ADL_SETNET_ATTENTION;
 
 static const uint32_t folds[FOLDS] = {1, 2, 4, 8, 16, 32, 64, 1 | 2, 4 | 8, 16 | 32 | 64};
-static const uint32_t choices[CHOICES] = {0, 200, 500}; /* steps of adaptation */
 
 static int missed;
 
@@ -160,23 +159,30 @@ struct bench {
     struct adl_estimator *prior;
     bool quick;
     double trained_s;
+    struct adl_text adapted[1 << GAVEL_FAMILIES]; /* by families left out: two folds may need the same */
 };
 
-static struct adl_estimator *adapt(struct bench *bench, uint32_t families, uint32_t steps)
+/* The prior's networks adapted to all families but these. */
+static struct adl_estimator *adapt(struct bench *bench, uint32_t families)
 {
-    struct adl_lab *lab = must_have(malloc(sizeof *lab));
-    struct adl_estimator_config config = bench->config;
+    struct adl_text *bytes = &bench->adapted[families];
     struct adl_estimator *adapted = NULL;
-    struct adl_error err;
-    const double start = seconds();
-    gavel_without(&bench->trial.lab, families, lab);
-    config.measured = lab;
-    config.measured_count = 1;
-    config.measured_repeats = 300;
-    config.measured_steps = steps;
-    check(adl_estimator_trainer_adapt(bench->trainer, bench->prior, &config, &adapted, &err), &err);
-    free(lab);
-    bench->trained_s += seconds() - start;
+    struct adl_error err = {"out of memory"};
+    if (bytes->size == 0) {
+        struct adl_lab *lab = must_have(malloc(sizeof *lab));
+        struct adl_estimator_config config = bench->config;
+        const double start = seconds();
+        gavel_without(&bench->trial.lab, families, lab);
+        config.measured = lab;
+        config.measured_count = 1;
+        check(adl_estimator_trainer_adapt(bench->trainer, bench->prior, &config, &adapted, &err), &err);
+        adl_estimator_encode(adapted, bytes);
+        check(adl_text_status(bytes), &err);
+        adl_estimator_destroy(adapted);
+        free(lab);
+        bench->trained_s += seconds() - start;
+    }
+    check(adl_estimator_decode(bytes->data, bytes->size, &adapted, &err), &err);
     return adapted;
 }
 
@@ -193,10 +199,8 @@ static void ask_all(struct bench *bench, struct adl_estimator *estimator, uint32
     adl_text_clear(&bytes);
 }
 
-/* What leaving one more family out says: how many steps each part is best adapted for, and what its spreads are worth.
- */
+/* What 90 % of the errors stay below, in spreads, on one more family left out of those that are known. */
 struct lesson {
-    int choice[ADL_ESTIMATOR_PARTS];
     float quantiles[ADL_ESTIMATOR_PARTS][ADL_ESTIMATOR_QUANTILES];
 };
 
@@ -242,48 +246,19 @@ static void set_quantiles(struct adl_estimator *estimator, float value)
 
 static void take_lesson(struct bench *bench, uint32_t families, struct lesson *ret)
 {
-    struct answers answers[CHOICES] = {{0}};
-    for (int c = 0; c < CHOICES; c++)
-        for (uint32_t f = 0; f < GAVEL_FAMILIES; f++) {
-            if (families >> f & 1)
-                continue;
-            struct adl_estimator *inner = adapt(bench, families | 1u << f, choices[c]);
-            set_quantiles(inner, 1);
-            ask_all(bench, inner, families, 1u << f, 0, &answers[c]);
-            adl_estimator_destroy(inner);
-        }
-    for (int p = 0; p < ADL_ESTIMATOR_PARTS; p++) {
-        double least = HUGE_VAL;
-        for (int c = 0; c < CHOICES; c++) {
-            struct tally tally = {0};
-            for (size_t i = 0; i < answers[c].count; i++)
-                if ((int)part_of(&answers[c].items[i]) == p)
-                    add(&tally, (double)answers[c].items[i].off);
-            if (mean(&tally) < least) {
-                least = mean(&tally);
-                ret->choice[p] = c;
-            }
-        }
-        for (int q = 0; q < ADL_ESTIMATOR_QUANTILES; q++)
-            ret->quantiles[p][q] = quantile_of(&answers[ret->choice[p]], (enum adl_estimator_part)p, q);
-    }
-    for (int c = 0; c < CHOICES; c++)
-        free(answers[c].items);
-}
-
-/* Each part from the adaptation that was chosen for it. */
-static struct adl_estimator *make_fold(struct bench *bench, uint32_t families, const struct lesson *lesson)
-{
-    struct adl_estimator *ret = adapt(bench, families, choices[lesson->choice[0]]);
-    for (int p = 1; p < ADL_ESTIMATOR_PARTS; p++) {
-        if (lesson->choice[p] == lesson->choice[0])
+    struct answers answers = {0};
+    for (uint32_t f = 0; f < GAVEL_FAMILIES; f++) {
+        if (families >> f & 1)
             continue;
-        struct adl_estimator *other = adapt(bench, families, choices[lesson->choice[p]]);
-        memcpy(ret->params[p], other->params[p], ret->nets[p].parameter_count * sizeof(float));
-        adl_estimator_destroy(other);
+        struct adl_estimator *inner = adapt(bench, families | 1u << f);
+        set_quantiles(inner, 1);
+        ask_all(bench, inner, families, 1u << f, 0, &answers);
+        adl_estimator_destroy(inner);
     }
-    memcpy(ret->quantiles, lesson->quantiles, sizeof ret->quantiles);
-    return ret;
+    for (int p = 0; p < ADL_ESTIMATOR_PARTS; p++)
+        for (int q = 0; q < ADL_ESTIMATOR_QUANTILES; q++)
+            ret->quantiles[p][q] = quantile_of(&answers, (enum adl_estimator_part)p, q);
+    free(answers.items);
 }
 
 static void begin_form(struct bench *bench, enum adl_setnet_form form)
@@ -294,8 +269,9 @@ static void begin_form(struct bench *bench, enum adl_setnet_form form)
     for (int p = 0; p < ADL_ESTIMATOR_PARTS; p++)
         bench->config.forms[p] = form;
     if (bench->quick) {
-        bench->config.labs = 600;
-        bench->config.steps = 300;
+        bench->config.labs = 300;
+        bench->config.steps = 200;
+        bench->config.measured_steps = 50;
     }
     check(adl_estimator_trainer_create(&bench->config, &bench->trainer, &err), &err);
     check(adl_estimator_trainer_run(bench->trainer, &bench->prior, &err), &err);
@@ -318,6 +294,8 @@ static void end_form(struct bench *bench)
     adl_estimator_trainer_destroy(bench->trainer);
     bench->prior = NULL;
     bench->trainer = NULL;
+    for (int i = 0; i < 1 << GAVEL_FAMILIES; i++)
+        adl_text_clear(&bench->adapted[i]);
 }
 
 /* ---- what is shown ---- */
@@ -382,14 +360,15 @@ static void show_coverage(const struct answers *answers)
            verdict(all >= 0.87 * count && all <= 0.93 * count));
 }
 
-/* The kept form comes first: what it is best adapted for goes for the others too. */
+/* The kept form comes first; only it is calibrated. */
 static void run_form(struct bench *bench, enum adl_setnet_form form, int fold_count, struct lesson *lessons,
                      struct answers *ret)
 {
     for (int f = 0; f < fold_count; f++) {
         if (form == kept_form)
             take_lesson(bench, folds[f], &lessons[f]);
-        struct adl_estimator *model = make_fold(bench, folds[f], &lessons[f]);
+        struct adl_estimator *model = adapt(bench, folds[f]);
+        memcpy(model->quantiles, lessons[f].quantiles, sizeof model->quantiles);
         ask_all(bench, model, 0, folds[f], f, ret);
         if (form == kept_form) {
             struct adl_text bytes = {0};

@@ -60,6 +60,20 @@ static inline struct unseen_job *unseen_find(struct unseen_job *jobs, int *count
     return &jobs[(*count)++];
 }
 
+/* Samples of an epoch, as published with the data sets. */
+static inline double unseen_samples(const char *set)
+{
+    static const struct {
+        const char *name;
+        double samples;
+    } sets[] = {{"cifar100", 50000},       {"imagenet", 1281167},     {"librispeech", 281241},
+                {"movielens-1m", 4970845}, {"sentiment140", 1600000}, {"squad", 88524}};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if (strcmp(set, sets[i].name) == 0)
+            return sets[i].samples;
+    return 1e5;
+}
+
 static inline void unseen_read_zeus(int type, struct unseen_job *jobs, int *count)
 {
     char path[512], line[512], *cells[8], name[96];
@@ -74,7 +88,7 @@ static inline void unseen_read_zeus(int type, struct unseen_job *jobs, int *coun
             continue;
         job->batch = strtod(cells[2], NULL);
         job->limit_w[type] = strtod(cells[4], NULL);
-        job->rate[type] = 1e5 / job->batch / strtod(cells[5], NULL); /* as if all had 100,000 samples */
+        job->rate[type] = unseen_samples(cells[0]) / job->batch / strtod(cells[5], NULL);
     }
     if (file)
         fclose(file);

@@ -26,7 +26,7 @@ static const char *const networks[] = {"shared", "paper", NULL};
 static const struct adl_option table[] = {
     {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "what to train dqn on; must be given"},
     {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 0, 1e9, NULL, "N",
-     "runs of the scenario, or labs of the prior, to learn from; 0 = 2000 runs, 12000 labs"},
+     "runs of the scenario, or labs of the prior, to learn from; 0 = 2000 runs, 10000 labs"},
     {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE",
      "where the best model goes; dqn.model or estimator.model if not given"},
     {"checkpoint", 0, ADL_OPTION_TEXT, AT(checkpoint), 0, 0, NULL, "FILE",

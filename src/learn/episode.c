@@ -67,6 +67,7 @@ static void believe(struct episode *e, uint32_t job)
                                         : (struct adl_belief){(float)guess, count > 0 ? 0.3f : 1.0f};
             }
         }
+    adl_knowledge_rerate(e->k, e->profile[job]);
 }
 
 static void meet(struct episode *e, uint32_t job)
@@ -113,6 +114,7 @@ static void guess_rates(struct episode *e)
     adl_estimator_answer(e->estimator, ADL_INITIAL_RATE, questions, (int)k->type_count, initial);
     for (uint32_t t = 0; t < k->type_count; t++)
         k->rates[adl_knowledge_at(k, e->profile[e->job], t)] = initial[t];
+    adl_knowledge_rerate(e->k, e->profile[e->job]);
 }
 
 /* Rates of the new job after cells of it were measured alone; with P2 only if it was trained. */
@@ -133,7 +135,7 @@ static void update_rates(struct episode *e, bool refine)
                 *rate = (struct adl_belief){(float)question.base, 0.3f};
         }
     }
-    adl_knowledge_reshare(e->k, profile);
+    adl_knowledge_rerate(e->k, profile);
 }
 
 static void play_rates(struct episode *e)

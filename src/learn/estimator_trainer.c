@@ -10,7 +10,8 @@
 
 enum { BATCH = 64, HELD_OUT = 10 /* one lab of so many is not trained on */ };
 
-#define SMOOTH 0.02 /* errors below this count less and less */
+#define SMOOTH     0.02 /* errors below this count less and less */
+#define ADAPT_RATE 0.3  /* learning rate of adaptation, relative to that of training */
 
 struct adl_estimator_trainer {
     struct adl_estimator_config config;
@@ -25,11 +26,11 @@ struct adl_estimator_config adl_estimator_defaults(void)
         .seed = 1,
         .forms = {ADL_SETNET_ATTENTION, ADL_SETNET_ATTENTION, ADL_SETNET_ATTENTION, ADL_SETNET_ATTENTION},
         .width = 32,
-        .labs = 12000,
-        .steps = 6000,
+        .labs = 10000,
+        .steps = 5000,
         .learning_rate = 3e-3,
-        .measured_repeats = 200,
-        .measured_steps = 400,
+        .measured_repeats = 300,
+        .measured_steps = 300,
     };
 }
 
@@ -255,11 +256,13 @@ int adl_estimator_trainer_run(struct adl_estimator_trainer *trainer, struct adl_
         const enum adl_estimator_part part = (enum adl_estimator_part)p;
         struct adl_rng rng;
         adl_rng_seed(&rng, config->seed + (uint64_t)p, "parameters");
-        adl_setnet_init(&estimator->nets[p], &rng, estimator->params[p]);
         status = collect_prior(trainer, estimator, part, err);
-        if (!status)
+        for (int m = 0; m < adl_estimator_members(part) && !status; m++) {
+            float *params = adl_estimator_params(estimator, part, m);
+            adl_setnet_init(&estimator->nets[p], &rng, params);
             status = learn(&estimator->nets[p], &trainer->examples[p], NULL, config->steps, config->learning_rate,
-                           config->seed, estimator->params[p], err);
+                           config->seed + (uint64_t)m, params, err);
+        }
         if (!status)
             status = calibrate(estimator, part, &trainer->held[p], err);
         estimator->examples += trainer->examples[p].count;
@@ -284,12 +287,17 @@ int adl_estimator_trainer_adapt(struct adl_estimator_trainer *trainer, const str
     int status = adl_estimator_create(forms, from->nets[0].shape.width, &estimator, err);
     for (int p = 0; p < ADL_ESTIMATOR_PARTS && !status; p++) {
         struct adl_examples measured = {0};
-        memcpy(estimator->params[p], from->params[p], from->nets[p].parameter_count * sizeof(float));
+        const enum adl_estimator_part part = (enum adl_estimator_part)p;
+        const size_t count = adl_estimator_param_count(from, part);
+        memcpy(estimator->params[p], from->params[p], count * sizeof(float));
         memcpy(estimator->quantiles[p], from->quantiles[p], sizeof from->quantiles[p]);
-        status = collect_measured(trainer, config, estimator, (enum adl_estimator_part)p, &measured, err);
-        if (!status)
+        status = collect_measured(trainer, config, estimator, part, &measured, err);
+        for (int m = 0; m < adl_estimator_members(part) && !status; m++)
             status = learn(&estimator->nets[p], &measured, &trainer->examples[p], config->measured_steps,
-                           config->learning_rate * 0.3, config->seed, estimator->params[p], err);
+                           config->learning_rate * ADAPT_RATE, config->seed + (uint64_t)m,
+                           adl_estimator_params(estimator, part, m), err);
+        for (size_t i = 0; i < count; i++)
+            estimator->params[p][i] = 0.5f * (estimator->params[p][i] + from->params[p][i]);
         adl_examples_clear(&measured);
     }
     if (status) {

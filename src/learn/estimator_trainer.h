@@ -50,8 +50,10 @@ void adl_estimator_trainer_destroy(struct adl_estimator_trainer *trainer); /* ac
 /* All four networks and their quantiles, from nothing. */
 int adl_estimator_trainer_run(struct adl_estimator_trainer *trainer, struct adl_estimator **ret, struct adl_error *err);
 
-/* Goes on with a trained estimator on measured labs (of config as given here), mixed with the prior's examples; from is
- * left as it is. Quantiles stay those of from. */
+/* Goes on with a trained estimator on measured labs (of config as given here), mixed with the prior's examples, and
+ * takes the mean of the parameters before and after: few measurements are easily learned by heart, and half the way
+ * keeps most of what they tell (Wortsman et al., "Robust fine-tuning of zero-shot models", 2022). from is left as it
+ * is. Quantiles stay those of from. */
 int adl_estimator_trainer_adapt(struct adl_estimator_trainer *trainer, const struct adl_estimator *from,
                                 const struct adl_estimator_config *config, struct adl_estimator **ret,
                                 struct adl_error *err);

@@ -16,7 +16,8 @@
 #define EFFECTIVE 12.0  /* measurements that a mean which forgets has, at most */
 #define LOG_RATE  40.0  /* logarithms of rates are held to this */
 
-/* Guesses are made when they are asked for, and kept until what they rest on has changed. */
+/* Guesses of shares are made when they are asked for, and kept until what was measured of one of the two, or much of
+ * what was measured of others, has changed. */
 struct memo {
     uint64_t *rate_stamp;      /* [capacity] */
     uint64_t *share_stamp;     /* [capacity][capacity] */
@@ -105,6 +106,7 @@ static void guess_rates(const struct adl_estimates *e, uint32_t profile)
     adl_estimator_answer(e->estimator, ADL_INITIAL_RATE, e->ask, (int)k->type_count, k->initial + row);
     for (uint32_t t = 0; t < k->type_count; t++)
         k->rates[row + t] = k->initial[row + t];
+    adl_knowledge_rerate(e->knowledge, profile);
 }
 
 static void refine_rates(const struct adl_estimates *e, uint32_t profile)
@@ -122,7 +124,8 @@ static void refine_rates(const struct adl_estimates *e, uint32_t profile)
     }
 }
 
-/* First estimates of a profile of which nothing was measured follow what is learned of others. */
+/* First estimates of a profile of which nothing was measured follow what is learned of others, each time it is named in
+ * an event; looking at them changes nothing. */
 static void refresh_rates(const struct adl_estimates *e, uint32_t profile)
 {
     if (is_measured(e->knowledge, profile) || e->memo.rate_stamp[profile] == e->cells + 1)
@@ -150,8 +153,6 @@ static void refresh_shares(const struct adl_estimates *e, uint32_t profile, uint
     if (e->memo.share_stamp[pair] == stamp)
         return;
     e->memo.share_stamp[pair] = stamp;
-    refresh_rates(e, profile);
-    refresh_rates(e, neighbour);
     guess_shares(e, profile, neighbour, shares);
     e->memo.refined[pair] = 0;
     for (uint32_t t = 0; t < k->type_count; t++)
@@ -170,8 +171,8 @@ uint32_t adl_estimates_know(struct adl_estimates *estimates, const struct adl_jo
     if (is_new) {
         estimates->versions[profile]++;
         estimates->memo.rate_stamp[profile] = 0;
-        refresh_rates(estimates, profile);
     }
+    refresh_rates(estimates, profile);
     return profile;
 }
 
@@ -191,6 +192,7 @@ void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, ui
     const double log_rate = adl_log(steps_per_s);
     refresh_rates(estimates, profile);
     if (neighbour != ADL_NONE && cell->count == 0) {
+        refresh_rates(estimates, neighbour);
         guess_shares(estimates, profile, neighbour, estimates->answer);
         cell->initial = estimates->answer[type].mean;
     }
@@ -202,7 +204,7 @@ void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, ui
     }
     if (is_new || fabs((double)cell->log_rate - (double)before) > MOVED) {
         refine_rates(estimates, profile);
-        adl_knowledge_reshare(k, profile);
+        adl_knowledge_rerate(k, profile);
         estimates->versions[profile]++;
     } else if (neighbour == ADL_NONE) {
         k->rates[adl_knowledge_at(k, profile, type)] =
@@ -254,7 +256,6 @@ void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile,
     }
     if (!fits(k, profile, type, neighbour))
         return;
-    refresh_rates(e, profile);
     const struct adl_belief *rate = &k->rates[adl_knowledge_at(k, profile, type)];
     const double half = rate_half(e, profile, type);
     const int source = is_measured(k, profile) ? ADL_ESTIMATE_REFINED : ADL_ESTIMATE_INITIAL;

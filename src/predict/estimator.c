@@ -37,6 +37,16 @@ void adl_estimator_features(enum adl_estimator_part part, int *ret_facts, int *r
     *ret_queries = features[part][1];
 }
 
+float *adl_estimator_params(const struct adl_estimator *estimator, enum adl_estimator_part part, int member)
+{
+    return estimator->params[part] + estimator->nets[part].parameter_count * (size_t)member;
+}
+
+size_t adl_estimator_param_count(const struct adl_estimator *estimator, enum adl_estimator_part part)
+{
+    return estimator->nets[part].parameter_count * (size_t)adl_estimator_members(part);
+}
+
 int adl_estimator_create(const enum adl_setnet_form forms[ADL_ESTIMATOR_PARTS], int width, struct adl_estimator **ret,
                          struct adl_error *err)
 {
@@ -51,7 +61,8 @@ int adl_estimator_create(const enum adl_setnet_form forms[ADL_ESTIMATOR_PARTS], 
         if (!status)
             status = adl_setnet_workspace_create(&e->nets[part], ADL_ESTIMATOR_BATCH,
                                                  ADL_ESTIMATOR_BATCH * ADL_QUESTION_FACTS, &e->workspaces[part], err);
-        if (!status && !(e->params[part] = calloc(e->nets[part].parameter_count, sizeof(float))))
+        if (!status &&
+            !(e->params[part] = calloc(adl_estimator_param_count(e, (enum adl_estimator_part)part), sizeof(float))))
             status = adl_fail(err, ADL_ENOMEM, "out of memory for the estimator's parameters");
         for (int q = 0; q < ADL_ESTIMATOR_QUANTILES; q++)
             e->quantiles[part][q] = 2.302585f; /* of a Laplace distribution: ln 10 */
@@ -89,7 +100,7 @@ void adl_estimator_encode(const struct adl_estimator *estimator, struct adl_text
     const size_t start = ret->size;
     size_t size = HEAD_SIZE + SEAL_SIZE;
     for (int part = 0; part < ADL_ESTIMATOR_PARTS; part++)
-        size += NET_HEAD + estimator->nets[part].parameter_count * sizeof(float);
+        size += NET_HEAD + adl_estimator_param_count(estimator, (enum adl_estimator_part)part) * sizeof(float);
     adl_text_put(ret, MAGIC);
     adl_bytes_put_u32(ret, ADL_ESTIMATOR_VERSION);
     adl_bytes_put_u32(ret, ADL_ESTIMATOR_PARTS);
@@ -103,7 +114,8 @@ void adl_estimator_encode(const struct adl_estimator *estimator, struct adl_text
         adl_bytes_put_u32(ret, (uint32_t)net->shape.query_features);
         adl_bytes_put_u32(ret, (uint32_t)net->shape.width);
         adl_bytes_put_floats(ret, estimator->quantiles[part], ADL_ESTIMATOR_QUANTILES);
-        adl_bytes_put_floats(ret, estimator->params[part], net->parameter_count);
+        adl_bytes_put_floats(ret, estimator->params[part],
+                             adl_estimator_param_count(estimator, (enum adl_estimator_part)part));
     }
     if (adl_text_status(ret) == 0)
         adl_bytes_put_u64(ret, fnv1a(ret->data + start, ret->size - start));
@@ -157,7 +169,7 @@ static int read_head(const unsigned char *bytes, size_t end, size_t *at, int par
 static int read_net(const unsigned char *bytes, size_t end, size_t *at, int part, struct adl_estimator *e,
                     struct adl_error *err)
 {
-    const size_t count = e->nets[part].parameter_count;
+    const size_t count = adl_estimator_param_count(e, (enum adl_estimator_part)part);
     if ((end - *at) / sizeof(float) < count)
         return adl_fail(err, ADL_EINVAL, "its network %d has %zu parameters, and %zu bytes are left", part, count,
                         end - *at);
@@ -186,10 +198,11 @@ static int read_forms(const unsigned char *bytes, size_t end, enum adl_setnet_fo
         if (part > 0 && shape.width != *ret_width)
             return adl_fail(err, ADL_EINVAL, "its networks have widths %d and %d: they must be equal", *ret_width,
                             shape.width);
-        if ((end - at) / sizeof(float) < net.parameter_count)
-            return adl_fail(err, ADL_EINVAL, "its network %d has %zu parameters, and %zu bytes are left", part,
-                            net.parameter_count, end - at);
-        at += net.parameter_count * sizeof(float);
+        const size_t count = net.parameter_count * (size_t)adl_estimator_members((enum adl_estimator_part)part);
+        if ((end - at) / sizeof(float) < count)
+            return adl_fail(err, ADL_EINVAL, "its network %d has %zu parameters, and %zu bytes are left", part, count,
+                            end - at);
+        at += count * sizeof(float);
         ret_forms[part] = shape.form;
         *ret_width = shape.width;
     }
@@ -246,10 +259,17 @@ void adl_estimator_answer(struct adl_estimator *estimator, enum adl_estimator_pa
         offset[i + 1] = offset[i] + questions[i].fact_count;
     }
     const struct adl_setnet_batch batch = {count, offset, estimator->facts, estimator->queries};
-    adl_setnet_forward(net, estimator->params[part], &batch, estimator->workspaces[part], estimator->answers);
+    const int members = adl_estimator_members(part);
     for (int i = 0; i < count; i++)
-        ret[i] = (struct adl_belief){(float)(questions[i].base + (double)estimator->answers[2 * i]),
-                                     (float)adl_estimator_spread(estimator->answers[2 * i + 1])};
+        ret[i] = (struct adl_belief){(float)questions[i].base, 0};
+    for (int m = 0; m < members; m++) {
+        adl_setnet_forward(net, adl_estimator_params(estimator, part, m), &batch, estimator->workspaces[part],
+                           estimator->answers);
+        for (int i = 0; i < count; i++) {
+            ret[i].mean += estimator->answers[2 * i] / (float)members;
+            ret[i].spread += (float)(adl_estimator_spread(estimator->answers[2 * i + 1]) / members);
+        }
+    }
 }
 
 double adl_estimator_half(const struct adl_estimator *estimator, enum adl_estimator_part part, int facts, double spread)

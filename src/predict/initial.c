@@ -7,7 +7,6 @@
 #define KERNEL       8.0    /* a profile less like by 1/8 counts for 1/e */
 #define SAME_TYPE    0.15   /* what being of the same type adds to likeness */
 #define SHARE_PRIOR  (-0.5) /* ln 0.6: what is known of sharing when nothing is */
-#define OTHER_TYPE   0.3    /* weight of what was seen on other types */
 #define LOG_FP32_MID 2.64   /* 14 TFLOP/s */
 #define LOG_BW_MID   6.8    /* 900 GB/s */
 
@@ -168,70 +167,12 @@ void adl_initial_rate_ask(const struct adl_knowledge *knowledge, uint32_t profil
 
 /* ---- shares ---- */
 
-/* How much a job suffers, or makes its neighbours suffer, above the mean of the type, as a linear function of what can
- * be told of a job before it ever shared: fitted to the profiles that did, this type's shares counting most. */
-enum { TERMS = 3 };
-
-struct effect {
-    double slopes[TERMS];
-    double weight; /* how many profiles it rests on */
-};
-
-static void effect_terms(const struct adl_knowledge *k, uint32_t profile, uint32_t type, double *ret)
+static double effect_of(const struct adl_knowledge *k, const double *slopes, uint32_t profile, uint32_t type)
 {
-    float duty[ADL_DUTY_FEATURES];
-    adl_knowledge_duty(k, profile, type, duty);
-    ret[0] = 1;
-    ret[1] = (double)duty[ADL_DUTY_STEP];
-    ret[2] = (double)duty[ADL_DUTY_COMPUTE];
-}
-
-/* Solves a x = b, a symmetric and positive; the solution replaces b. */
-static void solve(double a[TERMS][TERMS], double *b)
-{
-    for (int i = 0; i < TERMS; i++)
-        for (int j = i + 1; j < TERMS; j++) {
-            const double part = a[j][i] / a[i][i];
-            for (int c = i; c < TERMS; c++)
-                a[j][c] -= part * a[i][c];
-            b[j] -= part * b[i];
-        }
-    for (int i = TERMS - 1; i >= 0; i--) {
-        for (int c = i + 1; c < TERMS; c++)
-            b[i] -= a[i][c] * b[c];
-        b[i] /= a[i][i];
-    }
-}
-
-static void fit_effect(const struct adl_knowledge *k, const struct adl_sum *sums, uint32_t type, uint32_t left_out,
-                       struct effect *ret)
-{
-    double a[TERMS][TERMS] = {{1, 0, 0}, {0, 2, 0}, {0, 0, 2}}, x[TERMS];
-    *ret = (struct effect){.weight = 0};
-    for (uint32_t p = 0; p < k->capacity; p++)
-        for (uint32_t t = 0; t < k->type_count && p != left_out && k->profiles[p].key != 0; t++) {
-            const struct adl_sum *sum = &sums[adl_knowledge_at(k, p, t)], *all = &k->all_shares[t];
-            if (sum->count < 0.5 || all->count < 0.5)
-                continue;
-            const double w = (t == type ? 1.0 : OTHER_TYPE) * sum->count / (sum->count + 1.0);
-            const double y = sum->sum / sum->count - all->sum / all->count;
-            effect_terms(k, p, t, x);
-            for (int i = 0; i < TERMS; i++) {
-                for (int j = 0; j < TERMS; j++)
-                    a[i][j] += w * x[i] * x[j];
-                ret->slopes[i] += w * x[i] * y;
-            }
-            ret->weight += w;
-        }
-    solve(a, ret->slopes);
-}
-
-static double effect_of(const struct adl_knowledge *k, const struct effect *effect, uint32_t profile, uint32_t type)
-{
-    double x[TERMS], sum = 0;
-    effect_terms(k, profile, type, x);
-    for (int i = 0; i < TERMS; i++)
-        sum += effect->slopes[i] * x[i];
+    double x[ADL_EFFECT_TERMS], sum = 0;
+    adl_knowledge_effect_terms(k, profile, type, x);
+    for (int i = 0; i < ADL_EFFECT_TERMS; i++)
+        sum += slopes[i] * x[i];
     return sum;
 }
 
@@ -261,21 +202,21 @@ static void see_climate(const struct adl_knowledge *k, uint32_t profile, uint32_
                         struct climate *ret)
 {
     struct adl_sum level = {0};
-    struct effect victim, harm;
+    double victim[ADL_EFFECT_TERMS], harm[ADL_EFFECT_TERMS], victims = 0, harms = 0;
     for (uint32_t t = 0; t < k->type_count; t++) {
         const double w = t == type ? 1.0 : 0.02;
         level.sum += w * k->all_shares[t].sum;
         level.count += w * k->all_shares[t].count;
     }
-    fit_effect(k, k->as_victim, type, profile, &victim);
-    fit_effect(k, k->as_neighbour, type, neighbour, &harm);
+    adl_knowledge_fit_effect(k, 0, type, profile, victim, &victims);
+    adl_knowledge_fit_effect(k, 1, type, neighbour, harm, &harms);
     double weight = 0;
     const double own = neighbour == profile ? 0 : own_effect(k, neighbour, type, &weight);
-    const double told = effect_of(k, &harm, neighbour, type);
+    const double told = effect_of(k, harm, neighbour, type);
     *ret = (struct climate){.level = (level.sum + 3.0 * SHARE_PRIOR) / (level.count + 3.0),
                             .level_known = level.count / (level.count + 3.0),
-                            .victim = effect_of(k, &victim, profile, type),
-                            .victim_known = victim.weight / (victim.weight + 4.0),
+                            .victim = effect_of(k, victim, profile, type),
+                            .victim_known = victims / (victims + 4.0),
                             .neighbour = (weight * own + 2.0 * told) / (weight + 2.0),
                             .neighbour_known = weight / (weight + 2.0)};
 }
@@ -285,9 +226,7 @@ static void share_fact(const struct adl_knowledge *k, const float *duty_a, const
 {
     const uint32_t c = ids[0], d = ids[1], u = ids[2];
     const struct adl_cell *cell = adl_knowledge_cell(k, c, u, d);
-    float duty_c[ADL_DUTY_FEATURES], duty_d[ADL_DUTY_FEATURES];
-    adl_knowledge_duty(k, c, u, duty_c);
-    adl_knowledge_duty(k, d, u, duty_d);
+    const float *duty_c = adl_knowledge_duty(k, c, u), *duty_d = adl_knowledge_duty(k, d, u);
     *ret++ = adl_clip((double)cell->share - base, 2);
     *ret++ = (float)adl_knowledge_likeness(k, a, c);
     *ret++ = (float)adl_knowledge_likeness(k, b, d);
@@ -325,14 +264,12 @@ void adl_initial_share_ask(const struct adl_knowledge *knowledge, uint32_t profi
     const struct adl_knowledge *k = knowledge;
     struct adl_fact_list list = {.count = 0};
     struct climate climate;
-    float duty_a[ADL_DUTY_FEATURES], duty_b[ADL_DUTY_FEATURES];
+    const float *duty_a = adl_knowledge_duty(k, profile, type), *duty_b = adl_knowledge_duty(k, neighbour, type);
     see_climate(k, profile, type, neighbour, &climate);
-    adl_knowledge_duty(k, profile, type, duty_a);
-    adl_knowledge_duty(k, neighbour, type, duty_b);
     ret->base = climate.level + climate.victim + climate.neighbour;
     float *at = ret->query;
-    memcpy(at, duty_a, sizeof duty_a);
-    memcpy(at + ADL_DUTY_FEATURES, duty_b, sizeof duty_b);
+    memcpy(at, duty_a, ADL_DUTY_FEATURES * sizeof *at);
+    memcpy(at + ADL_DUTY_FEATURES, duty_b, ADL_DUTY_FEATURES * sizeof *at);
     at += 2 * ADL_DUTY_FEATURES;
     *at++ = adl_clip(k->types[type].log_fp32 - LOG_FP32_MID, 3);
     *at++ = adl_clip(k->types[type].log_bandwidth - LOG_BW_MID, 3);

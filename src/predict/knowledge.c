@@ -11,6 +11,8 @@
 #define SEED        UINT64_C(0x70726f66696c65)
 #define UNRELATED   (ADL_HYPER_BITS / 2)
 #define LOG2        0.6931471805599453
+#define LOG_1000    6.907755278982137
+#define OTHER_TYPE  0.3    /* weight of shares on other types in a type's effects */
 #define RECENT      0.15   /* what the newest measurement counts for, at least */
 #define VARIANCE    0.0025 /* of a measurement, until two are there: 5 % */
 #define STEP_HOST_S 0.005  /* nominal: what a step costs on any GPU */
@@ -61,10 +63,14 @@ static void free_cells(struct adl_knowledge *k)
     free(k->as_victim);
     free(k->as_neighbour);
     free(k->nominals);
+    free(k->duties);
+    free(k->effects);
     k->cells = NULL;
     k->initial = k->rates = NULL;
     k->as_victim = k->as_neighbour = NULL;
     k->nominals = NULL;
+    k->duties = NULL;
+    k->effects = NULL;
 }
 
 void adl_knowledge_destroy(struct adl_knowledge *knowledge)
@@ -113,7 +119,10 @@ int adl_knowledge_set_types(struct adl_knowledge *knowledge, const struct adl_gp
         k->as_victim = calloc(rows + 1, sizeof *k->as_victim);
         k->as_neighbour = calloc(rows + 1, sizeof *k->as_neighbour);
         k->nominals = calloc(rows + 1, sizeof *k->nominals);
-        if (!k->cells || !k->initial || !k->rates || !k->as_victim || !k->as_neighbour || !k->nominals)
+        k->duties = calloc(rows + 1, sizeof *k->duties);
+        k->effects = calloc(count + 1u, sizeof *k->effects);
+        if (!k->cells || !k->initial || !k->rates || !k->as_victim || !k->as_neighbour || !k->nominals || !k->duties ||
+            !k->effects)
             return adl_fail(err, ADL_ENOMEM, "out of memory for estimates of %u profiles on %u types", k->capacity,
                             count);
     }
@@ -134,6 +143,7 @@ void adl_knowledge_clear(struct adl_knowledge *knowledge)
     memset(k->as_victim, 0, rows * sizeof *k->as_victim);
     memset(k->as_neighbour, 0, rows * sizeof *k->as_neighbour);
     memset(k->all_shares, 0, sizeof k->all_shares);
+    memset(k->effects, 0, k->type_count * sizeof *k->effects);
 }
 
 /* ---- time by specification ---- */
@@ -249,6 +259,7 @@ static void add_share(struct adl_knowledge *k, uint32_t profile, uint32_t type, 
         sums[i]->sum = sums[i]->count + count > 0 ? sums[i]->sum + share : 0;
         sums[i]->count += count;
     }
+    k->effects[type].fresh = false;
 }
 
 static void forget_cell(struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour)
@@ -343,23 +354,10 @@ bool adl_knowledge_measure(struct adl_knowledge *knowledge, uint32_t profile, ui
     return is_new;
 }
 
-void adl_knowledge_reshare(struct adl_knowledge *knowledge, uint32_t profile)
-{
-    struct adl_knowledge *k = knowledge;
-    for (uint32_t i = 0; i < k->capacity && k->profiles[profile].measured_beside > 0; i++)
-        for (uint32_t t = 0; t < k->type_count; t++) {
-            struct adl_cell *cell = adl_knowledge_cell(k, profile, t, i);
-            if (cell->count == 0)
-                continue;
-            const float share = cell->log_rate - k->rates[adl_knowledge_at(k, profile, t)].mean;
-            add_share(k, profile, t, i, (double)share - (double)cell->share, 0);
-            cell->share = share;
-        }
-}
-
 /* ---- what follows from specifications and beliefs ---- */
 
-double adl_knowledge_slope(const struct adl_knowledge *knowledge, uint32_t profile)
+/* Slope of the believed rate over the logarithm of compute rate, over the types: 0 = the GPU does not matter. */
+static double slope_of(const struct adl_knowledge *knowledge, uint32_t profile)
 {
     double x = 0, y = 0, xx = 0, xy = 0;
     const double n = knowledge->type_count;
@@ -375,8 +373,8 @@ double adl_knowledge_slope(const struct adl_knowledge *knowledge, uint32_t profi
     return (xy - x * y / n + 0.16) / (spread + 0.2); /* towards 0.8, as if one more pair of types had that */
 }
 
-void adl_knowledge_duty(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
-                        float ret[ADL_DUTY_FEATURES])
+static void work_out_duty(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, double slope,
+                          float ret[ADL_DUTY_FEATURES])
 {
     const struct adl_profile *p = &knowledge->profiles[profile];
     const struct adl_type_traits *t = &knowledge->types[type];
@@ -384,14 +382,123 @@ void adl_knowledge_duty(const struct adl_knowledge *knowledge, uint32_t profile,
     const double steps = (double)rate->mean - p->log_gpus; /* of one GPU */
     ret[0] = p->knows_gflop;
     ret[ADL_DUTY_COMPUTE] =
-        p->knows_gflop ? adl_clip((steps + p->log_gflop - t->log_fp32 - adl_log(1000.0) + 1.5) / 1.5, 3) : 0;
+        p->knows_gflop ? adl_clip((steps + p->log_gflop - t->log_fp32 - LOG_1000 + 1.5) / 1.5, 3) : 0;
     ret[2] = p->knows_gb;
     ret[3] = p->knows_gb ? adl_clip((steps + p->log_gb - t->log_bandwidth + 1.0) / 1.5, 3) : 0;
-    ret[ADL_DUTY_SLOPE] = adl_clip(adl_knowledge_slope(knowledge, profile) - 0.8, 3);
+    ret[ADL_DUTY_SLOPE] = adl_clip(slope - 0.8, 3);
     ret[5] = (float)adl_knowledge_nominal(knowledge, profile, type)->host;
     ret[6] = adl_clip(p->log_memory - t->log_memory + 1.0, 3);
     ret[7] = p->kind == ADL_KIND_TRAINING;
     ret[8] = p->kind == ADL_KIND_INFERENCE;
     ret[ADL_DUTY_STEP] = adl_clip((-steps - 2.0 + 3.0) / 2.0, 3);
     ret[10] = adl_clip((double)rate->spread, 3);
+}
+
+static void reshare(struct adl_knowledge *k, uint32_t profile)
+{
+    for (uint32_t i = 0; i < k->capacity && k->profiles[profile].measured_beside > 0; i++)
+        for (uint32_t t = 0; t < k->type_count; t++) {
+            struct adl_cell *cell = adl_knowledge_cell(k, profile, t, i);
+            if (cell->count == 0)
+                continue;
+            const float share = cell->log_rate - k->rates[adl_knowledge_at(k, profile, t)].mean;
+            add_share(k, profile, t, i, (double)share - (double)cell->share, 0);
+            cell->share = share;
+        }
+}
+
+void adl_knowledge_rerate(struct adl_knowledge *knowledge, uint32_t profile)
+{
+    struct adl_knowledge *k = knowledge;
+    const double slope = slope_of(k, profile);
+    for (uint32_t t = 0; t < k->type_count; t++) {
+        const size_t at = adl_knowledge_at(k, profile, t);
+        work_out_duty(k, profile, t, slope, k->duties[at].features);
+        if (k->as_victim[at].count > 0 || k->as_neighbour[at].count > 0)
+            k->effects[t].fresh = false;
+    }
+    reshare(k, profile);
+}
+
+/* ---- effects ---- */
+
+void adl_knowledge_effect_terms(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
+                                double ret[ADL_EFFECT_TERMS])
+{
+    const float *duty = adl_knowledge_duty(knowledge, profile, type);
+    ret[0] = 1;
+    ret[1] = (double)duty[ADL_DUTY_STEP];
+    ret[2] = (double)duty[ADL_DUTY_COMPUTE];
+}
+
+/* Adds what a profile's shares on a type say, times part. */
+static void add_effect(const struct adl_knowledge *k, int side, uint32_t profile, uint32_t type, double part,
+                       double square[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS], double *moment, double *weight)
+{
+    const struct adl_sum *sum = &(side ? k->as_neighbour : k->as_victim)[adl_knowledge_at(k, profile, type)];
+    const struct adl_sum *all = &k->all_shares[type];
+    double x[ADL_EFFECT_TERMS];
+    if (sum->count < 0.5 || all->count < 0.5)
+        return;
+    const double w = part * sum->count / (sum->count + 1.0), y = sum->sum / sum->count - all->sum / all->count;
+    adl_knowledge_effect_terms(k, profile, type, x);
+    for (int i = 0; i < ADL_EFFECT_TERMS; i++) {
+        for (int j = 0; j < ADL_EFFECT_TERMS; j++)
+            square[i][j] += w * x[i] * x[j];
+        moment[i] += w * x[i] * y;
+    }
+    *weight += w;
+}
+
+static void refresh_effects(const struct adl_knowledge *k, uint32_t type)
+{
+    struct adl_effects *effects = &k->effects[type];
+    if (effects->fresh)
+        return;
+    *effects = (struct adl_effects){.fresh = true};
+    for (int side = 0; side < 2; side++)
+        for (uint32_t p = 0; p < k->capacity; p++)
+            if (k->profiles[p].key != 0)
+                add_effect(k, side, p, type, 1.0, effects->sides[side].square, effects->sides[side].moment,
+                           &effects->sides[side].weight);
+}
+
+/* Solves a x = b, a symmetric and positive; the solution replaces b. */
+static void solve(double a[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS], double *b)
+{
+    for (int i = 0; i < ADL_EFFECT_TERMS; i++)
+        for (int j = i + 1; j < ADL_EFFECT_TERMS; j++) {
+            const double part = a[j][i] / a[i][i];
+            for (int c = i; c < ADL_EFFECT_TERMS; c++)
+                a[j][c] -= part * a[i][c];
+            b[j] -= part * b[i];
+        }
+    for (int i = ADL_EFFECT_TERMS - 1; i >= 0; i--) {
+        for (int c = i + 1; c < ADL_EFFECT_TERMS; c++)
+            b[i] -= a[i][c] * b[c];
+        b[i] /= a[i][i];
+    }
+}
+
+void adl_knowledge_fit_effect(const struct adl_knowledge *knowledge, int side, uint32_t type, uint32_t left_out,
+                              double ret_slopes[ADL_EFFECT_TERMS], double *ret_weight)
+{
+    const struct adl_knowledge *k = knowledge;
+    double square[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS] = {{1, 0, 0}, {0, 2, 0}, {0, 0, 2}}; /* towards no effect */
+    double moment[ADL_EFFECT_TERMS] = {0}, weight = 0;
+    for (uint32_t t = 0; t < k->type_count; t++) {
+        const double part = t == type ? 1.0 : OTHER_TYPE;
+        refresh_effects(k, t);
+        for (int i = 0; i < ADL_EFFECT_TERMS; i++) {
+            for (int j = 0; j < ADL_EFFECT_TERMS; j++)
+                square[i][j] += part * k->effects[t].sides[side].square[i][j];
+            moment[i] += part * k->effects[t].sides[side].moment[i];
+        }
+        weight += part * k->effects[t].sides[side].weight;
+        add_effect(k, side, left_out, t, -part, square, moment, &weight);
+    }
+    solve(square, moment);
+    for (int i = 0; i < ADL_EFFECT_TERMS; i++)
+        ret_slopes[i] = moment[i];
+    *ret_weight = weight;
 }

@@ -57,6 +57,23 @@ struct adl_belief {
     float mean, spread; /* of the logarithm; spread is the scale of a Laplace distribution */
 };
 
+/* How a profile uses a GPU, as far as speed and specification tell: features of co-location. */
+#define ADL_DUTY_FEATURES 11
+enum { ADL_DUTY_COMPUTE = 1, ADL_DUTY_SLOPE = 4, ADL_DUTY_STEP = 9 };
+struct adl_duty {
+    float features[ADL_DUTY_FEATURES];
+};
+
+#define ADL_EFFECT_TERMS 3
+
+/* The normal equations of a type's shares, each side; made when they are asked for. */
+struct adl_effects {
+    bool fresh;
+    struct {
+        double square[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS], moment[ADL_EFFECT_TERMS], weight;
+    } sides[2];
+};
+
 struct adl_sum {
     double sum, count;
 };
@@ -81,6 +98,8 @@ struct adl_knowledge {
     struct adl_sum *as_victim;       /* [capacity][type_count] of its shares beside others */
     struct adl_sum *as_neighbour;    /* [capacity][type_count] of others' shares beside it */
     struct adl_sum all_shares[ADL_TYPES_MAX];
+    struct adl_duty *duties;      /* [capacity][type_count] */
+    struct adl_effects *effects;  /* [type_count] */
     struct adl_nominal *nominals; /* [capacity][type_count] */
 };
 
@@ -99,8 +118,8 @@ uint32_t adl_knowledge_know(struct adl_knowledge *knowledge, const struct adl_jo
 bool adl_knowledge_measure(struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, uint32_t neighbour,
                            double log_rate);
 
-/* The rate alone on a type changed, measured or believed: shares of that row are taken anew. */
-void adl_knowledge_reshare(struct adl_knowledge *knowledge, uint32_t profile);
+/* Rates alone of a profile changed, measured or believed: its shares and duties are taken anew. */
+void adl_knowledge_rerate(struct adl_knowledge *knowledge, uint32_t profile);
 
 static inline struct adl_cell *adl_knowledge_cell(const struct adl_knowledge *knowledge, uint32_t profile,
                                                   uint32_t type, uint32_t neighbour)
@@ -125,14 +144,17 @@ static inline const struct adl_nominal *adl_knowledge_nominal(const struct adl_k
     return &knowledge->nominals[adl_knowledge_at(knowledge, profile, type)];
 }
 
-/* How a profile uses a GPU, as far as speed and specification tell: features of co-location. */
-#define ADL_DUTY_FEATURES 11
-enum { ADL_DUTY_COMPUTE = 1, ADL_DUTY_SLOPE = 4, ADL_DUTY_STEP = 9 };
-void adl_knowledge_duty(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
-                        float ret[ADL_DUTY_FEATURES]);
+static inline const float *adl_knowledge_duty(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type)
+{
+    return knowledge->duties[adl_knowledge_at(knowledge, profile, type)].features;
+}
 
-/* Slope of the believed rate over the logarithm of compute rate, over the types: 0 = the GPU does not matter. */
-double adl_knowledge_slope(const struct adl_knowledge *knowledge, uint32_t profile);
+/* A job's effect on the shares of one side, above the mean of the type, as a linear function of its duty: slopes fitted
+ * to all profiles but one, this type's shares counting most. side 0: what it suffers, 1: what its neighbours do. */
+void adl_knowledge_fit_effect(const struct adl_knowledge *knowledge, int side, uint32_t type, uint32_t left_out,
+                              double ret_slopes[ADL_EFFECT_TERMS], double *ret_weight);
+void adl_knowledge_effect_terms(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
+                                double ret[ADL_EFFECT_TERMS]);
 
 /* A question to a network. */
 #define ADL_QUESTION_FACTS 12

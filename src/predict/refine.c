@@ -153,8 +153,7 @@ static void share_fact(const struct adl_knowledge *k, uint32_t profile, uint32_t
     const bool reverse = ids[2] == REVERSE;
     const struct adl_cell *cell =
         reverse ? adl_knowledge_cell(k, neighbour, ids[1], profile) : adl_knowledge_cell(k, profile, ids[1], ids[0]);
-    float theirs[ADL_DUTY_FEATURES];
-    adl_knowledge_duty(k, ids[0], ids[1], theirs);
+    const float *theirs = adl_knowledge_duty(k, ids[0], ids[1]);
     *ret++ = adl_clip(off_share(cell) - (reverse ? 0.0 : mean), 2);
     *ret++ = reverse;
     *ret++ = ids[1] == type;
@@ -186,9 +185,7 @@ bool adl_refine_share_ask(const struct adl_knowledge *knowledge, uint32_t profil
             weight += w;
         }
     const double mean = weight > 0 ? sum / weight : 0;
-    float duty_a[ADL_DUTY_FEATURES], duty_b[ADL_DUTY_FEATURES];
-    adl_knowledge_duty(k, profile, type, duty_a);
-    adl_knowledge_duty(k, neighbour, type, duty_b);
+    const float *duty_a = adl_knowledge_duty(k, profile, type), *duty_b = adl_knowledge_duty(k, neighbour, type);
     ret->base = (double)first->mean + mean * weight / (weight + 1.0);
     float *at = ret->query;
     *at++ = adl_clip(mean, 3);
