@@ -246,29 +246,37 @@ struct share_effects {
     double mean, victim[ADL_LAB_JOBS], neighbour[ADL_LAB_JOBS];
 };
 
-static inline void fit_shares(const struct known *known, uint32_t type, struct share_effects *ret)
+enum { SIDE_MEAN, SIDE_VICTIM, SIDE_NEIGHBOUR, SIDES };
+
+/* One side's effects, those of the others as they are. */
+static inline void fit_side(const struct known *known, uint32_t type, int side, struct share_effects *ret)
 {
     const struct adl_lab *lab = known->lab;
+    double sums[ADL_LAB_JOBS] = {0}, counts[ADL_LAB_JOBS] = {0};
+    for (uint32_t cell = 0; cell < lab->job_count * lab->job_count; cell++) {
+        const uint32_t i = cell / lab->job_count, j = cell % lab->job_count;
+        const uint32_t at = side == SIDE_VICTIM ? i : side == SIDE_NEIGHBOUR ? j : 0;
+        if (!is_known(known, i) || !is_known(known, j) || isnan(lab->share[i][j][type]))
+            continue;
+        sums[at] += ratio_of(lab, i, j, type) - (side == SIDE_MEAN ? 0 : ret->mean) -
+                    (side == SIDE_VICTIM ? 0 : ret->victim[i]) - (side == SIDE_NEIGHBOUR ? 0 : ret->neighbour[j]);
+        counts[at] += 1;
+    }
+    if (side == SIDE_MEAN) {
+        ret->mean = counts[0] > 0 ? sums[0] / counts[0] : 0.6;
+        return;
+    }
+    double *effects = side == SIDE_VICTIM ? ret->victim : ret->neighbour;
+    for (uint32_t i = 0; i < lab->job_count; i++)
+        effects[i] = counts[i] > 0 ? sums[i] / counts[i] : 0;
+}
+
+static inline void fit_shares(const struct known *known, uint32_t type, struct share_effects *ret)
+{
     memset(ret, 0, sizeof *ret);
     for (int round = 0; round < 20; round++)
-        for (int side = 0; side < 3; side++) {
-            double sums[ADL_LAB_JOBS] = {0}, counts[ADL_LAB_JOBS] = {0}, sum = 0, count = 0;
-            for (uint32_t i = 0; i < lab->job_count; i++)
-                for (uint32_t j = 0; j < lab->job_count; j++) {
-                    if (!is_known(known, i) || !is_known(known, j) || isnan(lab->share[i][j][type]))
-                        continue;
-                    const double left = ratio_of(lab, i, j, type) - (side ? ret->mean : 0) -
-                                        (side == 1 ? 0 : ret->victim[i]) - (side == 2 ? 0 : ret->neighbour[j]);
-                    sums[side == 1 ? i : j] += left;
-                    counts[side == 1 ? i : j] += 1;
-                    sum += left;
-                    count += 1;
-                }
-            if (side == 0)
-                ret->mean = count > 0 ? sum / count : 0.6;
-            for (uint32_t i = 0; i < lab->job_count && side > 0; i++)
-                (side == 1 ? ret->victim : ret->neighbour)[i] = counts[i] > 0 ? sums[i] / counts[i] : 0;
-        }
+        for (int side = 0; side < SIDES; side++)
+            fit_side(known, type, side, ret);
 }
 
 static inline double additive_share(const struct known *known, const struct baseline *how,

@@ -240,38 +240,39 @@ static inline void ask_refined_shares(struct trial *trial, const struct adl_text
     }
 }
 
-static inline void find_cell(struct trial *trial, const struct adl_estimates *e, uint32_t job, uint32_t b, uint32_t t,
-                             struct adl_estimate *ret)
+/* The rate in every cell of a new job, alone (b past the last job) and beside each known one, but those measured alone,
+ * which are the first `stage` types from `first` on. cold: what each was off before anything was measured. */
+static inline void judge_cells(struct trial *trial, const struct adl_estimates *e, uint32_t families, uint32_t j,
+                               uint32_t first, uint32_t stage, int fold, double cold[ADL_LAB_JOBS + 1][GAVEL_TYPES],
+                               struct answers *ret)
 {
-    adl_estimates_find(e, trial->profile[job], t, b == ADL_NONE ? ADL_NONE : trial->profile[b], ret);
+    const struct adl_lab *lab = &trial->lab;
+    for (uint32_t i = 0; i < (lab->job_count + 1) * GAVEL_TYPES; i++) {
+        struct adl_estimate found;
+        const uint32_t t = i % GAVEL_TYPES, b = i / GAVEL_TYPES;
+        const bool alone = b == lab->job_count, measured = alone && (t + GAVEL_TYPES - first) % GAVEL_TYPES < stage;
+        const double truth = lab->rate[j][t] + (alone ? 0 : lab->share[j][b][t]);
+        if (isnan(truth) || measured || (!alone && out_of(lab, families, b)))
+            continue;
+        adl_estimates_find(e, trial->profile[j], t, alone ? ADL_NONE : trial->profile[b], &found);
+        struct answer answer = judge(&found, truth, TRIAL_CELL, stage, fold);
+        if (stage == 0)
+            cold[b][t] = (double)answer.off;
+        answer.cold_off = (float)cold[b][t];
+        keep(ret, answer);
+    }
 }
 
-/* The rate in every cell of a new job, alone and beside each known one, while it is measured alone on one type after
- * the other; those measured are left out, and each is held against what was thought of it cold. */
+/* While a new job is measured alone on one type after the other, each type being the first once. */
 static inline void ask_cells(struct trial *trial, const struct adl_text *model, uint32_t families, uint32_t asked,
                              int fold, struct answers *ret)
 {
-    const struct adl_lab *lab = &trial->lab;
     double cold[ADL_LAB_JOBS + 1][GAVEL_TYPES];
-    for (uint32_t j = 0; j < lab->job_count; j++)
-        for (uint32_t first = 0; first < GAVEL_TYPES && out_of(lab, asked, j); first++) {
+    for (uint32_t j = 0; j < trial->lab.job_count; j++)
+        for (uint32_t first = 0; first < GAVEL_TYPES && out_of(&trial->lab, asked, j); first++) {
             struct adl_estimates *e = meet(trial, model, families | asked, true, j);
             for (uint32_t stage = 0; stage < STAGES; stage++) {
-                for (uint32_t i = 0; i < (lab->job_count + 1) * GAVEL_TYPES; i++) {
-                    struct adl_estimate found;
-                    const uint32_t t = i % GAVEL_TYPES, b = i / GAVEL_TYPES;
-                    const bool alone = b == lab->job_count;
-                    const double truth = lab->rate[j][t] + (alone ? 0 : lab->share[j][b][t]);
-                    const bool measured = alone && (t + GAVEL_TYPES - first) % GAVEL_TYPES < stage;
-                    if (isnan(truth) || measured || (!alone && out_of(lab, families | asked, b)))
-                        continue;
-                    find_cell(trial, e, j, alone ? ADL_NONE : b, t, &found);
-                    struct answer answer = judge(&found, truth, TRIAL_CELL, stage, fold);
-                    if (stage == 0)
-                        cold[b][t] = (double)answer.off;
-                    answer.cold_off = (float)cold[b][t];
-                    keep(ret, answer);
-                }
+                judge_cells(trial, e, families | asked, j, first, stage, fold, cold, ret);
                 if (stage < GAVEL_TYPES)
                     measure_alone(trial, e, j, (first + stage) % GAVEL_TYPES);
             }

@@ -122,9 +122,9 @@ static inline void unseen_read_t4(struct unseen_job *jobs, int *count)
     char name[96];
     if (gavel_load(lab))
         for (int task = 0; task < 2; task++)
-            for (double batch = 16; batch <= 256; batch *= 2) {
+            for (int batch = 16; batch <= 256; batch *= 2) {
                 const double step_s = unseen_t4_step_s(tasks[task][1], batch);
-                snprintf(name, sizeof name, "%s (batch size %.0f)", tasks[task][0], batch);
+                snprintf(name, sizeof name, "%s (batch size %d)", tasks[task][0], batch);
                 const int j = gavel_job_of(lab, name);
                 struct unseen_job *job = j >= 0 && step_s > 0 ? unseen_find(jobs, count, name) : NULL;
                 if (!job)

@@ -11,7 +11,7 @@ struct options {
     const char *scenario;
     const char *out, *checkpoint;
     const char *csv, *html, *json, *onnx;
-    int64_t episodes, jobs, seed, threads;
+    int64_t episodes, labs, jobs, seed, threads;
     double lambda, tail, horizon_s, learning_rate, explore;
     int network; /* enum adl_qnet_kind */
     bool resume;
@@ -19,14 +19,12 @@ struct options {
 
 static const char *const networks[] = {"shared", "paper", NULL};
 
-#define DQN_EPISODES 2000
-
 #define AT(field) offsetof(struct options, field)
 
 static const struct adl_option table[] = {
     {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "what to train dqn on; must be given"},
-    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 0, 1e9, NULL, "N",
-     "runs of the scenario, or labs of the prior, to learn from; 0 = 2000 runs, 10000 labs"},
+    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 1, 1e9, NULL, "N", "runs of the scenario to learn from"},
+    {"labs", 0, ADL_OPTION_INT, AT(labs), 10, 1e7, NULL, "N", "estimator: labs of the prior to learn from"},
     {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE",
      "where the best model goes; dqn.model or estimator.model if not given"},
     {"checkpoint", 0, ADL_OPTION_TEXT, AT(checkpoint), 0, 0, NULL, "FILE",
@@ -59,7 +57,7 @@ static const struct adl_verb verb = {
     .summary =
         "Trains the policy dqn on a scenario: plays it, learns from that, and keeps the network that does best on "
         "seeds it was not trained on. Or trains the networks of the estimates on a prior; then only --out, --seed and "
-        "--episodes count.",
+        "--labs count.",
     .operands = "dqn|estimator",
     .operands_min = 0, /* so that we say ourselves what there is */
     .operands_max = 1,
@@ -89,7 +87,7 @@ static int train_estimator(const struct options *o, struct adl_error *err)
     if (strcmp(o->out, "-") == 0)
         return adl_fail(err, ADL_EINVAL, "--out needs a file name");
     const int status = adl_outputs_check(outputs, 1, "", err);
-    return status ? status : adl_train_estimator(o->out, (uint64_t)o->seed, (uint32_t)o->episodes, err);
+    return status ? status : adl_train_estimator(o->out, (uint64_t)o->seed, (uint32_t)o->labs, err);
 }
 
 static int check_options(const struct options *o, const char *checkpoint, struct adl_error *err)
@@ -107,7 +105,7 @@ static struct adl_dqn_config configure(const struct options *o, const struct adl
     struct adl_dqn_config config = adl_dqn_defaults((enum adl_qnet_kind)o->network);
     config.scenario = scenario;
     config.seed = (uint64_t)o->seed;
-    config.episodes = o->episodes ? (uint64_t)o->episodes : DQN_EPISODES;
+    config.episodes = (uint64_t)o->episodes;
     config.threads = o->threads ? (uint32_t)o->threads : adl_cli_cores();
     config.learning_rate_end *= o->learning_rate / config.learning_rate;
     config.learning_rate = o->learning_rate;
@@ -146,7 +144,9 @@ static int train(const struct options *o, const char *checkpoint, bool *ret_inte
 static int run(int argc, char **argv)
 {
     const struct adl_dqn_config defaults = adl_dqn_defaults(ADL_QNET_SHARED);
-    struct options o = {.seed = 1,
+    struct options o = {.episodes = 2000,
+                        .labs = 10000,
+                        .seed = 1,
                         .lambda = -1,
                         .tail = defaults.tail,
                         .horizon_s = defaults.horizon_s,

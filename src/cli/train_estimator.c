@@ -14,10 +14,8 @@ int adl_train_estimator(const char *out, uint64_t seed, uint32_t labs, struct ad
     struct adl_text bytes = {0}, text = {0};
     static const char *const names[ADL_ESTIMATOR_PARTS] = {"P1, rate", "P1, share", "P2, rate", "P2, share"};
     config.seed = seed;
-    if (labs > 0) {
-        config.steps = (uint32_t)((uint64_t)config.steps * labs / config.labs) + 1;
-        config.labs = labs;
-    }
+    config.steps = (uint32_t)((uint64_t)config.steps * labs / config.labs) + 1;
+    config.labs = labs;
     int status = adl_estimator_trainer_create(&config, &trainer, err);
     if (status == 0)
         status = adl_estimator_trainer_run(trainer, &estimator, err);

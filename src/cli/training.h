@@ -13,7 +13,7 @@ struct adl_training_job {
     const char *csv, *html, *json, *onnx; /* NULL = not wanted */
 };
 
-/* `adlro train estimator`: labs of the prior, 0 = as many as the shipped networks had. */
+/* `adlro train estimator`: from so many labs of the prior. */
 int adl_train_estimator(const char *out, uint64_t seed, uint32_t labs, struct adl_error *err);
 
 /* *ret_interrupted: a signal ended it before all episodes were played. What there is then is saved. */

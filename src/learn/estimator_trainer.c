@@ -164,7 +164,7 @@ static void step(struct desk *desk, const struct adl_example **batch, double lea
         lay_example(desk, i, batch[i]);
     const struct adl_setnet_batch input = {BATCH, desk->offset, desk->facts, desk->queries};
     adl_setnet_forward(&desk->net, params, &input, desk->workspace, desk->outs);
-    for (int i = 0; i < BATCH; i++) {
+    for (size_t i = 0; i < BATCH; i++) {
         const double wanted = batch[i]->truth - batch[i]->question.base;
         const double off = (double)desk->outs[2 * i] - wanted, size = sqrt(off * off + SMOOTH * SMOOTH);
         const double spread = adl_estimator_spread(desk->outs[2 * i + 1]);

@@ -23,7 +23,7 @@ static void pool_forward(const struct adl_setnet *net, const float *params, cons
 {
     const ptrdiff_t width = net->shape.width;
     adl_setnet_dense(net, ADL_SETNET_SECOND, params, batch->offset[batch->sets], ws->embed, false, true, ws->second);
-    for (int s = 0; s < batch->sets; s++) {
+    for (ptrdiff_t s = 0; s < batch->sets; s++) {
         float *row = ws->summary + s * 2 * width;
         net->kernels->pool(batch->offset[s + 1] - batch->offset[s], width, ws->second + batch->offset[s] * width, row,
                            row + width);
@@ -35,7 +35,7 @@ static void pool_backward(const struct adl_setnet *net, const float *params, con
 {
     const ptrdiff_t width = net->shape.width, facts = batch->offset[batch->sets];
     memset(ws->dsecond, 0, (size_t)(facts * width) * sizeof *ws->dsecond);
-    for (int s = 0; s < batch->sets; s++) {
+    for (ptrdiff_t s = 0; s < batch->sets; s++) {
         const ptrdiff_t first = batch->offset[s], count = batch->offset[s + 1] - first;
         const float *summary = ws->summary + s * 2 * width, *dsummary = ws->dsummary + s * 2 * width;
         if (count > 0)
@@ -71,7 +71,7 @@ static void recurrent_forward(const struct adl_setnet *net, const float *params,
     const ptrdiff_t width = net->shape.width;
     const size_t bytes = (size_t)width * sizeof(float);
     adl_setnet_dense(net, ADL_SETNET_SECOND, params, batch->offset[batch->sets], ws->embed, false, false, ws->second);
-    for (int s = 0; s < batch->sets; s++) {
+    for (ptrdiff_t s = 0; s < batch->sets; s++) {
         float *summary = ws->summary + s * width;
         memset(summary, 0, bytes);
         for (ptrdiff_t f = batch->offset[s]; f < batch->offset[s + 1]; f++) {
@@ -108,7 +108,7 @@ static void recurrent_backward(const struct adl_setnet *net, const float *params
     const struct adl_product add = {.accumulate = true};
     if (facts > 0)
         net->kernels->transpose(inputs, panels, params + own->weights, ws->transposed);
-    for (int s = 0; s < batch->sets; s++) {
+    for (ptrdiff_t s = 0; s < batch->sets; s++) {
         float *dstate = ws->dsummary + s * width;
         for (ptrdiff_t f = batch->offset[s + 1]; f-- > batch->offset[s];) {
             step_backward(width, ws->own + f * 3 * width, ws->before + f * width, ws->gates + f * 3 * width, dstate,
@@ -161,7 +161,7 @@ static void attention_forward(const struct adl_setnet *net, const float *params,
     adl_setnet_dense(net, ADL_SETNET_SECOND, params, batch->offset[batch->sets], ws->embed, false, false, ws->second);
     adl_setnet_dense(net, ADL_SETNET_OWN, params, batch->sets, batch->queries, false, false, ws->own);
     memset(ws->summary, 0, (size_t)(batch->sets * width) * sizeof *ws->summary);
-    for (int s = 0; s < batch->sets; s++) {
+    for (ptrdiff_t s = 0; s < batch->sets; s++) {
         const ptrdiff_t first = batch->offset[s], count = batch->offset[s + 1] - first;
         for (ptrdiff_t h = 0; h < ADL_SETNET_HEADS; h++)
             attend(ws->own + s * width, ws->second + first * 2 * width, count, width, h,
@@ -200,7 +200,7 @@ static void attention_backward(const struct adl_setnet *net, const float *params
 {
     const ptrdiff_t width = net->shape.width, facts = batch->offset[batch->sets];
     memset(ws->down, 0, (size_t)(batch->sets * width) * sizeof *ws->down);
-    for (int s = 0; s < batch->sets; s++) {
+    for (ptrdiff_t s = 0; s < batch->sets; s++) {
         const ptrdiff_t first = batch->offset[s], count = batch->offset[s + 1] - first;
         for (ptrdiff_t h = 0; h < ADL_SETNET_HEADS; h++)
             attend_back(ws->own + s * width, ws->second + first * 2 * width, count, width, h,

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #define MOVED     0.02  /* a measurement that moves its cell by less than this leaves the others as they are */
-#define NEW_PAIRS 16    /* measured pairs after which all shares are estimated anew */
 #define RELIABLE  0.01  /* no measured speed is known better than this */
 #define NORMAL_90 1.645 /* half the 90 % interval of a normal distribution */
 #define EFFECTIVE 12.0  /* measurements that a mean which forgets has, at most */
@@ -144,11 +143,21 @@ static void guess_shares(const struct adl_estimates *e, uint32_t profile, uint32
     adl_estimator_answer(e->estimator, ADL_INITIAL_SHARE, e->ask, (int)k->type_count, ret);
 }
 
+/* What is learned of others' company makes all shares be guessed anew each time the measured pairs have doubled: often
+ * at first, when each tells much, and seldom later, when guessing all anew would cost more than it brings. */
+static uint64_t doublings(uint64_t pairs)
+{
+    uint64_t count = 0;
+    for (uint64_t left = pairs / 4; left > 0; left /= 2)
+        count++;
+    return count;
+}
+
 static void refresh_shares(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour)
 {
     const struct adl_knowledge *k = e->knowledge;
     const size_t pair = (size_t)profile * k->capacity + neighbour;
-    const uint64_t stamp = 1 + e->versions[profile] + e->versions[neighbour] + e->pairs / NEW_PAIRS;
+    const uint64_t stamp = 1 + e->versions[profile] + e->versions[neighbour] + doublings(e->pairs);
     struct adl_belief *shares = e->memo.shares + pair * k->type_count;
     if (e->memo.share_stamp[pair] == stamp)
         return;

@@ -187,8 +187,8 @@ static int read_forms(const unsigned char *bytes, size_t end, enum adl_setnet_fo
 {
     size_t at = HEAD_SIZE;
     for (int part = 0; part < ADL_ESTIMATOR_PARTS; part++) {
-        struct adl_setnet_shape shape;
-        struct adl_setnet net;
+        struct adl_setnet_shape shape = {.width = 0};
+        struct adl_setnet net = {.parameter_count = 0};
         float quantiles[ADL_ESTIMATOR_QUANTILES];
         int status = read_head(bytes, end, &at, part, &shape, quantiles, err);
         if (!status)
@@ -221,6 +221,7 @@ int adl_estimator_decode(const void *bytes, size_t size, struct adl_estimator **
         status = read_forms(bytes, size - SEAL_SIZE, forms, &width, err);
     if (!status)
         status = adl_estimator_create(forms, width, &e, err);
+    assert(status || e);
     for (int part = 0; part < ADL_ESTIMATOR_PARTS && !status; part++) {
         struct adl_setnet_shape shape;
         status = read_head(bytes, size - SEAL_SIZE, &at, part, &shape, e->quantiles[part], err);
@@ -266,8 +267,9 @@ void adl_estimator_answer(struct adl_estimator *estimator, enum adl_estimator_pa
         adl_setnet_forward(net, adl_estimator_params(estimator, part, m), &batch, estimator->workspaces[part],
                            estimator->answers);
         for (int i = 0; i < count; i++) {
-            ret[i].mean += estimator->answers[2 * i] / (float)members;
-            ret[i].spread += (float)(adl_estimator_spread(estimator->answers[2 * i + 1]) / members);
+            const float *answer = &estimator->answers[(size_t)i * ADL_SETNET_OUTPUTS];
+            ret[i].mean += answer[0] / (float)members;
+            ret[i].spread += (float)(adl_estimator_spread(answer[1]) / members);
         }
     }
 }

@@ -270,7 +270,7 @@ void adl_initial_share_ask(const struct adl_knowledge *knowledge, uint32_t profi
     float *at = ret->query;
     memcpy(at, duty_a, ADL_DUTY_FEATURES * sizeof *at);
     memcpy(at + ADL_DUTY_FEATURES, duty_b, ADL_DUTY_FEATURES * sizeof *at);
-    at += 2 * ADL_DUTY_FEATURES;
+    at += (size_t)2 * ADL_DUTY_FEATURES;
     *at++ = adl_clip(k->types[type].log_fp32 - LOG_FP32_MID, 3);
     *at++ = adl_clip(k->types[type].log_bandwidth - LOG_BW_MID, 3);
     *at++ = adl_clip(k->types[type].log_fp16_gain / 2, 3);

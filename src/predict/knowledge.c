@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED        UINT64_C(0x70726f66696c65)
-#define UNRELATED   (ADL_HYPER_BITS / 2)
+#define SEED UINT64_C(0x70726f66696c65)
+enum { UNRELATED = ADL_HYPER_BITS / 2 };
 #define LOG2        0.6931471805599453
 #define LOG_1000    6.907755278982137
 #define OTHER_TYPE  0.3    /* weight of shares on other types in a type's effects */
@@ -242,7 +242,7 @@ static void compare_profiles(struct adl_knowledge *k, uint32_t index)
         if (k->profiles[i].key == 0)
             continue;
         const uint32_t distance = adl_hypervector_distance(k->ops, &k->vectors[index], &k->vectors[i]);
-        const float likeness = distance < UNRELATED ? 1.0f - (float)distance / UNRELATED : 0.0f;
+        const float likeness = distance < UNRELATED ? 1.0f - (float)distance / (float)UNRELATED : 0.0f;
         k->likeness[(size_t)index * k->capacity + i] = k->likeness[(size_t)i * k->capacity + index] = likeness;
     }
     for (uint32_t i = 0; i < k->capacity; i++)
