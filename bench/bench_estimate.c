@@ -2,8 +2,9 @@
  * jobs out, against nearest neighbours and additive models; and on GPU types that no training saw. A bar that is missed
  * is marked and makes it exit 1. With --quick one fold and little training: that it runs, not what it is worth.
  *
- * Nothing is chosen by the folds that are shown. Options of baselines are chosen, and intervals calibrated, by leaving
- * one more family out of those that are known; the form that is kept was chosen by its errors on the prior. */
+ * Within a run nothing is chosen by the folds that are shown: options of baselines are chosen, and intervals
+ * calibrated, by leaving one more family out of those that are known. What was settled in the making with these folds
+ * in sight is told in docs/estimates.md. */
 #include "estimate_trial.h"
 #include "estimate_unseen.h"
 
