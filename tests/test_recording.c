@@ -426,6 +426,7 @@ static void a_submission_reads_back_field_by_field(void **state)
                                       .gpu_memory_mib = 1,
                                       .priority = 0.1f,
                                       .min_steps_per_s = 1e-30f,
+                                      .step_gflop = 0.1f,
                                       .limit_us = 8640000000000,
                                       .deadline_us = 1};
     int64_t runtime_us[ADL_TYPES_MAX];
@@ -445,6 +446,7 @@ static void a_submission_reads_back_field_by_field(void **state)
         assert_true(b->flags == spec.flags && b->cpu_cores == spec.cpu_cores);
         assert_true(b->memory_mib == spec.memory_mib && b->gpu_memory_mib == spec.gpu_memory_mib);
         assert_true(b->priority == spec.priority && b->min_steps_per_s == spec.min_steps_per_s);
+        assert_true(b->step_gflop == spec.step_gflop && b->step_gb == 0);
         assert_true(b->limit_us == spec.limit_us && b->deadline_us == spec.deadline_us);
         assert_int_equal(back.submit.runtime_us != NULL, oracle);
         if (oracle)

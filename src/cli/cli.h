@@ -21,6 +21,7 @@ extern const struct adl_command_verb adl_verb_compare;
 extern const struct adl_command_verb adl_verb_simulate;
 extern const struct adl_command_verb adl_verb_replay;
 extern const struct adl_command_verb adl_verb_train;
+extern const struct adl_command_verb adl_verb_estimate;
 extern const struct adl_command_verb adl_verb_score;
 extern const struct adl_command_verb adl_verb_policies;
 

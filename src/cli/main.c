@@ -6,7 +6,8 @@
 #include <string.h>
 
 static const struct adl_command_verb *const verbs[] = {
-    &adl_verb_compare, &adl_verb_simulate, &adl_verb_replay, &adl_verb_train, &adl_verb_score, &adl_verb_policies,
+    &adl_verb_compare,  &adl_verb_simulate, &adl_verb_replay,   &adl_verb_train,
+    &adl_verb_estimate, &adl_verb_score,    &adl_verb_policies,
 };
 #define VERB_COUNT (sizeof verbs / sizeof *verbs)
 

@@ -1,4 +1,4 @@
-/* train: teaches a policy from nothing but a scenario. */
+/* train: teaches a policy from nothing but a scenario, and the networks of the estimates from nothing but a prior. */
 #include "cli/cli.h"
 #include "cli/training.h"
 #include "ingest/scenario.h"
@@ -11,7 +11,7 @@ struct options {
     const char *scenario;
     const char *out, *checkpoint;
     const char *csv, *html, *json, *onnx;
-    int64_t episodes, jobs, seed, threads;
+    int64_t episodes, labs, jobs, seed, threads;
     double lambda, tail, horizon_s, learning_rate, explore;
     int network; /* enum adl_qnet_kind */
     bool resume;
@@ -22,9 +22,11 @@ static const char *const networks[] = {"shared", "paper", NULL};
 #define AT(field) offsetof(struct options, field)
 
 static const struct adl_option table[] = {
-    {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "what to train on; must be given"},
+    {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "what to train dqn on; must be given"},
     {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 1, 1e9, NULL, "N", "runs of the scenario to learn from"},
-    {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE", "where the best model goes"},
+    {"labs", 0, ADL_OPTION_INT, AT(labs), 10, 1e7, NULL, "N", "estimator: labs of the prior to learn from"},
+    {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE",
+     "where the best model goes; dqn.model or estimator.model if not given"},
     {"checkpoint", 0, ADL_OPTION_TEXT, AT(checkpoint), 0, 0, NULL, "FILE",
      "where all that --resume needs goes, at each validation and at the end; OUT.checkpoint if not given"},
     {"resume", 0, ADL_OPTION_FLAG, AT(resume), 0, 0, NULL, NULL,
@@ -54,8 +56,9 @@ static const struct adl_verb verb = {
     .name = "train",
     .summary =
         "Trains the policy dqn on a scenario: plays it, learns from that, and keeps the network that does best on "
-        "seeds it was not trained on.",
-    .operands = "dqn",
+        "seeds it was not trained on. Or trains the networks of the estimates on a prior; then only --out, --seed and "
+        "--labs count.",
+    .operands = "dqn|estimator",
     .operands_min = 0, /* so that we say ourselves what there is */
     .operands_max = 1,
     .options = table,
@@ -63,13 +66,28 @@ static const struct adl_verb verb = {
     .example = "adlro train dqn --scenario scenarios/paper16.yaml --episodes 2000 --html curves.html",
 };
 
+static bool is_estimator(const struct adl_operands *operands)
+{
+    return operands->count == 1 && strcmp(operands->items[0], "estimator") == 0;
+}
+
 static int check_what(const struct adl_operands *operands, struct adl_error *err)
 {
-    if (operands->count == 1 && strcmp(operands->items[0], "dqn") == 0)
+    if (is_estimator(operands) || (operands->count == 1 && strcmp(operands->items[0], "dqn") == 0))
         return 0;
-    return adl_fail(err, ADL_EINVAL, "%s%.40s%scan be trained; say `adlro train dqn --scenario FILE`",
-                    operands->count ? "not '" : "only dqn ", operands->count ? operands->items[0] : "",
-                    operands->count ? "' but only dqn " : "");
+    return adl_fail(err, ADL_EINVAL,
+                    "%s%.40s%scan be trained; say `adlro train dqn --scenario FILE` or `adlro train estimator`",
+                    operands->count ? "not '" : "only dqn and estimator ", operands->count ? operands->items[0] : "",
+                    operands->count ? "' but only dqn and estimator " : "");
+}
+
+static int train_estimator(const struct options *o, struct adl_error *err)
+{
+    const char *outputs[] = {o->out};
+    if (strcmp(o->out, "-") == 0)
+        return adl_fail(err, ADL_EINVAL, "--out needs a file name");
+    const int status = adl_outputs_check(outputs, 1, "", err);
+    return status ? status : adl_train_estimator(o->out, (uint64_t)o->seed, (uint32_t)o->labs, err);
 }
 
 static int check_options(const struct options *o, const char *checkpoint, struct adl_error *err)
@@ -126,8 +144,8 @@ static int train(const struct options *o, const char *checkpoint, bool *ret_inte
 static int run(int argc, char **argv)
 {
     const struct adl_dqn_config defaults = adl_dqn_defaults(ADL_QNET_SHARED);
-    struct options o = {.out = "dqn.model",
-                        .episodes = 2000,
+    struct options o = {.episodes = 2000,
+                        .labs = 10000,
                         .seed = 1,
                         .lambda = -1,
                         .tail = defaults.tail,
@@ -143,6 +161,12 @@ static int run(int argc, char **argv)
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
     int status = check_what(&operands, &err);
+    if (!o.out)
+        o.out = is_estimator(&operands) ? "estimator.model" : "dqn.model";
+    if (status == 0 && is_estimator(&operands)) {
+        status = train_estimator(&o, &err);
+        return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+    }
     if (status == 0 && snprintf(beside, sizeof beside, "%s.checkpoint", o.out) >= (int)sizeof beside)
         status = adl_fail(&err, ADL_EINVAL, "the path of --out is too long");
     const char *checkpoint = o.checkpoint ? o.checkpoint : beside;

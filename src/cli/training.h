@@ -13,6 +13,9 @@ struct adl_training_job {
     const char *csv, *html, *json, *onnx; /* NULL = not wanted */
 };
 
+/* `adlro train estimator`: from so many labs of the prior. */
+int adl_train_estimator(const char *out, uint64_t seed, uint32_t labs, struct adl_error *err);
+
 /* *ret_interrupted: a signal ended it before all episodes were played. What there is then is saved. */
 int adl_training_run(const struct adl_training_job *job, bool *ret_interrupted, struct adl_error *err);
 

@@ -63,10 +63,11 @@ static const struct spec_field {
     size_t offset;
     uint8_t size; /* bytes; 0 = float */
     bool is_signed;
+    bool optional; /* left out where it is 0 */
 } spec_fields[] = {
 #define FIELD(name, is_signed)                                                                                         \
     {                                                                                                                  \
-#name, offsetof(struct adl_job_spec, name), sizeof(((struct adl_job_spec *)0)->name), is_signed                \
+#name, offsetof(struct adl_job_spec, name), sizeof(((struct adl_job_spec *)0)->name), is_signed, false         \
     }
     FIELD(id, false),
     FIELD(user, false),
@@ -81,8 +82,10 @@ static const struct spec_field {
     FIELD(limit_us, true),
     FIELD(gpu_memory_mib, true),
     FIELD(deadline_us, true),
-    {"priority", offsetof(struct adl_job_spec, priority), 0, true},
-    {"min_steps_per_s", offsetof(struct adl_job_spec, min_steps_per_s), 0, true},
+    {"priority", offsetof(struct adl_job_spec, priority), 0, true, false},
+    {"min_steps_per_s", offsetof(struct adl_job_spec, min_steps_per_s), 0, true, false},
+    {"step_gflop", offsetof(struct adl_job_spec, step_gflop), 0, true, true},
+    {"step_gb", offsetof(struct adl_job_spec, step_gb), 0, true, true},
 };
 #define SPEC_FIELD_COUNT (sizeof spec_fields / sizeof *spec_fields)
 
@@ -94,7 +97,8 @@ static void write_spec(struct adl_json *json, const struct adl_job_spec *spec)
         if (field->size == 0) {
             float value;
             memcpy(&value, at, sizeof value);
-            put_real(json, field->key, (double)value);
+            if (!field->optional || value > 0)
+                put_real(json, field->key, (double)value);
             continue;
         }
         uint64_t bits = 0;
@@ -324,8 +328,9 @@ static bool read_spec(const cJSON *json, struct adl_job_spec *ret)
         const struct spec_field *field = &spec_fields[i];
         char *at = (char *)ret + field->offset;
         if (field->size == 0) {
-            double value;
-            if (!get_number(json, field->key, 0, 3e38, &value))
+            double value = 0;
+            if (!(field->optional && !cJSON_HasObjectItem(json, field->key)) &&
+                !get_number(json, field->key, 0, 3e38, &value))
                 return false;
             const float narrow = (float)value;
             memcpy(at, &narrow, sizeof narrow);

@@ -35,6 +35,8 @@ struct adl_job_spec {
     int32_t gpu_memory_mib; /* on each GPU */
     float priority;         /* 0..1, higher is more urgent */
     float min_steps_per_s;  /* SLA: least throughput while running; 0 = none */
+    float step_gflop;       /* arithmetic of a step on one GPU; 0 = it does not say */
+    float step_gb;          /* bytes a step moves to and from one GPU's memory, in GB; 0 = it does not say */
     int64_t limit_us;       /* the user's time limit, wall clock on whatever GPU it gets */
     int64_t deadline_us;    /* SLA: finish within this time after submission; 0 = none */
 };

@@ -19,6 +19,8 @@ struct adl_job_class {
     double bandwidth;                  /* share of the memory bandwidth it keeps busy, 0..1 */
     double sync_share;                 /* share of a step spent talking over the node's link when it has several GPUs */
     double scaling;                    /* efficiency kept at each doubling of GPUs, 0..1 */
+    double step_gflop;                 /* what its users say of a step on one GPU; 0 = nothing */
+    double step_gb;                    /* likewise, GB to and from the GPU's memory */
     double steps_per_s[ADL_TYPES_MAX]; /* on one GPU; 0 = does not run there */
     bool modelled[ADL_TYPES_MAX];      /* that figure is modelled from specifications */
 };

@@ -7,8 +7,8 @@
  * measured: a guess never overwrites it.
  *
  * Everything it knows came in through adl_estimates_know and adl_estimates_measure, whose arguments come from recorded
- * events: equal events give equal estimates. Memory is fixed: so many profiles as it was created for; of more, the one
- * not heard of for longest is forgotten. */
+ * events: equal events and equal questions in between give equal estimates. Memory is fixed: so many profiles as it was
+ * created for; of more, the one not heard of for longest is forgotten. */
 #ifndef ADLRO_PREDICT_ESTIMATES_H
 #define ADLRO_PREDICT_ESTIMATES_H
 

@@ -276,6 +276,8 @@ static void fill_spec(const struct adl_workload_choice *choice, const struct adl
         .cpu_cores = mix->cpu_cores,
         .memory_mib = mix->memory_mib,
         .gpu_memory_mib = mix->gpu_memory_mib,
+        .step_gflop = (float)scenario->classes[mix->class_index].step_gflop,
+        .step_gb = (float)scenario->classes[mix->class_index].step_gb,
         .priority = (float)(mix->priority_min + (mix->priority_max - mix->priority_min) * urgency),
     };
 }

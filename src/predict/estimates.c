@@ -1,0 +1,285 @@
+#include "predict/estimates.h"
+
+#include "base/real.h"
+#include "predict/estimator.h"
+#include "predict/initial.h"
+#include "predict/refine.h"
+#include "predict/shipped_estimator.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MOVED     0.02  /* a measurement that moves its cell by less than this leaves the others as they are */
+#define RELIABLE  0.01  /* no measured speed is known better than this */
+#define NORMAL_90 1.645 /* half the 90 % interval of a normal distribution */
+#define EFFECTIVE 12.0  /* measurements that a mean which forgets has, at most */
+#define LOG_RATE  40.0  /* logarithms of rates are held to this */
+
+/* Guesses of shares are made when they are asked for, and kept until what was measured of one of the two, or much of
+ * what was measured of others, has changed. */
+struct memo {
+    uint64_t *rate_stamp;      /* [capacity] */
+    uint64_t *share_stamp;     /* [capacity][capacity] */
+    struct adl_belief *shares; /* [capacity][capacity][type_count] */
+    uint8_t *refined;          /* [capacity][capacity] of these: P2 had a say */
+};
+
+struct adl_estimates {
+    struct adl_knowledge *knowledge;
+    struct adl_estimator *estimator;
+    struct memo memo;
+    uint64_t *versions;       /* [capacity] rises with what was measured of it */
+    uint64_t cells, pairs;    /* measured for the first time, so far */
+    struct adl_question *ask; /* [type_count] */
+    struct adl_belief *answer;
+};
+
+int adl_estimates_create(const struct adl_cluster *cluster, uint32_t profiles, const void *model, size_t model_size,
+                         struct adl_estimates **ret, struct adl_error *err)
+{
+    struct adl_estimates *e = calloc(1, sizeof *e);
+    if (!e)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for estimates");
+    const size_t types = cluster->type_count, rows = profiles;
+    int status = adl_knowledge_create(profiles, &e->knowledge, err);
+    if (!status)
+        status = adl_knowledge_set_types(e->knowledge, cluster->types, cluster->type_count, err);
+    if (!status)
+        status = model ? adl_estimator_decode(model, model_size, &e->estimator, err)
+                       : adl_estimator_decode(adl_shipped_estimator, adl_shipped_estimator_size, &e->estimator, err);
+    if (!status) {
+        e->memo.rate_stamp = calloc(rows, sizeof *e->memo.rate_stamp);
+        e->memo.share_stamp = calloc(rows * rows, sizeof *e->memo.share_stamp);
+        e->memo.shares = calloc(rows * rows * types + 1, sizeof *e->memo.shares);
+        e->memo.refined = calloc(rows * rows, sizeof *e->memo.refined);
+        e->versions = calloc(rows, sizeof *e->versions);
+        e->ask = calloc(types + 1, sizeof *e->ask);
+        e->answer = calloc(types + 1, sizeof *e->answer);
+        if (!e->memo.rate_stamp || !e->memo.share_stamp || !e->memo.shares || !e->memo.refined || !e->versions ||
+            !e->ask || !e->answer)
+            status = adl_fail(err, ADL_ENOMEM, "out of memory for estimates of %u profiles", profiles);
+    }
+    if (status)
+        adl_estimates_destroy(e);
+    else
+        *ret = e;
+    return status;
+}
+
+void adl_estimates_destroy(struct adl_estimates *estimates)
+{
+    if (!estimates)
+        return;
+    adl_knowledge_destroy(estimates->knowledge);
+    adl_estimator_destroy(estimates->estimator);
+    free(estimates->memo.rate_stamp);
+    free(estimates->memo.share_stamp);
+    free(estimates->memo.shares);
+    free(estimates->memo.refined);
+    free(estimates->versions);
+    free(estimates->ask);
+    free(estimates->answer);
+    free(estimates);
+}
+
+/* ---- rates alone ---- */
+
+/* The standard deviation of a measured mean, of the logarithm. */
+static double measured_deviation(const struct adl_cell *cell)
+{
+    const double n = cell->count < EFFECTIVE ? (double)cell->count : EFFECTIVE;
+    return sqrt((double)cell->variance / n + RELIABLE * RELIABLE);
+}
+
+static bool is_measured(const struct adl_knowledge *k, uint32_t profile)
+{
+    return k->profiles[profile].measured_alone + k->profiles[profile].measured_beside > 0;
+}
+
+static void guess_rates(const struct adl_estimates *e, uint32_t profile)
+{
+    const struct adl_knowledge *k = e->knowledge;
+    const size_t row = adl_knowledge_at(k, profile, 0);
+    for (uint32_t t = 0; t < k->type_count; t++)
+        adl_initial_rate_ask(k, profile, t, &e->ask[t]);
+    adl_estimator_answer(e->estimator, ADL_INITIAL_RATE, e->ask, (int)k->type_count, k->initial + row);
+    for (uint32_t t = 0; t < k->type_count; t++)
+        k->rates[row + t] = k->initial[row + t];
+    adl_knowledge_rerate(e->knowledge, profile);
+}
+
+static void refine_rates(const struct adl_estimates *e, uint32_t profile)
+{
+    const struct adl_knowledge *k = e->knowledge;
+    struct adl_belief *rates = k->rates + adl_knowledge_at(k, profile, 0);
+    for (uint32_t t = 0; t < k->type_count; t++)
+        if (!adl_refine_rate_ask(k, profile, t, &e->ask[t]))
+            return;
+    adl_estimator_answer(e->estimator, ADL_REFINE_RATE, e->ask, (int)k->type_count, e->answer);
+    for (uint32_t t = 0; t < k->type_count; t++) {
+        const struct adl_cell *cell = adl_knowledge_cell(k, profile, t, ADL_NONE);
+        rates[t] =
+            cell->count == 0 ? e->answer[t] : (struct adl_belief){cell->log_rate, (float)measured_deviation(cell)};
+    }
+}
+
+/* First estimates of a profile of which nothing was measured follow what is learned of others, each time it is named in
+ * an event; looking at them changes nothing. */
+static void refresh_rates(const struct adl_estimates *e, uint32_t profile)
+{
+    if (is_measured(e->knowledge, profile) || e->memo.rate_stamp[profile] == e->cells + 1)
+        return;
+    guess_rates(e, profile);
+    e->memo.rate_stamp[profile] = e->cells + 1;
+}
+
+/* ---- shares ---- */
+
+static void guess_shares(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour, struct adl_belief *ret)
+{
+    const struct adl_knowledge *k = e->knowledge;
+    for (uint32_t t = 0; t < k->type_count; t++)
+        adl_initial_share_ask(k, profile, t, neighbour, &e->ask[t]);
+    adl_estimator_answer(e->estimator, ADL_INITIAL_SHARE, e->ask, (int)k->type_count, ret);
+}
+
+/* What is learned of others' company makes all shares be guessed anew each time the measured pairs have doubled: often
+ * at first, when each tells much, and seldom later, when guessing all anew would cost more than it brings. */
+static uint64_t doublings(uint64_t pairs)
+{
+    uint64_t count = 0;
+    for (uint64_t left = pairs / 4; left > 0; left /= 2)
+        count++;
+    return count;
+}
+
+static void refresh_shares(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour)
+{
+    const struct adl_knowledge *k = e->knowledge;
+    const size_t pair = (size_t)profile * k->capacity + neighbour;
+    const uint64_t stamp = 1 + e->versions[profile] + e->versions[neighbour] + doublings(e->pairs);
+    struct adl_belief *shares = e->memo.shares + pair * k->type_count;
+    if (e->memo.share_stamp[pair] == stamp)
+        return;
+    e->memo.share_stamp[pair] = stamp;
+    guess_shares(e, profile, neighbour, shares);
+    e->memo.refined[pair] = 0;
+    for (uint32_t t = 0; t < k->type_count; t++)
+        if (!adl_refine_share_ask(k, profile, t, neighbour, &shares[t], &e->ask[t]))
+            return;
+    adl_estimator_answer(e->estimator, ADL_REFINE_SHARE, e->ask, (int)k->type_count, shares);
+    e->memo.refined[pair] = 1;
+}
+
+/* ---- the door ---- */
+
+uint32_t adl_estimates_know(struct adl_estimates *estimates, const struct adl_job_spec *spec, bool spans)
+{
+    bool is_new = false;
+    const uint32_t profile = adl_knowledge_know(estimates->knowledge, spec, spans, &is_new);
+    if (is_new) {
+        estimates->versions[profile]++;
+        estimates->memo.rate_stamp[profile] = 0;
+    }
+    refresh_rates(estimates, profile);
+    return profile;
+}
+
+static bool is_known(const struct adl_knowledge *k, uint32_t profile)
+{
+    return profile < k->capacity && k->profiles[profile].key != 0;
+}
+
+void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
+                           double steps_per_s)
+{
+    struct adl_knowledge *k = estimates->knowledge;
+    if (!is_known(k, profile) || type >= k->type_count || !(neighbour == ADL_NONE || is_known(k, neighbour)) ||
+        !(steps_per_s > 0) || !isfinite(steps_per_s))
+        return;
+    struct adl_cell *cell = adl_knowledge_cell(k, profile, type, neighbour);
+    const double log_rate = adl_log(steps_per_s);
+    refresh_rates(estimates, profile);
+    if (neighbour != ADL_NONE && cell->count == 0) {
+        refresh_rates(estimates, neighbour);
+        guess_shares(estimates, profile, neighbour, estimates->answer);
+        cell->initial = estimates->answer[type].mean;
+    }
+    const float before = cell->log_rate;
+    const bool is_new = adl_knowledge_measure(k, profile, type, neighbour, log_rate);
+    if (is_new) {
+        estimates->cells++;
+        estimates->pairs += neighbour != ADL_NONE;
+    }
+    if (is_new || fabs((double)cell->log_rate - (double)before) > MOVED) {
+        refine_rates(estimates, profile);
+        adl_knowledge_rerate(k, profile);
+        estimates->versions[profile]++;
+    } else if (neighbour == ADL_NONE) {
+        k->rates[adl_knowledge_at(k, profile, type)] =
+            (struct adl_belief){cell->log_rate, (float)measured_deviation(cell)};
+    }
+}
+
+static void fill(double mean, double half, uint32_t measurements, int source, struct adl_estimate *ret)
+{
+    mean = mean > LOG_RATE ? LOG_RATE : mean < -LOG_RATE ? -LOG_RATE : mean;
+    *ret = (struct adl_estimate){.steps_per_s = adl_exp(mean),
+                                 .low = adl_exp(mean - half),
+                                 .high = adl_exp(mean + half),
+                                 .measurements = measurements,
+                                 .source = (uint8_t)source};
+}
+
+/* Half the interval of the rate alone. */
+static double rate_half(const struct adl_estimates *e, uint32_t profile, uint32_t type)
+{
+    const struct adl_knowledge *k = e->knowledge;
+    const struct adl_cell *cell = adl_knowledge_cell(k, profile, type, ADL_NONE);
+    const double spread = (double)k->rates[adl_knowledge_at(k, profile, type)].spread;
+    if (cell->count > 0)
+        return NORMAL_90 * measured_deviation(cell);
+    return is_measured(k, profile)
+               ? adl_estimator_half(e->estimator, ADL_REFINE_RATE, (int)k->profiles[profile].measured_alone, spread)
+               : adl_estimator_half(e->estimator, ADL_INITIAL_RATE, 0, spread);
+}
+
+static bool fits(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour)
+{
+    const int64_t with = neighbour == ADL_NONE ? 0 : k->profiles[neighbour].gpu_memory_mib;
+    return k->types[type].memory_mib <= 0 || k->profiles[profile].gpu_memory_mib + with <= k->types[type].memory_mib;
+}
+
+void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
+                        struct adl_estimate *ret)
+{
+    const struct adl_estimates *e = estimates;
+    const struct adl_knowledge *k = e->knowledge;
+    *ret = (struct adl_estimate){.source = ADL_ESTIMATE_INITIAL};
+    if (!is_known(k, profile) || type >= k->type_count || !(neighbour == ADL_NONE || is_known(k, neighbour)))
+        return;
+    const struct adl_cell *cell = adl_knowledge_cell(k, profile, type, neighbour);
+    if (cell->count > 0) {
+        fill((double)cell->log_rate, NORMAL_90 * measured_deviation(cell), cell->count, ADL_ESTIMATE_MEASURED, ret);
+        return;
+    }
+    if (!fits(k, profile, type, neighbour))
+        return;
+    const struct adl_belief *rate = &k->rates[adl_knowledge_at(k, profile, type)];
+    const double half = rate_half(e, profile, type);
+    const int source = is_measured(k, profile) ? ADL_ESTIMATE_REFINED : ADL_ESTIMATE_INITIAL;
+    if (neighbour == ADL_NONE) {
+        fill((double)rate->mean, half, 0, source, ret);
+        return;
+    }
+    refresh_shares(e, profile, neighbour);
+    const size_t pair = (size_t)profile * k->capacity + neighbour;
+    const struct adl_belief *share = &e->memo.shares[pair * k->type_count + type];
+    const int facts = (int)k->profiles[profile].measured_beside;
+    const double wide = adl_estimator_half(e->estimator, e->memo.refined[pair] ? ADL_REFINE_SHARE : ADL_INITIAL_SHARE,
+                                           facts, (double)share->spread);
+    /* Nobody gains by company. */
+    const double mean = share->mean < 0 ? (double)share->mean : 0.0;
+    fill((double)rate->mean + mean, sqrt(half * half + wide * wide), 0,
+         e->memo.refined[pair] && source == ADL_ESTIMATE_INITIAL ? ADL_ESTIMATE_REFINED : source, ret);
+}
