@@ -43,6 +43,7 @@ extern const struct adl_policy_ops adl_policy_gavel_jct;
 extern const struct adl_policy_ops adl_policy_fgd;
 extern const struct adl_policy_ops adl_policy_least_loaded;
 extern const struct adl_policy_ops adl_policy_dqn;
+extern const struct adl_policy_ops adl_policy_gogh;
 
 /* The guard: what decides for the rest of an instant after a plan was refused. Not in the list of policies. */
 extern const struct adl_policy_ops adl_policy_guard;

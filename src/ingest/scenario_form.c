@@ -287,6 +287,19 @@ static const struct adl_yaml_field policy_fields[] = {
              "`gavel-jct` always does"},
     {"gavel_new_jobs_wait", ADL_YAML_BOOL, POLICY(gavel_new_jobs_wait),
      .help = "for `gavel`: a new job holds its GPUs idle until shares are computed anew; else it may run before"},
+    {"worth_w", ADL_YAML_REAL, POLICY(worth_w), .min = 1, .max = 1e6,
+     .help = "for `gogh`: what progress at a job's best speed is worth for each of its GPUs, in W: high = soon, low = "
+             "frugal"},
+    {"sla_w", ADL_YAML_REAL, POLICY(sla_w), .min = 1, .max = 1e6,
+     .help = "for `gogh`: what missing an SLA costs meanwhile, for each GPU of the job, in W"},
+    {"power_limit_w", ADL_YAML_REAL, POLICY(power_limit_w), .min = 1, .max = 1e9, .or_zero = true,
+     .help = "for `gogh`: plans keep what all GPUs together draw below this; 0 = no limit"},
+    {"power_caps", ADL_YAML_REALS, POLICY(power_caps), .min = 1, .max = ADL_POWER_CAPS_MAX, .otherwise = "none",
+     .help = "for `gogh`: shares of a GPU's highest power that it may be held to, 0.3 to 1"},
+    {"solver_nodes", ADL_YAML_INT, POLICY(solver_nodes), .min = 1, .max = 1000000,
+     .help = "for `gogh`: nodes that the exact solver may look at in each decision; then the best so far stands"},
+    {"greedy", ADL_YAML_BOOL, POLICY(greedy), .help = "for `gogh`: the exact solver is never asked"},
+    {"stay", ADL_YAML_BOOL, POLICY(stay), .help = "for `gogh`: running jobs are never moved"},
 };
 static const struct adl_yaml_table policy_table = {TABLE(policy_fields, struct adl_form_policy)};
 
@@ -331,7 +344,7 @@ static const struct adl_scenario_form form_defaults = {
     .faults = {.gpu_repair_h = 1, .node_repair_h = 1},
     .drift = {.model = {.wear_floor = 0.5, .throttle_factor = 1, .throttle_period_s = 3600}},
     .telemetry = {.noise = 0.02, .dropout = 0.01},
-    .policy = {.backfill_depth = 1, .round_s = 360},
+    .policy = {.backfill_depth = 1, .round_s = 360, .worth_w = 700, .sla_w = 1500, .solver_nodes = 200},
 };
 
 const struct adl_yaml_table adl_scenario_table = {TABLE(form_fields, struct adl_scenario_form),

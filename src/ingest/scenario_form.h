@@ -124,6 +124,13 @@ struct adl_form_policy {
     bool gavel_type_by_type;
     bool gavel_by_owed_time;
     bool gavel_new_jobs_wait;
+    double worth_w;
+    double sla_w;
+    double power_limit_w;
+    struct adl_yaml_list power_caps; /* struct adl_yaml_real */
+    int32_t solver_nodes;
+    bool greedy;
+    bool stay;
 };
 
 struct adl_scenario_form {

@@ -1,5 +1,6 @@
 /* scenario_policy: what a scenario file tells policies, and the software updates; both name GPU types. */
 #include "ingest/scenario_form.h"
+#include "model/plan.h"
 
 #include <stdio.h>
 
@@ -96,6 +97,20 @@ static int read_las_limits(struct adl_scenario_reader *reader)
     return 0;
 }
 
+static int read_power_caps(struct adl_scenario_reader *reader)
+{
+    const struct adl_yaml_list *list = &reader->form->policy.power_caps;
+    const struct adl_yaml_real *caps = list->items;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (caps[i].value < ADL_CAP_LEAST || caps[i].value > 1)
+            return adl_yaml_fail(reader->yaml, caps[i].line, reader->err,
+                                 "policy.power_caps[%u] must be between %g and 1, got %g", (unsigned)i, ADL_CAP_LEAST,
+                                 caps[i].value);
+        reader->scenario->policy.power_caps[i] = caps[i].value;
+    }
+    return 0;
+}
+
 int adl_scenario_read_policy(struct adl_scenario_reader *reader)
 {
     struct adl_policy_config *policy = &reader->scenario->policy;
@@ -114,11 +129,18 @@ int adl_scenario_read_policy(struct adl_scenario_reader *reader)
     policy->gavel_type_by_type = reader->form->policy.gavel_type_by_type;
     policy->gavel_by_owed_time = reader->form->policy.gavel_by_owed_time;
     policy->gavel_new_jobs_wait = reader->form->policy.gavel_new_jobs_wait;
+    policy->worth_w = reader->form->policy.worth_w;
+    policy->sla_w = reader->form->policy.sla_w;
+    policy->power_limit_w = reader->form->policy.power_limit_w;
+    policy->solver_nodes = (uint32_t)reader->form->policy.solver_nodes;
+    policy->greedy = reader->form->policy.greedy;
+    policy->stay = reader->form->policy.stay;
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         policy->affinity[kind] = all_types(&reader->scenario->cluster);
     uint32_t seen = 0;
     int status = read_updates(reader);
     status = status ? status : read_las_limits(reader);
+    status = status ? status : read_power_caps(reader);
     for (uint32_t i = 0; i < reader->form->policy.affinity.count && !status; i++)
         status = read_affinity(reader, i, &seen);
     return status;

@@ -152,6 +152,7 @@ enum adl_gavel_objective {
 };
 
 #define ADL_LAS_LIMITS_MAX 8
+#define ADL_POWER_CAPS_MAX 4
 
 /* What policies may be told beside the state. Zeros are the defaults. */
 struct adl_policy_config {
@@ -174,7 +175,14 @@ struct adl_policy_config {
     bool gavel_type_by_type; /* gavel: a round fills the first type, then the second ...; else all in one ranking */
     bool gavel_by_owed_time; /* gavel: rounds go by the time that jobs are owed; else by share / part of the time had */
     bool gavel_new_jobs_wait; /* gavel: a job holds GPUs idle until shares are computed anew; else it may run before */
-    const void *model;        /* dqn: a trained network's bytes; NULL = the shipped one */
+    double worth_w;           /* gogh: what a second of progress at best speed is worth, for each GPU, in J; 0 = 700 */
+    double sla_w;             /* gogh: what missing an SLA costs meanwhile, for each GPU of the job, in W; 0 = 1500 */
+    double power_limit_w;     /* gogh: plans keep the draw of all GPUs below; 0 = no limit */
+    double power_caps[ADL_POWER_CAPS_MAX]; /* gogh: shares of a type's max_w that GPUs may be held to; 0 ends them */
+    uint32_t solver_nodes;                 /* gogh: nodes the exact solver may look at in each decision; 0 = 200 */
+    bool greedy;                           /* gogh: the exact solver is never asked */
+    bool stay;                             /* gogh: running jobs are never moved */
+    const void *model;                     /* dqn: a trained network's bytes; NULL = the shipped one */
     size_t model_size;
 };
 

@@ -141,6 +141,48 @@ static bool attempt(const struct adl_prices *self, struct adl_packing *packing, 
     return false;
 }
 
+/* The offer of a group that saves most of those that fit, or ADL_NONE. */
+static uint32_t best_that_fits(const struct adl_packing *packing, uint32_t g)
+{
+    uint32_t best = ADL_NONE;
+    for (uint32_t i = packing->group_begin[g]; i < packing->group_begin[g + 1]; i++) {
+        const uint32_t o = packing->group_offers[i];
+        if ((best == ADL_NONE || packing->saving[o] > packing->saving[best]) && adl_packing_fits(packing, o))
+            best = o;
+    }
+    return best;
+}
+
+/* Gives one offer back and lets each of its jobs take the best that fits; true if that pays. */
+static bool move(struct adl_packing *packing, uint32_t taken)
+{
+    const struct adl_offer *offer = &packing->problem->offers[taken];
+    const double before = packing->saved;
+    bool done = adl_packing_change(packing, taken, -1);
+    for (int i = 0; i < 2 && done && offer->group[i] != ADL_NONE; i++) {
+        const uint32_t o = best_that_fits(packing, offer->group[i]);
+        done = o == ADL_NONE || adl_packing_change(packing, o, 1);
+    }
+    if (done && packing->saved > before + GAIN_MIN * before) {
+        adl_packing_keep(packing);
+        return true;
+    }
+    adl_packing_undo(packing);
+    return false;
+}
+
+/* Into room that is free, whatever the prices say; how many tries, at most `most`. */
+static uint32_t move_all(struct adl_packing *packing, uint32_t most, bool *ret_better)
+{
+    uint32_t done = 0;
+    for (uint32_t p = 0; p < packing->problem->pool_count; p++)
+        for (uint32_t i = 0; i < packing->pool_taken_count[p] && done < most; i++, done++)
+            while (i < packing->pool_taken_count[p] && move(packing, packing->pool_taken[packing->pool_begin[p] + i]) &&
+                   ++done < most)
+                *ret_better = true;
+    return done;
+}
+
 uint32_t adl_swaps_run(const struct adl_prices *self, struct adl_packing *packing, uint32_t most)
 {
     uint32_t done = 0;
@@ -157,6 +199,7 @@ uint32_t adl_swaps_run(const struct adl_prices *self, struct adl_packing *packin
                     better = better || paid;
                 }
         }
+        done += move_all(packing, most - done, &better);
     }
     return done;
 }

@@ -1,0 +1,161 @@
+#include "decide/errands.h"
+
+#include <stdlib.h>
+
+int adl_errands_create(struct adl_errands *ret, const struct adl_program *program)
+{
+    struct adl_errands it = {.starts = malloc(program->job_capacity * sizeof *it.starts),
+                             .stops = malloc(program->job_capacity * sizeof *it.stops),
+                             .stays = malloc(program->job_capacity * sizeof *it.stays),
+                             .cursor = malloc(ADL_PROGRAM_GROUPS * sizeof *it.cursor)};
+    if (!it.starts || !it.stops || !it.stays || !it.cursor) {
+        adl_errands_clear(&it);
+        return ADL_ENOMEM;
+    }
+    *ret = it;
+    return 0;
+}
+
+void adl_errands_clear(struct adl_errands *errands)
+{
+    free(errands->starts);
+    free(errands->stops);
+    free(errands->stays);
+    free(errands->cursor);
+    *errands = (struct adl_errands){0};
+}
+
+/* The next job of a group, taken out of it, or ADL_NONE. */
+static uint32_t take_next(struct adl_errands *errands, const struct adl_program *program, uint32_t group)
+{
+    const uint32_t member = errands->cursor[group];
+    if (member == ADL_NONE)
+        return ADL_NONE;
+    errands->cursor[group] = program->next[member];
+    return program->jobs[member];
+}
+
+static void start(struct adl_errands *errands, const struct adl_state *state, uint32_t job, uint32_t beside,
+                  uint32_t type, double cap_w)
+{
+    if (state->jobs[job].phase == ADL_PHASE_PENDING)
+        errands->starts[errands->start_count++] = (struct adl_errand){job, beside, (uint16_t)type, false, cap_w};
+    else if (state->jobs[job].phase == ADL_PHASE_RUNNING && state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
+        errands->stops[errands->stop_count++] = job; /* it starts there once it waits */
+}
+
+static void stay(struct adl_errands *errands, uint32_t job, uint32_t type, double cap_w)
+{
+    errands->stays[errands->stay_count++] = (struct adl_errand){job, ADL_NONE, (uint16_t)type, false, cap_w};
+}
+
+/* Two that go on sharing. Who shares with whom was told by profiles alone, so of these two each may sit beside another
+ * one like the other: all the same. */
+static void keep_pair(struct adl_errands *errands, const struct adl_program *program, const struct adl_offer *offer,
+                      double cap_w)
+{
+    for (int i = 0; i < 2; i++) {
+        const uint32_t job = take_next(errands, program, offer->group[i]);
+        if (job != ADL_NONE)
+            stay(errands, job, offer->pool, cap_w);
+    }
+}
+
+/* One of the two is there already, or both come. */
+static void form_pair(struct adl_errands *errands, struct adl_program *program, const struct adl_state *state,
+                      const struct adl_offer *offer, double cap_w)
+{
+    uint32_t a = take_next(errands, program, offer->group[0]), b = take_next(errands, program, offer->group[1]);
+    const uint32_t type = offer->pool;
+    if (a == ADL_NONE || b == ADL_NONE)
+        return;
+    const bool b_stays = state->jobs[b].phase == ADL_PHASE_RUNNING && state->jobs[b].type == type;
+    const bool a_stays = state->jobs[a].phase == ADL_PHASE_RUNNING && state->jobs[a].type == type;
+    if (b_stays && (!a_stays || state->jobs[a].spec.flags & ADL_JOB_PREEMPTIBLE)) {
+        const uint32_t swap = a;
+        a = b;
+        b = swap;
+    }
+    if (a_stays || b_stays)
+        stay(errands, a, type, cap_w);
+    else
+        start(errands, state, a, ADL_NONE, type, cap_w);
+    start(errands, state, b, a, type, cap_w);
+}
+
+static void list_pairs(struct adl_errands *errands, struct adl_program *program, const struct adl_state *state,
+                       bool together)
+{
+    for (uint32_t o = 0; o < program->offer_count; o++) {
+        const struct adl_offer *offer = &program->offers[o];
+        if (offer->group[1] == ADL_NONE)
+            continue;
+        const bool kept = adl_standing_together(&program->groups[offer->group[0]].standing,
+                                                &program->groups[offer->group[1]].standing, offer->pool);
+        for (uint32_t n = 0; kept == together && n < program->times[o]; n++)
+            if (together)
+                keep_pair(errands, program, offer, program->cap_w[o]);
+            else
+                form_pair(errands, program, state, offer, program->cap_w[o]);
+    }
+}
+
+/* A job that is to have its GPU for itself: of two that share one, both of which are, one has to go. */
+static void stay_alone(struct adl_errands *errands, const struct adl_state *state, uint32_t job, uint32_t type,
+                       double cap_w)
+{
+    const struct adl_gpu_use *use = &state->gpus[state->jobs[job].first_gpu];
+    const uint32_t other = use->job[use->job[0] == job ? 1 : 0];
+    for (uint32_t i = 0; i < errands->stay_count && other != ADL_NONE; i++)
+        if (errands->stays[i].job == other && errands->stays[i].alone) {
+            if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
+                errands->stops[errands->stop_count++] = job;
+            return;
+        }
+    stay(errands, job, type, cap_w);
+    errands->stays[errands->stay_count - 1].alone = true;
+}
+
+static void list_singles(struct adl_errands *errands, struct adl_program *program, const struct adl_state *state)
+{
+    for (uint32_t o = 0; o < program->offer_count; o++) {
+        const struct adl_offer *offer = &program->offers[o];
+        for (uint32_t n = 0; offer->group[1] == ADL_NONE && n < program->times[o]; n++) {
+            const uint32_t job = take_next(errands, program, offer->group[0]);
+            if (job == ADL_NONE)
+                break;
+            if (program->groups[offer->group[0]].standing.place == offer->pool)
+                stay_alone(errands, state, job, offer->pool, program->cap_w[o]);
+            else
+                start(errands, state, job, ADL_NONE, offer->pool, program->cap_w[o]);
+        }
+    }
+}
+
+/* Running jobs that got nothing: under a power limit there may not be enough for all. */
+static void list_losers(struct adl_errands *errands, const struct adl_program *program, const struct adl_state *state)
+{
+    for (uint32_t g = 0; g < program->group_count; g++)
+        for (uint32_t job; program->groups[g].standing.place != ADL_PLACE_QUEUE &&
+                           (job = take_next(errands, program, g)) != ADL_NONE;)
+            if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
+                errands->stops[errands->stop_count++] = job;
+}
+
+void adl_errands_list(struct adl_errands *errands, struct adl_program *program, const struct adl_state *state)
+{
+    errands->start_count = errands->stop_count = errands->stay_count = 0;
+    for (uint32_t g = 0; g < program->group_count; g++)
+        errands->cursor[g] = program->groups[g].first;
+    list_pairs(errands, program, state, true);
+    list_pairs(errands, program, state, false);
+    list_singles(errands, program, state);
+    list_losers(errands, program, state);
+    for (uint32_t i = 1; i < errands->start_count; i++) {
+        const struct adl_errand it = errands->starts[i];
+        uint32_t j = i;
+        for (; j > 0 && state->jobs[errands->starts[j - 1].job].spec.gpus < state->jobs[it.job].spec.gpus; j--)
+            errands->starts[j] = errands->starts[j - 1];
+        errands->starts[j] = it;
+    }
+}

@@ -1,0 +1,269 @@
+/* gogh: the second source's policy, as reconstructed here (docs/gogh.md): first estimates of each new job (P1), an
+ * optimizer that serves everyone at least energy within the SLAs, and estimates refined by what is measured (P2).
+ *
+ * Whenever a job comes, ends or is back in the queue, the present state becomes an integer program, which begins with
+ * what runs; what its solution wants changed is done: jobs start alone or beside another, running ones move where that
+ * pays, GPUs are held to less power. A gang for which there are GPUs but nowhere together has younger jobs stopped for
+ * it once it has waited long. */
+#include "decide/errands.h"
+#include "decide/policy.h"
+#include "decide/taking.h"
+#include "state/fit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_AGAIN_US 60000000 /* what waits is worth more after a while */
+#define TAKE_AFTER_COSTS                                                                                               \
+    10 /* a gang has others stopped for it once it has waited for so many times what that costs                        \
+        */
+
+struct gogh {
+    struct adl_appraisal *appraisal;
+    struct adl_program program;
+    struct adl_errands errands;
+    uint32_t next_start;
+    bool stay;   /* running jobs are never moved */
+    bool stale;  /* something happened since the program was last solved */
+    bool failed; /* out of memory in observe */
+    int64_t wake_us;
+    int64_t stopped_us; /* when jobs were last stopped: not twice at one instant */
+    int64_t take_after_us;
+    /* A gang for which others are being stopped, and the GPUs it is to have. */
+    uint32_t claimant; /* or ADL_NONE */
+    uint64_t claimant_id;
+    uint32_t *claim, *victims; /* [GPUs of the cluster] */
+    bool *withheld;            /* [GPUs of the cluster] those of the claim */
+};
+
+static void destroy(void *policy)
+{
+    struct gogh *self = policy;
+    if (!self)
+        return;
+    adl_errands_clear(&self->errands);
+    adl_program_clear(&self->program);
+    adl_appraisal_destroy(self->appraisal);
+    free(self->claim);
+    free(self->victims);
+    free(self->withheld);
+    free(self);
+}
+
+static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                  void **ret_policy, struct adl_error *err)
+{
+    (void)seed;
+    struct gogh *self = calloc(1, sizeof *self);
+    if (!self)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
+    self->claimant = ADL_NONE;
+    self->stopped_us = INT64_MIN;
+    self->stay = config->stay;
+    self->take_after_us = TAKE_AFTER_COSTS * config->preemption_us;
+    self->claim = malloc(cluster->gpu_count * sizeof *self->claim);
+    self->victims = malloc(cluster->gpu_count * sizeof *self->victims);
+    self->withheld = calloc(cluster->gpu_count, sizeof *self->withheld);
+    int status = adl_appraisal_create(config, cluster, &self->appraisal, err);
+    if (status == 0 && (!self->claim || !self->victims || !self->withheld ||
+                        adl_program_create(&self->program, config, cluster, self->appraisal) ||
+                        adl_errands_create(&self->errands, &self->program)))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
+    if (status) {
+        destroy(self);
+        return status;
+    }
+    *ret_policy = self;
+    return 0;
+}
+
+static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
+{
+    struct gogh *self = policy;
+    self->failed |= adl_appraisal_observe(self->appraisal, event, state) != 0;
+    if (event->kind == ADL_EVENT_WAKE)
+        self->wake_us = 0;
+    self->stale |=
+        event->kind != ADL_EVENT_TELEMETRY && event->kind != ADL_EVENT_METER && event->kind != ADL_EVENT_PROGRESS;
+}
+
+/* ---- a gang's claim ---- */
+
+static void drop_claim(struct gogh *self)
+{
+    self->claimant = ADL_NONE;
+    memset(self->withheld, 0, self->program.cluster->gpu_count * sizeof *self->withheld);
+}
+
+/* True while the claim may still come true: the claimant waits, and its GPUs are free or about to be. */
+static bool claim_stands(const struct gogh *self, const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[self->claimant];
+    if (job->phase != ADL_PHASE_PENDING || job->spec.id != self->claimant_id)
+        return false;
+    for (uint32_t i = 0; i < job->spec.gpus; i++) {
+        const struct adl_gpu_use *use = &state->gpus[self->claim[i]];
+        if (use->down || use->job[1] != ADL_NONE ||
+            (use->job[0] != ADL_NONE && state->jobs[use->job[0]].phase != ADL_PHASE_STOPPING))
+            return false;
+    }
+    return true;
+}
+
+/* Stops younger jobs for one that has waited long and finds no GPUs together. */
+static void lay_claim(struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+                      struct adl_plan *plan)
+{
+    const struct adl_job *job = &state->jobs[errand->job];
+    if (self->claimant != ADL_NONE || job->spec.gpus == 1 || self->stopped_us == state->now_us ||
+        state->now_us - job->submit_us < self->take_after_us ||
+        !adl_taking_find(state, errand->job, errand->type, self->claim))
+        return;
+    const uint32_t count = adl_taking_victims(state, self->claim, job->spec.gpus, self->victims);
+    for (uint32_t i = 0; i < count; i++)
+        if (adl_plan_preempt(plan, self->victims[i]))
+            return;
+    self->stopped_us = state->now_us;
+    self->claimant = errand->job;
+    self->claimant_id = job->spec.id;
+    for (uint32_t i = 0; i < job->spec.gpus; i++)
+        self->withheld[self->claim[i]] = true;
+}
+
+/* ---- carrying out ---- */
+
+/* True if the job on this GPU can have the other beside it. */
+static bool has_room_beside(const struct adl_state *state, uint32_t slot, uint32_t gpu)
+{
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const struct adl_gpu_use *use = &state->gpus[gpu];
+    const struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, gpu)];
+    return use->job[0] != ADL_NONE && use->job[1] == ADL_NONE && !use->down &&
+           use->free_memory_mib >= spec->gpu_memory_mib && node->free_cores >= spec->cpu_cores &&
+           node->free_memory_mib >= spec->memory_mib;
+}
+
+static bool none_withheld(const struct gogh *self, const uint32_t *gpus, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (self->withheld[gpus[i]])
+            return false;
+    return true;
+}
+
+static bool find_gpus(const struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+                      uint32_t *ret_gpus)
+{
+    if (errand->beside != ADL_NONE) {
+        const struct adl_job *other = &state->jobs[errand->beside];
+        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type &&
+            has_room_beside(state, errand->job, other->first_gpu)) {
+            *ret_gpus = other->first_gpu;
+            return true;
+        }
+    }
+    return adl_fit_find(state, errand->job, errand->type, NULL, ret_gpus) &&
+           none_withheld(self, ret_gpus, state->jobs[errand->job].spec.gpus);
+}
+
+/* Holds GPUs to a cap unless they are; 0 or ADL_EREFUSED. */
+static int set_cap(const struct adl_state *state, struct adl_plan *plan, const uint32_t *gpus, uint32_t count,
+                   double cap_w)
+{
+    bool differs = false;
+    for (uint32_t i = 0; i < count; i++)
+        differs |= state->gpus[gpus[i]].cap_w != cap_w;
+    uint32_t *room = differs ? adl_plan_gpus(plan, count) : NULL;
+    if (!room)
+        return 0;
+    memmove(room, gpus, count * sizeof *room);
+    return adl_plan_cap(plan, count, cap_w);
+}
+
+static int start_on(const struct adl_state *state, struct adl_plan *plan, uint32_t job, const uint32_t *gpus,
+                    double cap_w)
+{
+    const uint32_t count = state->jobs[job].spec.gpus;
+    const int status = set_cap(state, plan, gpus, count, cap_w);
+    uint32_t *room = status ? NULL : adl_plan_gpus(plan, count);
+    if (!room)
+        return ADL_EREFUSED;
+    memmove(room, gpus, count * sizeof *room);
+    return adl_plan_start(plan, job, count);
+}
+
+static int start_next(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    while (self->next_start < self->errands.start_count) {
+        const struct adl_errand *errand = &self->errands.starts[self->next_start++];
+        if (state->jobs[errand->job].phase != ADL_PHASE_PENDING)
+            continue;
+        if (find_gpus(self, state, errand, self->victims)) /* scratch */
+            return start_on(state, plan, errand->job, self->victims, errand->cap_w);
+        if (errand->beside == ADL_NONE)
+            lay_claim(self, state, errand, plan);
+    }
+    return 0;
+}
+
+/* Caps of jobs that run on. */
+static int set_caps(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < self->errands.stay_count && status == 0; i++) {
+        const struct adl_errand *errand = &self->errands.stays[i];
+        uint32_t count = 0;
+        for (uint32_t gpu = state->jobs[errand->job].first_gpu; gpu != ADL_NONE;
+             gpu = adl_state_next_gpu(state, errand->job, gpu))
+            self->victims[count++] = gpu;
+        status = set_cap(state, plan, self->victims, count, errand->cap_w);
+    }
+    return status;
+}
+
+static int plan_anew(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adl_allotment_answer answer;
+    if (self->claimant != ADL_NONE && !claim_stands(self, state))
+        drop_claim(self);
+    if (self->claimant != ADL_NONE && adl_taking_ready(state, self->claimant, self->claim)) {
+        const uint32_t job = self->claimant;
+        drop_claim(self);
+        return start_on(state, plan, job, self->claim, 0);
+    }
+    self->stale = false;
+    self->program.stay = self->stay || self->stopped_us == state->now_us;
+    adl_program_solve(&self->program, state, self->withheld, &answer);
+    adl_errands_list(&self->errands, &self->program, state);
+    self->next_start = 0;
+    const uint32_t stops = self->stopped_us == state->now_us ? 0 : self->errands.stop_count;
+    if (stops > 0)
+        self->stopped_us = state->now_us;
+    for (uint32_t i = 0; i < stops; i++)
+        if (adl_plan_preempt(plan, self->errands.stops[i]))
+            return ADL_EREFUSED;
+    return set_caps(self, state, plan);
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct gogh *self = policy;
+    int status = self->failed ? ADL_ENOMEM : 0;
+    if (status == 0 && self->stale)
+        status = plan_anew(self, state, plan);
+    if (status == 0)
+        status = start_next(self, state, plan);
+    if (status || plan->command_count > 0 || state->queue.count == 0 || self->wake_us > 0)
+        return status;
+    self->wake_us = state->now_us + LOOK_AGAIN_US;
+    return adl_plan_wake(plan, self->wake_us);
+}
+
+const struct adl_policy_ops adl_policy_gogh = {
+    .name = "gogh",
+    .summary = "estimates refined by measurements, and an optimizer for least energy within the SLAs",
+    .create = create,
+    .destroy = destroy,
+    .decide = decide,
+    .observe = observe,
+};
