@@ -425,7 +425,8 @@ static inline int checker_decided(void *self, uint64_t hash, const struct adl_st
 
 static inline struct adl_tap checker_tap(struct checker *checker)
 {
-    return (struct adl_tap){checker, checker_event, checker_command, checker_decided};
+    return (struct adl_tap){
+        .self = checker, .event = checker_event, .command = checker_command, .decided = checker_decided};
 }
 
 #endif

@@ -84,7 +84,7 @@ static inline struct tape record(const struct adl_scenario *s, uint64_t seed, co
 {
     struct tape tape = tape_start(policy->name, seed, s->cluster.type_count);
     struct adl_error err;
-    const struct adl_tap tap = {&tape, tape_event, tape_command, tape_decided};
+    const struct adl_tap tap = {.self = &tape, .event = tape_event, .command = tape_command, .decided = tape_decided};
     const struct adl_run run = {.scenario = s, .policy = policy, .seed = seed, .regime = regime, .tap = &tap};
     if (adl_run(&run, ret, &err))
         fail_msg("%s", err.text);

@@ -1,6 +1,7 @@
 /* simulate: one policy, one seed, with everything it did on record. */
 #include "cli/cli.h"
 #include "cli/reports.h"
+#include "cli/story.h"
 #include "ingest/recording.h"
 #include "ingest/scenario.h"
 #include "sim/world_sim.h"
@@ -16,6 +17,7 @@ struct options {
     const char *policy;
     int64_t seed;
     int64_t jobs;
+    int64_t explain;
     int regime;
     const char *model;
     const char *throughputs;
@@ -38,6 +40,8 @@ static const struct adl_option table[] = {
      "JSON with measured steps/s by GPU type and job, for scenarios whose job classes name it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
      "jobs instead of the scenario's number; 0 = the scenario's"},
+    {"explain", 'e', ADL_OPTION_INT, AT(explain), 0, 9e15, NULL, "JOB",
+     "tell what happened to this job, and why it waited"},
     {"log", 'l', ADL_OPTION_TEXT, AT(log), 0, 0, NULL, "FILE",
      "record every event and decision; `adlro replay FILE` checks it"},
     {"gantt", 'g', ADL_OPTION_TEXT, AT(gantt), 0, 0, NULL, "FILE", "write a page with what ran on which GPU and when"},
@@ -152,12 +156,27 @@ static int recorder_close(struct recorder *recorder, const char *path, int statu
     return status;
 }
 
+/* Beside JSON on standard output the story goes to standard error. */
+static int tell(const struct options *o, const struct adl_story *story, struct adl_error *err)
+{
+    const bool apart = o->json && strcmp(o->json, "-") == 0;
+    if (adl_text_status(&story->text))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the story of job %lld", (long long)o->explain);
+    if (story->text.size == 0)
+        return adl_fail(err, ADL_EINVAL, "there is no job %lld in this run; jobs are numbered from 1",
+                        (long long)o->explain);
+    fprintf(apart ? stderr : stdout, "\nJob %lld\n%s", (long long)o->explain, story->text.data);
+    return 0;
+}
+
 static int simulate(const struct options *o, const char *name, const struct adl_scenario *scenario,
                     const struct adl_scenario_text *texts, const struct adl_policy_ops *policy, struct adl_error *err)
 {
     struct recorder recorder = {0};
     struct adl_comparison comparison = {0};
-    const struct adl_tap tap = {&recorder, on_event, on_command, on_decided};
+    const struct adl_tap record = {.self = &recorder, .event = on_event, .command = on_command, .decided = on_decided};
+    struct adl_story story = {.job_id = (uint64_t)o->explain, .next = o->log ? &record : NULL};
+    const struct adl_tap tap = adl_story_tap(&story);
     const struct adl_comparison_request request = {.scenario = scenario,
                                                    .policies = &policy,
                                                    .policy_count = 1,
@@ -166,7 +185,9 @@ static int simulate(const struct options *o, const char *name, const struct adl_
                                                    .regime = o->regime,
                                                    .threads = 1,
                                                    .timelines = o->gantt != NULL,
-                                                   .tap = o->log ? &tap : NULL};
+                                                   .tap = o->explain > 0 ? &tap
+                                                          : o->log       ? &record
+                                                                         : NULL};
     const struct adl_reports reports = {.json = o->json, .html = o->gantt, .timing = !o->no_timing};
     int status = o->log ? recorder_open(&recorder, o, name, texts, scenario->cluster.type_count, err) : 0;
     if (status == 0)
@@ -174,6 +195,9 @@ static int simulate(const struct options *o, const char *name, const struct adl_
     status = recorder_close(&recorder, o->log, status, err);
     if (status == 0)
         status = adl_reports_write(&reports, &comparison, err);
+    if (status == 0 && o->explain > 0)
+        status = tell(o, &story, err);
+    adl_story_clear(&story);
     adl_comparison_clear(&comparison);
     return status;
 }

@@ -5,11 +5,15 @@
  * what runs; what its solution wants changed is done: jobs start alone or beside another, running ones move where that
  * pays, GPUs are held to less power. A gang for which there are GPUs but nowhere together has younger jobs stopped for
  * it once it has waited long. */
+#include "decide/gogh.h"
+
 #include "decide/errands.h"
 #include "decide/policy.h"
+#include "decide/reason.h"
 #include "decide/taking.h"
 #include "state/fit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,6 +263,45 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     return adl_plan_wake(plan, self->wake_us);
 }
 
+/* Where it would be served, had it the GPUs, and why it does not take what is free. */
+static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
+{
+    const struct gogh *self = policy;
+    struct adl_standing job;
+    struct adl_prospect prospect;
+    uint32_t wanted = 0, spurned = 0;
+    char names[96], free_names[64];
+    adl_appraisal_stand(self->appraisal, state, slot, &job);
+    adl_appraisal_look(self->appraisal, &job, &prospect);
+    const struct adl_party party = {&job, &prospect};
+    const double wait_w = adl_appraisal_wait(self->appraisal, party);
+    for (uint32_t left = job.types; left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        struct adl_price price;
+        const bool worth = adl_appraisal_alone(self->appraisal, party, type, 0, &price) && price.cost_w < wait_w;
+        if (worth)
+            wanted |= 1u << type;
+        else if (state->pool.free_gpus[type] >= job.gpus)
+            spurned |= 1u << type;
+    }
+    adl_reason_types(state, wanted, names, sizeof names);
+    adl_reason_types(state, spurned, free_names, sizeof free_names);
+    if (!wanted)
+        snprintf(ret, size,
+                 "energy: on no GPU is its progress worth the power yet; the longer it waits the more it is");
+    else if (spurned)
+        snprintf(ret, size, "energy: it waits for %s; on %s, which %s free, it would be too slow for the power", names,
+                 free_names, spurned & (spurned - 1) ? "are" : "is");
+    else
+        adl_reason_waiting(state, slot, ret, size);
+}
+
+struct adl_program_counts adl_gogh_counts(const void *policy)
+{
+    const struct gogh *self = policy;
+    return self->program.counts;
+}
+
 const struct adl_policy_ops adl_policy_gogh = {
     .name = "gogh",
     .summary = "estimates refined by measurements, and an optimizer for least energy within the SLAs",
@@ -266,4 +309,5 @@ const struct adl_policy_ops adl_policy_gogh = {
     .destroy = destroy,
     .decide = decide,
     .observe = observe,
+    .explain = explain,
 };

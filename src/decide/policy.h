@@ -27,6 +27,9 @@ struct adl_policy_ops {
 
     void (*observe)(void *policy, const struct adl_event *, const struct adl_state *); /* optional: events, before they
                                                                                         * change the state */
+
+    /* Optional: why a waiting job waits, in words (decide/reason.h), as the policy sees it now. */
+    void (*explain)(void *policy, const struct adl_state *, uint32_t slot, char *ret, size_t size);
 };
 
 extern const struct adl_policy_ops adl_policy_fcfs;

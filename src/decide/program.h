@@ -20,6 +20,13 @@ struct adl_program_group {
     uint32_t first, last; /* its jobs: chain through next[] */
 };
 
+/* How often it was solved. */
+struct adl_program_counts {
+    uint64_t solved;
+    uint64_t proved; /* of these, best within the gap */
+    uint64_t greedy; /* of these, where the exact solver was not asked or found nothing better within its limits */
+};
+
 struct adl_program {
     const struct adl_cluster *cluster;
     struct adl_appraisal *appraisal; /* not owned */
@@ -43,11 +50,7 @@ struct adl_program {
     bool stay;            /* running jobs are not moved */
     struct adl_allotment_limits limits;
     struct adl_allotment *allotment;
-    struct {
-        uint64_t solved;
-        uint64_t proved; /* of these, best within the gap */
-        uint64_t greedy; /* of these, where the solver was not asked or found nothing better within its limits */
-    } counts;
+    struct adl_program_counts counts;
 };
 
 /* 0 or ADL_ENOMEM. The appraisal outlives it. */

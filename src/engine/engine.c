@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "base/hash.h"
+#include "decide/reason.h"
 #include "engine/validate.h"
 #include "predict/runtime.h"
 #include "predict/similar.h"
@@ -64,6 +65,9 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
     adl_runtime_init(&engine->runtime, config->cluster);
+    for (uint32_t i = 0; i < config->tap_count; i++)
+        if (config->taps[i].bind)
+            config->taps[i].bind(config->taps[i].self, engine);
     *ret = engine;
     return 0;
 }
@@ -103,6 +107,16 @@ int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error 
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs)
 {
     return adl_state_reserve(engine->state, jobs);
+}
+
+void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size)
+{
+    const struct adl_policy_ops *ops = engine->config.policy;
+    assert(size > 0 && engine->state->jobs[slot].phase == ADL_PHASE_PENDING);
+    if (ops->explain)
+        ops->explain(engine->policy, engine->state, slot, ret, size);
+    else
+        adl_reason_waiting(engine->state, slot, ret, size);
 }
 
 const struct adl_state *adl_engine_state(const struct adl_engine *engine)

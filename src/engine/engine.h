@@ -10,8 +10,11 @@
 
 /* Watches a run. Events are shown before they change the state, commands after they did. Any function may be NULL; a
  * negative return ends the run. */
+struct adl_engine;
+
 struct adl_tap {
     void *self;
+    void (*bind)(void *self, const struct adl_engine *engine); /* when the engine is created: whom to ask */
     int (*event)(void *self, const struct adl_event *event, const struct adl_state *state);
     int (*command)(void *self, const struct adl_command *command, const uint32_t *gpus, const struct adl_state *state);
     int (*decided)(void *self, uint64_t hash, const struct adl_state *state); /* an instant's decision, complete */
@@ -44,8 +47,6 @@ struct adl_engine_counts {
     size_t decision_count;
 };
 
-struct adl_engine;
-
 int adl_engine_create(const struct adl_engine_config *config, struct adl_engine **ret, struct adl_error *err);
 void adl_engine_destroy(struct adl_engine *engine); /* accepts NULL */
 
@@ -66,6 +67,9 @@ int adl_engine_settle(struct adl_engine *engine, struct adl_error *err);
  * many live jobs. */
 int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error *err);
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOMEM */
+
+/* Why a job that waits does so, in words: what the policy says, or what the state does (decide/reason.h). */
+void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size);
 
 const struct adl_state *adl_engine_state(const struct adl_engine *engine);
 const struct adl_engine_counts *adl_engine_counts(const struct adl_engine *engine);
