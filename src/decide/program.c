@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLE_SIZE 4096 /* a power of two, several times ADL_PROGRAM_GROUPS */
-#define SWAPS      2000
-#define NODES      200
-#define ITERATIONS 1500
-#define GAP        0.001
+#define TABLE_SIZE  4096 /* a power of two, several times ADL_PROGRAM_GROUPS */
+#define SWAPS       2000
+#define NODES       200
+#define ITERATIONS  1500
+#define GROUPS_FULL 128 /* groups up to which these are given in full */
+#define GAP         0.001
 
 int adl_program_create(struct adl_program *ret, const struct adl_policy_config *config,
                        const struct adl_cluster *cluster, struct adl_appraisal *appraisal)
@@ -305,7 +306,13 @@ void adl_program_solve(struct adl_program *program, const struct adl_state *stat
                                                   .pool_gpus = program->pool_gpus,
                                                   .offers = program->offers,
                                                   .power_cap_w = cap_w > 0 ? cap_w : 0};
-    adl_allotment_solve(program->allotment, &problem, &program->limits, program->times, ret);
+    /* The work of one node or iteration grows with the rows: a large program is given fewer. */
+    struct adl_allotment_limits limits = program->limits;
+    if (program->group_count > GROUPS_FULL) {
+        limits.nodes = limits.nodes * GROUPS_FULL / program->group_count;
+        limits.iterations = limits.iterations * GROUPS_FULL / program->group_count;
+    }
+    adl_allotment_solve(program->allotment, &problem, &limits, program->times, ret);
     program->counts.solved++;
     program->counts.proved += ret->optimal;
     program->counts.greedy += ret->by == ADL_ALLOTMENT_GREEDY;
