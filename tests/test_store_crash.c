@@ -1,0 +1,20 @@
+/* The store under kill -9 at random moments; bench_crash does the same for longer. */
+#include "store_crash.h"
+
+static void every_acknowledged_job_is_there_once_and_whole_after_kill_9(void **state)
+{
+    (void)state;
+    const struct crash_tally tally = crash_rounds(20, 250000, 1);
+    print_message("%u rounds, %u answers, %u in flight, %d jobs\n", tally.rounds, tally.acknowledged, tally.in_flight,
+                  tally.jobs);
+    assert_true(tally.in_flight > 3);
+    assert_true(tally.acknowledged > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_acknowledged_job_is_there_once_and_whole_after_kill_9),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
