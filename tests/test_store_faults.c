@@ -5,15 +5,17 @@
 
 #include "serve/store_form.h"
 
-enum { STEPS = 3 };
+enum { STEPS = 2 };
 
-/* A checkpoint every few pages, so that writes into the database itself are among those that fail. */
+/* A checkpoint every few pages, so that writes into the database itself are among those that fail, and hardly any
+ * memory, so that a group is written to the disk before its commit and can fail in the middle. */
 static struct adl_store *open_small(const struct place *place, struct adl_error *err)
 {
     struct adl_store *store = NULL;
     if (adl_store_open(place->path, ADL_STORE_SERVE, &store, err))
         return NULL;
-    assert_int_equal(sqlite3_exec(store->db, "PRAGMA wal_autocheckpoint = 8", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(store->db, "PRAGMA wal_autocheckpoint = 8; PRAGMA cache_size = 1", NULL, NULL, NULL),
+                     SQLITE_OK);
     return store;
 }
 
@@ -42,7 +44,7 @@ struct tally {
 /* One run on a disk whose n-th operation fails; false when the run was over before. */
 static bool fail_once(enum fault fault, int64_t n, bool lasting, bool in_open, struct tally *tally)
 {
-    struct place place = place_make();
+    struct place place = place_make_fast();
     struct load load = load_make(STEPS + 1);
     struct adl_error err = {{0}}, first = {{0}};
     if (in_open)
@@ -116,7 +118,7 @@ static void a_disk_that_died_leaves_what_was_acknowledged(void **state)
 
 static bool cut_power(int64_t n, uint64_t coins, bool in_open)
 {
-    struct place place = place_make();
+    struct place place = place_make_fast();
     struct load load = load_make(STEPS + 1);
     struct adl_error err = {{0}};
     faulty_arm(FAULT_POWER, in_open ? n : 0, true);
