@@ -50,6 +50,9 @@ struct field {
 
 enum { AFTER_SIZE = 9 }; /* a dependency: the job's number, lowest byte first, and the kind */
 
+#define AFTER_BYTES_MAX ((int64_t)ADL_STORE_DEPENDENCIES_MAX * AFTER_SIZE)
+#define GPUS_BYTES_MAX  ((int64_t)ADL_JOB_GPUS_MAX * (ADL_STORE_WORD_MAX + 1))
+
 static const struct field submission_fields[] = {
     SUBMISSION("user_id", spec.user, U32, UINT32_MAX),
     SUBMISSION("name_id", spec.name_id, U32, UINT32_MAX),
@@ -76,7 +79,7 @@ static const struct field submission_fields[] = {
     SUBMISSION_LIST("environment", environment, LIST, 1, ADL_STORE_LIST_MAX),
     SUBMISSION("stdout_path", stdout_path, TEXT, ADL_STORE_PATH_MAX),
     SUBMISSION("stderr_path", stderr_path, TEXT, ADL_STORE_PATH_MAX),
-    SUBMISSION_LIST("dependencies", dependencies, AFTER, 2, ADL_STORE_DEPENDENCIES_MAX *AFTER_SIZE),
+    SUBMISSION_LIST("dependencies", dependencies, AFTER, 2, AFTER_BYTES_MAX),
     SUBMISSION("array_id", array_id, U64, INT64_MAX),
     SUBMISSION("array_index", array_index, I32, INT32_MAX),
     SUBMISSION("submit_us", submit_us, I64, INT64_MAX),
@@ -92,8 +95,7 @@ static const struct field status_fields[] = {
     STATUS("exit_code", exit_code, I32, INT32_MAX),
     STATUS("signal", signal, I32, INT32_MAX),
     STATUS("attempts", attempts, U32, UINT32_MAX),
-    {"held_gpus", offsetof(struct adl_store_status, gpus), LIST, 3,
-     (int64_t)ADL_JOB_GPUS_MAX *(ADL_STORE_WORD_MAX + 1)},
+    {"held_gpus", offsetof(struct adl_store_status, gpus), LIST, 3, GPUS_BYTES_MAX},
     STATUS("pid", pid, I64, INT64_MAX),
     STATUS("pid_ticks", pid_ticks, U64, INT64_MAX),
     STATUS("boot", boot, TEXT, ADL_STORE_WORD_MAX),
