@@ -1,0 +1,561 @@
+/* store_jobs: jobs as rows. One table says which field of a job is in which column; what is written and read comes from
+ * it, so nothing can be written that is not read. */
+#include "serve/store_form.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const state_names[ADL_STORE_STATE_COUNT] = {"PD", "R", "CD", "F", "CA", "TO"};
+
+const char *adl_store_state_name(int state)
+{
+    return state_names[state];
+}
+
+int adl_store_state_find(const char *name)
+{
+    for (int i = 0; i < ADL_STORE_STATE_COUNT; i++)
+        if (strcmp(state_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* ---- the fields ---- */
+
+enum form { U8, U16, U32, I32, U64, I64, F32, F64, TEXT, LIST, AFTER };
+
+struct field {
+    const char *column;
+    uint16_t offset;
+    uint8_t form;
+    uint8_t list; /* LIST and AFTER: which of the store's lists carries it */
+    int64_t max;  /* the largest number, or the most bytes */
+};
+
+#define SUBMISSION(column, member, form, max)                                                                          \
+    {                                                                                                                  \
+        column, offsetof(struct adl_store_job, member), form, 0, max                                                   \
+    }
+#define SUBMISSION_LIST(column, member, form, list, max)                                                               \
+    {                                                                                                                  \
+        column, offsetof(struct adl_store_job, member), form, list, max                                                \
+    }
+#define STATUS(column, member, form, max)                                                                              \
+    {                                                                                                                  \
+        column, offsetof(struct adl_store_status, member), form, 0, max                                                \
+    }
+
+enum { AFTER_SIZE = 9 }; /* a dependency: the job's number, lowest byte first, and the kind */
+
+#define AFTER_BYTES_MAX ((int64_t)ADL_STORE_DEPENDENCIES_MAX * AFTER_SIZE)
+#define GPUS_BYTES_MAX  ((int64_t)ADL_JOB_GPUS_MAX * (ADL_STORE_WORD_MAX + 1))
+
+static const struct field submission_fields[] = {
+    SUBMISSION("user_id", spec.user, U32, UINT32_MAX),
+    SUBMISSION("name_id", spec.name_id, U32, UINT32_MAX),
+    SUBMISSION("class_index", spec.class_index, U16, UINT16_MAX),
+    SUBMISSION("gpus", spec.gpus, U16, ADL_JOB_GPUS_MAX),
+    SUBMISSION("types", spec.types, U32, UINT32_MAX),
+    SUBMISSION("kind", spec.kind, U8, ADL_KIND_COUNT - 1),
+    SUBMISSION("flags", spec.flags, U8, UINT8_MAX),
+    SUBMISSION("cpu_cores", spec.cpu_cores, I32, INT32_MAX),
+    SUBMISSION("memory_mib", spec.memory_mib, I32, INT32_MAX),
+    SUBMISSION("gpu_memory_mib", spec.gpu_memory_mib, I32, INT32_MAX),
+    SUBMISSION("submitted_priority", spec.priority, F32, 0),
+    SUBMISSION("min_steps_per_s", spec.min_steps_per_s, F32, 0),
+    SUBMISSION("limit_us", spec.limit_us, I64, INT64_MAX),
+    SUBMISSION("deadline_us", spec.deadline_us, I64, INT64_MAX),
+    SUBMISSION("uid", uid, U32, UINT32_MAX),
+    SUBMISSION("gid", gid, U32, UINT32_MAX),
+    SUBMISSION("user", user, TEXT, ADL_STORE_WORD_MAX),
+    SUBMISSION("name", name, TEXT, ADL_STORE_WORD_MAX),
+    SUBMISSION("request", request, TEXT, ADL_STORE_REASON_MAX),
+    SUBMISSION_LIST("argv", argv, LIST, 0, ADL_STORE_LIST_MAX),
+    SUBMISSION("script", script, TEXT, ADL_STORE_SCRIPT_MAX),
+    SUBMISSION("directory", directory, TEXT, ADL_STORE_PATH_MAX),
+    SUBMISSION_LIST("environment", environment, LIST, 1, ADL_STORE_LIST_MAX),
+    SUBMISSION("stdout_path", stdout_path, TEXT, ADL_STORE_PATH_MAX),
+    SUBMISSION("stderr_path", stderr_path, TEXT, ADL_STORE_PATH_MAX),
+    SUBMISSION_LIST("dependencies", dependencies, AFTER, 2, AFTER_BYTES_MAX),
+    SUBMISSION("array_id", array_id, U64, INT64_MAX),
+    SUBMISSION("array_index", array_index, I32, INT32_MAX),
+    SUBMISSION("submit_us", submit_us, I64, INT64_MAX),
+};
+
+static const struct field status_fields[] = {
+    STATUS("state", state, U8, ADL_STORE_STATE_COUNT - 1),
+    STATUS("hold", hold, U8, 1),
+    STATUS("priority", priority, F32, 0),
+    STATUS("reason", reason, TEXT, ADL_STORE_REASON_MAX),
+    STATUS("start_us", start_us, I64, INT64_MAX),
+    STATUS("end_us", end_us, I64, INT64_MAX),
+    STATUS("exit_code", exit_code, I32, INT32_MAX),
+    STATUS("signal", signal, I32, INT32_MAX),
+    STATUS("attempts", attempts, U32, UINT32_MAX),
+    {"held_gpus", offsetof(struct adl_store_status, gpus), LIST, 3, GPUS_BYTES_MAX},
+    STATUS("pid", pid, I64, INT64_MAX),
+    STATUS("pid_ticks", pid_ticks, U64, INT64_MAX),
+    STATUS("boot", boot, TEXT, ADL_STORE_WORD_MAX),
+    STATUS("energy_j", energy_j, F64, 0),
+};
+
+enum {
+    SUBMISSION_COUNT = sizeof submission_fields / sizeof submission_fields[0],
+    STATUS_COUNT = sizeof status_fields / sizeof status_fields[0],
+};
+
+static int64_t whole_get(const struct field *field, const void *at)
+{
+    switch (field->form) {
+    case U8:
+        return *(const uint8_t *)at;
+    case U16:
+        return *(const uint16_t *)at;
+    case U32:
+        return *(const uint32_t *)at;
+    case I32:
+        return *(const int32_t *)at;
+    case U64: {
+        const uint64_t value = *(const uint64_t *)at;
+        return value > INT64_MAX ? -1 : (int64_t)value; /* refused as negative */
+    }
+    default:
+        return *(const int64_t *)at;
+    }
+}
+
+static void whole_set(const struct field *field, void *at, int64_t value)
+{
+    switch (field->form) {
+    case U8:
+        *(uint8_t *)at = (uint8_t)value;
+        break;
+    case U16:
+        *(uint16_t *)at = (uint16_t)value;
+        break;
+    case U32:
+        *(uint32_t *)at = (uint32_t)value;
+        break;
+    case I32:
+        *(int32_t *)at = (int32_t)value;
+        break;
+    case U64:
+        *(uint64_t *)at = (uint64_t)value;
+        break;
+    default:
+        *(int64_t *)at = value;
+    }
+}
+
+static bool whole_fits(const struct field *field, int64_t value)
+{
+    const int64_t min = field->form == I64 ? INT64_MIN : field->form == I32 ? INT32_MIN : 0;
+    return value >= min && value <= field->max;
+}
+
+/* ---- lists as bytes ---- */
+
+static int pack_strings(const struct field *field, const char *const *strings, struct adl_text *bytes,
+                        struct adl_error *err)
+{
+    adl_text_truncate(bytes, 0);
+    for (; strings && *strings; strings++) {
+        const size_t size = strnlen(*strings, (size_t)field->max) + 1;
+        if (bytes->size + size > (size_t)field->max)
+            return adl_fail(err, ADL_EINVAL, "%s has more than %" PRId64 " bytes", field->column, field->max);
+        adl_text_bytes(bytes, *strings, size);
+    }
+    return 0;
+}
+
+static int pack_dependencies(const struct adl_store_job *job, struct adl_text *bytes, struct adl_error *err)
+{
+    adl_text_truncate(bytes, 0);
+    if (job->dependency_count > ADL_STORE_DEPENDENCIES_MAX)
+        return adl_fail(err, ADL_EINVAL, "a job may depend on %d others, not on %" PRIu32, ADL_STORE_DEPENDENCIES_MAX,
+                        job->dependency_count);
+    for (uint32_t i = 0; i < job->dependency_count; i++) {
+        const struct adl_store_dependency *one = &job->dependencies[i];
+        if (one->after >= ADL_AFTER_COUNT)
+            return adl_fail(err, ADL_EINVAL, "there is no kind of dependency %d", one->after);
+        for (int byte = 0; byte < 8; byte++)
+            adl_text_char(bytes, (char)(one->job >> (8 * byte) & 0xff));
+        adl_text_char(bytes, (char)one->after);
+    }
+    return 0;
+}
+
+/* Room for so many bytes in a list's items, or NULL. */
+static void *make_room(struct adl_store_list *list, size_t size)
+{
+    if (size > list->capacity) {
+        void *items = realloc(list->items, 2 * size);
+        if (!items)
+            return NULL;
+        list->items = items;
+        list->capacity = 2 * size;
+    }
+    return list->items;
+}
+
+/* The strings stay where they are, in the row. */
+static int unpack_strings(struct adl_store_list *list, const char *bytes, size_t size, const char *const **ret)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++)
+        count += bytes[i] == '\0';
+    if (size > 0 && bytes[size - 1] != '\0')
+        return ADL_EIO;
+    const char **items = make_room(list, (count + 1) * sizeof *items);
+    if (!items)
+        return ADL_ENOMEM;
+    for (size_t i = 0, at = 0; i < count; i++, at += strlen(bytes + at) + 1)
+        items[i] = bytes + at;
+    items[count] = NULL;
+    *ret = items;
+    return 0;
+}
+
+static int unpack_dependencies(struct adl_store_list *list, const unsigned char *bytes, size_t size,
+                               struct adl_store_job *ret)
+{
+    const size_t count = size / AFTER_SIZE;
+    if (size % AFTER_SIZE || count > ADL_STORE_DEPENDENCIES_MAX)
+        return ADL_EIO;
+    struct adl_store_dependency *items = make_room(list, (count + 1) * sizeof *items);
+    if (!items)
+        return ADL_ENOMEM;
+    for (size_t i = 0; i < count; i++, bytes += AFTER_SIZE) {
+        if (bytes[8] >= ADL_AFTER_COUNT)
+            return ADL_EIO;
+        items[i] = (struct adl_store_dependency){.after = bytes[8]};
+        for (int byte = 0; byte < 8; byte++)
+            items[i].job |= (uint64_t)bytes[byte] << (8 * byte);
+    }
+    ret->dependencies = items;
+    ret->dependency_count = (uint32_t)count;
+    return 0;
+}
+
+void adl_store_jobs_clear(struct adl_store *store)
+{
+    for (int i = 0; i < ADL_STORE_LISTS; i++) {
+        adl_text_clear(&store->lists[i].bytes);
+        free(store->lists[i].items);
+    }
+}
+
+/* ---- writing ---- */
+
+static int bind_bytes(struct adl_store *store, sqlite3_stmt *sql, int at, const struct adl_text *bytes,
+                      const char *doing, struct adl_error *err)
+{
+    if (adl_text_status(bytes))
+        return adl_fail(err, ADL_ENOMEM, "%.150s: cannot %s: out of memory", store->path, doing);
+    const int code = sqlite3_bind_blob(sql, at, bytes->data ? bytes->data : "", (int)bytes->size, SQLITE_STATIC);
+    return code == SQLITE_OK ? 0 : adl_store_failed(store, code, doing, err);
+}
+
+static int bind_list(struct adl_store *store, sqlite3_stmt *sql, int at, const struct field *field, const void *object,
+                     const char *doing, struct adl_error *err)
+{
+    struct adl_text *bytes = &store->lists[field->list].bytes;
+    if (bytes->failed) /* by an earlier job: memory may be there again */
+        adl_text_clear(bytes);
+    const int status =
+        field->form == AFTER
+            ? pack_dependencies(object, bytes, err)
+            : pack_strings(field, *(const char *const *const *)((const char *)object + field->offset), bytes, err);
+    return status ? status : bind_bytes(store, sql, at, bytes, doing, err);
+}
+
+static int bind_field(struct adl_store *store, sqlite3_stmt *sql, int at, const struct field *field, const void *object,
+                      const char *doing, struct adl_error *err)
+{
+    const void *place = (const char *)object + field->offset;
+    int code;
+    if (field->form == LIST || field->form == AFTER)
+        return bind_list(store, sql, at, field, object, doing, err);
+    if (field->form == TEXT) {
+        const char *string = *(const char *const *)place;
+        if (adl_store_length(string, field->max, field->column, err) < 0)
+            return ADL_EINVAL;
+        code = adl_store_bind_text(sql, at, string);
+    } else if (field->form == F32 || field->form == F64) {
+        const double value = field->form == F32 ? *(const float *)place : *(const double *)place;
+        if (!isfinite(value))
+            return adl_fail(err, ADL_EINVAL, "%s is not a number", field->column);
+        code = sqlite3_bind_double(sql, at, value);
+    } else {
+        const int64_t value = whole_get(field, place);
+        if (!whole_fits(field, value))
+            return adl_fail(err, ADL_EINVAL, "%s is %" PRId64 " and at most %" PRId64 " is possible", field->column,
+                            value, field->max);
+        code = sqlite3_bind_int64(sql, at, value);
+    }
+    return code == SQLITE_OK ? 0 : adl_store_failed(store, code, doing, err);
+}
+
+static int bind_fields(struct adl_store *store, sqlite3_stmt *sql, int first, const struct field *fields, int count,
+                       const void *object, const char *doing, struct adl_error *err)
+{
+    int status = 0;
+    for (int i = 0; !status && i < count; i++)
+        status = bind_field(store, sql, first + i, &fields[i], object, doing, err);
+    return status;
+}
+
+static int insert(struct adl_store *store, const struct adl_store_job *job, uint64_t *ret_id, struct adl_error *err)
+{
+    static const char doing[] = "add a job";
+    sqlite3_stmt *submission = store->sql[ADL_SQL_SUBMISSION_ADD], *status_row = store->sql[ADL_SQL_JOB_ADD];
+    int status = bind_fields(store, submission, 1, submission_fields, SUBMISSION_COUNT, job, doing, err);
+    if (!status)
+        status = bind_fields(store, status_row, 2, status_fields, STATUS_COUNT, &job->status, doing, err);
+    if (status) {
+        sqlite3_clear_bindings(submission);
+        sqlite3_clear_bindings(status_row);
+        return status;
+    }
+    status = adl_store_run(store, submission, doing, err);
+    const sqlite3_int64 id = sqlite3_last_insert_rowid(store->db);
+    if (!status) {
+        sqlite3_bind_int64(status_row, 1, id);
+        status = adl_store_run(store, status_row, doing, err);
+    }
+    /* Half a job must not be committed, whatever it was that the database refused. */
+    store->doomed = store->doomed || status;
+    if (!status)
+        *ret_id = (uint64_t)id;
+    return status;
+}
+
+int adl_store_job_add(struct adl_store *store, const struct adl_store_job *job, uint64_t *ret_id, struct adl_error *err)
+{
+    bool own;
+    uint64_t id = 0;
+    int status = adl_store_enter(store, "add a job", &own, err);
+    if (status)
+        return status;
+    status = adl_store_leave(store, own, insert(store, job, &id, err), err);
+    if (!status)
+        *ret_id = id;
+    return status;
+}
+
+int adl_store_job_update(struct adl_store *store, uint64_t id, const struct adl_store_status *status_now,
+                         struct adl_error *err)
+{
+    static const char doing[] = "change a job";
+    sqlite3_stmt *sql = store->sql[ADL_SQL_JOB_UPDATE];
+    bool own;
+    int status = adl_store_enter(store, doing, &own, err);
+    if (status)
+        return status;
+    status = bind_fields(store, sql, 2, status_fields, STATUS_COUNT, status_now, doing, err);
+    if (status) {
+        sqlite3_clear_bindings(sql);
+    } else {
+        sqlite3_bind_int64(sql, 1, (sqlite3_int64)id);
+        status = adl_store_run(store, sql, doing, err);
+        if (!status && sqlite3_changes(store->db) != 1)
+            status = adl_fail(err, ADL_EINVAL, "there is no job %" PRIu64, id);
+    }
+    return adl_store_leave(store, own, status, err);
+}
+
+/* ---- reading ---- */
+
+static int read_bytes(struct adl_store *store, sqlite3_stmt *sql, int at, const struct field *field, void *object)
+{
+    const void *bytes = sqlite3_column_blob(sql, at);
+    const size_t size = (size_t)sqlite3_column_bytes(sql, at);
+    if (size > 0 && !bytes)
+        return ADL_ENOMEM;
+    struct adl_store_list *list = &store->lists[field->list];
+    if (field->form == AFTER)
+        return unpack_dependencies(list, bytes, size, object);
+    return unpack_strings(list, bytes, size, (const char *const **)((char *)object + field->offset));
+}
+
+static int read_field(struct adl_store *store, sqlite3_stmt *sql, int at, const struct field *field, void *object)
+{
+    void *place = (char *)object + field->offset;
+    if (field->form == LIST || field->form == AFTER)
+        return read_bytes(store, sql, at, field, object);
+    if (field->form == TEXT) {
+        const char *text = (const char *)sqlite3_column_text(sql, at);
+        *(const char **)place = text;
+        return text ? 0 : ADL_ENOMEM;
+    }
+    if (field->form == F32) {
+        *(float *)place = (float)sqlite3_column_double(sql, at);
+    } else if (field->form == F64) {
+        *(double *)place = sqlite3_column_double(sql, at);
+    } else {
+        const int64_t value = sqlite3_column_int64(sql, at);
+        if (!whole_fits(field, value))
+            return ADL_EIO;
+        whole_set(field, place, value);
+    }
+    return 0;
+}
+
+struct visitor {
+    adl_store_job_visit *visit;
+    void *context;
+};
+
+static int read_row(struct adl_store *store, sqlite3_stmt *sql, void *self, struct adl_error *err)
+{
+    const struct visitor *visitor = self;
+    struct adl_store_job job = {.spec.id = (uint64_t)sqlite3_column_int64(sql, 0)};
+    for (int i = 0; i < SUBMISSION_COUNT + STATUS_COUNT; i++) {
+        const bool first = i < SUBMISSION_COUNT;
+        const struct field *field = first ? &submission_fields[i] : &status_fields[i - SUBMISSION_COUNT];
+        const int status = read_field(store, sql, 1 + i, field, first ? (void *)&job : (void *)&job.status);
+        if (status == ADL_ENOMEM)
+            return adl_fail(err, status, "%.150s: cannot read job %" PRIu64 ": out of memory", store->path,
+                            job.spec.id);
+        if (status)
+            return adl_fail(err, status,
+                            "%.150s: job %" PRIu64 ": its %s is damaged; put a backup of the database in its place",
+                            store->path, job.spec.id, field->column);
+    }
+    /* An array has the number of its first job, which nobody knew when that was written. */
+    if (job.array_index >= 0 && job.array_id == 0)
+        job.array_id = job.spec.id;
+    return visitor->visit(visitor->context, &job, err);
+}
+
+int adl_store_job_read(struct adl_store *store, uint64_t id, adl_store_job_visit *visit, void *context,
+                       struct adl_error *err)
+{
+    struct visitor visitor = {visit, context};
+    sqlite3_stmt *sql = store->sql[ADL_SQL_JOB_READ];
+    sqlite3_bind_int64(sql, 1, (sqlite3_int64)id);
+    return adl_store_each(store, sql, "read a job", read_row, &visitor, err);
+}
+
+enum { LIVE = 1 << ADL_STORE_PENDING | 1 << ADL_STORE_RUNNING };
+
+static int read_jobs(struct adl_store *store, const struct adl_store_page *page, int64_t limit,
+                     adl_store_job_visit *visit, void *context, struct adl_error *err)
+{
+    struct visitor visitor = {visit, context};
+    const uint32_t states = page->states ? page->states : (1u << ADL_STORE_STATE_COUNT) - 1;
+    const int form = !(states & ~(uint32_t)LIVE) ? ADL_SQL_JOBS_LIVE
+                     : page->by_user             ? ADL_SQL_JOBS_OF_USER
+                                                 : ADL_SQL_JOBS_ALL;
+    const bool from_end = page->newest_first && page->after == 0;
+    sqlite3_stmt *sql = store->sql[form + page->newest_first];
+    sqlite3_bind_int64(sql, 1, from_end || page->after > INT64_MAX ? INT64_MAX : (int64_t)page->after);
+    sqlite3_bind_int64(sql, 2, states);
+    sqlite3_bind_int64(sql, 3, limit);
+    sqlite3_bind_int64(sql, 4, page->by_user ? (int64_t)page->uid : -1);
+    return adl_store_each(store, sql, "read jobs", read_row, &visitor, err);
+}
+
+int adl_store_jobs_live(struct adl_store *store, adl_store_job_visit *visit, void *context, struct adl_error *err)
+{
+    const struct adl_store_page all = {.states = LIVE};
+    return read_jobs(store, &all, -1, visit, context, err);
+}
+
+int adl_store_jobs_page(struct adl_store *store, const struct adl_store_page *page, adl_store_job_visit *visit,
+                        void *context, struct adl_error *err)
+{
+    if (page->limit < 1 || page->limit > ADL_STORE_PAGE_MAX)
+        return adl_fail(err, ADL_EINVAL, "a page has 1..%d jobs, not %" PRIu32, ADL_STORE_PAGE_MAX, page->limit);
+    return read_jobs(store, page, page->limit, visit, context, err);
+}
+
+/* ---- the statements, from the fields ---- */
+
+static void put_columns(struct adl_text *text, const char *before, const char *after, const struct field *fields,
+                        int count)
+{
+    for (int i = 0; i < count; i++)
+        adl_text_printf(text, "%s%s%s%s", i ? ", " : "", before, fields[i].column, after);
+}
+
+static int prepare_text(struct adl_store *store, int which, struct adl_text *text, struct adl_error *err)
+{
+    const int status = adl_text_status(text)
+                           ? adl_fail(err, ADL_ENOMEM, "%.150s: cannot open it: out of memory", store->path)
+                           : adl_store_prepare(store, which, text->data, err);
+    adl_text_clear(text);
+    return status;
+}
+
+static int prepare_writes(struct adl_store *store, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    adl_text_put(&text, "INSERT INTO submission (");
+    put_columns(&text, "", "", submission_fields, SUBMISSION_COUNT);
+    adl_text_put(&text, ") VALUES (?1");
+    for (int i = 2; i <= SUBMISSION_COUNT; i++)
+        adl_text_printf(&text, ", ?%d", i);
+    adl_text_put(&text, ")");
+    int status = prepare_text(store, ADL_SQL_SUBMISSION_ADD, &text, err);
+    if (status)
+        return status;
+    adl_text_put(&text, "INSERT INTO job (id, ");
+    put_columns(&text, "", "", status_fields, STATUS_COUNT);
+    adl_text_put(&text, ") VALUES (?1");
+    for (int i = 2; i <= STATUS_COUNT + 1; i++)
+        adl_text_printf(&text, ", ?%d", i);
+    adl_text_put(&text, ")");
+    status = prepare_text(store, ADL_SQL_JOB_ADD, &text, err);
+    if (status)
+        return status;
+    adl_text_put(&text, "UPDATE job SET ");
+    for (int i = 0; i < STATUS_COUNT; i++)
+        adl_text_printf(&text, "%s%s = ?%d", i ? ", " : "", status_fields[i].column, i + 2);
+    adl_text_put(&text, " WHERE id = ?1");
+    return prepare_text(store, ADL_SQL_JOB_UPDATE, &text, err);
+}
+
+static int prepare_read(struct adl_store *store, int which, const char *from, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    adl_text_put(&text, "SELECT s.id, ");
+    put_columns(&text, "s.", "", submission_fields, SUBMISSION_COUNT);
+    adl_text_put(&text, ", ");
+    put_columns(&text, "j.", "", status_fields, STATUS_COUNT);
+    adl_text_put(&text, from);
+    return prepare_text(store, which, &text, err);
+}
+
+/* CROSS JOIN says which table leads, so that rows come in order and a page costs what it shows: all by number, one
+ * user's by the index over users, live ones by the index that has no others. */
+#define PAGE(id, order, compare)                                                                                       \
+    " AND " id " " compare " ?1 AND (?2 >> j.state) & 1 = 1 ORDER BY " id " " order " LIMIT ?3"
+#define ALL     " FROM submission s CROSS JOIN job j ON j.id = s.id WHERE ?4 = -1"
+#define OF_USER " FROM submission s INDEXED BY submission_user CROSS JOIN job j ON j.id = s.id WHERE s.uid = ?4"
+#define OF_LIVE                                                                                                        \
+    " FROM job j INDEXED BY job_live CROSS JOIN submission s ON s.id = j.id WHERE j.state <= 1"                        \
+    " AND (?4 = -1 OR s.uid = ?4)"
+
+int adl_store_jobs_prepare(struct adl_store *store, struct adl_error *err)
+{
+    static const struct {
+        int which;
+        const char *from;
+    } reads[] = {
+        {ADL_SQL_JOB_READ, " FROM submission s JOIN job j ON j.id = s.id WHERE s.id = ?1"},
+        {ADL_SQL_JOBS_ALL, ALL PAGE("s.id", "ASC", ">")},
+        {ADL_SQL_JOBS_ALL + 1, ALL PAGE("s.id", "DESC", "<")},
+        {ADL_SQL_JOBS_OF_USER, OF_USER PAGE("s.id", "ASC", ">")},
+        {ADL_SQL_JOBS_OF_USER + 1, OF_USER PAGE("s.id", "DESC", "<")},
+        {ADL_SQL_JOBS_LIVE, OF_LIVE PAGE("j.id", "ASC", ">")},
+        {ADL_SQL_JOBS_LIVE + 1, OF_LIVE PAGE("j.id", "DESC", "<")},
+    };
+    int status = store->read_only ? 0 : prepare_writes(store, err);
+    for (size_t i = 0; !status && i < sizeof reads / sizeof reads[0]; i++)
+        status = prepare_read(store, reads[i].which, reads[i].from, err);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* store_schema: the tables of the store, version by version, and whose database a file is. */
+#include "serve/store_form.h"
+
+/* Numbers of jobs and events come from sqlite_sequence (AUTOINCREMENT), which forgets nothing that was committed.
+ * A submission is apart from the job's status, so that a change of status writes a hundred bytes and not a script.
+ * Lists are their strings, each followed by a zero byte; dependencies are nine bytes each (store_jobs.c). */
+static const char step_1[] =
+    "CREATE TABLE submission ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " user_id INTEGER NOT NULL, name_id INTEGER NOT NULL, class_index INTEGER NOT NULL, gpus INTEGER NOT NULL,"
+    " types INTEGER NOT NULL, kind INTEGER NOT NULL, flags INTEGER NOT NULL, cpu_cores INTEGER NOT NULL,"
+    " memory_mib INTEGER NOT NULL, gpu_memory_mib INTEGER NOT NULL, submitted_priority REAL NOT NULL,"
+    " min_steps_per_s REAL NOT NULL, limit_us INTEGER NOT NULL, deadline_us INTEGER NOT NULL,"
+    " uid INTEGER NOT NULL, gid INTEGER NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL, request TEXT NOT NULL,"
+    " argv BLOB NOT NULL, script TEXT NOT NULL, directory TEXT NOT NULL, environment BLOB NOT NULL,"
+    " stdout_path TEXT NOT NULL, stderr_path TEXT NOT NULL, dependencies BLOB NOT NULL,"
+    " array_id INTEGER NOT NULL, array_index INTEGER NOT NULL, submit_us INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX submission_user ON submission (uid);"
+    "CREATE TABLE job ("
+    " id INTEGER PRIMARY KEY, state INTEGER NOT NULL, hold INTEGER NOT NULL, priority REAL NOT NULL,"
+    " reason TEXT NOT NULL, start_us INTEGER NOT NULL, end_us INTEGER NOT NULL, exit_code INTEGER NOT NULL,"
+    " signal INTEGER NOT NULL, attempts INTEGER NOT NULL, held_gpus BLOB NOT NULL, pid INTEGER NOT NULL,"
+    " pid_ticks INTEGER NOT NULL, boot TEXT NOT NULL, energy_j REAL NOT NULL) STRICT;"
+    "CREATE INDEX job_live ON job (id) WHERE state <= 1;"
+    "CREATE TABLE event ("
+    " sequence INTEGER PRIMARY KEY AUTOINCREMENT, time_us INTEGER NOT NULL, kind TEXT NOT NULL, job INTEGER,"
+    " payload TEXT NOT NULL) STRICT;"
+    "CREATE INDEX event_job ON event (job) WHERE job IS NOT NULL;"
+    "CREATE TABLE gpu (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;"
+    "CREATE TABLE sample ("
+    " time_us INTEGER NOT NULL, gpu INTEGER NOT NULL, missing INTEGER NOT NULL, readings BLOB NOT NULL,"
+    " PRIMARY KEY (time_us, gpu)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE swap ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, time_us INTEGER NOT NULL, kind INTEGER NOT NULL, name TEXT NOT NULL,"
+    " content BLOB NOT NULL) STRICT;"
+    "CREATE INDEX swap_kind ON swap (kind);"
+    /* What was written once stays as it was written. */
+    "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, 'written once'); END;"
+    "CREATE TRIGGER event_kept BEFORE UPDATE ON event BEGIN SELECT RAISE(ABORT, 'written once'); END;"
+    "CREATE TRIGGER event_stays BEFORE DELETE ON event BEGIN SELECT RAISE(ABORT, 'never deleted'); END;"
+    "CREATE TRIGGER swap_kept BEFORE UPDATE ON swap BEGIN SELECT RAISE(ABORT, 'written once'); END;";
+
+const char *const adl_store_steps[] = {step_1};
+const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];
+
+static int failed(sqlite3 *db, const char *path, const char *doing, struct adl_error *err)
+{
+    struct adl_store about = {.path = (char *)path, .db = db};
+    return adl_store_failed(&about, sqlite3_extended_errcode(db), doing, err);
+}
+
+/* The first column of the only row. */
+static int ask(sqlite3 *db, const char *path, const char *question, sqlite3_int64 *ret, struct adl_error *err)
+{
+    sqlite3_stmt *sql = NULL;
+    int status = 0;
+    if (sqlite3_prepare_v2(db, question, -1, &sql, NULL) == SQLITE_OK && sqlite3_step(sql) == SQLITE_ROW)
+        *ret = sqlite3_column_int64(sql, 0);
+    else
+        status = failed(db, path, "read it", err);
+    sqlite3_finalize(sql);
+    return status;
+}
+
+int adl_store_check(sqlite3 *db, const char *path, struct adl_error *err)
+{
+    sqlite3_stmt *sql = NULL;
+    int status = 0;
+    if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &sql, NULL) != SQLITE_OK ||
+        sqlite3_step(sql) != SQLITE_ROW) {
+        status = failed(db, path, "check it", err);
+    } else {
+        const char *verdict = (const char *)sqlite3_column_text(sql, 0);
+        if (!verdict || sqlite3_stricmp(verdict, "ok") != 0)
+            status = adl_fail(err, ADL_EIO,
+                              "%s: the database is damaged (%.150s); put a backup in its place, or move it away to "
+                              "begin anew",
+                              path, verdict ? verdict : "no memory to say how");
+    }
+    sqlite3_finalize(sql);
+    return status;
+}
+
+int adl_store_identify(sqlite3 *db, const char *path, int version_max, int *ret_version, struct adl_error *err)
+{
+    sqlite3_int64 application = 0, version = 0, tables = 0;
+    int status = ask(db, path, "PRAGMA application_id", &application, err);
+    if (!status)
+        status = ask(db, path, "PRAGMA user_version", &version, err);
+    if (!status)
+        status = ask(db, path, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (status)
+        return status;
+    if (application != ADL_STORE_APPLICATION && (application || version || tables))
+        return adl_fail(err, ADL_EINVAL, "%s: a database of another program; give the service a directory of its own",
+                        path);
+    if (version > version_max)
+        return adl_fail(err, ADL_EREFUSED,
+                        "%s: written by a newer version of adlro (schema %lld, this one knows up to %d); use that "
+                        "version, or another directory",
+                        path, (long long)version, version_max);
+    *ret_version = (int)version;
+    return 0;
+}
+
+static int migrate_once(sqlite3 *db, const char *path, const char *step, int version, struct adl_error *err)
+{
+    char mark[96];
+    sqlite3_snprintf(sizeof mark, mark, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+                     ADL_STORE_APPLICATION, version);
+    if (sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_exec(db, step, NULL, NULL, NULL) == SQLITE_OK && sqlite3_exec(db, mark, NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    struct adl_error inner = {{0}};
+    const int status = failed(db, path, "bring its tables forward", &inner);
+    if (!sqlite3_get_autocommit(db))
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return adl_fail(err, status, "%.300s (to schema %d; it is still at %d)", inner.text, version, version - 1);
+}
+
+int adl_store_migrate(sqlite3 *db, const char *path, const char *const *steps, int step_count, struct adl_error *err)
+{
+    sqlite3_int64 version = 0;
+    int status = ask(db, path, "PRAGMA user_version", &version, err);
+    for (int i = (int)version; !status && i < step_count; i++)
+        status = migrate_once(db, path, steps[i], i + 1, err);
+    return status;
+}

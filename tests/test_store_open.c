@@ -1,0 +1,272 @@
+/* Opening a store: whatever must not be opened is refused with a text that says why and what to do. */
+#include "store_fixture.h"
+
+#include "serve/store_form.h"
+
+#include <limits.h>
+#include <sys/wait.h>
+
+static int check_one(void *context, const struct adl_store_job *job, struct adl_error *err)
+{
+    (void)err;
+    const uint64_t *numbers = context;
+    check_job(job, numbers[0], numbers[1]);
+    return 0;
+}
+
+static int count_one(void *context, const struct adl_store_job *job, struct adl_error *err)
+{
+    (void)context;
+    (void)err;
+    return job->spec.id == 0;
+}
+
+static void check_refused(const struct place *place, enum adl_store_mode mode, int status, const char *says)
+{
+    struct adl_store *store = (void *)place;
+    struct adl_error err = {{0}};
+    assert_int_equal(adl_store_open(place->path, mode, &store, &err), status);
+    assert_ptr_equal(store, place);
+    if (!strstr(err.text, says) || !strstr(err.text, place->path))
+        fail_msg("no '%s' in: %s", says, err.text);
+}
+
+/* In a child, for a lock is a process's. */
+static int refused_in_child(const struct place *place, const char *says)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        struct adl_store *store = NULL;
+        struct adl_error err = {{0}};
+        const int status = adl_store_open(place->path, ADL_STORE_SERVE, &store, &err);
+        _exit(status == 0 ? 1 : !says || !strstr(err.text, says) ? 2 : 0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void a_second_service_is_refused_and_told_whose_the_state_is(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    struct adl_store *store = store_open(&place);
+    char pid[32];
+    snprintf(pid, sizeof pid, "(pid %ld)", (long)getpid());
+    assert_int_equal(refused_in_child(&place, pid), 0);
+    add_job(store, 1); /* the first one is not disturbed */
+    adl_store_close(store);
+    assert_int_equal(refused_in_child(&place, pid), 1);
+    place_remove(&place);
+}
+
+static void a_reader_sees_what_is_committed_and_writes_nothing(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    struct adl_store *reader = NULL;
+    struct adl_error err;
+    check_refused(&place, ADL_STORE_READ, ADL_EIO, "first starts");
+    struct adl_store *store = store_open(&place);
+    assert_int_equal(adl_store_open(place.path, ADL_STORE_READ, &reader, &err), 0);
+    assert_int_equal(adl_store_begin(store, &err), 0);
+    const uint64_t id = add_job(store, 1);
+    assert_int_equal(adl_store_job_read(reader, id, check_one, NULL, &err), 0);
+    assert_int_equal(adl_store_commit(store, &err), 0);
+    assert_int_equal(adl_store_job_read(reader, id, check_one, (uint64_t[]){1, 1}, &err), 1);
+    struct made_job made;
+    uint64_t none = 0;
+    make_job(2, &made);
+    assert_int_equal(adl_store_job_add(reader, &made.job, &none, &err), ADL_EREFUSED);
+    adl_store_close(reader);
+    adl_store_close(store);
+    place_remove(&place);
+}
+
+static void run_sql(const struct place *place, const char *sql)
+{
+    char path[128];
+    sqlite3 *db = NULL;
+    snprintf(path, sizeof path, "%s/adlro.db", place->path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void a_schema_from_the_future_and_another_programs_database_are_left_alone(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    adl_store_close(store_open(&place));
+    run_sql(&place, "PRAGMA user_version = 4711");
+    check_refused(&place, ADL_STORE_SERVE, ADL_EREFUSED, "newer version of adlro (schema 4711");
+    check_refused(&place, ADL_STORE_READ, ADL_EREFUSED, "newer version of adlro (schema 4711");
+    run_sql(&place, "PRAGMA user_version = 0");
+    check_refused(&place, ADL_STORE_READ, ADL_EREFUSED, "start the service once");
+    place_empty(&place);
+    run_sql(&place, "CREATE TABLE notes (text TEXT)");
+    check_refused(&place, ADL_STORE_SERVE, ADL_EINVAL, "another program");
+    place_remove(&place);
+}
+
+/* Overwrites bytes of the database. */
+static void damage(const struct place *place, off_t at, size_t size)
+{
+    char path[128], junk[4096];
+    memset(junk, 0x5a, sizeof junk);
+    snprintf(path, sizeof path, "%s/adlro.db", place->path);
+    const int fd = open(path, O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, junk, size, at), size);
+    close(fd);
+}
+
+static void a_damaged_database_is_refused_and_not_made_worse(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    struct adl_store *store = store_open(&place);
+    for (uint64_t i = 0; i < 50; i++)
+        add_job(store, i);
+    adl_store_close(store);
+    char path[128];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/adlro.db", place.path);
+    assert_int_equal(stat(path, &about), 0);
+    damage(&place, about.st_size / 2 / 4096 * 4096, 4096);
+    check_refused(&place, ADL_STORE_SERVE, ADL_EIO, "damaged");
+    damage(&place, 0, 100);
+    check_refused(&place, ADL_STORE_SERVE, ADL_EIO, "damaged");
+    assert_int_equal(truncate(path, 5000), 0);
+    check_refused(&place, ADL_STORE_SERVE, ADL_EIO, "damaged");
+    place_remove(&place);
+}
+
+/* Any single byte may be wrong: an error or an answer, never a crash. */
+static void a_database_with_a_wrong_byte_never_crashes_a_reader(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    struct adl_store *store = store_open(&place);
+    struct adl_rng rng;
+    char path[128];
+    struct stat about;
+    for (uint64_t i = 0; i < 20; i++)
+        add_job(store, i);
+    adl_store_close(store);
+    snprintf(path, sizeof path, "%s/adlro.db", place.path);
+    assert_int_equal(stat(path, &about), 0);
+    const int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    adl_rng_seed(&rng, 3, "damage");
+    int read = 0;
+    for (int trial = 0; trial < 300; trial++) {
+        const off_t at = (off_t)draw(&rng, about.st_size);
+        const char wrong = (char)draw(&rng, 256);
+        char right;
+        struct adl_error err;
+        assert_int_equal(pread(fd, &right, 1, at), 1);
+        assert_int_equal(pwrite(fd, &wrong, 1, at), 1);
+        store = NULL;
+        if (adl_store_open(place.path, ADL_STORE_READ, &store, &err) == 0 &&
+            adl_store_jobs_page(store, &(struct adl_store_page){.limit = 64}, count_one, NULL, &err) == 20)
+            read++;
+        adl_store_close(store);
+        assert_int_equal(pwrite(fd, &right, 1, at), 1);
+    }
+    assert_true(read > 100 && read < 300);
+    close(fd);
+    place_remove(&place);
+}
+
+static void a_directory_that_cannot_be_written_or_made_is_named(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    struct place missing = place;
+    strcat(missing.path, "/a/b");
+    check_refused(&missing, ADL_STORE_SERVE, ADL_EIO, "make the directory");
+    missing.path[strlen(missing.path) - 2] = '\0';
+    adl_store_close(store_open(&missing));
+    place_remove(&missing);
+    assert_int_equal(chmod(place.path, 0500), 0);
+    const pid_t child = fork();
+    if (child == 0) { /* root may write anywhere, so become somebody else */
+        if (getuid() == 0 && (chown(place.path, 65534, 65534) != 0 || setuid(65534) != 0))
+            _exit(3);
+        struct adl_store *store = NULL;
+        struct adl_error err = {{0}};
+        const int status = adl_store_open(place.path, ADL_STORE_SERVE, &store, &err);
+        _exit(status != ADL_EIO ? 1 : !strstr(err.text, "must be able to write") ? 2 : 0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    place_remove(&place);
+}
+
+static void the_files_are_their_owners_alone(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    struct adl_store *store = store_open(&place);
+    add_job(store, 1);
+    static const char *const names[] = {"adlro.db", "adlro.db-wal", "lock"};
+    for (int i = 0; i < 3; i++) {
+        char path[128];
+        struct stat about;
+        snprintf(path, sizeof path, "%s/%s", place.path, names[i]);
+        assert_int_equal(stat(path, &about), 0);
+        assert_int_equal(about.st_mode & 0777, 0600);
+    }
+    adl_store_close(store);
+    place_remove(&place);
+}
+
+/* ---- migrations ---- */
+
+static int version_of(sqlite3 *db)
+{
+    int version = -1;
+    struct adl_error err;
+    assert_int_equal(adl_store_identify(db, "x.db", INT_MAX, &version, &err), 0);
+    return version;
+}
+
+static void a_migration_that_fails_leaves_the_version_before_it_whole(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"CREATE TABLE a (x)", "CREATE TABLE b (x); INSERT INTO a VALUES (1)",
+                                       "CREATE TABLE c (x)"};
+    static const char *const bad[] = {"CREATE TABLE a (x)", "CREATE TABLE b (x); INSERT INTO nowhere VALUES (1)",
+                                      "CREATE TABLE c (x)"};
+    sqlite3 *db = NULL;
+    struct adl_error err;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(version_of(db), 0);
+    assert_true(adl_store_migrate(db, "x.db", bad, 3, &err) < 0);
+    assert_non_null(strstr(err.text, "to schema 2; it is still at 1"));
+    assert_int_equal(version_of(db), 1);
+    assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM b", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(adl_store_migrate(db, "x.db", good, 3, &err), 0); /* only steps that are missing */
+    assert_int_equal(version_of(db), 3);
+    assert_int_equal(sqlite3_exec(db, "SELECT * FROM a, b, c", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(adl_store_migrate(db, "x.db", good, 3, &err), 0);
+    sqlite3_close(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_service_is_refused_and_told_whose_the_state_is),
+        cmocka_unit_test(a_reader_sees_what_is_committed_and_writes_nothing),
+        cmocka_unit_test(a_schema_from_the_future_and_another_programs_database_are_left_alone),
+        cmocka_unit_test(a_damaged_database_is_refused_and_not_made_worse),
+        cmocka_unit_test(a_database_with_a_wrong_byte_never_crashes_a_reader),
+        cmocka_unit_test(a_directory_that_cannot_be_written_or_made_is_named),
+        cmocka_unit_test(the_files_are_their_owners_alone),
+        cmocka_unit_test(a_migration_that_fails_leaves_the_version_before_it_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
