@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NOT_RUNNABLE 126 /* as a shell says it */
@@ -103,9 +104,11 @@ static void open_files(const struct adl_task_spec *spec, int report)
 static void reset_signals(void)
 {
     sigset_t none;
-    struct sigaction standard = {.sa_handler = SIG_DFL};
-    for (int i = 1; i < 65; i++)
-        sigaction(i, &standard, NULL); /* fails for those that cannot be changed */
+    /* All zero is the default action. By system call: sigaction() will not touch the two signals that the C library
+     * keeps to itself, which posix_spawn() had the shepherd ignore. It fails for KILL and STOP. */
+    const unsigned long standard[8] = {0};
+    for (int i = 1; i <= 64; i++)
+        syscall(SYS_rt_sigaction, i, standard, NULL, (size_t)8);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

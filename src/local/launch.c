@@ -117,7 +117,7 @@ static int look(struct adl_task *task, int dir, struct adl_task_result *ret_resu
         return status;
     task->start = start;
     task->state = ADL_TASK_RUNNING;
-    if (same_process(start.shepherd, task->shepherd))
+    if (task->shepherd.pid && same_process(start.shepherd, task->shepherd))
         return 0; /* seen alive a moment ago */
     if (same_boot(&start) && adl_process_alive(start.shepherd)) {
         /* One that was sent earlier was first; ours, if there is one, ends by itself. */
