@@ -67,7 +67,7 @@ static inline int remove_home(void **state)
 /* "home/name"; a few live at a time. */
 static inline const char *in_home(const char *name)
 {
-    static char paths[8][128];
+    static char paths[8][640];
     static int next;
     next = (next + 1) % 8;
     snprintf(paths[next], sizeof paths[next], "%s/%s", home, name);

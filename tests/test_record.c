@@ -56,7 +56,7 @@ static void long_lists_come_back(void **state)
 {
     (void)state;
     enum { COUNT = 5000 };
-    static char texts[COUNT][8];
+    static char texts[COUNT][16];
     static const char *items[COUNT + 1];
     for (int i = 0; i < COUNT; i++) {
         snprintf(texts[i], sizeof texts[i], "A=%d", i);

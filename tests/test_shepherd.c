@@ -6,7 +6,7 @@ static void exit_codes_are_recorded(void **state)
     (void)state;
     const int codes[] = {0, 1, 3, 255};
     for (int i = 0; i < 4; i++) {
-        char text[32], name[16];
+        char text[32], name[24];
         snprintf(text, sizeof text, "exit %d", codes[i]);
         snprintf(name, sizeof name, "t%d", i);
         const struct adl_task_spec spec = shell_spec(text);
@@ -86,6 +86,24 @@ static void the_grace_is_also_for_processes_that_outlive_the_command(void **stat
     assert_int_equal(result.signal, SIGTERM);
     assert_non_null(read_text("late"));
     assert_true(result.elapsed_us < 25000000); /* and it does not wait for the whole of it */
+}
+
+static void processes_that_left_the_group_are_asked_to_end_as_well(void **state)
+{
+    (void)state;
+    struct adl_task_spec spec =
+        shell_spec("(setsid sh -c 'trap \"echo far >> asked; exit\" TERM; while :; do sleep 0.05; done' &); "
+                   "setsid sh -c 'trap \"echo near >> asked; exit\" TERM; while :; do sleep 0.05; done' & "
+                   "exec sleep 300");
+    spec.stderr_path = "err";
+    spec.time_limit_us = 500000;
+    const struct adl_task_result result = run("t", &spec);
+    assert_int_equal(result.outcome, ADL_TASK_TIMED_OUT);
+    assert_true(result.elapsed_us < 20000000); /* nobody had to be waited for until the grace was over */
+    const char *asked = read_text("asked");
+    assert_non_null(asked);
+    assert_true(strstr(asked, "far\n") && strstr(asked, "near\n"));
+    assert_int_equal(strlen(asked), strlen("far\nnear\n")); /* once each */
 }
 
 static void a_stopped_command_ends_at_its_limit_too(void **state)
@@ -329,7 +347,7 @@ static void cancelling_at_any_moment_of_the_start_is_heard(void **state)
 {
     (void)state;
     for (int i = 0; i < 40; i++) {
-        char name[16];
+        char name[24];
         struct adl_error err;
         const struct adl_task_spec spec = shell_spec("exec sleep 300");
         snprintf(name, sizeof name, "t%d", i);
@@ -450,6 +468,7 @@ int main(int argc, char **argv)
         TASK_TEST(a_command_that_ignores_term_is_killed_after_the_grace),
         TASK_TEST(a_command_may_use_its_grace_to_save_its_work),
         TASK_TEST(the_grace_is_also_for_processes_that_outlive_the_command),
+        TASK_TEST(processes_that_left_the_group_are_asked_to_end_as_well),
         TASK_TEST(a_stopped_command_ends_at_its_limit_too),
         TASK_TEST(nothing_of_a_task_outlives_its_end),
         TASK_TEST(the_environment_is_exactly_what_was_given),

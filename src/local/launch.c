@@ -187,7 +187,7 @@ static int spawn(const char *folder, const char *program, pid_t *ret_pid, struct
 static int start_shepherd(struct adl_task *task, int dir, const struct adl_task_spec *spec, const char *program,
                           struct adl_error *err)
 {
-    pid_t pid;
+    pid_t pid = 0;
     struct adl_process shepherd;
     /* Not synced: after a power failure a task that was begun is lost, and one that was not gets a new description. */
     int status = adl_record_store(dir, "job", &adl_task_spec_form, spec, ADL_RECORD_REPLACE, err);
@@ -233,7 +233,7 @@ int adl_task_launch(const char *folder, const struct adl_task_spec *spec, const 
                     struct adl_task *ret_task, struct adl_error *err)
 {
     int dir = -1;
-    struct adl_task task;
+    struct adl_task task = {.fd = -1};
     int status = adl_task_spec_check(spec, err);
     if (!status)
         status = open_task(folder, options, &task, err);
@@ -260,7 +260,7 @@ int adl_task_adopt(const char *folder, const struct adl_launch_options *options,
                    struct adl_error *err)
 {
     int dir;
-    struct adl_task task;
+    struct adl_task task = {.fd = -1};
     int status = open_task(folder, options, &task, err);
     if (status)
         return status;

@@ -24,6 +24,8 @@
 #define SYS_close_range 436
 #endif
 
+#define DEPTH_MAX 64 /* of descendants that are signalled one by one */
+
 /* Reads a small file of /proc whole; its length, or -1. */
 static ssize_t read_small(const char *path, char *ret, size_t size)
 {
@@ -142,38 +144,79 @@ int adl_process_each(bool (*visit)(void *arg, int64_t pid), void *arg)
     return 0;
 }
 
-struct children {
-    int64_t parent;
-    uint32_t killed;
-};
-
-static bool kill_if_child(void *arg, int64_t pid)
+/* Calls visit with each child that the process has by one of its threads. -1 if the kernel does not list children. */
+static int each_child(int64_t pid, void (*visit)(void *arg, int64_t pid), void *arg)
 {
-    struct children *children = arg;
+    char path[64];
+    int status = -1;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/task", pid);
+    DIR *threads = opendir(path);
+    const struct dirent *thread;
+    while (threads && (thread = readdir(threads))) {
+        char word[24];
+        if (!isdigit((unsigned char)thread->d_name[0]))
+            continue;
+        snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%.20s/children", pid, thread->d_name);
+        FILE *file = fopen(path, "re");
+        if (!file)
+            continue;
+        status = 0;
+        while (fscanf(file, "%23s", word) == 1)
+            visit(arg, strtoll(word, NULL, 10));
+        fclose(file);
+    }
+    if (threads)
+        closedir(threads);
+    return status;
+}
+
+static void kill_child(void *arg, int64_t pid)
+{
     struct adl_process_stat stat;
+    (void)arg;
     /* A child of ours keeps its number until we wait for it, so no other can be hit. */
-    if (adl_process_stat_read(pid, &stat) == 0 && stat.parent == children->parent && stat.state != 'Z' &&
-        kill((pid_t)pid, SIGKILL) == 0)
-        children->killed++;
+    if (adl_process_stat_read(pid, &stat) == 0 && stat.parent == getpid() && stat.state != 'Z')
+        kill((pid_t)pid, SIGKILL);
+}
+
+static bool kill_any_child(void *arg, int64_t pid)
+{
+    kill_child(arg, pid);
     return true;
 }
 
-uint32_t adl_process_kill_children(void)
+void adl_process_kill_children(void)
 {
-    struct children children = {getpid(), 0};
-    char path[64];
     /* Only listing our own: with a thousand jobs a walk over all processes at each end would add up. */
-    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        adl_process_each(kill_if_child, &children);
-        return children.killed;
-    }
-    char word[24];
-    while (fscanf(file, "%23s", word) == 1)
-        kill_if_child(&children, strtoll(word, NULL, 10));
-    fclose(file);
-    return children.killed;
+    if (each_child(getpid(), kill_child, NULL))
+        adl_process_each(kill_any_child, NULL);
+}
+
+struct descent {
+    int64_t except_group;
+    int signal;
+    int depth; /* left to go */
+};
+
+/* The children first: those of a process that ends early would be somebody else's. */
+// NOLINTNEXTLINE(misc-no-recursion): depth bounds it
+static void signal_child(void *arg, int64_t pid)
+{
+    const struct descent *above = arg;
+    struct descent below = {above->except_group, above->signal, above->depth - 1};
+    struct adl_process_stat stat;
+    if (adl_process_stat_read(pid, &stat))
+        return;
+    if (below.depth > 0)
+        each_child(pid, signal_child, &below);
+    if (stat.group != above->except_group)
+        adl_process_signal((struct adl_process){pid, stat.start_ticks}, above->signal);
+}
+
+void adl_process_signal_descendants(int64_t except_group, int signal)
+{
+    struct descent descent = {except_group, signal, DEPTH_MAX};
+    each_child(getpid(), signal_child, &descent);
 }
 
 int adl_boot_id_read(char ret_id[ADL_BOOT_ID_SIZE])

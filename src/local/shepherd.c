@@ -130,9 +130,10 @@ static void stop(struct shepherd *self, enum adl_task_outcome outcome)
     self->result.outcome = outcome;
     self->phase = STOPPING;
     if (!self->command_ended) {
-        /* It may not have come to leading a group yet. */
+        /* Those that left the group one by one, and before it: it keeps them findable. */
+        adl_process_signal_descendants(self->command.pid, SIGTERM);
         if (kill(-self->command.pid, SIGTERM))
-            kill(self->command.pid, SIGTERM);
+            kill(self->command.pid, SIGTERM); /* it has not come to leading a group yet */
         kill(-self->command.pid, SIGCONT);
     }
     const int64_t now_us = adl_clock_boot_us();
