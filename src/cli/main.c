@@ -1,6 +1,7 @@
 /* main: finds the verb. */
 #include "base/suggest.h"
 #include "cli/cli.h"
+#include "local/shepherd.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,17 @@ static int unknown_verb(const char *name)
     return ADL_EXIT_USAGE;
 }
 
+/* `adlro shepherd FOLDER`: what the service starts for each task. Not a verb for people, so in no list. */
+static int shepherd(const char *folder)
+{
+    struct adl_error err;
+    const int status = adl_shepherd_run(folder, &err);
+    if (status == 0 || status == ADL_EREFUSED)
+        return ADL_EXIT_DONE; /* another shepherd was first: the task is in good hands */
+    fprintf(stderr, "adlro shepherd: %s\n", err.text);
+    return ADL_EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -64,6 +76,8 @@ int main(int argc, char **argv)
         puts("adlro " ADL_VERSION);
         return ADL_EXIT_DONE;
     }
+    if (strcmp(argv[1], "shepherd") == 0 && argc == 3)
+        return shepherd(argv[2]);
     for (size_t i = 0; i < VERB_COUNT; i++)
         if (strcmp(argv[1], verbs[i]->verb->name) == 0)
             return verbs[i]->run(argc - 2, argv + 2);

@@ -1,0 +1,42 @@
+/* environment: what a job finds in its environment: what was submitted, its GPUs, and the names that scripts written
+ * for Slurm rely on. */
+#ifndef ADLRO_LOCAL_ENVIRONMENT_H
+#define ADLRO_LOCAL_ENVIRONMENT_H
+
+#include "base/error.h"
+#include "local/record.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum adl_gpu_vendor { ADL_GPU_VIRTUAL, ADL_GPU_NVIDIA, ADL_GPU_AMD };
+
+struct adl_environment_gpu {
+    enum adl_gpu_vendor vendor;
+    uint32_t index; /* in this machine, as adlro counts */
+    const char *id; /* what the vendor's runtime calls it: its UUID, or its number */
+};
+
+struct adl_environment {
+    int64_t job_id;
+    const char *name;
+    const char *submit_dir;
+    const char *user; /* NULL leaves USER, LOGNAME and HOME as submitted */
+    const char *home; /* or NULL */
+    const char *node; /* or NULL */
+    int64_t array_id; /* job id of the array; used if array_index is not -1 */
+    int64_t array_index;
+    uint32_t cpu_count; /* 0: not said */
+    int64_t memory_mib; /* 0: not said */
+    uint32_t restart_count;
+    const struct adl_environment_gpu *gpus;
+    uint32_t gpu_count;
+};
+
+/* The submitted entries (NAME=value; the last of equal names wins), those of the job in their place or behind them.
+ * Without GPUs of a vendor that vendor's are hidden. The list is one allocation, free with adl_environment_clear(). */
+int adl_environment_build(const struct adl_environment *environment, const struct adl_strings *submitted,
+                          struct adl_strings *ret_env, struct adl_error *err);
+void adl_environment_clear(struct adl_strings *env);
+
+#endif
