@@ -193,7 +193,7 @@ static inline struct http_fixture *fixture_create(void)
     struct adl_error err = {{0}};
     assert_non_null(fixture);
     pthread_mutex_init(&fixture->mutex, NULL);
-    strcpy(fixture->folder, "/tmp/adlro-http-XXXXXX");
+    snprintf(fixture->folder, sizeof fixture->folder, "%s", "/tmp/adlro-http-XXXXXX");
     assert_non_null(mkdtemp(fixture->folder));
     snprintf(fixture->socket, sizeof fixture->socket, "%s/socket", fixture->folder);
     snprintf(fixture->tokens, sizeof fixture->tokens, "%s/tokens", fixture->folder);
@@ -251,7 +251,7 @@ static inline struct adl_request *fixture_take_deferred(struct http_fixture *fix
 static inline int fixture_connect_unix(const struct http_fixture *fixture)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    strcpy(address.sun_path, fixture->socket);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", fixture->socket);
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);

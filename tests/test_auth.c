@@ -96,7 +96,7 @@ static int make_file(void **state)
     struct token_file *file = calloc(1, sizeof *file);
     struct adl_error err;
     assert_non_null(file);
-    strcpy(file->path, "/tmp/adlro-tokens-XXXXXX");
+    snprintf(file->path, sizeof file->path, "%s", "/tmp/adlro-tokens-XXXXXX");
     const int fd = mkstemp(file->path);
     assert_true(fd >= 0);
     close(fd);
@@ -140,7 +140,7 @@ static void a_token_is_its_users_and_is_not_in_the_file(void **state)
     for (size_t i = 0; i < ADL_TOKEN_SIZE - 1; i++) {
         struct adl_caller untouched = {0};
         char wrong[ADL_TOKEN_SIZE + 1];
-        strcpy(wrong, file->token);
+        snprintf(wrong, sizeof wrong, "%s", file->token);
         wrong[i] = wrong[i] == '0' ? '1' : '0';
         assert_false(is_taken(auth, wrong, &untouched));
         assert_false(untouched.known);

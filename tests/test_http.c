@@ -167,7 +167,7 @@ static void tcp_wants_a_token_and_the_right_one(void **state)
     expect(&answer, "\"pid\":0");
     adl_text_clear(&answer);
     for (size_t i = 0; i < ADL_TOKEN_SIZE - 1; i += 7) {
-        strcpy(wrong, fixture->token);
+        snprintf(wrong, sizeof wrong, "%s", fixture->token);
         wrong[i] = wrong[i] == '0' ? '1' : '0';
         assert_int_equal(ask_with_token(fixture, wrong, NULL), 401);
     }

@@ -115,7 +115,7 @@ static int run_with(const char *command, const struct adl_text *text)
 static void promtool_has_nothing_to_say(void **state)
 {
     (void)state;
-    if (system("command -v promtool >/dev/null 2>&1") != 0) { /* NOLINT(cert-env33-c,concurrency-mt-unsafe) */
+    if (system("command -v promtool >/dev/null 2>&1") != 0) {
         print_message("skipped: there is no promtool (package prometheus)\n");
         skip();
     }
@@ -137,7 +137,7 @@ static void prometheus_reads_our_openmetrics(void **state)
         "promtool tsdb create-blocks-from openmetrics -q \"$d/in\" \"$d/out\" >/dev/null 2>\"$d/err\" "
         "|| { cat \"$d/err\"; exit 9; }";
     (void)state;
-    if (system("command -v promtool >/dev/null 2>&1") != 0) { /* NOLINT(cert-env33-c,concurrency-mt-unsafe) */
+    if (system("command -v promtool >/dev/null 2>&1") != 0) {
         print_message("skipped: there is no promtool (package prometheus)\n");
         skip();
     }

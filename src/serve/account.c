@@ -18,7 +18,7 @@ static void name_of(uid_t uid, char name[ADL_ACCOUNT_NAME_SIZE])
     snprintf(name, ADL_ACCOUNT_NAME_SIZE, "#%lu", (unsigned long)uid);
     if (buffer && getpwuid_r(uid, &entry, buffer, ENTRY_SIZE, &found) == 0 && found &&
         strlen(found->pw_name) < ADL_ACCOUNT_NAME_SIZE)
-        strcpy(name, found->pw_name);
+        snprintf(name, ADL_ACCOUNT_NAME_SIZE, "%s", found->pw_name);
     free(buffer);
 }
 
@@ -93,7 +93,7 @@ int adl_account_of_name(const char *name, gid_t group, struct adl_account *ret, 
     if (found) {
         account.uid = found->pw_uid;
         account.gid = found->pw_gid;
-        strcpy(account.name, name);
+        snprintf(account.name, sizeof account.name, "%s", name);
     }
     free(buffer);
     if (error != 0)

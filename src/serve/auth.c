@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ID_SIZE       4 /* bytes; twice as many digits */
-#define SALT_SIZE     16
-#define SECRET_SIZE   32
+#define ID_SIZE       ((size_t)4) /* bytes; twice as many digits */
+#define SALT_SIZE     ((size_t)16)
+#define SECRET_SIZE   ((size_t)32)
 #define TOKEN_MAX     4096
-#define FILE_SIZE_MAX (TOKEN_MAX * ADL_TOKEN_LINE_SIZE)
+#define FILE_SIZE_MAX ((size_t)TOKEN_MAX * ADL_TOKEN_LINE_SIZE)
 #define TOKEN_PREFIX  "adl_"
 #define BEARER_PREFIX "Bearer "
 #define PREFIX_LENGTH (sizeof TOKEN_PREFIX - 1)
@@ -45,16 +45,22 @@ struct adl_auth {
     struct token_list list; /* under the mutex */
 };
 
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static bool read_hex(const char *text, size_t length, uint8_t *bytes, size_t size)
 {
-    static const char digits[] = "0123456789abcdef";
     if (length != 2 * size)
         return false;
     for (size_t i = 0; i < size; i++) {
-        const char *high = memchr(digits, text[2 * i], 16), *low = memchr(digits, text[2 * i + 1], 16);
-        if (!high || !low)
+        const int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
+        if (high < 0 || low < 0)
             return false;
-        bytes[i] = (uint8_t)((high - digits) * 16 + (low - digits));
+        bytes[i] = (uint8_t)(high * 16 + low);
     }
     return true;
 }
@@ -179,29 +185,38 @@ static int read_text(const struct adl_auth *auth, int fd, char *ret_text, struct
         size += (size_t)got;
     }
     if (size > FILE_SIZE_MAX)
-        return adl_fail(err, ADL_EINVAL, "%s: more than %d bytes is no token file", auth->path, FILE_SIZE_MAX);
+        return adl_fail(err, ADL_EINVAL, "%s: more than %zu bytes is no token file", auth->path, FILE_SIZE_MAX);
     if (memchr(ret_text, '\0', size))
         return adl_fail(err, ADL_EINVAL, "%s: a zero byte is in it; a token file is text", auth->path);
     ret_text[size] = '\0';
     return ADL_OK;
 }
 
+static int read_file(const struct adl_auth *auth, int fd, struct token_list *ret, struct adl_error *err)
+{
+    int status = check_file(auth, fd, err);
+    if (status < 0)
+        return status;
+    char *text = malloc(FILE_SIZE_MAX + 1);
+    if (!text)
+        return adl_fail(err, ADL_ENOMEM, "no memory for the tokens");
+    status = read_text(auth, fd, text, err);
+    if (status == ADL_OK)
+        status = parse_file(auth, text, ret, err);
+    free(text);
+    return status;
+}
+
 int adl_auth_reload(struct adl_auth *auth, struct adl_error *err)
 {
+    struct token_list list = {0};
     if (!auth->path)
         return ADL_OK;
-    struct token_list list = {0};
     const int fd = open(auth->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return adl_fail(err, ADL_EIO, "%s: %s", auth->path, errno == ELOOP ? "is a symbolic link" : strerror(errno));
-    char *text = malloc(FILE_SIZE_MAX + 1);
-    int status = text ? check_file(auth, fd, err) : adl_fail(err, ADL_ENOMEM, "no memory for the tokens");
-    if (status == ADL_OK)
-        status = read_text(auth, fd, text, err);
-    if (status == ADL_OK)
-        status = parse_file(auth, text, &list, err);
+    const int status = read_file(auth, fd, &list, err);
     close(fd);
-    free(text);
     if (status < 0)
         return status;
     pthread_mutex_lock(&auth->mutex);
@@ -269,8 +284,8 @@ bool adl_auth_bearer(struct adl_auth *auth, const char *header, struct adl_calle
         return false;
     const char *text = header + scheme + strspn(header + scheme, " ");
     if (strlen(text) != TOKEN_LENGTH || strncmp(text, TOKEN_PREFIX, PREFIX_LENGTH) != 0 || text[SECRET_AT - 1] != '_' ||
-        !read_hex(text + PREFIX_LENGTH, 2 * (size_t)ID_SIZE, id, ID_SIZE) ||
-        !read_hex(text + SECRET_AT, 2 * (size_t)SECRET_SIZE, secret, SECRET_SIZE))
+        !read_hex(text + PREFIX_LENGTH, 2 * ID_SIZE, id, ID_SIZE) ||
+        !read_hex(text + SECRET_AT, 2 * SECRET_SIZE, secret, SECRET_SIZE))
         return false;
     pthread_mutex_lock(&auth->mutex);
     const struct token *token = &nobody;

@@ -27,7 +27,7 @@ static char peek(const struct scan *scan)
 
 static void skip_space(struct scan *scan)
 {
-    while (scan->at < scan->end && memchr(" \t\r\n", *scan->at, 4))
+    while (peek(scan) == ' ' || peek(scan) == '\t' || peek(scan) == '\r' || peek(scan) == '\n')
         scan->at++;
 }
 
@@ -62,17 +62,24 @@ static int scan_number(struct scan *scan)
     return ADL_OK;
 }
 
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 /* The four digits of \uXXXX, or -1. */
 static int32_t scan_unit(struct scan *scan)
 {
     int32_t unit = 0;
     for (int i = 0; i < 4; i++) {
-        static const char digits[] = "0123456789abcdef";
-        const char c = peek(scan), lower = c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c;
-        const char *found = memchr(digits, lower, 16);
-        if (!found)
+        const int value = hex_value(peek(scan));
+        if (value < 0)
             return -1;
-        unit = unit * 16 + (int32_t)(found - digits);
+        unit = unit * 16 + value;
         scan->at++;
     }
     return unit;
@@ -230,7 +237,7 @@ static int check_keys(const cJSON *object, struct adl_error *err)
     return ADL_OK;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as was checked above */
+/* Calls itself as deep as was checked above. */
 static int check_all_keys(const cJSON *value, struct adl_error *err)
 {
     int status = cJSON_IsObject(value) ? check_keys(value, err) : ADL_OK;
@@ -250,10 +257,11 @@ int adl_body_parse(const char *data, size_t size, struct cJSON **ret, struct adl
     int status = scan_all(&scan);
     cJSON *value = status == ADL_OK ? cJSON_ParseWithLength(text.data, size) : NULL;
     adl_text_clear(&text);
-    if (status == ADL_OK && !value)
-        status = adl_fail(err, ADL_ENOMEM, "no memory for a body of %zu bytes", size);
-    if (status == ADL_OK)
-        status = check_all_keys(value, err);
+    if (status < 0)
+        return status;
+    if (!value)
+        return adl_fail(err, ADL_ENOMEM, "no memory for a body of %zu bytes", size);
+    status = check_all_keys(value, err);
     if (status == ADL_OK)
         *ret = value;
     else

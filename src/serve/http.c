@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FAREWELL_US 1000000 /* for answers to go out when the server closes */
+#define SECOND_US   INT64_C(1000000)
+#define FAREWELL_US SECOND_US /* for answers to go out when the server closes */
 
 struct adl_http_limits adl_http_limits_default(void)
 {
@@ -19,12 +20,12 @@ struct adl_http_limits adl_http_limits_default(void)
         .client = {.requests_per_s = 1000, .burst = 2000, .connections_per_client = 128},
         .connections = 512,
         .head_size = 16384,
-        .receive_us = 10 * 1000000,
-        .send_us = 30 * 1000000,
+        .receive_us = 10 * SECOND_US,
+        .send_us = 30 * SECOND_US,
         .send_bytes_per_s = 65536,
-        .answer_us = 30 * 1000000,
-        .heartbeat_us = 15 * 1000000,
-        .stream_us = INT64_C(3600) * 1000000,
+        .answer_us = 30 * SECOND_US,
+        .heartbeat_us = 15 * SECOND_US,
+        .stream_us = 3600 * SECOND_US,
         .wrong_token_cost = 50,
     };
 }
@@ -232,15 +233,14 @@ static void *serve(void *arg)
 
 /* --- open and close --- */
 
-#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
-
 static int start_daemon(struct adl_http *http, int fd, bool tcp, bool tls, struct adl_error *err)
 {
     struct adl_listener *listener = &http->listeners[http->listener_count];
+    char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
     *listener = (struct adl_listener){.http = http, .tcp = tcp};
     const struct MHD_OptionItem with_tls[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, http->tls_key},
                                               {MHD_OPTION_HTTPS_MEM_CERT, 0, http->tls_cert},
-                                              {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+                                              {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
                                               {MHD_OPTION_END, 0, NULL}};
     const struct MHD_OptionItem nothing[] = {{MHD_OPTION_END, 0, NULL}};
     const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (tls ? (unsigned)MHD_USE_TLS : 0u);

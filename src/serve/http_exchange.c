@@ -285,8 +285,7 @@ static struct MHD_Response *create_response(struct adl_request *request)
         return MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
     }
     if (reply->asset)
-        return MHD_create_response_from_buffer(reply->asset->size, (void *)(uintptr_t)reply->asset->data,
-                                               MHD_RESPMEM_PERSISTENT);
+        return MHD_create_response_from_buffer(reply->asset->size, reply->asset->data, MHD_RESPMEM_PERSISTENT);
     struct MHD_Response *response = MHD_create_response_from_buffer(
         reply->body.size, reply->body.data, reply->body.data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (response)

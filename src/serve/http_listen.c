@@ -74,7 +74,7 @@ int adl_listen_unix(struct adl_http *http, const char *path, const char *group, 
     if (path[0] == '\0' || strlen(path) >= sizeof address.sun_path)
         return adl_fail(err, ADL_EINVAL, "the path of a Unix socket has 1 to %zu bytes, not %zu",
                         sizeof address.sun_path - 1, strlen(path));
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
     int status = new_socket(AF_UNIX, &probe, err);
     if (status == ADL_OK)
         status = clear_path(probe, &address, err);
@@ -135,7 +135,7 @@ static bool is_loopback(const struct sockaddr *address)
 
 static int bind_tcp(struct adl_http *http, const struct addrinfo *info, int *ret_fd, struct adl_error *err)
 {
-    int fd;
+    int fd = -1;
     const int status = new_socket(info->ai_family, &fd, err);
     if (status < 0)
         return status;
@@ -160,7 +160,7 @@ int adl_listen_tcp(struct adl_http *http, const char *address, bool tls, int *re
 {
     struct addrinfo *info = NULL;
     int status = parse_address(address, &info, err);
-    if (status < 0)
+    if (status < 0 || !info)
         return status;
     if (!tls && !is_loopback(info->ai_addr))
         status = adl_fail(err, ADL_EREFUSED,

@@ -152,7 +152,8 @@ void adl_asset_seal(struct adl_asset *asset)
     asset->etag[0] = '"';
     for (size_t i = 0; i < 16; i++)
         snprintf(asset->etag + 1 + 2 * i, 3, "%02x", (unsigned)digest[i]);
-    strcpy(asset->etag + 33, "\"");
+    asset->etag[33] = '"';
+    asset->etag[34] = '\0';
 }
 
 /* Takes the reply. A deferred request that was overruled meanwhile drops it. */

@@ -32,7 +32,7 @@ const char *adl_request_header(const struct adl_request *request, const char *na
 /* Data built into the program. seal computes the tag and has to be called before the asset is served. */
 struct adl_asset {
     const char *type;
-    const void *data; /* not owned, and never freed */
+    void *data; /* not owned, never changed or freed; not const as the library's type for it is not */
     size_t size;
     bool immutable; /* its address changes with its content */
     char etag[40];
