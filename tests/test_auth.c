@@ -238,9 +238,11 @@ static void the_groups_of_a_peer_make_an_administrator(void **state)
     close(pair[0]);
     close(pair[1]);
     const gid_t before = getegid();
-    if (geteuid() == 0) { /* as a supplementary group only */
-        const gid_t more[] = {before, 54321};
-        assert_int_equal(setgroups(2, more), 0);
+    for (int count = 2; geteuid() == 0 && count <= 1002; count += 500) { /* as a supplementary group only, the last */
+        gid_t groups[1002];
+        for (int i = 0; i < count; i++)
+            groups[i] = i == 0 ? before : (gid_t)(54321 - (count - 1) + i);
+        assert_int_equal(setgroups((size_t)count, groups), 0);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         assert_int_equal(adl_account_of_socket(pair[0], (gid_t)54321, &account, &err), ADL_OK);
         assert_true(account.in_group);

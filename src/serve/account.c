@@ -33,17 +33,18 @@ static bool is_among(gid_t group, const gid_t *groups, size_t count)
 static int peer_in_group(int fd, gid_t group, bool *ret, struct adl_error *err)
 {
     socklen_t size = 256 * sizeof(gid_t);
-    gid_t *groups = malloc(size);
-    int status = groups ? getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) : -1;
-    if (groups && status < 0 && errno == ERANGE && size <= GROUP_MAX * sizeof(gid_t)) { /* size is now what it takes */
-        gid_t *more = realloc(groups, size);
-        groups = more ? more : groups;
-        status = more ? getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) : -1;
+    for (int attempt = 0; attempt < 2 && size <= GROUP_MAX * sizeof(gid_t); attempt++) {
+        gid_t *groups = malloc(size);
+        if (!groups)
+            break;
+        const int status = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size); /* size is then what it takes */
+        if (status == 0)
+            *ret = is_among(group, groups, size / sizeof(gid_t));
+        free(groups);
+        if (status == 0)
+            return ADL_OK;
     }
-    if (status == 0)
-        *ret = is_among(group, groups, size / sizeof(gid_t));
-    free(groups);
-    return status == 0 ? ADL_OK : adl_fail(err, ADL_EIO, "the groups of a client are not to be had");
+    return adl_fail(err, ADL_EIO, "the groups of a client are not to be had");
 }
 
 int adl_account_of_socket(int fd, gid_t group, struct adl_account *ret, struct adl_error *err)
@@ -67,17 +68,18 @@ int adl_account_of_socket(int fd, gid_t group, struct adl_account *ret, struct a
 static int name_in_group(const char *name, gid_t primary, gid_t group, bool *ret, struct adl_error *err)
 {
     int count = 64;
-    gid_t *groups = malloc((size_t)count * sizeof *groups);
-    int status = groups ? getgrouplist(name, primary, groups, &count) : -1;
-    if (groups && status < 0 && count > 0 && count <= GROUP_MAX) {
-        gid_t *more = realloc(groups, (size_t)count * sizeof *groups);
-        groups = more ? more : groups;
-        status = more ? getgrouplist(name, primary, groups, &count) : -1;
+    for (int attempt = 0; attempt < 2 && count > 0 && count <= GROUP_MAX; attempt++) {
+        gid_t *groups = malloc((size_t)count * sizeof *groups);
+        if (!groups)
+            break;
+        const int status = getgrouplist(name, primary, groups, &count); /* count is then what it takes */
+        if (status >= 0)
+            *ret = is_among(group, groups, (size_t)count);
+        free(groups);
+        if (status >= 0)
+            return ADL_OK;
     }
-    if (status >= 0)
-        *ret = is_among(group, groups, (size_t)count);
-    free(groups);
-    return status >= 0 ? ADL_OK : adl_fail(err, ADL_EIO, "the groups of user '%s' are not to be had", name);
+    return adl_fail(err, ADL_EIO, "the groups of user '%s' are not to be had", name);
 }
 
 int adl_account_of_name(const char *name, gid_t group, struct adl_account *ret, struct adl_error *err)

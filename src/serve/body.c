@@ -230,6 +230,8 @@ static int check_keys(const cJSON *object, struct adl_error *err)
             return adl_fail(err, ADL_EINVAL, "JSON: an object has more than %d keys", ADL_BODY_KEY_MAX);
         keys[count++] = child->string;
     }
+    if (count < 2)
+        return ADL_OK;
     qsort(keys, count, sizeof *keys, compare_keys);
     for (size_t i = 1; i < count; i++)
         if (strcmp(keys[i - 1], keys[i]) == 0)
