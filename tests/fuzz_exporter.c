@@ -55,7 +55,7 @@ static void read_page(struct adl_exporter *exporter, struct adl_telemetry_source
     struct adl_error err = {{0}};
     const uint32_t before = source->count;
     adl_source_clear_samples(source, now_us);
-    const int result = adl_exporter_read(exporter, source, 0, false, (const char *)data, size, now_us, &status, &err);
+    const int result = adl_exporter_read(exporter, source, 0, "host", (const char *)data, size, now_us, &status, &err);
     must(result == 0 || (result == ADL_EINVAL && err.text[0]));
     must(source->count >= before && source->count <= ADL_TELEMETRY_DEVICES_MAX);
     must(status.device_count == source->count);

@@ -334,6 +334,9 @@ static void gpus_elsewhere_carry_the_name_of_their_node(void **state)
     serve(dcgm_page);
     take_sample(reader, SECOND);
     assert_string_equal(device_at(reader, 0)->node, "gpu-node-7");
+    serve("gpu_gfx_activity{gpu_id=\"0\"} 5\n"); /* a page that names no host has that of its address */
+    take_sample(reader, 2 * SECOND);
+    assert_string_equal(device_at(reader, 2)->node, "0.0.0.0");
     adl_telemetry_close(reader);
 }
 

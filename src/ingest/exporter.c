@@ -105,10 +105,12 @@ struct known {
     struct adl_counter power_held, thermal_held, link_data;
 };
 
+enum { TABLE_SIZE = 2 * ADL_TELEMETRY_DEVICES_MAX }; /* never more than half full */
+
 struct adl_exporter {
     struct known *known; /* [device] */
-    uint64_t *keys;      /* [device] hash of page and identity, apart so that a hostile page is searched fast */
     uint32_t capacity;
+    uint32_t table[TABLE_SIZE]; /* by hash of page and identity, then onwards: device + 1; 0 = free */
     struct adl_exposition page;
 };
 
@@ -128,7 +130,6 @@ void adl_exporter_destroy(struct adl_exporter *exporter)
     if (!exporter)
         return;
     free(exporter->known);
-    free(exporter->keys);
     free(exporter);
 }
 
@@ -221,8 +222,8 @@ static void copy_clean(char *ret, size_t size, const char *text)
     ret[length] = '\0';
 }
 
-static bool read_identity(const struct adl_exposition *page, const struct metric *metric, bool local, char identity[96],
-                          struct adl_gpu_device *ret)
+static bool read_identity(const struct adl_exposition *page, const struct metric *metric, const char *server,
+                          char identity[96], struct adl_gpu_device *ret)
 {
     struct adl_gpu_device device = {.vendor = "amd"};
     char host[ADL_NAME_SIZE];
@@ -236,8 +237,8 @@ static bool read_identity(const struct adl_exposition *page, const struct metric
         snprintf(device.vendor, sizeof device.vendor, "nvidia");
     copy_clean(device.uuid, sizeof device.uuid, uuid[0] ? uuid : adl_exposition_label(page, "serial_number"));
     copy_clean(host, sizeof host, first_label(page, "Hostname", "hostname"));
-    if (!local)
-        memcpy(device.node, host, sizeof device.node);
+    if (server)
+        copy_clean(device.node, sizeof device.node, host[0] ? host : server);
     if (device.uuid[0])
         snprintf(identity, 96, "%s %s", device.vendor, device.uuid);
     else
@@ -250,41 +251,28 @@ static bool read_identity(const struct adl_exposition *page, const struct metric
     return true;
 }
 
-static int grow_known(struct adl_exporter *exporter, uint32_t count)
-{
-    if (count < exporter->capacity)
-        return 0;
-    const uint32_t capacity = exporter->capacity ? exporter->capacity * 2 : 16;
-    struct known *known = realloc(exporter->known, capacity * sizeof *known);
-    if (!known)
-        return ADL_ENOMEM;
-    exporter->known = known;
-    uint64_t *keys = realloc(exporter->keys, capacity * sizeof *keys);
-    if (!keys)
-        return ADL_ENOMEM;
-    exporter->keys = keys;
-    exporter->capacity = capacity;
-    return 0;
-}
-
-/* The place of the GPU that a line speaks of; it is added if it is new. Lines go round the GPUs in order, so it is
- * mostly the one after the last. */
+/* The place of the GPU that a line speaks of; it is added if it is new. */
 static int find_device(struct adl_exporter *exporter, struct adl_telemetry_source *source, uint32_t index,
-                       const char *identity, const struct adl_gpu_device *device, uint32_t after)
+                       const char *identity, const struct adl_gpu_device *device)
 {
     const uint64_t key = adl_hash_bytes(adl_hash_u64(adl_hash_start(), index), identity, strlen(identity));
-    uint32_t i = after < source->count ? after : 0;
-    for (uint32_t n = 0; n < source->count; n++) {
-        if (exporter->keys[i] == key && exporter->known[i].page == index &&
-            strcmp(exporter->known[i].identity, identity) == 0)
+    uint32_t at = (uint32_t)(key % TABLE_SIZE);
+    for (; exporter->table[at]; at = (at + 1) % TABLE_SIZE) {
+        const uint32_t i = exporter->table[at] - 1;
+        if (exporter->known[i].page == index && strcmp(exporter->known[i].identity, identity) == 0)
             return (int)i;
-        i = i + 1 < source->count ? i + 1 : 0;
     }
-    if (grow_known(exporter, source->count) < 0)
-        return ADL_ENOMEM;
+    if (source->count == exporter->capacity) {
+        const uint32_t capacity = exporter->capacity ? exporter->capacity * 2 : 16;
+        struct known *known = realloc(exporter->known, capacity * sizeof *known);
+        if (!known)
+            return ADL_ENOMEM;
+        exporter->known = known;
+        exporter->capacity = capacity;
+    }
     const int place = adl_source_add_device(source, device);
     if (place >= 0) {
-        exporter->keys[place] = key;
+        exporter->table[at] = (uint32_t)place + 1;
         exporter->known[place] = (struct known){.page = index};
         snprintf(exporter->known[place].identity, sizeof exporter->known[place].identity, "%s", identity);
     }
@@ -377,8 +365,8 @@ static void finish_device(struct known *known, struct adl_gpu_device *device, st
                                        (has(known, MEMORY_RESERVED) ? known->value[MEMORY_RESERVED] : 0));
 }
 
-static int read_sample(struct adl_exporter *exporter, struct adl_telemetry_source *source, uint32_t index, bool local,
-                       const struct unit_claim *claim, uint32_t *at, struct adl_reading_faults *faults)
+static int read_sample(struct adl_exporter *exporter, struct adl_telemetry_source *source, uint32_t index,
+                       const char *host, const struct unit_claim *claim, struct adl_reading_faults *faults)
 {
     const struct adl_exposition *page = &exporter->page;
     const struct metric *metric = find_metric(page->name);
@@ -387,14 +375,13 @@ static int read_sample(struct adl_exporter *exporter, struct adl_telemetry_sourc
     double value;
     if (!metric || is_part(page, metric))
         return 0;
-    if (!read_identity(page, metric, local, identity, &device)) {
+    if (!read_identity(page, metric, host, identity, &device)) {
         faults->count[ADL_FAULT_MALFORMED]++;
         return 0;
     }
-    const int place = find_device(exporter, source, index, identity, &device, *at);
+    const int place = find_device(exporter, source, index, identity, &device);
     if (place < 0)
         return place == ADL_EREFUSED ? 0 : place;
-    *at = (uint32_t)place + 1;
     exporter->known[place].seen = true;
     const int unit = unit_of(metric, claim, page->name);
     if (unit == ADL_UNIT_NONE)
@@ -404,13 +391,13 @@ static int read_sample(struct adl_exporter *exporter, struct adl_telemetry_sourc
     return 0;
 }
 
-int adl_exporter_read(struct adl_exporter *exporter, struct adl_telemetry_source *source, uint32_t index, bool local,
-                      const char *data, size_t size, int64_t now_us, struct adl_telemetry_status *status,
-                      struct adl_error *err)
+int adl_exporter_read(struct adl_exporter *exporter, struct adl_telemetry_source *source, uint32_t index,
+                      const char *host, const char *data, size_t size, int64_t now_us,
+                      struct adl_telemetry_status *status, struct adl_error *err)
 {
     struct adl_exposition *page = &exporter->page;
     struct unit_claim claim = {.unit = ADL_UNIT_NONE};
-    uint32_t at = 0, device_count = 0;
+    uint32_t device_count = 0;
     for (uint32_t i = 0; i < source->count; i++)
         if (exporter->known[i].page == index) {
             exporter->known[i].seen = false;
@@ -420,7 +407,7 @@ int adl_exporter_read(struct adl_exporter *exporter, struct adl_telemetry_source
     for (int kind; (kind = adl_exposition_next(page)) != ADL_EXPOSITION_END;) {
         if (kind != ADL_EXPOSITION_SAMPLE)
             note_unit(&claim, page, kind);
-        else if (read_sample(exporter, source, index, local, &claim, &at, &status->faults) < 0)
+        else if (read_sample(exporter, source, index, host, &claim, &status->faults) < 0)
             return adl_fail(err, ADL_ENOMEM, "out of memory");
     }
     status->faults.count[ADL_FAULT_MALFORMED] += page->malformed_count;

@@ -10,8 +10,8 @@
 
 struct page {
     CURL *easy;
-    char *url; /* curl's */
-    bool local;
+    char *url;  /* curl's */
+    char *host; /* curl's; NULL = this machine */
     struct adl_text body;
     size_t head_size;
     CURLcode code;
@@ -84,7 +84,7 @@ static int check_url(const char *text, struct page *page, struct adl_error *err)
     else if (!(page->url = part(url, CURLUPART_URL)))
         status = adl_fail(err, ADL_ENOMEM, "telemetry: out of memory");
     else
-        page->local = is_loopback(host);
+        page->host = is_loopback(host) ? NULL : part(url, CURLUPART_HOST);
     curl_free(scheme);
     curl_free(user);
     curl_free(password);
@@ -152,6 +152,7 @@ void adl_scrape_destroy(struct adl_scrape *scrape)
     for (uint32_t i = 0; i < scrape->count; i++) {
         curl_easy_cleanup(scrape->pages[i].easy);
         curl_free(scrape->pages[i].url);
+        curl_free(scrape->pages[i].host);
         adl_text_clear(&scrape->pages[i].body);
     }
     if (scrape->multi)
@@ -220,7 +221,7 @@ const char *adl_scrape_url(const struct adl_scrape *scrape, uint32_t index)
     return scrape->pages[index].url;
 }
 
-bool adl_scrape_is_local(const struct adl_scrape *scrape, uint32_t index)
+const char *adl_scrape_host(const struct adl_scrape *scrape, uint32_t index)
 {
-    return scrape->pages[index].local;
+    return scrape->pages[index].host;
 }

@@ -29,6 +29,7 @@ int adl_scrape_page(const struct adl_scrape *scrape, uint32_t index, const char 
                     struct adl_error *err);
 
 const char *adl_scrape_url(const struct adl_scrape *scrape, uint32_t index);
-bool adl_scrape_is_local(const struct adl_scrape *scrape, uint32_t index); /* this machine, by name or loopback */
+/* NULL = this machine, by a loopback address or the name localhost. */
+const char *adl_scrape_host(const struct adl_scrape *scrape, uint32_t index);
 
 #endif

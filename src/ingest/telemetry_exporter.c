@@ -42,7 +42,7 @@ static int exporter_sample(struct adl_telemetry_source *source, int64_t now_us)
         struct adl_telemetry_status *status = &source->statuses[i];
         int result = adl_scrape_page(state->scrape, i, &data, &size, &err);
         if (result == 0)
-            result = adl_exporter_read(state->exporter, source, i, adl_scrape_is_local(state->scrape, i), data, size,
+            result = adl_exporter_read(state->exporter, source, i, adl_scrape_host(state->scrape, i), data, size,
                                        now_us, status, &err);
         if (result == ADL_ENOMEM)
             return result;
