@@ -51,7 +51,7 @@ static void check_device(const struct adl_gpu_device *device)
 static void read_page(struct adl_exporter *exporter, struct adl_telemetry_source *source, const uint8_t *data,
                       size_t size, int64_t now_us)
 {
-    struct adl_telemetry_status status = {{0}};
+    struct adl_telemetry_status status = {.up = false};
     struct adl_error err = {{0}};
     const uint32_t before = source->count;
     adl_source_clear_samples(source, now_us);

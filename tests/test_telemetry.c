@@ -1,5 +1,4 @@
 /* test_telemetry: sources together: one device for one GPU, readings from whoever has them, and the rate bounded. */
-#define _XOPEN_SOURCE 700 /* nftw */
 #include "http_server.h"
 #include "stub_nvml.h"
 #include "sysfs_tree.h"

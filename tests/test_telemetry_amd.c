@@ -1,5 +1,4 @@
 /* test_telemetry_amd: the reader against a tree like /sys and a fake ROCm SMI library. */
-#define _XOPEN_SOURCE 700 /* nftw */
 #include "sysfs_tree.h"
 
 #include <dlfcn.h>

@@ -283,11 +283,9 @@ static void store(struct known *known, const struct metric *metric, double value
 {
     const uint32_t bit = 1u << metric->slot;
     double *slot = &known->value[metric->slot];
-    if (!(known->has & bit))
-        *slot = value;
-    else if (metric->combine == ADD)
-        *slot += value;
-    else if (metric->combine == TAKE_LARGEST && value > *slot)
+    if (metric->combine == ADD)
+        *slot = (known->has & bit ? *slot : 0) + value;
+    else if (!(known->has & bit) || (metric->combine == TAKE_LARGEST && value > *slot))
         *slot = value;
     known->has |= bit;
 }

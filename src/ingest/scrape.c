@@ -129,7 +129,11 @@ int adl_scrape_create(const char *const *urls, uint32_t count, int64_t timeout_u
     scrape->timeout_us = timeout_us;
     scrape->pages = calloc(count ? count : 1, sizeof *scrape->pages);
     scrape->multi = curl_multi_init();
-    int status = scrape->pages && scrape->multi ? 0 : adl_fail(err, ADL_ENOMEM, "telemetry: out of memory");
+    if (!scrape->pages || !scrape->multi) {
+        adl_scrape_destroy(scrape);
+        return adl_fail(err, ADL_ENOMEM, "telemetry: out of memory");
+    }
+    int status = 0;
     while (status == 0 && scrape->count < count) {
         struct page *page = &scrape->pages[scrape->count];
         status = check_url(urls[scrape->count], page, err);

@@ -341,8 +341,8 @@ static int nvml_open(struct adl_telemetry_source *source, const struct adl_telem
 static void sample_coarse(struct nvml_state *state, void *handle, struct adl_gpu_sample *sample)
 {
     struct adl_telemetry *to = &sample->telemetry;
-    struct nvml_utilization busy;
-    struct nvml_memory memory;
+    struct nvml_utilization busy = {0};
+    struct nvml_memory memory = {0};
     unsigned raw = 0, highest = 0;
     unsigned long long counter = 0;
     double value, top;
