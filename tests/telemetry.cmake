@@ -1,0 +1,13 @@
+# Fakes of the drivers' libraries, loaded by the tests of telemetry as the real ones would be.
+foreach(stub nvml nvml_old rocm_smi)
+  string(REPLACE "_old" "" source ${stub})
+  add_library(stub_${stub} MODULE ${CMAKE_CURRENT_LIST_DIR}/stub_${source}.c)
+  set_target_properties(stub_${stub} PROPERTIES C_VISIBILITY_PRESET hidden PREFIX ""
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/stub)
+endforeach()
+target_compile_definitions(stub_nvml_old PRIVATE STUB_NVML_OLD)
+foreach(test test_telemetry test_telemetry_nvml test_telemetry_amd)
+  target_compile_definitions(${test} PRIVATE STUB_DIR="${CMAKE_CURRENT_BINARY_DIR}/stub"
+                             _XOPEN_SOURCE=700) # nftw
+  add_dependencies(${test} stub_nvml stub_nvml_old stub_rocm_smi)
+endforeach()
