@@ -133,6 +133,7 @@ static void memory(void)
     struct adl_task task = start("memory", 0, argv, 2);
     while (!ended(&task, &result) && task.state != ADL_TASK_RUNNING)
         poll(NULL, 0, 1);
+    poll(NULL, 0, 300); /* until the command is another program, it shares the shepherd's pages */
     snprintf(path, sizeof path, "/proc/%lld/smaps_rollup", (long long)task.shepherd.pid);
     FILE *file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file))

@@ -10,10 +10,10 @@
 
 #define SECOND_US INT64_C(1000000)
 
-static struct adl_limits *create(double rate, double burst, uint32_t connections)
+static struct adl_client_limits *create(double rate, double burst, uint32_t connections)
 {
     const struct adl_limits_config config = {rate, burst, connections};
-    struct adl_limits *limits = NULL;
+    struct adl_client_limits *limits = NULL;
     struct adl_error err;
     assert_int_equal(adl_limits_create(&config, &limits, &err), ADL_OK);
     return limits;
@@ -21,7 +21,7 @@ static struct adl_limits *create(double rate, double burst, uint32_t connections
 
 static void a_client_gets_its_burst_and_then_its_rate(void **state)
 {
-    struct adl_limits *limits = create(10, 5, 1);
+    struct adl_client_limits *limits = create(10, 5, 1);
     struct adl_client *client = adl_limits_connect(limits, adl_client_key_user(7), 0);
     (void)state;
     assert_non_null(client);
@@ -43,7 +43,7 @@ static void a_client_gets_its_burst_and_then_its_rate(void **state)
 
 static void reconnecting_does_not_refill_the_bucket(void **state)
 {
-    struct adl_limits *limits = create(1, 3, 1);
+    struct adl_client_limits *limits = create(1, 3, 1);
     (void)state;
     int taken = 0;
     for (int i = 0; i < 100; i++) {
@@ -57,7 +57,7 @@ static void reconnecting_does_not_refill_the_bucket(void **state)
 
 static void one_client_does_not_use_up_what_is_anothers(void **state)
 {
-    struct adl_limits *limits = create(1, 1, 2);
+    struct adl_client_limits *limits = create(1, 1, 2);
     struct adl_client *a = adl_limits_connect(limits, adl_client_key_user(1), 0);
     struct adl_client *b = adl_limits_connect(limits, adl_client_key_user(2), 0);
     (void)state;
@@ -74,7 +74,7 @@ static void one_client_does_not_use_up_what_is_anothers(void **state)
 
 static void a_flood_of_clients_throws_out_no_connected_one(void **state)
 {
-    struct adl_limits *limits = create(1, 2, 4);
+    struct adl_client_limits *limits = create(1, 2, 4);
     struct adl_client *kept = adl_limits_connect(limits, adl_client_key_user(1), 0);
     (void)state;
     assert_int_equal(adl_limits_take(limits, kept, 2, 0), 0);
@@ -91,7 +91,7 @@ static void a_flood_of_clients_throws_out_no_connected_one(void **state)
 
 static void without_a_rate_nothing_is_refused(void **state)
 {
-    struct adl_limits *limits = create(0, 1, 1);
+    struct adl_client_limits *limits = create(0, 1, 1);
     struct adl_client *client = adl_limits_connect(limits, adl_client_key_user(7), 0);
     (void)state;
     for (int i = 0; i < 1000; i++)
@@ -109,7 +109,7 @@ static void addresses_of_one_network_are_one_client(void **state)
     assert_int_equal(adl_client_key_address(a).low, adl_client_key_address(b).low);
     assert_true(adl_client_key_address(a).high != adl_client_key_address(c).high);
     assert_true(adl_client_key_address(v4a).low != adl_client_key_address(v4b).low);
-    struct adl_limits *limits = NULL;
+    struct adl_client_limits *limits = NULL;
     struct adl_error err;
     assert_int_equal(adl_limits_create(&(struct adl_limits_config){-1, 1, 1}, &limits, &err), ADL_EINVAL);
     assert_int_equal(adl_limits_create(&(struct adl_limits_config){1, 0, 1}, &limits, &err), ADL_EINVAL);

@@ -17,7 +17,7 @@ static struct adl_text write_page(bool openmetrics)
     static const double bounds[] = {0.001, 0.01, 1};
     static const uint64_t counts[] = {3, 2, 0, 1};
     struct adl_text text = {0};
-    struct adl_metrics page = {.text = &text, .openmetrics = openmetrics};
+    struct adl_metrics_page page = {.text = &text, .openmetrics = openmetrics};
     const struct adl_metric_label gpu[] = {{"node", "n\"1\\\n\xff"}, {"gpu", "0"}};
     struct adl_error err = {{0}};
     adl_metrics_family(&page, "adlro_jobs_started", ADL_METRIC_COUNTER, NULL, "Jobs started, a \"count\"\nand a \\.");
@@ -77,7 +77,7 @@ static void mistakes_fail_the_page(void **state)
         static const double bounds[] = {2, 1};
         static const uint64_t counts[] = {0, 0, 0};
         struct adl_text text = {0};
-        struct adl_metrics page = {.text = &text, .openmetrics = true};
+        struct adl_metrics_page page = {.text = &text, .openmetrics = true};
         struct adl_error err = {{0}};
         adl_metrics_family(&page,
                            kind == 0   ? "9jobs"

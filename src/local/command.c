@@ -199,8 +199,8 @@ static _Noreturn void wait_for_word(const struct adl_task_spec *spec, const char
     become_command(spec, marker, join, report, shepherd);
 }
 
-int adl_command_fork(const struct adl_task_spec *spec, const char *marker, int join, struct adl_command *ret_command,
-                     struct adl_error *err)
+int adl_command_fork(const struct adl_task_spec *spec, const char *marker, int join,
+                     struct adl_command_process *ret_command, struct adl_error *err)
 {
     int go[2], report[2];
     if (pipe(go))
@@ -223,7 +223,7 @@ int adl_command_fork(const struct adl_task_spec *spec, const char *marker, int j
     close(go[0]);
     close(report[1]);
     if (pid > 0) {
-        *ret_command = (struct adl_command){pid, go[1], report[0]};
+        *ret_command = (struct adl_command_process){pid, go[1], report[0]};
         return 0;
     }
     close(go[1]);

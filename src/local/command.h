@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /* A command that was forked and waits for the word. */
-struct adl_command {
+struct adl_command_process {
     pid_t pid;
     int go;     /* a byte into it lets the command run; closing it ends the process instead */
     int report; /* what it says if it cannot run the command: an exit code byte and a text; end of file if it could */
@@ -15,7 +15,7 @@ struct adl_command {
 
 /* Forks a process in a session of its own that does nothing yet. marker (NAME=value) joins its environment. join is a
  * descriptor to join a cgroup by, or -1. All signals have to be blocked; the command gets none blocked. */
-int adl_command_fork(const struct adl_task_spec *spec, const char *marker, int join, struct adl_command *ret_command,
-                     struct adl_error *err);
+int adl_command_fork(const struct adl_task_spec *spec, const char *marker, int join,
+                     struct adl_command_process *ret_command, struct adl_error *err);
 
 #endif

@@ -34,7 +34,7 @@ struct shepherd {
     struct adl_record record; /* holds spec's strings */
     struct adl_task_start start;
     struct adl_task_result result;
-    struct adl_command command;
+    struct adl_command_process command;
     int join;
     int64_t start_boot_us;
     enum phase phase;

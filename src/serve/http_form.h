@@ -29,7 +29,7 @@ struct adl_reply {
     char location[128];
 };
 
-enum adl_phase {
+enum adl_connection_phase {
     ADL_PHASE_RECEIVING,   /* overdue: the connection is cut */
     ADL_PHASE_DEFERRED,    /* suspended; overdue: 504 */
     ADL_PHASE_SENDING,     /* overdue: cut */
@@ -82,7 +82,7 @@ struct adl_request {
 struct adl_http {
     struct adl_http_config config;
     struct adl_mailbox *mailbox;
-    struct adl_limits *limits;
+    struct adl_client_limits *limits;
     struct adl_listener listeners[2];
     uint32_t listener_count;
     struct adl_connection *connections; /* the thread's own */

@@ -17,7 +17,7 @@ struct adl_client {
     int64_t time_us;
 };
 
-struct adl_limits {
+struct adl_client_limits {
     struct adl_limits_config config;
     uint64_t seed; /* so that nobody can choose addresses that share a set */
     struct adl_client clients[SET_COUNT][WAY_COUNT];
@@ -40,11 +40,11 @@ struct adl_client_key adl_client_key_address(const uint8_t address[16])
     return key;
 }
 
-int adl_limits_create(const struct adl_limits_config *config, struct adl_limits **ret, struct adl_error *err)
+int adl_limits_create(const struct adl_limits_config *config, struct adl_client_limits **ret, struct adl_error *err)
 {
     if (!(config->requests_per_s >= 0) || !(config->burst >= 1) || config->connections_per_client < 1)
         return adl_fail(err, ADL_EINVAL, "limits: the rate must not be negative, burst and connections at least 1");
-    struct adl_limits *limits = calloc(1, sizeof *limits);
+    struct adl_client_limits *limits = calloc(1, sizeof *limits);
     if (!limits)
         return adl_fail(err, ADL_ENOMEM, "no memory for the table of clients");
     limits->config = *config;
@@ -56,7 +56,7 @@ int adl_limits_create(const struct adl_limits_config *config, struct adl_limits 
     return ADL_OK;
 }
 
-void adl_limits_destroy(struct adl_limits *limits)
+void adl_limits_destroy(struct adl_client_limits *limits)
 {
     free(limits);
 }
@@ -68,7 +68,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-static void refill(const struct adl_limits *limits, struct adl_client *client, int64_t now_us)
+static void refill(const struct adl_client_limits *limits, struct adl_client *client, int64_t now_us)
 {
     if (now_us > client->time_us) {
         const double earned = (double)(now_us - client->time_us) * 1e-6 * limits->config.requests_per_s;
@@ -78,7 +78,7 @@ static void refill(const struct adl_limits *limits, struct adl_client *client, i
 }
 
 /* The client of this key, or a place to make it in; NULL if every place is that of a connected one. */
-static struct adl_client *find_place(struct adl_limits *limits, struct adl_client_key key, int64_t now_us)
+static struct adl_client *find_place(struct adl_client_limits *limits, struct adl_client_key key, int64_t now_us)
 {
     struct adl_client *set = limits->clients[mix(mix(key.high ^ limits->seed) ^ key.low) % SET_COUNT], *place = NULL;
     for (size_t i = 0; i < WAY_COUNT; i++) {
@@ -97,7 +97,7 @@ static struct adl_client *find_place(struct adl_limits *limits, struct adl_clien
     return place;
 }
 
-struct adl_client *adl_limits_connect(struct adl_limits *limits, struct adl_client_key key, int64_t now_us)
+struct adl_client *adl_limits_connect(struct adl_client_limits *limits, struct adl_client_key key, int64_t now_us)
 {
     struct adl_client *client = find_place(limits, key, now_us);
     if (!client || client->connections >= limits->config.connections_per_client)
@@ -112,7 +112,7 @@ void adl_limits_disconnect(struct adl_client *client)
         client->connections--;
 }
 
-int64_t adl_limits_take(struct adl_limits *limits, struct adl_client *client, double cost, int64_t now_us)
+int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_client *client, double cost, int64_t now_us)
 {
     if (!(limits->config.requests_per_s > 0))
         return 0;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct adl_limits;
+struct adl_client_limits;
 struct adl_client;
 
 struct adl_limits_config {
@@ -29,15 +29,15 @@ struct adl_client_key adl_client_key_user(uint32_t uid);
  * address mapped into one, of which all count. */
 struct adl_client_key adl_client_key_address(const uint8_t address[16]);
 
-int adl_limits_create(const struct adl_limits_config *config, struct adl_limits **ret, struct adl_error *err);
-void adl_limits_destroy(struct adl_limits *limits);
+int adl_limits_create(const struct adl_limits_config *config, struct adl_client_limits **ret, struct adl_error *err);
+void adl_limits_destroy(struct adl_client_limits *limits);
 
 /* One more connection of this client; NULL if that is one too many. */
-struct adl_client *adl_limits_connect(struct adl_limits *limits, struct adl_client_key key, int64_t now_us);
+struct adl_client *adl_limits_connect(struct adl_client_limits *limits, struct adl_client_key key, int64_t now_us);
 void adl_limits_disconnect(struct adl_client *client); /* accepts NULL */
 
 /* Takes cost requests from the bucket and returns 0; or takes nothing and returns the time until they would be there.
  * A cost above the burst counts as the burst. */
-int64_t adl_limits_take(struct adl_limits *limits, struct adl_client *client, double cost, int64_t now_us);
+int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_client *client, double cost, int64_t now_us);
 
 #endif

@@ -24,7 +24,7 @@ static bool ends_with(const char *name, const char *unit)
     return name_size > size && name[name_size - size - 1] == '_' && strcmp(name + name_size - size, unit) == 0;
 }
 
-static bool is_repeated(struct adl_metrics *page, const char *name)
+static bool is_repeated(struct adl_metrics_page *page, const char *name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (const char *c = name; *c; c++)
@@ -37,7 +37,7 @@ static bool is_repeated(struct adl_metrics *page, const char *name)
     return false;
 }
 
-static void fail(struct adl_metrics *page, const char *why)
+static void fail(struct adl_metrics_page *page, const char *why)
 {
     if (page->status == ADL_OK)
         page->status = adl_fail(&page->err, ADL_EINVAL, "metric %.200s: %s", page->name ? page->name : "?", why);
@@ -60,7 +60,7 @@ static void write_escaped(struct adl_text *text, const char *string)
 }
 
 /* The older format knows no escaped quote in a help text. */
-static void write_help(const struct adl_metrics *page, const char *help)
+static void write_help(const struct adl_metrics_page *page, const char *help)
 {
     for (const char *c = help; *c; c++) {
         const char plain[2] = {*c, '\0'};
@@ -73,7 +73,7 @@ static void write_help(const struct adl_metrics *page, const char *help)
     }
 }
 
-void adl_metrics_family(struct adl_metrics *page, const char *name, int type, const char *unit, const char *help)
+void adl_metrics_family(struct adl_metrics_page *page, const char *name, int type, const char *unit, const char *help)
 {
     static const char *const types[] = {"gauge", "counter", "histogram"};
     page->name = name;
@@ -105,7 +105,7 @@ static void write_number(struct adl_text *text, double value)
         adl_text_real(text, value);
 }
 
-static void write_labels(struct adl_metrics *page, const struct adl_metric_label *labels, size_t count,
+static void write_labels(struct adl_metrics_page *page, const struct adl_metric_label *labels, size_t count,
                          const double *bound)
 {
     struct adl_text *text = page->text;
@@ -132,7 +132,7 @@ static void write_labels(struct adl_metrics *page, const struct adl_metric_label
         adl_text_char(text, '}');
 }
 
-static void write_sample(struct adl_metrics *page, const char *suffix, const struct adl_metric_label *labels,
+static void write_sample(struct adl_metrics_page *page, const char *suffix, const struct adl_metric_label *labels,
                          size_t count, const double *bound, double value)
 {
     adl_text_printf(page->text, "%s%s", page->name, suffix);
@@ -142,7 +142,7 @@ static void write_sample(struct adl_metrics *page, const char *suffix, const str
     adl_text_char(page->text, '\n');
 }
 
-void adl_metrics_value(struct adl_metrics *page, const struct adl_metric_label *labels, size_t label_count,
+void adl_metrics_value(struct adl_metrics_page *page, const struct adl_metric_label *labels, size_t label_count,
                        double value)
 {
     if (!page->name || page->type == ADL_METRIC_HISTOGRAM) {
@@ -155,7 +155,7 @@ void adl_metrics_value(struct adl_metrics *page, const struct adl_metric_label *
     write_sample(page, counter ? "_total" : "", labels, label_count, NULL, value);
 }
 
-void adl_metrics_histogram(struct adl_metrics *page, const struct adl_metric_label *labels, size_t label_count,
+void adl_metrics_histogram(struct adl_metrics_page *page, const struct adl_metric_label *labels, size_t label_count,
                            const double *bounds, const uint64_t *counts, size_t bound_count, double sum)
 {
     if (!page->name || page->type != ADL_METRIC_HISTOGRAM) {
@@ -174,7 +174,7 @@ void adl_metrics_histogram(struct adl_metrics *page, const struct adl_metric_lab
     write_sample(page, "_sum", labels, label_count, NULL, sum);
 }
 
-int adl_metrics_end(struct adl_metrics *page, struct adl_error *err)
+int adl_metrics_end(struct adl_metrics_page *page, struct adl_error *err)
 {
     if (page->openmetrics)
         adl_text_put(page->text, "# EOF\n");

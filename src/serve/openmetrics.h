@@ -32,7 +32,7 @@ struct adl_metric_label {
 };
 
 /* A zeroed struct with the first two set starts a page. */
-struct adl_metrics {
+struct adl_metrics_page {
     struct adl_text *text; /* not owned */
     bool openmetrics;      /* what the client's Accept header asks for, see below */
     /* What follows is the writer's own. */
@@ -47,14 +47,14 @@ struct adl_metrics {
 bool adl_metrics_accepts(const char *accept); /* whether an Accept header, or NULL, asks for OpenMetrics */
 
 /* name stays the caller's and has to last until the next family. unit may be NULL. */
-void adl_metrics_family(struct adl_metrics *page, const char *name, int type, const char *unit, const char *help);
-void adl_metrics_value(struct adl_metrics *page, const struct adl_metric_label *labels, size_t label_count,
+void adl_metrics_family(struct adl_metrics_page *page, const char *name, int type, const char *unit, const char *help);
+void adl_metrics_value(struct adl_metrics_page *page, const struct adl_metric_label *labels, size_t label_count,
                        double value);
 
 /* bounds: rising, finite; counts: one more than bounds, each of its own bucket, the last above all bounds. */
-void adl_metrics_histogram(struct adl_metrics *page, const struct adl_metric_label *labels, size_t label_count,
+void adl_metrics_histogram(struct adl_metrics_page *page, const struct adl_metric_label *labels, size_t label_count,
                            const double *bounds, const uint64_t *counts, size_t bound_count, double sum);
 
-int adl_metrics_end(struct adl_metrics *page, struct adl_error *err);
+int adl_metrics_end(struct adl_metrics_page *page, struct adl_error *err);
 
 #endif
