@@ -377,6 +377,29 @@ static void a_deadline_picks_a_type_that_keeps_it_even_if_that_costs_more_energy
     desk_close(&desk);
 }
 
+static void a_least_throughput_that_no_gpu_reaches_does_not_keep_a_job_from_running(void **state)
+{
+    (void)state;
+    const float least[] = {10.5f, 20, 1e6f};
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+        for (int worth_w = 150; worth_w <= 700; worth_w += 550) {
+            struct gogh_desk desk;
+            desk_open_plain(&desk, 1, 1);
+            desk.config.worth_w = worth_w;
+            desk_open(&desk);
+            struct adl_job_spec spec = desk_spec(1, 600, 0);
+            spec.priority = 1;
+            desk_teach(&desk, &spec, FAST, 10, 0.2);
+            desk_teach(&desk, &spec, SLOW, 8, 0.2);
+            spec.min_steps_per_s = least[i];
+            desk_submit(&desk, 0, &spec);
+            desk_decide(&desk);
+            if (!desk_runs(&desk, 0))
+                fail_msg("asking for %g steps/s it waits", (double)least[i]);
+            desk_close(&desk);
+        }
+}
+
 static void a_deadline_that_cannot_be_kept_does_not_keep_a_job_from_running(void **state)
 {
     (void)state;
@@ -418,6 +441,7 @@ int main(void)
         cmocka_unit_test(a_least_throughput_keeps_a_neighbour_away_if_it_may_be_missed_beside_it),
         cmocka_unit_test(a_least_throughput_picks_a_type_that_reaches_it_even_if_that_costs_more_energy),
         cmocka_unit_test(a_deadline_picks_a_type_that_keeps_it_even_if_that_costs_more_energy),
+        cmocka_unit_test(a_least_throughput_that_no_gpu_reaches_does_not_keep_a_job_from_running),
         cmocka_unit_test(a_deadline_that_cannot_be_kept_does_not_keep_a_job_from_running),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

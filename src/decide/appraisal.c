@@ -267,6 +267,7 @@ void adl_appraisal_look(const struct adl_appraisal *appraisal, const struct adl_
         ret->on[type].low = it.low;
         ret->on[type].load = adl_loads_find(appraisal->loads, job->profile, type, job->kind).load;
         ret->best_steps_per_s = it.steps_per_s > ret->best_steps_per_s ? it.steps_per_s : ret->best_steps_per_s;
+        ret->best_low = it.low > ret->best_low ? it.low : ret->best_low;
     }
 }
 
@@ -278,12 +279,15 @@ static double shortfall(double has, double needs)
     return has >= needs ? 0 : 0.5 + 0.5 * (1.0 - has / needs);
 }
 
+/* Of a throughput that is sure nowhere, the surest there is counts as what was asked for: else no place would be worth
+ * having, and the job would wait for what never comes. */
 static double sla_w(const struct adl_appraisal *appraisal, struct adl_party party, double low, double speed)
 {
     const struct adl_standing *job = party.job;
+    const double asked = SLA_MARGIN * (double)job->min_steps_per_s, best = party.prospect->best_low;
     double missed = 0;
     if (job->min_steps_per_s > 0)
-        missed += shortfall(low, SLA_MARGIN * (double)job->min_steps_per_s);
+        missed += shortfall(low, asked < best ? asked : best);
     if (job->slack != ADL_SLACK_NONE)
         missed += shortfall(speed * (1.0 + SLACK_STEP * job->slack), TIME_MARGIN);
     return missed * appraisal->sla_w * job->gpus;

@@ -38,6 +38,7 @@ struct adl_prospect {
     double worth_w; /* of progress at best speed */
     double left_s;  /* at best speed */
     double best_steps_per_s;
+    double best_low; /* the most that is sure on any type */
     struct {
         double steps_per_s, low; /* alone; 0 = not there */
         double load;             /* that it puts on each GPU */
