@@ -207,6 +207,27 @@ static void a_job_that_just_moved_stays_for_a_while(void **state)
     desk_close(&desk);
 }
 
+static void a_job_that_runs_is_not_stopped_for_an_equal_one_that_waits(void **state)
+{
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        struct gogh_desk desk;
+        desk_open_plain(&desk, 2, 0);
+        desk_open(&desk);
+        const struct adl_job_spec spec = desk_spec(1, 3600, ADL_JOB_PREEMPTIBLE);
+        for (uint32_t slot = 0; slot < 2; slot++)
+            desk_submit(&desk, slot, &spec);
+        desk_decide(&desk);
+        assert_int_equal(desk.starts, 2);
+        desk.now_us += old * 600 * S;
+        for (uint32_t slot = 2; slot < 5; slot++)
+            desk_submit(&desk, slot, &spec);
+        desk_decide(&desk);
+        assert_int_equal(desk.stops, 0);
+        desk_close(&desk);
+    }
+}
+
 /* ---- company ---- */
 
 /* Two classes that run at 10 steps/s alone on the fast type and at this share of it beside each other. */
@@ -432,6 +453,7 @@ int main(void)
         cmocka_unit_test(no_job_moves_where_the_configuration_says_stay),
         cmocka_unit_test(nobody_is_stopped_twice_at_one_instant),
         cmocka_unit_test(a_job_that_just_moved_stays_for_a_while),
+        cmocka_unit_test(a_job_that_runs_is_not_stopped_for_an_equal_one_that_waits),
         cmocka_unit_test(two_that_hardly_disturb_each_other_share_a_gpu_where_that_saves_energy),
         cmocka_unit_test(two_that_slow_each_other_down_get_a_gpu_each),
         cmocka_unit_test(a_job_joins_one_that_runs_already),

@@ -181,8 +181,9 @@ static void offer_alone(struct adl_program *program, uint32_t group)
             worst_w = price.cost_w > worst_w ? price.cost_w : worst_w;
             add_offer(program, group, ADL_NONE, type, cap_w, &price);
         }
-    /* To stop a job that runs costs more than the worst it is offered, but not so much more that sums drown in it. */
-    program->wait_cost[group] = job->place == ADL_PLACE_QUEUE || worst_w == -HUGE_VAL ? wait_w : worst_w + wait_w;
+    /* To stop a job that runs costs more than the worst it is offered and than leaving one in the queue, but not so
+     * much more that sums drown in it. */
+    program->wait_cost[group] = job->place == ADL_PLACE_QUEUE || worst_w < 0 ? wait_w : worst_w + wait_w;
 }
 
 static bool shares(const struct adl_standing *job)
