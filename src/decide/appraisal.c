@@ -29,7 +29,6 @@
 #define LEFT_LEAST_S 10.0
 #define URGENCY_STEP 0.25
 #define SLACK_STEP   0.25
-#define QUANTA_MAX   200
 
 struct memo {
     uint32_t profile, spanning;
@@ -201,7 +200,7 @@ int adl_appraisal_observe(struct adl_appraisal *appraisal, const struct adl_even
 
 static uint8_t quantize(double quanta)
 {
-    return quanta < 0 ? 0 : quanta > QUANTA_MAX ? QUANTA_MAX : (uint8_t)quanta;
+    return quanta < 0 ? 0 : quanta > ADL_URGENCY_MAX ? ADL_URGENCY_MAX : (uint8_t)quanta;
 }
 
 /* Of a job's work, in seconds at its best speed. */
@@ -370,6 +369,17 @@ bool adl_appraisal_pair(const struct adl_appraisal *appraisal, struct adl_party 
             ret->cost_w += moving_w(appraisal, parties[i], speed, ret->power_w);
     }
     return true;
+}
+
+double adl_appraisal_stopping_w(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const struct adl_gpu_type *gpu = &appraisal->cluster->types[job->type];
+    const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
+    const double load =
+        adl_loads_find(appraisal->loads, appraisal->memos[slot].profile, job->type, job->spec.kind).load;
+    const double alone_w = draw_w(gpu, load, use->cap_w);
+    return job->spec.gpus * (use->job[1] == ADL_NONE ? alone_w : alone_w + gpu->idle_w - gpu->context_w);
 }
 
 double adl_appraisal_wait(const struct adl_appraisal *appraisal, struct adl_party party)
