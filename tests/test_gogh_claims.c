@@ -308,6 +308,27 @@ static void a_claim_is_dropped_if_one_of_its_gpus_fails(void **state)
     desk_close(&desk);
 }
 
+/* Whoever joined a job that is being stopped would keep the gang from its GPU. */
+static void nobody_is_put_beside_a_job_that_is_stopped_for_a_gang(void **state)
+{
+    (void)state;
+    struct gogh_desk desk;
+    open_scattered(&desk, ADL_JOB_PREEMPTIBLE | ADL_JOB_SHARE);
+    desk.now_us += 10 * desk.config.preemption_us;
+    const struct adl_job_spec single = desk_spec(2, 36000, ADL_JOB_PREEMPTIBLE | ADL_JOB_SHARE);
+    for (uint32_t slot = 3; slot < 6; slot++)
+        desk_submit(&desk, slot, &single);
+    desk_decide(&desk);
+    assert_int_equal(desk.stops, 1);
+    const uint32_t victim = desk.stopped;
+    assert_int_equal(desk.state->gpus[desk.state->jobs[victim].first_gpu].job[1], ADL_NONE);
+    desk.now_us += 10 * S;
+    desk_evict(&desk, victim, 0.9);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 0, FAST);
+    desk_close(&desk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +341,7 @@ int main(void)
         cmocka_unit_test(a_gang_gets_scattered_gpus_once_it_has_waited_for_ten_times_what_that_costs),
         cmocka_unit_test(for_a_gang_nobody_is_stopped_who_was_there_before_it_or_may_not_be_stopped),
         cmocka_unit_test(a_claim_is_dropped_if_one_of_its_gpus_fails),
+        cmocka_unit_test(nobody_is_put_beside_a_job_that_is_stopped_for_a_gang),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

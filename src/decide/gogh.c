@@ -171,7 +171,7 @@ static bool find_gpus(const struct gogh *self, const struct adl_state *state, co
 {
     if (errand->beside != ADL_NONE) {
         const struct adl_job *other = &state->jobs[errand->beside];
-        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type &&
+        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type && !self->withheld[other->first_gpu] &&
             has_room_beside(state, errand->job, other->first_gpu)) {
             *ret_gpus = other->first_gpu;
             return true;
