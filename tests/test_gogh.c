@@ -58,6 +58,24 @@ static void a_job_starts_only_on_a_type_that_it_accepts(void **state)
     }
 }
 
+/* The fast GPUs are in a node with too few cores for the job, whoever else is there. */
+static void a_job_does_not_wait_for_gpus_beside_which_it_never_has_room(void **state)
+{
+    (void)state;
+    struct gogh_desk desk = {.config = {.preemption_us = 20 * S}};
+    desk_types(&desk.cluster);
+    fixture_node_of(&desk.cluster, &(struct adl_bank_spec){FAST, 4}, 1, 4, 65536);
+    fixture_node(&desk.cluster, SLOW, 4);
+    desk_open(&desk);
+    struct adl_job_spec spec = desk_spec(1, 600, 0);
+    spec.gpus = 2;
+    spec.cpu_cores = 3;
+    desk_submit(&desk, 0, &spec);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 0, SLOW);
+    desk_close(&desk);
+}
+
 static void after_measurements_that_contradict_the_specification_jobs_of_the_class_go_where_it_was_faster(void **state)
 {
     (void)state;
@@ -445,6 +463,7 @@ int main(void)
         cmocka_unit_test(with_nothing_known_a_job_starts_on_the_type_that_is_faster_by_its_specification),
         cmocka_unit_test(with_nothing_known_a_job_starts_on_the_frugal_type_unless_progress_is_worth_much),
         cmocka_unit_test(a_job_starts_only_on_a_type_that_it_accepts),
+        cmocka_unit_test(a_job_does_not_wait_for_gpus_beside_which_it_never_has_room),
         cmocka_unit_test(after_measurements_that_contradict_the_specification_jobs_of_the_class_go_where_it_was_faster),
         cmocka_unit_test(a_job_with_long_work_left_and_a_cheap_checkpoint_moves_to_a_better_gpu),
         cmocka_unit_test(a_job_that_is_nearly_done_stays_where_it_is),

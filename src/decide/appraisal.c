@@ -32,6 +32,7 @@
 
 struct memo {
     uint32_t profile, spanning;
+    uint32_t types;  /* mask of those whose nodes could hold it, were they empty */
     int64_t work_us; /* of the whole job on its best type, believed */
 };
 
@@ -103,6 +104,19 @@ static double best_rate(const struct adl_appraisal *appraisal, uint32_t profile,
     return best;
 }
 
+/* Types with enough GPUs, but nowhere enough cores or memory beside them, would be planned with for ever in vain. */
+static uint32_t possible_types(const struct adl_cluster *cluster, const struct adl_job_spec *spec)
+{
+    struct adl_job_spec there = *spec;
+    uint32_t types = 0;
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        there.types = spec->types & 1u << t;
+        if (there.types && adl_demand_possible(cluster, &there, NULL))
+            types |= there.types;
+    }
+    return types;
+}
+
 static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
 {
     const struct adl_job_spec *spec = event->submit.spec;
@@ -112,6 +126,7 @@ static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
                  sizeof *appraisal->memos))
         return ADL_ENOMEM;
     struct memo *memo = &appraisal->memos[event->job];
+    memo->types = possible_types(appraisal->cluster, spec);
     memo->profile = memo->spanning = adl_estimates_know(appraisal->estimates, spec, false);
     if (spec->gpus > 1 && spec->flags & ADL_JOB_SPAN)
         memo->spanning = adl_estimates_know(appraisal->estimates, spec, true);
@@ -125,7 +140,8 @@ static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
 static void learn_work(struct adl_appraisal *appraisal, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
-    const double best = best_rate(appraisal, appraisal->memos[event->job].profile, job->eligible);
+    const struct memo *memo = &appraisal->memos[event->job];
+    const double best = best_rate(appraisal, memo->profile, job->eligible & memo->types);
     const double work_us = best > 0 ? event->outcome.steps / best * 1e6 : 0;
     struct adl_traits traits;
     if (event->outcome.end != ADL_END_COMPLETED || !(work_us >= 1) || !(work_us < ADL_REMAINING_MAX_US))
@@ -212,7 +228,7 @@ static double work_left_s(const struct adl_appraisal *appraisal, const struct ad
     double left_s = (double)memo->work_us * 1e-6 * job->remaining;
     if (job->phase == ADL_PHASE_RUNNING) {
         const double rate = estimate(appraisal, memo->profile, job->type, beside).steps_per_s,
-                     best = best_rate(appraisal, memo->profile, job->eligible);
+                     best = best_rate(appraisal, memo->profile, job->eligible & memo->types);
         const double done_s = best > 0 ? rate / best * (double)(state->now_us - job->start_us) * 1e-6 : 0;
         left_s = left_s - done_s > TAIL * done_s ? left_s - done_s : TAIL * done_s;
     }
@@ -230,7 +246,7 @@ void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl
     ret->profile = memo->profile;
     ret->spanning = memo->spanning;
     ret->beside = runs ? neighbour_of(appraisal, state, slot) : ADL_NONE;
-    ret->types = job->eligible;
+    ret->types = job->eligible & memo->types;
     ret->min_steps_per_s = spec->min_steps_per_s;
     ret->gpu_memory_mib = spec->gpu_memory_mib;
     ret->gpus = spec->gpus;
