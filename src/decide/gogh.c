@@ -259,7 +259,8 @@ static int plan_anew(struct gogh *self, const struct adl_state *state, struct ad
     for (uint32_t i = 0; i < stops; i++)
         if (adl_plan_preempt(plan, self->errands.stops[i]))
             return ADL_EREFUSED;
-    if (stops > 0 && self->program.power_limit_w > 0) /* what they draw is there once they are gone */
+    /* What those draw who are to go is there once they are gone. */
+    if (self->program.power_limit_w > 0 && (self->errands.stop_count > 0 || self->errands.unstoppable))
         self->errands.start_count = 0;
     return set_caps(self, state, plan);
 }
