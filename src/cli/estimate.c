@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
+#include "cli/reported.h"
 #include "ingest/model_store.h"
 #include "ingest/scenario.h"
 #include "predict/estimates.h"
@@ -18,10 +19,13 @@ struct options {
     const char *scenario;
     const char *beside;
     const char *measured;
+    const char *recording;
     const char *model;
     int64_t gpus;
     bool json;
 };
+
+#define GANG_PROFILES 200 /* room for classes with other numbers of GPUs, in one node and over several */
 
 #define AT(field) offsetof(struct options, field)
 
@@ -32,6 +36,8 @@ static const struct adl_option table[] = {
     {"measured", 0, ADL_OPTION_TEXT, AT(measured), 0, 0, NULL, "FILE",
      "what was measured: lines of type,class,neighbour or nothing,steps/s; those of JOB are of as many GPUs as --gpus "
      "says, others of one"},
+    {"recording", 'r', ADL_OPTION_TEXT, AT(recording), 0, 0, NULL, "FILE",
+     "a run that `adlro simulate --log` recorded: what its jobs reported of their speed is measured too"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "networks that `adlro train estimator` made, instead of the shipped ones"},
     {"json", 0, ADL_OPTION_FLAG, AT(json), 0, 0, NULL, NULL, "as JSON"},
@@ -73,12 +79,12 @@ static int find_class(const struct adl_scenario *scenario, const char *name, uin
 }
 
 /* A job of the class as the scenario's mix would submit it. */
-static uint32_t know(struct desk *desk, uint32_t class_index)
+static uint32_t know_gang(struct desk *desk, uint32_t class_index, uint16_t gpus, bool spans)
 {
     const struct adl_job_class *class = &desk->scenario->classes[class_index];
     struct adl_job_spec spec = {.class_index = (uint16_t)class_index,
                                 .name_id = adl_job_name_id(class->name),
-                                .gpus = (uint16_t)(class_index == desk->job ? desk->options->gpus : 1),
+                                .gpus = gpus,
                                 .kind = class->kind,
                                 .gpu_memory_mib = class->gpu_memory_mib,
                                 .step_gflop = (float)class->step_gflop,
@@ -92,7 +98,12 @@ static uint32_t know(struct desk *desk, uint32_t class_index)
         spec.gpu_memory_mib = mix->gpu_memory_mib;
         break;
     }
-    return adl_estimates_know(desk->estimates, &spec, false);
+    return adl_estimates_know(desk->estimates, &spec, spans);
+}
+
+static uint32_t know(struct desk *desk, uint32_t class_index)
+{
+    return know_gang(desk, class_index, (uint16_t)(class_index == desk->job ? desk->options->gpus : 1), false);
 }
 
 /* ---- what was measured ---- */
@@ -156,6 +167,21 @@ static int take_measured(struct desk *desk, const char *path, struct adl_error *
         status = adl_fail(err, ADL_EIO, "cannot read %.200s", path);
     fclose(file);
     return status;
+}
+
+/* What the scenario does not know of a recorded run tells it nothing. */
+static void take_reported(void *self, const struct adl_reported *reported)
+{
+    struct desk *desk = self;
+    struct adl_error none;
+    uint32_t job = 0, neighbour = 0;
+    const uint32_t type = adl_cluster_find_type(&desk->scenario->cluster, reported->type);
+    if (type == ADL_NONE || find_class(desk->scenario, reported->class, &job, &none) ||
+        (reported->beside && find_class(desk->scenario, reported->beside, &neighbour, &none)))
+        return;
+    const uint32_t profile = know_gang(desk, job, reported->gpus, reported->spans);
+    adl_estimates_measure(desk->estimates, profile, type,
+                          reported->beside ? know_gang(desk, neighbour, 1, false) : ADL_NONE, reported->steps_per_s);
 }
 
 /* ---- what is shown ---- */
@@ -246,6 +272,8 @@ static int estimate(struct desk *desk, const char *name, struct adl_error *err)
         status = find_class(desk->scenario, desk->options->beside, &neighbour, err);
     if (status == 0 && desk->options->measured)
         status = take_measured(desk, desk->options->measured, err);
+    if (status == 0 && desk->options->recording)
+        status = adl_reported_read(desk->options->recording, take_reported, desk, err);
     if (status)
         return status;
     const uint32_t profile = know(desk, desk->job);
@@ -275,8 +303,8 @@ static int run(int argc, char **argv)
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a file that was named wrongly */
     if (status == 0) {
-        const uint32_t profiles =
-            scenario.class_count + 1 < ADL_PROFILES_MAX ? scenario.class_count + 1 : ADL_PROFILES_MAX;
+        const uint32_t wanted = scenario.class_count + (o.recording ? GANG_PROFILES : 1);
+        const uint32_t profiles = wanted < ADL_PROFILES_MAX ? wanted : ADL_PROFILES_MAX;
         status = adl_estimates_create(&scenario.cluster, profiles, model, size, &desk.estimates, &inner);
         if (status)
             adl_fail(&err, status, "%.100s: %.280s", o.model ? o.model : "the shipped networks", inner.text);

@@ -131,26 +131,37 @@ static int play_back(struct adl_recording *recording, const struct adl_recording
     return status;
 }
 
-static int replay(struct adl_recording *recording, const struct adl_recording_head *head,
-                  const struct adl_replay_options *o, struct adl_error *err)
+int adl_replay_prepare(const struct adl_recording_head *head, const char *throughputs_path,
+                       const struct adl_policy_ops **ret_policy, struct adl_scenario *ret, struct adl_error *err)
 {
-    char *catalogue = strdup(head->catalogue), *model = NULL;
+    char *catalogue = strdup(head->catalogue);
     struct adl_throughputs *throughputs = NULL;
     const struct adl_policy_ops *policy = adl_policy_find(head->policy);
-    struct adl_scenario scenario = {0};
     if (!catalogue)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     int status = policy ? 0
                         : adl_fail(err, ADL_EINVAL, "the recording was made with policy '%s', which this version lacks",
                                    head->policy);
-    if (status == 0 && o->throughputs)
-        status = adl_throughputs_load(o->throughputs, &throughputs, err);
+    if (status == 0 && throughputs_path)
+        status = adl_throughputs_load(throughputs_path, &throughputs, err);
     const struct adl_scenario_source source = {
         .read = read_catalogue, .context = catalogue, .throughputs = throughputs};
     if (status == 0)
-        status = adl_scenario_parse(head->name, head->scenario, strlen(head->scenario), &source, &scenario, err);
+        status = adl_scenario_parse(head->name, head->scenario, strlen(head->scenario), &source, ret, err);
     adl_throughputs_destroy(throughputs);
     free(catalogue);
+    if (status == 0)
+        *ret_policy = policy;
+    return status;
+}
+
+static int replay(struct adl_recording *recording, const struct adl_recording_head *head,
+                  const struct adl_replay_options *o, struct adl_error *err)
+{
+    char *model = NULL;
+    const struct adl_policy_ops *policy = NULL;
+    struct adl_scenario scenario = {0};
+    int status = adl_replay_prepare(head, o->throughputs, &policy, &scenario, err);
     if (status == 0)
         status = adl_cli_model(o->model, &scenario, &model, err);
     if (status == ADL_EIO)

@@ -25,6 +25,15 @@ struct adl_replay_options {
 
 extern const char *const adl_time_unit_names[]; /* ends with NULL */
 
+struct adl_policy_ops;
+struct adl_recording_head;
+struct adl_scenario;
+
+/* The policy and the scenario that a recording was made with; throughputs may be NULL. The caller clears the scenario,
+ * which is zeroed before the call, whatever is returned. */
+int adl_replay_prepare(const struct adl_recording_head *head, const char *throughputs,
+                       const struct adl_policy_ops **ret_policy, struct adl_scenario *ret, struct adl_error *err);
+
 /* replay_trace.c: the jobs of a trace under several policies. */
 int adl_replay_trace(const char *path, const struct adl_replay_options *options, struct adl_error *err);
 

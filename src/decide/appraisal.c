@@ -29,10 +29,10 @@
 #define LEFT_LEAST_S 10.0
 #define URGENCY_STEP 0.25
 #define SLACK_STEP   0.25
-#define QUANTA_MAX   200
 
 struct memo {
     uint32_t profile, spanning;
+    uint32_t types;  /* mask of those whose nodes could hold it, were they empty */
     int64_t work_us; /* of the whole job on its best type, believed */
 };
 
@@ -104,6 +104,19 @@ static double best_rate(const struct adl_appraisal *appraisal, uint32_t profile,
     return best;
 }
 
+/* Types with enough GPUs, but nowhere enough cores or memory beside them, would be planned with for ever in vain. */
+static uint32_t possible_types(const struct adl_cluster *cluster, const struct adl_job_spec *spec)
+{
+    struct adl_job_spec there = *spec;
+    uint32_t types = 0;
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        there.types = spec->types & 1u << t;
+        if (there.types && adl_demand_possible(cluster, &there, NULL))
+            types |= there.types;
+    }
+    return types;
+}
+
 static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
 {
     const struct adl_job_spec *spec = event->submit.spec;
@@ -113,6 +126,7 @@ static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
                  sizeof *appraisal->memos))
         return ADL_ENOMEM;
     struct memo *memo = &appraisal->memos[event->job];
+    memo->types = possible_types(appraisal->cluster, spec);
     memo->profile = memo->spanning = adl_estimates_know(appraisal->estimates, spec, false);
     if (spec->gpus > 1 && spec->flags & ADL_JOB_SPAN)
         memo->spanning = adl_estimates_know(appraisal->estimates, spec, true);
@@ -126,7 +140,8 @@ static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
 static void learn_work(struct adl_appraisal *appraisal, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
-    const double best = best_rate(appraisal, appraisal->memos[event->job].profile, job->eligible);
+    const struct memo *memo = &appraisal->memos[event->job];
+    const double best = best_rate(appraisal, memo->profile, job->eligible & memo->types);
     const double work_us = best > 0 ? event->outcome.steps / best * 1e6 : 0;
     struct adl_traits traits;
     if (event->outcome.end != ADL_END_COMPLETED || !(work_us >= 1) || !(work_us < ADL_REMAINING_MAX_US))
@@ -201,7 +216,7 @@ int adl_appraisal_observe(struct adl_appraisal *appraisal, const struct adl_even
 
 static uint8_t quantize(double quanta)
 {
-    return quanta < 0 ? 0 : quanta > QUANTA_MAX ? QUANTA_MAX : (uint8_t)quanta;
+    return quanta < 0 ? 0 : quanta > ADL_URGENCY_MAX ? ADL_URGENCY_MAX : (uint8_t)quanta;
 }
 
 /* Of a job's work, in seconds at its best speed. */
@@ -213,7 +228,7 @@ static double work_left_s(const struct adl_appraisal *appraisal, const struct ad
     double left_s = (double)memo->work_us * 1e-6 * job->remaining;
     if (job->phase == ADL_PHASE_RUNNING) {
         const double rate = estimate(appraisal, memo->profile, job->type, beside).steps_per_s,
-                     best = best_rate(appraisal, memo->profile, job->eligible);
+                     best = best_rate(appraisal, memo->profile, job->eligible & memo->types);
         const double done_s = best > 0 ? rate / best * (double)(state->now_us - job->start_us) * 1e-6 : 0;
         left_s = left_s - done_s > TAIL * done_s ? left_s - done_s : TAIL * done_s;
     }
@@ -231,7 +246,7 @@ void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl
     ret->profile = memo->profile;
     ret->spanning = memo->spanning;
     ret->beside = runs ? neighbour_of(appraisal, state, slot) : ADL_NONE;
-    ret->types = job->eligible;
+    ret->types = job->eligible & memo->types;
     ret->min_steps_per_s = spec->min_steps_per_s;
     ret->gpu_memory_mib = spec->gpu_memory_mib;
     ret->gpus = spec->gpus;
@@ -267,6 +282,7 @@ void adl_appraisal_look(const struct adl_appraisal *appraisal, const struct adl_
         ret->on[type].low = it.low;
         ret->on[type].load = adl_loads_find(appraisal->loads, job->profile, type, job->kind).load;
         ret->best_steps_per_s = it.steps_per_s > ret->best_steps_per_s ? it.steps_per_s : ret->best_steps_per_s;
+        ret->best_low = it.low > ret->best_low ? it.low : ret->best_low;
     }
 }
 
@@ -278,12 +294,15 @@ static double shortfall(double has, double needs)
     return has >= needs ? 0 : 0.5 + 0.5 * (1.0 - has / needs);
 }
 
+/* Of a throughput that is sure nowhere, the surest there is counts as what was asked for: else no place would be worth
+ * having, and the job would wait for what never comes. */
 static double sla_w(const struct adl_appraisal *appraisal, struct adl_party party, double low, double speed)
 {
     const struct adl_standing *job = party.job;
+    const double asked = SLA_MARGIN * (double)job->min_steps_per_s, best = party.prospect->best_low;
     double missed = 0;
     if (job->min_steps_per_s > 0)
-        missed += shortfall(low, SLA_MARGIN * (double)job->min_steps_per_s);
+        missed += shortfall(low, asked < best ? asked : best);
     if (job->slack != ADL_SLACK_NONE)
         missed += shortfall(speed * (1.0 + SLACK_STEP * job->slack), TIME_MARGIN);
     return missed * appraisal->sla_w * job->gpus;
@@ -366,6 +385,17 @@ bool adl_appraisal_pair(const struct adl_appraisal *appraisal, struct adl_party 
             ret->cost_w += moving_w(appraisal, parties[i], speed, ret->power_w);
     }
     return true;
+}
+
+double adl_appraisal_stopping_w(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const struct adl_gpu_type *gpu = &appraisal->cluster->types[job->type];
+    const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
+    const double load =
+        adl_loads_find(appraisal->loads, appraisal->memos[slot].profile, job->type, job->spec.kind).load;
+    const double alone_w = draw_w(gpu, load, use->cap_w);
+    return job->spec.gpus * (use->job[1] == ADL_NONE ? alone_w : alone_w + gpu->idle_w - gpu->context_w);
 }
 
 double adl_appraisal_wait(const struct adl_appraisal *appraisal, struct adl_party party)

@@ -31,6 +31,7 @@ struct adl_standing {
 };
 
 #define ADL_PLACE_QUEUE 255
+#define ADL_URGENCY_MAX 200
 #define ADL_SLACK_NONE  255 /* no deadline, or one that cannot be kept any more */
 
 /* What is believed of jobs of one standing, looked up once for all the offers they get. */
@@ -38,6 +39,7 @@ struct adl_prospect {
     double worth_w; /* of progress at best speed */
     double left_s;  /* at best speed */
     double best_steps_per_s;
+    double best_low; /* the most that is sure on any type */
     struct {
         double steps_per_s, low; /* alone; 0 = not there */
         double load;             /* that it puts on each GPU */
@@ -78,6 +80,9 @@ bool adl_appraisal_alone(const struct adl_appraisal *appraisal, struct adl_party
 bool adl_appraisal_pair(const struct adl_appraisal *appraisal, struct adl_party a, struct adl_party b, uint32_t type,
                         double cap_w, struct adl_price *ret);
 
+/* What a job draws beyond idle that was told to stop: until its checkpoint is written it draws as before. */
+double adl_appraisal_stopping_w(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot);
+
 /* The cost of leaving it in the queue, or sending it back there. */
 double adl_appraisal_wait(const struct adl_appraisal *appraisal, struct adl_party job);
 
@@ -85,6 +90,12 @@ double adl_appraisal_wait(const struct adl_appraisal *appraisal, struct adl_part
 static inline bool adl_standing_fixed(const struct adl_standing *job)
 {
     return job->place != ADL_PLACE_QUEUE && (job->settled || !(job->flags & ADL_JOB_PREEMPTIBLE));
+}
+
+/* True if a job that waits will stand otherwise after a while, though nothing happens. */
+static inline bool adl_standing_ripens(const struct adl_standing *job)
+{
+    return job->place == ADL_PLACE_QUEUE && (job->urgency < ADL_URGENCY_MAX || job->slack != ADL_SLACK_NONE);
 }
 
 /* True if two jobs share a GPU of the type, or look exactly as if they did. */

@@ -140,11 +140,14 @@ static void list_losers(struct adl_errands *errands, const struct adl_program *p
                            (job = take_next(errands, program, g)) != ADL_NONE;)
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
                 errands->stops[errands->stop_count++] = job;
+            else
+                errands->unstoppable = true;
 }
 
 void adl_errands_list(struct adl_errands *errands, struct adl_program *program, const struct adl_state *state)
 {
     errands->start_count = errands->stop_count = errands->stay_count = 0;
+    errands->unstoppable = false;
     for (uint32_t g = 0; g < program->group_count; g++)
         errands->cursor[g] = program->groups[g].first;
     list_pairs(errands, program, state, true);

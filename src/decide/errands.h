@@ -18,6 +18,7 @@ struct adl_errands {
     uint32_t start_count;
     uint32_t *stops; /* running jobs that move, or go back to the queue */
     uint32_t stop_count;
+    bool unstoppable; /* a job that got nothing may not be stopped: what was planned without it cannot all come true */
     struct adl_errand *stays; /* running jobs that stay, with the cap their GPUs are to have */
     uint32_t stay_count;
     uint32_t *cursor; /* [group] the next of its jobs that has nothing to do yet */

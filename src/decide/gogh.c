@@ -38,6 +38,7 @@ struct gogh {
     uint64_t claimant_id;
     uint32_t *claim, *victims; /* [GPUs of the cluster] */
     bool *withheld;            /* [GPUs of the cluster] those of the claim */
+    double claim_cap_w;        /* that they are to be held to; 0 = not held */
 };
 
 static void destroy(void *policy)
@@ -96,6 +97,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 static void drop_claim(struct gogh *self)
 {
     self->claimant = ADL_NONE;
+    self->program.promised_w = 0;
     memset(self->withheld, 0, self->program.cluster->gpu_count * sizeof *self->withheld);
 }
 
@@ -114,6 +116,17 @@ static bool claim_stands(const struct gogh *self, const struct adl_state *state)
     return true;
 }
 
+static double draw_of_claim(const struct gogh *self, const struct adl_state *state, const struct adl_errand *errand)
+{
+    struct adl_standing standing;
+    struct adl_prospect prospect;
+    struct adl_price price = {0};
+    adl_appraisal_stand(self->appraisal, state, errand->job, &standing);
+    adl_appraisal_look(self->appraisal, &standing, &prospect);
+    adl_appraisal_alone(self->appraisal, (struct adl_party){&standing, &prospect}, errand->type, errand->cap_w, &price);
+    return price.power_w;
+}
+
 /* Stops younger jobs for one that has waited long and finds no GPUs together. */
 static void lay_claim(struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
                       struct adl_plan *plan)
@@ -130,6 +143,8 @@ static void lay_claim(struct gogh *self, const struct adl_state *state, const st
     self->stopped_us = state->now_us;
     self->claimant = errand->job;
     self->claimant_id = job->spec.id;
+    self->claim_cap_w = errand->cap_w;
+    self->program.promised_w = draw_of_claim(self, state, errand);
     for (uint32_t i = 0; i < job->spec.gpus; i++)
         self->withheld[self->claim[i]] = true;
 }
@@ -160,11 +175,13 @@ static bool find_gpus(const struct gogh *self, const struct adl_state *state, co
 {
     if (errand->beside != ADL_NONE) {
         const struct adl_job *other = &state->jobs[errand->beside];
-        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type &&
+        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type && !self->withheld[other->first_gpu] &&
             has_room_beside(state, errand->job, other->first_gpu)) {
             *ret_gpus = other->first_gpu;
             return true;
         }
+        if (self->program.power_limit_w > 0) /* a GPU of its own draws more than was planned */
+            return false;
     }
     return adl_fit_find(state, errand->job, errand->type, NULL, ret_gpus) &&
            none_withheld(self, ret_gpus, state->jobs[errand->job].spec.gpus);
@@ -233,7 +250,7 @@ static int plan_anew(struct gogh *self, const struct adl_state *state, struct ad
     if (self->claimant != ADL_NONE && adl_taking_ready(state, self->claimant, self->claim)) {
         const uint32_t job = self->claimant;
         drop_claim(self);
-        return start_on(state, plan, job, self->claim, 0);
+        return start_on(state, plan, job, self->claim, self->claim_cap_w);
     }
     self->stale = false;
     self->program.stay = self->stay || self->stopped_us == state->now_us;
@@ -246,6 +263,9 @@ static int plan_anew(struct gogh *self, const struct adl_state *state, struct ad
     for (uint32_t i = 0; i < stops; i++)
         if (adl_plan_preempt(plan, self->errands.stops[i]))
             return ADL_EREFUSED;
+    /* What those draw who are to go is there once they are gone. */
+    if (self->program.power_limit_w > 0 && (self->errands.stop_count > 0 || self->errands.unstoppable))
+        self->errands.start_count = 0;
     return set_caps(self, state, plan);
 }
 
@@ -257,7 +277,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
         status = plan_anew(self, state, plan);
     if (status == 0)
         status = start_next(self, state, plan);
-    if (status || plan->command_count > 0 || state->queue.count == 0 || self->wake_us > 0)
+    if (status || plan->command_count > 0 || state->queue.count == 0 || self->wake_us > 0 || !self->program.ripens)
         return status;
     self->wake_us = state->now_us + LOOK_AGAIN_US;
     return adl_plan_wake(plan, self->wake_us);

@@ -92,6 +92,7 @@ static void add_job(struct adl_program *program, const struct adl_state *state, 
     if (program->job_count == program->job_capacity)
         return;
     adl_appraisal_stand(program->appraisal, state, slot, &standing);
+    program->ripens |= adl_standing_ripens(&standing);
     const uint32_t group = group_of(program, &standing);
     if (group == ADL_NONE)
         return;
@@ -107,11 +108,20 @@ static void add_job(struct adl_program *program, const struct adl_state *state, 
     program->group_jobs[group]++;
 }
 
+static void add_holder(struct adl_program *program, const struct adl_state *state, uint32_t slot)
+{
+    if (state->jobs[slot].phase == ADL_PHASE_STOPPING)
+        program->stopping_w += adl_appraisal_stopping_w(program->appraisal, state, slot);
+    add_job(program, state, slot);
+}
+
 /* Those that run first: there is always room for them. A job that was told to stop is about to wait: it is looked at as
- * one that does, and its GPUs are not yet there to be given. */
+ * one that does, and its GPUs and what they draw are not yet there to be given. */
 static void gather(struct adl_program *program, const struct adl_state *state)
 {
     program->group_count = program->job_count = 0;
+    program->stopping_w = 0;
+    program->ripens = false;
     for (uint32_t i = 0; i < TABLE_SIZE; i++)
         program->table[i] = ADL_NONE;
     memset(program->pool_gpus, 0, sizeof program->pool_gpus);
@@ -121,7 +131,7 @@ static void gather(struct adl_program *program, const struct adl_state *state)
         for (int place = 0; place < ADL_GPU_JOBS_MAX && use->job[place] != ADL_NONE; place++) {
             usable |= state->jobs[use->job[place]].phase == ADL_PHASE_RUNNING;
             if (state->jobs[use->job[place]].first_gpu == gpu)
-                add_job(program, state, use->job[place]);
+                add_holder(program, state, use->job[place]);
         }
         program->pool_gpus[adl_gpu_type_of(program->cluster, gpu)] += usable;
     }
@@ -182,8 +192,9 @@ static void offer_alone(struct adl_program *program, uint32_t group)
             worst_w = price.cost_w > worst_w ? price.cost_w : worst_w;
             add_offer(program, group, ADL_NONE, type, cap_w, &price);
         }
-    /* To stop a job that runs costs more than the worst it is offered, but not so much more that sums drown in it. */
-    program->wait_cost[group] = job->place == ADL_PLACE_QUEUE || worst_w == -HUGE_VAL ? wait_w : worst_w + wait_w;
+    /* To stop a job that runs costs more than the worst it is offered and than leaving one in the queue, but not so
+     * much more that sums drown in it. */
+    program->wait_cost[group] = job->place == ADL_PLACE_QUEUE || worst_w < 0 ? wait_w : worst_w + wait_w;
 }
 
 static bool shares(const struct adl_standing *job)
@@ -297,7 +308,8 @@ void adl_program_solve(struct adl_program *program, const struct adl_state *stat
     begin_with_running(program);
     for (uint32_t t = 0; t < program->cluster->type_count; t++)
         idle_w += program->cluster->types[t].idle_w * program->cluster->type_gpus[t];
-    const double cap_w = program->power_limit_w > 0 ? program->power_limit_w - idle_w : HUGE_VAL;
+    const double taken_w = idle_w + program->stopping_w + program->promised_w;
+    const double cap_w = program->power_limit_w > 0 ? program->power_limit_w - taken_w : HUGE_VAL;
     const struct adl_allotment_problem problem = {.group_count = program->group_count,
                                                   .pool_count = program->cluster->type_count,
                                                   .offer_count = program->offer_count,

@@ -46,6 +46,9 @@ struct adl_program {
     double caps[ADL_POWER_CAPS_MAX]; /* shares of a type's max_w that GPUs may be held to */
     uint32_t cap_count;
     double power_limit_w; /* of all GPUs together; 0 = none */
+    double promised_w;    /* of it, beyond idle: not to be given out */
+    double stopping_w;    /* what jobs draw beyond idle that were told to stop */
+    bool ripens;          /* of those that wait, some will stand otherwise after a while */
     bool share;           /* pairs are offered */
     bool stay;            /* running jobs are not moved */
     struct adl_allotment_limits limits;

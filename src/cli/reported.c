@@ -1,0 +1,98 @@
+#include "cli/reported.h"
+
+#include "cli/replay.h"
+#include "engine/engine.h"
+#include "engine/world_log.h"
+#include "experiment/run.h"
+#include "ingest/recording.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct reader {
+    const struct adl_scenario *scenario;
+    void (*take)(void *self, const struct adl_reported *);
+    void *self;
+};
+
+static bool spans_nodes(const struct adl_state *state, uint32_t slot)
+{
+    const uint32_t first = state->jobs[slot].first_gpu;
+    for (uint32_t gpu = first; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
+        if (adl_gpu_node_of(state->cluster, gpu) != adl_gpu_node_of(state->cluster, first))
+            return true;
+    return false;
+}
+
+static int hear(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct reader *reader = self;
+    if (event->kind != ADL_EVENT_PROGRESS || !(event->steps_per_s > 0))
+        return 0;
+    const struct adl_job *job = &state->jobs[event->job];
+    const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
+    const uint32_t other = use->job[use->job[0] == event->job ? 1 : 0];
+    const struct adl_job_class *classes = reader->scenario->classes;
+    if (use->cap_w > 0)
+        return 0;
+    const struct adl_reported reported = {
+        .type = state->cluster->types[job->type].name,
+        .class = classes[job->spec.class_index].name,
+        .beside = other == ADL_NONE ? NULL : classes[state->jobs[other].spec.class_index].name,
+        .gpus = job->spec.gpus,
+        .spans = spans_nodes(state, event->job),
+        .steps_per_s = event->steps_per_s,
+    };
+    reader->take(reader->self, &reported);
+    return 0;
+}
+
+static int play_back(struct adl_recording *recording, const struct adl_recording_head *head, struct reader *reader,
+                     struct adl_error *err)
+{
+    struct adl_scenario scenario = {0};
+    struct adl_engine *engine = NULL;
+    const struct adl_policy_ops *policy = NULL;
+    struct adl_world_log world = {.source = {recording, adl_recording_next}};
+    int status = adl_replay_prepare(head, NULL, &policy, &scenario, err);
+    if (status == 0) {
+        const struct adl_engine_config config = {.cluster = &scenario.cluster,
+                                                 .policy = policy,
+                                                 .policy_config = adl_run_policy_config(&scenario),
+                                                 .seed = head->seed,
+                                                 .learned = strcmp(head->regime, "learned") == 0,
+                                                 .world_ops = &adl_world_log_ops,
+                                                 .world = &world,
+                                                 .taps = {{.self = reader, .event = hear}},
+                                                 .tap_count = 1};
+        reader->scenario = &scenario;
+        adl_recording_set_types(recording, scenario.cluster.type_count);
+        status = adl_engine_create(&config, &engine, err);
+    }
+    if (engine) {
+        status = adl_engine_run(engine, err);
+        if (status)
+            adl_recording_blame(recording, status, err);
+    }
+    adl_engine_destroy(engine);
+    adl_scenario_clear(&scenario);
+    return status;
+}
+
+int adl_reported_read(const char *path, void (*take)(void *self, const struct adl_reported *), void *self,
+                      struct adl_error *err)
+{
+    struct reader reader = {.take = take, .self = self};
+    struct adl_recording *recording = NULL;
+    struct adl_recording_head head;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return adl_fail(err, ADL_EINVAL, "%.200s: %s", path, strerror(errno));
+    int status = adl_recording_open(path, file, &recording, &head, err);
+    if (status == 0)
+        status = play_back(recording, &head, &reader, err);
+    adl_recording_close(recording);
+    fclose(file);
+    return status;
+}

@@ -1,0 +1,489 @@
+/* Tests of the policy gogh on states made by hand: where jobs start, when they move, who shares a GPU, what SLAs do. */
+#include "gogh_desk.h"
+
+#define ANY (ADL_JOB_PREEMPTIBLE | ADL_JOB_SHARE)
+
+/* ---- where jobs start ---- */
+
+static void with_nothing_known_a_job_starts_on_the_type_that_is_faster_by_its_specification(void **state)
+{
+    (void)state;
+    struct gogh_desk desk;
+    desk_open_plain(&desk, 1, 1);
+    desk_open(&desk);
+    const struct adl_job_spec spec = desk_spec(1, 600, 0);
+    desk_submit(&desk, 0, &spec);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 0, FAST);
+    desk_close(&desk);
+}
+
+/* The second type is nearly as fast as the first, by its specification, and draws far less. */
+static void with_nothing_known_a_job_starts_on_the_frugal_type_unless_progress_is_worth_much(void **state)
+{
+    (void)state;
+    for (int much = 0; much < 2; much++) {
+        struct gogh_desk desk;
+        desk_open_plain(&desk, 1, 1);
+        struct adl_gpu_type *frugal = &desk.cluster.types[SLOW];
+        frugal->fp32_tflops = frugal->fp16_tflops = 12;
+        frugal->bandwidth_gbs = 800;
+        frugal->max_w = 110;
+        desk.config.worth_w = much ? 7000 : 500;
+        desk_open(&desk);
+        const struct adl_job_spec spec = desk_spec(1, 600, 0);
+        desk_submit(&desk, 0, &spec);
+        desk_decide(&desk);
+        assert_runs_on(&desk, 0, much ? FAST : SLOW);
+        desk_close(&desk);
+    }
+}
+
+static void a_job_starts_only_on_a_type_that_it_accepts(void **state)
+{
+    (void)state;
+    for (uint32_t type = 0; type < DESK_TYPES; type++) {
+        struct gogh_desk desk;
+        desk_open_plain(&desk, 1, 1);
+        desk_open(&desk);
+        struct adl_job_spec spec = desk_spec(1, 600, 0);
+        spec.types = 1u << type;
+        desk_submit(&desk, 0, &spec);
+        desk_submit(&desk, 1, &spec);
+        desk_decide(&desk);
+        assert_runs_on(&desk, 0, type);
+        assert_int_equal(desk.starts, 1);
+        assert_int_equal(desk.state->jobs[1].phase, ADL_PHASE_PENDING);
+        desk_close(&desk);
+    }
+}
+
+/* The fast GPUs are in a node with too few cores for the job, whoever else is there. */
+static void a_job_does_not_wait_for_gpus_beside_which_it_never_has_room(void **state)
+{
+    (void)state;
+    struct gogh_desk desk = {.config = {.preemption_us = 20 * S}};
+    desk_types(&desk.cluster);
+    fixture_node_of(&desk.cluster, &(struct adl_bank_spec){FAST, 4}, 1, 4, 65536);
+    fixture_node(&desk.cluster, SLOW, 4);
+    desk_open(&desk);
+    struct adl_job_spec spec = desk_spec(1, 600, 0);
+    spec.gpus = 2;
+    spec.cpu_cores = 3;
+    desk_submit(&desk, 0, &spec);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 0, SLOW);
+    desk_close(&desk);
+}
+
+static void after_measurements_that_contradict_the_specification_jobs_of_the_class_go_where_it_was_faster(void **state)
+{
+    (void)state;
+    struct gogh_desk desk;
+    desk_open_plain(&desk, 2, 2);
+    desk_open(&desk);
+    const struct adl_job_spec spec = desk_spec(1, 600, 0), other = desk_spec(2, 600, 0);
+    desk_submit(&desk, 0, &spec);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 0, FAST);
+    for (int i = 0; i < DESK_READINGS; i++)
+        desk_progress(&desk, 0, 1.0);
+    desk_finish(&desk, 0);
+    desk_teach(&desk, &spec, SLOW, 6.0, 0.5);
+    desk_submit(&desk, 1, &spec);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 1, SLOW);
+    desk_submit(&desk, 2, &other); /* of which nothing was measured */
+    desk_decide(&desk);
+    assert_runs_on(&desk, 2, FAST);
+    desk_close(&desk);
+}
+
+/* ---- moves ---- */
+
+/* Job 0 holds the one fast GPU and may not be stopped; job 1 runs on the one slow GPU, at half the speed. */
+static void open_for_a_move(struct gogh_desk *desk, double cost_s)
+{
+    desk_open_plain(desk, 1, 1);
+    desk->config.preemption_us = (int64_t)(cost_s * S);
+}
+
+static void begin_for_a_move(struct gogh_desk *desk, double work_s, int flags)
+{
+    const struct adl_job_spec spec = desk_spec(1, work_s, flags);
+    desk_open(desk);
+    desk_teach(desk, &spec, FAST, 10, 0.5);
+    desk_teach(desk, &spec, SLOW, 5, 0.5);
+    const struct adl_job_spec holder = desk_spec(2, 3600, 0);
+    desk_submit(desk, 0, &holder);
+    desk_force(desk, 0, 0);
+    desk_submit(desk, 1, &spec);
+    desk_decide(desk);
+    assert_runs_on(desk, 1, SLOW);
+}
+
+/* Whether job 1 is stopped when the fast GPU becomes free, after it has run for so long. */
+static bool moves(double cost_s, double work_s, double ran_s, int flags, bool stay)
+{
+    struct gogh_desk desk;
+    open_for_a_move(&desk, cost_s);
+    desk.config.stay = stay;
+    begin_for_a_move(&desk, work_s, flags);
+    desk.now_us += (int64_t)(ran_s * S);
+    desk_finish(&desk, 0);
+    desk_decide(&desk);
+    const bool stopped = desk.stops > 0;
+    if (stopped) {
+        assert_int_equal(desk.stops, 1);
+        assert_int_equal(desk.stopped, 1);
+        desk.now_us += desk.config.preemption_us / 2;
+        desk_evict(&desk, 1, 0.9);
+        desk_decide(&desk);
+        assert_runs_on(&desk, 1, FAST);
+        assert_int_equal(desk.stops, 0);
+    }
+    desk_close(&desk);
+    return stopped;
+}
+
+static void a_job_with_long_work_left_and_a_cheap_checkpoint_moves_to_a_better_gpu(void **state)
+{
+    (void)state;
+    assert_true(moves(20, 3600, 60, ADL_JOB_PREEMPTIBLE, false));
+}
+
+static void a_job_that_is_nearly_done_stays_where_it_is(void **state)
+{
+    (void)state;
+    assert_false(moves(20, 40, 60, ADL_JOB_PREEMPTIBLE, false));
+}
+
+static void a_job_whose_checkpoint_is_expensive_stays_where_it_is(void **state)
+{
+    (void)state;
+    assert_false(moves(400, 3600, 60, ADL_JOB_PREEMPTIBLE, false));
+}
+
+static void a_job_that_may_not_be_preempted_never_moves(void **state)
+{
+    (void)state;
+    assert_false(moves(20, 3600, 60, 0, false));
+    assert_false(moves(0, 36000, 60, 0, false));
+}
+
+static void no_job_moves_where_the_configuration_says_stay(void **state)
+{
+    (void)state;
+    assert_false(moves(20, 3600, 60, ADL_JOB_PREEMPTIBLE, true));
+    assert_false(moves(0, 36000, 60, ADL_JOB_PREEMPTIBLE, true));
+}
+
+/* Checkpoints take no time; the fast type turns out to be slow while job 1 is there, all at one instant. */
+static void nobody_is_stopped_twice_at_one_instant(void **state)
+{
+    (void)state;
+    struct gogh_desk desk;
+    open_for_a_move(&desk, 0);
+    begin_for_a_move(&desk, 3600, ADL_JOB_PREEMPTIBLE);
+    desk.now_us += 60 * S;
+    desk_finish(&desk, 0);
+    desk_decide(&desk);
+    assert_int_equal(desk.stopped, 1);
+    desk_evict(&desk, 1, 0.9);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 1, FAST);
+    for (int i = 0; i < 3 * DESK_READINGS; i++)
+        desk_progress(&desk, 1, 1);
+    desk_wake(&desk);
+    desk_decide(&desk);
+    assert_int_equal(desk.stops, 0);
+    desk.now_us += 1;
+    desk_wake(&desk);
+    desk_decide(&desk);
+    assert_int_equal(desk.stops, 1);
+    desk_close(&desk);
+}
+
+static void a_job_that_just_moved_stays_for_a_while(void **state)
+{
+    (void)state;
+    struct gogh_desk desk;
+    open_for_a_move(&desk, 20);
+    begin_for_a_move(&desk, 36000, ADL_JOB_PREEMPTIBLE);
+    desk.now_us += 60 * S;
+    desk_evict(&desk, 1, 0.99); /* its GPU failed for a moment */
+    desk_decide(&desk);
+    assert_runs_on(&desk, 1, SLOW);
+    desk.now_us += 30 * S;
+    desk_finish(&desk, 0);
+    desk_decide(&desk);
+    assert_int_equal(desk.stops, 0);
+    desk.now_us += 300 * S;
+    desk_wake(&desk);
+    desk_decide(&desk);
+    assert_int_equal(desk.stopped, 1);
+    desk_close(&desk);
+}
+
+static void a_job_that_runs_is_not_stopped_for_an_equal_one_that_waits(void **state)
+{
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        struct gogh_desk desk;
+        desk_open_plain(&desk, 2, 0);
+        desk_open(&desk);
+        const struct adl_job_spec spec = desk_spec(1, 3600, ADL_JOB_PREEMPTIBLE);
+        for (uint32_t slot = 0; slot < 2; slot++)
+            desk_submit(&desk, slot, &spec);
+        desk_decide(&desk);
+        assert_int_equal(desk.starts, 2);
+        desk.now_us += old * 600 * S;
+        for (uint32_t slot = 2; slot < 5; slot++)
+            desk_submit(&desk, slot, &spec);
+        desk_decide(&desk);
+        assert_int_equal(desk.stops, 0);
+        desk_close(&desk);
+    }
+}
+
+/* ---- company ---- */
+
+/* Two classes that run at 10 steps/s alone on the fast type and at this share of it beside each other. */
+struct couple {
+    struct gogh_desk desk;
+    struct adl_job_spec spec[2];
+};
+
+static void open_couple_if(struct couple *couple, bool sharing, uint32_t fast, double share, double worth_w)
+{
+    desk_open_plain(&couple->desk, fast, 0);
+    couple->desk.config.share = sharing;
+    couple->desk.config.worth_w = worth_w;
+    desk_open(&couple->desk);
+    for (uint16_t i = 0; i < 2; i++) {
+        couple->spec[i] = desk_spec((uint16_t)(i + 1), 3600, ANY);
+        desk_teach(&couple->desk, &couple->spec[i], FAST, 10, 0.2);
+    }
+    desk_teach_pair(&couple->desk, &couple->spec[0], &couple->spec[1], FAST, 10 * share, 10 * share);
+}
+
+static void open_couple(struct couple *couple, uint32_t fast, double share, double worth_w)
+{
+    open_couple_if(couple, true, fast, share, worth_w);
+}
+
+/* Submits one of each to two free GPUs and says whether they share one. */
+static bool share_one(struct couple *couple)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        desk_submit(&couple->desk, i, &couple->spec[i]);
+    desk_decide(&couple->desk);
+    const bool together = desk_together(&couple->desk, 0, 1);
+    assert_true(desk_runs(&couple->desk, 0));
+    assert_true(desk_runs(&couple->desk, 1));
+    desk_close(&couple->desk);
+    return together;
+}
+
+static void two_that_hardly_disturb_each_other_share_a_gpu_where_that_saves_energy(void **state)
+{
+    (void)state;
+    struct couple couple;
+    open_couple(&couple, 2, 0.99, 0);
+    assert_true(share_one(&couple));
+}
+
+static void two_that_slow_each_other_down_get_a_gpu_each(void **state)
+{
+    (void)state;
+    struct couple couple;
+    open_couple(&couple, 2, 0.6, 0);
+    assert_false(share_one(&couple));
+}
+
+static void a_job_joins_one_that_runs_already(void **state)
+{
+    (void)state;
+    struct couple couple;
+    open_couple(&couple, 2, 0.99, 0);
+    desk_submit(&couple.desk, 0, &couple.spec[0]);
+    desk_decide(&couple.desk);
+    couple.desk.now_us += 100 * S;
+    desk_submit(&couple.desk, 1, &couple.spec[1]);
+    desk_decide(&couple.desk);
+    assert_true(desk_together(&couple.desk, 0, 1));
+    assert_int_equal(couple.desk.stops, 0);
+    desk_close(&couple.desk);
+}
+
+static void two_that_do_not_fit_into_the_memory_of_a_gpu_never_share_it(void **state)
+{
+    (void)state;
+    for (int more_mib = 0; more_mib < 2; more_mib++) {
+        struct couple couple;
+        open_couple(&couple, 1, 0.99, 0);
+        couple.spec[1].gpu_memory_mib = FIXTURE_GPU_MIB - couple.spec[0].gpu_memory_mib + more_mib;
+        for (uint32_t i = 0; i < 2; i++)
+            desk_submit(&couple.desk, i, &couple.spec[i]);
+        desk_decide(&couple.desk);
+        assert_int_equal(couple.desk.starts, more_mib ? 1 : 2);
+        desk_close(&couple.desk);
+    }
+}
+
+static void two_of_which_one_does_not_share_never_share_a_gpu(void **state)
+{
+    (void)state;
+    for (uint32_t which = 0; which < 2; which++) {
+        struct couple couple;
+        open_couple(&couple, 1, 0.99, 0);
+        couple.spec[which].flags = ADL_JOB_PREEMPTIBLE;
+        for (uint32_t i = 0; i < 2; i++)
+            desk_submit(&couple.desk, i, &couple.spec[i]);
+        desk_decide(&couple.desk);
+        assert_int_equal(couple.desk.starts, 1);
+        desk_close(&couple.desk);
+    }
+}
+
+static void nobody_shares_unless_the_configuration_says_so(void **state)
+{
+    (void)state;
+    struct couple couple;
+    open_couple_if(&couple, false, 2, 0.99, 0);
+    assert_false(share_one(&couple));
+}
+
+/* Beside the other it was measured at 9.5 steps/s; how sure that is leaves a little less. */
+static void a_least_throughput_keeps_a_neighbour_away_if_it_may_be_missed_beside_it(void **state)
+{
+    (void)state;
+    const struct {
+        float least;
+        bool together;
+    } cases[] = {{0, true}, {8, true}, {9, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct couple couple;
+        open_couple(&couple, 2, 0.95, 200);
+        couple.spec[1].min_steps_per_s = cases[i].least;
+        if (share_one(&couple) != cases[i].together)
+            fail_msg("with at least %g steps/s they %s", (double)cases[i].least,
+                     cases[i].together ? "do not share" : "share");
+    }
+}
+
+/* ---- SLAs ---- */
+
+/* The slow type is frugal, and progress is worth little. */
+static void open_frugal(struct gogh_desk *desk, struct adl_job_spec *spec)
+{
+    desk_open_plain(desk, 2, 2);
+    desk->config.worth_w = 200;
+    desk_open(desk);
+    *spec = desk_spec(1, 3600, ADL_JOB_PREEMPTIBLE);
+    desk_teach(desk, spec, FAST, 10, 0.5);
+    desk_teach(desk, spec, SLOW, 8, 0.2);
+}
+
+static void a_least_throughput_picks_a_type_that_reaches_it_even_if_that_costs_more_energy(void **state)
+{
+    (void)state;
+    struct gogh_desk desk;
+    struct adl_job_spec spec;
+    open_frugal(&desk, &spec);
+    desk_submit(&desk, 0, &spec);
+    spec.min_steps_per_s = 9;
+    desk_submit(&desk, 1, &spec);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 0, SLOW);
+    assert_runs_on(&desk, 1, FAST);
+    desk_close(&desk);
+}
+
+static void a_deadline_picks_a_type_that_keeps_it_even_if_that_costs_more_energy(void **state)
+{
+    (void)state;
+    struct gogh_desk desk;
+    struct adl_job_spec spec;
+    open_frugal(&desk, &spec);
+    spec.deadline_us = (int64_t)100 * 3600 * S;
+    desk_submit(&desk, 0, &spec);
+    spec.deadline_us = (int64_t)(1.3 * 3600 * S);
+    desk_submit(&desk, 1, &spec);
+    desk_decide(&desk);
+    assert_runs_on(&desk, 0, SLOW);
+    assert_runs_on(&desk, 1, FAST);
+    desk_close(&desk);
+}
+
+static void a_least_throughput_that_no_gpu_reaches_does_not_keep_a_job_from_running(void **state)
+{
+    (void)state;
+    const float least[] = {10.5f, 20, 1e6f};
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+        for (int worth_w = 150; worth_w <= 700; worth_w += 550) {
+            struct gogh_desk desk;
+            desk_open_plain(&desk, 1, 1);
+            desk.config.worth_w = worth_w;
+            desk_open(&desk);
+            struct adl_job_spec spec = desk_spec(1, 600, 0);
+            spec.priority = 1;
+            desk_teach(&desk, &spec, FAST, 10, 0.2);
+            desk_teach(&desk, &spec, SLOW, 8, 0.2);
+            spec.min_steps_per_s = least[i];
+            desk_submit(&desk, 0, &spec);
+            desk_decide(&desk);
+            if (!desk_runs(&desk, 0))
+                fail_msg("asking for %g steps/s it waits", (double)least[i]);
+            desk_close(&desk);
+        }
+}
+
+static void a_deadline_that_cannot_be_kept_does_not_keep_a_job_from_running(void **state)
+{
+    (void)state;
+    const double deadline_s[] = {0.000001, 1, 300, 599, 601, 700};
+    for (size_t i = 0; i < sizeof deadline_s / sizeof *deadline_s; i++) {
+        struct gogh_desk desk;
+        desk_open_plain(&desk, 1, 1);
+        desk_open(&desk);
+        struct adl_job_spec spec = desk_spec(1, 600, 0);
+        spec.deadline_us = (int64_t)(deadline_s[i] * S);
+        desk_submit(&desk, 0, &spec);
+        desk_decide(&desk);
+        if (!desk_runs(&desk, 0))
+            fail_msg("with a deadline of %g s it waits", deadline_s[i]);
+        desk_close(&desk);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_nothing_known_a_job_starts_on_the_type_that_is_faster_by_its_specification),
+        cmocka_unit_test(with_nothing_known_a_job_starts_on_the_frugal_type_unless_progress_is_worth_much),
+        cmocka_unit_test(a_job_starts_only_on_a_type_that_it_accepts),
+        cmocka_unit_test(a_job_does_not_wait_for_gpus_beside_which_it_never_has_room),
+        cmocka_unit_test(after_measurements_that_contradict_the_specification_jobs_of_the_class_go_where_it_was_faster),
+        cmocka_unit_test(a_job_with_long_work_left_and_a_cheap_checkpoint_moves_to_a_better_gpu),
+        cmocka_unit_test(a_job_that_is_nearly_done_stays_where_it_is),
+        cmocka_unit_test(a_job_whose_checkpoint_is_expensive_stays_where_it_is),
+        cmocka_unit_test(a_job_that_may_not_be_preempted_never_moves),
+        cmocka_unit_test(no_job_moves_where_the_configuration_says_stay),
+        cmocka_unit_test(nobody_is_stopped_twice_at_one_instant),
+        cmocka_unit_test(a_job_that_just_moved_stays_for_a_while),
+        cmocka_unit_test(a_job_that_runs_is_not_stopped_for_an_equal_one_that_waits),
+        cmocka_unit_test(two_that_hardly_disturb_each_other_share_a_gpu_where_that_saves_energy),
+        cmocka_unit_test(two_that_slow_each_other_down_get_a_gpu_each),
+        cmocka_unit_test(a_job_joins_one_that_runs_already),
+        cmocka_unit_test(two_that_do_not_fit_into_the_memory_of_a_gpu_never_share_it),
+        cmocka_unit_test(two_of_which_one_does_not_share_never_share_a_gpu),
+        cmocka_unit_test(nobody_shares_unless_the_configuration_says_so),
+        cmocka_unit_test(a_least_throughput_keeps_a_neighbour_away_if_it_may_be_missed_beside_it),
+        cmocka_unit_test(a_least_throughput_picks_a_type_that_reaches_it_even_if_that_costs_more_energy),
+        cmocka_unit_test(a_deadline_picks_a_type_that_keeps_it_even_if_that_costs_more_energy),
+        cmocka_unit_test(a_least_throughput_that_no_gpu_reaches_does_not_keep_a_job_from_running),
+        cmocka_unit_test(a_deadline_that_cannot_be_kept_does_not_keep_a_job_from_running),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
