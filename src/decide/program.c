@@ -66,12 +66,20 @@ void adl_program_clear(struct adl_program *program)
 
 /* ---- who ---- */
 
+static bool alike(const struct adl_standing *a, const struct adl_standing *b)
+{
+    return a->profile == b->profile && a->spanning == b->spanning && a->beside == b->beside && a->types == b->types &&
+           a->min_steps_per_s == b->min_steps_per_s && a->gpu_memory_mib == b->gpu_memory_mib && a->gpus == b->gpus &&
+           a->place == b->place && a->flags == b->flags && a->kind == b->kind && a->settled == b->settled &&
+           a->left == b->left && a->urgency == b->urgency && a->slack == b->slack;
+}
+
 /* The group of such a standing, made if new; ADL_NONE if there is no room. */
 static uint32_t group_of(struct adl_program *program, const struct adl_standing *standing)
 {
     uint32_t at = (uint32_t)adl_hash_bytes(adl_hash_start(), standing, sizeof *standing) % TABLE_SIZE;
     while (program->table[at] != ADL_NONE) {
-        if (memcmp(&program->groups[program->table[at]].standing, standing, sizeof *standing) == 0)
+        if (alike(&program->groups[program->table[at]].standing, standing))
             return program->table[at];
         at = (at + 1) % TABLE_SIZE;
     }
