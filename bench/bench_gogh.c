@@ -19,7 +19,7 @@
 
 #define MEASUREMENTS ADL_SOURCE_DIR "/../shared/data/gavel/simulation_throughputs.json"
 
-enum { SEEDS = 30, CURVE_SEEDS = 10, FIRST_SEED = 1, PROFILES = 256, QUARTERS = 4 };
+enum { SEEDS = 30, CURVE_SEEDS = 10, FIRST_SEED = 1, PROFILES = 128, QUARTERS = 4 };
 
 static int missed;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROFILES        256
+#define PROFILES        128
 #define REMEMBERED_JOBS 2048
 
 /* Chosen on seeds 1000 to 1005 of mixed64, which no report uses; docs/gogh.md shows what each does. */
