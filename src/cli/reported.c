@@ -48,7 +48,7 @@ static int hear(void *self, const struct adl_event *event, const struct adl_stat
     return 0;
 }
 
-static int play_back(struct adl_recording *recording, const struct adl_recording_head *head, struct reader *reader,
+static int play_back(struct adl_recording *recording, const struct adl_recording_head *head, struct reader reader,
                      struct adl_error *err)
 {
     struct adl_scenario scenario = {0};
@@ -64,9 +64,9 @@ static int play_back(struct adl_recording *recording, const struct adl_recording
                                                  .learned = strcmp(head->regime, "learned") == 0,
                                                  .world_ops = &adl_world_log_ops,
                                                  .world = &world,
-                                                 .taps = {{.self = reader, .event = hear}},
+                                                 .taps = {{.self = &reader, .event = hear}},
                                                  .tap_count = 1};
-        reader->scenario = &scenario;
+        reader.scenario = &scenario;
         adl_recording_set_types(recording, scenario.cluster.type_count);
         status = adl_engine_create(&config, &engine, err);
     }
@@ -91,7 +91,7 @@ int adl_reported_read(const char *path, void (*take)(void *self, const struct ad
         return adl_fail(err, ADL_EINVAL, "%.200s: %s", path, strerror(errno));
     int status = adl_recording_open(path, file, &recording, &head, err);
     if (status == 0)
-        status = play_back(recording, &head, &reader, err);
+        status = play_back(recording, &head, reader, err);
     adl_recording_close(recording);
     fclose(file);
     return status;
