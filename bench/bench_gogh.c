@@ -133,21 +133,12 @@ struct watch {
     size_t count, capacity;
 };
 
-static bool over_nodes(const struct adl_state *state, uint32_t slot)
-{
-    const uint32_t first = state->jobs[slot].first_gpu;
-    for (uint32_t gpu = first; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
-        if (adl_gpu_node_of(state->cluster, gpu) != adl_gpu_node_of(state->cluster, first))
-            return true;
-    return false;
-}
-
 static void note_progress(struct watch *watch, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
-    const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
-    const uint32_t other = use->job[use->job[0] == event->job ? 1 : 0];
-    const uint32_t profile = over_nodes(state, event->job) ? watch->spanning[event->job] : watch->profile[event->job];
+    const uint32_t other = adl_state_neighbour(state, event->job);
+    const uint32_t profile =
+        adl_state_spans_nodes(state, event->job) ? watch->spanning[event->job] : watch->profile[event->job];
     const uint32_t neighbour = other == ADL_NONE ? ADL_NONE : watch->profile[other];
     struct adl_estimate before;
     adl_estimates_find(watch->estimates, profile, job->type, neighbour, &before);

@@ -211,8 +211,11 @@ static void of_too_many_profiles_the_one_not_heard_of_for_longest_is_forgotten(v
     adl_estimates_measure(e, profile[1], 0, profile[2], 5);
     adl_estimates_measure(e, profile[0], 0, ADL_NONE, 5);
     adl_estimates_know(e, &spec[2], false);
+    const uint64_t key = adl_estimates_key(e, profile[1]);
+    assert_true(key == adl_estimates_key(e, profile[1]) && key != adl_estimates_key(e, profile[0]));
     profile[3] = adl_estimates_know(e, &spec[3], false);
     assert_int_equal(profile[3], profile[1]); /* in its place, and nothing of it is left */
+    assert_true(adl_estimates_key(e, profile[3]) != key);
     for (uint32_t t = 0; t < TYPES; t++) {
         assert_int_equal(look(e, profile[3], t, ADL_NONE).source, ADL_ESTIMATE_INITIAL);
         assert_int_equal(look(e, profile[3], t, profile[2]).measurements, 0);

@@ -16,32 +16,22 @@ struct reader {
     void *self;
 };
 
-static bool spans_nodes(const struct adl_state *state, uint32_t slot)
-{
-    const uint32_t first = state->jobs[slot].first_gpu;
-    for (uint32_t gpu = first; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
-        if (adl_gpu_node_of(state->cluster, gpu) != adl_gpu_node_of(state->cluster, first))
-            return true;
-    return false;
-}
-
 static int hear(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     const struct reader *reader = self;
     if (event->kind != ADL_EVENT_PROGRESS || !(event->steps_per_s > 0))
         return 0;
     const struct adl_job *job = &state->jobs[event->job];
-    const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
-    const uint32_t other = use->job[use->job[0] == event->job ? 1 : 0];
+    const uint32_t other = adl_state_neighbour(state, event->job);
     const struct adl_job_class *classes = reader->scenario->classes;
-    if (use->cap_w > 0)
+    if (state->gpus[job->first_gpu].cap_w > 0)
         return 0;
     const struct adl_reported reported = {
         .type = state->cluster->types[job->type].name,
         .class = classes[job->spec.class_index].name,
         .beside = other == ADL_NONE ? NULL : classes[state->jobs[other].spec.class_index].name,
         .gpus = job->spec.gpus,
-        .spans = spans_nodes(state, event->job),
+        .spans = adl_state_spans_nodes(state, event->job),
         .steps_per_s = event->steps_per_s,
     };
     reader->take(reader->self, &reported);

@@ -44,6 +44,7 @@ struct adl_appraisal {
     struct adl_similar *similar;
     struct memo *memos; /* [slot] */
     size_t memo_capacity;
+    uint64_t keys[PROFILES];        /* whose loads these are */
     uint32_t widest[ADL_TYPES_MAX]; /* GPUs of the type in the node that has most */
 };
 
@@ -117,6 +118,17 @@ static uint32_t possible_types(const struct adl_cluster *cluster, const struct a
     return types;
 }
 
+/* The profile of such jobs. A number that went from other jobs to these brings none of their loads along. */
+static uint32_t know(struct adl_appraisal *appraisal, const struct adl_job_spec *spec, bool spans)
+{
+    const uint32_t profile = adl_estimates_know(appraisal->estimates, spec, spans);
+    const uint64_t key = adl_estimates_key(appraisal->estimates, profile);
+    if (appraisal->keys[profile] != key)
+        adl_loads_forget(appraisal->loads, profile);
+    appraisal->keys[profile] = key;
+    return profile;
+}
+
 static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
 {
     const struct adl_job_spec *spec = event->submit.spec;
@@ -127,9 +139,9 @@ static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
         return ADL_ENOMEM;
     struct memo *memo = &appraisal->memos[event->job];
     memo->types = possible_types(appraisal->cluster, spec);
-    memo->profile = memo->spanning = adl_estimates_know(appraisal->estimates, spec, false);
+    memo->profile = memo->spanning = know(appraisal, spec, false);
     if (spec->gpus > 1 && spec->flags & ADL_JOB_SPAN)
-        memo->spanning = adl_estimates_know(appraisal->estimates, spec, true);
+        memo->spanning = know(appraisal, spec, true);
     adl_traits_read(&traits, spec, event->time_us);
     memo->work_us = adl_similar_predict(appraisal->similar, &traits, &answer)
                         ? answer.run_us
@@ -150,20 +162,10 @@ static void learn_work(struct adl_appraisal *appraisal, const struct adl_event *
     adl_similar_learn(appraisal->similar, &traits, (int64_t)work_us, job->spec.class_index);
 }
 
-static bool spans_nodes(const struct adl_state *state, uint32_t slot)
-{
-    const uint32_t first = state->jobs[slot].first_gpu, node = adl_gpu_node_of(state->cluster, first);
-    for (uint32_t gpu = first; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
-        if (adl_gpu_node_of(state->cluster, gpu) != node)
-            return true;
-    return false;
-}
-
 /* The profile of who shares the job's GPU, or ADL_NONE. */
 static uint32_t neighbour_of(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot)
 {
-    const struct adl_gpu_use *use = &state->gpus[state->jobs[slot].first_gpu];
-    const uint32_t other = use->job[use->job[0] == slot ? 1 : 0];
+    const uint32_t other = adl_state_neighbour(state, slot);
     return other == ADL_NONE ? ADL_NONE : appraisal->memos[other].profile;
 }
 
@@ -173,7 +175,8 @@ static void learn_speed(struct adl_appraisal *appraisal, const struct adl_event 
     const struct adl_job *job = &state->jobs[event->job];
     const struct memo *memo = &appraisal->memos[event->job];
     const double cap_w = state->gpus[job->first_gpu].cap_w;
-    const uint32_t profile = job->spec.gpus > 1 && spans_nodes(state, event->job) ? memo->spanning : memo->profile;
+    const uint32_t profile =
+        job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job) ? memo->spanning : memo->profile;
     const double load = adl_loads_find(appraisal->loads, memo->profile, job->type, job->spec.kind).load;
     const double slowed = adl_power_cap_speed(&state->cluster->types[job->type], load, cap_w);
     if (event->steps_per_s > 0 && slowed > 0)

@@ -104,8 +104,7 @@ static void list_pairs(struct adl_errands *errands, struct adl_program *program,
 static void stay_alone(struct adl_errands *errands, const struct adl_state *state, uint32_t job, uint32_t type,
                        double cap_w)
 {
-    const struct adl_gpu_use *use = &state->gpus[state->jobs[job].first_gpu];
-    const uint32_t other = use->job[use->job[0] == job ? 1 : 0];
+    const uint32_t other = adl_state_neighbour(state, job);
     for (uint32_t i = 0; i < errands->stay_count && other != ADL_NONE; i++)
         if (errands->stays[i].job == other && errands->stays[i].alone) {
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)

@@ -191,13 +191,7 @@ static bool place(const struct fgd *self, const struct adl_state *state, uint32_
     }
     if (choice.bank == ADL_NONE)
         return adl_place_start(state, slot, &self->rest, plan);
-    uint32_t *gpus = adl_plan_gpus(plan, count);
-    if (!gpus)
-        return false;
-    uint64_t mask = state->pool.free_mask[choice.bank];
-    for (uint32_t i = 0; i < count; i++, mask &= mask - 1)
-        gpus[i] = state->cluster->banks[choice.bank].gpu_first + (uint32_t)__builtin_ctzll(mask);
-    return adl_plan_start(plan, slot, count) == 0;
+    return adl_place_start_in(state, slot, choice.bank, plan);
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)

@@ -18,9 +18,8 @@
 #include <string.h>
 
 #define LOOK_AGAIN_US 60000000 /* what waits is worth more after a while */
-#define TAKE_AFTER_COSTS                                                                                               \
-    10 /* a gang has others stopped for it once it has waited for so many times what that costs                        \
-        */
+/* A gang has others stopped for it once it has waited for so many times what stopping costs. */
+#define TAKE_AFTER_COSTS 10
 
 struct gogh {
     struct adl_appraisal *appraisal;

@@ -92,20 +92,12 @@ static void choose_of_type(const struct least_loaded *self, const struct adl_sta
 
 static bool place(const struct least_loaded *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
-    const struct adl_job *job = &state->jobs[slot];
-    const uint32_t count = job->spec.gpus;
     struct choice choice = {.bank = ADL_NONE};
-    for (uint32_t left = job->eligible; left; left &= left - 1)
+    for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1)
         choose_of_type(self, state, slot, (uint32_t)__builtin_ctz(left), &choice);
     if (choice.bank == ADL_NONE)
         return adl_place_start(state, slot, &self->rest, plan);
-    uint32_t *gpus = adl_plan_gpus(plan, count);
-    if (!gpus)
-        return false;
-    uint64_t mask = state->pool.free_mask[choice.bank];
-    for (uint32_t i = 0; i < count; i++, mask &= mask - 1)
-        gpus[i] = state->cluster->banks[choice.bank].gpu_first + (uint32_t)__builtin_ctzll(mask);
-    return adl_plan_start(plan, slot, count) == 0;
+    return adl_place_start_in(state, slot, choice.bank, plan);
 }
 
 /* Where one job of a lane does not fit none does. */

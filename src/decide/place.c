@@ -49,3 +49,15 @@ bool adl_place_start(const struct adl_state *state, uint32_t slot, const struct 
     }
     return false;
 }
+
+bool adl_place_start_in(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan)
+{
+    const uint32_t count = state->jobs[slot].spec.gpus;
+    uint32_t *gpus = adl_plan_gpus(plan, count);
+    if (!gpus)
+        return false;
+    uint64_t mask = state->pool.free_mask[bank];
+    for (uint32_t i = 0; i < count; i++, mask &= mask - 1)
+        gpus[i] = state->cluster->banks[bank].gpu_first + (uint32_t)__builtin_ctzll(mask);
+    return adl_plan_start(plan, slot, count) == 0;
+}

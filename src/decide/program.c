@@ -178,11 +178,15 @@ static double cap_at(const struct adl_program *program, uint32_t type, uint32_t 
     return n == 0 ? 0 : program->caps[n - 1] * program->cluster->types[type].max_w;
 }
 
+static bool stays(const struct adl_program *program, const struct adl_standing *job)
+{
+    return adl_standing_fixed(job) || (program->stay && job->place != ADL_PLACE_QUEUE);
+}
+
 /* True if the job may be given GPUs of the type at all. */
 static bool may_have(const struct adl_program *program, const struct adl_standing *job, uint32_t type)
 {
-    const bool stays = adl_standing_fixed(job) || (program->stay && job->place != ADL_PLACE_QUEUE);
-    return !stays || job->place == type;
+    return !stays(program, job) || job->place == type;
 }
 
 static void offer_alone(struct adl_program *program, uint32_t group)
@@ -214,8 +218,7 @@ static bool shares(const struct adl_standing *job)
 static bool may_pair(const struct adl_program *program, const struct adl_standing *a, const struct adl_standing *b,
                      uint32_t type)
 {
-    const bool both_stay = (adl_standing_fixed(a) || (program->stay && a->place != ADL_PLACE_QUEUE)) &&
-                           (adl_standing_fixed(b) || (program->stay && b->place != ADL_PLACE_QUEUE));
+    const bool both_stay = stays(program, a) && stays(program, b);
     return may_have(program, a, type) && may_have(program, b, type) &&
            (!both_stay || adl_standing_together(a, b, type));
 }

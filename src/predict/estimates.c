@@ -190,6 +190,11 @@ static bool is_known(const struct adl_knowledge *k, uint32_t profile)
     return profile < k->capacity && k->profiles[profile].key != 0;
 }
 
+uint64_t adl_estimates_key(const struct adl_estimates *estimates, uint32_t profile)
+{
+    return profile < estimates->knowledge->capacity ? estimates->knowledge->profiles[profile].key : 0;
+}
+
 void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
                            double steps_per_s)
 {

@@ -45,6 +45,9 @@ void adl_estimates_destroy(struct adl_estimates *estimates); /* accepts NULL */
  * on several nodes. Allocates nothing, nor do the others. */
 uint32_t adl_estimates_know(struct adl_estimates *estimates, const struct adl_job_spec *spec, bool spans);
 
+/* What the profile stands for; another figure once its number went to other jobs. */
+uint64_t adl_estimates_key(const struct adl_estimates *estimates, uint32_t profile);
+
 /* Steps/s of such a job were measured on a type, beside a job of another (or the same) profile or alone (ADL_NONE). */
 void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
                            double steps_per_s);

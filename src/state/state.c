@@ -335,3 +335,12 @@ void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_c
     for (uint32_t i = 0; i < gpu_count; i++)
         state->gpus[gpus[i]].cap_w = power_w;
 }
+
+bool adl_state_spans_nodes(const struct adl_state *state, uint32_t slot)
+{
+    const uint32_t first = state->jobs[slot].first_gpu, node = adl_gpu_node_of(state->cluster, first);
+    for (uint32_t gpu = first; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
+        if (adl_gpu_node_of(state->cluster, gpu) != node)
+            return true;
+    return false;
+}

@@ -117,4 +117,14 @@ static inline uint32_t adl_state_next_gpu(const struct adl_state *state, uint32_
     return use->next_gpu[use->job[0] == slot ? 0 : 1];
 }
 
+/* Who shares the first GPU of a job that holds GPUs, or ADL_NONE. */
+static inline uint32_t adl_state_neighbour(const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_gpu_use *use = &state->gpus[state->jobs[slot].first_gpu];
+    return use->job[use->job[0] == slot ? 1 : 0];
+}
+
+/* True if the GPUs of a job that holds some are on several nodes. */
+bool adl_state_spans_nodes(const struct adl_state *state, uint32_t slot);
+
 #endif
