@@ -8,6 +8,8 @@ enum adl_status {
     ADL_ENOMEM = -2,
     ADL_EIO = -3,      /* a file or device failed */
     ADL_EREFUSED = -4, /* a well-formed request that may not be carried out now */
+    ADL_EABSENT = -5,  /* what is named does not exist */
+    ADL_EDENIED = -6,  /* it does, but is not theirs */
 };
 
 struct adl_error {

@@ -1,0 +1,60 @@
+/* config: what an administrator sets: the service's configuration, YAML read by one typed table. All of it has
+ * defaults: without a file the service runs real jobs on the GPUs it finds. */
+#ifndef ADLRO_SERVE_CONFIG_H
+#define ADLRO_SERVE_CONFIG_H
+
+#include "base/error.h"
+#include "ingest/telemetry.h"
+#include "ingest/yaml.h"
+#include "serve/http.h"
+#include "serve/inventory.h"
+
+enum adl_engine_kind { ADL_ENGINE_LOCAL, ADL_ENGINE_SIM };
+
+/* Strings live as long as the configuration. NULL = not given. */
+struct adl_service_config {
+    int engine; /* enum adl_engine_kind */
+    const struct adl_policy_ops *policy;
+    uint64_t seed;
+    bool learned; /* run times are told from jobs that ended before, not from users' limits alone */
+
+    const char *socket; /* NULL: adl_service_socket() */
+    const char *socket_group;
+    const char *tcp;
+    const char *tls_cert, *tls_key;
+    const char *tokens; /* file */
+    const char *admin_group;
+    double requests_per_s; /* of one client; 0 = no limit */
+
+    const char *scenario; /* SIM: its file, seen from the configuration's folder */
+    double speed;         /* SIM: of time */
+
+    double telemetry_s;     /* between samples */
+    double retention_days;  /* of samples */
+    const char **exporters; /* addresses of exporters' pages, exporter_count */
+    uint32_t exporter_count;
+    bool avoid_foreign; /* GPUs with processes from outside the queue take no jobs */
+
+    double time_limit_s; /* of jobs that say nothing */
+    double grace_s;      /* from TERM to KILL */
+    uint32_t jobs_max;   /* live ones; a submission beyond is refused */
+    bool root_jobs;      /* root may submit jobs that run as root */
+    const char *cgroup;  /* v2 folder for jobs' own; NULL: none */
+
+    struct adl_inventory inventory; /* with the policy's own settings in inventory.scenario.policy */
+    char *text;                     /* of the file, for the store; NULL: there is none */
+    size_t text_size;
+    struct adl_yaml *yaml; /* owns the strings */
+};
+
+extern const struct adl_yaml_table adl_service_table;
+
+/* path NULL: defaults. Looks for GPUs if engine is local and the file declares none. On failure *ret is untouched. */
+int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err);
+void adl_service_config_clear(struct adl_service_config *config); /* accepts a zeroed one */
+
+/* Where a service of this user listens if nothing else is said, and where clients look first; /run/adlro/adlro.sock for
+ * root and as the second place for everybody. */
+void adl_service_socket(char *ret, size_t size);
+
+#endif

@@ -1,0 +1,57 @@
+/* hands: what carries out the service's decisions: processes of this machine, or a simulated cluster; and tells what
+ * becomes of them. Simulated hands enter by the same door as real ones. */
+#ifndef ADLRO_SERVE_HANDS_H
+#define ADLRO_SERVE_HANDS_H
+
+#include "base/error.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "serve/roster.h"
+
+/* Something happened. Events about jobs: FINISH, EVICT, PROGRESS, and SUBMIT of jobs that the hands bring themselves (a
+ * twin's workload). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not set. */
+struct adl_report {
+    struct adl_event event;
+    /* FINISH and EVICT of jobs that ran: */
+    int32_t exit_code;
+    int32_t signal;
+    int64_t start_us;        /* 0 = as it was told */
+    char text[200];          /* for people: why it failed; of a GPU: why it is down */
+    int64_t memory_used_mib; /* TELEMETRY; negative = not known */
+    double energy_j;         /* TELEMETRY: by its counter, since the service began; negative = it has none */
+};
+
+struct adl_hands_ops {
+    const char *name; /* "local", "sim" */
+    void (*destroy)(void *hands);
+
+    /* A slot for one more job, from now until FINISH was reported or it was withdrawn. */
+    int (*admit)(void *hands, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err);
+    void (*withdraw)(void *hands, uint32_t slot); /* of a job that holds no GPUs */
+
+    /* Safely in the store by now. What cannot be started is reported as FINISH with ADL_END_FAILED. */
+    int (*start)(void *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
+                 struct adl_error *err);
+    /* It has to end: FINISH (end CANCELLED, or how it ended before it heard), or EVICT if requeue. */
+    int (*stop)(void *hands, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
+                struct adl_error *err);
+    int (*cap)(void *hands, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err);
+
+    /* After a restart, for each job that held GPUs: true if it is in hand again and its end will be reported, or is. */
+    bool (*adopt)(void *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus);
+    /* The end of a job, or that it is back in the queue, was committed: its traces may go. */
+    void (*forget)(void *hands, uint64_t job, uint32_t attempt);
+
+    /* 1 and a report; 0: nothing now. Never waits. */
+    int (*poll)(void *hands, int64_t now_us, struct adl_report *ret, struct adl_error *err);
+    int64_t (*due_us)(void *hands); /* poll has something at this time, even if fd says nothing; INT64_MAX: no */
+    int (*fd)(void *hands);         /* readable when poll may have something; -1 = none */
+};
+
+/* What carries out the service's decisions. A zeroed one is none. */
+struct adl_hands {
+    const struct adl_hands_ops *ops;
+    void *self;
+};
+
+#endif

@@ -1,0 +1,100 @@
+/* roster: the jobs that wait or run, as the service holds them in memory: what people are shown of them and where each
+ * stands. What was submitted in full (arguments, environment, script) is in the store alone. */
+#ifndef ADLRO_SERVE_ROSTER_H
+#define ADLRO_SERVE_ROSTER_H
+
+#include "base/error.h"
+#include "serve/store.h"
+
+#define ADL_ALTERNATIVES_MAX 4
+
+/* Where a job stands. PD is all before RUNNING. */
+enum adl_stage {
+    ADL_STAGE_HELD,      /* until it is released */
+    ADL_STAGE_DEPENDENT, /* until other jobs have ended */
+    ADL_STAGE_QUEUED,    /* the policy sees it */
+    ADL_STAGE_RUNNING,   /* it holds GPUs */
+    ADL_STAGE_STOPPING,  /* it was told to end, and holds its GPUs until it has */
+};
+
+/* What becomes of a job that is STOPPING once it has ended. */
+enum adl_stop { ADL_STOP_NONE, ADL_STOP_CANCEL, ADL_STOP_REQUEUE, ADL_STOP_HOLD };
+
+/* A job stands in the policy's queue once for each number of GPUs that it would take ("v100:2|a100:1" is two). */
+struct adl_alternative {
+    uint16_t gpus;
+    uint32_t types; /* mask */
+    uint32_t slot;  /* while QUEUED, and that of the one taken while it holds GPUs; else ADL_NONE */
+};
+
+struct adl_roster_job {
+    uint64_t id;
+    struct adl_job_spec spec; /* gpus and types are those of the alternative taken, else of the first */
+    struct adl_alternative alternatives[ADL_ALTERNATIVES_MAX];
+    uint32_t alternative_count;
+    uint32_t taken; /* which of them holds GPUs */
+    uint8_t stage;  /* enum adl_stage */
+    uint8_t stop;   /* enum adl_stop */
+    bool hold;      /* what the user asked for; a job that still runs may have it too */
+    float priority;
+    uint32_t uid;
+    uint32_t gid;
+    uint64_t array_id; /* 0: no array */
+    int32_t array_index;
+    int64_t submit_us;
+    int64_t eligible_us; /* since when it might run: neither held nor waiting for others */
+    int64_t start_us;    /* of this attempt, while it holds GPUs */
+    uint32_t attempts;
+    double energy_j;    /* of earlier attempts */
+    uint32_t *gpus;     /* while it holds GPUs: spec.gpus of them */
+    const char *reason; /* why it is HELD or DEPENDENT, or STOPPING; "": the policy knows. Owned, as all strings here */
+    const char *user;
+    const char *name;
+    const char *request; /* "v100:2|a100:1" */
+    const char *command; /* for people, cut short */
+    const char *directory;
+    const char *stdout_path; /* as they will be or are: %j and the like put in */
+    const char *stderr_path;
+    struct adl_store_dependency *dependencies; /* all that were asked for */
+    uint32_t dependency_count;
+    uint64_t group;                         /* the last group of writes that touched it */
+    struct adl_roster_job *next, *previous; /* in order of numbers */
+};
+
+struct adl_roster {
+    struct adl_roster_job *first, *last;
+    struct adl_roster_job **slots; /* [slot], NULL = none */
+    size_t slot_capacity;
+    struct adl_roster_job **table; /* hash by number */
+    size_t table_size;
+    uint32_t count;
+    uint32_t by_stage[ADL_STAGE_STOPPING + 1];
+    size_t bytes; /* of memory, roughly, for all jobs */
+};
+
+int adl_roster_create(struct adl_roster *ret); /* 0 or ADL_ENOMEM */
+void adl_roster_clear(struct adl_roster *roster);
+
+/* A copy of what is to be kept of a stored job, at the end of the roster: numbers rise. NULL if out of memory. Stage
+ * HELD until it is set; alternatives are the caller's to fill. */
+struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct adl_store_job *from);
+void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job);
+struct adl_roster_job *adl_roster_find(const struct adl_roster *roster, uint64_t id); /* NULL: none */
+struct adl_roster_job *adl_roster_at(const struct adl_roster *roster, uint32_t slot); /* NULL: none */
+
+void adl_roster_set_stage(struct adl_roster *roster, struct adl_roster_job *job, int stage);
+int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, uint32_t alternative, uint32_t slot);
+void adl_roster_free_slots(struct adl_roster *roster, struct adl_roster_job *job); /* those of all alternatives */
+int adl_roster_set_reason(struct adl_roster_job *job, const char *reason);
+
+/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will. end_of tells how a job that
+ * is not in the roster ended: an enum adl_job_end, or negative if there is no such job. */
+int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
+                            int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit);
+
+static inline bool adl_roster_holds_gpus(const struct adl_roster_job *job)
+{
+    return job->stage >= ADL_STAGE_RUNNING;
+}
+
+#endif

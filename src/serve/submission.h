@@ -1,0 +1,43 @@
+/* submission: a job as somebody sent it: JSON read into the form the store keeps, checked as far as that can be done
+ * without knowing the cluster. */
+#ifndef ADLRO_SERVE_SUBMISSION_H
+#define ADLRO_SERVE_SUBMISSION_H
+
+#include "base/error.h"
+#include "model/cluster.h"
+#include "serve/account.h"
+#include "serve/roster.h"
+#include "serve/store.h"
+
+#define ADL_ARRAY_MAX 10000 /* jobs in one array */
+
+struct cJSON;
+
+/* One allocation holds it all, cJSON's not included. */
+struct adl_submission {
+    struct adl_store_job job; /* as the store takes it; uid, gid and user are the caller's account's, never the
+                               * document's. spec.gpus, types and class_index are not set yet: request has them. */
+    const char *class_name;   /* of the catalogue; "" = it does not say */
+    float share_slowdown;     /* it shares a GPU only where it is believed to run at least 1/this as fast; 0 = any */
+    int32_t *array;           /* indices, ascending; NULL = no array */
+    uint32_t array_count;
+    bool hold;
+    void *memory;
+};
+
+/* Unknown keys, wrong types, values out of range are ADL_EINVAL with a text that names the key and what would be right.
+ * The working directory must be absolute; environment entries need '='; nothing may hold a zero byte. */
+int adl_submission_read(const struct cJSON *document, const struct adl_account *account, int64_t now_us,
+                        struct adl_submission **ret, struct adl_error *err);
+void adl_submission_destroy(struct adl_submission *submission); /* accepts NULL */
+
+/* "2", "v100:2", "v100:2|a100:1", "v100|a100" (one each), ":2" = "2" of any type. Alternatives of equal numbers become
+ * one with all their types. A type that the cluster does not have is refused, with those it has. */
+int adl_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
+                     uint32_t *ret_count, struct adl_error *err);
+
+/* "slurm-%j.out" and the like: %j number, %A array's number, %a index in it, %x name, %u user, %N node, %% itself.
+ * Returns malloc'd text, or NULL if out of memory. */
+char *adl_path_expand(const char *pattern, const struct adl_store_job *job, uint64_t id, const char *node);
+
+#endif
