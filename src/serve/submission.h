@@ -36,6 +36,9 @@ void adl_submission_destroy(struct adl_submission *submission); /* accepts NULL 
 int adl_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
                      uint32_t *ret_count, struct adl_error *err);
 
+/* What a job runs, in one line for people: its arguments, or its script's first command. Cut where there is no room. */
+void adl_command_text(const struct adl_store_job *job, char *ret, size_t size);
+
 /* "slurm-%j.out" and the like: %j number, %A array's number, %a index in it, %x name, %u user, %N node, %% itself.
  * Returns malloc'd text, or NULL if out of memory. */
 char *adl_path_expand(const char *pattern, const struct adl_store_job *job, uint64_t id, const char *node);
