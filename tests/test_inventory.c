@@ -85,6 +85,16 @@ static void a_gpu_without_any_id_is_named_by_its_place(void **state)
     char wanted[ADL_GPU_ID_SIZE];
     snprintf(wanted, sizeof wanted, "%s/rtx9999/0", found.scenario.cluster.nodes[0].name);
     assert_string_equal(found.gpus[3].id, wanted);
+    assert_int_equal(adl_inventory_device_gpu(&found, devices, 3), 3);
+}
+
+static void devices_are_found_again(void **state)
+{
+    (void)state;
+    assert_int_equal(adl_inventory_device_gpu(&found, devices, 0), 0);
+    assert_int_equal(adl_inventory_device_gpu(&found, devices, 1), 2);
+    assert_int_equal(adl_inventory_device_gpu(&found, devices, 2), 1);
+    assert_int_equal(adl_inventory_device_gpu(&found, devices, 4), ADL_NONE);
 }
 
 static void the_driver_knows_memory_better_than_the_catalogue(void **state)
@@ -122,6 +132,7 @@ int main(void)
         cmocka_unit_test(gpus_of_a_type_stand_together_and_those_elsewhere_are_left_out),
         cmocka_unit_test(runtimes_get_the_name_that_they_know),
         cmocka_unit_test(a_gpu_without_any_id_is_named_by_its_place),
+        cmocka_unit_test(devices_are_found_again),
         cmocka_unit_test(the_driver_knows_memory_better_than_the_catalogue),
         cmocka_unit_test(a_type_that_nobody_knows_is_modelled_with_caution),
         cmocka_unit_test(the_node_is_this_machine),

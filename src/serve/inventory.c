@@ -142,6 +142,11 @@ int adl_inventory_add_slots(struct adl_inventory *inventory, const struct adl_ca
     return status ? status : adl_inventory_name_gpus(inventory, "virtual", err);
 }
 
+static const char *id_of(const struct adl_gpu_device *device)
+{
+    return device->uuid[0] ? device->uuid : device->pci;
+}
+
 static bool is_here(const struct adl_gpu_device *device)
 {
     return device->node[0] == '\0';
@@ -180,19 +185,14 @@ static void describe_gpu(const struct adl_inventory *inventory, const struct adl
     gpu->vendor = strcmp(device->vendor, "amd") == 0 ? ADL_GPU_AMD : ADL_GPU_NVIDIA;
     gpu->index = index;
     snprintf(gpu->model, sizeof gpu->model, "%s", device->model);
-    if (!adl_inventory_device_id(device, gpu->id))
+    if (id_of(device)[0])
+        snprintf(gpu->id, sizeof gpu->id, "%s", id_of(device));
+    else
         name_by_place(&inventory->scenario.cluster, index, gpu->id);
     if (device->uuid[0])
         snprintf(gpu->device, sizeof gpu->device, "%s", device->uuid);
     else
         snprintf(gpu->device, sizeof gpu->device, "%u", (unsigned)device->index);
-}
-
-bool adl_inventory_device_id(const struct adl_gpu_device *device, char ret[ADL_GPU_ID_SIZE])
-{
-    const char *id = device->uuid[0] ? device->uuid : device->pci;
-    snprintf(ret, ADL_GPU_ID_SIZE, "%s", id);
-    return id[0] != '\0';
 }
 
 int adl_inventory_add_devices(struct adl_inventory *inventory, const struct adl_catalogue *catalogue,
@@ -254,5 +254,21 @@ uint32_t adl_inventory_find(const struct adl_inventory *inventory, const char *i
     for (uint32_t i = 0; i < inventory->scenario.cluster.gpu_count; i++)
         if (strcmp(inventory->gpus[i].id, id) == 0)
             return i;
+    return ADL_NONE;
+}
+
+uint32_t adl_inventory_device_gpu(const struct adl_inventory *inventory, const struct adl_gpu_device *devices,
+                                  uint32_t index)
+{
+    const struct adl_cluster *cluster = &inventory->scenario.cluster;
+    if (id_of(&devices[index])[0])
+        return adl_inventory_find(inventory, id_of(&devices[index]));
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < index; i++)
+        before += is_here(&devices[i]) && strcmp(devices[i].type, devices[index].type) == 0;
+    for (uint32_t b = 0; b < cluster->bank_count && is_here(&devices[index]); b++)
+        if (strcmp(cluster->types[cluster->banks[b].type].name, devices[index].type) == 0)
+            return before < cluster->banks[b].gpu_count && !inventory->virtual ? cluster->banks[b].gpu_first + before
+                                                                               : ADL_NONE;
     return ADL_NONE;
 }

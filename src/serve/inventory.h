@@ -48,8 +48,10 @@ int adl_inventory_add_slots(struct adl_inventory *inventory, const struct adl_ca
 /* The cluster is there already and none of it is real: names its GPUs, models as "virtual v100". */
 int adl_inventory_name_gpus(struct adl_inventory *inventory, const char *adjective, struct adl_error *err);
 
-/* What a device is called in an inventory: its UUID, else its PCI address. False if it has neither. */
-bool adl_inventory_device_id(const struct adl_gpu_device *device, char ret[ADL_GPU_ID_SIZE]);
+/* The GPU of the inventory that is devices[index], or ADL_NONE. Its id tells: its UUID, else its PCI address; of one
+ * that has neither, its place among those of its type. */
+uint32_t adl_inventory_device_gpu(const struct adl_inventory *inventory, const struct adl_gpu_device *devices,
+                                  uint32_t index);
 
 /* For a scenario with a workload: makes "job" class 0, the others move up by one. 0 or ADL_ENOMEM. */
 int adl_inventory_add_plain_class(struct adl_inventory *inventory);
