@@ -129,11 +129,18 @@ const struct adl_engine_counts *adl_engine_counts(const struct adl_engine *engin
     return &engine->counts;
 }
 
+/* By time of submission, as if an urgent job had come earlier than it did. */
+static int64_t rank_by_submission(const struct adl_engine *engine, uint32_t slot)
+{
+    const struct adl_job *job = &engine->state->jobs[slot];
+    const double head_start_us = (double)job->spec.priority * engine->config.policy_config.priority_s * 1e6;
+    return job->submit_us - (int64_t)head_start_us;
+}
+
 static int enqueue(struct adl_engine *engine, uint32_t slot)
 {
     const struct adl_policy_ops *ops = engine->config.policy;
-    const int64_t rank =
-        ops->rank ? ops->rank(engine->policy, engine->state, slot) : engine->state->jobs[slot].submit_us;
+    const int64_t rank = ops->rank ? ops->rank(engine->policy, engine->state, slot) : rank_by_submission(engine, slot);
     return adl_state_enqueue(engine->state, slot, rank);
 }
 
