@@ -16,11 +16,9 @@ static void drop_stale(struct adl_world_sim *world)
         adl_heap_pop(&world->heap);
 }
 
-static int fail(const struct adl_world_sim *world, int status, struct adl_error *err)
+static int out_of_memory(const struct adl_world_sim *world, struct adl_error *err)
 {
-    if (world->source_failed)
-        return adl_fail(err, ADL_EINVAL, "%s", world->source_error.text);
-    return adl_fail(err, status, "out of memory in the simulator with %u live jobs", world->live_jobs);
+    return adl_fail(err, ADL_ENOMEM, "out of memory in the simulator with %u live jobs", world->live_jobs);
 }
 
 int64_t adl_world_sim_now_us(const struct adl_world_sim *world)
@@ -36,28 +34,30 @@ int64_t adl_world_sim_next_us(struct adl_world_sim *world)
     return adl_sim_next_time(world);
 }
 
+bool adl_sim_due_now(struct adl_world_sim *world)
+{
+    return adl_world_sim_next_us(world) == world->now_us;
+}
+
+bool adl_sim_due(struct adl_world_sim *world)
+{
+    if (meters_due(world)) {
+        world->metered_us = world->swept_us;
+        world->sweep = 0;
+        world->sweep_end = world->scenario->cluster.gpu_count;
+        world->sweep_kind = ADL_EVENT_METER;
+    }
+    return adl_world_sim_next_us(world) <= world->until_us;
+}
+
 int adl_world_sim_advance(struct adl_world_sim *world, int64_t time_us, struct adl_event *ret, struct adl_error *err)
 {
-    int status = 0;
     world->live = true;
-    while (status == 0) {
-        if (meters_due(world)) {
-            world->metered_us = world->swept_us;
-            world->sweep = 0;
-            world->sweep_end = world->scenario->cluster.gpu_count;
-            world->sweep_kind = ADL_EVENT_METER;
-        }
-        if (adl_world_sim_next_us(world) > time_us) {
-            world->now_us = time_us > world->now_us ? time_us : world->now_us;
-            return 0;
-        }
-        status = adl_sim_step(world, ret);
-    }
-    if (status < 0 || adl_sim_settle(world))
-        return fail(world, status < 0 ? status : ADL_ENOMEM, err);
-    ret->time_us = world->now_us;
-    ret->more = adl_world_sim_next_us(world) == world->now_us;
-    return 1;
+    world->until_us = time_us;
+    const int status = adl_world_sim_ops.next_event(world, ret, err);
+    if (status == 0 && time_us > world->now_us)
+        world->now_us = time_us;
+    return status;
 }
 
 int adl_world_sim_inject(struct adl_world_sim *world, const struct adl_true_job *truth, uint32_t *ret_slot)
@@ -105,7 +105,7 @@ int adl_world_sim_start(struct adl_world_sim *world, uint32_t slot, const uint32
     if (whole)
         return adl_world_sim_ops.submit(world, &command, gpus, err);
     const struct pending_event evict = {ADL_EVENT_EVICT, true, slot, world->jobs[slot].remaining};
-    return post_first(world, evict) ? fail(world, ADL_ENOMEM, err) : 0;
+    return post_first(world, evict) ? out_of_memory(world, err) : 0;
 }
 
 /* The event about this job that is still to be given out, or NULL. */
@@ -151,7 +151,7 @@ int adl_world_sim_stop(struct adl_world_sim *world, uint32_t slot, bool requeue,
     if (phase == SIM_GONE)
         return 0;
     if (!requeue)
-        return cancel(world, slot) ? fail(world, ADL_ENOMEM, err) : 0;
+        return cancel(world, slot) ? out_of_memory(world, err) : 0;
     if (phase == SIM_QUEUED || phase == SIM_STOPPING)
         return 0;
     drop_progress(world, slot);

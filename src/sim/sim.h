@@ -103,7 +103,8 @@ struct adl_world_sim {
     uint8_t sweep_kind;
     int64_t swept_us; /* the last telemetry; 0 = none yet */
     bool ended;
-    bool live;          /* lives by adl_world_sim_advance */
+    bool live;          /* lives by adl_world_sim_advance ... */
+    int64_t until_us;   /* ... up to this time */
     int64_t metered_us; /* live: the last telemetry after which counters were reported */
 };
 
@@ -121,15 +122,15 @@ uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job 
 void adl_sim_free_slot(struct adl_world_sim *world, uint32_t slot);
 int64_t adl_sim_next_time(const struct adl_world_sim *world); /* of the next thing to happen; INT64_MAX: nothing will */
 bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item);
-/* One step of the world: 1 and an event; 0 and none, but something changed; negative on failure. */
-int adl_sim_step(struct adl_world_sim *world, struct adl_event *ret);
-/* What happens at this very instant without an event of its own is done now, so that `more` can be told truly. */
-int adl_sim_settle(struct adl_world_sim *world);
 
 static inline bool adl_sim_reports_waiting(const struct adl_world_sim *world)
 {
     return world->outbox_first < world->outbox_count || world->sweep < world->sweep_end;
 }
+
+/* live.c */
+bool adl_sim_due(struct adl_world_sim *world);     /* something is to be told or done by until_us */
+bool adl_sim_due_now(struct adl_world_sim *world); /* of this instant */
 
 /* pace.c */
 void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *ret_activity, double *ret_bandwidth);

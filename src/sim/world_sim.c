@@ -251,7 +251,8 @@ int64_t adl_sim_next_time(const struct adl_world_sim *world)
     return world->more_arrivals && next_arrival_us(world) < heap_us ? next_arrival_us(world) : heap_us;
 }
 
-int adl_sim_step(struct adl_world_sim *world, struct adl_event *ret)
+/* One step of the world: 1 and an event; 0 and none, but something changed; negative on failure. */
+static int step(struct adl_world_sim *world, struct adl_event *ret)
 {
     if (world->outbox_first < world->outbox_count) {
         unpost(world, ret);
@@ -270,7 +271,8 @@ int adl_sim_step(struct adl_world_sim *world, struct adl_event *ret)
     return happen(world, ret);
 }
 
-int adl_sim_settle(struct adl_world_sim *world)
+/* What happens at this very instant without an event of its own is done now, so that `more` can be told truly. */
+static int settle(struct adl_world_sim *world)
 {
     struct adl_event none;
     for (const struct adl_heap_item *top;
@@ -301,7 +303,10 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
     struct adl_world_sim *world = self;
     int status = 0;
     while (status == 0) {
-        if (!adl_sim_reports_waiting(world) && !alive(world)) {
+        if (world->live) {
+            if (!adl_sim_due(world))
+                return 0;
+        } else if (!adl_sim_reports_waiting(world) && !alive(world)) {
             if (world->ended)
                 return 0;
             world->ended = true;
@@ -309,16 +314,16 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
             world->sweep_end = world->scenario->cluster.gpu_count;
             world->sweep_kind = ADL_EVENT_METER;
         }
-        status = adl_sim_step(world, ret);
+        status = step(world, ret);
     }
-    if (status > 0 && adl_sim_settle(world))
+    if (status > 0 && settle(world))
         status = ADL_ENOMEM;
     if (world->source_failed)
         return adl_fail(err, ADL_EINVAL, "%s", world->source_error.text);
     if (status < 0)
         return adl_fail(err, status, "out of memory in the simulator with %u live jobs", world->live_jobs);
     ret->time_us = world->now_us;
-    ret->more = adl_sim_reports_waiting(world) || more_happens(world, ret);
+    ret->more = adl_sim_reports_waiting(world) || more_happens(world, ret) || (world->live && adl_sim_due_now(world));
     return 1;
 }
 

@@ -37,8 +37,8 @@ int adl_world_sim_reserve(struct adl_world_sim *world, size_t jobs); /* 0 or ADL
 void adl_world_sim_destroy(struct adl_world_sim *world);             /* accepts NULL */
 
 /* live.c: the same world as one that is lived in: its time is given from outside, jobs come and go by hand, it never
- * ends. Commands are carried out at the time of the last event or, after advance gave none, at that of the call. Use
- * either this or adl_world_sim_ops.next_event. */
+ * ends. Commands are carried out at the time of the last event or, after advance gave none, at that of the call. A
+ * world that was advanced once is advanced ever after. */
 
 /* 1 and the next event that is due at time_us; 0 if there is none, and it is time_us now; negative on failure.
  * Counters (METER) follow each telemetry. The slot of a job that ended is not used again before release. */
