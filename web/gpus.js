@@ -65,7 +65,7 @@ function createGpu(gpu) {
       el('span', {class: 'gpu-type'}), el('span', {class: 'gpu-index'}), el('span', {class: 'gpu-state state'})),
     el('span', {class: 'gpu-who'}, el('b'), el('span')),
     el('span', {class: 'gpu-use'}, el('i'), el('span')),
-    el('span', {class: 'gpu-more'}));
+    el('span', {class: 'gpu-more'}, el('span'), el('span'), el('span')));
   node.parts = {
     type: $('.gpu-type', node), index: $('.gpu-index', node), state: $('.gpu-state', node), name: $('.gpu-who b', node),
     user: $('.gpu-who span', node), use: $('.gpu-use', node), bar: $('.gpu-use i', node), used: $('.gpu-use span', node),
@@ -98,18 +98,19 @@ function updateMeters(node, gpu) {
   }
   // Without telemetry a busy GPU is drawn full: it is taken.
   variable(node, '--level', gpu.state === 'busy' || gpu.state === 'draining' ? String(silent ? 1 : Math.max(0.12, gpu.utilization ?? 1)) : '0');
-  text(p.more, more(gpu, silent));
+  const words = more(gpu, silent);
+  [...p.more.children].forEach((child, i) => text(child, words[i] || ''));
   attr(node, 'data-hot', typeof gpu.temperature_c === 'number' && gpu.temperature_c >= 85);
   attr(node, 'aria-label', sentence(gpu));
 }
 
 function more(gpu, silent) {
-  if (silent) return gpu.vendor === 'virtual' ? `virtual, ${f.memory(gpu.memory_mib)}` : f.memory(gpu.memory_mib);
+  if (silent) return [gpu.vendor === 'virtual' ? `virtual, ${f.memory(gpu.memory_mib)}` : f.memory(gpu.memory_mib)];
   const parts = [];
   if (typeof gpu.temperature_c === 'number') parts.push(`${f.count(gpu.temperature_c)} °C`);
   if (typeof gpu.power_w === 'number') parts.push(gpu.max_w ? `${f.count(gpu.power_w)}/${f.count(gpu.cap_w || gpu.max_w)} W` : f.power(gpu.power_w));
   if (typeof gpu.memory_used_mib === 'number') parts.push(`${(gpu.memory_used_mib / 1024).toFixed(0)}/${(gpu.memory_mib / 1024).toFixed(0)} GiB`);
-  return parts.join('   ');
+  return parts;
 }
 
 function createNode(node) {
@@ -147,10 +148,10 @@ export function renderMap() {
   const {cluster} = model;
   if (!cluster) return;
   const map = $('#map');
-  const count = [...model.gpus.keys()].length;
+  const count = model.gpus.size;
   assignHues(cluster);
   attr(map, 'data-density', density(count));
-  attr(map, 'data-one', cluster.nodes.length === 1);
+  attr(map, 'data-few', count <= 3);
   reconcile(map, cluster.nodes, (node) => node.name, createNode, updateNode);
   renderLegend(cluster);
   if (!$('.gpu[tabindex="0"]', map)) attr($('.gpu', map) || map, 'tabindex', '0');

@@ -54,11 +54,12 @@ function result(j) {
 }
 
 function facts(j) {
-  const places = (j.allocation || []).map((gpu) => `${gpu.node} ${gpu.type} ${gpu.gpu}`).join(', ');
+  const nodes = [...new Set((j.allocation || []).map((gpu) => gpu.node))];
+  const places = nodes.map((node) => `${node}: ${f.allocation(j.allocation.filter((gpu) => gpu.node === node))}`).join('; ');
   const at = (time) => (typeof time === 'number' ? f.moment(time, now()) : null);
   const run = j.state === 'R' && typeof j.start_s === 'number' ? now() - j.start_s : j.run_s;
   return [
-    ['User', j.user], ['Wants', f.request(j)], ['Runs on', places || null],
+    ['User', j.user], ['Wants', f.request(j)], [j.state === 'R' ? 'Runs on' : 'Ran on', places || null],
     ['Submitted', at(j.submit_s)], ['Started', at(j.start_s)], ['Ended', at(j.end_s)],
     ['Ran', j.start_s ? f.duration(run) : null], ['Time limit', f.span(j.time_limit_s)],
     ['Result', result(j)], ['Energy', j.energy_j > 0 ? f.energy(j.energy_j) : null],
@@ -103,7 +104,7 @@ function createEvent(event) {
   const data = event.data && typeof event.data === 'object' ? event.data : {};
   const sentence = SENTENCES.map((key) => data[key]).find((value) => typeof value === 'string' && value);
   const rest = Object.entries(data)
-    .filter(([key, value]) => !SENTENCES.includes(key) && key !== 'job' && key !== 'id' && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
+    .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'id', 'what'].includes(key) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
     .slice(0, 6)
     .map(([key, value]) => `${key.replace(/_(s|us)$/, '').replaceAll('_', ' ')} ${value}`.slice(0, 120));
   return el('li', {},

@@ -123,7 +123,9 @@ function setConnection(state, wait_ms = 0) {
   emit('connection', state);
 }
 
-export function start() {
+// Who we are is asked first and alone: if a token is needed, it is needed once.
+export async function start() {
+  await loaders.get('me')().catch(() => {});
   touch(...EVERYTHING);
   follow({
     open() {
