@@ -8,6 +8,7 @@ import {openJob} from './job.js';
 
 const HUES = 8;
 const typeHue = new Map();
+const drawn = new Map(); // GPU -> its element
 
 export const STATE_WORDS = {
   busy: 'a job of the queue runs on it',
@@ -71,11 +72,18 @@ function createGpu(gpu) {
     user: $('.gpu-who span', node), use: $('.gpu-use', node), bar: $('.gpu-use i', node), used: $('.gpu-use span', node),
     more: $('.gpu-more', node),
   };
+  drawn.set(gpu.gpu, node);
   return node;
 }
 
 function updateGpu(node, gpu) {
   const p = node.parts;
+  const seen = `${gpu.type} ${gpu.index} ${gpu.state} ${gpu.reason} ${gpu.jobs.map((job) => `${job.id} ${job.name} ${job.user}`)}`;
+  if (node.seen === seen) {
+    updateMeters(node, gpu);
+    return;
+  }
+  node.seen = seen;
   attr(node, 'data-state', gpu.state);
   attr(node, 'data-hue', hueOf(gpu.type));
   text(p.type, gpu.type);
@@ -90,6 +98,9 @@ function updateGpu(node, gpu) {
 
 function updateMeters(node, gpu) {
   const p = node.parts;
+  const seen = `${node.seen} ${gpu.utilization} ${gpu.temperature_c} ${gpu.power_w} ${gpu.memory_used_mib} ${gpu.cap_w}`;
+  if (node.metered === seen) return;
+  node.metered = seen;
   const silent = quiet(gpu);
   show(p.use, !silent);
   if (!silent) {
@@ -161,8 +172,8 @@ export function renderMap() {
 function renderSample(data) {
   for (const {gpu: number} of data.gpus || []) {
     const gpu = model.gpus.get(number);
-    const node = gpu && $(`.gpu[data-gpu="${Number(number)}"]`);
-    if (node) updateMeters(node, gpu);
+    const node = drawn.get(number);
+    if (gpu && node) updateMeters(node, gpu);
   }
   if (openGpu !== null && $('#gpu-dialog').open) renderGpu();
 }
