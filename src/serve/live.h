@@ -16,7 +16,8 @@ struct adl_live_config {
     const struct adl_service_clock *clock;
     uint32_t jobs_max; /* live ones */
     int64_t retention_us;
-    bool any_user; /* jobs of other users than ours can be run */
+    bool root_jobs; /* root may submit */
+    bool any_user;  /* jobs of other users than ours can be run */
     /* Reads configuration and model anew; text for people. Called with the lock held. 1: another engine is needed, so
      * next_event says that the world ends; 0: all is done. */
     int (*reload)(void *context, char *ret_text, size_t size, struct adl_error *err);

@@ -78,6 +78,9 @@ static int check_submission(struct adl_live *live, struct adl_wish *wish)
             wish, ADL_EDENIED,
             "this service runs as uid %llu and can run jobs of that user only; one for all users runs as root",
             geteuid());
+    if (submission->job.uid == 0 && !live->config.root_jobs)
+        return adl_fail(&wish->err, ADL_EDENIED,
+                        "jobs of root are not allowed here (jobs.root in the service's configuration)");
     if (live->desk->roster.count + count > live->config.jobs_max)
         return refuse(wish, ADL_EREFUSED, "there are as many jobs as may wait and run here (%llu)",
                       live->config.jobs_max);

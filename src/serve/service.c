@@ -31,7 +31,7 @@ struct adl_service {
     struct adl_live *live;
     struct adl_auth *auth;
     struct adl_http *http;
-    struct adl_routes_context *routes;
+    struct adl_routes_context routes;
     bool locked; /* the desk's lock exists */
 };
 
@@ -95,9 +95,7 @@ static int open_watch(struct adl_service *service, struct adl_watch **ret, struc
 {
     const struct adl_service_config *config = &service->config;
     struct adl_telemetry_reader *reader = NULL;
-    struct adl_telemetry_options options = {.urls = config->exporters,
-                                            .url_count = config->exporter_count,
-                                            .interval_us = (int64_t)(config->telemetry_s * 1e6)};
+    const struct adl_telemetry_options options = adl_service_telemetry(config, true);
     *ret = NULL;
     if (config->inventory.virtual && config->exporter_count == 0)
         return 0;
@@ -167,6 +165,7 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
                                          .clock = &service->clock,
                                          .jobs_max = service->config.jobs_max,
                                          .retention_us = (int64_t)(service->config.retention_days * 86400e6),
+                                         .root_jobs = service->config.root_jobs,
                                          .any_user = geteuid() == 0 || service->config.engine == ADL_ENGINE_SIM,
                                          .reload = reload,
                                          .context = service};
@@ -216,8 +215,6 @@ static int open_http(struct adl_service *service, struct adl_error *err)
     int status = path ? 0 : make_socket_folder(service->socket, err);
     if (status == 0)
         status = adl_auth_create(config->admin_group, tokens, &service->auth, err);
-    if (status == 0)
-        status = adl_routes_context_create(&service->desk, service->auth, &service->routes, err);
     if (status)
         return status;
     struct adl_http_config http = {.unix_path = service->socket,
@@ -225,29 +222,33 @@ static int open_http(struct adl_service *service, struct adl_error *err)
                                    .tcp = options->tcp ? options->tcp : config->tcp,
                                    .tls_cert = config->tls_cert,
                                    .tls_key = config->tls_key,
-                                   .context = service->routes,
+                                   .context = &service->routes,
                                    .auth = service->auth,
                                    .events = service->desk.events,
                                    .limits = adl_http_limits_default()};
+    service->routes.desk = &service->desk;
     http.routes = adl_routes(&http.route_count);
     http.limits.client.requests_per_s = options->no_limits ? 0 : config->requests_per_s;
     status = adl_http_open(&http, &service->http, err);
     if (status == 0)
-        adl_routes_context_serve(service->routes, service->http);
+        atomic_store(&service->routes.http, service->http);
     return status;
 }
 
-static int override_config(struct adl_service_config *config, const struct adl_service_options *options,
-                           struct adl_error *err)
+/* The configuration, with what the command line says in its place. */
+static int load_config(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
 {
-    if (options->policy) {
-        config->policy = adl_policy_find(options->policy);
-        if (!config->policy)
-            return adl_fail(err, ADL_EINVAL, "there is no policy '%.60s' (`adlro policies` lists them)",
-                            options->policy);
-    }
-    if (options->speed > 0)
-        config->speed = options->speed;
+    const struct adl_policy_ops *policy = options->policy ? adl_policy_find(options->policy) : NULL;
+    if (options->policy && !policy)
+        return adl_fail(err, ADL_EINVAL, "there is no policy '%.60s' (`adlro policies` lists them)", options->policy);
+    if (options->scenario && options->config)
+        return adl_fail(err, ADL_EINVAL, "--twin stands in place of --config: a configuration names its scenario");
+    const int status = options->scenario ? adl_service_config_twin(options->scenario, ret, err)
+                                         : adl_service_config_load(options->config, ret, err);
+    if (status)
+        return status;
+    ret->policy = policy ? policy : ret->policy;
+    ret->speed = options->speed > 0 ? options->speed : ret->speed;
     return 0;
 }
 
@@ -258,9 +259,7 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
         return adl_fail(err, ADL_ENOMEM, "out of memory for the service");
     service->options = *options;
     raise_limits();
-    int status = adl_service_config_load(options->config, options->scenario, &service->config, err);
-    if (status == 0)
-        status = override_config(&service->config, options, err);
+    int status = load_config(options, &service->config, err);
     if (status == 0)
         status = open_state(service, err);
     if (status == 0) {
@@ -291,7 +290,7 @@ void adl_service_destroy(struct adl_service *service)
     adl_inbox_destroy(service->desk.inbox);
     adl_engine_destroy(service->desk.engine);
     adl_events_destroy(service->desk.events);
-    adl_routes_context_destroy(service->routes);
+    adl_routes_clear(&service->routes);
     adl_auth_destroy(service->auth);
     if (service->hands.ops)
         service->hands.ops->destroy(service->hands.self);
@@ -323,9 +322,7 @@ static int reload(void *context, char *ret_text, size_t size, struct adl_error *
 {
     struct adl_service *service = context;
     struct adl_service_config next = {0};
-    int status = adl_service_config_load(service->options.config, service->options.scenario, &next, err);
-    if (status == 0)
-        status = override_config(&next, &service->options, err);
+    int status = load_config(&service->options, &next, err);
     if (status == 0 &&
         (next.engine != service->config.engine || !same_hardware(&next.inventory, &service->config.inventory)))
         status = adl_fail(err, ADL_EREFUSED,
@@ -403,24 +400,39 @@ int adl_service_reload(struct adl_service *service)
     return ADL_EREFUSED;
 }
 
-void adl_service_describe(const struct adl_service *service, char *ret, size_t size)
+/* Engine, policy and GPUs in a line. */
+static size_t describe_config(const struct adl_service_config *config, double speed, char *ret, size_t size)
 {
-    const struct adl_inventory *inventory = &service->config.inventory;
-    const struct adl_cluster *cluster = &inventory->scenario.cluster;
-    const struct adl_roster *roster = &service->desk.roster;
-    size_t at = 0;
-    at += (size_t)snprintf(ret, size, "%s, policy %s:", service->desk.engine_name, service->desk.policy->name);
+    const struct adl_cluster *cluster = &config->inventory.scenario.cluster;
+    const bool sim = config->engine == ADL_ENGINE_SIM;
+    size_t at = (size_t)snprintf(ret, size, "%s, policy %s:", sim ? "twin" : "local", config->policy->name);
     for (uint32_t t = 0; t < cluster->type_count && at < size; t++)
         at += (size_t)snprintf(ret + at, size - at, " %u x %s", cluster->type_gpus[t], cluster->types[t].name);
-    if (at < size && service->config.engine == ADL_ENGINE_SIM)
-        at += (size_t)snprintf(ret + at, size - at, " (simulated, time runs %g times as fast)", service->clock.speed);
-    else if (at < size && inventory->virtual)
-        at += (size_t)snprintf(ret + at, size - at,
-                               " (virtual slots: jobs really run, but no GPU was found or asked for)");
+    if (at < size && sim)
+        at += (size_t)snprintf(ret + at, size - at, " (simulated, time runs %g times as fast)", speed);
+    else if (at < size && config->inventory.virtual)
+        at += (size_t)snprintf(ret + at, size - at, " (virtual slots: jobs really run, but there is no such GPU)");
+    return at < size ? at : size - 1;
+}
+
+int adl_service_check(const struct adl_service_options *options, char *ret, size_t size, struct adl_error *err)
+{
+    struct adl_service_config config = {0};
+    const int status = load_config(options, &config, err);
+    if (status == 0)
+        describe_config(&config, config.speed, ret, size);
+    adl_service_config_clear(&config);
+    return status;
+}
+
+void adl_service_describe(const struct adl_service *service, char *ret, size_t size)
+{
+    const struct adl_roster *roster = &service->desk.roster;
+    size_t at = describe_config(&service->config, service->clock.speed, ret, size);
     if (at < size && roster->count > 0)
         at += (size_t)snprintf(ret + at, size - at, "\n%u jobs were found in the state", roster->count);
     if (at < size)
         at += (size_t)snprintf(ret + at, size - at, "\nlistening at %s", service->socket);
     if (at < size && adl_http_port(service->http) > 0)
-        snprintf(ret + at, size - at, "\nand at port %d", adl_http_port(service->http));
+        snprintf(ret + at, size - at, " and at TCP port %d", adl_http_port(service->http));
 }

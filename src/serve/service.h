@@ -34,6 +34,9 @@ void adl_service_end(struct adl_service *service);
 int adl_service_reload(
     struct adl_service *service); /* asks for it; 0 or ADL_ENOMEM, ADL_EREFUSED if too much is asked */
 
+/* What the configuration comes to, in words; nothing is opened. */
+int adl_service_check(const struct adl_service_options *options, char *ret, size_t size, struct adl_error *err);
+
 /* What a person wants to see when it starts, in a few lines. */
 void adl_service_describe(const struct adl_service *service, char *ret, size_t size);
 
