@@ -211,23 +211,19 @@ static int connect_place(struct adl_client *client, const struct place *place)
     return fd;
 }
 
-static curl_socket_t open_socket(void *memory, curlsocktype purpose, struct curl_sockaddr *address)
+/* The first place where a service listens that may be trusted is where the next call goes. The library connects by
+ * itself (7.88 does not take a socket that is connected already); who listens cannot change without the old one's end. */
+static bool choose_place(struct adl_client *client)
 {
-    struct adl_client *client = memory;
-    (void)purpose, (void)address;
     client->trouble[0] = '\0';
     for (size_t i = 0; i < client->place_count; i++) {
         const int fd = connect_place(client, &client->places[i]);
-        if (fd >= 0)
-            return fd;
+        if (fd < 0)
+            continue;
+        close(fd);
+        return curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->places[i].path) == CURLE_OK;
     }
-    return CURL_SOCKET_BAD;
-}
-
-static int is_connected(void *memory, curl_socket_t fd, curlsocktype purpose)
-{
-    (void)memory, (void)fd, (void)purpose;
-    return CURL_SOCKOPT_ALREADY_CONNECTED;
+    return false;
 }
 
 static size_t take_answer(char *data, size_t unit, size_t count, void *memory)
@@ -258,15 +254,6 @@ static bool set_common(struct adl_client *client)
            curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, client->reason) == CURLE_OK;
 }
 
-static bool set_socket(struct adl_client *client)
-{
-    CURL *easy = client->easy;
-    return curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->places[0].path) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)client) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, is_connected) == CURLE_OK;
-}
-
 static int prepare(struct adl_client *client, const struct adl_client_options *options, struct adl_error *err)
 {
     const char *url = options->socket ? NULL : given_or(options->url, "ADLRO_URL");
@@ -285,7 +272,7 @@ static int prepare(struct adl_client *client, const struct adl_client_options *o
     }
     if (status)
         return status;
-    bool good = set_common(client) && (url || set_socket(client));
+    bool good = set_common(client);
     if (good && url && ca)
         good = curl_easy_setopt(client->easy, CURLOPT_CAINFO, ca) == CURLE_OK;
     return good ? 0 : adl_fail(err, ADL_ENOMEM, "libcurl does not take its settings");
@@ -415,7 +402,8 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
     client->too_long = false;
     client->reason[0] = client->trouble[0] = '\0';
     CURLcode code = CURLE_OUT_OF_MEMORY;
-    if (adl_text_status(&url) == 0 && (!body || sent) && set_request(client, method, url.data, sent))
+    if (adl_text_status(&url) == 0 && (!body || sent) && (client->url || choose_place(client)) &&
+        set_request(client, method, url.data, sent))
         code = curl_easy_perform(client->easy);
     adl_text_clear(&url);
     cJSON_free(sent);

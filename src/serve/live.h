@@ -14,7 +14,8 @@ struct adl_live_config {
     struct adl_store *store;
     struct adl_hands hands;
     const struct adl_service_clock *clock;
-    uint32_t jobs_max; /* live ones */
+    uint32_t jobs_max;     /* live ones */
+    int64_t time_limit_us; /* of jobs that do not say one */
     int64_t retention_us;
     bool root_jobs; /* root may submit */
     bool any_user;  /* jobs of other users than ours can be run */

@@ -84,6 +84,8 @@ static int check_submission(struct adl_live *live, struct adl_wish *wish)
     if (live->desk->roster.count + count > live->config.jobs_max)
         return refuse(wish, ADL_EREFUSED, "there are as many jobs as may wait and run here (%llu)",
                       live->config.jobs_max);
+    if (submission->job.spec.limit_us <= 0)
+        submission->job.spec.limit_us = live->config.time_limit_us;
     int status = read_class(live, wish);
     if (status == 0)
         status = check_demand(live, wish);

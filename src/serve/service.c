@@ -57,8 +57,14 @@ static int open_state(struct adl_service *service, struct adl_error *err)
     int status = adl_store_open(service->options.state, ADL_STORE_SERVE, &service->store, err);
     if (status)
         return status;
-    if (!realpath(service->options.state, service->directory))
-        return adl_fail(err, ADL_EIO, "cannot tell the full path of %s: %s", service->options.state, strerror(errno));
+    char here[ADL_STORE_PATH_MAX] = "";
+    const bool whole = service->options.state[0] == '/';
+    if (!whole && !getcwd(here, sizeof here))
+        return adl_fail(err, ADL_EIO, "cannot tell in which folder we are: %s", strerror(errno));
+    const int size = snprintf(service->directory, sizeof service->directory, "%s%s%s", here, whole ? "" : "/",
+                              service->options.state);
+    if (size >= (int)sizeof service->directory - 64)
+        return adl_fail(err, ADL_EINVAL, "the path of the state is too long: %.200s", service->options.state);
     return 0;
 }
 
@@ -164,6 +170,7 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
                                          .hands = service->hands,
                                          .clock = &service->clock,
                                          .jobs_max = service->config.jobs_max,
+                                         .time_limit_us = (int64_t)(service->config.time_limit_s * 1e6),
                                          .retention_us = (int64_t)(service->config.retention_days * 86400e6),
                                          .root_jobs = service->config.root_jobs,
                                          .any_user = geteuid() == 0 || service->config.engine == ADL_ENGINE_SIM,
