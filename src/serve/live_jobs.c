@@ -94,18 +94,34 @@ void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
     adl_roster_free_slots(&live->desk->roster, job);
 }
 
+struct ending {
+    int end;
+    uint64_t array_id;
+    int32_t array_index;
+};
+
 static int read_end(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     (void)err;
-    *(int *)context = row->status.state - ADL_STORE_ENDED;
+    *(struct ending *)context = (struct ending){row->status.state - ADL_STORE_ENDED, row->array_id, row->array_index};
     return 0;
 }
 
 int adl_live_end_of(void *self, uint64_t id)
 {
     struct adl_live *live = self;
-    int end = -1;
-    return adl_store_job_read(live->config.store, id, read_end, &end, NULL) == 1 ? end : -1;
+    struct ending first = {.end = -1}, next;
+    if (adl_store_job_read(live->config.store, id, read_end, &first, NULL) != 1)
+        return -1;
+    /* The numbers of an array follow each other. */
+    for (uint64_t member = id + 1; first.end == ADL_END_COMPLETED && first.array_index >= 0 && first.array_id == 0;
+         member++) {
+        if (adl_store_job_read(live->config.store, member, read_end, &next, NULL) != 1 || next.array_id != id)
+            break;
+        if (next.end >= 0 && next.end != ADL_END_COMPLETED)
+            return next.end;
+    }
+    return first.end;
 }
 
 /* Nobody waits for the answer to what the service wants itself. */
@@ -157,10 +173,10 @@ int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
     return adl_live_enqueue(live, job);
 }
 
-static bool depends_on(const struct adl_roster_job *job, uint64_t id)
+static bool depends_on(const struct adl_roster_job *job, uint64_t id, uint64_t array_id)
 {
     for (uint32_t i = 0; i < job->dependency_count; i++)
-        if (job->dependencies[i].job == id)
+        if (job->dependencies[i].job == id || (array_id > 0 && job->dependencies[i].job == array_id))
             return true;
     return false;
 }
@@ -169,7 +185,7 @@ void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end)
 {
     struct adl_roster *roster = &live->desk->roster;
     struct adl_desk_counts *counts = &live->desk->counts;
-    const uint64_t id = job->id;
+    const uint64_t id = job->id, array_id = job->array_id;
     uint64_t *const by_end[] = {&counts->completed, &counts->failed, &counts->cancelled, &counts->timed_out};
     ++*by_end[end];
     live->point.ended++;
@@ -182,7 +198,7 @@ void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end)
     for (struct adl_roster_job *other = roster->first, *next; other && roster->by_stage[ADL_STAGE_DEPENDENT] > 0;
          other = next) {
         next = other->next;
-        if (other->stage == ADL_STAGE_DEPENDENT && depends_on(other, id))
+        if (other->stage == ADL_STAGE_DEPENDENT && depends_on(other, id, array_id))
             adl_live_place(live, other);
     }
 }

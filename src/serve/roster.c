@@ -210,13 +210,24 @@ int adl_roster_set_reason(struct adl_roster_job *job, const char *reason)
     return 0;
 }
 
+/* A job of this number, or one of the array that has it, which still waits or runs. */
+static bool is_live(const struct adl_roster *roster, uint64_t id)
+{
+    if (adl_roster_find(roster, id))
+        return true;
+    for (const struct adl_roster_job *job = roster->last; job && job->id > id; job = job->previous)
+        if (job->array_id == id)
+            return true;
+    return false;
+}
+
 int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
                             int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit)
 {
     int answer = 1;
     for (uint32_t i = 0; i < job->dependency_count; i++) {
         const struct adl_store_dependency *on = &job->dependencies[i];
-        if (adl_roster_find(roster, on->job)) {
+        if (is_live(roster, on->job)) {
             if (answer > 0)
                 *ret_culprit = on->job;
             answer = 0;

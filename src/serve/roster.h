@@ -88,8 +88,9 @@ int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, u
 void adl_roster_free_slots(struct adl_roster *roster, struct adl_roster_job *job); /* those of all alternatives */
 int adl_roster_set_reason(struct adl_roster_job *job, const char *reason);
 
-/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will. end_of tells how a job that
- * is not in the roster ended: an enum adl_job_end, or negative if there is no such job. */
+/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will. The number of an array, which
+ * is its first job's, stands for all of it. end_of tells how what is not in the roster ended: an enum adl_job_end, of an
+ * array that of its first member that did not complete; negative if there is no such job. */
 int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
                             int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit);
 
