@@ -18,7 +18,7 @@ enum adl_stage {
 };
 
 /* What becomes of a job that is STOPPING once it has ended. */
-enum adl_stop { ADL_STOP_NONE, ADL_STOP_CANCEL, ADL_STOP_REQUEUE, ADL_STOP_HOLD };
+enum adl_stop { ADL_STOP_NONE, ADL_STOP_CANCEL, ADL_STOP_REQUEUE };
 
 /* A job stands in the policy's queue once for each number of GPUs that it would take ("v100:2|a100:1" is two). */
 struct adl_alternative {
@@ -57,6 +57,7 @@ struct adl_roster_job {
     const char *stderr_path;
     struct adl_store_dependency *dependencies; /* all that were asked for */
     uint32_t dependency_count;
+    size_t bytes;                           /* of memory, roughly */
     uint64_t group;                         /* the last group of writes that touched it */
     struct adl_roster_job *next, *previous; /* in order of numbers */
 };
