@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 50 /* jobs written while the lock is held once */
+#define CHUNK  50 /* jobs written while the lock is held once */
+#define DAY_US INT64_C(86400000000)
 
 /* ---- lists ---- */
 
@@ -322,6 +323,8 @@ void adl_route_submit(void *context, struct adl_request *request)
         adl_submission_destroy(submission);
         return;
     }
+    if (submission->job.spec.limit_us == 0)
+        submission->job.spec.limit_us = routes->time_limit_us ? routes->time_limit_us : DAY_US;
     wish->submission = submission;
     wish->dry_run = dry_run != 0;
     adl_route_post(wish);
