@@ -37,7 +37,7 @@ static void assert_page(const char *query, const char *ids, int next)
     snprintf(path, sizeof path, "/v1/jobs%s", query);
     cJSON *json = routes_json(fixture, "GET", path, NULL, 200);
     const cJSON *job, *following = routes_member(json, "next");
-    cJSON_ArrayForEach(job, routes_member(json, "jobs"))
+    for (job = routes_member(json, "jobs")->child; job; job = job->next)
         snprintf(got + strlen(got), sizeof got - strlen(got), "%s%d", got[0] ? " " : "", (int)routes_number(job, "id"));
     assert_string_equal(got, ids);
     assert_int_equal(cJSON_IsNull(following) ? -1 : following->valueint, next);
