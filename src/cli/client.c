@@ -40,6 +40,8 @@ struct adl_client {
     char *url; /* "https://host:port", or NULL: by socket */
     struct place places[PLACES_MAX];
     size_t place_count;
+    const struct place *place; /* in use; NULL = to be chosen */
+    int fd;                    /* of the connection; curl's */
     struct adl_text answer;
     bool too_long;
     char reason[CURL_ERROR_SIZE];
@@ -181,53 +183,56 @@ static int add_token(struct adl_client *client, const char *file, struct adl_err
 
 /* ---- connection ---- */
 
-/* A connected socket, or -1 with client->trouble. */
-static int connect_place(struct adl_client *client, const struct place *place)
+/* Whether somebody listens there; else client->trouble says why not. */
+static bool try_place(struct adl_client *client, const struct place *place)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct adl_account peer;
     memcpy(address.sun_path, place->path, sizeof address.sun_path);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
-        const int reason = errno;
-        const bool absent = reason == ENOENT || reason == ECONNREFUSED;
-        if (absent && client->trouble[0] == '\0')
-            snprintf(client->trouble, sizeof client->trouble,
-                     "no service is listening at %s: start one with `adlro serve`", place->path);
-        else if (!absent)
-            snprintf(client->trouble, sizeof client->trouble, "cannot connect to %s: %s", place->path,
-                     strerror(reason));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    if (place->guessed && (adl_account_of_socket(fd, ADL_ACCOUNT_NO_GROUP, &peer, NULL) < 0 ||
-                           (peer.uid != geteuid() && peer.uid != 0))) {
-        snprintf(client->trouble, sizeof client->trouble,
-                 "the service at %s is somebody else's; if you trust it, name it with --socket", place->path);
+    const bool connected = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    const int reason = errno;
+    if (fd >= 0)
         close(fd);
-        return -1;
-    }
-    return fd;
+    const bool absent = reason == ENOENT || reason == ECONNREFUSED;
+    if (!connected && !absent)
+        snprintf(client->trouble, sizeof client->trouble, "cannot connect to %s: %s", place->path, strerror(reason));
+    else if (!connected && client->trouble[0] == '\0')
+        snprintf(client->trouble, sizeof client->trouble, "no service is listening at %s: start one with `adlro serve`",
+                 place->path);
+    return connected;
+}
+
+/* The first place where somebody listens is kept until that ends. */
+static bool settle(struct adl_client *client)
+{
+    client->trouble[0] = '\0';
+    client->place = NULL;
+    for (size_t i = 0; i < client->place_count && !client->place; i++)
+        if (try_place(client, &client->places[i]))
+            client->place = &client->places[i];
+    return client->place && curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->place->path) == CURLE_OK;
 }
 
 static curl_socket_t open_socket(void *memory, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct adl_client *client = memory;
-    (void)purpose, (void)address;
-    client->trouble[0] = '\0';
-    for (size_t i = 0; i < client->place_count; i++) {
-        const int fd = connect_place(client, &client->places[i]);
-        if (fd >= 0)
-            return fd;
-    }
-    return CURL_SOCKET_BAD;
+    (void)purpose;
+    client->fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return client->fd < 0 ? CURL_SOCKET_BAD : client->fd;
 }
 
-static int is_connected(void *memory, curl_socket_t fd, curlsocktype purpose)
+/* After the connection is made and before anything is sent. */
+static int check_peer(void *memory, char *remote, char *local, int remote_port, int local_port)
 {
-    (void)memory, (void)fd, (void)purpose;
-    return CURL_SOCKOPT_ALREADY_CONNECTED;
+    struct adl_client *client = memory;
+    struct adl_account peer;
+    (void)remote, (void)local, (void)remote_port, (void)local_port;
+    if (!client->place->guessed || (adl_account_of_socket(client->fd, ADL_ACCOUNT_NO_GROUP, &peer, NULL) == 0 &&
+                                    (peer.uid == geteuid() || peer.uid == 0)))
+        return CURL_PREREQFUNC_OK;
+    snprintf(client->trouble, sizeof client->trouble,
+             "the service at %s is somebody else's; if you trust it, name it with --socket", client->place->path);
+    return CURL_PREREQFUNC_ABORT;
 }
 
 static size_t take_answer(char *data, size_t unit, size_t count, void *memory)
@@ -261,10 +266,10 @@ static bool set_common(struct adl_client *client)
 static bool set_socket(struct adl_client *client)
 {
     CURL *easy = client->easy;
-    return curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->places[0].path) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK &&
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)client) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, is_connected) == CURLE_OK;
+           curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, check_peer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PREREQDATA, (void *)client) == CURLE_OK;
 }
 
 static int prepare(struct adl_client *client, const struct adl_client_options *options, struct adl_error *err)
@@ -404,6 +409,20 @@ static bool set_request(struct adl_client *client, const char *method, const cha
     return good && curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK;
 }
 
+/* A service that was restarted is found again. */
+static CURLcode perform(struct adl_client *client)
+{
+    CURLcode code = CURLE_COULDNT_CONNECT;
+    for (int attempt = 0; attempt < 2 && code == CURLE_COULDNT_CONNECT; attempt++) {
+        if (!client->url && !client->place && !settle(client))
+            return CURLE_COULDNT_CONNECT;
+        code = curl_easy_perform(client->easy);
+        if (code == CURLE_COULDNT_CONNECT)
+            client->place = NULL;
+    }
+    return code;
+}
+
 int adl_client_call(struct adl_client *client, const char *method, const char *path, const struct cJSON *body,
                     struct cJSON **ret, struct adl_error *err)
 {
@@ -416,7 +435,7 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
     client->reason[0] = client->trouble[0] = '\0';
     CURLcode code = CURLE_OUT_OF_MEMORY;
     if (adl_text_status(&url) == 0 && (!body || sent) && set_request(client, method, url.data, sent))
-        code = curl_easy_perform(client->easy);
+        code = perform(client);
     adl_text_clear(&url);
     cJSON_free(sent);
     if (code != CURLE_OK)
