@@ -3,6 +3,8 @@
 #include "cli/job_number.h"
 #include "service_double.h"
 
+#include <sys/wait.h>
+
 static void without_a_service_the_message_says_where_and_what_to_do(void **state)
 {
     const struct adl_client_options options = {.socket = "/tmp/adlro-no-such-folder/socket"};
@@ -196,6 +198,58 @@ static void what_goes_into_an_address_is_escaped(void **state)
     adl_text_clear(&text);
 }
 
+#define LISTENER_UID 65533
+#define CLIENT_UID   65532
+
+/* In a child of its own: what a user is told whose default socket somebody else listens at. */
+static int ask_somebody_elses(const char *folder)
+{
+    static const struct adl_client_options options = {.socket = NULL};
+    struct adl_client *client = NULL;
+    struct adl_error err = {{0}};
+    unsetenv("ADLRO_SOCKET");
+    setenv("XDG_RUNTIME_DIR", folder, 1);
+    if (setuid(CLIENT_UID) != 0 || adl_client_create(&options, &client, &err) != 0)
+        return 2;
+    const int status = adl_client_get(client, "/v1/cluster", NULL, &err);
+    adl_client_destroy(client);
+    return status == ADL_EIO && strstr(err.text, "somebody else's") ? 0 : 1;
+}
+
+static void a_socket_that_somebody_else_put_in_the_usual_place_is_not_spoken_to(void **state)
+{
+    char folder[] = "/tmp/adlro-client-XXXXXX";
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int status = -1;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chmod(folder, 0777), 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/adlro.sock", folder);
+    const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(seteuid(LISTENER_UID), 0); /* listen() notes whose it is */
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(address.sun_path, 0777), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(ask_somebody_elses(folder));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    /* Nothing was sent: each connection that was made is at its end. */
+    for (struct pollfd ready = {.fd = listener, .events = POLLIN}; poll(&ready, 1, 0) == 1;) {
+        char byte;
+        const int fd = accept(listener, NULL, NULL);
+        assert_int_equal(recv(fd, &byte, 1, 0), 0);
+        close(fd);
+    }
+    close(listener);
+    unlink(address.sun_path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +262,7 @@ int main(void)
         cmocka_unit_test(the_number_of_an_array_stands_for_its_members),
         cmocka_unit_test(over_tcp_a_token_is_sent_and_never_shown),
         cmocka_unit_test(an_address_that_would_give_a_token_away_is_refused),
+        cmocka_unit_test(a_socket_that_somebody_else_put_in_the_usual_place_is_not_spoken_to),
         cmocka_unit_test(what_goes_into_an_address_is_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

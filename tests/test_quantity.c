@@ -138,7 +138,7 @@ static void a_table_is_cut_to_the_width_where_that_is_allowed(void **state)
     struct adl_text text = {0};
     (void)state;
     adl_table_print(&text, columns, 3, cells, 2, ADL_DISPLAY_ALL);
-    assert_string_equal(text.data, "  ID NAME        REASON\n   1 a-long-name because of this\n1234 b           \n");
+    assert_string_equal(text.data, "  ID NAME        REASON\n   1 a-long-name because of this\n1234 b\n");
     adl_text_clear(&text);
     adl_table_print(&text, columns, 3, cells, 2, 22);
     for (const char *line = text.data; *line; line += strcspn(line, "\n") + 1)

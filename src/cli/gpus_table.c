@@ -93,7 +93,8 @@ static void put_cell(struct adl_text *arena, int column, const cJSON *node, cons
         put_number(arena, gpu, "utilization", 100, "%");
         break;
     case MEMORY:
-        put_number(arena, gpu, "memory_used_mib", 1, "/");
+        put_number(arena, gpu, "memory_used_mib", 1, "");
+        adl_text_char(arena, '/');
         put_number(arena, gpu, "memory_mib", 1, "");
         break;
     case TEMP:
