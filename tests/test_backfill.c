@@ -253,9 +253,37 @@ static void backfill_of_jobs_that_end_as_believed_is_that_of_a_naive_simulation(
     check_backfill(&adl_policy_conservative, &config, true, naive_conservative, 50);
 }
 
+static void an_urgent_job_comes_before_those_that_came_a_little_earlier(void **state)
+{
+    (void)state;
+    static struct toy_world world;
+    struct adl_cluster cluster = fixture_plain(1);
+    const struct adl_policy_ops *policies[] = {&adl_policy_fcfs, &adl_policy_easy, &adl_policy_conservative};
+    world = (struct toy_world){.cluster = &cluster};
+    toy_add(&world, 0, 1, 1000000); /* runs while the others come */
+    toy_add(&world, 10, 1, 10)->spec.priority = 0.25f;
+    toy_add(&world, 60009, 1, 10)->spec.priority = 0.5f;
+    toy_add(&world, 60011, 1, 10)->spec.priority = 0.5f;
+    toy_add(&world, 110010, 1, 10)->spec.priority = 0.75f;
+    for (int i = 0; i < 3; i++) {
+        const struct adl_policy_config urgent = {.backfill_depth = 1, .priority_s = 0.2}, none = {.backfill_depth = 1};
+        toy_run(&world, policies[i], &urgent, NULL);
+        /* By submission less 0.2 s * priority: -49990, -39991, -39989, -39990. */
+        assert_int_equal(world.jobs[1].start_us, 1000000);
+        assert_int_equal(world.jobs[2].start_us, 1000010);
+        assert_int_equal(world.jobs[4].start_us, 1000020);
+        assert_int_equal(world.jobs[3].start_us, 1000030);
+        toy_run(&world, policies[i], &none, NULL);
+        for (uint32_t j = 1; j < 5; j++)
+            assert_int_equal(world.jobs[j].start_us, 1000000 + 10 * (j - 1));
+    }
+    adl_cluster_clear(&cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_urgent_job_comes_before_those_that_came_a_little_earlier),
         cmocka_unit_test(easy_is_the_easy_of_a_naive_simulation),
         cmocka_unit_test(easy_that_spares_nothing_starts_only_what_ends_before_the_promise),
         cmocka_unit_test(first_fit_starts_the_first_that_fits),

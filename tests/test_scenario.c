@@ -152,6 +152,7 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_int_equal(s.policy.affinity[ADL_KIND_TRAINING], 1);
     assert_int_equal(s.policy.affinity[ADL_KIND_INFERENCE], 3);
     assert_int_equal(s.policy.backfill_depth, 4);
+    assert_true(s.policy.priority_s == 600);
     assert_int_equal(s.policy.backfill_rule, ADL_BACKFILL_ENDS_BEFORE);
     assert_int_equal(s.policy.placement, ADL_PLACEMENT_CONSOLIDATED);
     assert_true(s.policy.share && s.policy.first_fit && s.policy.by_gpu_time);
@@ -202,6 +203,7 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 && s.preemption.interval_s == 0);
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         assert_int_equal(s.policy.affinity[kind], 1);
+    assert_true(s.policy.priority_s == 0);
     assert_true(s.policy.backfill_depth == 1 && !s.policy.share && !s.policy.first_fit && !s.policy.by_gpu_time);
     assert_int_equal(s.policy.placement, ADL_PLACEMENT_BEST_FIT);
     assert_int_equal(s.policy.backfill_rule, ADL_BACKFILL_QUEUE_ORDER);

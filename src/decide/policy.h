@@ -18,7 +18,7 @@ struct adl_policy_ops {
     void (*destroy)(void *policy); /* accepts NULL */
 
     /* Where a job stands in the queue, least first, asked each time it joins; equal ranks keep their order. NULL: by
-     * time of submission. */
+     * time of submission, less priority * config.priority_s. */
     int64_t (*rank)(void *policy, const struct adl_state *, uint32_t slot);
 
     /* Adds to an empty plan what to do now. Commands are carried out in order, then it is asked again, until the plan

@@ -129,11 +129,18 @@ const struct adl_engine_counts *adl_engine_counts(const struct adl_engine *engin
     return &engine->counts;
 }
 
+/* By time of submission, as if an urgent job had come earlier than it did. */
+static int64_t rank_by_submission(const struct adl_engine *engine, uint32_t slot)
+{
+    const struct adl_job *job = &engine->state->jobs[slot];
+    const double head_start_us = (double)job->spec.priority * engine->config.policy_config.priority_s * 1e6;
+    return job->submit_us - (int64_t)head_start_us;
+}
+
 static int enqueue(struct adl_engine *engine, uint32_t slot)
 {
     const struct adl_policy_ops *ops = engine->config.policy;
-    const int64_t rank =
-        ops->rank ? ops->rank(engine->policy, engine->state, slot) : engine->state->jobs[slot].submit_us;
+    const int64_t rank = ops->rank ? ops->rank(engine->policy, engine->state, slot) : rank_by_submission(engine, slot);
     return adl_state_enqueue(engine->state, slot, rank);
 }
 
@@ -190,6 +197,8 @@ static int admit(struct adl_engine *engine, const struct adl_event *event, struc
     int status = adl_state_admit(engine->state, event->job, spec, runtime_us);
     if (status == ADL_EINVAL)
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
+    if (status == 0 && event->submit.since_us > 0 && event->submit.since_us < event->time_us)
+        engine->state->jobs[event->job].submit_us = event->submit.since_us;
     if (status == 0)
         status = enqueue(engine, event->job);
     if (status)
@@ -216,8 +225,7 @@ static int check_gpu(const struct adl_engine *engine, const struct adl_event *ev
         return adl_fail(err, ADL_EINVAL, "event %s names GPU %u of %u", adl_event_kind_name(event->kind), event->gpu,
                         state->cluster->gpu_count);
     const struct adl_gpu_use *use = &state->gpus[event->gpu];
-    if ((event->kind == ADL_EVENT_GPU_DOWN && (use->down || use->job[0] != ADL_NONE)) ||
-        (event->kind == ADL_EVENT_GPU_UP && !use->down))
+    if ((event->kind == ADL_EVENT_GPU_DOWN && use->down) || (event->kind == ADL_EVENT_GPU_UP && !use->down))
         return adl_fail(err, ADL_EINVAL, "event %s does not fit the state of GPU %u", adl_event_kind_name(event->kind),
                         event->gpu);
     return 0;

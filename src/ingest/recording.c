@@ -111,6 +111,8 @@ static void write_spec(struct adl_json *json, const struct adl_job_spec *spec)
 static void write_submit(struct adl_json *json, const struct adl_event *event, uint32_t type_count)
 {
     write_spec(json, event->submit.spec);
+    if (event->submit.since_us > 0)
+        put_int(json, "since", event->submit.since_us);
     if (!event->submit.runtime_us)
         return;
     adl_json_key(json, "runtime_us");
@@ -350,6 +352,8 @@ static bool read_submit(struct adl_recording *r, const cJSON *json, struct adl_e
     if (!read_spec(json, &r->spec) || (r->type_count < 32 && r->spec.types >> r->type_count))
         return false;
     ret->submit.spec = &r->spec;
+    if (cJSON_HasObjectItem(json, "since") && !get_int(json, "since", 0, TIME_MAX, &ret->submit.since_us))
+        return false;
     const cJSON *times = cJSON_GetObjectItemCaseSensitive(json, "runtime_us");
     if (!times)
         return true;

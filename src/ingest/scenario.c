@@ -2,6 +2,7 @@
 
 #include "base/suggest.h"
 #include "ingest/scenario_form.h"
+#include "ingest/text_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,25 +204,11 @@ static int build(struct adl_scenario_reader *reader, bool with_jobs)
     return status ? status : adl_scenario_read_policy(reader);
 }
 
-/* The catalogue's path seen from where name is seen: "a/b.yaml" and "c.yaml" give "a/c.yaml". malloc'd. */
-static char *sibling_path(const char *name, const char *file)
-{
-    const char *slash = strrchr(name, '/');
-    const size_t folder = slash && file[0] != '/' ? (size_t)(slash - name) + 1 : 0;
-    const size_t length = strlen(file);
-    char *path = malloc(folder + length + 1);
-    if (path) {
-        memcpy(path, name, folder);
-        memcpy(path + folder, file, length + 1);
-    }
-    return path;
-}
-
 static int read_catalogue(struct adl_yaml *yaml, const struct adl_yaml_link *link,
                           const struct adl_scenario_source *source, struct adl_catalogue *ret, struct adl_error *err)
 {
     struct adl_error inner = {{0}};
-    char *text = NULL, *path = sibling_path(adl_yaml_name(yaml), link->text);
+    char *text = NULL, *path = adl_path_beside(adl_yaml_name(yaml), link->text);
     size_t size = 0;
     if (!path)
         return adl_fail(err, ADL_ENOMEM, "%.120s: out of memory", adl_yaml_name(yaml));

@@ -48,7 +48,7 @@ static const struct adl_yaml_field cluster_fields[] = {
     {"nodes", ADL_YAML_LIST, CLUSTER(nodes), .min = 1, .max = 65536, .table = &node_table, .required = true,
      .help = "groups of equal nodes; 262144 nodes and 4194304 GPUs at most in all"},
 };
-static const struct adl_yaml_table cluster_table = {TABLE(cluster_fields, struct adl_form_cluster)};
+const struct adl_yaml_table adl_form_cluster_table = {TABLE(cluster_fields, struct adl_form_cluster)};
 
 #define ARRIVALS(member) ADL_YAML_AT(struct adl_form_arrivals, model.member)
 static const struct adl_yaml_field arrivals_fields[] = {
@@ -250,6 +250,10 @@ static const struct adl_yaml_table affinity_table = {TABLE(affinity_fields, stru
 
 #define POLICY(member) ADL_YAML_AT(struct adl_form_policy, member)
 static const struct adl_yaml_field policy_fields[] = {
+    {"name", ADL_YAML_LINK, POLICY(name), .otherwise = "easy", .help = "`adlro policies` lists them"},
+    {"priority_s", ADL_YAML_REAL, POLICY(priority_s), .min = 0, .max = LONG_S,
+     .help = "for policies that rank by time of submission: a job of priority 1 comes before those of priority 0 that "
+             "were submitted up to this much earlier; in between in proportion"},
     {"affinity", ADL_YAML_LIST, POLICY(affinity), .min = 0, .max = ADL_KIND_COUNT, .table = &affinity_table,
      .otherwise = "all types", .help = "for the policy `static`; a kind that is not listed goes to all types"},
     {"backfill_depth", ADL_YAML_INT, POLICY(backfill_depth), .min = 1, .max = 1e6,
@@ -301,7 +305,10 @@ static const struct adl_yaml_field policy_fields[] = {
     {"greedy", ADL_YAML_BOOL, POLICY(greedy), .help = "for `gogh`: the exact solver is never asked"},
     {"stay", ADL_YAML_BOOL, POLICY(stay), .help = "for `gogh`: running jobs are never moved"},
 };
-static const struct adl_yaml_table policy_table = {TABLE(policy_fields, struct adl_form_policy)};
+const struct adl_yaml_table adl_form_named_policy_table = {TABLE(policy_fields, struct adl_form_policy)};
+/* A scenario is played with any policy: no name. */
+static const struct adl_yaml_table policy_table = {
+    .fields = policy_fields + 1, .field_count = COUNT(policy_fields) - 1, .size = sizeof(struct adl_form_policy)};
 
 #define FORM(member) ADL_YAML_AT(struct adl_scenario_form, member)
 static const struct adl_yaml_field form_fields[] = {
@@ -314,7 +321,8 @@ static const struct adl_yaml_field form_fields[] = {
     {"kill_at_limit", ADL_YAML_BOOL, FORM(kill_at_limit), .help = "a job that reaches its time limit is ended"},
     {"events", ADL_YAML_NAME, FORM(events), .names = events_names, .otherwise = "together",
      .help = "ends and submissions of one instant: one decision after all of them; `one_by_one`: one after each"},
-    {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &cluster_table, .required = true, .help = "the hardware"},
+    {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &adl_form_cluster_table, .required = true,
+     .help = "the hardware"},
     {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table,
      .otherwise = "required; a cluster file for traces needs none", .help = "the jobs"},
     {"faults", ADL_YAML_GROUP, FORM(faults), .table = &faults_table, .otherwise = "optional",
@@ -344,7 +352,7 @@ static const struct adl_scenario_form form_defaults = {
     .faults = {.gpu_repair_h = 1, .node_repair_h = 1},
     .drift = {.model = {.wear_floor = 0.5, .throttle_factor = 1, .throttle_period_s = 3600}},
     .telemetry = {.noise = 0.02, .dropout = 0.01},
-    .policy = {.backfill_depth = 1, .round_s = 360, .worth_w = 700, .sla_w = 1500, .solver_nodes = 200},
+    .policy = {ADL_FORM_POLICY_DEFAULTS},
 };
 
 const struct adl_yaml_table adl_scenario_table = {TABLE(form_fields, struct adl_scenario_form),

@@ -1,4 +1,5 @@
-/* scenario_form: a scenario as the file words it, before names become indices. Private to scenario*.c. */
+/* scenario_form: a scenario as the file words it, before names become indices. For scenario*.c, and for the service,
+ * whose configuration words clusters and policies in the same way. */
 #ifndef ADLRO_INGEST_SCENARIO_FORM_H
 #define ADLRO_INGEST_SCENARIO_FORM_H
 
@@ -107,7 +108,9 @@ struct adl_form_preemption {
 };
 
 struct adl_form_policy {
+    struct adl_yaml_link name;     /* the service's alone */
     struct adl_yaml_list affinity; /* struct adl_form_affinity */
+    double priority_s;
     int32_t backfill_depth;
     int backfill_rule;
     int placement;
@@ -132,6 +135,12 @@ struct adl_form_policy {
     bool greedy;
     bool stay;
 };
+
+#define ADL_FORM_POLICY_DEFAULTS .backfill_depth = 1, .round_s = 360, .worth_w = 700, .sla_w = 1500, .solver_nodes = 200
+
+/* Groups of a scenario file that the service's configuration has too; there `policy` has a name. */
+extern const struct adl_yaml_table adl_form_cluster_table;
+extern const struct adl_yaml_table adl_form_named_policy_table;
 
 struct adl_scenario_form {
     char name[ADL_NAME_SIZE];
@@ -164,7 +173,13 @@ int adl_scenario_read_cluster(struct adl_scenario_reader *reader);
 int adl_scenario_read_workload(struct adl_scenario_reader *reader);
 int adl_scenario_make_class(
     struct adl_scenario_reader *reader); /* instead of a workload: the class of a trace's jobs */
+/* Instead of a workload: the class of jobs that say nothing, "job", and all that the catalogue has. On types of
+ * which it has no speeds at all they are as slow as on the slowest of those it has. */
+int adl_scenario_read_classes(struct adl_scenario_reader *reader);
 int adl_scenario_read_policy(struct adl_scenario_reader *reader); /* drift too: both name GPU types */
+
+/* A class that runs on every type of the cluster, and equally fast. */
+struct adl_job_class adl_scenario_plain_class(const char *name, const struct adl_cluster *cluster);
 
 /* The speeds of a class that were measured, on the cluster's types; link is what asks for it. And, once all classes are
  * there, what was measured of gangs and of neighbours. */

@@ -114,6 +114,7 @@ static int read_power_caps(struct adl_scenario_reader *reader)
 int adl_scenario_read_policy(struct adl_scenario_reader *reader)
 {
     struct adl_policy_config *policy = &reader->scenario->policy;
+    policy->priority_s = reader->form->policy.priority_s;
     policy->backfill_depth = (uint32_t)reader->form->policy.backfill_depth;
     policy->backfill_rule = (uint8_t)reader->form->policy.backfill_rule;
     policy->placement = (uint8_t)reader->form->policy.placement;

@@ -311,18 +311,71 @@ static int check_weights(const struct adl_scenario_reader *reader)
     return 0;
 }
 
-/* Jobs of a trace run as long as the trace says, so the class has no say in speeds; its activity makes their power. */
-int adl_scenario_make_class(struct adl_scenario_reader *reader)
+struct adl_job_class adl_scenario_plain_class(const char *name, const struct adl_cluster *cluster)
+{
+    struct adl_job_class class = {.kind = ADL_KIND_TRAINING, .activity = 0.8, .bandwidth = 0.5, .scaling = 1};
+    snprintf(class.name, sizeof class.name, "%s", name);
+    for (uint32_t t = 0; t < cluster->type_count; t++)
+        class.steps_per_s[t] = 1;
+    return class;
+}
+
+static int make_classes(struct adl_scenario_reader *reader, uint32_t room, const char *first)
 {
     struct adl_scenario *scenario = reader->scenario;
-    scenario->classes = calloc(1, sizeof *scenario->classes);
+    scenario->classes = calloc(room, sizeof *scenario->classes);
     if (!scenario->classes)
         return adl_fail(reader->err, ADL_ENOMEM, "%.120s: out of memory", adl_yaml_name(reader->yaml));
     scenario->class_count = 1;
-    scenario->classes[0] = (struct adl_job_class){
-        .name = "trace", .kind = ADL_KIND_TRAINING, .activity = 0.8, .bandwidth = 0.5, .scaling = 1};
-    for (uint32_t t = 0; t < scenario->cluster.type_count; t++)
-        scenario->classes[0].steps_per_s[t] = 1;
+    scenario->classes[0] = adl_scenario_plain_class(first, &scenario->cluster);
+    return 0;
+}
+
+/* Jobs of a trace run as long as the trace says, so the class has no say in speeds; its activity makes their power. */
+int adl_scenario_make_class(struct adl_scenario_reader *reader)
+{
+    return make_classes(reader, 1, "trace");
+}
+
+/* Whether the catalogue says of any class how fast it is there. */
+static bool has_speeds(const struct adl_catalogue *catalogue, const char *type)
+{
+    for (uint32_t i = 0; i < catalogue->class_count; i++)
+        if (adl_catalogue_find_speed(&catalogue->classes[i], type))
+            return true;
+    return false;
+}
+
+static double slowest_speed(const struct adl_catalogue_class *class)
+{
+    const struct adl_catalogue_speed *speeds = class->speeds.items;
+    double slowest = 0;
+    for (uint32_t i = 0; i < class->speeds.count; i++)
+        if (i == 0 || speeds[i].steps_per_s < slowest)
+            slowest = speeds[i].steps_per_s;
+    return slowest;
+}
+
+int adl_scenario_read_classes(struct adl_scenario_reader *reader)
+{
+    const struct adl_catalogue *catalogue = reader->catalogue;
+    struct adl_scenario *scenario = reader->scenario;
+    const int status = make_classes(reader, catalogue->class_count + 1, "job");
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < catalogue->class_count; i++) {
+        const struct adl_catalogue_class *from = &catalogue->classes[i];
+        if (from->measured[0] || strcmp(from->job.name, scenario->classes[0].name) == 0)
+            continue;
+        struct adl_job_class class = resolve_class(reader, from);
+        for (uint32_t t = 0; t < scenario->cluster.type_count; t++) {
+            if (has_speeds(catalogue, scenario->cluster.types[t].name))
+                continue;
+            class.steps_per_s[t] = slowest_speed(from);
+            class.modelled[t] = true;
+        }
+        scenario->classes[scenario->class_count++] = class;
+    }
     return 0;
 }
 

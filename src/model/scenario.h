@@ -157,6 +157,7 @@ enum adl_gavel_objective {
 /* What policies may be told beside the state. Zeros are the defaults. */
 struct adl_policy_config {
     uint32_t affinity[ADL_KIND_COUNT]; /* static: mask of GPU types for each kind of job */
+    double priority_s;                 /* who ranks by submission: what priority 1 is worth before 0, in waiting time */
     uint32_t backfill_depth;           /* easy: queued jobs that hold a reservation; 1 = EASY */
     uint8_t backfill_rule;             /* easy: enum adl_backfill_rule */
     uint8_t placement;                 /* enum adl_placement */

@@ -33,6 +33,8 @@ struct adl_service_config {
     double retention_days;  /* of samples */
     const char **exporters; /* addresses of exporters' pages, exporter_count */
     uint32_t exporter_count;
+    const char *nvml, *rocm_smi,
+        *sysfs;         /* where the drivers' libraries and files are; NULL: where the system has them */
     bool avoid_foreign; /* GPUs with processes from outside the queue take no jobs */
 
     double time_limit_s; /* of jobs that say nothing */
@@ -44,14 +46,19 @@ struct adl_service_config {
     struct adl_inventory inventory; /* with the policy's own settings in inventory.scenario.policy */
     char *text;                     /* of the file, for the store; NULL: there is none */
     size_t text_size;
-    struct adl_yaml *yaml; /* owns the strings */
+    struct adl_yaml *yaml; /* owns the strings; those that name files are seen from where the service was started */
 };
 
 extern const struct adl_yaml_table adl_service_table;
 
 /* path NULL: defaults. Looks for GPUs if engine is local and the file declares none. On failure *ret is untouched. */
 int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err);
+/* As a file would say that has a twin's engine and this scenario, seen from where the service is started. */
+int adl_service_config_twin(const char *scenario, struct adl_service_config *ret, struct adl_error *err);
 void adl_service_config_clear(struct adl_service_config *config); /* accepts a zeroed one */
+
+/* For reading this machine's GPUs, and exporters' pages if they are wanted; the strings are the configuration's. */
+struct adl_telemetry_options adl_service_telemetry(const struct adl_service_config *config, bool with_exporters);
 
 /* Where a service of this user listens if nothing else is said, and where clients look first; /run/adlro/adlro.sock for
  * root and as the second place for everybody. */

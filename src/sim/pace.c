@@ -145,8 +145,8 @@ int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot)
     const double left_us = job->remaining * whole_us / speed + 0.5;
     int64_t end_us = world->now_us + (left_us < 1.0 ? 1 : (int64_t)left_us);
     job->out_of_time = world->scenario->kill_at_limit && end_us > job->start_us + job->limit_us;
-    if (job->out_of_time)
-        end_us = job->start_us + job->limit_us;
+    if (job->out_of_time) /* perhaps before it had read its checkpoint */
+        end_us = job->start_us + job->limit_us > world->now_us ? job->start_us + job->limit_us : world->now_us;
     return adl_sim_schedule(world, end_us, HAPPEN_FINISH, slot, ++job->generation);
 }
 

@@ -1,5 +1,5 @@
 /* sim: the inside of the simulated world, shared by its files: pace.c (how fast jobs run and what GPUs draw), mishap.c
- * (failures and drift) and world_sim.c (events and commands). */
+ * (failures and drift), world_sim.c (events and commands) and live.c (a world whose time is somebody else's). */
 #ifndef ADLRO_SIM_SIM_H
 #define ADLRO_SIM_SIM_H
 
@@ -103,6 +103,9 @@ struct adl_world_sim {
     uint8_t sweep_kind;
     int64_t swept_us; /* the last telemetry; 0 = none yet */
     bool ended;
+    bool live;          /* lives by adl_world_sim_advance ... */
+    int64_t until_us;   /* ... up to this time */
+    int64_t metered_us; /* live: the last telemetry after which counters were reported */
 };
 
 static inline int64_t adl_sim_us(double seconds)
@@ -113,6 +116,21 @@ static inline int64_t adl_sim_us(double seconds)
 /* Everything below is 0 or ADL_ENOMEM unless it returns nothing. */
 int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum happening what, uint32_t ref,
                      uint32_t generation);
+
+/* world_sim.c */
+uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job *truth); /* slot; ADL_NONE: no memory */
+void adl_sim_free_slot(struct adl_world_sim *world, uint32_t slot);
+int64_t adl_sim_next_time(const struct adl_world_sim *world); /* of the next thing to happen; INT64_MAX: nothing will */
+bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item);
+
+static inline bool adl_sim_reports_waiting(const struct adl_world_sim *world)
+{
+    return world->outbox_first < world->outbox_count || world->sweep < world->sweep_end;
+}
+
+/* live.c */
+bool adl_sim_due(struct adl_world_sim *world);     /* something is to be told or done by until_us */
+bool adl_sim_due_now(struct adl_world_sim *world); /* of this instant */
 
 /* pace.c */
 void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *ret_activity, double *ret_bandwidth);

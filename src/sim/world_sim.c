@@ -61,12 +61,11 @@ static int fetch(struct adl_world_sim *world)
     return status < 0 ? status : 0;
 }
 
-static int arrive(struct adl_world_sim *world, struct adl_event *ret)
+uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job *truth)
 {
     const uint32_t slot = take_slot(world), types = world->scenario->cluster.type_count;
     if (slot == ADL_NONE)
-        return ADL_ENOMEM;
-    const struct adl_true_job *truth = &world->arrivals[world->next_arrival];
+        return slot;
     struct sim_job *job = &world->jobs[slot];
     const uint32_t generation = job->generation;
     *job = (struct sim_job){.remaining = 1.0,
@@ -81,6 +80,15 @@ static int arrive(struct adl_world_sim *world, struct adl_event *ret)
                             .phase = SIM_QUEUED};
     memcpy(&world->runtime_us[(size_t)slot * types], truth->runtime_us, types * sizeof *world->runtime_us);
     world->live_jobs++;
+    return slot;
+}
+
+static int arrive(struct adl_world_sim *world, struct adl_event *ret)
+{
+    const struct adl_true_job *truth = &world->arrivals[world->next_arrival];
+    const uint32_t slot = adl_sim_add_job(world, truth);
+    if (slot == ADL_NONE)
+        return ADL_ENOMEM;
     world->next_arrival ^= 1;
     if (fetch(world))
         return ADL_EIO;
@@ -90,23 +98,36 @@ static int arrive(struct adl_world_sim *world, struct adl_event *ret)
     return 0;
 }
 
-static int finish(struct adl_world_sim *world, uint32_t slot, struct adl_event *ret)
+void adl_sim_free_slot(struct adl_world_sim *world, uint32_t slot)
+{
+    world->jobs[slot].next_free = world->free_slot;
+    world->free_slot = slot;
+}
+
+/* The end of a job that has left its GPUs. In a live world the slot is given back later, by who knows that it may. */
+static void tell_end(struct adl_world_sim *world, uint32_t slot, enum adl_job_end end, struct adl_event *ret)
 {
     struct sim_job *job = &world->jobs[slot];
-    if (adl_sim_leave(world, slot))
-        return ADL_ENOMEM;
     *ret = (struct adl_event){.kind = ADL_EVENT_FINISH, .job = slot, .gpu = ADL_NONE};
     ret->outcome = (struct adl_outcome){
-        .end = job->out_of_time ? ADL_END_TIMEOUT : ADL_END_COMPLETED,
+        .end = (uint8_t)end,
         .energy_j = job->energy_j,
         .run_us = job->run_us,
         .ideal_us = job->ideal_us,
-        .steps = job->out_of_time ? job->steps * (job->remaining < 1.0 ? 1.0 - job->remaining : 0.0) : job->steps,
+        .steps =
+            end != ADL_END_COMPLETED ? job->steps * (job->remaining < 1.0 ? 1.0 - job->remaining : 0.0) : job->steps,
     };
     job->phase = SIM_GONE;
-    job->next_free = world->free_slot;
-    world->free_slot = slot;
     world->live_jobs--;
+    if (!world->live)
+        adl_sim_free_slot(world, slot);
+}
+
+static int finish(struct adl_world_sim *world, uint32_t slot, struct adl_event *ret)
+{
+    if (adl_sim_leave(world, slot))
+        return ADL_ENOMEM;
+    tell_end(world, slot, world->jobs[slot].out_of_time ? ADL_END_TIMEOUT : ADL_END_COMPLETED, ret);
     return 0;
 }
 
@@ -117,7 +138,7 @@ static bool alive(const struct adl_world_sim *world)
            (world->live_jobs > 0 && (world->repairs > 0 || world->wakes > 0));
 }
 
-static bool stale(const struct adl_world_sim *world, const struct adl_heap_item *item)
+bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item)
 {
     const enum happening what = (enum happening)(item->tag >> 60);
     return what <= HAPPEN_RESUME &&
@@ -146,7 +167,7 @@ static int happen(struct adl_world_sim *world, struct adl_event *ret)
 {
     const struct adl_heap_item item = adl_heap_pop(&world->heap);
     const uint32_t ref = (uint32_t)item.tag;
-    if (stale(world, &item))
+    if (adl_sim_stale(world, &item))
         return 0;
     const enum happening what = (enum happening)(item.tag >> 60);
     world->now_us = item.time_us;
@@ -205,6 +226,10 @@ static void report_gpu(struct adl_world_sim *world, uint32_t gpu, struct adl_eve
 static void unpost(struct adl_world_sim *world, struct adl_event *ret)
 {
     const struct pending_event *it = &world->outbox[world->outbox_first++];
+    if (it->kind == ADL_EVENT_FINISH) {
+        tell_end(world, it->ref, ADL_END_CANCELLED, ret);
+        return;
+    }
     *ret = (struct adl_event){.kind = it->kind, .job = it->ref, .gpu = it->ref};
     if (it->kind == ADL_EVENT_PROGRESS) {
         ret->steps_per_s = it->value;
@@ -219,17 +244,11 @@ static int64_t next_arrival_us(const struct adl_world_sim *world)
     return world->arrivals[world->next_arrival].submit_us;
 }
 
-/* The time of the next thing to happen; INT64_MAX if nothing will. */
-static int64_t next_time(const struct adl_world_sim *world)
+int64_t adl_sim_next_time(const struct adl_world_sim *world)
 {
     const struct adl_heap_item *top = adl_heap_top(&world->heap);
     const int64_t heap_us = top ? top->time_us : INT64_MAX;
     return world->more_arrivals && next_arrival_us(world) < heap_us ? next_arrival_us(world) : heap_us;
-}
-
-static bool reports_waiting(const struct adl_world_sim *world)
-{
-    return world->outbox_first < world->outbox_count || world->sweep < world->sweep_end;
 }
 
 /* One step of the world: 1 and an event; 0 and none, but something changed; negative on failure. */
@@ -257,10 +276,10 @@ static int settle(struct adl_world_sim *world)
 {
     struct adl_event none;
     for (const struct adl_heap_item *top;
-         !reports_waiting(world) && (top = adl_heap_top(&world->heap)) && top->time_us == world->now_us;) {
+         !adl_sim_reports_waiting(world) && (top = adl_heap_top(&world->heap)) && top->time_us == world->now_us;) {
         const enum happening what = (enum happening)(top->tag >> 60);
         const bool silent = what == HAPPEN_RESUME || (what >= HAPPEN_GPU_UP && what <= HAPPEN_UPDATE);
-        if (!silent && !stale(world, top))
+        if (!silent && !adl_sim_stale(world, top))
             break;
         if (happen(world, &none))
             return ADL_ENOMEM;
@@ -272,7 +291,7 @@ static int settle(struct adl_world_sim *world)
  * together. */
 static bool more_happens(const struct adl_world_sim *world, const struct adl_event *event)
 {
-    if (world->ended || next_time(world) != world->now_us)
+    if (world->ended || adl_sim_next_time(world) != world->now_us)
         return false;
     const struct adl_heap_item *top = adl_heap_top(&world->heap);
     return !world->scenario->one_by_one || (event->kind == ADL_EVENT_EVICT && top && top->time_us == world->now_us &&
@@ -284,7 +303,10 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
     struct adl_world_sim *world = self;
     int status = 0;
     while (status == 0) {
-        if (!reports_waiting(world) && !alive(world)) {
+        if (world->live) {
+            if (!adl_sim_due(world))
+                return 0;
+        } else if (!adl_sim_reports_waiting(world) && !alive(world)) {
             if (world->ended)
                 return 0;
             world->ended = true;
@@ -301,7 +323,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
     if (status < 0)
         return adl_fail(err, status, "out of memory in the simulator with %u live jobs", world->live_jobs);
     ret->time_us = world->now_us;
-    ret->more = reports_waiting(world) || more_happens(world, ret);
+    ret->more = adl_sim_reports_waiting(world) || more_happens(world, ret) || (world->live && adl_sim_due_now(world));
     return 1;
 }
 

@@ -1,0 +1,454 @@
+#include "serve/config.h"
+
+#include "base/suggest.h"
+#include "decide/policy.h"
+#include "ingest/scenario.h"
+#include "ingest/scenario_form.h"
+#include "ingest/text_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array)       (sizeof(array) / sizeof((array)[0]))
+#define TABLE(array, type) .fields = (array), .field_count = COUNT(array), .size = sizeof(type)
+
+struct form_listen {
+    struct adl_yaml_link socket, socket_group, tcp, tls_cert, tls_key, tokens, admin_group;
+    double requests_per_s;
+};
+
+struct form_telemetry {
+    double interval_s, retention_days;
+    struct adl_yaml_list exporters; /* struct adl_yaml_link */
+    bool avoid_foreign;
+    struct adl_yaml_link nvml, rocm_smi, sysfs;
+};
+
+struct form_jobs {
+    double time_limit_s, grace_s;
+    int32_t max;
+    bool root;
+    struct adl_yaml_link cgroup;
+};
+
+struct service_form {
+    int engine;
+    struct adl_yaml_link scenario, catalogue;
+    double speed;
+    int64_t seed;
+    bool virtual, learned;
+    struct adl_scenario_form parts; /* cluster and policy alone */
+    struct form_listen listen;
+    struct form_telemetry telemetry;
+    struct form_jobs jobs;
+};
+
+static const char *const engine_names[] = {"local", "sim", NULL};
+_Static_assert(COUNT(engine_names) == ADL_ENGINE_SIM + 2, "an engine without a name");
+
+#define LISTEN(member) ADL_YAML_AT(struct form_listen, member)
+static const struct adl_yaml_field listen_fields[] = {
+    {"socket", ADL_YAML_LINK, LISTEN(socket),
+     .otherwise = "`/run/adlro/adlro.sock` for root, else in the user's runtime folder",
+     .help = "Unix socket on which the service listens"},
+    {"socket_group", ADL_YAML_LINK, LISTEN(socket_group), .otherwise = "everybody who may enter its folder",
+     .help = "group whose members may connect to it"},
+    {"tcp", ADL_YAML_LINK, LISTEN(tcp), .otherwise = "no TCP",
+     .help = "address and port, `127.0.0.1:8080` or `[::]:8443`; clients need a token, and TLS unless it is loopback"},
+    {"tls_cert", ADL_YAML_LINK, LISTEN(tls_cert), .otherwise = "no TLS", .help = "certificate chain in PEM, a file"},
+    {"tls_key", ADL_YAML_LINK, LISTEN(tls_key), .otherwise = "no TLS", .help = "its key in PEM, a file"},
+    {"tokens", ADL_YAML_LINK, LISTEN(tokens), .otherwise = "no tokens",
+     .help = "file with hashed tokens of those who come by TCP"},
+    {"admin_group", ADL_YAML_LINK, LISTEN(admin_group), .otherwise = "root and the service's own user alone",
+     .help = "group whose members may change every job and every GPU"},
+    {"requests_per_s", ADL_YAML_REAL, LISTEN(requests_per_s), .min = 0.1, .max = 1e6, .or_zero = true,
+     .help = "of one client, twice as many at once; 0 = no limit"},
+};
+static const struct adl_yaml_table listen_table = {TABLE(listen_fields, struct form_listen)};
+
+#define TELEMETRY(member) ADL_YAML_AT(struct form_telemetry, member)
+static const struct adl_yaml_field telemetry_fields[] = {
+    {"interval_s", ADL_YAML_REAL, TELEMETRY(interval_s), .min = 0.1, .max = 3600,
+     .help = "between two samples of a GPU"},
+    {"retention_days", ADL_YAML_REAL, TELEMETRY(retention_days), .min = 0.01, .max = 36500,
+     .help = "how long samples are kept"},
+    {"exporters", ADL_YAML_LINKS, TELEMETRY(exporters), .min = 0, .max = ADL_TELEMETRY_URLS_MAX, .otherwise = "none",
+     .help = "addresses of exporters' pages (http or https) that know more of these GPUs than the driver says"},
+    {"avoid_foreign", ADL_YAML_BOOL, TELEMETRY(avoid_foreign),
+     .help = "a GPU on which processes from outside the queue run takes no jobs meanwhile"},
+    {"nvml", ADL_YAML_LINK, TELEMETRY(nvml), .otherwise = "where the system has it", .help = "NVIDIA's libnvidia-ml"},
+    {"rocm_smi", ADL_YAML_LINK, TELEMETRY(rocm_smi), .otherwise = "where the system has it",
+     .help = "AMD's librocm_smi64"},
+    {"sysfs", ADL_YAML_LINK, TELEMETRY(sysfs), .otherwise = "`/sys`",
+     .help = "where the kernel's files on AMD GPUs are"},
+};
+static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, struct form_telemetry)};
+
+#define JOBS(member) ADL_YAML_AT(struct form_jobs, member)
+static const struct adl_yaml_field jobs_fields[] = {
+    {"time_limit_s", ADL_YAML_REAL, JOBS(time_limit_s), .min = 1, .max = 8.64e6, .help = "of jobs that do not say one"},
+    {"grace_s", ADL_YAML_REAL, JOBS(grace_s), .min = 0, .max = 3600,
+     .help = "that a job which has to end gets between TERM and KILL"},
+    {"max", ADL_YAML_INT, JOBS(max), .min = 1, .max = 1e7, .help = "jobs that wait or run; more are refused"},
+    {"root", ADL_YAML_BOOL, JOBS(root), .help = "root may submit jobs, which then run as root"},
+    {"cgroup", ADL_YAML_LINK, JOBS(cgroup), .otherwise = "no limits on memory and cores",
+     .help = "folder of a cgroup v2 that was delegated to the service; each job gets one of its own in it"},
+};
+static const struct adl_yaml_table jobs_table = {TABLE(jobs_fields, struct form_jobs)};
+
+#define FORM(member) ADL_YAML_AT(struct service_form, member)
+static const struct adl_yaml_field form_fields[] = {
+    {"engine", ADL_YAML_NAME, FORM(engine), .names = engine_names, .otherwise = "local",
+     .help = "`local` runs jobs on this machine, `sim` plays a scenario as a live twin"},
+    {"scenario", ADL_YAML_LINK, FORM(scenario), .otherwise = "required for `sim`",
+     .help = "file of the twin's scenario, relative to this file"},
+    {"speed", ADL_YAML_REAL, FORM(speed), .min = 0.001, .max = 1e6,
+     .help = "of the twin's time: 60 = a minute each second"},
+    {"seed", ADL_YAML_INT, FORM(seed), .min = 0, .max = 9e15, .help = "of the policy and of the twin"},
+    {"catalogue", ADL_YAML_LINK, FORM(catalogue), .otherwise = "the one in the program",
+     .help = "for `local`: file with GPU types and job classes, relative to this file"},
+    {"virtual", ADL_YAML_BOOL, FORM(virtual),
+     .help = "for `local`: GPUs are not looked for, jobs run on the slots of `cluster`, or on 4 slots if it is absent"},
+    {"cluster", ADL_YAML_GROUP, FORM(parts.cluster), .table = &adl_form_cluster_table,
+     .otherwise = "the GPUs of this machine; 4 virtual slots if it has none",
+     .help =
+         "for `local`: virtual slots in place of GPUs, as in a scenario; `type: virtual` is a slot of no type. On a "
+         "machine with GPUs it needs `virtual: true`"},
+    {"learned", ADL_YAML_BOOL, FORM(learned),
+     .help = "how long a job will run is told from those before it, not from its limit alone"},
+    {"policy", ADL_YAML_GROUP, FORM(parts.policy), .table = &adl_form_named_policy_table, .otherwise = "optional",
+     .help = "who runs next; for `sim` only `name` and `priority_s`, the rest is the scenario's"},
+    {"listen", ADL_YAML_GROUP, FORM(listen), .table = &listen_table, .otherwise = "optional",
+     .help = "where clients come in, and who they may be"},
+    {"telemetry", ADL_YAML_GROUP, FORM(telemetry), .table = &telemetry_table, .otherwise = "optional",
+     .help = "what is read of the GPUs"},
+    {"jobs", ADL_YAML_GROUP, FORM(jobs), .table = &jobs_table, .otherwise = "optional", .help = "what jobs may do"},
+};
+
+static const struct service_form form_defaults = {
+    .speed = 1,
+    .seed = 1,
+    .learned = true,
+    .parts = {.lambda = 0.1, .kill_at_limit = true, .policy = {ADL_FORM_POLICY_DEFAULTS, .priority_s = 86400}},
+    .listen = {.requests_per_s = 1000},
+    .telemetry = {.interval_s = 2, .retention_days = 30, .avoid_foreign = true},
+    .jobs = {.time_limit_s = 86400, .grace_s = 30, .max = 200000, .root = true},
+};
+
+const struct adl_yaml_table adl_service_table = {TABLE(form_fields, struct service_form), .defaults = &form_defaults};
+
+/* What the steps below work on. */
+struct loader {
+    struct adl_yaml *yaml;
+    struct service_form form;
+    struct adl_service_config config; /* being built */
+    struct adl_error *err;
+};
+
+/* The value of a key of the mapping, or NULL. */
+static const struct adl_yaml_node *value_of(const struct adl_yaml_node *mapping, const char *key)
+{
+    if (!mapping || mapping->shape != ADL_YAML_MAPPING)
+        return NULL;
+    for (const struct adl_yaml_node *at = mapping->first; at; at = at->next->next)
+        if (strcmp(at->text, key) == 0)
+            return at->next;
+    return NULL;
+}
+
+/* Keys that mean nothing to the engine chosen are a misunderstanding, and better told than left out. */
+static int check_engine_keys(const struct loader *loader)
+{
+    static const struct {
+        const char *key;
+        int engine;
+    } only[] = {{"scenario", ADL_ENGINE_SIM},
+                {"speed", ADL_ENGINE_SIM},
+                {"catalogue", ADL_ENGINE_LOCAL},
+                {"virtual", ADL_ENGINE_LOCAL},
+                {"cluster", ADL_ENGINE_LOCAL}};
+    const struct adl_yaml_node *root = adl_yaml_root(loader->yaml);
+    for (size_t i = 0; i < COUNT(only); i++)
+        if (only[i].engine != loader->form.engine && value_of(root, only[i].key))
+            return adl_yaml_fail(loader->yaml, adl_yaml_line(root, only[i].key), loader->err,
+                                 "'%s' is for 'engine: %s'; the engine is %s%s", only[i].key,
+                                 engine_names[only[i].engine], engine_names[loader->form.engine],
+                                 only[i].engine == ADL_ENGINE_LOCAL ? ", whose scenario says it" : "");
+    if (loader->form.engine == ADL_ENGINE_SIM && !loader->form.scenario.text)
+        return adl_yaml_fail(loader->yaml, root->line, loader->err,
+                             "missing key 'scenario' (the file that 'engine: sim' plays)");
+    const struct adl_yaml_node *policy = value_of(root, "policy");
+    for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at; at = at->next->next)
+        if (loader->form.engine == ADL_ENGINE_SIM && strcmp(at->text, "name") != 0 &&
+            strcmp(at->text, "priority_s") != 0)
+            return adl_yaml_fail(loader->yaml, at->line, loader->err,
+                                 "policy.%s: with 'engine: sim' the scenario's settings hold; give it there", at->text);
+    return 0;
+}
+
+static int check_listen(const struct loader *loader)
+{
+    const struct form_listen *listen = &loader->form.listen;
+    const struct adl_yaml_link *alone = listen->tls_cert.text ? &listen->tls_cert : &listen->tls_key;
+    if (!listen->tls_cert.text != !listen->tls_key.text)
+        return adl_yaml_fail(loader->yaml, alone->line, loader->err,
+                             "listen: tls_cert and tls_key must be given together");
+    if (listen->tls_cert.text && !listen->tcp.text)
+        return adl_yaml_fail(loader->yaml, alone->line, loader->err,
+                             "listen.tls_cert: there is no 'tcp' address that it is for");
+    return 0;
+}
+
+static int find_policy(struct loader *loader)
+{
+    const struct adl_yaml_link *link = &loader->form.parts.policy.name;
+    loader->config.policy = link->text ? adl_policy_find(link->text) : &adl_policy_easy;
+    if (loader->config.policy)
+        return 0;
+    char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE], known[120] = "";
+    struct adl_suggest suggest = {.word = link->text};
+    for (uint32_t i = 0; i < adl_policy_count(); i++) {
+        adl_suggest_offer(&suggest, adl_policy_at(i)->name);
+        adl_list_append(known, sizeof known, adl_policy_at(i)->name);
+    }
+    return adl_yaml_fail(loader->yaml, link->line, loader->err, "policy.name: unknown policy %s%s (policies: %s)",
+                         adl_quote(link->text, quoted), adl_suggest_phrase(&suggest, phrase), known);
+}
+
+/* The path of a file that the configuration names, kept by the document; NULL stays NULL. */
+static int resolve(struct loader *loader, const struct adl_yaml_link *link, const char **ret)
+{
+    if (!link->text)
+        return 0;
+    char *path = adl_path_beside(adl_yaml_name(loader->yaml), link->text);
+    char *kept = path ? adl_yaml_alloc(loader->yaml, strlen(path) + 1) : NULL;
+    if (kept)
+        memcpy(kept, path, strlen(path) + 1);
+    free(path);
+    *ret = kept;
+    return kept ? 0 : adl_fail(loader->err, ADL_ENOMEM, "out of memory for the configuration");
+}
+
+static int read_paths(struct loader *loader)
+{
+    const struct service_form *form = &loader->form;
+    struct adl_service_config *config = &loader->config;
+    const struct {
+        const struct adl_yaml_link *link;
+        const char **ret;
+    } paths[] = {{&form->scenario, &config->scenario},        {&form->listen.socket, &config->socket},
+                 {&form->listen.tls_cert, &config->tls_cert}, {&form->listen.tls_key, &config->tls_key},
+                 {&form->listen.tokens, &config->tokens},     {&form->jobs.cgroup, &config->cgroup},
+                 {&form->telemetry.sysfs, &config->sysfs}};
+    int status = 0;
+    for (size_t i = 0; i < COUNT(paths) && !status; i++)
+        status = resolve(loader, paths[i].link, paths[i].ret);
+    return status;
+}
+
+static int read_exporters(struct loader *loader)
+{
+    const struct adl_yaml_list *list = &loader->form.telemetry.exporters;
+    const struct adl_yaml_link *links = list->items;
+    if (list->count == 0)
+        return 0;
+    const char **urls = adl_yaml_alloc(loader->yaml, list->count * sizeof *urls);
+    if (!urls)
+        return adl_fail(loader->err, ADL_ENOMEM, "out of memory for the configuration");
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (strncmp(links[i].text, "http://", 7) != 0 && strncmp(links[i].text, "https://", 8) != 0)
+            return adl_yaml_fail(loader->yaml, links[i].line, loader->err,
+                                 "telemetry.exporters[%u] must begin with http:// or https://", (unsigned)i);
+        urls[i] = links[i].text;
+    }
+    loader->config.exporters = urls;
+    loader->config.exporter_count = list->count;
+    return 0;
+}
+
+static void copy_plain(struct loader *loader)
+{
+    const struct service_form *form = &loader->form;
+    struct adl_service_config *config = &loader->config;
+    config->engine = form->engine;
+    config->seed = (uint64_t)form->seed;
+    config->learned = form->learned;
+    config->socket_group = form->listen.socket_group.text;
+    config->tcp = form->listen.tcp.text;
+    config->admin_group = form->listen.admin_group.text;
+    config->requests_per_s = form->listen.requests_per_s;
+    config->speed = form->speed;
+    config->telemetry_s = form->telemetry.interval_s;
+    config->retention_days = form->telemetry.retention_days;
+    config->avoid_foreign = form->telemetry.avoid_foreign;
+    config->nvml = form->telemetry.nvml.text; /* the loader of libraries knows where those without a slash are */
+    config->rocm_smi = form->telemetry.rocm_smi.text;
+    config->time_limit_s = form->jobs.time_limit_s;
+    config->grace_s = form->jobs.grace_s;
+    config->jobs_max = (uint32_t)form->jobs.max;
+    config->root_jobs = form->jobs.root;
+}
+
+struct adl_telemetry_options adl_service_telemetry(const struct adl_service_config *config, bool with_exporters)
+{
+    return (struct adl_telemetry_options){.nvml_path = config->nvml,
+                                          .rocm_path = config->rocm_smi,
+                                          .sysfs_root = config->sysfs,
+                                          .urls = with_exporters ? config->exporters : NULL,
+                                          .url_count = with_exporters ? config->exporter_count : 0,
+                                          .interval_us = (int64_t)(config->telemetry_s * 1e6)};
+}
+
+static int play_scenario(struct loader *loader)
+{
+    struct adl_inventory *inventory = &loader->config.inventory;
+    struct adl_error inner = {{0}};
+    int status = adl_scenario_load(loader->config.scenario, &inventory->scenario, NULL, &inner);
+    if (status)
+        return adl_yaml_fail(loader->yaml, loader->form.scenario.line, loader->err, "scenario: %s", inner.text);
+    if (adl_inventory_add_plain_class(inventory))
+        return adl_fail(loader->err, ADL_ENOMEM, "out of memory for the scenario");
+    inventory->scenario.policy.priority_s = loader->form.parts.policy.priority_s;
+    return adl_inventory_name_gpus(inventory, "simulated", loader->err);
+}
+
+/* The GPUs of this machine into the inventory, if there are any and they are wanted; else none. */
+static int look_for_gpus(struct loader *loader, const struct adl_catalogue *catalogue)
+{
+    const struct adl_telemetry_options options = adl_service_telemetry(&loader->config, false);
+    struct adl_telemetry_reader *reader = NULL;
+    uint32_t count = 0;
+    if (loader->form.virtual)
+        return 0;
+    int status = adl_telemetry_open(&options, &reader, loader->err);
+    if (status)
+        return status;
+    const struct adl_gpu_device *devices = adl_telemetry_devices(reader, &count);
+    if (count > 0 && loader->form.parts.cluster.nodes.count > 0)
+        status = adl_yaml_fail(loader->yaml, adl_yaml_line(adl_yaml_root(loader->yaml), "cluster"), loader->err,
+                               "cluster: this machine has %u GPU%s (%.60s), which are used by themselves; 'virtual: "
+                               "true' would use these slots in their place",
+                               (unsigned)count, count == 1 ? "" : "s", devices[0].model);
+    else if (count > 0)
+        status = adl_inventory_add_devices(&loader->config.inventory, catalogue, devices, count, loader->err);
+    adl_telemetry_close(reader);
+    return status;
+}
+
+static int take_inventory(struct loader *loader, const struct adl_catalogue *catalogue)
+{
+    struct adl_inventory *inventory = &loader->config.inventory;
+    struct adl_scenario *scenario = &inventory->scenario;
+    struct adl_scenario_reader reader = {.yaml = loader->yaml,
+                                         .form = &loader->form.parts,
+                                         .catalogue = catalogue,
+                                         .scenario = scenario,
+                                         .err = loader->err};
+    snprintf(scenario->name, sizeof scenario->name, "local");
+    snprintf(scenario->description, sizeof scenario->description, "this machine");
+    scenario->lambda = loader->form.parts.lambda;
+    scenario->kill_at_limit = loader->form.parts.kill_at_limit;
+    scenario->preemption.checkpoint_s = loader->config.grace_s; /* at most: what a job may take to end */
+    int status = look_for_gpus(loader, catalogue);
+    if (!status && loader->form.parts.cluster.nodes.count > 0) {
+        status = adl_scenario_read_cluster(&reader);
+        status = status ? status : adl_inventory_name_gpus(inventory, "virtual", loader->err);
+    } else if (!status && scenario->cluster.gpu_count == 0) {
+        status = adl_inventory_add_slots(inventory, catalogue, loader->err);
+    }
+    status = status ? status : adl_scenario_read_classes(&reader);
+    return status ? status : adl_scenario_read_policy(&reader);
+}
+
+static int use_machine(struct loader *loader)
+{
+    struct adl_catalogue catalogue = {0};
+    const char *path = NULL;
+    struct adl_error inner = {{0}};
+    int status = resolve(loader, &loader->form.catalogue, &path);
+    if (status)
+        return status;
+    status = adl_inventory_catalogue(path, &catalogue, &inner);
+    if (status)
+        return adl_yaml_fail(loader->yaml, loader->form.catalogue.line, loader->err, "catalogue: %s", inner.text);
+    status = take_inventory(loader, &catalogue);
+    adl_catalogue_clear(&catalogue);
+    return status;
+}
+
+static int build(struct loader *loader)
+{
+    struct adl_scenario *scenario = &loader->config.inventory.scenario;
+    copy_plain(loader);
+    int status = check_engine_keys(loader);
+    status = status ? status : check_listen(loader);
+    status = status ? status : find_policy(loader);
+    status = status ? status : read_paths(loader);
+    status = status ? status : read_exporters(loader);
+    if (!status)
+        status = loader->form.engine == ADL_ENGINE_SIM ? play_scenario(loader) : use_machine(loader);
+    scenario->policy.preemption_us =
+        (int64_t)((scenario->preemption.checkpoint_s + scenario->preemption.restart_s) * 1e6);
+    return status;
+}
+
+/* Of comments and empty lines alone. */
+static bool says_nothing(const char *text)
+{
+    while (*text) {
+        text += strspn(text, " \t\r\n");
+        if (*text && *text != '#')
+            return false;
+        text += strcspn(text, "\n");
+    }
+    return true;
+}
+
+/* Takes over the text, which may be NULL. */
+static int load(const char *name, char *text, size_t size, struct adl_service_config *ret, struct adl_error *err)
+{
+    static const char nothing[] = "{}";
+    struct loader loader = {.err = err, .config = {.text = text, .text_size = size}};
+    struct adl_service_config *config = &loader.config;
+    const bool empty = !text || says_nothing(text);
+    int status = adl_yaml_parse(name, empty ? nothing : text, empty ? sizeof nothing - 1 : size, &loader.yaml, err);
+    config->yaml = loader.yaml;
+    status = status ? status : adl_yaml_read(loader.yaml, &adl_service_table, &loader.form, err);
+    status = status ? status : build(&loader);
+    if (status)
+        adl_service_config_clear(config);
+    else
+        *ret = *config;
+    return status;
+}
+
+int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const int status = path ? adl_text_file_read(path, &text, &size, err) : 0;
+    return status ? status : load(path ? path : "the configuration", text, size, ret, err);
+}
+
+int adl_service_config_twin(const char *scenario, struct adl_service_config *ret, struct adl_error *err)
+{
+    const size_t room = strlen(scenario) + 64;
+    char *text = malloc(room);
+    if (!text)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the configuration");
+    if (strchr(scenario, '\'') || strchr(scenario, '\n')) {
+        free(text);
+        return adl_fail(err, ADL_EINVAL, "a scenario whose name has quotes or line breaks needs a configuration file");
+    }
+    const int size = snprintf(text, room, "engine: sim\nscenario: '%s'\n", scenario);
+    return load("the twin", text, (size_t)size, ret, err);
+}
+
+void adl_service_config_clear(struct adl_service_config *config)
+{
+    adl_inventory_clear(&config->inventory);
+    adl_yaml_destroy(config->yaml);
+    free(config->text);
+    *config = (struct adl_service_config){0};
+}
