@@ -118,19 +118,18 @@ static void the_number_of_an_array_stands_for_its_members(void **state)
     uint64_t *ids = NULL;
     size_t count = 0;
     (void)state;
-    assert_int_equal(adl_job_numbers_find(service->client, "10", true, &ids, &count, &err), 0);
+    assert_int_equal(adl_job_numbers_find(service->client, "10", &ids, &count, &err), 0);
     assert_int_equal(count, 3); /* 10 has failed */
     assert_int_equal(ids[0], 11);
     assert_int_equal(ids[2], 13);
     free(ids);
-    assert_int_equal(adl_job_numbers_find(service->client, "10_*", false, &ids, &count, &err), 0);
-    assert_int_equal(count, 4);
-    assert_int_equal(ids[0], 10);
+    assert_int_equal(adl_job_numbers_find(service->client, "10_*", &ids, &count, &err), 0);
+    assert_int_equal(count, 3);
     free(ids);
-    assert_int_equal(adl_job_numbers_find(service->client, "10_0", true, &ids, &count, &err), 0);
+    assert_int_equal(adl_job_numbers_find(service->client, "10_0", &ids, &count, &err), 0);
     assert_int_equal(count, 1);
     free(ids);
-    assert_int_equal(adl_job_numbers_find(service->client, "1_*", true, &ids, &count, &err), ADL_EABSENT);
+    assert_int_equal(adl_job_numbers_find(service->client, "1_*", &ids, &count, &err), ADL_EABSENT);
     double_close(service);
 }
 

@@ -95,7 +95,7 @@ static void a_script_is_sent_as_text_and_its_lines_count_less_than_the_command_l
     snprintf(path, sizeof path, "%s/train.sh", service->fixture->folder);
     fixture_write(path,
                   "#!/bin/sh\n#SBATCH -J fromfile -t 10 --gres=gpu:v100:2 -c 8 --mem=8G -p gpu\n"
-                  "#SBATCH -d afterok:10\nexec true\n",
+                  "#SBATCH -d afterok:10_7:1\nexec true\n",
                   0600);
     struct printed *p = RUN(submit, "--name", "mine", "--parsable", path, "--lr", "1");
     assert_int_equal(p->code, 0);
@@ -111,7 +111,9 @@ static void a_script_is_sent_as_text_and_its_lines_count_less_than_the_command_l
     assert_int_equal(adl_member_number(body, "time_limit_s", 0), 600);
     assert_int_equal(adl_member_number(body, "cpus_per_gpu", 0), 4);
     assert_int_equal(adl_member_number(body, "memory_mib_per_gpu", 0), 4096);
-    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(body, "after_ok")), 4); /* the whole array */
+    const cJSON *after = cJSON_GetObjectItemCaseSensitive(body, "after_ok");
+    assert_int_equal(cJSON_GetArraySize(after), 2);
+    assert_int_equal(cJSON_GetArrayItem(after, 0)->valuedouble, 13);
     cJSON_Delete(body);
     free(p);
 
@@ -151,7 +153,7 @@ static void a_dry_run_says_what_would_be(void **state)
     (void)state;
     struct printed *p = RUN(submit, "--dry-run", "--wait", "true");
     assert_int_equal(p->code, 0);
-    assert_string_equal(p->out, "Would submit: would start at once\n");
+    assert_string_equal(p->out, "It would be taken: would start at once\n");
     free(p);
 }
 
@@ -277,7 +279,7 @@ static void explain_tells_what_happened_and_why(void **state)
     assert_int_equal(p->code, 0);
     assert_has(p->out, "Job 4 (train of ann) waits: 2 GPUs of type v100 are not free\n");
     assert_has(p->out, "  submitted\n");
-    assert_has(p->out, "  started: first in the queue (gpus GPU-0,GPU-1, speed 1.5)\n");
+    assert_has(p->out, "  started on GPU-0,GPU-1: first in the queue (speed 1.5)\n");
     free(p);
     p = RUN(explain, "1");
     assert_has(p->out, "Job 1 (train of ann) runs on box with v100:2\n");
@@ -435,10 +437,10 @@ static void top_prints_one_frame_as_text(void **state)
     struct printed *p = RUN(top, "--once");
     assert_int_equal(p->code, 0);
     assert_harmless(p->out);
-    assert_has(p->out, "easy, 2 of 40 GPUs busy");
-    assert_has(p->out, "power 412 W   energy 2.000 kWh");
-    assert_has(p->out, "  0 box        v100      busy     [|||||||||||         ]  53%  206/300W   91C  1 ann train");
-    assert_has(p->out, " 39 box        v100      idle     [                    ]    -    -/300W     -");
+    assert_has(p->out, "  easy\n");
+    assert_has(p->out, "] 2/40 busy   jobs 2 running, 36 pending   power 412 W   energy 2.000 kWh\n");
+    assert_has(p->out, "  0 box  v100 busy     [|||||||||||         ]  53%  206/300W   91C  1 ann train");
+    assert_has(p->out, " 39 box  v100 idle     [                    ]    -    -/300W     -");
     assert_has(p->out, "(2 GPUs of type v100 are not free)");
     free(p);
     p = double_run(&adl_verb_top, (const char *const[]){NULL}); /* what it prints to is no terminal */
