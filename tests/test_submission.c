@@ -113,7 +113,7 @@ static void everything_that_is_said_is_kept(void **state)
     assert_int_equal(job->spec.gpu_memory_mib, 8000);
     assert_int_equal(job->spec.limit_us, 90500000);
     assert_int_equal(job->spec.deadline_us, INT64_C(7200000000));
-    assert_true(job->spec.min_steps_per_s == 2.5f && submission->share_slowdown == 1.5f);
+    assert_true(job->spec.min_steps_per_s == 2.5f && job->spec.share_slowdown == 1.5f);
     assert_int_equal(job->spec.flags, ADL_JOB_SHARE | ADL_JOB_PREEMPTIBLE);
     assert_true(submission->hold && job->status.hold);
     assert_int_equal(job->dependency_count, 3);

@@ -524,8 +524,8 @@ static int submission_build(const struct draft *draft, const struct adl_account 
         memcpy(head.array, array, array_count * sizeof *array);
     else
         head.array = NULL;
-    head.share_slowdown = (float)or_else(draft->share_slowdown, 0);
     head.job.spec = draft_spec(draft, account);
+    head.job.spec.share_slowdown = (float)or_else(draft->share_slowdown, 0);
     head.job.uid = account->uid;
     head.job.gid = account->gid;
     head.job.array_index = array_count > 0 ? array[0] : -1;
