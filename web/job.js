@@ -9,6 +9,7 @@ import {openSubmit} from './submit.js';
 let open = null; // id
 let job = null;
 let loading = false;
+let stale = false; // it changed while it was being loaded
 
 export const mayChange = (other) => Boolean(model.me) && (model.me.admin || model.me.user === other.user);
 
@@ -31,6 +32,7 @@ export async function openJob(id) {
 }
 
 async function reload() {
+  stale = loading;
   if (loading || open === null || !$('#job-dialog').open) return;
   loading = true;
   try {
@@ -44,6 +46,7 @@ async function reload() {
     // It is asked for again with the next change.
   }
   loading = false;
+  if (stale) reload();
 }
 
 // --- what it is ---
@@ -134,7 +137,7 @@ async function act(action, button) {
                               : await call('POST', `${path}/${action}`);
     touch('queue', 'running', 'ended', 'cluster');
     renderJob();
-    loadEvents();
+    reload(); // what happened since may be known already
   } catch (problem) {
     toast(problem.full || problem.message, 'error');
     button.disabled = false;
