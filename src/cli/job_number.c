@@ -131,26 +131,7 @@ static int list_live(struct adl_client *client, uint64_t array, uint64_t *ids, s
     return 0;
 }
 
-static int list_all(struct adl_client *client, uint64_t array, uint64_t *ids, size_t *ret_count, struct adl_error *err)
-{
-    size_t count = 0;
-    for (bool more = true; more && count < MEMBERS_MAX;) {
-        cJSON *job = NULL;
-        const int status = get_job(client, array + count, &job, err);
-        if (status && status != ADL_EABSENT)
-            return status;
-        more = status == 0 && is_member(job, array);
-        cJSON_Delete(job);
-        if (more) {
-            ids[count] = array + count;
-            count++;
-        }
-    }
-    *ret_count = count;
-    return 0;
-}
-
-int adl_job_numbers_find(struct adl_client *client, const char *text, bool live_only, uint64_t **ret, size_t *ret_count,
+int adl_job_numbers_find(struct adl_client *client, const char *text, uint64_t **ret, size_t *ret_count,
                          struct adl_error *err)
 {
     uint64_t number, id;
@@ -174,7 +155,7 @@ int adl_job_numbers_find(struct adl_client *client, const char *text, bool live_
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     ids[0] = id;
     if (is_array)
-        status = (live_only ? list_live : list_all)(client, number, ids, &count, err);
+        status = list_live(client, number, ids, &count, err);
     if (status) {
         free(ids);
         return status;

@@ -100,8 +100,9 @@ static void print_answer(const struct options *o, const cJSON *answer, struct ad
     if (o->json) {
         adl_display_json(text, answer);
     } else if (o->dry_run) {
-        adl_text_put(text, "Would submit: ");
-        adl_display_put(text, adl_member_text(answer, "reason"), ADL_DISPLAY_ALL);
+        const char *reason = adl_member_text(answer, "reason");
+        adl_text_put(text, *reason ? "It would be taken: " : "It would be taken");
+        adl_display_put(text, reason, ADL_DISPLAY_ALL);
         adl_text_char(text, '\n');
     } else {
         adl_text_printf(text, "%s%.0f\n", o->parsable ? "" : "Submitted batch job ", id);

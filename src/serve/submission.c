@@ -407,10 +407,10 @@ static const struct adl_store_dependency *room_dependencies(struct room *room, c
     if (!at)
         return NULL;
     memset(at, 0, count * sizeof *at);
-    cJSON_ArrayForEach(item, draft->after) *next++ =
-        (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_ANY};
-    cJSON_ArrayForEach(item, draft->after_ok) *next++ =
-        (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_OK};
+    for (item = draft->after ? draft->after->child : NULL; item; item = item->next)
+        *next++ = (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_ANY};
+    for (item = draft->after_ok ? draft->after_ok->child : NULL; item; item = item->next)
+        *next++ = (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_OK};
     return at;
 }
 
@@ -515,8 +515,8 @@ static int submission_build(const struct draft *draft, const struct adl_account 
         memcpy(head.array, array, array_count * sizeof *array);
     else
         head.array = NULL;
-    head.share_slowdown = (float)or_else(draft->share_slowdown, 0);
     head.job.spec = draft_spec(draft, account);
+    head.job.spec.share_slowdown = (float)or_else(draft->share_slowdown, 0);
     head.job.uid = account->uid;
     head.job.gid = account->gid;
     head.job.array_index = array_count > 0 ? array[0] : -1;

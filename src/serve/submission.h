@@ -20,7 +20,6 @@ struct adl_submission {
                                * spec.limit_us 0 = it does not say: the service's default is due. Output paths are
                                * patterns for adl_path_expand. */
     const char *class_name;   /* of the catalogue; "" = it does not say */
-    float share_slowdown;     /* it shares a GPU only where it is believed to run at least 1/this as fast; 0 = any */
     int32_t *array;           /* indices, ascending; NULL = no array */
     uint32_t array_count;
     bool hold;

@@ -105,8 +105,8 @@ static void put_demand(struct adl_json *json, const struct adl_scenario *scenari
 {
     const struct adl_job_spec *spec = job->spec;
     put_string(json, "kind", adl_job_kind_name(spec->kind));
-    put_string(json, "class",
-               spec->class_index < scenario->class_count ? scenario->classes[spec->class_index].name : NULL);
+    const bool classed = spec->class_index > 0 && spec->class_index < scenario->class_count; /* 0: it does not say */
+    put_string(json, "class", classed ? scenario->classes[spec->class_index].name : NULL);
     put_string(json, "request", job->request);
     put_int(json, "gpus", spec->gpus);
     put_types(json, &scenario->cluster, spec->types);
