@@ -303,6 +303,32 @@ static void a_list_that_does_not_fit_says_that_there_is_more(void **state)
     assert_string_equal(list, "alpha, beta, ...");
 }
 
+static void where_the_first_operand_ends_the_options_the_rest_is_left_alone(void **state)
+{
+    (void)state;
+    struct adl_verb first = verb;
+    struct target target = defaults;
+    struct adl_operands operands;
+    struct adl_error err;
+    char words[] = "--seeds 3 python --help -j -- --seeds", dashed[] = "-n 4 -- --help x", asks[] = "--seeds 3 -h python";
+    char *argv[ARGS_MAX];
+    first.options_first = true;
+    first.operands_max = 9;
+    assert_int_equal(adl_options_parse(&first, split(words, argv), argv, &target, &operands, &err), 0);
+    assert_int_equal(target.seeds, 3);
+    assert_false(target.json);
+    assert_int_equal(operands.count, 5);
+    assert_string_equal(operands.items[0], "python");
+    assert_string_equal(operands.items[1], "--help");
+    assert_string_equal(operands.items[4], "--seeds");
+    const int argc = split(dashed, argv);
+    assert_int_equal(adl_options_parse(&first, argc, argv, &target, &operands, &err), 0);
+    assert_int_equal(operands.count, 2);
+    assert_string_equal(operands.items[0], "--help");
+    assert_string_equal(argv[argc - 1], "--"); /* so a verb can tell that it was there */
+    assert_int_equal(adl_options_parse(&first, split(asks, argv), argv, &target, &operands, &err), ADL_OPTIONS_HELP);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +337,7 @@ int main(void)
         cmocka_unit_test(operands_keep_their_order_and_a_failed_call_leaves_argv_alone),
         cmocka_unit_test(a_verb_may_have_neither_options_nor_operands),
         cmocka_unit_test(help_wins_over_every_fault_before_the_double_dash),
+        cmocka_unit_test(where_the_first_operand_ends_the_options_the_rest_is_left_alone),
         cmocka_unit_test(help_shows_the_table_in_100_columns),
         cmocka_unit_test(a_wide_option_gets_its_help_below_it),
         cmocka_unit_test(edit_distance_counts_inserted_dropped_replaced_and_swapped_letters),

@@ -69,7 +69,7 @@ static void without_a_key_everything_has_its_default(void **state)
     struct adl_service_config config = load(VIRTUAL);
     assert_int_equal(config.engine, ADL_ENGINE_LOCAL);
     assert_ptr_equal(config.policy, &adl_policy_easy);
-    assert_true(config.learned && config.avoid_foreign && !config.root_jobs);
+    assert_true(config.learned && config.avoid_foreign && config.root_jobs);
     assert_null(config.socket);
     assert_null(config.tcp);
     assert_null(config.cgroup);

@@ -168,3 +168,9 @@ void adl_json_null(struct adl_json *json)
     json_before_value(json, false);
     adl_text_put(json->text, "null");
 }
+
+void adl_json_raw(struct adl_json *json, const char *value)
+{
+    json_before_value(json, false);
+    adl_text_put(json->text, value);
+}

@@ -45,5 +45,6 @@ void adl_json_int(struct adl_json *json, int64_t value);
 void adl_json_uint(struct adl_json *json, uint64_t value);
 void adl_json_bool(struct adl_json *json, bool value);
 void adl_json_null(struct adl_json *json);
+void adl_json_raw(struct adl_json *json, const char *value); /* JSON already, and taken as it is */
 
 #endif

@@ -179,14 +179,30 @@ static int walk_arguments(struct walk *walk)
             if (walk->target)
                 move_operand(walk, at);
             walk->operand_count++;
+            only_operands = only_operands || walk->verb->options_first;
         }
     }
     return check_operands(walk);
 }
 
-static bool asks_for_help(int argc, char **argv)
+/* How many of the arguments may ask for help: none of an operand's own, if the first operand ends the options. */
+static int own_arguments(const struct adl_verb *verb, int argc, char **argv)
 {
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+    if (!verb->options_first)
+        return argc;
+    int at = 0;
+    while (at < argc && argv[at][0] == '-' && argv[at][1] != '\0') {
+        const struct adl_option *option = find_option(verb, argv[at]);
+        const bool value_follows = option && takes_value(option) && (argv[at][1] != '-' || !strchr(argv[at], '='));
+        at += value_follows ? 2 : 1;
+    }
+    return at < argc ? at : argc;
+}
+
+static bool asks_for_help(const struct adl_verb *verb, int argc, char **argv)
+{
+    const int own = own_arguments(verb, argc, argv);
+    for (int i = 0; i < own && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
     return false;
@@ -196,7 +212,7 @@ int adl_options_parse(const struct adl_verb *verb, int argc, char **argv, void *
                       struct adl_operands *ret_operands, struct adl_error *err)
 {
     assert(verb->option_count <= ADL_OPTIONS_MAX);
-    if (asks_for_help(argc, argv))
+    if (asks_for_help(verb, argc, argv))
         return ADL_OPTIONS_HELP;
     struct walk check = {.verb = verb, .argc = argc, .argv = argv, .err = err};
     const int status = walk_arguments(&check);

@@ -29,6 +29,16 @@ struct adl_option {
     const char *help;
 };
 
+/* A row of the table for a member of the verb's struct. */
+#define ADL_ROW_TEXT(type, member, name, letter, value, help)                                                          \
+    {                                                                                                                  \
+        name, letter, ADL_OPTION_TEXT, offsetof(type, member), 0, 0, NULL, value, help                                 \
+    }
+#define ADL_ROW_FLAG(type, member, name, letter, help)                                                                 \
+    {                                                                                                                  \
+        name, letter, ADL_OPTION_FLAG, offsetof(type, member), 0, 0, NULL, NULL, help                                  \
+    }
+
 /* -h and --help are part of every verb and in no table. */
 struct adl_verb {
     const char *name;     /* "compare" */
@@ -36,6 +46,7 @@ struct adl_verb {
     const char *operands; /* usage text of what is not an option: "SCENARIO"; NULL if there is none */
     int operands_min;
     int operands_max;
+    bool options_first; /* the first operand ends the options: what follows is somebody else's command line */
     const struct adl_option *options;
     size_t option_count;
     const char *example; /* a whole command; several with a newline between them */
@@ -48,9 +59,9 @@ struct adl_operands {
 
 #define ADL_OPTIONS_HELP 1
 
-/* argv holds what follows the verb's name; its operands are moved to the front, in order. The caller fills
- * target with defaults first. Returns 0, ADL_OPTIONS_HELP if help was asked for, or ADL_EINVAL; only on 0 is
- * anything changed. */
+/* argv holds what follows the verb's name; its operands are moved to the front, in order, the rest stays
+ * behind them in order ("--" too). The caller fills target with defaults first. Returns 0, ADL_OPTIONS_HELP if help was
+ * asked for, or ADL_EINVAL; only on 0 is anything changed. */
 int adl_options_parse(const struct adl_verb *verb, int argc, char **argv, void *target,
                       struct adl_operands *ret_operands, struct adl_error *err);
 

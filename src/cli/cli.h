@@ -24,6 +24,22 @@ extern const struct adl_command_verb adl_verb_train;
 extern const struct adl_command_verb adl_verb_estimate;
 extern const struct adl_command_verb adl_verb_score;
 extern const struct adl_command_verb adl_verb_policies;
+extern const struct adl_command_verb adl_verb_serve;
+
+/* Those that ask a running service. */
+extern const struct adl_command_verb adl_verb_submit;
+extern const struct adl_command_verb adl_verb_queue;
+extern const struct adl_command_verb adl_verb_show;
+extern const struct adl_command_verb adl_verb_log;
+extern const struct adl_command_verb adl_verb_explain;
+extern const struct adl_command_verb adl_verb_cancel;
+extern const struct adl_command_verb adl_verb_hold;
+extern const struct adl_command_verb adl_verb_release;
+extern const struct adl_command_verb adl_verb_requeue;
+extern const struct adl_command_verb adl_verb_priority;
+extern const struct adl_command_verb adl_verb_drain;
+extern const struct adl_command_verb adl_verb_top;
+extern const struct adl_command_verb adl_verb_token;
 
 /* Parses; true to go on. Else *ret_exit is the exit code, and help or the message has been printed. */
 bool adl_cli_parse(const struct adl_verb *verb, int argc, char **argv, void *options, struct adl_operands *ret_operands,

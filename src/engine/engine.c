@@ -197,6 +197,8 @@ static int admit(struct adl_engine *engine, const struct adl_event *event, struc
     int status = adl_state_admit(engine->state, event->job, spec, runtime_us);
     if (status == ADL_EINVAL)
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
+    if (status == 0 && event->submit.since_us > 0 && event->submit.since_us < event->time_us)
+        engine->state->jobs[event->job].submit_us = event->submit.since_us;
     if (status == 0)
         status = enqueue(engine, event->job);
     if (status)
@@ -223,8 +225,7 @@ static int check_gpu(const struct adl_engine *engine, const struct adl_event *ev
         return adl_fail(err, ADL_EINVAL, "event %s names GPU %u of %u", adl_event_kind_name(event->kind), event->gpu,
                         state->cluster->gpu_count);
     const struct adl_gpu_use *use = &state->gpus[event->gpu];
-    if ((event->kind == ADL_EVENT_GPU_DOWN && (use->down || use->job[0] != ADL_NONE)) ||
-        (event->kind == ADL_EVENT_GPU_UP && !use->down))
+    if ((event->kind == ADL_EVENT_GPU_DOWN && use->down) || (event->kind == ADL_EVENT_GPU_UP && !use->down))
         return adl_fail(err, ADL_EINVAL, "event %s does not fit the state of GPU %u", adl_event_kind_name(event->kind),
                         event->gpu);
     return 0;

@@ -84,6 +84,7 @@ static const struct spec_field {
     FIELD(deadline_us, true),
     {"priority", offsetof(struct adl_job_spec, priority), 0, true, false},
     {"min_steps_per_s", offsetof(struct adl_job_spec, min_steps_per_s), 0, true, false},
+    {"share_slowdown", offsetof(struct adl_job_spec, share_slowdown), 0, true, true},
     {"step_gflop", offsetof(struct adl_job_spec, step_gflop), 0, true, true},
     {"step_gb", offsetof(struct adl_job_spec, step_gb), 0, true, true},
 };
@@ -111,6 +112,8 @@ static void write_spec(struct adl_json *json, const struct adl_job_spec *spec)
 static void write_submit(struct adl_json *json, const struct adl_event *event, uint32_t type_count)
 {
     write_spec(json, event->submit.spec);
+    if (event->submit.since_us > 0)
+        put_int(json, "since", event->submit.since_us);
     if (!event->submit.runtime_us)
         return;
     adl_json_key(json, "runtime_us");
@@ -350,6 +353,8 @@ static bool read_submit(struct adl_recording *r, const cJSON *json, struct adl_e
     if (!read_spec(json, &r->spec) || (r->type_count < 32 && r->spec.types >> r->type_count))
         return false;
     ret->submit.spec = &r->spec;
+    if (cJSON_HasObjectItem(json, "since") && !get_int(json, "since", 0, TIME_MAX, &ret->submit.since_us))
+        return false;
     const cJSON *times = cJSON_GetObjectItemCaseSensitive(json, "runtime_us");
     if (!times)
         return true;

@@ -11,7 +11,7 @@ enum adl_event_kind {
     ADL_EVENT_SUBMIT,   /* a job joins the queue */
     ADL_EVENT_FINISH,   /* a running job ended, for good */
     ADL_EVENT_EVICT,    /* a running job stopped and is back in the queue: preempted, or its GPU failed */
-    ADL_EVENT_GPU_DOWN, /* jobs that ran there were evicted by events before this one */
+    ADL_EVENT_GPU_DOWN, /* it takes no more jobs; those on it, if no event before took them off, run on */
     ADL_EVENT_GPU_UP,
     ADL_EVENT_TELEMETRY,
     ADL_EVENT_METER,    /* a GPU's energy counter */
@@ -64,6 +64,7 @@ struct adl_event {
             const struct adl_job_spec *spec;
             const int64_t *runtime_us; /* [type] run time alone, if the world reveals it (regime oracle); else NULL.
                                         * 0 = does not run there. Both live until the next call of next_event. */
+            int64_t since_us;          /* when it was submitted, if it is known for longer than this event; else 0 */
         } submit;
         struct adl_outcome outcome; /* FINISH */
         struct {                    /* EVICT */

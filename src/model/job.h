@@ -34,6 +34,7 @@ struct adl_job_spec {
     int32_t memory_mib;     /* host memory, per GPU */
     int32_t gpu_memory_mib; /* on each GPU */
     float priority;         /* 0..1, higher is more urgent */
+    float share_slowdown;   /* it shares a GPU only where it is believed to run at least 1/this as fast; 0 = anywhere */
     float min_steps_per_s;  /* SLA: least throughput while running; 0 = none */
     float step_gflop;       /* arithmetic of a step on one GPU; 0 = it does not say */
     float step_gb;          /* bytes a step moves to and from one GPU's memory, in GB; 0 = it does not say */

@@ -125,3 +125,12 @@ int adl_account_find_group(const char *name, gid_t *ret, struct adl_error *err)
         return adl_fail(err, ADL_EIO, "group '%s' could not be looked up: %s", name, strerror(error));
     return found ? ADL_OK : adl_fail(err, ADL_EINVAL, "there is no group '%s' on this machine", name);
 }
+
+uint32_t adl_account_groups(const char *name, gid_t gid, gid_t *ret, uint32_t max)
+{
+    int count = (int)max;
+    const int status = name[0] == '#' || max == 0 ? 0 : getgrouplist(name, gid, ret, &count);
+    if (name[0] == '#' || count < 0)
+        return 0;
+    return status < 0 ? max : (uint32_t)count;
+}

@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define ADL_ACCOUNT_NAME_SIZE 64
@@ -23,6 +24,9 @@ struct adl_account {
 int adl_account_of_socket(int fd, gid_t group, struct adl_account *ret, struct adl_error *err);
 
 int adl_account_of_name(const char *name, gid_t group, struct adl_account *ret, struct adl_error *err);
+
+/* The groups of a user beside gid, as many as there is room for: how many. None if there is no such user. */
+uint32_t adl_account_groups(const char *name, gid_t gid, gid_t *ret, uint32_t max);
 
 int adl_account_find_group(const char *name, gid_t *ret, struct adl_error *err);
 

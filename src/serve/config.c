@@ -133,7 +133,7 @@ static const struct service_form form_defaults = {
     .parts = {.lambda = 0.1, .kill_at_limit = true, .policy = {ADL_FORM_POLICY_DEFAULTS, .priority_s = 86400}},
     .listen = {.requests_per_s = 1000},
     .telemetry = {.interval_s = 2, .retention_days = 30, .avoid_foreign = true},
-    .jobs = {.time_limit_s = 86400, .grace_s = 30, .max = 200000},
+    .jobs = {.time_limit_s = 86400, .grace_s = 30, .max = 200000, .root = true},
 };
 
 const struct adl_yaml_table adl_service_table = {TABLE(form_fields, struct service_form), .defaults = &form_defaults};
@@ -405,16 +405,14 @@ static bool says_nothing(const char *text)
     return true;
 }
 
-int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err)
+/* Takes over the text, which may be NULL. */
+static int load(const char *name, char *text, size_t size, struct adl_service_config *ret, struct adl_error *err)
 {
     static const char nothing[] = "{}";
-    struct loader loader = {.err = err};
+    struct loader loader = {.err = err, .config = {.text = text, .text_size = size}};
     struct adl_service_config *config = &loader.config;
-    int status = path ? adl_text_file_read(path, &config->text, &config->text_size, err) : 0;
-    const bool empty = !config->text || says_nothing(config->text);
-    if (!status)
-        status = adl_yaml_parse(path ? path : "the configuration", empty ? nothing : config->text,
-                                empty ? sizeof nothing - 1 : config->text_size, &loader.yaml, err);
+    const bool empty = !text || says_nothing(text);
+    int status = adl_yaml_parse(name, empty ? nothing : text, empty ? sizeof nothing - 1 : size, &loader.yaml, err);
     config->yaml = loader.yaml;
     status = status ? status : adl_yaml_read(loader.yaml, &adl_service_table, &loader.form, err);
     status = status ? status : build(&loader);
@@ -423,6 +421,28 @@ int adl_service_config_load(const char *path, struct adl_service_config *ret, st
     else
         *ret = *config;
     return status;
+}
+
+int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const int status = path ? adl_text_file_read(path, &text, &size, err) : 0;
+    return status ? status : load(path ? path : "the configuration", text, size, ret, err);
+}
+
+int adl_service_config_twin(const char *scenario, struct adl_service_config *ret, struct adl_error *err)
+{
+    const size_t room = strlen(scenario) + 64;
+    char *text = malloc(room);
+    if (!text)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the configuration");
+    if (strchr(scenario, '\'') || strchr(scenario, '\n')) {
+        free(text);
+        return adl_fail(err, ADL_EINVAL, "a scenario whose name has quotes or line breaks needs a configuration file");
+    }
+    const int size = snprintf(text, room, "engine: sim\nscenario: '%s'\n", scenario);
+    return load("the twin", text, (size_t)size, ret, err);
 }
 
 void adl_service_config_clear(struct adl_service_config *config)

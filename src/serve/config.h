@@ -53,6 +53,8 @@ extern const struct adl_yaml_table adl_service_table;
 
 /* path NULL: defaults. Looks for GPUs if engine is local and the file declares none. On failure *ret is untouched. */
 int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err);
+/* As a file would say that has a twin's engine and this scenario, seen from where the service is started. */
+int adl_service_config_twin(const char *scenario, struct adl_service_config *ret, struct adl_error *err);
 void adl_service_config_clear(struct adl_service_config *config); /* accepts a zeroed one */
 
 /* For reading this machine's GPUs, and exporters' pages if they are wanted; the strings are the configuration's. */

@@ -17,6 +17,7 @@ struct adl_report {
     int32_t signal;
     int64_t start_us;        /* 0 = as it was told */
     char text[200];          /* for people: why it failed; of a GPU: why it is down */
+    uint32_t foreign;        /* GPU_DOWN: because of so many processes from outside the queue; 0 = it failed */
     int64_t memory_used_mib; /* TELEMETRY; negative = not known */
     double energy_j;         /* TELEMETRY: by its counter, since the service began; negative = it has none */
 };
@@ -37,7 +38,8 @@ struct adl_hands_ops {
                 struct adl_error *err);
     int (*cap)(void *hands, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err);
 
-    /* After a restart, for each job that held GPUs: true if it is in hand again and its end will be reported, or is. */
+    /* After a restart, for each job that held GPUs: true if it is in hand again and its end will be reported. gpus
+     * NULL: they are gone; it is only taken up to be stopped. */
     bool (*adopt)(void *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus);
     /* The end of a job, or that it is back in the queue, was committed: its traces may go. */
     void (*forget)(void *hands, uint64_t job, uint32_t attempt);

@@ -312,8 +312,9 @@ static bool add_headers(struct MHD_Response *response, const struct adl_request 
         added &= MHD_add_response_header(response, "Allow", request->match.allow) == MHD_YES;
     if (reply->status == 401)
         added &= MHD_add_response_header(response, "WWW-Authenticate", "Bearer") == MHD_YES;
-    snprintf(retry, sizeof retry, "%lld", (long long)reply->retry_s);
-    if (reply->retry_s > 0)
+    const int64_t retry_s = reply->retry_s > 0 ? reply->retry_s : reply->status == 503 ? 1 : 0;
+    snprintf(retry, sizeof retry, "%lld", (long long)retry_s);
+    if (retry_s > 0)
         added &= MHD_add_response_header(response, "Retry-After", retry) == MHD_YES;
     return added;
 }

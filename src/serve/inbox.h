@@ -61,6 +61,7 @@ bool adl_inbox_post(struct adl_inbox *inbox, struct adl_wish *wish);
 /* All that is there, in order of arrival, as a chain; NULL: nothing. */
 struct adl_wish *adl_inbox_take(struct adl_inbox *inbox);
 
+void adl_inbox_nudge(struct adl_inbox *inbox);   /* makes it readable, though there may be nothing */
 int adl_inbox_fd(const struct adl_inbox *inbox); /* readable while there may be something to take */
 
 #endif

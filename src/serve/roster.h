@@ -18,7 +18,7 @@ enum adl_stage {
 };
 
 /* What becomes of a job that is STOPPING once it has ended. */
-enum adl_stop { ADL_STOP_NONE, ADL_STOP_CANCEL, ADL_STOP_REQUEUE, ADL_STOP_HOLD };
+enum adl_stop { ADL_STOP_NONE, ADL_STOP_CANCEL, ADL_STOP_REQUEUE };
 
 /* A job stands in the policy's queue once for each number of GPUs that it would take ("v100:2|a100:1" is two). */
 struct adl_alternative {
@@ -57,6 +57,7 @@ struct adl_roster_job {
     const char *stderr_path;
     struct adl_store_dependency *dependencies; /* all that were asked for */
     uint32_t dependency_count;
+    size_t bytes;                           /* of memory, roughly */
     uint64_t group;                         /* the last group of writes that touched it */
     struct adl_roster_job *next, *previous; /* in order of numbers */
 };
@@ -87,8 +88,9 @@ int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, u
 void adl_roster_free_slots(struct adl_roster *roster, struct adl_roster_job *job); /* those of all alternatives */
 int adl_roster_set_reason(struct adl_roster_job *job, const char *reason);
 
-/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will. end_of tells how a job that
- * is not in the roster ended: an enum adl_job_end, or negative if there is no such job. */
+/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will. The number of an array, which
+ * is its first job's, stands for all of it. end_of tells how what is not in the roster ended: an enum adl_job_end, of an
+ * array that of its first member that did not complete; negative if there is no such job. */
 int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
                             int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit);
 

@@ -175,6 +175,8 @@ int adl_store_event_append(struct adl_store *store, const struct adl_store_event
 int adl_store_events(struct adl_store *store, uint64_t after, uint64_t job, uint32_t limit,
                      adl_store_event_visit *visit, void *context, struct adl_error *err);
 
+int adl_store_event_last(struct adl_store *store, adl_store_event_visit *visit, void *context, struct adl_error *err);
+
 /* ---- telemetry ---- */
 
 struct adl_store_sample {
@@ -194,6 +196,15 @@ int adl_store_samples(struct adl_store *store, const char *gpu, int64_t from_us,
  * rows_max. Returns how many; fewer than step says that it is done. */
 int adl_store_prune(struct adl_store *store, int64_t before_us, uint64_t rows_max, uint32_t step,
                     struct adl_error *err);
+
+/* ---- GPUs that an administrator took out of use ---- */
+
+/* reason NULL: it is in use again. */
+int adl_store_drain_set(struct adl_store *store, const char *gpu, const char *reason, int64_t time_us,
+                        struct adl_error *err);
+typedef int adl_store_drain_visit(void *context, const char *gpu, const char *reason, int64_t time_us,
+                                  struct adl_error *err);
+int adl_store_drains(struct adl_store *store, adl_store_drain_visit *visit, void *context, struct adl_error *err);
 
 /* ---- configurations and models that were put in force ---- */
 

@@ -14,6 +14,7 @@ enum adl_store_sql {
     ADL_SQL_EVENT_APPEND,
     ADL_SQL_EVENTS,
     ADL_SQL_EVENTS_OF_JOB,
+    ADL_SQL_EVENT_LAST,
     ADL_SQL_GPU_ADD,
     ADL_SQL_SAMPLE_APPEND,
     ADL_SQL_SAMPLES,
@@ -22,6 +23,9 @@ enum adl_store_sql {
     ADL_SQL_PRUNE,
     ADL_SQL_SWAP_APPEND,
     ADL_SQL_SWAP_LAST,
+    ADL_SQL_DRAIN_SET,
+    ADL_SQL_DRAIN_END,
+    ADL_SQL_DRAINS,
     ADL_SQL_FIXED_COUNT, /* from here on store_jobs.c writes them from its table of fields */
     ADL_SQL_SUBMISSION_ADD = ADL_SQL_FIXED_COUNT,
     ADL_SQL_JOB_ADD,

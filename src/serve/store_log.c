@@ -1,4 +1,5 @@
-/* store_log: what the store appends: events, samples of telemetry, and the configurations and models put in force. */
+/* store_log: what the store keeps beside jobs: events, samples of telemetry, the configurations and models put in
+ * force, and the GPUs taken out of use. */
 #include "serve/store_form.h"
 
 #include <assert.h>
@@ -20,6 +21,7 @@ static const char *const fixed_sql[ADL_SQL_FIXED_COUNT] = {
     [ADL_SQL_EVENTS] = EVENT_COLUMNS "WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
     [ADL_SQL_EVENTS_OF_JOB] =
         EVENT_COLUMNS "INDEXED BY event_job WHERE job = ?3 AND sequence > ?1 ORDER BY sequence LIMIT ?2",
+    [ADL_SQL_EVENT_LAST] = EVENT_COLUMNS "ORDER BY sequence DESC LIMIT 1",
     [ADL_SQL_GPU_ADD] = "INSERT INTO gpu (name) VALUES (?1) ON CONFLICT (name) DO NOTHING",
     [ADL_SQL_SAMPLE_APPEND] = "INSERT INTO sample (time_us, gpu, missing, readings) "
                               "VALUES (?1, (SELECT id FROM gpu WHERE name = ?2), ?3, ?4) "
@@ -31,6 +33,9 @@ static const char *const fixed_sql[ADL_SQL_FIXED_COUNT] = {
                       "(SELECT time_us, gpu FROM sample WHERE time_us < ?1 ORDER BY time_us, gpu LIMIT ?2)",
     [ADL_SQL_SWAP_APPEND] = "INSERT INTO swap (time_us, kind, name, content) VALUES (?1, ?2, ?3, ?4)",
     [ADL_SQL_SWAP_LAST] = "SELECT time_us, kind, name, content FROM swap WHERE kind = ?1 ORDER BY id DESC LIMIT 1",
+    [ADL_SQL_DRAIN_SET] = "INSERT OR REPLACE INTO drain (gpu, reason, time_us) VALUES (?1, ?2, ?3)",
+    [ADL_SQL_DRAIN_END] = "DELETE FROM drain WHERE gpu = ?1",
+    [ADL_SQL_DRAINS] = "SELECT gpu, reason, time_us FROM drain ORDER BY gpu",
 };
 
 static int take_count(struct adl_store *store, sqlite3_stmt *sql, void *self, struct adl_error *err)
@@ -119,6 +124,12 @@ int adl_store_events(struct adl_store *store, uint64_t after, uint64_t job, uint
     if (job)
         sqlite3_bind_int64(sql, 3, (sqlite3_int64)job);
     return adl_store_each(store, sql, "read events", read_event, &visitor, err);
+}
+
+int adl_store_event_last(struct adl_store *store, adl_store_event_visit *visit, void *context, struct adl_error *err)
+{
+    struct event_visitor visitor = {visit, context};
+    return adl_store_each(store, store->sql[ADL_SQL_EVENT_LAST], "read the last event", read_event, &visitor, err);
 }
 
 /* ---- telemetry: readings are floats, lowest byte first, so that later versions may have more of them ---- */
@@ -296,4 +307,47 @@ int adl_store_swap_last(struct adl_store *store, int kind, adl_store_swap_visit 
     sqlite3_stmt *sql = store->sql[ADL_SQL_SWAP_LAST];
     sqlite3_bind_int64(sql, 1, kind);
     return adl_store_each(store, sql, "read what is in force", read_swap, &visitor, err);
+}
+
+/* ---- GPUs out of use ---- */
+
+int adl_store_drain_set(struct adl_store *store, const char *gpu, const char *reason, int64_t time_us,
+                        struct adl_error *err)
+{
+    static const char doing[] = "note that a GPU is drained";
+    sqlite3_stmt *sql = store->sql[reason ? ADL_SQL_DRAIN_SET : ADL_SQL_DRAIN_END];
+    bool own;
+    if (adl_store_length(gpu, ADL_STORE_WORD_MAX, "the name of a GPU", err) < 0 ||
+        adl_store_length(reason, ADL_STORE_REASON_MAX, "the reason of a drain", err) < 0)
+        return ADL_EINVAL;
+    int status = adl_store_enter(store, doing, &own, err);
+    if (status)
+        return status;
+    adl_store_bind_text(sql, 1, gpu);
+    if (reason) {
+        adl_store_bind_text(sql, 2, reason);
+        sqlite3_bind_int64(sql, 3, time_us);
+    }
+    status = adl_store_run(store, sql, doing, err);
+    return adl_store_leave(store, own, status, err);
+}
+
+struct drain_visitor {
+    adl_store_drain_visit *visit;
+    void *context;
+};
+
+static int read_drain(struct adl_store *store, sqlite3_stmt *sql, void *self, struct adl_error *err)
+{
+    const struct drain_visitor *visitor = self;
+    const char *gpu = (const char *)sqlite3_column_text(sql, 0), *reason = (const char *)sqlite3_column_text(sql, 1);
+    if (!gpu || !reason)
+        return adl_fail(err, ADL_ENOMEM, "%.150s: cannot read a drain: out of memory", store->path);
+    return visitor->visit(visitor->context, gpu, reason, sqlite3_column_int64(sql, 2), err);
+}
+
+int adl_store_drains(struct adl_store *store, adl_store_drain_visit *visit, void *context, struct adl_error *err)
+{
+    struct drain_visitor visitor = {visit, context};
+    return adl_store_each(store, store->sql[ADL_SQL_DRAINS], "read drains", read_drain, &visitor, err);
 }

@@ -13,16 +13,16 @@
 
 struct cJSON;
 
-/* One allocation holds it all, cJSON's not included. */
+/* One allocation holds it all. */
 struct adl_submission {
     struct adl_store_job job; /* as the store takes it; uid, gid and user are the caller's account's, never the
-                               * document's. spec.gpus, types and class_index are not set yet: request has them. */
+                               * document's. spec.gpus, types and class_index are not set yet: request has them.
+                               * spec.limit_us 0 = it does not say: the service's default is due. Output paths are
+                               * patterns for adl_path_expand. */
     const char *class_name;   /* of the catalogue; "" = it does not say */
-    float share_slowdown;     /* it shares a GPU only where it is believed to run at least 1/this as fast; 0 = any */
     int32_t *array;           /* indices, ascending; NULL = no array */
     uint32_t array_count;
     bool hold;
-    void *memory;
 };
 
 /* Unknown keys, wrong types, values out of range are ADL_EINVAL with a text that names the key and what would be right.
@@ -32,12 +32,19 @@ int adl_submission_read(const struct cJSON *document, const struct adl_account *
 void adl_submission_destroy(struct adl_submission *submission); /* accepts NULL */
 
 /* "2", "v100:2", "v100:2|a100:1", "v100|a100" (one each), ":2" = "2" of any type. Alternatives of equal numbers become
- * one with all their types. A type that the cluster does not have is refused, with those it has. */
+ * one with all their types. A type that the cluster does not have is refused, with those it has. cluster NULL: only the
+ * form is looked at, and no types are set. ret has room for ADL_ALTERNATIVES_MAX. */
 int adl_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
                      uint32_t *ret_count, struct adl_error *err);
 
-/* "slurm-%j.out" and the like: %j number, %A array's number, %a index in it, %x name, %u user, %N node, %% itself.
- * Returns malloc'd text, or NULL if out of memory. */
+/* "slurm-%j.out" and the like: %j number, %A array's number, %a index in it, %x name, %u user, %N node (NULL: not known
+ * yet, and it stays "%N"), %% itself. What is put in cannot lead elsewhere: a '/' in it, or a '.' at its start, becomes
+ * '_'. A relative path begins in the job's directory. Cut at ADL_STORE_PATH_MAX bytes. Returns malloc'd text, or NULL
+ * if out of memory. */
 char *adl_path_expand(const char *pattern, const struct adl_store_job *job, uint64_t id, const char *node);
+
+/* A job's command on one line for people: its arguments, quoted where a shell would need that, or the first line of its
+ * script that is neither empty nor a comment. Cut with "..." where size is too small; control characters become '?'. */
+void adl_command_text(const struct adl_store_job *job, char *ret, size_t size);
 
 #endif

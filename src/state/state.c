@@ -233,7 +233,8 @@ void adl_state_stopping(struct adl_state *state, uint32_t slot)
     state->stopping_jobs++;
 }
 
-/* Takes a job off one GPU; true if the GPU is free now. Writes the next GPU of the job. */
+/* Takes a job off one GPU; true if the GPU is free now. Writes the next GPU of the job. One that is down is not in the
+ * bitmap of those to be shared. */
 static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
 {
     struct adl_gpu_use *use = &gang->uses[gpu];
@@ -241,7 +242,7 @@ static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_n
     if (use->job[1] == ADL_NONE) {
         *ret_next_gpu = use->next_gpu[0];
         use->job[0] = ADL_NONE;
-        if (gang->half)
+        if (gang->half && !use->down)
             adl_bitmap_remove(gang->half, gpu);
         return true;
     }
@@ -251,7 +252,8 @@ static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_n
     use->job[0] = use->job[1 - place];
     use->next_gpu[0] = use->next_gpu[1 - place];
     use->job[1] = ADL_NONE;
-    adl_bitmap_add(gang->half, gpu); /* who shared before is willing to share again */
+    if (!use->down)
+        adl_bitmap_add(gang->half, gpu); /* who shared before is willing to share again */
     return false;
 }
 
@@ -268,8 +270,12 @@ static void release(struct adl_state *state, uint32_t slot)
         uint64_t mask = 0;
         int32_t left = 0;
         /* ADL_NONE is in no bank. */
-        for (uint32_t at, next; (at = gpu - it.gpu_first) < it.gpu_count; gpu = next, left++)
-            mask |= (uint64_t)vacate(&gang, gpu, &next) << at;
+        for (uint32_t at, next; (at = gpu - it.gpu_first) < it.gpu_count; gpu = next, left++) {
+            const bool empty = vacate(&gang, gpu, &next), down = state->gpus[gpu].down;
+            mask |= (uint64_t)(empty && !down) << at;
+            state->busy_gpus -= empty && down; /* the others are counted where the pool gets them back */
+            state->down_gpus += empty && down;
+        }
         account(state, bank, &job->spec, -left, mask);
     }
     job->first_gpu = ADL_NONE;
@@ -311,13 +317,23 @@ static void pool_change(struct adl_state *state, uint32_t gpu, bool give)
         adl_pool_take(&state->pool, bank, mask);
 }
 
+/* True if the one job on a GPU that is not empty would have another beside it. */
+static bool shareable(const struct adl_state *state, const struct adl_gpu_use *use)
+{
+    return use->job[1] == ADL_NONE && (state->jobs[use->job[0]].spec.flags & ADL_JOB_SHARE);
+}
+
 void adl_state_gpu_down(struct adl_state *state, uint32_t gpu)
 {
     struct adl_gpu_use *use = &state->gpus[gpu];
-    assert(!use->down && use->job[0] == ADL_NONE);
+    assert(!use->down);
     use->down = true;
-    state->down_gpus++;
-    pool_change(state, gpu, false);
+    if (use->job[0] == ADL_NONE) {
+        state->down_gpus++;
+        pool_change(state, gpu, false);
+    } else if (shareable(state, use)) {
+        adl_bitmap_remove(&state->pool.half[adl_gpu_type_of(state->cluster, gpu)], gpu);
+    }
 }
 
 void adl_state_gpu_up(struct adl_state *state, uint32_t gpu)
@@ -325,9 +341,13 @@ void adl_state_gpu_up(struct adl_state *state, uint32_t gpu)
     struct adl_gpu_use *use = &state->gpus[gpu];
     assert(use->down);
     use->down = false;
-    state->down_gpus--;
     state->releases++;
-    pool_change(state, gpu, true);
+    if (use->job[0] == ADL_NONE) {
+        state->down_gpus--;
+        pool_change(state, gpu, true);
+    } else if (shareable(state, use)) {
+        adl_bitmap_add(&state->pool.half[adl_gpu_type_of(state->cluster, gpu)], gpu);
+    }
 }
 
 void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, double power_w)

@@ -1,0 +1,30 @@
+# embed_web.cmake: writes OUT, a C file with the table adl_web_assets of src/serve/assets.h. FILES names one NAME=PATH a line.
+# cmake -DFILES=list -DOUT=file.c -P embed_web.cmake
+set(type_html "text/html; charset=utf-8")
+set(type_js "text/javascript; charset=utf-8")
+set(type_css "text/css; charset=utf-8")
+set(type_svg "image/svg+xml")
+set(type_json "application/json")
+
+file(STRINGS "${FILES}" lines)
+set(arrays "")
+set(entries "")
+set(count 0)
+foreach(line IN LISTS lines)
+  string(REGEX MATCH "^([^=]+)=(.+)$" unused "${line}")
+  set(name "${CMAKE_MATCH_1}")
+  set(path "${CMAKE_MATCH_2}")
+  string(REGEX MATCH "[^.]+$" ending "${name}")
+  if(NOT DEFINED type_${ending})
+    message(FATAL_ERROR "${path}: no content type is known for names that end in .${ending}")
+  endif()
+  file(READ "${path}" hex HEX)
+  file(SHA256 "${path}" hash) # its first half is the tag, as adl_asset_seal() makes it
+  string(SUBSTRING "${hash}" 0 32 tag)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "(................................................................................)" "\\1\n" bytes "${bytes}")
+  string(APPEND arrays "static unsigned char data_${count}[] = {\n${bytes}0};\n") # a zero more: never empty
+  string(APPEND entries "    {\"${name}\", {.type = \"${type_${ending}}\", .data = data_${count}, .size = sizeof data_${count} - 1, .etag = \"\\\"${tag}\\\"\"}},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+file(WRITE "${OUT}" "#include \"serve/assets.h\"\n\n${arrays}\nconst struct adl_asset_entry adl_web_assets[] = {\n${entries}    {0},\n};\nconst size_t adl_web_asset_count = ${count};\n")

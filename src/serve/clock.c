@@ -1,0 +1,33 @@
+#include "serve/clock.h"
+
+#include <time.h>
+
+static int64_t read_us(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+struct adl_service_clock adl_service_clock_start(double speed, int64_t not_before_us)
+{
+    const int64_t wall_us = read_us(CLOCK_REALTIME);
+    return (struct adl_service_clock){.begin_us = wall_us > not_before_us ? wall_us : not_before_us + 1,
+                                      .begin_mono_us = read_us(CLOCK_MONOTONIC),
+                                      .speed = speed};
+}
+
+int64_t adl_service_clock_now(const struct adl_service_clock *clock)
+{
+    const int64_t passed_us = read_us(CLOCK_MONOTONIC) - clock->begin_mono_us;
+    return clock->begin_us + (clock->speed == 1.0 ? passed_us : (int64_t)((double)passed_us * clock->speed));
+}
+
+int adl_service_clock_wait_ms(const struct adl_service_clock *clock, int64_t until_us, int most_ms)
+{
+    const int64_t now_us = adl_service_clock_now(clock);
+    if (until_us <= now_us)
+        return 0;
+    const double wait_ms = (double)(until_us - now_us) * 1e-3 / clock->speed;
+    return wait_ms < most_ms ? (int)wait_ms + 1 : most_ms;
+}

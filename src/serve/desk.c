@@ -1,0 +1,56 @@
+#include "serve/desk.h"
+
+#include <stdio.h>
+
+const char *adl_gpu_state_name(int state)
+{
+    static const char *const names[] = {"idle", "busy", "draining", "drained", "occupied", "lost"};
+    return names[state];
+}
+
+void adl_desk_lock(struct adl_desk *desk)
+{
+    pthread_mutex_lock(&desk->lock);
+}
+
+void adl_desk_unlock(struct adl_desk *desk)
+{
+    pthread_mutex_unlock(&desk->lock);
+}
+
+int adl_desk_gpu_state(const struct adl_desk *desk, uint32_t gpu)
+{
+    const struct adl_desk_gpu *it = &desk->gpus[gpu];
+    const bool busy = adl_engine_state(desk->engine)->gpus[gpu].job[0] != ADL_NONE;
+    if (it->lost)
+        return ADL_GPU_LOST;
+    if (it->drain)
+        return busy ? ADL_GPU_DRAINING : ADL_GPU_DRAINED;
+    if (it->foreign > 0)
+        return ADL_GPU_OCCUPIED;
+    return busy ? ADL_GPU_BUSY : ADL_GPU_IDLE;
+}
+
+void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *job, char *ret, size_t size)
+{
+    if (job->reason[0] != '\0') {
+        snprintf(ret, size, "%s", job->reason);
+        return;
+    }
+    if (job->stage == ADL_STAGE_QUEUED) {
+        for (uint32_t i = 0; i < job->alternative_count; i++)
+            if (job->alternatives[i].slot != ADL_NONE) {
+                adl_engine_explain(desk->engine, job->alternatives[i].slot, ret, size);
+                if (ret[0] != '\0')
+                    return;
+            }
+        snprintf(ret, size, "turn: it is being looked at");
+        return;
+    }
+    static const char *const others[] = {[ADL_STAGE_HELD] = "held: release it to let it run",
+                                         [ADL_STAGE_DEPENDENT] = "dependency: waits for other jobs",
+                                         [ADL_STAGE_QUEUED] = "",
+                                         [ADL_STAGE_RUNNING] = "runs",
+                                         [ADL_STAGE_STOPPING] = "is being stopped"};
+    snprintf(ret, size, "%s", others[job->stage]);
+}

@@ -1,0 +1,609 @@
+#include "serve/hands_local.h"
+
+#include "base/index.h"
+#include "local/launch.h"
+#include "local/occupied.h"
+#include "serve/account.h"
+#include "serve/submission.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOOK_US   INT64_C(500000) /* how often tasks are asked that nothing announces */
+#define WATCH_TAG UINT32_MAX
+#define READY_MAX 64
+
+struct hand {
+    struct adl_task task; /* open: it was launched */
+    uint64_t job;
+    uint32_t attempt;
+    bool used;
+    bool requeue; /* it is stopped to be run again */
+    bool again;   /* its job may be run again if its shepherd is lost */
+    bool failed;  /* it could not be launched: text says why */
+    bool asked;   /* is to be looked at without being announced */
+    char text[200];
+    uint32_t next_free;
+};
+
+struct hands {
+    struct adl_hands_local_config config;
+    struct hand *slots;
+    size_t slot_capacity;
+    uint32_t slot_count, free_slot;
+    uint32_t asked_count;
+    int64_t looked_us;
+    int epoll;
+    struct epoll_event ready[READY_MAX];
+    uint32_t ready_first, ready_count;
+    struct adl_watch_sample *samples; /* [gpus] taken and not yet reported */
+    uint32_t sample_first, sample_count;
+    bool sample_told; /* of the first of these: its telemetry; its state is still to be told */
+    bool *down;       /* [gpu] as reported */
+};
+
+static void destroy(void *self)
+{
+    struct hands *hands = self;
+    if (!hands)
+        return;
+    for (uint32_t i = 0; i < hands->slot_count; i++)
+        adl_task_close(&hands->slots[i].task);
+    adl_watch_destroy(hands->config.watch);
+    if (hands->epoll >= 0)
+        close(hands->epoll);
+    free(hands->slots);
+    free(hands->samples);
+    free(hands->down);
+    free(hands);
+}
+
+static int make_folder(const char *parent, const char *name, mode_t mode, struct adl_error *err)
+{
+    char path[ADL_STORE_PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", parent, name);
+    if (mkdir(path, mode) && errno != EEXIST)
+        return adl_fail(err, ADL_EIO, "cannot make %s: %s", path, strerror(errno));
+    if (chmod(path, mode))
+        return adl_fail(err, ADL_EIO, "cannot set the mode of %s: %s", path, strerror(errno));
+    return 0;
+}
+
+/* ---- slots ---- */
+
+static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err)
+{
+    struct hands *hands = self;
+    uint32_t slot = hands->free_slot;
+    if (slot != ADL_NONE) {
+        hands->free_slot = hands->slots[slot].next_free;
+    } else {
+        if (adl_grow((void **)&hands->slots, &hands->slot_capacity, (size_t)hands->slot_count + 1,
+                     sizeof *hands->slots))
+            return adl_fail(err, ADL_ENOMEM, "out of memory for one more job");
+        slot = hands->slot_count++;
+    }
+    hands->slots[slot] = (struct hand){.task = {.fd = -1}, .job = spec->id, .used = true};
+    *ret_slot = slot;
+    return 0;
+}
+
+static void set_asked(struct hands *hands, struct hand *hand, bool asked)
+{
+    hands->asked_count += (uint32_t)asked - (uint32_t)hand->asked;
+    hand->asked = asked;
+}
+
+static void withdraw(void *self, uint32_t slot)
+{
+    struct hands *hands = self;
+    struct hand *hand = &hands->slots[slot];
+    set_asked(hands, hand, false);
+    adl_task_close(&hand->task);
+    *hand = (struct hand){.task = {.fd = -1}, .next_free = hands->free_slot};
+    hands->free_slot = slot;
+}
+
+/* Has the task's descriptor announced, or, without one, has it asked now and then. */
+static void attend(struct hands *hands, uint32_t slot)
+{
+    struct hand *hand = &hands->slots[slot];
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u32 = slot};
+    bool announced = hand->task.fd >= 0 && epoll_ctl(hands->epoll, EPOLL_CTL_ADD, hand->task.fd, &event) == 0;
+    if (!announced && hand->task.fd >= 0 && errno == EEXIST)
+        announced = epoll_ctl(hands->epoll, EPOLL_CTL_MOD, hand->task.fd, &event) == 0;
+    set_asked(hands, hand, !announced);
+}
+
+/* ---- launching ---- */
+
+/* What the callback of the store needs to make a task of a row. */
+struct launching {
+    struct hands *hands;
+    const struct adl_roster_job *job;
+    const uint32_t *gpus;
+    struct hand *hand;
+};
+
+static void task_folder(const struct hands *hands, uint64_t job, uint32_t attempt, char *ret, size_t size)
+{
+    snprintf(ret, size, "%s/tasks/%llu.%u", hands->config.directory, (unsigned long long)job, attempt);
+}
+
+static void script_path(const struct hands *hands, uint64_t job, char *ret, size_t size)
+{
+    snprintf(ret, size, "%s/scripts/%llu", hands->config.directory, (unsigned long long)job);
+}
+
+/* The script as a file that its user may read and run, and nobody may change. */
+static int write_script(const struct hands *hands, const struct adl_store_job *row, struct adl_error *err)
+{
+    char path[ADL_STORE_PATH_MAX];
+    script_path(hands, row->spec.id, path, sizeof path);
+    unlink(path); /* of an attempt before, maybe cut short */
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return adl_fail(err, ADL_EIO, "cannot write the script to %s: %s", path, strerror(errno));
+    const size_t size = strlen(row->script);
+    bool good = true;
+    for (size_t at = 0; good && at < size;) {
+        const ssize_t wrote = write(fd, row->script + at, size - at);
+        good = wrote > 0 || (wrote < 0 && errno == EINTR);
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (geteuid() == 0)
+        good = good && fchown(fd, row->uid, row->gid) == 0;
+    good = good && fchmod(fd, 0500) == 0;
+    const int error = errno;
+    close(fd);
+    return good ? 0 : adl_fail(err, ADL_EIO, "cannot write the script to %s: %s", path, strerror(error));
+}
+
+static struct adl_strings strings_of(const char *const *list)
+{
+    uint32_t count = 0;
+    while (list && list[count])
+        count++;
+    return (struct adl_strings){(const char **)(uintptr_t)list, count}; // NOLINT(performance-no-int-to-ptr)
+}
+
+static int build_environment(const struct launching *it, const struct adl_store_job *row, struct adl_strings *ret,
+                             struct adl_error *err)
+{
+    const struct adl_inventory *inventory = it->hands->config.inventory;
+    const struct adl_cluster *cluster = &inventory->scenario.cluster;
+    const uint32_t count = it->job->spec.gpus;
+    struct adl_environment_gpu *gpus = calloc(count, sizeof *gpus);
+    if (!gpus)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for a job's environment");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct adl_inventory_gpu *gpu = &inventory->gpus[it->gpus[i]];
+        gpus[i] = (struct adl_environment_gpu){.vendor = gpu->vendor, .index = gpu->index, .id = gpu->device};
+    }
+    const struct adl_environment environment = {
+        .job_id = (int64_t)row->spec.id,
+        .name = row->name,
+        .submit_dir = row->directory,
+        .node = cluster->nodes[adl_gpu_node_of(cluster, it->gpus[0])].name,
+        .array_id = (int64_t)it->job->array_id,
+        .array_index = row->array_index,
+        .cpu_count = (uint32_t)(row->spec.cpu_cores * (int32_t)count),
+        .memory_mib = (int64_t)row->spec.memory_mib * count,
+        .restart_count = it->hand->attempt > 0 ? it->hand->attempt - 1 : 0,
+        .gpus = gpus,
+        .gpu_count = count,
+    };
+    const struct adl_strings submitted = strings_of(row->environment);
+    const int status = adl_environment_build(&environment, &submitted, ret, err);
+    free(gpus);
+    return status;
+}
+
+/* argv with the script's path in front, if there is a script. */
+static int build_arguments(const struct launching *it, const struct adl_store_job *row, char *path, size_t size,
+                           struct adl_strings *ret, struct adl_error *err)
+{
+    const struct adl_strings given = strings_of(row->argv);
+    const bool script = row->script && row->script[0] != '\0';
+    const char **items = calloc((size_t)given.count + 2, sizeof *items);
+    if (!items)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for a job's arguments");
+    const int status = script ? write_script(it->hands, row, err) : 0;
+    if (status) {
+        free(items);
+        return status;
+    }
+    script_path(it->hands, row->spec.id, path, size);
+    items[0] = path;
+    for (uint32_t i = 0; i < given.count; i++)
+        items[i + script] = given.items[i];
+    *ret = (struct adl_strings){items, given.count + script};
+    return 0;
+}
+
+/* The user's further groups as numbers in text, in one block. */
+static int build_groups(const struct adl_store_job *row, struct adl_strings *ret)
+{
+    gid_t groups[ADL_TASK_GROUPS_MAX];
+    const uint32_t count = geteuid() == 0 ? adl_account_groups(row->user, row->gid, groups, ADL_TASK_GROUPS_MAX) : 0;
+    const char **items = calloc(1, (count + 1) * sizeof *items + (size_t)count * 12);
+    if (!items)
+        return ADL_ENOMEM;
+    char *text = (char *)(items + count + 1);
+    for (uint32_t i = 0; i < count; i++, text += 12) {
+        snprintf(text, 12, "%u", (unsigned)groups[i]);
+        items[i] = text;
+    }
+    *ret = (struct adl_strings){items, count};
+    return 0;
+}
+
+static int launch_row(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    const struct launching *it = context;
+    const struct adl_hands_local_config *config = &it->hands->config;
+    struct adl_strings env = {0}, argv = {0}, groups = {0};
+    char folder[ADL_STORE_PATH_MAX], path[ADL_STORE_PATH_MAX];
+    int status = build_environment(it, row, &env, err);
+    if (status == 0)
+        status = build_arguments(it, row, path, sizeof path, &argv, err);
+    if (status == 0 && build_groups(row, &groups))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for a job's groups");
+    if (status == 0) {
+        const struct adl_task_spec spec = {
+            .job_id = (int64_t)row->spec.id,
+            .argv = argv,
+            .env = env,
+            .cwd = row->directory,
+            .stdout_path = it->job->stdout_path,
+            .stderr_path = strcmp(it->job->stderr_path, it->job->stdout_path) == 0 ? NULL : it->job->stderr_path,
+            .append = it->hand->attempt > 1,
+            .uid = row->uid,
+            .gid = row->gid,
+            .groups = groups,
+            .root = row->uid == 0,
+            .time_limit_us = row->spec.limit_us,
+            .grace_us = config->grace_us > 0 ? config->grace_us : -1,
+            .cgroup_parent = config->cgroup,
+            .memory_max_mib = config->cgroup ? (int64_t)row->spec.memory_mib * it->job->spec.gpus : 0,
+            .cpus_milli = config->cgroup ? (int64_t)row->spec.cpu_cores * it->job->spec.gpus * 1000 : 0,
+        };
+        task_folder(it->hands, row->spec.id, it->hand->attempt, folder, sizeof folder);
+        status = adl_task_launch(folder, &spec, NULL, &it->hand->task, err);
+    }
+    adl_environment_clear(&env);
+    free(argv.items);
+    free(groups.items);
+    return status;
+}
+
+/* A failure is kept, to be reported as the end of the job. */
+static void launch(struct hands *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
+{
+    struct adl_error err = {""};
+    struct hand *hand = &hands->slots[slot];
+    struct launching it = {hands, job, gpus, hand};
+    const int status = adl_store_job_read(hands->config.store, job->id, launch_row, &it, &err);
+    if (status == 1) {
+        attend(hands, slot);
+        return;
+    }
+    hand->failed = true;
+    snprintf(hand->text, sizeof hand->text, "%s", status == 0 ? "the store does not have the job" : err.text);
+    set_asked(hands, hand, true);
+    hands->looked_us = 0;
+}
+
+static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
+                 struct adl_error *err)
+{
+    (void)err;
+    struct hands *hands = self;
+    struct hand *hand = &hands->slots[slot];
+    hand->attempt = job->attempts;
+    hand->requeue = hand->failed = false;
+    hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
+    launch(hands, job, slot, gpus);
+    return 0;
+}
+
+static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
+{
+    struct adl_error err;
+    struct hands *hands = self;
+    struct hand *hand = &hands->slots[slot];
+    char folder[ADL_STORE_PATH_MAX];
+    if (gpus) /* begun before or not: it is wanted, and begins at most once */
+        return start(self, job, slot, gpus, &err) == 0;
+    hand->attempt = job->attempts;
+    hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
+    task_folder(hands, job->id, job->attempts, folder, sizeof folder);
+    if (adl_task_adopt(folder, NULL, &hand->task, &err))
+        return false;
+    attend(hands, slot);
+    return true;
+}
+
+static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
+                struct adl_error *err)
+{
+    (void)job;
+    struct hands *hands = self;
+    struct hand *hand = &hands->slots[slot];
+    hand->requeue = requeue;
+    if (!hand->task.open)
+        return 0; /* it could not be launched, which is about to be told */
+    const int status = adl_task_cancel(&hand->task, reason, err);
+    set_asked(hands, hand, hand->asked || hand->task.fd < 0);
+    hands->looked_us = hands->asked_count > 0 ? 0 : hands->looked_us;
+    return status;
+}
+
+/* Power limits are set by nobody yet who would be allowed to: the drivers want privileges that this process gave up. */
+static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err)
+{
+    (void)self, (void)gpus, (void)gpu_count, (void)power_w;
+    return adl_fail(err, ADL_EREFUSED, "power limits cannot be set on this machine's GPUs from here");
+}
+
+static void forget(void *self, uint64_t job, uint32_t attempt)
+{
+    static const char *const files[] = {"job", "started", "cancel", "result"};
+    struct hands *hands = self;
+    char folder[ADL_STORE_PATH_MAX], path[ADL_STORE_PATH_MAX + 16];
+    task_folder(hands, job, attempt, folder, sizeof folder);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    script_path(hands, job, path, sizeof path);
+    unlink(path);
+}
+
+/* ---- what became of tasks ---- */
+
+static uint8_t end_of(const struct adl_task_result *result)
+{
+    switch (result->outcome) {
+    case ADL_TASK_EXITED:
+        return result->exit_code == 0 ? ADL_END_COMPLETED : ADL_END_FAILED;
+    case ADL_TASK_TIMED_OUT:
+        return ADL_END_TIMEOUT;
+    case ADL_TASK_CANCELLED:
+        return ADL_END_CANCELLED;
+    default:
+        return ADL_END_FAILED;
+    }
+}
+
+static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_result *result, struct adl_report *ret)
+{
+    struct hand *hand = &hands->slots[slot];
+    const bool lost = result->outcome == ADL_TASK_LOST && hand->again;
+    const bool evict = lost || (hand->requeue && result->outcome == ADL_TASK_CANCELLED);
+    *ret = (struct adl_report){.event = {.kind = evict ? ADL_EVENT_EVICT : ADL_EVENT_FINISH, .job = slot},
+                               .exit_code = (int32_t)result->exit_code,
+                               .signal = (int32_t)result->signal,
+                               .start_us = result->start_us};
+    if (evict) {
+        ret->event.evict.remaining = 1.0;
+        ret->event.evict.fault = lost;
+    } else {
+        ret->event.outcome.end = end_of(result);
+        ret->event.outcome.run_us = result->elapsed_us;
+    }
+    snprintf(ret->text, sizeof ret->text, "%.120s%s%.70s", result->reason,
+             result->reason[0] != '\0' && result->notes[0] != '\0' ? "; " : "", result->notes);
+    set_asked(hands, hand, false);
+    adl_task_close(&hand->task);
+    if (!evict) {
+        *hand = (struct hand){.task = {.fd = -1}, .next_free = hands->free_slot};
+        hands->free_slot = slot;
+    }
+}
+
+/* 1 and a report if the task has ended. */
+static int look(struct hands *hands, uint32_t slot, struct adl_report *ret)
+{
+    struct adl_error err = {""};
+    struct hand *hand = &hands->slots[slot];
+    struct adl_task_result result = {0};
+    if (!hand->used || (!hand->task.open && !hand->failed))
+        return 0;
+    if (!hand->failed && adl_task_poll(&hand->task, &result, &err)) {
+        set_asked(hands, hand, true); /* a disk that fails may come back */
+        return 0;
+    }
+    if (!hand->failed && hand->task.state == ADL_TASK_WAITING) {
+        hand->failed = true;
+        snprintf(hand->text, sizeof hand->text, "its shepherd failed before it began");
+    }
+    if (hand->failed) {
+        hand->failed = false;
+        result = (struct adl_task_result){.outcome = ADL_TASK_UNSTARTED, .exit_code = 126};
+        snprintf(result.reason, sizeof result.reason, "%s", hand->text);
+        tell_end(hands, slot, &result, ret);
+        return 1;
+    }
+    if (hand->task.state == ADL_TASK_ENDED) {
+        tell_end(hands, slot, &result, ret);
+        return 1;
+    }
+    attend(hands, slot);
+    return 0;
+}
+
+/* ---- telemetry ---- */
+
+/* Processes on a GPU that belong to none of the tasks. */
+static uint32_t count_foreign(struct hands *hands, const struct adl_gpu_sample *sample)
+{
+    struct adl_task_result result;
+    struct adl_error err;
+    if (!hands->config.avoid_foreign || !sample->pids_known || sample->pid_count == 0)
+        return 0;
+    struct adl_task_start *starts = calloc((size_t)hands->slot_count + 1, sizeof *starts);
+    uint32_t task_count = 0, foreign = 0;
+    if (!starts)
+        return 0;
+    for (uint32_t i = 0; i < hands->slot_count; i++) {
+        struct hand *hand = &hands->slots[i];
+        if (hand->task.open && hand->task.state == ADL_TASK_STARTING)
+            adl_task_poll(&hand->task, &result, &err); /* an end shows again when it is announced */
+        if (hand->task.open && hand->task.state == ADL_TASK_RUNNING)
+            starts[task_count++] = hand->task.start;
+    }
+    const uint32_t seen = sample->pid_count < ADL_GPU_PIDS_MAX ? sample->pid_count : ADL_GPU_PIDS_MAX;
+    for (uint32_t i = 0; i < seen; i++)
+        foreign += adl_gpu_owner_find(sample->pids[i], starts, task_count, NULL) == ADL_GPU_OWNER_FOREIGN;
+    free(starts);
+    return foreign;
+}
+
+/* First the readings, then whether the GPU is to be used: 1 and a report, or 0. */
+static int tell_sample(struct hands *hands, struct adl_report *ret)
+{
+    while (hands->sample_first < hands->sample_count) {
+        const struct adl_watch_sample *it = &hands->samples[hands->sample_first];
+        if (!hands->sample_told) {
+            hands->sample_told = true;
+            *ret = (struct adl_report){.event = {.kind = ADL_EVENT_TELEMETRY, .gpu = it->gpu},
+                                       .memory_used_mib = it->sample.memory_used_mib,
+                                       .energy_j = it->sample.energy_j};
+            ret->event.telemetry = it->sample.telemetry;
+            return 1;
+        }
+        hands->sample_told = false;
+        hands->sample_first++;
+        const uint32_t foreign = it->sample.lost ? 0 : count_foreign(hands, &it->sample);
+        const bool down = it->sample.lost || foreign > 0;
+        if (down == hands->down[it->gpu])
+            continue;
+        hands->down[it->gpu] = down;
+        *ret = (struct adl_report){.event = {.kind = down ? ADL_EVENT_GPU_DOWN : ADL_EVENT_GPU_UP, .gpu = it->gpu},
+                                   .foreign = foreign};
+        if (it->sample.lost)
+            snprintf(ret->text, sizeof ret->text, "its driver says that it is lost");
+        else if (foreign > 0)
+            snprintf(ret->text, sizeof ret->text, "%u process%s from outside the queue, the first is %d", foreign,
+                     foreign == 1 ? "" : "es", it->sample.pids[0]);
+        return 1;
+    }
+    return 0;
+}
+
+static void take_samples(struct hands *hands)
+{
+    hands->sample_first = 0;
+    hands->sample_told = false;
+    hands->sample_count =
+        adl_watch_take(hands->config.watch, hands->samples, hands->config.inventory->scenario.cluster.gpu_count);
+}
+
+/* ---- the interface ---- */
+
+static int poll_asked(struct hands *hands, int64_t now_us, struct adl_report *ret)
+{
+    if (hands->asked_count == 0 || (hands->looked_us > 0 && now_us < hands->looked_us + LOOK_US))
+        return 0;
+    for (uint32_t slot = 0; slot < hands->slot_count; slot++)
+        if (hands->slots[slot].asked && look(hands, slot, ret))
+            return 1;
+    hands->looked_us = now_us;
+    return 0;
+}
+
+static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct adl_error *err)
+{
+    (void)err;
+    struct hands *hands = self;
+    if (tell_sample(hands, ret))
+        return 1;
+    for (;;) {
+        while (hands->ready_first < hands->ready_count) {
+            const uint32_t tag = hands->ready[hands->ready_first++].data.u32;
+            if (tag == WATCH_TAG) {
+                take_samples(hands);
+                if (tell_sample(hands, ret))
+                    return 1;
+            } else if (look(hands, tag, ret)) {
+                return 1;
+            }
+        }
+        const int ready = epoll_wait(hands->epoll, hands->ready, READY_MAX, 0);
+        hands->ready_first = 0;
+        hands->ready_count = ready > 0 ? (uint32_t)ready : 0;
+        if (ready <= 0)
+            return poll_asked(hands, now_us, ret);
+    }
+}
+
+static int64_t due_us(void *self)
+{
+    const struct hands *hands = self;
+    if (hands->sample_first < hands->sample_count || hands->ready_first < hands->ready_count)
+        return 0;
+    return hands->asked_count > 0 ? hands->looked_us + LOOK_US : INT64_MAX;
+}
+
+static int descriptor(void *self)
+{
+    const struct hands *hands = self;
+    return hands->epoll;
+}
+
+static const struct adl_hands_ops ops = {
+    .name = "local",
+    .destroy = destroy,
+    .admit = admit,
+    .withdraw = withdraw,
+    .start = start,
+    .stop = stop,
+    .cap = cap,
+    .adopt = adopt,
+    .forget = forget,
+    .poll = poll_hands,
+    .due_us = due_us,
+    .fd = descriptor,
+};
+
+int adl_hands_local_create(const struct adl_hands_local_config *config, struct adl_hands *ret, struct adl_error *err)
+{
+    struct hands *hands = calloc(1, sizeof *hands);
+    if (!hands)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
+    hands->config = *config;
+    hands->config.watch = NULL; /* the caller's, until all else has come to be */
+    hands->free_slot = ADL_NONE;
+    hands->epoll = epoll_create1(EPOLL_CLOEXEC);
+    const uint32_t gpus = config->inventory->scenario.cluster.gpu_count;
+    hands->samples = calloc(gpus + 1, sizeof *hands->samples);
+    hands->down = calloc(gpus + 1, sizeof *hands->down);
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = WATCH_TAG};
+    int status = 0;
+    if (hands->epoll < 0 || !hands->samples || !hands->down)
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
+    if (status == 0)
+        status = make_folder(config->directory, "tasks", 0700, err);
+    if (status == 0)
+        status = make_folder(config->directory, "scripts", 0711, err);
+    /* Users run their scripts from below; the files beside are for the service alone each by its own mode. */
+    if (status == 0 && geteuid() == 0 && chmod(config->directory, 0711))
+        status = adl_fail(err, ADL_EIO, "cannot set the mode of %s: %s", config->directory, strerror(errno));
+    if (status == 0 && config->watch && epoll_ctl(hands->epoll, EPOLL_CTL_ADD, adl_watch_fd(config->watch), &event))
+        status = adl_fail(err, ADL_EIO, "cannot watch telemetry: %s", strerror(errno));
+    if (status) {
+        destroy(hands);
+        return status;
+    }
+    hands->config.watch = config->watch;
+    *ret = (struct adl_hands){&ops, hands};
+    return 0;
+}

@@ -1,0 +1,23 @@
+/* hands_local: jobs as processes of this machine, each under its shepherd (local/launch.h), and the telemetry of its
+ * GPUs. */
+#ifndef ADLRO_SERVE_HANDS_LOCAL_H
+#define ADLRO_SERVE_HANDS_LOCAL_H
+
+#include "serve/hands.h"
+#include "serve/inventory.h"
+#include "serve/watch.h"
+
+struct adl_hands_local_config {
+    const char *directory; /* the service's state: tasks/ and scripts/ are made in it; absolute */
+    struct adl_store *store;
+    const struct adl_inventory *inventory;
+    struct adl_watch *watch; /* becomes the hands'; NULL: nothing to watch */
+    int64_t grace_us;
+    const char *cgroup; /* parent of the jobs' own; NULL: none */
+    bool avoid_foreign; /* a GPU with processes from outside the queue is reported down */
+};
+
+/* All pointers stay the caller's and have to outlast the hands. */
+int adl_hands_local_create(const struct adl_hands_local_config *config, struct adl_hands *ret, struct adl_error *err);
+
+#endif

@@ -1,0 +1,543 @@
+#include "serve/live_form.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RETRY_US  INT64_C(1000000)
+#define PRUNE_US  INT64_C(60000000)
+#define PRUNE_MAX 5000 /* samples at once */
+#define SAMPLES   20000000
+#define WAIT_MS   1000 /* the longest wait: ends and history go on without events too */
+
+int64_t adl_live_now(struct adl_live *live)
+{
+    const int64_t now_us = adl_service_clock_now(live->config.clock);
+    return now_us > live->now_us ? now_us : live->now_us;
+}
+
+int adl_live_post(struct adl_live *live, const struct adl_live_item *item)
+{
+    if (live->outbox_first == live->outbox_count)
+        live->outbox_first = live->outbox_count = 0;
+    if (adl_grow((void **)&live->outbox, &live->outbox_capacity, live->outbox_count + 1, sizeof *live->outbox))
+        return ADL_ENOMEM;
+    live->outbox[live->outbox_count++] = *item;
+    return 0;
+}
+
+struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_roster_job *job)
+{
+    const bool runs = adl_roster_holds_gpus(job);
+    uint32_t count = 0;
+    for (; runs && job->gpus && count < job->spec.gpus; count++)
+        live->names[count] = live->desk->inventory->gpus[job->gpus[count]].id;
+    live->names[count] = NULL;
+    return (struct adl_store_status){.state = runs ? ADL_STORE_RUNNING : ADL_STORE_PENDING,
+                                     .hold = job->hold,
+                                     .priority = job->priority,
+                                     .reason = job->reason,
+                                     .start_us = runs ? job->start_us : 0,
+                                     .attempts = job->attempts,
+                                     .gpus = live->names,
+                                     .energy_j = job->energy_j};
+}
+
+int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload, struct adl_error *err)
+{
+    int status = adl_text_status(payload) ? adl_fail(err, ADL_ENOMEM, "out of memory for an event") : 0;
+    const struct adl_store_event event = {
+        .time_us = live->now_us, .kind = kind, .job = job, .payload = payload->data ? payload->data : "{}"};
+    if (status == 0)
+        status = adl_store_event_append(live->config.store, &event, NULL, err);
+    adl_text_clear(payload);
+    return status;
+}
+
+void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state)
+{
+    static const char *const stages[] = {"held", "dependent", "queued", "running", "stopping"};
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "id");
+    adl_json_uint(&json, job->id);
+    adl_json_key(&json, "state");
+    adl_json_string(&json, state ? state : adl_roster_holds_gpus(job) ? "R" : "PD");
+    adl_json_key(&json, "stage");
+    adl_json_string(&json, state ? "ended" : stages[job->stage]);
+    adl_json_key(&json, "user");
+    adl_json_string(&json, job->user);
+    adl_json_key(&json, "name");
+    adl_json_string(&json, job->name);
+    adl_json_key(&json, "reason");
+    adl_json_string(&json, job->reason);
+    adl_json_end(&json);
+    if (adl_text_status(&text) == 0)
+        adl_events_publish(live->desk->events, "job", text.data, NULL, NULL);
+    adl_text_clear(&text);
+}
+
+/* ---- groups: what happened is written, then done ---- */
+
+static void set_trouble(struct adl_live *live, const char *text)
+{
+    struct adl_desk *desk = live->desk;
+    if (strcmp(desk->trouble, text) == 0)
+        return;
+    snprintf(desk->trouble, sizeof desk->trouble, "%s", text);
+    struct adl_text payload = {0};
+    struct adl_json json = adl_json_start(&payload, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "what");
+    adl_json_string(&json, text[0] != '\0' ? "trouble" : "ok");
+    adl_json_key(&json, "text");
+    adl_json_string(&json, text);
+    adl_json_end(&json);
+    if (adl_text_status(&payload) == 0)
+        adl_events_publish(desk->events, "service", payload.data, NULL, NULL);
+    adl_text_clear(&payload);
+}
+
+static void gather_reports(struct adl_live *live, struct adl_error *err)
+{
+    const struct adl_hands *hands = &live->config.hands;
+    while (live->report_count < ADL_LIVE_REPORTS_MAX) {
+        struct adl_report *report = &live->reports[live->report_count];
+        if (hands->ops->poll(hands->self, live->now_us, report, err) <= 0)
+            return;
+        if (report->event.kind == ADL_EVENT_SUBMIT)
+            live->specs[live->report_count] = *report->event.submit.spec;
+        live->report_count++;
+    }
+}
+
+/* Readings are not worth a second try. */
+static void drop_readings(struct adl_live *live)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < live->report_count; i++) {
+        const int kind = live->reports[i].event.kind;
+        if (kind == ADL_EVENT_TELEMETRY || kind == ADL_EVENT_METER || kind == ADL_EVENT_PROGRESS)
+            continue;
+        live->specs[kept] = live->specs[i];
+        live->reports[kept++] = live->reports[i];
+    }
+    live->report_count = kept;
+}
+
+/* Wishes up to the first that has to wait for another group; *ret_rest is what is left. */
+static void prepare_wishes(struct adl_live *live, struct adl_wish **ret_done, struct adl_wish **ret_rest)
+{
+    struct adl_wish *wish = live->wishes, **end = ret_done;
+    *ret_done = NULL;
+    for (; wish && !adl_live_wish_waits(live, wish); wish = wish->next) {
+        wish->status = adl_live_wish_prepare(live, wish);
+        *end = wish;
+        end = &wish->next;
+    }
+    *end = NULL;
+    *ret_rest = wish;
+}
+
+/* One group: 0 if it is in the store. */
+static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_wish **ret_done,
+                       struct adl_wish **ret_rest, struct adl_error *err)
+{
+    int status = adl_store_begin(live->config.store, err);
+    live->group++;
+    *ret_reports = 0;
+    while (status == 0 && *ret_reports < live->report_count &&
+           !adl_live_report_waits(live, &live->reports[*ret_reports]))
+        status = adl_live_report_prepare(live, (*ret_reports)++, err);
+    prepare_wishes(live, ret_done, ret_rest);
+    const int committed = adl_store_commit(live->config.store, status ? NULL : err);
+    return status ? status : committed;
+}
+
+static void answer_all(struct adl_live *live, struct adl_wish *done, int status, const struct adl_error *err)
+{
+    for (struct adl_wish *wish = done, *next; wish; wish = next) {
+        next = wish->next;
+        if (status && (wish->status == 0 || wish->status == ADL_EIO)) {
+            wish->status = ADL_EIO;
+            wish->err = *err;
+        }
+        if (wish->status == 0 && !wish->dry_run) {
+            adl_desk_lock(live->desk);
+            adl_live_wish_apply(live, wish);
+            adl_desk_unlock(live->desk);
+        }
+        wish->answer(wish);
+    }
+}
+
+/* Looks at what there is and deals with one group of it. The lock is held, and let go while writing. False: there was
+ * nothing. */
+static bool deal(struct adl_live *live)
+{
+    struct adl_error err = {""};
+    if (!live->wishes)
+        live->wishes = adl_inbox_take(live->desk->inbox);
+    if (live->retry_us == 0)
+        gather_reports(live, &err);
+    if (!live->wishes && (live->report_count == 0 || live->retry_us > 0))
+        return false;
+    uint32_t told = 0;
+    struct adl_wish *done, *rest;
+    adl_desk_unlock(live->desk);
+    const int status = write_group(live, &told, &done, &rest, &err);
+    adl_desk_lock(live->desk);
+    live->wishes = rest;
+    set_trouble(live, status ? err.text : "");
+    if (status) {
+        live->desk->counts.store_failures++;
+        live->retry_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
+        drop_readings(live);
+    } else {
+        live->retry_us = 0;
+        for (uint32_t i = 0; i < told; i++)
+            adl_live_report_apply(live, i);
+        if (live->sampled)
+            adl_live_publish_samples(live);
+        live->report_count -= told;
+        memmove(live->reports, live->reports + told, live->report_count * sizeof *live->reports);
+        memmove(live->specs, live->specs + told, live->report_count * sizeof *live->specs);
+    }
+    adl_desk_unlock(live->desk);
+    answer_all(live, done, status, &err);
+    adl_desk_lock(live->desk);
+    return true;
+}
+
+/* ---- the world ---- */
+
+static void wait_for_something(struct adl_live *live)
+{
+    const struct adl_hands *hands = &live->config.hands;
+    const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
+    int64_t until_us = live->retry_us > 0 ? live->retry_us : hands->ops->due_us(hands->self);
+    if (wake && wake->time_us < until_us)
+        until_us = wake->time_us;
+    if (live->point_us < until_us)
+        until_us = live->point_us;
+    struct pollfd fds[2] = {{adl_inbox_fd(live->desk->inbox), POLLIN, 0},
+                            {live->retry_us > 0 ? -1 : hands->ops->fd(hands->self), POLLIN, 0}};
+    adl_desk_unlock(live->desk);
+    poll(fds, 2, adl_service_clock_wait_ms(live->config.clock, until_us, WAIT_MS));
+    adl_desk_lock(live->desk);
+}
+
+static void prune(struct adl_live *live)
+{
+    if (live->now_us < live->prune_us || live->retry_us > 0)
+        return;
+    adl_desk_unlock(live->desk);
+    const int pruned =
+        adl_store_prune(live->config.store, live->now_us - live->config.retention_us, SAMPLES, PRUNE_MAX, NULL);
+    adl_desk_lock(live->desk);
+    if (pruned < PRUNE_MAX)
+        live->prune_us = live->now_us + (int64_t)(PRUNE_US * live->config.clock->speed);
+}
+
+static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
+{
+    (void)err;
+    struct adl_live *live = self;
+    for (;;) {
+        live->now_us = adl_live_now(live);
+        if (live->now_us >= live->retry_us)
+            live->retry_us = 0;
+        adl_live_count(live, live->now_us);
+        if (live->outbox_first < live->outbox_count) {
+            struct adl_live_item *item = &live->outbox[live->outbox_first++];
+            *ret = item->event;
+            ret->time_us = live->now_us;
+            ret->more = live->outbox_first < live->outbox_count;
+            if (ret->kind == ADL_EVENT_SUBMIT)
+                ret->submit.spec = &item->spec;
+            return 1;
+        }
+        if (atomic_load(&live->ending) || live->moving)
+            return 0;
+        const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
+        if (wake && wake->time_us <= live->now_us) {
+            adl_heap_pop(&live->wakes);
+            *ret =
+                (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
+            return 1;
+        }
+        prune(live);
+        if (!deal(live) && live->outbox_first == live->outbox_count)
+            wait_for_something(live);
+    }
+}
+
+/* How many older jobs wait that this one goes before; counted up to a bound. */
+static uint32_t count_older(const struct adl_live *live, const struct adl_roster_job *job)
+{
+    uint32_t count = 0;
+    for (const struct adl_roster_job *at = live->desk->roster.first; at && at != job && count < 1000; at = at->next)
+        count += at->stage == ADL_STAGE_QUEUED;
+    return count;
+}
+
+static void say_why(const struct adl_live *live, const struct adl_roster_job *job, char *ret, size_t size)
+{
+    const uint32_t older = count_older(live, job);
+    const double waited_s = (double)(live->now_us - job->eligible_us) * 1e-6;
+    const char *policy = live->desk->policy->name;
+    if (older == 0)
+        snprintf(ret, size, "%s: first in line after %.1f s", policy, waited_s);
+    else
+        snprintf(ret, size, "%s: after %.1f s, before %u older job%s that wait%s on", policy, waited_s, older,
+                 older == 1 ? "" : "s", older == 1 ? "s" : "");
+}
+
+/* The job takes its GPUs in memory; it is written, and told to the hands, once the decision is complete. */
+static int begin_start(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
+                       const uint32_t *gpus, struct adl_error *err)
+{
+    if (live->retry_us > 0 && !live->adopting)
+        return adl_fail(err, ADL_EREFUSED, "nothing is started while the state cannot be written");
+    if (job->stage != ADL_STAGE_QUEUED)
+        return adl_fail(err, ADL_EREFUSED, "job %llu is not to be started now", (unsigned long long)job->id);
+    if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
+        return adl_fail(err, ADL_ENOMEM, "out of memory to start job %llu", (unsigned long long)job->id);
+    job->gpus = calloc(command->gpu_count, sizeof *job->gpus);
+    if (!job->gpus)
+        return adl_fail(err, ADL_ENOMEM, "out of memory to start job %llu", (unsigned long long)job->id);
+    memcpy(job->gpus, gpus, command->gpu_count * sizeof *gpus);
+    struct adl_live_act *act = &live->acts[live->act_count++];
+    *act = (struct adl_live_act){.job = job->id, .slot = command->job, .start = true};
+    if (!live->adopting)
+        say_why(live, job, act->why, sizeof act->why);
+    for (uint32_t i = 0; i < job->alternative_count; i++)
+        if (job->alternatives[i].slot == command->job)
+            job->taken = i;
+    job->spec.gpus = job->alternatives[job->taken].gpus;
+    job->spec.types = job->alternatives[job->taken].types;
+    if (!live->adopting) {
+        job->start_us = live->now_us;
+        job->attempts++;
+    }
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_RUNNING);
+    return 0;
+}
+
+static int submit(void *self, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
+{
+    struct adl_live *live = self;
+    if (command->kind == ADL_COMMAND_WAKE) {
+        const struct adl_heap_item item = {command->time_us, 0};
+        return adl_heap_push(&live->wakes, item) ? adl_fail(err, ADL_ENOMEM, "out of memory for a wake-up") : 0;
+    }
+    if (command->kind == ADL_COMMAND_CAP)
+        return live->config.hands.ops->cap(live->config.hands.self, gpus, command->gpu_count, command->power_w, err);
+    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, command->job);
+    if (!job)
+        return adl_fail(err, ADL_EREFUSED, "slot %u has just been given up", command->job);
+    if (command->kind == ADL_COMMAND_START)
+        return begin_start(live, job, command, gpus, err);
+    if (job->stage != ADL_STAGE_RUNNING)
+        return adl_fail(err, ADL_EREFUSED, "job %llu is being stopped already", (unsigned long long)job->id);
+    if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
+        return adl_fail(err, ADL_ENOMEM, "out of memory to stop job %llu", (unsigned long long)job->id);
+    live->acts[live->act_count++] = (struct adl_live_act){.job = job->id, .slot = command->job};
+    snprintf(live->acts[live->act_count - 1].why, sizeof live->acts->why, "%s: makes room for another",
+             live->desk->policy->name);
+    adl_live_stopping(live, job, ADL_STOP_REQUEUE, "preempted by the policy");
+    return 0;
+}
+
+/* ---- decisions, once complete ---- */
+
+static void name_gpus(const struct adl_live *live, const struct adl_roster_job *job, char *ret, size_t size)
+{
+    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
+    size_t at = 0;
+    ret[0] = '\0';
+    for (uint32_t i = 0; job->gpus && i < job->spec.gpus && at < size; i++) {
+        const uint32_t gpu = job->gpus[i], node = adl_gpu_node_of(cluster, gpu);
+        const int wrote =
+            snprintf(ret + at, size - at, "%s%s:%s#%u", i > 0 ? " " : "", cluster->nodes[node].name,
+                     cluster->types[adl_gpu_type_of(cluster, gpu)].name, live->desk->inventory->gpus[gpu].index);
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+static void write_decision(struct adl_json *json, const struct adl_decision *decision)
+{
+    adl_json_object(json);
+    adl_json_key(json, "time_s");
+    adl_json_real(json, (double)decision->time_us * 1e-6);
+    adl_json_key(json, "job");
+    adl_json_uint(json, decision->job);
+    adl_json_key(json, "what");
+    adl_json_string(json, decision->what);
+    adl_json_key(json, "gpus");
+    adl_json_string(json, decision->gpus);
+    adl_json_key(json, "why");
+    adl_json_string(json, decision->why);
+    adl_json_end(json);
+}
+
+static struct adl_decision decision_of(const struct adl_live *live, const struct adl_live_act *act,
+                                       const struct adl_roster_job *job)
+{
+    struct adl_decision decision = {.time_us = live->now_us, .job = act->job};
+    snprintf(decision.what, sizeof decision.what, "%s", act->start ? "start" : "preempt");
+    snprintf(decision.why, sizeof decision.why, "%s", act->why);
+    name_gpus(live, job, decision.gpus, sizeof decision.gpus);
+    return decision;
+}
+
+static int write_acts(struct adl_live *live, struct adl_error *err)
+{
+    int status = adl_store_begin(live->config.store, err);
+    live->group++;
+    for (uint32_t i = 0; status == 0 && i < live->act_count; i++) {
+        const struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->acts[i].job);
+        const struct adl_store_status now = adl_live_status(live, job);
+        const struct adl_decision decision = decision_of(live, &live->acts[i], job);
+        struct adl_text text = {0};
+        struct adl_json json = adl_json_start(&text, false);
+        write_decision(&json, &decision);
+        status = adl_store_job_update(live->config.store, job->id, &now, err);
+        if (status == 0)
+            status = adl_live_log(live, live->acts[i].start ? "start" : "preempt", job->id, &text, err);
+        adl_text_clear(&text);
+    }
+    const int committed = adl_store_commit(live->config.store, status ? NULL : err);
+    return status ? status : committed;
+}
+
+/* What was decided and could not be written has not happened. */
+static void undo_acts(struct adl_live *live)
+{
+    for (uint32_t i = 0; i < live->act_count; i++) {
+        struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->acts[i].job);
+        if (!live->acts[i].start) { /* the engine waits for its end: it is asked for all the same, and written then */
+            live->config.hands.ops->stop(live->config.hands.self, job, live->acts[i].slot, true, "preempted", NULL);
+            continue;
+        }
+        struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = live->acts[i].slot}};
+        item.event.evict.remaining = 1.0;
+        item.event.evict.fault = true;
+        adl_live_post(live, &item);
+        free(job->gpus);
+        job->gpus = NULL;
+        job->attempts--;
+        job->start_us = 0;
+        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    }
+}
+
+static void tell_decision(struct adl_live *live, const struct adl_live_act *act, const struct adl_roster_job *job)
+{
+    struct adl_desk *desk = live->desk;
+    const struct adl_decision decision = decision_of(live, act, job);
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    desk->decisions[desk->decision_count % ADL_DECISIONS_MAX] = decision;
+    desk->decisions[desk->decision_count % ADL_DECISIONS_MAX].sequence = desk->decision_count + 1;
+    desk->decision_count++;
+    write_decision(&json, &decision);
+    if (adl_text_status(&text) == 0)
+        adl_events_publish(desk->events, "decision", text.data, NULL, NULL);
+    adl_text_clear(&text);
+    adl_live_publish_job(live, job, NULL);
+}
+
+/* The other numbers of GPUs that a job which starts would have taken leave the queue. */
+static void drop_alternatives(struct adl_live *live, struct adl_roster_job *job)
+{
+    for (uint32_t i = 0; i < job->alternative_count; i++) {
+        struct adl_alternative *other = &job->alternatives[i];
+        if (i == job->taken || other->slot == ADL_NONE)
+            continue;
+        struct adl_live_item item = {.event = {.kind = ADL_EVENT_FINISH, .job = other->slot}};
+        item.event.outcome.end = ADL_END_CANCELLED;
+        adl_live_post(live, &item);
+        live->config.hands.ops->withdraw(live->config.hands.self, other->slot);
+        live->desk->roster.slots[other->slot] = NULL;
+        other->slot = ADL_NONE;
+    }
+}
+
+static void carry_out(struct adl_live *live)
+{
+    const struct adl_hands *hands = &live->config.hands;
+    for (uint32_t i = 0; i < live->act_count; i++) {
+        const struct adl_live_act *act = &live->acts[i];
+        struct adl_roster_job *job = adl_roster_find(&live->desk->roster, act->job);
+        if (act->start) {
+            drop_alternatives(live, job);
+            hands->ops->start(hands->self, job, act->slot, job->gpus, NULL);
+            live->desk->counts.started++;
+        } else {
+            hands->ops->stop(hands->self, job, act->slot, true, "preempted", NULL);
+        }
+        tell_decision(live, act, job);
+    }
+}
+
+static int decided(void *self, uint64_t hash, struct adl_error *err)
+{
+    (void)hash;
+    (void)err;
+    struct adl_live *live = self;
+    struct adl_error trouble = {""};
+    if (live->act_count == 0 || live->adopting)
+        return 0;
+    adl_desk_unlock(live->desk);
+    const int status = write_acts(live, &trouble);
+    adl_desk_lock(live->desk);
+    if (status) {
+        set_trouble(live, trouble.text);
+        live->desk->counts.store_failures++;
+        undo_acts(live);
+        /* Not at once: the same decision would fail the same way. */
+        live->retry_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
+        adl_heap_push(&live->wakes, (struct adl_heap_item){live->retry_us, 0});
+        live->act_count = 0;
+        return 0;
+    }
+    carry_out(live);
+    live->act_count = 0;
+    return 0;
+}
+
+const struct adl_world_ops adl_live_ops = {
+    .name = "live", .next_event = next_event, .submit = submit, .decided = decided};
+
+void adl_live_end(struct adl_live *live)
+{
+    atomic_store(&live->ending, true);
+    adl_inbox_nudge(live->desk->inbox);
+}
+
+bool adl_live_ending(const struct adl_live *live)
+{
+    return atomic_load(&live->ending);
+}
+
+void adl_live_destroy(struct adl_live *live)
+{
+    if (!live)
+        return;
+    for (struct adl_wish *wish = live->wishes, *next; wish; wish = next) {
+        next = wish->next;
+        wish->status = adl_fail(&wish->err, ADL_EREFUSED, "the service is ending");
+        wish->answer(wish);
+    }
+    adl_heap_clear(&live->wakes);
+    free(live->outbox);
+    free(live->acts);
+    free(live->names);
+    free(live->down);
+    free(live);
+}

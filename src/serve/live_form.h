@@ -1,0 +1,108 @@
+/* live_form: the inside of the live world, shared by live*.c. */
+#ifndef ADLRO_SERVE_LIVE_FORM_H
+#define ADLRO_SERVE_LIVE_FORM_H
+
+#include "base/heap.h"
+#include "base/index.h"
+#include "base/json.h"
+#include "serve/live.h"
+
+#include <stdatomic.h>
+
+#define ADL_LIVE_REPORTS_MAX 256 /* in one group */
+
+/* An event on its way to the engine. */
+struct adl_live_item {
+    struct adl_event event;
+    struct adl_job_spec spec; /* SUBMIT */
+};
+
+/* A decision to be written and then carried out. */
+struct adl_live_act {
+    uint64_t job;
+    uint32_t slot;
+    bool start; /* else it is preempted */
+    char why[240];
+};
+
+struct adl_live {
+    struct adl_live_config config;
+    struct adl_desk *desk;
+    int64_t now_us; /* of the last event */
+    atomic_bool ending;
+    uint64_t group; /* number of the current group of writes */
+
+    struct adl_live_item *outbox;
+    size_t outbox_capacity, outbox_first, outbox_count;
+    struct adl_heap wakes;
+
+    struct adl_wish *wishes; /* taken from the inbox and not yet looked at */
+    struct adl_report reports[ADL_LIVE_REPORTS_MAX];
+    struct adl_job_spec specs[ADL_LIVE_REPORTS_MAX]; /* of reports of SUBMIT */
+    uint64_t numbers[ADL_LIVE_REPORTS_MAX];          /* given to these */
+    uint32_t report_count;
+    int64_t retry_us; /* what could not be written is tried again then; 0 = all was */
+
+    struct adl_live_act *acts;
+    size_t act_capacity;
+    uint32_t act_count;
+    bool sampled;  /* readings came that streams were not told of yet */
+    bool moving;   /* the engine is about to be replaced */
+    bool adopting; /* starts are of jobs that run already */
+
+    int64_t point_us, point_step_us, counted_us; /* history: end of the step, its length, counted up to */
+    struct adl_point point;                      /* the step that is being counted */
+    double busy_gpu_us;
+    int64_t prune_us;
+    bool *down;         /* [gpu] as the engine was or is about to be told */
+    const char **names; /* [gpus + 1] scratch for a job's GPU names */
+};
+
+/* live.c */
+int64_t adl_live_now(struct adl_live *live);
+int adl_live_post(struct adl_live *live, const struct adl_live_item *item); /* to the engine; 0 or ADL_ENOMEM */
+/* Status of a job as the store keeps it; strings are the job's and the live world's until the next call. */
+struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_roster_job *job);
+void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state);
+
+/* live_jobs.c: how a job goes from one stage to another, in memory, after it was written. */
+int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err); /* its alternatives */
+int adl_live_place(struct adl_live *live, struct adl_roster_job *job); /* held, dependent or queued, as it should be */
+void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job); /* out of the policy's queue */
+int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job);
+int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot); /* it does not run any more */
+bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
+void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end); /* ended: out of the roster */
+int adl_live_end_of(void *live, uint64_t id); /* of a job that is not in the roster; negative: there is none */
+
+/* It was told to end. The reason says so in the store as well, for whoever comes back to it after a crash. */
+void adl_live_stopping(struct adl_live *live, struct adl_roster_job *job, int stop, const char *why);
+#define ADL_REASON_CANCEL  "cancelled: "
+#define ADL_REASON_REQUEUE "requeued: "
+
+/* live_wishes.c: prepare writes (0, or what the wish's status becomes), apply does; neither answers. */
+bool adl_live_wish_waits(const struct adl_live *live, const struct adl_wish *wish); /* for the next group */
+int adl_live_wish_prepare(struct adl_live *live, struct adl_wish *wish);
+void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish);
+
+/* A stored job into the roster; if its GPUs are no more, held with that reason. NULL: out of memory. */
+struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_store_job *row, struct adl_error *err);
+
+/* live_reports.c: the same for reports. */
+bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report);
+int adl_live_report_prepare(struct adl_live *live, uint32_t index, struct adl_error *err);
+void adl_live_report_apply(struct adl_live *live, uint32_t index);
+
+/* Tells the engine that a GPU is up or down, if that changed, and everybody. */
+void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu);
+
+void adl_live_publish_samples(struct adl_live *live);
+
+/* live_history.c */
+void adl_live_count(struct adl_live *live, int64_t now_us); /* what held until now */
+
+/* Appends an event about a job (0 = none); payload is emptied. */
+int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload,
+                 struct adl_error *err);
+
+#endif

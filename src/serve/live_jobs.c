@@ -1,0 +1,213 @@
+/* live_jobs: how a job goes from one stage to the next, in memory, once that is written. */
+#include "serve/live_form.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err)
+{
+    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
+    struct adl_alternative found[ADL_ALTERNATIVES_MAX];
+    uint32_t count = 0, kept = 0;
+    const char *why = "";
+    const int status = adl_request_read(job->request, cluster, found, &count, err);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < count; i++) {
+        struct adl_job_spec spec = job->spec;
+        spec.gpus = found[i].gpus;
+        spec.types = found[i].types;
+        if (!adl_demand_possible(cluster, &spec, &why))
+            continue;
+        found[i].slot = ADL_NONE;
+        job->alternatives[kept++] = found[i];
+    }
+    if (kept == 0)
+        return adl_fail(err, ADL_EINVAL, "no node here can ever run it: %s", why);
+    job->alternative_count = kept;
+    job->spec.gpus = job->alternatives[0].gpus;
+    job->spec.types = job->alternatives[0].types;
+    return 0;
+}
+
+int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job)
+{
+    const struct adl_hands *hands = &live->config.hands;
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    for (uint32_t i = 0; i < job->alternative_count; i++) {
+        struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
+        uint32_t slot;
+        if (job->alternatives[i].slot != ADL_NONE)
+            continue; /* it was evicted there, and the engine has it */
+        item.spec.gpus = job->alternatives[i].gpus;
+        item.spec.types = job->alternatives[i].types;
+        item.spec.priority = job->priority;
+        item.event.submit.since_us = job->eligible_us;
+        if (hands->ops->admit(hands->self, &item.spec, &slot, NULL))
+            return ADL_ENOMEM;
+        item.event.job = slot;
+        if (adl_roster_set_slot(&live->desk->roster, job, i, slot) || adl_live_post(live, &item))
+            return ADL_ENOMEM;
+    }
+    return 0;
+}
+
+bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
+{
+    const struct adl_state *state = adl_engine_state(live->desk->engine);
+    return slot < state->job_capacity && state->jobs[slot].phase != ADL_PHASE_NONE;
+}
+
+int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot)
+{
+    struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = slot}};
+    const struct adl_state *state = adl_engine_state(live->desk->engine);
+    free(job->gpus);
+    job->gpus = NULL;
+    job->stop = ADL_STOP_NONE;
+    job->start_us = 0;
+    live->desk->counts.requeued++;
+    adl_roster_set_reason(job, "");
+    if (!adl_live_in_engine(live, slot)) { /* it was a guest: it comes in by the front door, if at all */
+        live->config.hands.ops->withdraw(live->config.hands.self, slot);
+        adl_roster_free_slots(&live->desk->roster, job);
+        return adl_live_place(live, job);
+    }
+    item.event.evict.remaining = 1.0;
+    if (state->jobs[slot].phase >= ADL_PHASE_RUNNING && adl_live_post(live, &item))
+        return ADL_ENOMEM;
+    return adl_live_enqueue(live, job);
+}
+
+void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
+{
+    for (uint32_t i = 0; i < job->alternative_count; i++) {
+        struct adl_live_item item = {.event = {.kind = ADL_EVENT_FINISH, .job = job->alternatives[i].slot}};
+        if (item.event.job == ADL_NONE)
+            continue;
+        item.event.outcome.end = ADL_END_CANCELLED;
+        if (adl_live_in_engine(live, item.event.job))
+            adl_live_post(live, &item);
+        live->config.hands.ops->withdraw(live->config.hands.self, item.event.job);
+    }
+    adl_roster_free_slots(&live->desk->roster, job);
+}
+
+struct ending {
+    int end;
+    uint64_t array_id;
+    int32_t array_index;
+};
+
+static int read_end(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    (void)err;
+    *(struct ending *)context = (struct ending){row->status.state - ADL_STORE_ENDED, row->array_id, row->array_index};
+    return 0;
+}
+
+int adl_live_end_of(void *self, uint64_t id)
+{
+    struct adl_live *live = self;
+    struct ending first = {.end = -1}, next;
+    if (adl_store_job_read(live->config.store, id, read_end, &first, NULL) != 1)
+        return -1;
+    /* The numbers of an array follow each other. */
+    for (uint64_t member = id + 1; first.end == ADL_END_COMPLETED && first.array_index >= 0 && first.array_id == 0;
+         member++) {
+        if (adl_store_job_read(live->config.store, member, read_end, &next, NULL) != 1 || next.array_id != id)
+            break;
+        if (next.end >= 0 && next.end != ADL_END_COMPLETED)
+            return next.end;
+    }
+    return first.end;
+}
+
+/* Nobody waits for the answer to what the service wants itself. */
+static void answer_nobody(struct adl_wish *wish)
+{
+    free(wish);
+}
+
+/* A job whose condition can never be met is cancelled, in a group of its own. */
+static void give_up(struct adl_live *live, const struct adl_roster_job *job, uint64_t culprit)
+{
+    struct adl_wish *wish = calloc(1, sizeof *wish), **end = &live->wishes;
+    if (!wish)
+        return; /* it waits on, and its reason says for what */
+    wish->kind = ADL_WISH_CANCEL;
+    wish->caller.known = wish->caller.admin = true;
+    wish->job = job->id;
+    wish->answer = answer_nobody;
+    snprintf(wish->text, sizeof wish->text, "dependency never satisfied: job %llu did not complete",
+             (unsigned long long)culprit);
+    while (*end)
+        end = &(*end)->next;
+    *end = wish;
+}
+
+int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
+{
+    char reason[160];
+    uint64_t culprit = 0;
+    struct adl_roster *roster = &live->desk->roster;
+    if (job->hold) {
+        if (job->reason[0] == '\0')
+            adl_roster_set_reason(job, "held: release it to let it run");
+        adl_roster_set_stage(roster, job, ADL_STAGE_HELD);
+        return 0;
+    }
+    const int may = adl_roster_dependencies(roster, job, adl_live_end_of, live, &culprit);
+    if (may <= 0) {
+        snprintf(reason, sizeof reason, "dependency: waits for job %llu", (unsigned long long)culprit);
+        adl_roster_set_reason(job, reason);
+        adl_roster_set_stage(roster, job, ADL_STAGE_DEPENDENT);
+        if (may < 0)
+            give_up(live, job, culprit);
+        return 0;
+    }
+    adl_roster_set_reason(job, "");
+    if (job->eligible_us == 0)
+        job->eligible_us = live->now_us;
+    return adl_live_enqueue(live, job);
+}
+
+static bool depends_on(const struct adl_roster_job *job, uint64_t id, uint64_t array_id)
+{
+    for (uint32_t i = 0; i < job->dependency_count; i++)
+        if (job->dependencies[i].job == id || (array_id > 0 && job->dependencies[i].job == array_id))
+            return true;
+    return false;
+}
+
+void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end)
+{
+    struct adl_roster *roster = &live->desk->roster;
+    struct adl_desk_counts *counts = &live->desk->counts;
+    const uint64_t id = job->id, array_id = job->array_id;
+    uint64_t *const by_end[] = {&counts->completed, &counts->failed, &counts->cancelled, &counts->timed_out};
+    ++*by_end[end];
+    live->point.ended++;
+    if (end == ADL_END_COMPLETED) {
+        live->point.completed++;
+        live->point.jct_sum_s += (double)(live->now_us - job->submit_us) * 1e-6;
+    }
+    adl_live_publish_job(live, job, adl_store_state_name(ADL_STORE_ENDED + end));
+    adl_roster_remove(roster, job);
+    for (struct adl_roster_job *other = roster->first, *next; other && roster->by_stage[ADL_STAGE_DEPENDENT] > 0;
+         other = next) {
+        next = other->next;
+        if (other->stage == ADL_STAGE_DEPENDENT && depends_on(other, id, array_id))
+            adl_live_place(live, other);
+    }
+}
+
+void adl_live_stopping(struct adl_live *live, struct adl_roster_job *job, int stop, const char *why)
+{
+    char reason[240];
+    snprintf(reason, sizeof reason, "%s%s", stop == ADL_STOP_CANCEL ? ADL_REASON_CANCEL : ADL_REASON_REQUEUE, why);
+    adl_roster_set_reason(job, reason);
+    job->stop = (uint8_t)stop;
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_STOPPING);
+}

@@ -1,0 +1,369 @@
+/* live_reports: what the hands report: written, then shown to the engine and to people. */
+#include "serve/live_form.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct adl_roster_job *job_of(const struct adl_live *live, const struct adl_report *report)
+{
+    const int kind = report->event.kind;
+    return kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT ? adl_roster_at(&live->desk->roster, report->event.job)
+                                                               : NULL;
+}
+
+bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report)
+{
+    const struct adl_roster_job *job = job_of(live, report);
+    return job && job->group == live->group;
+}
+
+/* ---- jobs that ended ---- */
+
+/* One that was to be cancelled has ended, whatever the hands made of it. */
+static bool is_end(const struct adl_report *report, const struct adl_roster_job *job)
+{
+    return report->event.kind == ADL_EVENT_FINISH || job->stop == ADL_STOP_CANCEL;
+}
+
+static int end_of(const struct adl_report *report)
+{
+    return report->event.kind == ADL_EVENT_FINISH ? report->event.outcome.end : ADL_END_CANCELLED;
+}
+
+static void say_reason(const struct adl_report *report, const struct adl_roster_job *job, char *ret, size_t size)
+{
+    const int end = end_of(report);
+    if (job->stop == ADL_STOP_CANCEL && end == ADL_END_CANCELLED)
+        snprintf(ret, size, "%s", job->reason);
+    else if (report->text[0] != '\0')
+        snprintf(ret, size, "%s", report->text);
+    else if (report->signal > 0)
+        snprintf(ret, size, "ended by signal %d", report->signal);
+    else if (end == ADL_END_FAILED)
+        snprintf(ret, size, "exit code %d", report->exit_code);
+    else
+        snprintf(ret, size, "%s", end == ADL_END_TIMEOUT ? "reached its time limit" : "");
+}
+
+static int log_end(struct adl_live *live, const struct adl_report *report, const struct adl_roster_job *job,
+                   const char *reason, struct adl_error *err)
+{
+    const bool ends = is_end(report, job);
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    if (ends) {
+        adl_json_key(&json, "state");
+        adl_json_string(&json, adl_store_state_name(ADL_STORE_ENDED + end_of(report)));
+        adl_json_key(&json, "exit_code");
+        adl_json_int(&json, report->exit_code);
+        adl_json_key(&json, "signal");
+        adl_json_int(&json, report->signal);
+    }
+    adl_json_key(&json, "why");
+    adl_json_string(&json, reason);
+    adl_json_end(&json);
+    return adl_live_log(live, ends ? "end" : "evict", job->id, &text, err);
+}
+
+static int prepare_end(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job,
+                       struct adl_error *err)
+{
+    char reason[240];
+    struct adl_store_status status = adl_live_status(live, job);
+    if (is_end(report, job)) {
+        say_reason(report, job, reason, sizeof reason);
+        status.state = (uint8_t)(ADL_STORE_ENDED + end_of(report));
+        status.end_us = live->now_us;
+        status.exit_code = report->exit_code;
+        status.signal = report->signal;
+    } else {
+        snprintf(reason, sizeof reason, "%s", job->reason[0] != '\0' ? job->reason : report->text);
+        status.state = ADL_STORE_PENDING;
+        status.start_us = 0;
+        status.gpus = NULL;
+    }
+    status.reason = is_end(report, job) ? reason : "";
+    job->group = live->group;
+    const int result = adl_store_job_update(live->config.store, job->id, &status, err);
+    return result ? result : log_end(live, report, job, reason, err);
+}
+
+static void post(struct adl_live *live, const struct adl_event *event)
+{
+    const struct adl_live_item item = {.event = *event};
+    adl_live_post(live, &item);
+}
+
+static void apply_end(struct adl_live *live, struct adl_report *report, struct adl_roster_job *job)
+{
+    char reason[240];
+    struct adl_event event = report->event;
+    const struct adl_hands *hands = &live->config.hands;
+    const uint64_t id = job->id;
+    const uint32_t attempt = job->attempts;
+    if (is_end(report, job)) {
+        const int end = end_of(report);
+        say_reason(report, job, reason, sizeof reason);
+        adl_roster_set_reason(job, reason);
+        if (event.kind == ADL_EVENT_EVICT) {
+            hands->ops->withdraw(hands->self, event.job);
+            event = (struct adl_event){.kind = ADL_EVENT_FINISH, .job = event.job};
+            event.outcome.end = ADL_END_CANCELLED;
+            event.outcome.run_us = live->now_us - job->start_us;
+        }
+        event.outcome.energy_j = event.outcome.energy_j > 0 ? event.outcome.energy_j : job->energy_j;
+        if (adl_live_in_engine(live, event.job))
+            post(live, &event);
+        adl_live_depart(live, job, end);
+    } else {
+        adl_live_requeue(live, job, event.job);
+        adl_live_publish_job(live, job, NULL);
+    }
+    hands->ops->forget(hands->self, id, attempt);
+}
+
+/* ---- jobs that a twin brings ---- */
+
+static int prepare_arrival(struct adl_live *live, uint32_t index, struct adl_error *err)
+{
+    const struct adl_job_spec *spec = &live->specs[index];
+    const struct adl_inventory *inventory = live->desk->inventory;
+    char user[32], request[400];
+    size_t at = 0;
+    snprintf(user, sizeof user, "user%u", spec->user);
+    for (uint32_t left = spec->types; left && at < sizeof request; left &= left - 1) {
+        const int wrote = snprintf(request + at, sizeof request - at, "%s%s:%u", at > 0 ? "|" : "",
+                                   inventory->scenario.cluster.types[__builtin_ctz(left)].name, spec->gpus);
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+    const char *const argv[] = {"(simulated)", NULL};
+    const struct adl_store_job row = {.spec = *spec,
+                                      .uid = geteuid(),
+                                      .gid = getegid(),
+                                      .user = user,
+                                      .name = inventory->scenario.classes[spec->class_index].name,
+                                      .request = request,
+                                      .argv = argv,
+                                      .directory = "/",
+                                      .array_index = -1,
+                                      .submit_us = live->now_us,
+                                      .status = {.priority = spec->priority}};
+    return adl_store_job_add(live->config.store, &row, &live->numbers[index], err);
+}
+
+static int keep_arrival(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    struct adl_live *live = context;
+    return adl_live_admit(live, row, err) ? 0 : ADL_ENOMEM;
+}
+
+static void apply_arrival(struct adl_live *live, uint32_t index)
+{
+    struct adl_error err;
+    const uint32_t slot = live->reports[index].event.job;
+    if (adl_store_job_read(live->config.store, live->numbers[index], keep_arrival, live, &err) != 1)
+        return;
+    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->numbers[index]);
+    struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .job = slot}, .spec = live->specs[index]};
+    item.spec.id = job->id;
+    job->eligible_us = live->now_us;
+    job->alternative_count = 1;
+    job->alternatives[0] = (struct adl_alternative){item.spec.gpus, item.spec.types, ADL_NONE};
+    if (adl_roster_set_slot(&live->desk->roster, job, 0, slot) || adl_live_post(live, &item))
+        return;
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    live->desk->counts.submitted++;
+    adl_live_publish_job(live, job, NULL);
+}
+
+/* ---- GPUs ---- */
+
+void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu)
+{
+    const struct adl_desk_gpu *it = &live->desk->gpus[gpu];
+    const bool down = it->drain || it->lost || it->foreign > 0;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    if (down != live->down[gpu]) {
+        const struct adl_event event = {
+            .kind = down ? ADL_EVENT_GPU_DOWN : ADL_EVENT_GPU_UP, .job = ADL_NONE, .gpu = gpu};
+        live->down[gpu] = down;
+        post(live, &event);
+    }
+    adl_json_object(&json);
+    adl_json_key(&json, "gpu");
+    adl_json_uint(&json, gpu);
+    adl_json_key(&json, "state");
+    adl_json_string(&json, adl_gpu_state_name(adl_desk_gpu_state(live->desk, gpu)));
+    adl_json_key(&json, "reason");
+    adl_json_string(&json, it->reason);
+    adl_json_end(&json);
+    if (adl_text_status(&text) == 0)
+        adl_events_publish(live->desk->events, "gpu", text.data, NULL, NULL);
+    adl_text_clear(&text);
+}
+
+static int log_gpu(struct adl_live *live, const struct adl_report *report, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "gpu");
+    adl_json_string(&json, live->desk->inventory->gpus[report->event.gpu].id);
+    adl_json_key(&json, "why");
+    adl_json_string(&json, report->text);
+    adl_json_end(&json);
+    return adl_live_log(live, report->event.kind == ADL_EVENT_GPU_DOWN ? "gpu_down" : "gpu_up", 0, &text, err);
+}
+
+static void apply_gpu(struct adl_live *live, const struct adl_report *report)
+{
+    struct adl_desk_gpu *gpu = &live->desk->gpus[report->event.gpu];
+    const bool down = report->event.kind == ADL_EVENT_GPU_DOWN;
+    gpu->foreign = down ? report->foreign : 0;
+    gpu->lost = down && report->foreign == 0;
+    snprintf(gpu->reason, sizeof gpu->reason, "%s", down ? report->text : gpu->drain ? "drained" : "");
+    adl_live_gpu_changed(live, report->event.gpu);
+}
+
+/* ---- readings ---- */
+
+/* What a GPU drew since its last reading is shared by the jobs on it. */
+static void share_energy(struct adl_live *live, uint32_t gpu, double power_w, int64_t since_us)
+{
+    const struct adl_gpu_use *use = &adl_engine_state(live->desk->engine)->gpus[gpu];
+    const uint32_t jobs = (uint32_t)(use->job[0] != ADL_NONE) + (uint32_t)(use->job[1] != ADL_NONE);
+    for (uint32_t i = 0; i < jobs; i++) {
+        struct adl_roster_job *job = adl_roster_at(&live->desk->roster, use->job[i]);
+        if (!job)
+            continue;
+        const int64_t from_us = since_us > job->start_us ? since_us : job->start_us;
+        job->energy_j += power_w * (double)(live->now_us - from_us) * 1e-6 / jobs;
+    }
+}
+
+static void apply_telemetry(struct adl_live *live, const struct adl_report *report)
+{
+    const uint32_t g = report->event.gpu;
+    struct adl_desk_gpu *gpu = &live->desk->gpus[g];
+    const bool power = !(report->event.telemetry.missing >> ADL_READ_POWER & 1);
+    if (power && gpu->last_us > 0 && live->now_us - gpu->last_us < 10 * live->point_step_us)
+        share_energy(live, g, (double)report->event.telemetry.value[ADL_READ_POWER], gpu->last_us);
+    gpu->last = report->event.telemetry;
+    gpu->last_us = live->now_us;
+    gpu->memory_used_mib = report->memory_used_mib;
+    if (report->energy_j >= 0)
+        gpu->energy_j = report->energy_j;
+    live->sampled = true;
+    post(live, &report->event);
+}
+
+static int write_sample(struct adl_live *live, const struct adl_report *report, struct adl_error *err)
+{
+    const struct adl_store_sample sample = {.time_us = live->now_us,
+                                            .gpu = live->desk->inventory->gpus[report->event.gpu].id,
+                                            .readings = report->event.telemetry};
+    return adl_store_sample_append(live->config.store, &sample, err);
+}
+
+static void put_reading(struct adl_json *json, const char *key, const struct adl_telemetry *telemetry, int reading)
+{
+    adl_json_key(json, key);
+    if (telemetry->missing >> reading & 1)
+        adl_json_null(json);
+    else
+        adl_json_real(json, (double)telemetry->value[reading]);
+}
+
+void adl_live_publish_samples(struct adl_live *live)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    live->sampled = false;
+    adl_json_object(&json);
+    adl_json_key(&json, "time_s");
+    adl_json_real(&json, (double)live->now_us * 1e-6);
+    adl_json_key(&json, "gpus");
+    adl_json_array(&json);
+    /* Streams are for live views of a few hundred GPUs; more are asked for with /v1/cluster. */
+    for (uint32_t g = 0; g < live->desk->inventory->scenario.cluster.gpu_count && text.size < 50000; g++) {
+        const struct adl_desk_gpu *gpu = &live->desk->gpus[g];
+        if (gpu->last_us == 0)
+            continue;
+        adl_json_object(&json);
+        adl_json_key(&json, "gpu");
+        adl_json_uint(&json, g);
+        put_reading(&json, "utilization", &gpu->last, ADL_READ_UTILIZATION);
+        put_reading(&json, "temperature_c", &gpu->last, ADL_READ_TEMPERATURE);
+        put_reading(&json, "power_w", &gpu->last, ADL_READ_POWER);
+        adl_json_key(&json, "memory_used_mib");
+        if (gpu->memory_used_mib < 0)
+            adl_json_null(&json);
+        else
+            adl_json_int(&json, gpu->memory_used_mib);
+        adl_json_end(&json);
+    }
+    adl_json_end(&json);
+    adl_json_end(&json);
+    if (adl_text_status(&text) == 0)
+        adl_events_publish(live->desk->events, "sample", text.data, NULL, NULL);
+    adl_text_clear(&text);
+}
+
+/* ---- all of them ---- */
+
+int adl_live_report_prepare(struct adl_live *live, uint32_t index, struct adl_error *err)
+{
+    struct adl_report *report = &live->reports[index];
+    struct adl_roster_job *job = job_of(live, report);
+    switch (report->event.kind) {
+    case ADL_EVENT_FINISH:
+    case ADL_EVENT_EVICT:
+        return job ? prepare_end(live, report, job, err) : 0;
+    case ADL_EVENT_SUBMIT:
+        return prepare_arrival(live, index, err);
+    case ADL_EVENT_GPU_DOWN:
+    case ADL_EVENT_GPU_UP:
+        return log_gpu(live, report, err);
+    case ADL_EVENT_TELEMETRY:
+        return write_sample(live, report, err);
+    default:
+        return 0;
+    }
+}
+
+void adl_live_report_apply(struct adl_live *live, uint32_t index)
+{
+    struct adl_report *report = &live->reports[index];
+    struct adl_roster_job *job = job_of(live, report);
+    switch (report->event.kind) {
+    case ADL_EVENT_FINISH:
+    case ADL_EVENT_EVICT:
+        if (job)
+            apply_end(live, report, job);
+        break;
+    case ADL_EVENT_SUBMIT:
+        apply_arrival(live, index);
+        break;
+    case ADL_EVENT_GPU_DOWN:
+    case ADL_EVENT_GPU_UP:
+        apply_gpu(live, report);
+        break;
+    case ADL_EVENT_TELEMETRY:
+        apply_telemetry(live, report);
+        break;
+    case ADL_EVENT_METER:
+        live->desk->gpus[report->event.gpu].energy_j = report->event.energy_j;
+        post(live, &report->event);
+        break;
+    case ADL_EVENT_PROGRESS:
+        if (adl_engine_state(live->desk->engine)->jobs[report->event.job].phase == ADL_PHASE_RUNNING)
+            post(live, &report->event);
+        break;
+    default:
+        break;
+    }
+}

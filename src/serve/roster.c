@@ -1,0 +1,240 @@
+#include "serve/roster.h"
+
+#include "base/index.h"
+#include "serve/submission.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int adl_roster_create(struct adl_roster *ret)
+{
+    *ret = (struct adl_roster){.table_size = 1024};
+    ret->table = calloc(ret->table_size, sizeof *ret->table);
+    return ret->table ? 0 : ADL_ENOMEM;
+}
+
+static void job_free(struct adl_roster_job *job)
+{
+    if (!job)
+        return;
+    free(job->gpus);
+    free((void *)job->reason);
+    free((void *)job->stdout_path);
+    free((void *)job->stderr_path);
+    free(job);
+}
+
+void adl_roster_clear(struct adl_roster *roster)
+{
+    for (struct adl_roster_job *job = roster->first, *next; job; job = next) {
+        next = job->next;
+        job_free(job);
+    }
+    free(roster->slots);
+    free(roster->table);
+    *roster = (struct adl_roster){0};
+}
+
+/* ---- the table: open addressing, at most half full; numbers follow each other, so they are their own hash ---- */
+
+static struct adl_roster_job **place(const struct adl_roster *roster, uint64_t id)
+{
+    size_t at = id & (roster->table_size - 1);
+    while (roster->table[at] && roster->table[at]->id != id)
+        at = (at + 1) & (roster->table_size - 1);
+    return &roster->table[at];
+}
+
+static int table_grow(struct adl_roster *roster)
+{
+    if (2 * ((size_t)roster->count + 1) <= roster->table_size)
+        return 0;
+    struct adl_roster_job **grown = calloc(2 * roster->table_size, sizeof *grown);
+    if (!grown)
+        return ADL_ENOMEM;
+    free(roster->table);
+    roster->table = grown;
+    roster->table_size *= 2;
+    for (struct adl_roster_job *job = roster->first; job; job = job->next)
+        *place(roster, job->id) = job;
+    return 0;
+}
+
+/* Those behind a gap that would no longer be found move up. */
+static void table_remove(struct adl_roster *roster, uint64_t id)
+{
+    const size_t mask = roster->table_size - 1;
+    size_t gap = (size_t)(place(roster, id) - roster->table);
+    roster->table[gap] = NULL;
+    for (size_t at = (gap + 1) & mask; roster->table[at]; at = (at + 1) & mask) {
+        const size_t home = roster->table[at]->id & mask;
+        if (((at - home) & mask) >= ((at - gap) & mask)) {
+            roster->table[gap] = roster->table[at];
+            roster->table[at] = NULL;
+            gap = at;
+        }
+    }
+}
+
+/* ---- jobs ---- */
+
+static size_t string_size(const char *string)
+{
+    return string ? strlen(string) + 1 : 1;
+}
+
+static const char *string_put(char **at, const char *string)
+{
+    const size_t size = string_size(string);
+    const char *put = memcpy(*at, string ? string : "", size);
+    *at += size;
+    return put;
+}
+
+/* What never changes is one block: the job, its dependencies, its strings. */
+static struct adl_roster_job *job_make(const struct adl_store_job *from)
+{
+    char command[256];
+    adl_command_text(from, command, sizeof command);
+    const size_t dependencies = from->dependency_count * sizeof *from->dependencies;
+    const size_t size = sizeof(struct adl_roster_job) + dependencies + string_size(from->user) +
+                        string_size(from->name) + string_size(from->request) + string_size(from->directory) +
+                        string_size(command);
+    struct adl_roster_job *job = calloc(1, size);
+    if (!job)
+        return NULL;
+    job->dependencies = (struct adl_store_dependency *)(job + 1);
+    job->dependency_count = from->dependency_count;
+    if (dependencies > 0)
+        memcpy(job->dependencies, from->dependencies, dependencies);
+    char *at = (char *)(job + 1) + dependencies;
+    job->user = string_put(&at, from->user);
+    job->name = string_put(&at, from->name);
+    job->request = string_put(&at, from->request);
+    job->directory = string_put(&at, from->directory);
+    job->command = string_put(&at, command);
+    job->reason = strdup(from->status.reason ? from->status.reason : "");
+    job->stdout_path = strdup(from->stdout_path ? from->stdout_path : "");
+    job->stderr_path = strdup(from->stderr_path ? from->stderr_path : "");
+    if (!job->reason || !job->stdout_path || !job->stderr_path) {
+        job_free(job);
+        return NULL;
+    }
+    job->bytes = size + strlen(job->stdout_path) + strlen(job->stderr_path);
+    return job;
+}
+
+struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct adl_store_job *from)
+{
+    struct adl_roster_job *job = table_grow(roster) ? NULL : job_make(from);
+    if (!job)
+        return NULL;
+    job->id = from->spec.id;
+    job->spec = from->spec;
+    job->hold = from->status.hold;
+    job->priority = from->status.priority;
+    job->uid = from->uid;
+    job->gid = from->gid;
+    job->array_id = from->array_index >= 0 ? (from->array_id ? from->array_id : from->spec.id) : 0;
+    job->array_index = from->array_index;
+    job->submit_us = from->submit_us;
+    job->attempts = from->status.attempts;
+    job->energy_j = from->status.energy_j;
+    job->previous = roster->last;
+    *(roster->last ? &roster->last->next : &roster->first) = job;
+    roster->last = job;
+    *place(roster, job->id) = job;
+    roster->count++;
+    roster->by_stage[ADL_STAGE_HELD]++;
+    roster->bytes += job->bytes;
+    return job;
+}
+
+void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job)
+{
+    adl_roster_free_slots(roster, job);
+    table_remove(roster, job->id);
+    *(job->previous ? &job->previous->next : &roster->first) = job->next;
+    *(job->next ? &job->next->previous : &roster->last) = job->previous;
+    roster->count--;
+    roster->bytes -= job->bytes;
+    roster->by_stage[job->stage]--;
+    job_free(job);
+}
+
+struct adl_roster_job *adl_roster_find(const struct adl_roster *roster, uint64_t id)
+{
+    return *place(roster, id);
+}
+
+struct adl_roster_job *adl_roster_at(const struct adl_roster *roster, uint32_t slot)
+{
+    return slot < roster->slot_capacity ? roster->slots[slot] : NULL;
+}
+
+void adl_roster_set_stage(struct adl_roster *roster, struct adl_roster_job *job, int stage)
+{
+    roster->by_stage[job->stage]--;
+    roster->by_stage[stage]++;
+    job->stage = (uint8_t)stage;
+}
+
+int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, uint32_t alternative, uint32_t slot)
+{
+    const size_t before = roster->slot_capacity;
+    if (adl_grow((void **)&roster->slots, &roster->slot_capacity, (size_t)slot + 1, sizeof(struct adl_roster_job *)))
+        return ADL_ENOMEM;
+    for (size_t i = before; i < roster->slot_capacity; i++)
+        roster->slots[i] = NULL;
+    roster->slots[slot] = job;
+    job->alternatives[alternative].slot = slot;
+    return 0;
+}
+
+void adl_roster_free_slots(struct adl_roster *roster, struct adl_roster_job *job)
+{
+    for (uint32_t i = 0; i < job->alternative_count; i++) {
+        if (job->alternatives[i].slot != ADL_NONE)
+            roster->slots[job->alternatives[i].slot] = NULL;
+        job->alternatives[i].slot = ADL_NONE;
+    }
+}
+
+int adl_roster_set_reason(struct adl_roster_job *job, const char *reason)
+{
+    char *copy = strdup(reason);
+    if (!copy)
+        return ADL_ENOMEM;
+    free((void *)job->reason);
+    job->reason = copy;
+    return 0;
+}
+
+/* A job of this number, or one of the array that has it, which still waits or runs. */
+static bool is_live(const struct adl_roster *roster, uint64_t id)
+{
+    if (adl_roster_find(roster, id))
+        return true;
+    for (const struct adl_roster_job *job = roster->last; job && job->id > id; job = job->previous)
+        if (job->array_id == id)
+            return true;
+    return false;
+}
+
+int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
+                            int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit)
+{
+    int answer = 1;
+    for (uint32_t i = 0; i < job->dependency_count; i++) {
+        const struct adl_store_dependency *on = &job->dependencies[i];
+        if (is_live(roster, on->job)) {
+            if (answer > 0)
+                *ret_culprit = on->job;
+            answer = 0;
+        } else if (on->after == ADL_AFTER_OK && end_of(context, on->job) != ADL_END_COMPLETED) {
+            *ret_culprit = on->job;
+            return -1;
+        }
+    }
+    return answer;
+}

@@ -1,0 +1,445 @@
+#include "serve/service.h"
+
+#include "experiment/run.h"
+#include "serve/config.h"
+#include "serve/hands_local.h"
+#include "serve/hands_sim.h"
+#include "serve/live.h"
+#include "serve/routes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WISHES_MAX  65536
+#define EVENTS_KEPT 4096
+
+struct adl_service {
+    struct adl_service_options options; /* strings are the caller's */
+    struct adl_service_config config;
+    struct adl_service_config next; /* read anew, to be put in force */
+    struct adl_service_clock clock;
+    char directory[ADL_STORE_PATH_MAX];
+    char socket[108];
+    struct adl_store *store;
+    struct adl_hands hands;
+    struct adl_desk desk;
+    struct adl_live *live;
+    struct adl_auth *auth;
+    struct adl_http *http;
+    struct adl_routes_context routes;
+    bool locked; /* the desk's lock exists */
+};
+
+static int64_t desk_now(const struct adl_desk *desk)
+{
+    return adl_service_clock_now(desk->clock);
+}
+
+/* Each running job takes a descriptor, each client one. */
+static void raise_limits(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* ---- putting together ---- */
+
+static int open_state(struct adl_service *service, struct adl_error *err)
+{
+    int status = adl_store_open(service->options.state, ADL_STORE_SERVE, &service->store, err);
+    if (status)
+        return status;
+    char here[ADL_STORE_PATH_MAX] = "";
+    const bool whole = service->options.state[0] == '/';
+    if (!whole && !getcwd(here, sizeof here))
+        return adl_fail(err, ADL_EIO, "cannot tell in which folder we are: %s", strerror(errno));
+    const int size = snprintf(service->directory, sizeof service->directory, "%s%s%s", here, whole ? "" : "/",
+                              service->options.state);
+    if (size >= (int)sizeof service->directory - 64)
+        return adl_fail(err, ADL_EINVAL, "the path of the state is too long: %.200s", service->options.state);
+    return 0;
+}
+
+struct same_text {
+    const struct adl_service_config *config;
+    bool same;
+};
+
+static int compare_swap(void *context, const struct adl_store_swap *swap, struct adl_error *err)
+{
+    (void)err;
+    struct same_text *it = context;
+    it->same = swap->size == it->config->text_size &&
+               (swap->size == 0 || memcmp(swap->content, it->config->text, swap->size) == 0);
+    return 0;
+}
+
+/* Which configuration is in force is part of the record, once for each that differs from the one before. */
+static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+{
+    struct same_text it = {.config = config};
+    const int found = adl_store_swap_last(service->store, ADL_SWAP_CONFIGURATION, compare_swap, &it, err);
+    if (found < 0 || it.same)
+        return found < 0 ? found : 0;
+    const struct adl_store_swap swap = {.time_us = adl_service_clock_now(&service->clock),
+                                        .kind = ADL_SWAP_CONFIGURATION,
+                                        .name = service->options.config ? service->options.config : "(defaults)",
+                                        .content = config->text ? config->text : "",
+                                        .size = config->text_size};
+    return adl_store_swap_append(service->store, &swap, err);
+}
+
+static int open_watch(struct adl_service *service, struct adl_watch **ret, struct adl_error *err)
+{
+    const struct adl_service_config *config = &service->config;
+    struct adl_telemetry_reader *reader = NULL;
+    const struct adl_telemetry_options options = adl_service_telemetry(config, true);
+    *ret = NULL;
+    if (config->inventory.virtual && config->exporter_count == 0)
+        return 0;
+    int status = adl_telemetry_open(&options, &reader, err);
+    if (status == 0)
+        status = adl_watch_create(reader, &config->inventory, options.interval_us, ret, err);
+    return status;
+}
+
+static int open_hands(struct adl_service *service, struct adl_error *err)
+{
+    const struct adl_service_config *config = &service->config;
+    if (config->engine == ADL_ENGINE_SIM)
+        return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_now(&service->clock),
+                                    &service->hands, err);
+    struct adl_hands_local_config local = {.directory = service->directory,
+                                           .store = service->store,
+                                           .inventory = &config->inventory,
+                                           .grace_us = (int64_t)(config->grace_s * 1e6),
+                                           .cgroup = config->cgroup,
+                                           .avoid_foreign = config->avoid_foreign};
+    int status = open_watch(service, &local.watch, err);
+    if (status == 0)
+        status = adl_hands_local_create(&local, &service->hands, err);
+    if (status)
+        adl_watch_destroy(local.watch);
+    return status;
+}
+
+static int create_engine(struct adl_service *service, const struct adl_service_config *config, struct adl_engine **ret,
+                         struct adl_error *err)
+{
+    const struct adl_engine_config engine = {.cluster = &service->config.inventory.scenario.cluster,
+                                             .policy = config->policy,
+                                             .policy_config = adl_run_policy_config(&config->inventory.scenario),
+                                             .seed = config->seed,
+                                             .learned = config->learned,
+                                             .world_ops = &adl_live_ops,
+                                             .world = service->live,
+                                             .clock_ns = adl_clock_ns};
+    return adl_engine_create(&engine, ret, err);
+}
+
+static int reload(void *context, char *ret_text, size_t size, struct adl_error *err);
+
+static int open_desk(struct adl_service *service, struct adl_error *err)
+{
+    struct adl_desk *desk = &service->desk;
+    pthread_mutex_init(&desk->lock, NULL);
+    service->locked = true;
+    desk->inventory = &service->config.inventory;
+    desk->policy = service->config.policy;
+    desk->engine_name = service->hands.ops->name;
+    desk->speed = service->clock.speed;
+    desk->started_us = adl_service_clock_now(&service->clock);
+    desk->now_us = desk_now;
+    desk->clock = &service->clock;
+    desk->state_directory = service->directory;
+    snprintf(desk->version, sizeof desk->version, "%s", ADL_VERSION);
+    int status = adl_inbox_create(WISHES_MAX, &desk->inbox, err);
+    /* Numbers above all that earlier lives gave: a million a second would not keep up with the clock. */
+    if (status == 0)
+        status = adl_events_create(EVENTS_KEPT, (uint64_t)desk->started_us, &desk->events, err);
+    const struct adl_live_config live = {.desk = desk,
+                                         .store = service->store,
+                                         .hands = service->hands,
+                                         .clock = &service->clock,
+                                         .jobs_max = service->config.jobs_max,
+                                         .time_limit_us = (int64_t)(service->config.time_limit_s * 1e6),
+                                         .retention_us = (int64_t)(service->config.retention_days * 86400e6),
+                                         .root_jobs = service->config.root_jobs,
+                                         .any_user = geteuid() == 0 || service->config.engine == ADL_ENGINE_SIM,
+                                         .reload = reload,
+                                         .context = service};
+    if (status == 0)
+        status = adl_live_create(&live, &service->live, err);
+    if (status == 0)
+        status = create_engine(service, &service->config, &desk->engine, err);
+    if (status == 0) {
+        adl_desk_lock(desk);
+        status = adl_live_adopt(service->live, desk->engine, err);
+        adl_desk_unlock(desk);
+    }
+    return status;
+}
+
+/* The folder of a socket of our own may have to be made: the user's alone. */
+static int make_socket_folder(const char *path, struct adl_error *err)
+{
+    char folder[108];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash || slash == folder)
+        return 0;
+    *slash = '\0';
+    if (mkdir(folder, geteuid() == 0 ? 0755 : 0700) && errno != EEXIST)
+        return adl_fail(err, ADL_EIO, "cannot make the folder of the socket, %s: %s", folder, strerror(errno));
+    struct stat about;
+    if (geteuid() != 0 && strncmp(folder, "/tmp/", 5) == 0 &&
+        (lstat(folder, &about) || about.st_uid != geteuid() || !S_ISDIR(about.st_mode)))
+        return adl_fail(err, ADL_EIO, "%s is not a folder of ours: give another --socket", folder);
+    return 0;
+}
+
+static int open_http(struct adl_service *service, struct adl_error *err)
+{
+    const struct adl_service_config *config = &service->config;
+    const struct adl_service_options *options = &service->options;
+    const char *path = options->socket ? options->socket : config->socket;
+    if (path && strlen(path) >= sizeof service->socket)
+        return adl_fail(err, ADL_EINVAL, "the path of a socket has fewer than %zu bytes: %s", sizeof service->socket,
+                        path);
+    if (path)
+        snprintf(service->socket, sizeof service->socket, "%s", path);
+    else
+        adl_service_socket(service->socket, sizeof service->socket);
+    const char *tokens = options->tokens ? options->tokens : config->tokens;
+    int status = path ? 0 : make_socket_folder(service->socket, err);
+    if (status == 0)
+        status = adl_auth_create(config->admin_group, tokens, &service->auth, err);
+    if (status)
+        return status;
+    struct adl_http_config http = {.unix_path = service->socket,
+                                   .unix_group = config->socket_group,
+                                   .tcp = options->tcp ? options->tcp : config->tcp,
+                                   .tls_cert = config->tls_cert,
+                                   .tls_key = config->tls_key,
+                                   .context = &service->routes,
+                                   .auth = service->auth,
+                                   .events = service->desk.events,
+                                   .limits = adl_http_limits_default()};
+    service->routes.desk = &service->desk;
+    http.routes = adl_routes(&http.route_count);
+    http.limits.client.requests_per_s = options->no_limits ? 0 : config->requests_per_s;
+    status = adl_http_open(&http, &service->http, err);
+    if (status == 0)
+        atomic_store(&service->routes.http, service->http);
+    return status;
+}
+
+/* The configuration, with what the command line says in its place. */
+static int load_config(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
+{
+    const struct adl_policy_ops *policy = options->policy ? adl_policy_find(options->policy) : NULL;
+    if (options->policy && !policy)
+        return adl_fail(err, ADL_EINVAL, "there is no policy '%.60s' (`adlro policies` lists them)", options->policy);
+    if (options->scenario && options->config)
+        return adl_fail(err, ADL_EINVAL, "--twin stands in place of --config: a configuration names its scenario");
+    const int status = options->scenario ? adl_service_config_twin(options->scenario, ret, err)
+                                         : adl_service_config_load(options->config, ret, err);
+    if (status)
+        return status;
+    ret->policy = policy ? policy : ret->policy;
+    ret->speed = options->speed > 0 ? options->speed : ret->speed;
+    return 0;
+}
+
+int adl_service_create(const struct adl_service_options *options, struct adl_service **ret, struct adl_error *err)
+{
+    struct adl_service *service = calloc(1, sizeof *service);
+    if (!service)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the service");
+    service->options = *options;
+    raise_limits();
+    int status = load_config(options, &service->config, err);
+    if (status == 0)
+        status = open_state(service, err);
+    if (status == 0) {
+        const double speed = service->config.engine == ADL_ENGINE_SIM ? service->config.speed : 1.0;
+        service->clock = adl_service_clock_start(speed, adl_live_latest_us(service->store));
+        status = record_config(service, &service->config, err);
+    }
+    if (status == 0)
+        status = open_hands(service, err);
+    if (status == 0)
+        status = open_desk(service, err);
+    if (status == 0)
+        status = open_http(service, err);
+    if (status) {
+        adl_service_destroy(service);
+        return status;
+    }
+    *ret = service;
+    return 0;
+}
+
+void adl_service_destroy(struct adl_service *service)
+{
+    if (!service)
+        return;
+    adl_http_close(service->http);
+    adl_live_destroy(service->live);
+    adl_inbox_destroy(service->desk.inbox);
+    adl_engine_destroy(service->desk.engine);
+    adl_events_destroy(service->desk.events);
+    adl_routes_clear(&service->routes);
+    adl_auth_destroy(service->auth);
+    if (service->hands.ops)
+        service->hands.ops->destroy(service->hands.self);
+    adl_roster_clear(&service->desk.roster);
+    free(service->desk.gpus);
+    free(service->desk.points);
+    free(service->desk.decisions);
+    if (service->locked)
+        pthread_mutex_destroy(&service->desk.lock);
+    adl_store_close(service->store);
+    adl_service_config_clear(&service->next);
+    adl_service_config_clear(&service->config);
+    free(service);
+}
+
+/* ---- running ---- */
+
+/* Hardware is looked at when the service starts; what decides about it may change while it runs. */
+static bool same_hardware(const struct adl_inventory *a, const struct adl_inventory *b)
+{
+    const struct adl_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
+    bool same = x->gpu_count == y->gpu_count && x->node_count == y->node_count && x->type_count == y->type_count;
+    for (uint32_t g = 0; same && g < x->gpu_count; g++)
+        same = strcmp(a->gpus[g].id, b->gpus[g].id) == 0 && adl_gpu_type_of(x, g) == adl_gpu_type_of(y, g);
+    return same;
+}
+
+static int reload(void *context, char *ret_text, size_t size, struct adl_error *err)
+{
+    struct adl_service *service = context;
+    struct adl_service_config next = {0};
+    int status = load_config(&service->options, &next, err);
+    if (status == 0 &&
+        (next.engine != service->config.engine || !same_hardware(&next.inventory, &service->config.inventory)))
+        status = adl_fail(err, ADL_EREFUSED,
+                          "GPUs or engine differ from what runs: that needs a restart, which jobs survive");
+    if (status == 0)
+        status = adl_auth_reload(service->auth, err);
+    if (status == 0)
+        status = record_config(service, &next, err);
+    if (status) {
+        adl_service_config_clear(&next);
+        return status;
+    }
+    adl_service_config_clear(&service->next);
+    service->next = next;
+    snprintf(ret_text, size, "policy %s", next.policy->name);
+    return 1;
+}
+
+/* Another engine takes over all jobs as they are. If it cannot, the one before stays. */
+static int change_engine(struct adl_service *service, struct adl_error *err)
+{
+    struct adl_desk *desk = &service->desk;
+    struct adl_engine *engine = NULL, *before = desk->engine;
+    int status = create_engine(service, &service->next, &engine, err);
+    if (status)
+        return status;
+    desk->engine = engine;
+    desk->policy = service->next.policy;
+    status = adl_live_move(service->live, engine, err);
+    adl_engine_destroy(before);
+    if (status == 0) {
+        service->config.policy = service->next.policy;
+        service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
+        adl_events_publish(desk->events, "service", "{\"what\":\"reload\",\"text\":\"configuration read anew\"}", NULL,
+                           NULL);
+    }
+    return status;
+}
+
+int adl_service_run(struct adl_service *service, struct adl_error *err)
+{
+    struct adl_desk *desk = &service->desk;
+    int status;
+    adl_desk_lock(desk);
+    do {
+        status = adl_engine_run(desk->engine, err);
+        if (status == 0 && !adl_live_ending(service->live))
+            status = change_engine(service, err);
+    } while (status == 0 && !adl_live_ending(service->live));
+    adl_desk_unlock(desk);
+    return status;
+}
+
+void adl_service_end(struct adl_service *service)
+{
+    adl_live_end(service->live);
+}
+
+static void answer_nobody(struct adl_wish *wish)
+{
+    free(wish);
+}
+
+int adl_service_reload(struct adl_service *service)
+{
+    struct adl_wish *wish = calloc(1, sizeof *wish);
+    if (!wish)
+        return ADL_ENOMEM;
+    wish->kind = ADL_WISH_RELOAD;
+    wish->caller.known = wish->caller.admin = true;
+    wish->answer = answer_nobody;
+    if (adl_inbox_post(service->desk.inbox, wish))
+        return 0;
+    free(wish);
+    return ADL_EREFUSED;
+}
+
+/* Engine, policy and GPUs in a line. */
+static size_t describe_config(const struct adl_service_config *config, double speed, char *ret, size_t size)
+{
+    const struct adl_cluster *cluster = &config->inventory.scenario.cluster;
+    const bool sim = config->engine == ADL_ENGINE_SIM;
+    size_t at = (size_t)snprintf(ret, size, "%s, policy %s:", sim ? "twin" : "local", config->policy->name);
+    for (uint32_t t = 0; t < cluster->type_count && at < size; t++)
+        at += (size_t)snprintf(ret + at, size - at, " %u x %s", cluster->type_gpus[t], cluster->types[t].name);
+    if (at < size && sim)
+        at += (size_t)snprintf(ret + at, size - at, " (simulated, time runs %g times as fast)", speed);
+    else if (at < size && config->inventory.virtual)
+        at += (size_t)snprintf(ret + at, size - at, " (virtual slots: jobs really run, but there is no such GPU)");
+    return at < size ? at : size - 1;
+}
+
+int adl_service_check(const struct adl_service_options *options, char *ret, size_t size, struct adl_error *err)
+{
+    struct adl_service_config config = {0};
+    const int status = load_config(options, &config, err);
+    if (status == 0)
+        describe_config(&config, config.speed, ret, size);
+    adl_service_config_clear(&config);
+    return status;
+}
+
+void adl_service_describe(const struct adl_service *service, char *ret, size_t size)
+{
+    const struct adl_roster *roster = &service->desk.roster;
+    size_t at = describe_config(&service->config, service->clock.speed, ret, size);
+    if (at < size && roster->count > 0)
+        at += (size_t)snprintf(ret + at, size - at, "\n%u jobs were found in the state", roster->count);
+    if (at < size)
+        at += (size_t)snprintf(ret + at, size - at, "\nlistening at %s", service->socket);
+    if (at < size && adl_http_port(service->http) > 0)
+        snprintf(ret + at, size - at, " and at TCP port %d", adl_http_port(service->http));
+}

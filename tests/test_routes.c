@@ -1,0 +1,646 @@
+/* The REST interface as a client sees it: what is answered, to whom, and what is refused with which status. */
+#include "routes_fixture.h"
+
+#include "serve/assets.h"
+
+static struct routes_fixture *fixture; /* for tests that leave it as it was */
+
+static int open_fixture(void **state)
+{
+    (void)state;
+    fixture = routes_open(true);
+    return 0;
+}
+
+static int close_fixture(void **state)
+{
+    (void)state;
+    routes_close(fixture);
+    return 0;
+}
+
+static void assert_problem(const char *method, const char *path, const char *body, int status, const char *code,
+                           const char *words)
+{
+    cJSON *json = routes_json(fixture, method, path, body, status);
+    const cJSON *error = routes_member(json, "error");
+    assert_string_equal(routes_string(error, "code"), code);
+    if (!strstr(routes_string(error, "message"), words))
+        fail_msg("%s %s: '%s' is not in '%s'", method, path, words, routes_string(error, "message"));
+    cJSON_Delete(json);
+}
+
+/* The numbers of the jobs in a page, as "1 2 3", and what next is, -1 for null. */
+static void assert_page(const char *query, const char *ids, int next)
+{
+    char path[128], got[128] = "";
+    snprintf(path, sizeof path, "/v1/jobs%s", query);
+    cJSON *json = routes_json(fixture, "GET", path, NULL, 200);
+    const cJSON *job, *following = routes_member(json, "next");
+    cJSON_ArrayForEach(job, routes_member(json, "jobs"))
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%d", got[0] ? " " : "", (int)routes_number(job, "id"));
+    assert_string_equal(got, ids);
+    assert_int_equal(cJSON_IsNull(following) ? -1 : following->valueint, next);
+    assert_int_equal((int)routes_number(routes_member(json, "counts"), "pending"), 3);
+    assert_int_equal((int)routes_number(routes_member(json, "counts"), "running"), 1);
+    cJSON_Delete(json);
+}
+
+static void lists_come_in_pages(void **state)
+{
+    char mine[80];
+    (void)state;
+    assert_page("", "1 2 3 4", -1);
+    assert_page("?limit=2", "1 2", 2);
+    assert_page("?limit=2&after=2", "3 4", -1);
+    assert_page("?after=99", "", -1);
+    assert_page("?state=R", "1", -1);
+    assert_page("?state=PD&limit=1", "2", 2);
+    assert_page("?state=all", "6 5 4 3 2 1", -1);
+    assert_page("?state=all&limit=3", "6 5 4", 4);
+    assert_page("?state=all&limit=3&after=4", "3 2 1", -1);
+    assert_page("?state=ended&limit=1", "6", 6);
+    assert_page("?state=CD", "5", -1);
+    assert_page("?state=TO", "", -1);
+    assert_page("?user=nobody", "", -1);
+    assert_page("?user=nobody&state=all", "", -1);
+    assert_page("?user=no-such-user-here&state=all", "", -1);
+    snprintf(mine, sizeof mine, "?state=F&user=%s", fixture_user());
+    assert_page(mine, "6", -1);
+    snprintf(mine, sizeof mine, "?user=%s&limit=1", fixture_user());
+    assert_page(mine, "1", 1);
+}
+
+static void queries_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    assert_problem("GET", "/v1/jobs?limit=0", NULL, 400, "bad_query", "from 1 to 1000");
+    assert_problem("GET", "/v1/jobs?limit=1001", NULL, 400, "bad_query", "from 1 to 1000");
+    assert_problem("GET", "/v1/jobs?after=-1", NULL, 400, "bad_query", "after");
+    assert_problem("GET", "/v1/jobs?state=XX", NULL, 400, "bad_query", "must be live, ended, all, PD");
+    assert_problem("GET", "/v1/jobs?stat=R", NULL, 400, "bad_query", "did you mean 'state'?");
+    assert_problem("GET", "/v1/jobs/1?x=1", NULL, 400, "bad_query", "no query parameter 'x'");
+    assert_problem("GET", "/v1/history?minutes=1441", NULL, 400, "bad_query", "from 1 to 1440");
+    assert_problem("GET", "/v1/decisions?limit=257", NULL, 400, "bad_query", "from 1 to 256");
+    assert_problem("POST", "/v1/jobs?dry_run=yes", "{}", 400, "bad_query", "from 0 to 1");
+}
+
+static void a_running_job_shows_where_it_runs(void **state)
+{
+    cJSON *job = routes_json(fixture, "GET", "/v1/jobs/1", NULL, 200);
+    (void)state;
+    assert_string_equal(routes_string(job, "state"), "R");
+    assert_string_equal(routes_string(job, "stage"), "running");
+    assert_string_equal(routes_string(job, "user"), fixture_user());
+    assert_string_equal(routes_string(job, "command"), "python train.py 'a b'");
+    assert_true(routes_number(job, "run_s") == 2.5);
+    assert_true(routes_number(job, "submit_s") == 1700000000.5);
+    assert_true(routes_number(job, "priority") == 0.7);
+    assert_int_equal(cJSON_GetArraySize(routes_member(job, "allocation")), 1);
+    const cJSON *gpu = cJSON_GetArrayItem(routes_member(job, "allocation"), 0);
+    assert_string_equal(routes_string(gpu, "id"), "GPU-0");
+    assert_string_equal(routes_string(gpu, "type"), "v100");
+    assert_string_equal(routes_string(gpu, "node"), "box");
+    assert_true(cJSON_IsNull(routes_member(job, "end_s")));
+    assert_true(cJSON_IsNull(routes_member(job, "exit_code")));
+    cJSON_Delete(job);
+}
+
+static void a_waiting_job_always_has_a_reason(void **state)
+{
+    static const char *const stages[] = {"queued", "dependent", "held"};
+    (void)state;
+    for (int id = 2; id <= 4; id++) {
+        char path[32];
+        snprintf(path, sizeof path, "/v1/jobs/%d", id);
+        cJSON *job = routes_json(fixture, "GET", path, NULL, 200);
+        assert_string_equal(routes_string(job, "state"), "PD");
+        assert_string_equal(routes_string(job, "stage"), stages[id - 2]);
+        assert_true(strlen(routes_string(job, "reason")) > 5);
+        assert_int_equal(cJSON_GetArraySize(routes_member(job, "after")), id == 3 ? 1 : 0);
+        assert_int_equal(cJSON_IsNull(routes_member(job, "eligible_s")), id != 2);
+        assert_int_equal(cJSON_IsNull(routes_member(job, "array_index")), id != 4);
+        cJSON_Delete(job);
+    }
+}
+
+static void ended_jobs_come_from_the_store_without_their_secrets(void **state)
+{
+    struct adl_text text;
+    cJSON *job = routes_json(fixture, "GET", "/v1/jobs/5", NULL, 200);
+    (void)state;
+    assert_string_equal(routes_string(job, "state"), "CD");
+    assert_string_equal(routes_string(job, "stage"), "ended");
+    assert_true(routes_number(job, "exit_code") == 0);
+    assert_true(cJSON_IsNull(routes_member(job, "signal")));
+    assert_true(routes_number(job, "run_s") == 30);
+    assert_true(routes_number(job, "energy_j") == 1234.5);
+    assert_string_equal(routes_string(job, "stdout"), "/home/ann/adlro-5.out");
+    assert_true(routes_number(cJSON_GetArrayItem(routes_member(job, "allocation"), 0), "gpu") == 2);
+    cJSON_Delete(job);
+    job = routes_json(fixture, "GET", "/v1/jobs/6", NULL, 200);
+    assert_true(routes_number(job, "signal") == 9);
+    assert_true(cJSON_IsNull(routes_member(job, "exit_code")));
+    const cJSON *gpu = cJSON_GetArrayItem(routes_member(job, "allocation"), 0);
+    assert_true(cJSON_IsNull(routes_member(gpu, "gpu")) && cJSON_IsNull(routes_member(gpu, "type")));
+    assert_string_equal(routes_string(gpu, "id"), "GPU-gone");
+    assert_string_equal(routes_string(job, "command"),
+                        "echo hunter2"); /* the line itself, nothing more of the script */
+    cJSON_Delete(job);
+    assert_int_equal(routes_ask(fixture, "GET", "/v1/jobs?state=all", NULL, &text), 200);
+    assert_null(strstr(text.data, "SECRET"));
+    assert_null(strstr(text.data, "#!/bin/sh"));
+    adl_text_clear(&text);
+}
+
+static void jobs_that_are_not_there_give_404(void **state)
+{
+    (void)state;
+    assert_problem("GET", "/v1/jobs/99", NULL, 404, "not_found", "there is no job 99");
+    assert_problem("GET", "/v1/jobs/abc", NULL, 404, "not_found", "jobs have numbers");
+    assert_problem("GET", "/v1/jobs/-1", NULL, 404, "not_found", "there is no job '-1'");
+    assert_problem("GET", "/v1/jobs/99999999999999999999", NULL, 404, "not_found", "there is no job");
+    assert_problem("GET", "/v1/jobs/99/events", NULL, 404, "not_found", "there is no job 99");
+    assert_problem("DELETE", "/v1/jobs/99", NULL, 404, "not_found", "there is no job 99");
+    assert_problem("POST", "/v1/gpus/3/drain", NULL, 404, "not_found", "they are 0 to 2");
+    assert_problem("POST", "/v1/gpus/GPU-9/resume", NULL, 404, "not_found", "no GPU 'GPU-9'");
+    assert_problem("POST", "/v1/nodes/bix/drain", NULL, 404, "not_found", "did you mean 'box'?");
+    assert_problem("GET", "/assets/passwd", NULL, 404, "not_found", "no such file");
+}
+
+static void methods_and_bodies_are_held_to_the_table(void **state)
+{
+    struct adl_text answer = {0};
+    (void)state;
+    assert_int_equal(routes_ask(fixture, "PUT", "/v1/jobs", "{}", NULL), 405);
+    assert_int_equal(routes_ask(fixture, "POST", "/v1/cluster", "{}", NULL), 405);
+    assert_int_equal(routes_ask(fixture, "GET", "/v2/jobs", NULL, NULL), 404);
+    assert_int_equal(routes_ask(fixture, "POST", "/v1/jobs/4/hold", "{}", NULL), 413);
+    assert_int_equal(fixture_ask(fixture_connect_unix(fixture->http),
+                                 "POST /v1/jobs HTTP/1.1\r\nContent-Type: text/plain", "{}", NULL),
+                     415);
+    assert_int_equal(fixture_ask(fixture_connect_unix(fixture->http), "HEAD /v1/jobs HTTP/1.1", NULL, &answer), 200);
+    assert_non_null(strstr(answer.data, "Content-Length: "));
+    assert_string_equal(strstr(answer.data, "\r\n\r\n"), "\r\n\r\n");
+    adl_text_clear(&answer);
+}
+
+static void huge_bodies_are_refused_before_they_are_read(void **state)
+{
+    (void)state;
+    assert_int_equal(fixture_ask(fixture_connect_unix(fixture->http),
+                                 "POST /v1/jobs HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 8388609",
+                                 NULL, NULL),
+                     413);
+    assert_int_equal(fixture_ask(fixture_connect_unix(fixture->http),
+                                 "PATCH /v1/jobs/4 HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 4097",
+                                 NULL, NULL),
+                     413);
+}
+
+static void submissions_are_checked_before_anybody_is_bothered(void **state)
+{
+    (void)state;
+    assert_problem("POST", "/v1/jobs", "{\"command\":", 400, "bad_request", "");
+    assert_problem("POST", "/v1/jobs", "[]", 400, "bad_request", "must be a JSON object");
+    assert_problem("POST", "/v1/jobs", "{\"comand\":[]}", 400, "bad_request", "did you mean 'command'?");
+    assert_problem("POST", "/v1/jobs", "{\"command\":[\"a\"],\"directory\":\"x\"}", 400, "bad_request", "absolute");
+    assert_problem("POST", "/v1/jobs", "{\"command\":[\"a\"],\"directory\":\"/\",\"gpus\":\"h100\"}", 400,
+                   "bad_request", "there are v100, a100");
+}
+
+static void a_dry_run_changes_nothing(void **state)
+{
+    (void)state;
+    cJSON *json = routes_json(fixture, "POST", "/v1/jobs?dry_run=1",
+                              "{\"command\":[\"a\"],\"directory\":\"/\",\"array\":\"0-2\"}", 200);
+    assert_true(cJSON_IsNull(routes_member(json, "id")));
+    assert_true(routes_number(json, "count") == 3);
+    assert_string_equal(routes_string(json, "reason"), "would start at once");
+    cJSON_Delete(json);
+    assert_page("", "1 2 3 4", -1);
+}
+
+static void a_submission_is_answered_with_its_place(void **state)
+{
+    struct routes_fixture *f = routes_open(true);
+    static const char request[] = "POST /v1/jobs HTTP/1.1\r\nContent-Type: application/json";
+    struct adl_text answer = {0};
+    (void)state;
+    assert_int_equal(fixture_ask(fixture_connect_unix(f->http), request,
+                                 "{\"command\":[\"sleep\",\"1\"],\"directory\":\"/tmp\",\"gpus\":\"v100\"}", &answer),
+                     201);
+    assert_non_null(strstr(answer.data, "\r\nLocation: /v1/jobs/7\r\n"));
+    assert_non_null(strstr(answer.data, "{\"id\":7,\"count\":1,\"warnings\":[]}"));
+    adl_text_clear(&answer);
+    cJSON *job = routes_json(f, "GET", "/v1/jobs/7", NULL, 200);
+    assert_string_equal(routes_string(job, "name"), "sleep");
+    assert_true(routes_number(job, "time_limit_s") == 86400);
+    assert_true(cJSON_IsNull(routes_member(job, "class")));
+    cJSON_Delete(job);
+    job = routes_json(f, "POST", "/v1/jobs", "{\"script\":\"true\",\"directory\":\"/\",\"array\":\"1-3\"}", 201);
+    assert_true(routes_number(job, "id") == 8 && routes_number(job, "count") == 3);
+    cJSON_Delete(job);
+    job = routes_json(f, "GET", "/v1/jobs/10", NULL, 200);
+    assert_true(routes_number(job, "array_id") == 8 && routes_number(job, "array_index") == 3);
+    cJSON_Delete(job);
+    routes_close(f);
+}
+
+static void jobs_are_changed_and_what_cannot_be_is_409(void **state)
+{
+    struct routes_fixture *f = routes_open(true);
+    cJSON *job = routes_json(f, "PATCH", "/v1/jobs/2", "{\"priority\":0.25}", 200);
+    (void)state;
+    assert_true(routes_number(job, "priority") == 0.25);
+    cJSON_Delete(job);
+    job = routes_json(f, "POST", "/v1/jobs/2/hold", NULL, 200);
+    assert_string_equal(routes_string(job, "stage"), "held");
+    cJSON_Delete(job);
+    job = routes_json(f, "POST", "/v1/jobs/2/release", NULL, 200);
+    assert_string_equal(routes_string(job, "stage"), "queued");
+    cJSON_Delete(job);
+    cJSON_Delete(routes_json(f, "POST", "/v1/jobs/1/hold", NULL, 409));
+    cJSON_Delete(routes_json(f, "POST", "/v1/jobs/2/requeue", NULL, 409));
+    cJSON_Delete(routes_json(f, "DELETE", "/v1/jobs/5", NULL, 409));
+    /* One that waits ends at once and is then the store's. */
+    job = routes_json(f, "DELETE", "/v1/jobs/2", NULL, 200);
+    assert_string_equal(routes_string(job, "state"), "CA");
+    assert_string_equal(routes_string(job, "reason"), "cancelled by a test");
+    cJSON_Delete(job);
+    job = routes_json(f, "DELETE", "/v1/jobs/1?reason=too%20slow", NULL, 200);
+    assert_string_equal(routes_string(job, "stage"), "stopping");
+    assert_string_equal(routes_string(job, "reason"), "too slow");
+    cJSON_Delete(job);
+    routes_close(f);
+}
+
+static void changes_that_make_no_sense_are_refused(void **state)
+{
+    char path[400] = "/v1/jobs/1?reason=";
+    (void)state;
+    assert_problem("PATCH", "/v1/jobs/2", "{\"priority\":2}", 400, "bad_request", "between 0 and 1");
+    assert_problem("PATCH", "/v1/jobs/2", "{}", 400, "bad_request", "priority: must be given");
+    assert_problem("PATCH", "/v1/jobs/2", "{\"prio\":1}", 400, "bad_request", "'prio' is not a key here");
+    assert_problem("PATCH", "/v1/jobs/2", "7", 400, "bad_request", "must be a JSON object");
+    assert_problem("PATCH", "/v1/jobs/2", "", 400, "bad_json", "");
+    assert_problem("POST", "/v1/gpus/0/drain", "{\"reason\":1}", 400, "bad_request", "must be a string");
+    assert_problem("POST", "/v1/gpus/0/drain", "{\"reason\":\"a\\nb\"}", 400, "bad_request", "control character");
+    memset(path + strlen(path), 'x', 200);
+    assert_problem("DELETE", path, NULL, 400, "bad_request", "at most 199 bytes");
+}
+
+static void users_touch_their_own_jobs_alone(void **state)
+{
+    struct routes_fixture *f = routes_open(true);
+    static const char *const admin_only[] = {"/v1/gpus/0/drain", "/v1/gpus/0/resume", "/v1/nodes/box/drain",
+                                             "/v1/nodes/box/resume", "/v1/reload"};
+    struct adl_text text;
+    (void)state;
+    for (size_t i = 0; i < sizeof admin_only / sizeof *admin_only; i++)
+        assert_int_equal(routes_ask_as(f, f->stranger, "POST", admin_only[i], NULL, NULL), 403);
+    assert_int_equal(routes_ask_as(f, f->stranger, "DELETE", "/v1/jobs/1", NULL, &text), 403);
+    assert_non_null(strstr(text.data, "another user's"));
+    adl_text_clear(&text);
+    assert_int_equal(routes_ask_as(f, f->stranger, "PATCH", "/v1/jobs/2", "{\"priority\":1}", NULL), 403);
+    assert_int_equal(routes_ask_as(f, f->stranger, "GET", "/v1/jobs/1", NULL, NULL), 200);
+    assert_int_equal(routes_ask_as(f, f->stranger, "GET", "/v1/whoami", NULL, &text), 200);
+    assert_non_null(strstr(text.data, "\"user\":\"nobody\""));
+    assert_non_null(strstr(text.data, "\"admin\":false"));
+    adl_text_clear(&text);
+    assert_int_equal(routes_ask_as(f, "adl_00000000_0", "GET", "/v1/jobs", NULL, NULL), 401);
+    assert_int_equal(routes_ask_as(f, "", "GET", "/metrics", NULL, NULL), 401);
+    assert_int_equal(routes_ask_as(f, "", "GET", "/healthz", NULL, NULL), 200);
+    assert_int_equal(routes_ask_as(f, "", "GET", "/v1/openapi.json", NULL, NULL), 200);
+    /* Their own they may: as whom they submit is not theirs to say. */
+    assert_int_equal(
+        routes_ask_as(f, f->stranger, "POST", "/v1/jobs", "{\"command\":[\"a\"],\"directory\":\"/\"}", NULL), 201);
+    cJSON *job = routes_json(f, "GET", "/v1/jobs/7", NULL, 200);
+    assert_string_equal(routes_string(job, "user"), "nobody");
+    cJSON_Delete(job);
+    assert_int_equal(routes_ask_as(f, f->stranger, "DELETE", "/v1/jobs/7", NULL, NULL), 200);
+    routes_close(f);
+}
+
+static void gpus_are_drained_by_number_by_id_and_by_node(void **state)
+{
+    struct routes_fixture *f = routes_open(true);
+    cJSON *cluster = routes_json(f, "POST", "/v1/gpus/0/drain", "{\"reason\":\"fan\"}", 200);
+    const cJSON *gpus = routes_member(cJSON_GetArrayItem(routes_member(cluster, "nodes"), 0), "gpus");
+    (void)state;
+    assert_string_equal(routes_string(cJSON_GetArrayItem(gpus, 0), "state"), "draining"); /* job 1 is on it */
+    assert_string_equal(routes_string(cJSON_GetArrayItem(gpus, 0), "reason"), "fan");
+    cJSON_Delete(cluster);
+    cluster = routes_json(f, "POST", "/v1/gpus/GPU-1/drain", NULL, 200);
+    assert_true(routes_number(routes_member(cluster, "counts"), "drained") == 1);
+    cJSON_Delete(cluster);
+    cluster = routes_json(f, "POST", "/v1/nodes/box/resume", NULL, 200);
+    assert_true(routes_number(routes_member(cluster, "counts"), "idle") == 2);
+    assert_true(routes_number(routes_member(cluster, "counts"), "busy") == 1);
+    cJSON_Delete(cluster);
+    routes_close(f);
+}
+
+static void the_cluster_shows_who_runs_where(void **state)
+{
+    cJSON *cluster = routes_json(fixture, "GET", "/v1/cluster", NULL, 200);
+    const cJSON *node = cJSON_GetArrayItem(routes_member(cluster, "nodes"), 0);
+    const cJSON *gpu = cJSON_GetArrayItem(routes_member(node, "gpus"), 0);
+    (void)state;
+    assert_true(cJSON_IsTrue(routes_member(cluster, "virtual")));
+    assert_string_equal(routes_string(routes_member(cluster, "policy"), "name"), "easy");
+    assert_true(cJSON_IsNull(routes_member(cluster, "trouble")));
+    assert_true(routes_number(cluster, "power_w") == 200);
+    assert_true(routes_number(cluster, "now_s") == 1700000100.5);
+    assert_string_equal(routes_string(gpu, "state"), "busy");
+    assert_true(routes_number(gpu, "utilization") == 0.75);
+    assert_true(cJSON_IsNull(routes_member(gpu, "temperature_c")));
+    assert_true(routes_number(gpu, "memory_used_mib") == 1000);
+    assert_int_equal(cJSON_GetArraySize(routes_member(gpu, "jobs")), 1);
+    assert_true(routes_number(cJSON_GetArrayItem(routes_member(gpu, "jobs"), 0), "id") == 1);
+    gpu = cJSON_GetArrayItem(routes_member(node, "gpus"), 2);
+    assert_string_equal(routes_string(gpu, "state"), "idle");
+    assert_true(cJSON_IsNull(routes_member(gpu, "utilization")) && cJSON_IsNull(routes_member(gpu, "sample_s")));
+    cJSON_Delete(cluster);
+}
+
+static void history_is_thinned_and_says_what_it_does_not_know(void **state)
+{
+    struct adl_desk *desk = &fixture->desk;
+    (void)state;
+    cJSON *json = routes_json(fixture, "GET", "/v1/history", NULL, 200);
+    assert_int_equal(cJSON_GetArraySize(routes_member(json, "points")), 0);
+    cJSON_Delete(json);
+    adl_desk_lock(desk);
+    for (desk->point_count = 0; desk->point_count < ADL_POINTS_MAX + 10; desk->point_count++)
+        desk->points[desk->point_count % ADL_POINTS_MAX] =
+            (struct adl_point){.time_us = ROUTES_NOW_US + (int64_t)desk->point_count * ADL_POINT_STEP_US,
+                               .busy_gpus = desk->point_count % 2 ? 3 : 1,
+                               .utilization = -1,
+                               .power_w = 100,
+                               .ended = 1,
+                               .completed = desk->point_count % 2,
+                               .jct_sum_s = desk->point_count % 2 ? 60 : 0,
+                               .energy_j = 1000};
+    adl_desk_unlock(desk);
+    json = routes_json(fixture, "GET", "/v1/history?minutes=120", NULL, 200);
+    const cJSON *points = routes_member(json, "points");
+    assert_int_equal(cJSON_GetArraySize(points), 360);
+    assert_true(routes_number(json, "step_s") == 20);
+    const cJSON *last = cJSON_GetArrayItem(points, 359);
+    assert_true(routes_number(last, "busy_gpus") == 2);
+    assert_true(cJSON_IsNull(routes_member(last, "utilization")));
+    assert_true(routes_number(last, "ended") == 2);
+    assert_true(routes_number(last, "jct_mean_s") == 60);
+    assert_true(routes_number(last, "energy_j") == 2000);
+    assert_true(routes_number(last, "time_s") ==
+                (double)(ROUTES_NOW_US + (ADL_POINTS_MAX + 9) * ADL_POINT_STEP_US) / 1e6);
+    cJSON_Delete(json);
+    json = routes_json(fixture, "GET", "/v1/history?minutes=1", NULL, 200);
+    assert_int_equal(cJSON_GetArraySize(routes_member(json, "points")), 6);
+    cJSON_Delete(json);
+}
+
+static void decisions_come_newest_first(void **state)
+{
+    struct adl_desk *desk = &fixture->desk;
+    (void)state;
+    adl_desk_lock(desk);
+    for (desk->decision_count = 0; desk->decision_count < ADL_DECISIONS_MAX + 3; desk->decision_count++)
+        desk->decisions[desk->decision_count % ADL_DECISIONS_MAX] =
+            (struct adl_decision){.sequence = desk->decision_count,
+                                  .time_us = ROUTES_NOW_US,
+                                  .job = 1,
+                                  .what = "start",
+                                  .why = "first in line"};
+    adl_desk_unlock(desk);
+    cJSON *json = routes_json(fixture, "GET", "/v1/decisions?limit=256", NULL, 200);
+    const cJSON *decisions = routes_member(json, "decisions");
+    assert_int_equal(cJSON_GetArraySize(decisions), 256);
+    assert_true(routes_number(cJSON_GetArrayItem(decisions, 0), "sequence") == 258);
+    assert_true(routes_number(cJSON_GetArrayItem(decisions, 255), "sequence") == 3);
+    cJSON_Delete(json);
+}
+
+static void a_jobs_events_are_told(void **state)
+{
+    cJSON *json = routes_json(fixture, "GET", "/v1/jobs/5/events", NULL, 200);
+    (void)state;
+    assert_int_equal(cJSON_GetArraySize(routes_member(json, "events")), 1);
+    const cJSON *event = cJSON_GetArrayItem(routes_member(json, "events"), 0);
+    assert_string_equal(routes_string(event, "kind"), "submit");
+    assert_string_equal(routes_string(routes_member(event, "data"), "user"), "ann");
+    cJSON_Delete(json);
+}
+
+static void policies_and_reload_say_which_is_in_force(void **state)
+{
+    cJSON *json = routes_json(fixture, "GET", "/v1/policies", NULL, 200);
+    (void)state;
+    assert_string_equal(routes_string(json, "current"), "easy");
+    assert_int_equal(cJSON_GetArraySize(routes_member(json, "policies")), adl_policy_count());
+    cJSON_Delete(json);
+    json = routes_json(fixture, "POST", "/v1/reload", NULL, 200);
+    assert_string_equal(routes_string(json, "policy"), "easy");
+    assert_string_equal(cJSON_GetArrayItem(routes_member(json, "changed"), 1)->valuestring, "model: none");
+    cJSON_Delete(json);
+}
+
+static void what_the_service_refuses_has_its_own_status(void **state)
+{
+    static const struct {
+        int status, http;
+        const char *text, *code;
+    } cases[] = {
+        {ADL_EINVAL, 400, "no", "bad_request"},
+        {ADL_EABSENT, 404, "no", "not_found"},
+        {ADL_EREFUSED, 409, "no", "conflict"},
+        {ADL_EDENIED, 403, "no", "forbidden"},
+        {ADL_EIO, 503, "the store failed", "not_stored"},
+        {ADL_EIO, 507, "database or disk is full", "disk_full"},
+        {ADL_ENOMEM, 503, "no memory", "no_memory"},
+    };
+    struct routes_fixture *f = routes_open(true);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        f->fail_text = cases[i].text;
+        atomic_store(&f->fail, cases[i].status);
+        cJSON *json = routes_json(f, "DELETE", "/v1/jobs/1", NULL, cases[i].http);
+        assert_string_equal(routes_string(routes_member(json, "error"), "code"), cases[i].code);
+        assert_string_equal(routes_string(routes_member(json, "error"), "message"), cases[i].text);
+        cJSON_Delete(json);
+        cJSON_Delete(routes_json(f, "POST", "/v1/jobs", "{\"command\":[\"a\"],\"directory\":\"/\"}", cases[i].http));
+    }
+    routes_close(f);
+}
+
+/* Nobody takes wishes: the inbox fills, and who comes then is told so at once. */
+static void a_full_inbox_gives_503(void **state)
+{
+    struct routes_fixture *f = routes_open(false);
+    static const char request[] = "DELETE /v1/jobs/1 HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+    struct adl_text answer = {0};
+    int fds[ROUTES_INBOX];
+    (void)state;
+    for (int i = 0; i < ROUTES_INBOX; i++) {
+        fds[i] = fixture_connect_unix(f->http);
+        fixture_send(fds[i], request, sizeof request - 1);
+    }
+    while (adl_http_counts(f->http->http).requests < ROUTES_INBOX)
+        fixture_sleep_ms(1);
+    /* The server has one thread: it has posted those before it reads this one. */
+    assert_int_equal(fixture_ask(fixture_connect_unix(f->http), "DELETE /v1/jobs/1 HTTP/1.1", NULL, &answer), 503);
+    assert_non_null(strstr(answer.data, "Retry-After: 1\r\n"));
+    assert_non_null(strstr(answer.data, "\"code\":\"busy\""));
+    adl_text_clear(&answer);
+    for (int i = 0; i < ROUTES_INBOX; i++)
+        close(fds[i]);
+    routes_close(f);
+}
+
+static void health_tells_of_trouble(void **state)
+{
+    cJSON *json = routes_json(fixture, "GET", "/healthz", NULL, 200);
+    (void)state;
+    assert_string_equal(routes_string(json, "status"), "ok");
+    cJSON_Delete(json);
+    adl_desk_lock(&fixture->desk);
+    strcpy(fixture->desk.trouble, "the disk is full");
+    adl_desk_unlock(&fixture->desk);
+    json = routes_json(fixture, "GET", "/healthz", NULL, 503);
+    assert_string_equal(routes_string(json, "trouble"), "the disk is full");
+    cJSON_Delete(json);
+    adl_desk_lock(&fixture->desk);
+    fixture->desk.trouble[0] = '\0';
+    adl_desk_unlock(&fixture->desk);
+}
+
+static void events_are_streamed(void **state)
+{
+    static const char request[] = "GET /v1/events?after=99 HTTP/1.1\r\nHost: test\r\n\r\n";
+    struct adl_text answer = {0};
+    struct adl_error err;
+    (void)state;
+    assert_int_equal(adl_events_publish(fixture->http->events, "job", "{\"id\":1}", NULL, &err), ADL_OK);
+    const int fd = fixture_connect_unix(fixture->http);
+    fixture_send(fd, request, sizeof request - 1);
+    assert_true(fixture_read_until(fd, &answer, "event: job\ndata: {\"id\":1}\n", 5000));
+    close(fd);
+    adl_text_clear(&answer);
+    assert_problem("GET", "/v1/events?from=1", NULL, 400, "bad_query", "no query parameter 'from'");
+}
+
+static void assets_have_the_tag_of_their_content(void **state)
+{
+    bool chart = false;
+    (void)state;
+    for (size_t i = 0; i < adl_web_asset_count; i++) {
+        struct adl_asset asset = adl_web_assets[i].asset;
+        memset(asset.etag, 0, sizeof asset.etag);
+        adl_asset_seal(&asset);
+        assert_string_equal(asset.etag, adl_web_assets[i].asset.etag);
+        chart |= strcmp(adl_web_assets[i].name, "chart.js") == 0;
+    }
+    assert_true(chart);
+    struct adl_text answer = {0};
+    assert_int_equal(fixture_get(fixture->http, "/assets/chart.js", &answer), 200);
+    assert_non_null(strstr(answer.data, "Content-Type: text/javascript; charset=utf-8\r\n"));
+    assert_non_null(strstr(answer.data, "Content-Security-Policy: default-src 'self';"));
+    assert_non_null(strstr(answer.data, "X-Content-Type-Options: nosniff\r\n"));
+    assert_non_null(strstr(answer.data, "X-Frame-Options: DENY\r\n"));
+    adl_text_clear(&answer);
+    assert_int_equal(routes_ask(fixture, "GET", "/v1/openapi.json", NULL, NULL), 200);
+}
+
+/* ---- metrics ---- */
+
+static struct adl_text metrics(bool openmetrics)
+{
+    struct adl_text answer = {0}, page = {0};
+    assert_int_equal(fixture_ask(fixture_connect_unix(fixture->http),
+                                 openmetrics ? "GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text"
+                                             : "GET /metrics HTTP/1.1",
+                                 NULL, &answer),
+                     200);
+    assert_non_null(strstr(answer.data, openmetrics ? "application/openmetrics-text" : "text/plain; version=0.0.4"));
+    adl_text_put(&page, strstr(answer.data, "\r\n\r\n") + 4);
+    adl_text_clear(&answer);
+    return page;
+}
+
+static void metrics_count_jobs_gpus_and_answers(void **state)
+{
+    static const char *const lines[] = {
+        "adlro_jobs{stage=\"queued\"} 1\n",
+        "adlro_jobs_submitted_total 6\n",
+        "adlro_jobs_ended_total{end=\"failed\"} 1\n",
+        "adlro_gpus{type=\"v100\",state=\"busy\"} 1\n",
+        "adlro_gpus{type=\"a100\",state=\"idle\"} 1\n",
+        "adlro_gpu_utilization_ratio{gpu=\"0\",id=\"GPU-0\",node=\"box\",type=\"v100\"} 0.75\n",
+        "adlro_gpu_energy_joules_total{gpu=\"0\",id=\"GPU-0\",node=\"box\",type=\"v100\"} 5000\n",
+        "adlro_gpu_memory_used_bytes{gpu=\"0\",id=\"GPU-0\",node=\"box\",type=\"v100\"} 1048576000\n",
+        "adlro_queue_oldest_wait_seconds 90\n",
+        "adlro_policy_info{policy=\"easy\"} 1\n",
+        "adlro_build_info{version=\"0.1.0\",engine=\"local\"} 1\n",
+        "adlro_decision_seconds_count 0\n",
+        "\nprocess_resident_memory_bytes ",
+        "\nadlro_http_requests_total ",
+        "# EOF\n",
+    };
+    struct adl_text page = metrics(true);
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!strstr(page.data, lines[i]))
+            fail_msg("'%s' is not in the page:\n%s", lines[i], page.data);
+    assert_null(strstr(page.data, "adlro_gpu_temperature_celsius")); /* no GPU says */
+    adl_text_clear(&page);
+}
+
+static void promtool_has_nothing_to_say(void **state)
+{
+    (void)state;
+    if (system("command -v promtool >/dev/null 2>&1") != 0) {
+        print_message("skipped: there is no promtool (package prometheus)\n");
+        skip();
+    }
+    struct adl_text page = metrics(false);
+    FILE *pipe = popen("promtool check metrics", "w");
+    assert_non_null(pipe);
+    fwrite(page.data, 1, page.size, pipe);
+    assert_int_equal(pclose(pipe), 0);
+    adl_text_clear(&page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_come_in_pages),
+        cmocka_unit_test(queries_that_make_no_sense_are_refused),
+        cmocka_unit_test(a_running_job_shows_where_it_runs),
+        cmocka_unit_test(a_waiting_job_always_has_a_reason),
+        cmocka_unit_test(ended_jobs_come_from_the_store_without_their_secrets),
+        cmocka_unit_test(jobs_that_are_not_there_give_404),
+        cmocka_unit_test(methods_and_bodies_are_held_to_the_table),
+        cmocka_unit_test(huge_bodies_are_refused_before_they_are_read),
+        cmocka_unit_test(submissions_are_checked_before_anybody_is_bothered),
+        cmocka_unit_test(a_dry_run_changes_nothing),
+        cmocka_unit_test(changes_that_make_no_sense_are_refused),
+        cmocka_unit_test(the_cluster_shows_who_runs_where),
+        cmocka_unit_test(history_is_thinned_and_says_what_it_does_not_know),
+        cmocka_unit_test(decisions_come_newest_first),
+        cmocka_unit_test(a_jobs_events_are_told),
+        cmocka_unit_test(policies_and_reload_say_which_is_in_force),
+        cmocka_unit_test(health_tells_of_trouble),
+        cmocka_unit_test(events_are_streamed),
+        cmocka_unit_test(assets_have_the_tag_of_their_content),
+        cmocka_unit_test(metrics_count_jobs_gpus_and_answers),
+        cmocka_unit_test(promtool_has_nothing_to_say),
+        cmocka_unit_test(a_submission_is_answered_with_its_place),
+        cmocka_unit_test(jobs_are_changed_and_what_cannot_be_is_409),
+        cmocka_unit_test(users_touch_their_own_jobs_alone),
+        cmocka_unit_test(gpus_are_drained_by_number_by_id_and_by_node),
+        cmocka_unit_test(what_the_service_refuses_has_its_own_status),
+        cmocka_unit_test(a_full_inbox_gives_503),
+    };
+    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
+}

@@ -1,0 +1,76 @@
+// format: numbers, times and sizes in words.
+
+const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+const one = new Intl.NumberFormat('en', {maximumFractionDigits: 1});
+const known = (value) => typeof value === 'number' && Number.isFinite(value);
+const two = (value) => String(value).padStart(2, '0');
+
+export const DASH = '–';
+export const count = (value) => (known(value) ? whole.format(value) : DASH);
+export const percent = (ratio) => (known(ratio) ? `${whole.format(ratio * 100)} %` : DASH);
+export const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+
+export function duration(seconds) {
+  if (!known(seconds)) return DASH;
+  const s = Math.max(0, seconds);
+  if (s < 9.95) return `${one.format(s)} s`;
+  if (s < 60) return `${Math.floor(s)} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} m ${two(Math.floor(s % 60))} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} m`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+// Of limits and the like: no parts that are zero.
+export const span = (seconds) => duration(seconds).replace(/ (00 [ms]|0 h)$/, '');
+
+export function power(watts) {
+  if (!known(watts)) return DASH;
+  return watts < 10000 ? `${whole.format(watts)} W` : `${one.format(watts / 1000)} kW`;
+}
+
+export function energy(joules) {
+  if (!known(joules)) return DASH;
+  const wh = joules / 3600;
+  if (wh < 1) return `${whole.format(joules)} J`;
+  if (wh < 1000) return `${wh < 10 ? one.format(wh) : whole.format(wh)} Wh`;
+  return wh < 1e6 ? `${one.format(wh / 1000)} kWh` : `${one.format(wh / 1e6)} MWh`;
+}
+
+export function memory(mib) {
+  if (!known(mib)) return DASH;
+  return mib < 1024 ? `${whole.format(mib)} MiB` : `${one.format(mib / 1024)} GiB`;
+}
+
+// A twin's clock may start at zero: then a time is one since its start.
+export function clock(seconds, withSeconds = true) {
+  if (!known(seconds)) return DASH;
+  if (seconds < 1e8) {
+    const day = Math.floor(seconds / 86400);
+    const rest = seconds % 86400;
+    const hours = `${two(Math.floor(rest / 3600))}:${two(Math.floor((rest % 3600) / 60))}`;
+    return `${day > 0 ? `day ${day}, ` : ''}${hours}${withSeconds ? `:${two(Math.floor(rest % 60))}` : ''}`;
+  }
+  const date = new Date(seconds * 1000);
+  return `${two(date.getHours())}:${two(date.getMinutes())}${withSeconds ? `:${two(date.getSeconds())}` : ''}`;
+}
+
+export function moment(seconds, now) {
+  if (!known(seconds)) return DASH;
+  if (seconds < 1e8 || Math.abs(now - seconds) < 43200) return clock(seconds);
+  const date = new Date(seconds * 1000);
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(seconds)}`;
+}
+
+export const STATES = {PD: 'pending', R: 'running', CD: 'completed', F: 'failed', CA: 'cancelled', TO: 'timed out'};
+
+// "2 × v100, 1 × a100" of an allocation.
+export function allocation(gpus) {
+  const types = new Map();
+  for (const {type} of gpus || []) types.set(type, (types.get(type) || 0) + 1);
+  return [...types].map(([type, n]) => (n === 1 ? type : `${n} × ${type}`)).join(', ');
+}
+
+export function request(job) {
+  if (job.request && !/^\d+$/.test(job.request)) return job.request.replaceAll('|', ' or ').replace(/([\w.-]+):(\d+)/g, (_, type, n) => (n === '1' ? type : `${n} × ${type}`));
+  return plural(job.gpus, 'GPU');
+}

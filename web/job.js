@@ -1,0 +1,181 @@
+// job: one job in a dialog: what it is, what happened to it and why, and what may be done with it.
+import {$, el, text, show, reconcile, openDialog, toast} from './dom.js';
+import * as f from './format.js';
+import {model, on, touch, now} from './model.js';
+import {get, call} from './api.js';
+import {setSign, renderFacts} from './gpus.js';
+import {openSubmit} from './submit.js';
+
+let open = null; // id
+let job = null;
+let loading = false;
+
+export const mayChange = (other) => Boolean(model.me) && (model.me.admin || model.me.user === other.user);
+
+export async function openJob(id) {
+  open = id;
+  try {
+    job = await get(`/v1/jobs/${id}`);
+  } catch (problem) {
+    toast(problem.full || problem.message, 'error');
+    return;
+  }
+  for (const dialog of document.querySelectorAll('dialog[open]')) if (dialog.id !== 'job-dialog') dialog.close();
+  $('#job-actions').dataset.for = '';
+  $('#job-events').replaceChildren();
+  $('#job-events').knownChildren = null;
+  renderJob();
+  openDialog($('#job-dialog'));
+  $('#job-dialog .body').scrollTop = 0;
+  loadEvents();
+}
+
+async function reload() {
+  if (loading || open === null || !$('#job-dialog').open) return;
+  loading = true;
+  try {
+    const fresh = await get(`/v1/jobs/${open}`);
+    if (fresh.id === open) {
+      job = fresh;
+      renderJob();
+      await loadEvents();
+    }
+  } catch {
+    // It is asked for again with the next change.
+  }
+  loading = false;
+}
+
+// --- what it is ---
+
+function result(j) {
+  if (typeof j.signal === 'number' && j.signal > 0) return `ended by signal ${j.signal}`;
+  return typeof j.exit_code === 'number' ? `exit code ${j.exit_code}` : null;
+}
+
+function facts(j) {
+  const nodes = [...new Set((j.allocation || []).map((gpu) => gpu.node))];
+  const places = nodes.map((node) => `${node}: ${f.allocation(j.allocation.filter((gpu) => gpu.node === node))}`).join('; ');
+  const at = (time) => (typeof time === 'number' ? f.moment(time, now()) : null);
+  const run = j.state === 'R' && typeof j.start_s === 'number' ? now() - j.start_s : j.run_s;
+  return [
+    ['User', j.user], ['Wants', f.request(j)], [j.state === 'R' ? 'Runs on' : 'Ran on', places || null],
+    ['Submitted', at(j.submit_s)], ['Started', at(j.start_s)], ['Ended', at(j.end_s)],
+    ['Ran', j.start_s ? f.duration(run) : null], ['Time limit', f.span(j.time_limit_s)],
+    ['Result', result(j)], ['Energy', j.energy_j > 0 ? f.energy(j.energy_j) : null],
+    ['Priority', String(j.priority)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
+    ['Deadline', at(j.deadline_s)], ['Attempts', j.attempts > 1 ? f.count(j.attempts) : null],
+    ['After', (j.after || []).map((other) => `#${other.job}${other.ok ? ' if it completes' : ''}`).join(', ') || null],
+    ['Array', j.array_id ? `#${j.array_id}, index ${j.array_index}` : null],
+    ['May', [j.share && 'share its GPU', j.requeue && 'be stopped and run again'].filter(Boolean).join(', ') || null],
+    ['Directory', j.directory], ['Output', j.stdout], ['Errors', j.stderr && j.stderr !== j.stdout ? j.stderr : null],
+  ].filter(([, value]) => value);
+}
+
+function renderJob() {
+  text($('#job-title'), `#${job.id} ${job.name || ''}`);
+  setSign($('#job-state'), job.state, job.stage === 'stopping' ? 'stopping' : f.STATES[job.state] || job.state);
+  text($('#job-reason'), job.reason);
+  show($('#job-reason'), job.reason);
+  text($('#job-command'), job.command);
+  show($('#job-command'), job.command);
+  renderFacts($('#job-facts'), facts(job));
+  renderActions();
+}
+
+// --- what happened ---
+
+async function loadEvents() {
+  try {
+    const asked = open;
+    const {events} = await get(`/v1/jobs/${asked}/events`);
+    if (asked !== open) return;
+    reconcile($('#job-events'), events, (event) => event.sequence, createEvent, () => {});
+    show($('#job-events').previousElementSibling, events.length > 0);
+  } catch {
+    show($('#job-events').previousElementSibling, false);
+  }
+}
+
+const SENTENCES = ['why', 'reason', 'text', 'message'];
+
+// Known words first as a sentence, then whatever else the event holds.
+function createEvent(event) {
+  const data = event.data && typeof event.data === 'object' ? event.data : {};
+  const sentence = SENTENCES.map((key) => data[key]).find((value) => typeof value === 'string' && value);
+  const rest = Object.entries(data)
+    .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'id', 'what'].includes(key) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
+    .slice(0, 6)
+    .map(([key, value]) => `${key.replace(/_(s|us)$/, '').replaceAll('_', ' ')} ${value}`.slice(0, 120));
+  return el('li', {},
+    el('time', {}, f.moment(event.time_s, now())), el('b', {}, event.kind),
+    el('span', {}, sentence || rest.join(', ')), sentence && rest.length && event.kind !== 'submit' ? el('small', {}, rest.join(', ')) : null);
+}
+
+// --- what may be done ---
+
+function actions(j) {
+  if (!mayChange(j)) return [];
+  const list = [];
+  if (j.state === 'PD') list.push(j.hold ? 'release' : 'hold');
+  if (j.state === 'R' && j.requeue && j.stage !== 'stopping') list.push('requeue');
+  if ((j.state === 'PD' || j.state === 'R') && j.stage !== 'stopping') list.push('cancel');
+  if (j.command) list.push('again');
+  return list;
+}
+
+const LABELS = {hold: 'Hold', release: 'Release', requeue: 'Stop and queue again', cancel: 'Cancel job', again: 'Submit again…'};
+
+async function act(action, button) {
+  button.disabled = true;
+  try {
+    const path = `/v1/jobs/${job.id}`;
+    job = action === 'cancel' ? await call('DELETE', `${path}?reason=${encodeURIComponent('cancelled from the dashboard')}`)
+                              : await call('POST', `${path}/${action}`);
+    touch('queue', 'running', 'ended', 'cluster');
+    renderJob();
+    loadEvents();
+  } catch (problem) {
+    toast(problem.full || problem.message, 'error');
+    button.disabled = false;
+  }
+}
+
+function renderActions() {
+  const box = $('#job-actions');
+  const wanted = actions(job);
+  const key = `${job.id} ${wanted.join(' ')}`;
+  if (box.dataset.for === key) return;
+  const focused = box.contains(document.activeElement);
+  box.dataset.for = key;
+  box.replaceChildren(...wanted.map((action) => {
+    const button = el('button', {type: 'button', 'data-action': action, class: action === 'cancel' ? 'danger' : ''}, LABELS[action]);
+    button.addEventListener('click', () => {
+      if (action === 'again') openSubmit(job);
+      else if (action === 'cancel' && button.dataset.sure === undefined) {
+        button.dataset.sure = '';
+        text(button, job.state === 'R' ? 'Stop it and lose its work?' : 'Really cancel?');
+      } else act(action, button);
+    });
+    button.addEventListener('blur', () => {
+      if (button.dataset.sure === undefined) return;
+      delete button.dataset.sure;
+      text(button, LABELS[action]);
+    });
+    return button;
+  }));
+  show(box, wanted.length > 0);
+  if (focused) $('#job-dialog [data-close]').focus();
+}
+
+export function startJob() {
+  on('job', (data) => {
+    if (data && data.id === open) reload();
+  });
+  on('connection', (state) => {
+    if (state === 'live') reload();
+  });
+  setInterval(() => {
+    if (job && job.state === 'R' && $('#job-dialog').open) renderFacts($('#job-facts'), facts(job));
+  }, 1000);
+}

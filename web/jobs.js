@@ -1,0 +1,190 @@
+// jobs: the tables of waiting, running and ended jobs, a page at a time, as thousands may wait.
+import {$, el, icon, text, attr, variable, show, reconcile, toast} from './dom.js';
+import * as f from './format.js';
+import {model, on, loads, touch, now} from './model.js';
+import {get} from './api.js';
+import {openJob} from './job.js';
+import {setSign} from './gpus.js';
+
+const PAGE = 10;
+let user = ''; // whose jobs are shown; '' = everybody's
+
+class Table {
+  constructor(name, state, columns, words) {
+    this.name = name;
+    this.state = state;
+    this.columns = columns;
+    this.words = words;
+    this.cursors = [null]; // what to ask after for each page up to this one
+    this.next = null;
+    this.jobs = [];
+    this.total = null;
+    this.section = $(`#${name}`);
+    this.pager = $('.pager', this.section);
+    loads(name, () => this.load());
+  }
+
+  async load() {
+    const after = this.cursors[this.cursors.length - 1];
+    const query = new URLSearchParams({state: this.state, limit: PAGE});
+    if (user) query.set('user', user);
+    if (after !== null) query.set('after', after);
+    const answer = await get(`/v1/jobs?${query}`);
+    if (answer.jobs.length === 0 && this.cursors.length > 1) {
+      this.cursors.pop(); // what was on this page is gone
+      touch(this.name);
+      return;
+    }
+    this.jobs = answer.jobs;
+    this.next = answer.next;
+    this.total = user ? null : this.words.total(answer.counts || {});
+    this.render();
+  }
+
+  reset() {
+    this.cursors = [null];
+    touch(this.name);
+  }
+
+  render() {
+    reconcile($('tbody', this.section), this.jobs, (job) => job.id, (job) => this.createRow(job), (row, job) => this.updateRow(row, job));
+    const empty = this.jobs.length === 0;
+    show($('table', this.section), !empty);
+    const note = $('.empty', this.section);
+    show(note, empty);
+    if (empty) this.renderNone(note);
+    this.renderPager();
+  }
+
+  renderNone(note) {
+    const fresh = this.name === 'queue' && !user && model.cluster && model.cluster.counts.submitted === 0 && model.cluster.counts.running === 0;
+    text(note, user ? this.words.none.replace('.', ` of ${user}.`) : this.words.none);
+    if (fresh) note.append(' Try ', el('code', {}, 'adlro submit --gpus 1 -- sleep 10'), ', or press ', el('kbd', {}, 's'), ' here.');
+  }
+
+  renderPager() {
+    const first = (this.cursors.length - 1) * PAGE + 1;
+    const last = first + this.jobs.length - 1;
+    const pages = this.cursors.length > 1 || this.next !== null;
+    if (!this.pager.firstChild) {
+      this.pager.append(el('span'),
+        el('button', {type: 'button', class: 'quiet', 'aria-label': 'Previous page', onclick: () => { this.cursors.pop(); touch(this.name); }}, icon('prev')),
+        el('button', {type: 'button', class: 'quiet', 'aria-label': 'Next page', onclick: () => { this.cursors.push(this.next); touch(this.name); }}, icon('next')));
+    }
+    const [label, previous, next] = this.pager.children;
+    const total = this.total === null ? '' : ` of ${f.count(this.total)}`;
+    text(label, !pages ? (this.jobs.length && this.name !== 'ended' ? f.count(this.jobs.length) : '') : `${f.count(first)}–${f.count(last)}${total}`);
+    for (const button of [previous, next]) show(button, pages);
+    attr(previous, 'disabled', this.cursors.length === 1);
+    attr(next, 'disabled', this.next === null);
+  }
+
+  createRow(job) {
+    const open = el('button', {type: 'button', class: 'link', 'aria-label': `Job ${job.id}`}, `#${job.id}`);
+    const row = el('tr', {role: 'row'});
+    row.append(el('td', {role: 'cell', class: 'c-id'}, open));
+    for (const column of this.columns) row.append(column.create(el('td', {role: 'cell', class: `c-${column.name}`})));
+    row.addEventListener('click', () => openJob(job.id));
+    return row;
+  }
+
+  updateRow(row, job) {
+    row.job = job;
+    attr(row, 'data-mine', model.me && model.me.user === job.user);
+    this.columns.forEach((column, i) => column.update(row.children[i + 1], job));
+  }
+
+  tick() {
+    for (const row of $('tbody', this.section).children)
+      this.columns.forEach((column, i) => column.ticks && column.update(row.children[i + 1], row.job));
+  }
+}
+
+const plain = (name, value, more = {}) => ({name, create: (cell) => cell, update: (cell, job) => text(cell, value(job)), ...more});
+
+const nameColumn = {
+  name: 'name',
+  create: (cell) => cell,
+  update(cell, job) {
+    text(cell, job.name || f.DASH);
+    attr(cell, 'title', job.command || null);
+  },
+};
+const userColumn = plain('user', (job) => job.user);
+
+const elapsed = (job) => (typeof job.start_s === 'number' ? Math.max(0, now() - job.start_s) : null);
+
+const limitColumn = {
+  name: 'limit',
+  ticks: true,
+  create(cell) {
+    cell.append(el('span', {class: 'bar', 'aria-hidden': 'true'}, el('i')), el('span'));
+    return cell;
+  },
+  update(cell, job) {
+    const part = job.time_limit_s > 0 ? Math.min(1, (elapsed(job) ?? 0) / job.time_limit_s) : 0;
+    variable($('i', cell), '--part', part.toFixed(3));
+    attr(cell, 'data-late', part > 0.9);
+    text(cell.lastChild, job.stage === 'stopping' ? 'stopping' : f.span(job.time_limit_s));
+  },
+};
+
+const resultColumn = {
+  name: 'result',
+  create(cell) {
+    cell.append(el('span', {class: 'state'}), el('small'));
+    return cell;
+  },
+  update(cell, job) {
+    const failed = job.state === 'F';
+    setSign(cell.firstChild, job.state, f.STATES[job.state] || job.state);
+    text(cell.lastChild, job.reason || (failed && typeof job.exit_code === 'number' ? `exit code ${job.exit_code}` : ''));
+  },
+};
+
+const where = (job) => {
+  const nodes = [...new Set((job.allocation || []).map((gpu) => gpu.node))];
+  return `${f.allocation(job.allocation)}${nodes.length ? ` on ${nodes.slice(0, 2).join(', ')}${nodes.length > 2 ? '…' : ''}` : ''}`;
+};
+
+export function startJobs() {
+  const tables = [
+    new Table('queue', 'PD',
+      [nameColumn, userColumn, plain('wants', f.request), plain('time', (job) => f.duration(now() - job.submit_s), {ticks: true}), plain('why', (job) => job.reason)],
+      {none: 'Nothing waits.', total: (counts) => counts.pending ?? null}),
+    new Table('running', 'R',
+      [nameColumn, userColumn, plain('on', where), plain('time', (job) => f.duration(elapsed(job)), {ticks: true}), limitColumn],
+      {none: 'Nothing runs.', total: (counts) => counts.running ?? null}),
+    new Table('ended', 'ended',
+      [nameColumn, userColumn, resultColumn, plain('time', (job) => f.duration(job.start_s ? job.run_s : null)),
+       plain('end', (job) => (typeof job.end_s === 'number' ? `${f.duration(now() - job.end_s)} ago` : f.DASH), {ticks: true})],
+      {none: 'Nothing has ended yet.', total: () => null}),
+  ];
+  const refilter = (wanted) => {
+    if (wanted === user) return;
+    user = wanted;
+    for (const table of tables) table.reset();
+  };
+  const input = $('#filter-text');
+  const mine = $('#filter-mine');
+  mine.addEventListener('change', () => {
+    input.value = '';
+    refilter(mine.checked && model.me ? model.me.user : '');
+  });
+  input.addEventListener('input', () => {
+    if (input.value === '' && !mine.checked) refilter('');
+  });
+  $('#filter').addEventListener('submit', (event) => {
+    event.preventDefault();
+    const wanted = input.value.trim().replace(/^#/, '');
+    if (/^\d+$/.test(wanted)) openJob(Number(wanted));
+    else if (/^[\w.@-]*$/.test(wanted)) {
+      mine.checked = false;
+      refilter(wanted);
+    } else toast('A user name has letters, digits, and . _ - only.', 'error');
+  });
+  setInterval(() => {
+    if (!document.hidden) for (const table of tables) table.tick();
+  }, 1000);
+  on('me', () => { for (const table of tables) if (table.jobs.length) table.render(); });
+}

@@ -1,0 +1,144 @@
+// model: what the page knows of the service, and when it asks again. At most two rounds of questions a second, fewer when
+// the answers take their time, none while nobody looks.
+import {get, follow} from './api.js';
+import {say} from './dom.js';
+import {STATES} from './format.js';
+
+export const model = {
+  me: null,
+  cluster: null,
+  connection: 'connecting', // 'live', 'lost'
+  retryAt: 0,
+  gpus: new Map(), // by number
+};
+
+const listeners = new Map();
+export function on(name, listener) {
+  if (!listeners.has(name)) listeners.set(name, []);
+  listeners.get(name).push(listener);
+}
+export function emit(name, value) {
+  for (const listener of listeners.get(name) || []) listener(value);
+}
+
+// The service's clock: a twin's runs faster than ours.
+const anchor = {service_s: Date.now() / 1000, here_ms: performance.now(), speed: 1};
+export const now = () => anchor.service_s + ((performance.now() - anchor.here_ms) / 1000) * anchor.speed;
+
+function setCluster(cluster) {
+  anchor.service_s = cluster.now_s;
+  anchor.here_ms = performance.now();
+  anchor.speed = cluster.speed || 1;
+  model.cluster = cluster;
+  model.gpus.clear();
+  for (const node of cluster.nodes) for (const gpu of node.gpus) model.gpus.set(gpu.gpu, gpu);
+  emit('cluster', cluster);
+}
+
+// --- asking again ---
+
+const loaders = new Map(); // name -> async function
+const dirty = new Set();
+let round = 0;
+const PAUSE_MS = 500;
+
+export function loads(name, loader) {
+  loaders.set(name, loader);
+}
+
+export function touch(...names) {
+  for (const name of names) dirty.add(name);
+  schedule(0);
+}
+
+function schedule(delay) {
+  if (!round && !document.hidden && dirty.size > 0) round = setTimeout(ask, delay);
+}
+
+async function ask() {
+  const names = [...dirty];
+  const start = performance.now();
+  dirty.clear();
+  const results = await Promise.allSettled(names.map((name) => loaders.get(name)()));
+  if (results.some((result) => result.status === 'rejected' && !(result.reason instanceof TypeError)))
+    emit('problem', results.find((result) => result.status === 'rejected').reason);
+  const took = performance.now() - start;
+  setTimeout(() => {
+    round = 0;
+    schedule(0);
+  }, Math.max(PAUSE_MS, 2 * took));
+}
+
+document.addEventListener('visibilitychange', () => schedule(0));
+
+loads('me', async () => {
+  model.me = await get('/v1/whoami');
+  emit('me', model.me);
+});
+loads('cluster', async () => setCluster(await get('/v1/cluster')));
+
+export const EVERYTHING = ['me', 'cluster', 'queue', 'running', 'ended', 'decisions', 'history'];
+
+// --- the stream ---
+
+const handlers = {
+  job(data) {
+    touch('queue', 'running', 'cluster');
+    if (data && !['PD', 'R'].includes(data.state)) touch('ended');
+    if (data && model.me && data.user === model.me.user) say(`Job ${data.id} ${data.name || ''} is ${STATES[data.state] || data.state}`);
+    emit('job', data);
+  },
+  gpu(data) {
+    touch('cluster');
+    if (data && data.state === 'lost') say(`GPU ${data.gpu} is lost: ${data.reason}`);
+  },
+  sample(data) {
+    if (!data) return;
+    for (const sample of data.gpus || []) {
+      const gpu = model.gpus.get(sample.gpu);
+      if (gpu) Object.assign(gpu, sample, {sample_s: data.time_s});
+    }
+    emit('sample', data);
+  },
+  decision(data) {
+    if (data) emit('decision', data);
+  },
+  service(data) {
+    touch('cluster');
+    if (data && data.text) say(data.text);
+  },
+  gap() {
+    touch(...EVERYTHING);
+  },
+};
+
+function setConnection(state, wait_ms = 0) {
+  const was = model.connection;
+  model.connection = state;
+  model.retryAt = performance.now() + wait_ms;
+  if (state !== was) {
+    if (state === 'lost') say('Connection to the service lost');
+    else if (was === 'lost') say('Connected to the service again');
+  }
+  emit('connection', state);
+}
+
+// Who we are is asked first and alone: if a token is needed, it is needed once.
+export async function start() {
+  await loaders.get('me')().catch(() => {});
+  touch(...EVERYTHING);
+  follow({
+    open() {
+      setConnection('live');
+      touch(...EVERYTHING);
+    },
+    event(kind, data) {
+      const handler = Object.hasOwn(handlers, kind) ? handlers[kind] : null;
+      if (handler) handler(data);
+    },
+    lost(wait_ms) {
+      setConnection('lost', wait_ms);
+    },
+  });
+  setInterval(() => touch('cluster'), 15000); // energy and counts go on without events
+}
