@@ -151,7 +151,7 @@ static const struct adl_yaml_node *value_of(const struct adl_yaml_node *mapping,
 {
     if (!mapping || mapping->shape != ADL_YAML_MAPPING)
         return NULL;
-    for (const struct adl_yaml_node *at = mapping->first; at; at = at->next->next)
+    for (const struct adl_yaml_node *at = mapping->first; at && at->next; at = at->next->next)
         if (strcmp(at->text, key) == 0)
             return at->next;
     return NULL;
@@ -179,7 +179,7 @@ static int check_engine_keys(const struct loader *loader)
         return adl_yaml_fail(loader->yaml, root->line, loader->err,
                              "missing key 'scenario' (the file that 'engine: sim' plays)");
     const struct adl_yaml_node *policy = value_of(root, "policy");
-    for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at; at = at->next->next)
+    for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at && at->next; at = at->next->next)
         if (loader->form.engine == ADL_ENGINE_SIM && strcmp(at->text, "name") != 0 &&
             strcmp(at->text, "priority_s") != 0)
             return adl_yaml_fail(loader->yaml, at->line, loader->err,
