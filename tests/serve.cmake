@@ -1,2 +1,10 @@
 # The tests of the service that need more than the others: setgroups(), which POSIX lacks, and room for time limits.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/test_auth.c PROPERTIES COMPILE_DEFINITIONS _DEFAULT_SOURCE)
+# The service itself, as a process: where the program is, and that it is built first.
+file(GLOB SERVICE_TESTS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_service_*.c)
+list(FILTER SERVICE_TESTS EXCLUDE REGEX "_config\\.c$")
+foreach(source ${SERVICE_TESTS})
+  get_filename_component(name ${source} NAME_WE)
+  target_compile_definitions(${name} PRIVATE ADL_PROGRAM="$<TARGET_FILE:adlro>")
+  add_dependencies(${name} adlro)
+endforeach()
