@@ -57,6 +57,7 @@ function renderTotals(cluster) {
   text($('#t-running-under'), `${f.count(counts.completed)} completed${counts.failed + counts.timed_out > 0 ? `, ${f.count(counts.failed + counts.timed_out)} failed` : ''}`);
   text($('#t-pending'), f.count(counts.pending));
   text($('#t-pending-under'), `${f.count(counts.submitted)} submitted`);
+  if (cluster.speed > 1) text($('#t-jct-under'), `mean of the last ${f.span(3600 * cluster.speed)}`);
   text($('#t-power'), f.power(cluster.power_w));
   let most = 0;
   for (const gpu of model.gpus.values()) most += gpu.max_w || 0;

@@ -107,7 +107,7 @@ function createEvent(event) {
   const data = event.data && typeof event.data === 'object' ? event.data : {};
   const sentence = SENTENCES.map((key) => data[key]).find((value) => typeof value === 'string' && value);
   const rest = Object.entries(data)
-    .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'id', 'what'].includes(key) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
+    .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'id', 'what', 'time_s'].includes(key) && !(key === 'signal' && value === 0) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
     .slice(0, 6)
     .map(([key, value]) => `${key.replace(/_(s|us)$/, '').replaceAll('_', ' ')} ${value}`.slice(0, 120));
   return el('li', {},

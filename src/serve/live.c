@@ -270,6 +270,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
                 (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
             return 1;
         }
+        adl_live_keep_point(live);
         prune(live);
         if (!deal(live) && live->outbox_first == live->outbox_count)
             wait_for_something(live);

@@ -68,33 +68,44 @@ static int open_state(struct adl_service *service, struct adl_error *err)
     return 0;
 }
 
-struct same_text {
-    const struct adl_service_config *config;
+struct same_content {
+    const void *content;
+    size_t size;
     bool same;
 };
 
 static int compare_swap(void *context, const struct adl_store_swap *swap, struct adl_error *err)
 {
     (void)err;
-    struct same_text *it = context;
-    it->same = swap->size == it->config->text_size &&
-               (swap->size == 0 || memcmp(swap->content, it->config->text, swap->size) == 0);
+    struct same_content *it = context;
+    it->same = swap->size == it->size && (it->size == 0 || memcmp(swap->content, it->content, it->size) == 0);
     return 0;
 }
 
-/* Which configuration is in force is part of the record, once for each that differs from the one before. */
-static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+static int record(struct adl_service *service, int kind, const char *name, const void *content, size_t size,
+                  struct adl_error *err)
 {
-    struct same_text it = {.config = config};
-    const int found = adl_store_swap_last(service->store, ADL_SWAP_CONFIGURATION, compare_swap, &it, err);
+    struct same_content it = {content, size, false};
+    const int found = adl_store_swap_last(service->store, kind, compare_swap, &it, err);
     if (found < 0 || it.same)
         return found < 0 ? found : 0;
     const struct adl_store_swap swap = {.time_us = adl_service_clock_now(&service->clock),
-                                        .kind = ADL_SWAP_CONFIGURATION,
-                                        .name = service->options.config ? service->options.config : "(defaults)",
-                                        .content = config->text ? config->text : "",
-                                        .size = config->text_size};
+                                        .kind = (uint8_t)kind,
+                                        .name = name,
+                                        .content = content,
+                                        .size = size};
     return adl_store_swap_append(service->store, &swap, err);
+}
+
+/* What is in force is part of the record, once for each that differs from the one before. */
+static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+{
+    const char *path = service->options.config ? service->options.config : "(defaults)";
+    const int status =
+        record(service, ADL_SWAP_CONFIGURATION, path, config->text ? config->text : "", config->text_size, err);
+    if (status || !config->model)
+        return status;
+    return record(service, ADL_SWAP_MODEL, config->model_path, config->model, config->model_size, err);
 }
 
 static int open_watch(struct adl_service *service, struct adl_watch **ret, struct adl_error *err)
@@ -363,6 +374,10 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
     if (status == 0) {
         service->config.policy = service->next.policy;
         service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
+        free(service->config.model);
+        service->config.model = service->next.model; /* which the policy's settings point to */
+        service->config.model_size = service->next.model_size;
+        service->next.model = NULL;
         adl_events_publish(desk->events, "service", "{\"what\":\"reload\",\"text\":\"configuration read anew\"}", NULL,
                            NULL);
     }
