@@ -117,7 +117,7 @@ static int wait_for(struct adl_client *client, uint64_t id, cJSON **ret, struct 
     snprintf(path, sizeof path, "/v1/jobs/%llu", (unsigned long long)id);
     for (;;) {
         cJSON *job = NULL;
-        const int status = adl_client_get(client, path, &job, err);
+        const int status = adl_client_get_patiently(client, path, &job, err);
         if (status)
             return status;
         if (adl_job_has_ended(job)) {
