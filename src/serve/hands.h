@@ -8,10 +8,24 @@
 #include "model/plan.h"
 #include "serve/roster.h"
 
+/* Who sent a job to the cluster underneath, and what for. It gets its slots by admit. */
+struct adl_arrival {
+    int64_t external; /* its number there */
+    uint32_t uid, gid;
+    char user[64], name[200], request[256], directory[256];
+    int64_t submit_us; /* 0 = now */
+};
+
 /* Something happened. Events about jobs: FINISH, EVICT, PROGRESS, and SUBMIT of jobs that the hands bring themselves (a
- * twin's workload). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not set. */
+ * twin's workload, a cluster's users). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not set.
+ */
 struct adl_report {
     struct adl_event event;
+    const struct adl_arrival
+        *arrival; /* SUBMIT of a job that somebody sent to the cluster underneath; NULL: a twin's own */
+    /* WAKE with a job: it runs, though nobody here decided so, on these GPUs. */
+    const uint32_t *gpus;
+    uint32_t gpu_count;
     /* FINISH and EVICT of jobs that ran: */
     int32_t exit_code;
     int32_t signal;
@@ -26,16 +40,23 @@ struct adl_hands_ops {
     const char *name; /* "local", "sim" */
     void (*destroy)(void *hands);
 
-    /* A slot for one more job, from now until FINISH was reported or it was withdrawn. */
+    /* A slot for one more job, from now until it is withdrawn, or its FINISH was reported and it is forgotten. */
     int (*admit)(void *hands, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err);
     void (*withdraw)(void *hands, uint32_t slot); /* of a job that holds no GPUs */
 
-    /* Safely in the store by now. What cannot be started is reported as FINISH with ADL_END_FAILED. */
+    /* Safely in the store by now; may be carried out later, in poll: job stays as it is until its end was reported.
+     * What cannot be started is reported as FINISH with ADL_END_FAILED. */
     int (*start)(void *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err);
     /* It has to end: FINISH (end CANCELLED, or how it ended before it heard), or EVICT if requeue. */
     int (*stop)(void *hands, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
                 struct adl_error *err);
+    /* Optional. A job that came from these hands, or from hands like them before a restart, has this number now. */
+    void (*introduce)(void *hands, const struct adl_roster_job *job);
+    /* Optional. One that waits was cancelled here: it has to go there too. */
+    void (*drop)(void *hands, const struct adl_roster_job *job, const char *reason);
+    /* Optional. What would be done with a job, where nothing may be. */
+    void (*advise)(void *hands, const struct adl_roster_job *job, const char *text);
     int (*cap)(void *hands, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err);
 
     /* After a restart, for each job that held GPUs: true if it is in hand again and its end will be reported. gpus
@@ -44,7 +65,7 @@ struct adl_hands_ops {
     /* The end of a job, or that it is back in the queue, was committed: its traces may go. */
     void (*forget)(void *hands, uint64_t job, uint32_t attempt);
 
-    /* 1 and a report; 0: nothing now. Never waits. */
+    /* 1 and a report; 0: nothing now. Never waits. Called without the desk's lock. */
     int (*poll)(void *hands, int64_t now_us, struct adl_report *ret, struct adl_error *err);
     int64_t (*due_us)(void *hands); /* poll has something at this time, even if fd says nothing; INT64_MAX: no */
     int (*fd)(void *hands);         /* readable when poll may have something; -1 = none */

@@ -53,9 +53,15 @@ int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job)
     return 0;
 }
 
+/* Or about to be, by what it is told next: a job may be let into the queue and taken out of it in one group. */
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
 {
     const struct adl_state *state = adl_engine_state(live->desk->engine);
+    for (size_t i = live->outbox_count; i > live->outbox_first; i--) {
+        const struct adl_event *event = &live->outbox[i - 1].event;
+        if (event->job == slot && (event->kind == ADL_EVENT_SUBMIT || event->kind == ADL_EVENT_FINISH))
+            return event->kind == ADL_EVENT_SUBMIT;
+    }
     return slot < state->job_capacity && state->jobs[slot].phase != ADL_PHASE_NONE;
 }
 
@@ -80,7 +86,7 @@ int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t
     return adl_live_enqueue(live, job);
 }
 
-void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
+void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, uint32_t kept)
 {
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_FINISH, .job = job->alternatives[i].slot}};
@@ -89,9 +95,17 @@ void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
         item.event.outcome.end = ADL_END_CANCELLED;
         if (adl_live_in_engine(live, item.event.job))
             adl_live_post(live, &item);
+        if (item.event.job == kept)
+            continue;
         live->config.hands.ops->withdraw(live->config.hands.self, item.event.job);
+        live->desk->roster.slots[item.event.job] = NULL;
+        job->alternatives[i].slot = ADL_NONE;
     }
-    adl_roster_free_slots(&live->desk->roster, job);
+}
+
+void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
+{
+    adl_live_withdraw_but(live, job, ADL_NONE);
 }
 
 struct ending {

@@ -25,6 +25,7 @@ struct adl_service {
     struct adl_service_clock clock;
     char directory[ADL_STORE_PATH_MAX];
     char socket[108];
+    char shepherd[ADL_STORE_PATH_MAX]; /* the program; "": this one does its work */
     struct adl_store *store;
     struct adl_hands hands;
     struct adl_desk desk;
@@ -122,15 +123,30 @@ static int open_watch(struct adl_service *service, struct adl_watch **ret, struc
     return status;
 }
 
+/* The small program is beside this one, if it was installed with it. */
+static void find_shepherd(char *ret, size_t size)
+{
+    char path[ADL_STORE_PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[1] = '\0';
+    if (!slash || snprintf(ret, size, "%sadlro-shepherd", path) >= (int)size || access(ret, X_OK))
+        ret[0] = '\0';
+}
+
 static int open_hands(struct adl_service *service, struct adl_error *err)
 {
     const struct adl_service_config *config = &service->config;
     if (config->engine == ADL_ENGINE_SIM)
         return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_now(&service->clock),
                                     &service->hands, err);
+    find_shepherd(service->shepherd, sizeof service->shepherd);
     struct adl_hands_local_config local = {.directory = service->directory,
                                            .store = service->store,
                                            .inventory = &config->inventory,
+                                           .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
                                            .grace_us = (int64_t)(config->grace_s * 1e6),
                                            .cgroup = config->cgroup,
                                            .avoid_foreign = config->avoid_foreign};
