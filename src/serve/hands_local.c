@@ -285,7 +285,7 @@ static void launch(struct hands *hands, const struct adl_roster_job *job, uint32
         return;
     }
     hand->failed = true;
-    snprintf(hand->text, sizeof hand->text, "%s", status == 0 ? "the store does not have the job" : err.text);
+    snprintf(hand->text, sizeof hand->text, "%.199s", status == 0 ? "the store does not have the job" : err.text);
     set_asked(hands, hand, true);
     hands->looked_us = 0;
 }
