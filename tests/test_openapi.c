@@ -271,6 +271,32 @@ static void the_document_has_exactly_the_routes_of_the_table(void **state)
     assert_int_equal(described, count);
 }
 
+/* As `METHOD /pattern`. */
+static void the_page_for_people_has_every_route(void **state)
+{
+    static char page[65536];
+    uint32_t count;
+    const struct adl_route *routes = adl_routes(&count);
+    FILE *file = fopen(ADL_SOURCE_DIR "/docs/rest.md", "r");
+    (void)state;
+    assert_non_null(file);
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    fclose(file);
+    for (uint32_t i = 0; i < count; i++) {
+        char words[80];
+        snprintf(words, sizeof words, "`%s %s`", routes[i].method, routes[i].pattern);
+        if (!strstr(page, words))
+            fail_msg("docs/rest.md does not have %s", words);
+    }
+    for (const cJSON *key = routes_member(resolve("#/components/schemas/Submission"), "properties")->child; key;
+         key = key->next) {
+        char words[40];
+        snprintf(words, sizeof words, "`%s`", key->string);
+        if (!strstr(page, words))
+            fail_msg("docs/rest.md does not have %s", words);
+    }
+}
+
 static int count_operations(const char *id)
 {
     int count = 0;
@@ -387,6 +413,7 @@ int main(void)
         cmocka_unit_test(every_reference_points_somewhere),
         cmocka_unit_test(every_required_key_is_a_property_and_every_example_conforms),
         cmocka_unit_test(the_document_has_exactly_the_routes_of_the_table),
+        cmocka_unit_test(the_page_for_people_has_every_route),
         cmocka_unit_test(operations_have_names_of_their_own),
         cmocka_unit_test(every_key_of_a_submission_is_described),
         cmocka_unit_test(what_the_routes_answer_is_what_the_document_says),

@@ -21,6 +21,8 @@ static void span(struct adl_frame *frame, int column, int length, int tone)
 /* Puts what is in line as the next row, cut to the width, and empties it. */
 static void put_line(struct adl_frame *frame, struct adl_text *line, int columns)
 {
+    while (line->size > 0 && line->data[line->size - 1] == ' ')
+        adl_text_truncate(line, line->size - 1);
     adl_display_put(&frame->text, line->data ? line->data : "", (size_t)columns);
     adl_text_char(&frame->text, '\n');
     frame->rows++;

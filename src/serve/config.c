@@ -2,6 +2,8 @@
 
 #include "base/suggest.h"
 #include "decide/policy.h"
+#include "ingest/model_store.h"
+#include "ingest/normalize.h"
 #include "ingest/scenario.h"
 #include "ingest/scenario_form.h"
 #include "ingest/text_file.h"
@@ -34,7 +36,7 @@ struct form_jobs {
 
 struct service_form {
     int engine;
-    struct adl_yaml_link scenario, catalogue;
+    struct adl_yaml_link scenario, catalogue, model;
     double speed;
     int64_t seed;
     bool virtual, learned;
@@ -115,6 +117,8 @@ static const struct adl_yaml_field form_fields[] = {
      .help =
          "for `local`: virtual slots in place of GPUs, as in a scenario; `type: virtual` is a slot of no type. On a "
          "machine with GPUs it needs `virtual: true`"},
+    {"model", ADL_YAML_LINK, FORM(model), .otherwise = "the one in the program",
+     .help = "for policy `dqn`: file of a trained network (`adlro train dqn`), relative to this file"},
     {"learned", ADL_YAML_BOOL, FORM(learned),
      .help = "how long a job will run is told from those before it, not from its limit alone"},
     {"policy", ADL_YAML_GROUP, FORM(parts.policy), .table = &adl_form_named_policy_table, .otherwise = "optional",
@@ -151,7 +155,7 @@ static const struct adl_yaml_node *value_of(const struct adl_yaml_node *mapping,
 {
     if (!mapping || mapping->shape != ADL_YAML_MAPPING)
         return NULL;
-    for (const struct adl_yaml_node *at = mapping->first; at; at = at->next->next)
+    for (const struct adl_yaml_node *at = mapping->first; at && at->next; at = at->next->next)
         if (strcmp(at->text, key) == 0)
             return at->next;
     return NULL;
@@ -179,7 +183,7 @@ static int check_engine_keys(const struct loader *loader)
         return adl_yaml_fail(loader->yaml, root->line, loader->err,
                              "missing key 'scenario' (the file that 'engine: sim' plays)");
     const struct adl_yaml_node *policy = value_of(root, "policy");
-    for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at; at = at->next->next)
+    for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at && at->next; at = at->next->next)
         if (loader->form.engine == ADL_ENGINE_SIM && strcmp(at->text, "name") != 0 &&
             strcmp(at->text, "priority_s") != 0)
             return adl_yaml_fail(loader->yaml, at->line, loader->err,
@@ -377,6 +381,26 @@ static int use_machine(struct loader *loader)
     return status;
 }
 
+/* A network that cannot be used is told here and not when the policy first needs it. */
+static int read_model(struct loader *loader)
+{
+    struct adl_service_config *config = &loader->config;
+    struct adl_error inner = {{0}};
+    struct adl_model model;
+    int status = resolve(loader, &loader->form.model, &config->model_path);
+    if (status || !config->model_path)
+        return status;
+    status = adl_model_store_read_bytes(config->model_path, &config->model, &config->model_size, &inner);
+    if (!status)
+        status = adl_model_decode(config->model, config->model_size, ADL_SCHEMA_VERSION, &model, &inner);
+    if (status)
+        return adl_yaml_fail(loader->yaml, loader->form.model.line, loader->err, "model: %s", inner.text);
+    adl_model_clear(&model);
+    config->inventory.scenario.policy.model = config->model;
+    config->inventory.scenario.policy.model_size = config->model_size;
+    return 0;
+}
+
 static int build(struct loader *loader)
 {
     struct adl_scenario *scenario = &loader->config.inventory.scenario;
@@ -388,6 +412,7 @@ static int build(struct loader *loader)
     status = status ? status : read_exporters(loader);
     if (!status)
         status = loader->form.engine == ADL_ENGINE_SIM ? play_scenario(loader) : use_machine(loader);
+    status = status ? status : read_model(loader);
     scenario->policy.preemption_us =
         (int64_t)((scenario->preemption.checkpoint_s + scenario->preemption.restart_s) * 1e6);
     return status;
@@ -450,5 +475,6 @@ void adl_service_config_clear(struct adl_service_config *config)
     adl_inventory_clear(&config->inventory);
     adl_yaml_destroy(config->yaml);
     free(config->text);
+    free(config->model);
     *config = (struct adl_service_config){0};
 }

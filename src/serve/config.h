@@ -44,7 +44,10 @@ struct adl_service_config {
     const char *cgroup;  /* v2 folder for jobs' own; NULL: none */
 
     struct adl_inventory inventory; /* with the policy's own settings in inventory.scenario.policy */
-    char *text;                     /* of the file, for the store; NULL: there is none */
+    const char *model_path;         /* of a trained network; NULL: the one in the program */
+    char *model;                    /* its bytes */
+    size_t model_size;
+    char *text; /* of the file, for the store; NULL: there is none */
     size_t text_size;
     struct adl_yaml *yaml; /* owns the strings; those that name files are seen from where the service was started */
 };

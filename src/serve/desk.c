@@ -31,6 +31,15 @@ int adl_desk_gpu_state(const struct adl_desk *desk, uint32_t gpu)
     return busy ? ADL_GPU_BUSY : ADL_GPU_IDLE;
 }
 
+/* Between what was written and what the engine has been told of it the lock is let go: a job may be queued here and not
+ * yet there, or there still run, or its slot may there still be another's. */
+static bool waits_in_engine(const struct adl_desk *desk, uint64_t id, uint32_t slot)
+{
+    const struct adl_state *state = adl_engine_state(desk->engine);
+    return slot < state->job_capacity && state->jobs[slot].phase == ADL_PHASE_PENDING &&
+           state->jobs[slot].spec.id == id;
+}
+
 void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *job, char *ret, size_t size)
 {
     if (job->reason[0] != '\0') {
@@ -39,7 +48,7 @@ void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *j
     }
     if (job->stage == ADL_STAGE_QUEUED) {
         for (uint32_t i = 0; i < job->alternative_count; i++)
-            if (job->alternatives[i].slot != ADL_NONE) {
+            if (waits_in_engine(desk, job->id, job->alternatives[i].slot)) {
                 adl_engine_explain(desk->engine, job->alternatives[i].slot, ret, size);
                 if (ret[0] != '\0')
                     return;

@@ -26,11 +26,12 @@ struct adl_hands_ops {
     const char *name; /* "local", "sim" */
     void (*destroy)(void *hands);
 
-    /* A slot for one more job, from now until FINISH was reported or it was withdrawn. */
+    /* A slot for one more job, from now until it is withdrawn, or its FINISH was reported and it is forgotten. */
     int (*admit)(void *hands, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err);
     void (*withdraw)(void *hands, uint32_t slot); /* of a job that holds no GPUs */
 
-    /* Safely in the store by now. What cannot be started is reported as FINISH with ADL_END_FAILED. */
+    /* Safely in the store by now; may be carried out later, in poll: job stays as it is until its end was reported.
+     * What cannot be started is reported as FINISH with ADL_END_FAILED. */
     int (*start)(void *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err);
     /* It has to end: FINISH (end CANCELLED, or how it ended before it heard), or EVICT if requeue. */
@@ -44,7 +45,7 @@ struct adl_hands_ops {
     /* The end of a job, or that it is back in the queue, was committed: its traces may go. */
     void (*forget)(void *hands, uint64_t job, uint32_t attempt);
 
-    /* 1 and a report; 0: nothing now. Never waits. */
+    /* 1 and a report; 0: nothing now. Never waits. Called without the desk's lock. */
     int (*poll)(void *hands, int64_t now_us, struct adl_report *ret, struct adl_error *err);
     int64_t (*due_us)(void *hands); /* poll has something at this time, even if fd says nothing; INT64_MAX: no */
     int (*fd)(void *hands);         /* readable when poll may have something; -1 = none */

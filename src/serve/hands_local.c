@@ -5,6 +5,7 @@
 #include "local/occupied.h"
 #include "serve/account.h"
 #include "serve/submission.h"
+#include "serve/traces.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +19,11 @@
 #define LOOK_US   INT64_C(500000) /* how often tasks are asked that nothing announces */
 #define WATCH_TAG UINT32_MAX
 #define READY_MAX 64
+#define LAUNCHES  4 /* at one call of poll: each takes a millisecond or so, and people wait for their answers */
 
 struct hand {
-    struct adl_task task; /* open: it was launched */
+    struct adl_task task;                /* open: it was launched */
+    const struct adl_roster_job *wanted; /* to be launched; NULL: it was, or is not to be */
     uint64_t job;
     uint32_t attempt;
     bool used;
@@ -29,7 +32,12 @@ struct hand {
     bool failed;  /* it could not be launched: text says why */
     bool asked;   /* is to be looked at without being announced */
     char text[200];
-    uint32_t next_free;
+    uint32_t next; /* behind a free slot, or behind one that is to be launched or forgotten */
+};
+
+/* Slots in order of arrival. */
+struct line {
+    uint32_t first, last;
 };
 
 struct hands {
@@ -37,6 +45,8 @@ struct hands {
     struct hand *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
+    uint32_t ended_slot; /* the first of those that ended and were not forgotten */
+    struct line wanted;  /* to be launched */
     uint32_t asked_count;
     int64_t looked_us;
     int epoll;
@@ -64,17 +74,6 @@ static void destroy(void *self)
     free(hands);
 }
 
-static int make_folder(const char *parent, const char *name, mode_t mode, struct adl_error *err)
-{
-    char path[ADL_STORE_PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", parent, name);
-    if (mkdir(path, mode) && errno != EEXIST)
-        return adl_fail(err, ADL_EIO, "cannot make %s: %s", path, strerror(errno));
-    if (chmod(path, mode))
-        return adl_fail(err, ADL_EIO, "cannot set the mode of %s: %s", path, strerror(errno));
-    return 0;
-}
-
 /* ---- slots ---- */
 
 static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err)
@@ -82,14 +81,14 @@ static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot
     struct hands *hands = self;
     uint32_t slot = hands->free_slot;
     if (slot != ADL_NONE) {
-        hands->free_slot = hands->slots[slot].next_free;
+        hands->free_slot = hands->slots[slot].next;
     } else {
         if (adl_grow((void **)&hands->slots, &hands->slot_capacity, (size_t)hands->slot_count + 1,
                      sizeof *hands->slots))
             return adl_fail(err, ADL_ENOMEM, "out of memory for one more job");
         slot = hands->slot_count++;
     }
-    hands->slots[slot] = (struct hand){.task = {.fd = -1}, .job = spec->id, .used = true};
+    hands->slots[slot] = (struct hand){.task = {.fd = -1}, .job = spec->id, .used = true, .next = ADL_NONE};
     *ret_slot = slot;
     return 0;
 }
@@ -106,7 +105,7 @@ static void withdraw(void *self, uint32_t slot)
     struct hand *hand = &hands->slots[slot];
     set_asked(hands, hand, false);
     adl_task_close(&hand->task);
-    *hand = (struct hand){.task = {.fd = -1}, .next_free = hands->free_slot};
+    *hand = (struct hand){.task = {.fd = -1}, .next = hands->free_slot};
     hands->free_slot = slot;
 }
 
@@ -131,21 +130,11 @@ struct launching {
     struct hand *hand;
 };
 
-static void task_folder(const struct hands *hands, uint64_t job, uint32_t attempt, char *ret, size_t size)
-{
-    snprintf(ret, size, "%s/tasks/%llu.%u", hands->config.directory, (unsigned long long)job, attempt);
-}
-
-static void script_path(const struct hands *hands, uint64_t job, char *ret, size_t size)
-{
-    snprintf(ret, size, "%s/scripts/%llu", hands->config.directory, (unsigned long long)job);
-}
-
 /* The script as a file that its user may read and run, and nobody may change. */
 static int write_script(const struct hands *hands, const struct adl_store_job *row, struct adl_error *err)
 {
     char path[ADL_STORE_PATH_MAX];
-    script_path(hands, row->spec.id, path, sizeof path);
+    adl_traces_script(hands->config.directory, row->spec.id, path, sizeof path);
     unlink(path); /* of an attempt before, maybe cut short */
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
@@ -219,7 +208,7 @@ static int build_arguments(const struct launching *it, const struct adl_store_jo
         free(items);
         return status;
     }
-    script_path(it->hands, row->spec.id, path, size);
+    adl_traces_script(it->hands->config.directory, row->spec.id, path, size);
     items[0] = path;
     for (uint32_t i = 0; i < given.count; i++)
         items[i + script] = given.items[i];
@@ -274,8 +263,9 @@ static int launch_row(void *context, const struct adl_store_job *row, struct adl
             .memory_max_mib = config->cgroup ? (int64_t)row->spec.memory_mib * it->job->spec.gpus : 0,
             .cpus_milli = config->cgroup ? (int64_t)row->spec.cpu_cores * it->job->spec.gpus * 1000 : 0,
         };
-        task_folder(it->hands, row->spec.id, it->hand->attempt, folder, sizeof folder);
-        status = adl_task_launch(folder, &spec, NULL, &it->hand->task, err);
+        adl_traces_task(config->directory, row->spec.id, it->hand->attempt, folder, sizeof folder);
+        const struct adl_launch_options options = {.program = config->shepherd};
+        status = adl_task_launch(folder, &spec, &options, &it->hand->task, err);
     }
     adl_environment_clear(&env);
     free(argv.items);
@@ -300,17 +290,46 @@ static void launch(struct hands *hands, const struct adl_roster_job *job, uint32
     hands->looked_us = 0;
 }
 
-static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
-                 struct adl_error *err)
+static void prepare(struct hand *hand, const struct adl_roster_job *job)
 {
-    (void)err;
-    struct hands *hands = self;
-    struct hand *hand = &hands->slots[slot];
     hand->attempt = job->attempts;
     hand->requeue = hand->failed = false;
     hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
-    launch(hands, job, slot, gpus);
+}
+
+/* A decision may start a thousand: they stand in line, and poll launches a few at a time. */
+static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
+                 struct adl_error *err)
+{
+    (void)err, (void)gpus;
+    struct hands *hands = self;
+    prepare(&hands->slots[slot], job);
+    hands->slots[slot].wanted = job;
+    hands->slots[slot].next = ADL_NONE;
+    *(hands->wanted.first == ADL_NONE ? &hands->wanted.first : &hands->slots[hands->wanted.last].next) = slot;
+    hands->wanted.last = slot;
     return 0;
+}
+
+/* Takes a slot out of the line and launches its job; most often it is the first. */
+static void launch_wanted(struct hands *hands, uint32_t slot)
+{
+    struct hand *hand = &hands->slots[slot];
+    const struct adl_roster_job *job = hand->wanted;
+    uint32_t *at = &hands->wanted.first, before = ADL_NONE;
+    for (; *at != slot; at = &hands->slots[*at].next)
+        before = *at;
+    *at = hand->next;
+    if (hands->wanted.last == slot)
+        hands->wanted.last = before;
+    hand->wanted = NULL;
+    launch(hands, job, slot, job->gpus);
+}
+
+static void launch_some(struct hands *hands)
+{
+    for (int i = 0; i < LAUNCHES && hands->wanted.first != ADL_NONE; i++)
+        launch_wanted(hands, hands->wanted.first);
 }
 
 static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
@@ -319,11 +338,12 @@ static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, c
     struct hands *hands = self;
     struct hand *hand = &hands->slots[slot];
     char folder[ADL_STORE_PATH_MAX];
-    if (gpus) /* begun before or not: it is wanted, and begins at most once */
-        return start(self, job, slot, gpus, &err) == 0;
-    hand->attempt = job->attempts;
-    hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
-    task_folder(hands, job->id, job->attempts, folder, sizeof folder);
+    prepare(hand, job);
+    if (gpus) { /* begun before or not: it is wanted, and begins at most once */
+        launch(hands, job, slot, gpus);
+        return true;
+    }
+    adl_traces_task(hands->config.directory, job->id, job->attempts, folder, sizeof folder);
     if (adl_task_adopt(folder, NULL, &hand->task, &err))
         return false;
     attend(hands, slot);
@@ -337,6 +357,8 @@ static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, boo
     struct hands *hands = self;
     struct hand *hand = &hands->slots[slot];
     hand->requeue = requeue;
+    if (hand->wanted)
+        launch_wanted(hands, slot); /* so that there is something to be stopped */
     if (!hand->task.open)
         return 0; /* it could not be launched, which is about to be told */
     const int status = adl_task_cancel(&hand->task, reason, err);
@@ -352,19 +374,24 @@ static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double powe
     return adl_fail(err, ADL_EREFUSED, "power limits cannot be set on this machine's GPUs from here");
 }
 
+/* A slot whose end was told names its job until that is written: only now may it name another. */
+static void release(struct hands *hands, uint64_t job)
+{
+    for (uint32_t *at = &hands->ended_slot; *at != ADL_NONE; at = &hands->slots[*at].next) {
+        const uint32_t slot = *at;
+        if (hands->slots[slot].job != job)
+            continue;
+        *at = hands->slots[slot].next;
+        withdraw(hands, slot);
+        return;
+    }
+}
+
 static void forget(void *self, uint64_t job, uint32_t attempt)
 {
-    static const char *const files[] = {"job", "started", "cancel", "result"};
     struct hands *hands = self;
-    char folder[ADL_STORE_PATH_MAX], path[ADL_STORE_PATH_MAX + 16];
-    task_folder(hands, job, attempt, folder, sizeof folder);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        unlink(path);
-    }
-    rmdir(folder);
-    script_path(hands, job, path, sizeof path);
-    unlink(path);
+    adl_traces_remove(hands->config.directory, job, attempt);
+    release(hands, job);
 }
 
 /* ---- what became of tasks ---- */
@@ -404,8 +431,8 @@ static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_r
     set_asked(hands, hand, false);
     adl_task_close(&hand->task);
     if (!evict) {
-        *hand = (struct hand){.task = {.fd = -1}, .next_free = hands->free_slot};
-        hands->free_slot = slot;
+        hand->next = hands->ended_slot;
+        hands->ended_slot = slot;
     }
 }
 
@@ -540,15 +567,18 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
         const int ready = epoll_wait(hands->epoll, hands->ready, READY_MAX, 0);
         hands->ready_first = 0;
         hands->ready_count = ready > 0 ? (uint32_t)ready : 0;
-        if (ready <= 0)
+        if (ready <= 0) {
+            launch_some(hands);
             return poll_asked(hands, now_us, ret);
+        }
     }
 }
 
 static int64_t due_us(void *self)
 {
     const struct hands *hands = self;
-    if (hands->sample_first < hands->sample_count || hands->ready_first < hands->ready_count)
+    if (hands->sample_first < hands->sample_count || hands->ready_first < hands->ready_count ||
+        hands->wanted.first != ADL_NONE)
         return 0;
     return hands->asked_count > 0 ? hands->looked_us + LOOK_US : INT64_MAX;
 }
@@ -581,7 +611,7 @@ int adl_hands_local_create(const struct adl_hands_local_config *config, struct a
         return adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
     hands->config = *config;
     hands->config.watch = NULL; /* the caller's, until all else has come to be */
-    hands->free_slot = ADL_NONE;
+    hands->free_slot = hands->ended_slot = hands->wanted.first = ADL_NONE;
     hands->epoll = epoll_create1(EPOLL_CLOEXEC);
     const uint32_t gpus = config->inventory->scenario.cluster.gpu_count;
     hands->samples = calloc(gpus + 1, sizeof *hands->samples);
@@ -591,12 +621,9 @@ int adl_hands_local_create(const struct adl_hands_local_config *config, struct a
     if (hands->epoll < 0 || !hands->samples || !hands->down)
         status = adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
     if (status == 0)
-        status = make_folder(config->directory, "tasks", 0700, err);
+        status = adl_traces_create(config->directory, err);
     if (status == 0)
-        status = make_folder(config->directory, "scripts", 0711, err);
-    /* Users run their scripts from below; the files beside are for the service alone each by its own mode. */
-    if (status == 0 && geteuid() == 0 && chmod(config->directory, 0711))
-        status = adl_fail(err, ADL_EIO, "cannot set the mode of %s: %s", config->directory, strerror(errno));
+        adl_traces_sweep(config->directory, config->store);
     if (status == 0 && config->watch && epoll_ctl(hands->epoll, EPOLL_CTL_ADD, adl_watch_fd(config->watch), &event))
         status = adl_fail(err, ADL_EIO, "cannot watch telemetry: %s", strerror(errno));
     if (status) {

@@ -175,20 +175,22 @@ static void answer_all(struct adl_live *live, struct adl_wish *done, int status,
     }
 }
 
-/* Looks at what there is and deals with one group of it. The lock is held, and let go while writing. False: there was
- * nothing. */
+/* Looks at what there is and deals with one group of it. The lock is held, and let go while looking and writing. False:
+ * there was nothing. */
 static bool deal(struct adl_live *live)
 {
     struct adl_error err = {""};
-    if (!live->wishes)
-        live->wishes = adl_inbox_take(live->desk->inbox);
-    if (live->retry_us == 0)
-        gather_reports(live, &err);
-    if (!live->wishes && (live->report_count == 0 || live->retry_us > 0))
-        return false;
     uint32_t told = 0;
     struct adl_wish *done, *rest;
     adl_desk_unlock(live->desk);
+    if (live->retry_us == 0)
+        gather_reports(live, &err);
+    if (!live->wishes)
+        live->wishes = adl_inbox_take(live->desk->inbox);
+    if (!live->wishes && (live->report_count == 0 || live->retry_us > 0)) {
+        adl_desk_lock(live->desk);
+        return false;
+    }
     const int status = write_group(live, &told, &done, &rest, &err);
     adl_desk_lock(live->desk);
     live->wishes = rest;
@@ -270,6 +272,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
                 (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
             return 1;
         }
+        adl_live_keep_point(live);
         prune(live);
         if (!deal(live) && live->outbox_first == live->outbox_count)
             wait_for_something(live);

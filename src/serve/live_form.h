@@ -53,6 +53,7 @@ struct adl_live {
     int64_t point_us, point_step_us, counted_us; /* history: end of the step, its length, counted up to */
     struct adl_point point;                      /* the step that is being counted */
     double busy_gpu_us;
+    uint64_t kept_points; /* of desk->point_count, when one was last put into the store */
     int64_t prune_us;
     bool *down;         /* [gpu] as the engine was or is about to be told */
     const char **names; /* [gpus + 1] scratch for a job's GPU names */
@@ -100,6 +101,8 @@ void adl_live_publish_samples(struct adl_live *live);
 
 /* live_history.c */
 void adl_live_count(struct adl_live *live, int64_t now_us); /* what held until now */
+void adl_live_keep_point(struct adl_live *live);            /* in the store, if it is time; the lock is held */
+void adl_live_find_points(struct adl_live *live);           /* those of an earlier life */
 
 /* Appends an event about a job (0 = none); payload is emptied. */
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload,

@@ -53,9 +53,15 @@ int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job)
     return 0;
 }
 
+/* Or about to be, by what it is told next: a job may be let into the queue and taken out of it in one group. */
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
 {
     const struct adl_state *state = adl_engine_state(live->desk->engine);
+    for (size_t i = live->outbox_count; i > live->outbox_first; i--) {
+        const struct adl_event *event = &live->outbox[i - 1].event;
+        if (event->job == slot && (event->kind == ADL_EVENT_SUBMIT || event->kind == ADL_EVENT_FINISH))
+            return event->kind == ADL_EVENT_SUBMIT;
+    }
     return slot < state->job_capacity && state->jobs[slot].phase != ADL_PHASE_NONE;
 }
 

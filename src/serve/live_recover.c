@@ -125,6 +125,7 @@ int adl_live_create(const struct adl_live_config *config, struct adl_live **ret,
         adl_live_destroy(live);
         return status;
     }
+    adl_live_find_points(live);
     *ret = live;
     return 0;
 }

@@ -25,6 +25,7 @@ struct adl_service {
     struct adl_service_clock clock;
     char directory[ADL_STORE_PATH_MAX];
     char socket[108];
+    char shepherd[ADL_STORE_PATH_MAX]; /* the program; "": this one does its work */
     struct adl_store *store;
     struct adl_hands hands;
     struct adl_desk desk;
@@ -68,33 +69,44 @@ static int open_state(struct adl_service *service, struct adl_error *err)
     return 0;
 }
 
-struct same_text {
-    const struct adl_service_config *config;
+struct same_content {
+    const void *content;
+    size_t size;
     bool same;
 };
 
 static int compare_swap(void *context, const struct adl_store_swap *swap, struct adl_error *err)
 {
     (void)err;
-    struct same_text *it = context;
-    it->same = swap->size == it->config->text_size &&
-               (swap->size == 0 || memcmp(swap->content, it->config->text, swap->size) == 0);
+    struct same_content *it = context;
+    it->same = swap->size == it->size && (it->size == 0 || memcmp(swap->content, it->content, it->size) == 0);
     return 0;
 }
 
-/* Which configuration is in force is part of the record, once for each that differs from the one before. */
-static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+static int record(struct adl_service *service, int kind, const char *name, const void *content, size_t size,
+                  struct adl_error *err)
 {
-    struct same_text it = {.config = config};
-    const int found = adl_store_swap_last(service->store, ADL_SWAP_CONFIGURATION, compare_swap, &it, err);
+    struct same_content it = {content, size, false};
+    const int found = adl_store_swap_last(service->store, kind, compare_swap, &it, err);
     if (found < 0 || it.same)
         return found < 0 ? found : 0;
     const struct adl_store_swap swap = {.time_us = adl_service_clock_now(&service->clock),
-                                        .kind = ADL_SWAP_CONFIGURATION,
-                                        .name = service->options.config ? service->options.config : "(defaults)",
-                                        .content = config->text ? config->text : "",
-                                        .size = config->text_size};
+                                        .kind = (uint8_t)kind,
+                                        .name = name,
+                                        .content = content,
+                                        .size = size};
     return adl_store_swap_append(service->store, &swap, err);
+}
+
+/* What is in force is part of the record, once for each that differs from the one before. */
+static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+{
+    const char *path = service->options.config ? service->options.config : "(defaults)";
+    const int status =
+        record(service, ADL_SWAP_CONFIGURATION, path, config->text ? config->text : "", config->text_size, err);
+    if (status || !config->model)
+        return status;
+    return record(service, ADL_SWAP_MODEL, config->model_path, config->model, config->model_size, err);
 }
 
 static int open_watch(struct adl_service *service, struct adl_watch **ret, struct adl_error *err)
@@ -111,15 +123,30 @@ static int open_watch(struct adl_service *service, struct adl_watch **ret, struc
     return status;
 }
 
+/* The small program is beside this one, if it was installed with it. */
+static void find_shepherd(char *ret, size_t size)
+{
+    char path[ADL_STORE_PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[1] = '\0';
+    if (!slash || snprintf(ret, size, "%sadlro-shepherd", path) >= (int)size || access(ret, X_OK))
+        ret[0] = '\0';
+}
+
 static int open_hands(struct adl_service *service, struct adl_error *err)
 {
     const struct adl_service_config *config = &service->config;
     if (config->engine == ADL_ENGINE_SIM)
         return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_now(&service->clock),
                                     &service->hands, err);
+    find_shepherd(service->shepherd, sizeof service->shepherd);
     struct adl_hands_local_config local = {.directory = service->directory,
                                            .store = service->store,
                                            .inventory = &config->inventory,
+                                           .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
                                            .grace_us = (int64_t)(config->grace_s * 1e6),
                                            .cgroup = config->cgroup,
                                            .avoid_foreign = config->avoid_foreign};
@@ -363,6 +390,10 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
     if (status == 0) {
         service->config.policy = service->next.policy;
         service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
+        free(service->config.model);
+        service->config.model = service->next.model; /* which the policy's settings point to */
+        service->config.model_size = service->next.model_size;
+        service->next.model = NULL;
         adl_events_publish(desk->events, "service", "{\"what\":\"reload\",\"text\":\"configuration read anew\"}", NULL,
                            NULL);
     }

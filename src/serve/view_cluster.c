@@ -38,7 +38,7 @@ static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, con
     for (int place = 0; place < ADL_GPU_JOBS_MAX; place++) {
         const struct adl_roster_job *job =
             use->job[place] == ADL_NONE ? NULL : adl_roster_at(&desk->roster, use->job[place]);
-        if (!job)
+        if (!job || !adl_roster_holds_gpus(job)) /* its slot was given on, and the engine is about to hear of it */
             continue;
         adl_json_object(json);
         put_uint(json, "id", job->id);

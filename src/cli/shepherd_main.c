@@ -1,0 +1,17 @@
+/* shepherd_main: `adlro-shepherd shepherd FOLDER`, what the service starts for each task: the same as `adlro shepherd`
+ * in a program so small that starting it costs next to nothing. */
+#include "local/shepherd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    struct adl_error err;
+    if (argc != 3 || strcmp(argv[1], "shepherd") != 0) {
+        fputs("adlro-shepherd is started by `adlro serve`, once for each job\n", stderr);
+        return 2;
+    }
+    const int status = adl_shepherd_run(argv[2], &err);
+    return status && status != ADL_EREFUSED; /* refused: another shepherd was first, the task is in good hands */
+}

@@ -1,0 +1,175 @@
+/* What becomes of jobs in the running service: conditions, types, limits, cancelling, requeueing, priorities. */
+#include "service_check.h"
+
+static const char two_types[] = "virtual: true\n"
+                                "cluster:\n"
+                                "  network_gbs: 1\n"
+                                "  nodes:\n"
+                                "    - {name: n, cpu_cores: 100, memory_mib: 100000, link_gbs: 16,\n"
+                                "       gpus: [{type: v100, count: 2}, {type: a100, count: 1}]}\n"
+                                "jobs: {root: true, grace_s: 1}\n";
+
+static void a_job_whose_condition_failed_is_cancelled_and_says_why(void **state)
+{
+    (void)state;
+    char more[64];
+    start_service(service_slots_yaml(4, ""));
+    const uint64_t first = submit("first", "0.1", 3, "");
+    snprintf(more, sizeof more, ",\"after_ok\":[%llu]", (unsigned long long)first);
+    const uint64_t ok = submit("ok", "0", 0, more);
+    snprintf(more, sizeof more, ",\"after\":[%llu]", (unsigned long long)first);
+    const uint64_t any = submit("any", "0", 0, more);
+    assert_string_equal(job_text(ok, "stage"), "dependent");
+    wait_for(ok, "state", "CA");
+    expect_text("dependency never satisfied");
+    wait_for(any, "state", "CD");
+    wait_for(first, "state", "F");
+    assert_string_equal(job_text(first, "exit_code"), "3");
+    assert_string_equal(job_text(first, "reason"), "exit code 3");
+    assert_int_equal(count_marks("ok"), 0);
+    assert_true(job_number(any, "start_s") >= job_number(first, "end_s"));
+}
+
+static void a_job_takes_whichever_of_its_types_is_free(void **state)
+{
+    (void)state;
+    start_service(two_types);
+    const uint64_t small = submit("small", "0.4", 0, ",\"gpus\":\"v100:1\"");
+    wait_for(small, "state", "R");
+    const uint64_t either = submit("either", "0.1", 0, ",\"gpus\":\"v100:2|a100:1\"");
+    wait_for(either, "state", "CD");
+    expect_text("\"type\":\"a100\"");
+    const uint64_t big = submit("big", "0.5", 0, ",\"gpus\":\"a100:1\"");
+    wait_for(big, "state", "R");
+    wait_for(small, "state", "CD");
+    const uint64_t other = submit("other", "0", 0, ",\"gpus\":\"v100:2|a100:1\"");
+    wait_for(other, "state", "CD");
+    expect_text("\"gpus\":2");
+    expect_text("\"type\":\"v100\"");
+    assert_int_equal(service_submit(&http, "never", "0", 0, ",\"gpus\":\"a100:2\""), 400);
+}
+
+static void a_job_ends_at_its_time_limit(void **state)
+{
+    (void)state;
+    start_service(service_slots_yaml(4, ""));
+    const uint64_t id = submit("long", "30", 0, ",\"time_limit_s\":1");
+    wait_for(id, "state", "TO");
+    assert_true(job_number(id, "end_s") - job_number(id, "start_s") < 10);
+}
+
+static void cancelling_ends_what_waits_at_once_and_what_runs_soon(void **state)
+{
+    (void)state;
+    start_service(service_slots_yaml(1, ""));
+    const uint64_t runs = submit("runs", "30", 0, ""), waits = submit("waits", "0", 0, "");
+    const pid_t pid = marked_pid("runs");
+    assert_string_equal(job_text(waits, "state"), "PD");
+    assert_true(job_text(waits, "reason")[0] != '\0');
+    expect(200, NULL, "DELETE /v1/jobs/%llu?reason=enough", (unsigned long long)waits);
+    expect_text("\"state\":\"CA\"");
+    expect_text("enough");
+    expect(409, NULL, "DELETE /v1/jobs/%llu", (unsigned long long)waits);
+    expect(200, NULL, "DELETE /v1/jobs/%llu", (unsigned long long)runs);
+    wait_for(runs, "state", "CA");
+    assert_false(process_lives(pid));
+    expect(404, NULL, "DELETE /v1/jobs/999");
+    assert_int_equal(count_marks("waits"), 0);
+}
+
+static void a_job_that_is_requeued_runs_again_from_its_start(void **state)
+{
+    (void)state;
+    start_service(service_slots_yaml(1, ""));
+    const uint64_t id = submit("again", "0.3", 0, "");
+    const pid_t pid = marked_pid("again");
+    expect(200, NULL, "POST /v1/jobs/%llu/requeue", (unsigned long long)id);
+    wait_for(id, "state", "CD");
+    assert_string_equal(job_text(id, "attempts"), "2");
+    assert_int_equal(count_marks("again"), 2);
+    assert_false(process_lives(pid));
+    expect(409, NULL, "POST /v1/jobs/%llu/requeue", (unsigned long long)id);
+}
+
+static void the_higher_priority_goes_first_and_what_is_held_does_not_go(void **state)
+{
+    (void)state;
+    start_service(service_slots_yaml(1, ""));
+    const uint64_t blocker = submit("blocker", "0.3", 0, ""), held = submit("held", "0", 0, ",\"hold\":true");
+    const uint64_t low = submit("low", "0", 0, ",\"priority\":0.2");
+    const uint64_t high = submit("high", "0", 0, ",\"priority\":0.2");
+    wait_for(blocker, "state", "R");
+    expect(200, "{\"priority\":0.9}", "PATCH /v1/jobs/%llu", (unsigned long long)high);
+    wait_for(low, "state", "CD");
+    wait_for(high, "state", "CD");
+    assert_true(job_number(high, "start_s") < job_number(low, "start_s"));
+    assert_string_equal(job_text(held, "stage"), "held");
+    expect(409, NULL, "POST /v1/jobs/%llu/release", (unsigned long long)low);
+    expect(200, NULL, "POST /v1/jobs/%llu/release", (unsigned long long)held);
+    wait_for(held, "state", "CD");
+}
+
+/* One end lets a job into the queue in the same group of writes in which another ends: neither may be mistaken for the
+ * other. */
+static void many_ends_at_once_let_in_many_others_and_all_run_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 24 };
+    uint64_t ids[COUNT][2];
+    char name[16], more[64];
+    start_service(service_slots_yaml(COUNT, ""));
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "a%d", i);
+        ids[i][0] = submit(name, "0.25", 0, "");
+        snprintf(name, sizeof name, "b%d", i);
+        snprintf(more, sizeof more, ",\"after_ok\":[%llu]", (unsigned long long)ids[i][0]);
+        ids[i][1] = submit(name, "0", 0, more);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        wait_for(ids[i][0], "state", "CD");
+        wait_for(ids[i][1], "state", "CD");
+        snprintf(name, sizeof name, "a%d", i);
+        assert_int_equal(count_marks(name), 1);
+        snprintf(name, sizeof name, "b%d", i);
+        assert_int_equal(count_marks(name), 1);
+    }
+}
+
+/* Cancelling and holding a job about when its condition is met: in the same group of writes, if we are lucky. */
+static void a_job_can_be_taken_out_of_the_queue_while_it_is_let_in(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    uint64_t ids[COUNT];
+    char more[64];
+    start_service(service_slots_yaml(8, ""));
+    for (int i = 0; i < COUNT; i++) {
+        const uint64_t first = submit("first", "0", 0, "");
+        snprintf(more, sizeof more, ",\"after\":[%llu]", (unsigned long long)first);
+        ids[i] = submit("second", "0", 0, more);
+        nap_ms(i % 7);
+        client_askf(&http, NULL, i % 2 ? "DELETE /v1/jobs/%llu" : "POST /v1/jobs/%llu/hold",
+                    (unsigned long long)ids[i]);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        client_askf(&http, NULL, "POST /v1/jobs/%llu/release", (unsigned long long)ids[i]);
+        wait_for(ids[i], "stage", "ended");
+    }
+    const uint64_t last = submit("last", "0", 0, "");
+    wait_for(last, "state", "CD");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SERVICE_TEST(a_job_whose_condition_failed_is_cancelled_and_says_why),
+        SERVICE_TEST(a_job_takes_whichever_of_its_types_is_free),
+        SERVICE_TEST(a_job_ends_at_its_time_limit),
+        SERVICE_TEST(cancelling_ends_what_waits_at_once_and_what_runs_soon),
+        SERVICE_TEST(a_job_that_is_requeued_runs_again_from_its_start),
+        SERVICE_TEST(the_higher_priority_goes_first_and_what_is_held_does_not_go),
+        SERVICE_TEST(many_ends_at_once_let_in_many_others_and_all_run_once),
+        SERVICE_TEST(a_job_can_be_taken_out_of_the_queue_while_it_is_let_in),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
