@@ -57,9 +57,10 @@ function timeLabel(time, index, ticks) {
 }
 
 // Ticks on round times, where the axis is one of time.
+const roundStep = (steps, max) => steps.find((s) => max / s <= 3) || steps[steps.length - 1];
+
 function roundTicks(axis, steps) {
-  const step = steps.find((s) => axis.max / s <= 3) || steps[steps.length - 1];
-  axis.max = Math.ceil(axis.max / step) * step;
+  const step = roundStep(steps, axis.max);
   axis.ticks = [];
   for (let t = 0; t <= axis.max; t += step) axis.ticks.push({value: t});
 }
@@ -195,6 +196,11 @@ function render() {
     chart.options.scales.x.min = end - points[0].time_s < range() / 2 ? points[0].time_s : Math.min(end - range(), points[0].time_s);
     chart.options.scales.x.max = end;
     chart.options.scales.y.suggestedMax = kind.max ? kind.max() : undefined;
+    if (kind.steps) {
+      const most = Math.max(1, ...points.map(kind.series[0].of).filter((v) => v !== null));
+      const step = roundStep(kind.steps, most);
+      chart.options.scales.y.max = Math.ceil(most / step) * step;
+    }
     paint(chart, kind);
     chart.update('none');
   }

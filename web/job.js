@@ -66,7 +66,7 @@ function facts(j) {
     ['Submitted', at(j.submit_s)], ['Started', at(j.start_s)], ['Ended', at(j.end_s)],
     ['Ran', j.start_s ? f.duration(run) : null], ['Time limit', f.span(j.time_limit_s)],
     ['Result', result(j)], ['Energy', j.energy_j > 0 ? f.energy(j.energy_j) : null],
-    ['Priority', String(j.priority)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
+    ['Priority', String(Math.round(j.priority * 1000) / 1000)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
     ['Deadline', at(j.deadline_s)], ['Attempts', j.attempts > 1 ? f.count(j.attempts) : null],
     ['After', (j.after || []).map((other) => `#${other.job}${other.ok ? ' if it completes' : ''}`).join(', ') || null],
     ['Array', j.array_id ? `#${j.array_id}, index ${j.array_index}` : null],
@@ -109,7 +109,7 @@ function createEvent(event) {
   const rest = Object.entries(data)
     .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'id', 'what', 'time_s'].includes(key) && !(key === 'signal' && value === 0) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
     .slice(0, 6)
-    .map(([key, value]) => `${key.replace(/_(s|us)$/, '').replaceAll('_', ' ')} ${value}`.slice(0, 120));
+    .map(([key, value]) => (key === 'state' ? f.STATES[value] || value : `${key.replace(/_(s|us)$/, '').replaceAll('_', ' ')} ${value}`.slice(0, 120)));
   return el('li', {},
     el('time', {}, f.moment(event.time_s, now())), el('b', {}, event.kind),
     el('span', {}, sentence || rest.join(', ')), sentence && rest.length && event.kind !== 'submit' ? el('small', {}, rest.join(', ')) : null);
