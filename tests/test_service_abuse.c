@@ -25,7 +25,6 @@ static void malformed_requests_are_refused_and_others_are_served(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "\r\n\r\n\r\n",
         "GET\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",
         "GET /v1/jobs HTTP/1.1\r\n\r\n", /* no host */
@@ -45,8 +44,6 @@ static void malformed_requests_are_refused_and_others_are_served(void **state)
         if (status != 0 && (status < 400 || status >= 500) && status != 505)
             fail_msg("%d for %s", status, bad[i]);
     }
-    char zeros[3000] = {0};
-    assert_true(say(client_dial(service.socket), zeros, sizeof zeros) < 500);
     expect(405, NULL, "PUT /v1/jobs");
     expect(405, NULL, "DELETE /v1/jobs");
     expect(404, NULL, "GET /v1/nothing");
@@ -152,20 +149,20 @@ static void clients_that_do_not_go_on_are_closed_and_hold_up_nobody(void **state
     (void)state;
     enum { SLOW = 40 };
     static const char *const halves[] = {
-        "GET /v1/jo",
+        "GET /v1/jo", "\r\n\r\n\r\n", "\x01\x02\x03",
         "POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"comm"};
     int fds[SLOW];
     start_service(service_slots_yaml(2, ""));
     for (int i = 0; i < SLOW; i++) {
         fds[i] = client_dial(service.socket);
-        assert_true(fds[i] >= 0 && client_send(fds[i], halves[i % 2], strlen(halves[i % 2])));
+        assert_true(fds[i] >= 0 && client_send(fds[i], halves[i % 4], strlen(halves[i % 4])));
     }
     const uint64_t id = submit("fine", "0", 0, "");
     wait_for(id, "state", "CD");
     for (int i = 0; i < SLOW; i++) {
         struct service_client client = {.fd = fds[i]};
         const int64_t start_us = service_now_us();
-        while (i % 2 == 0 && client_more(&client)) /* 408, or nothing, and then its end; bodies take longer */
+        while (client_more(&client)) /* 408, or nothing, and then its end */
             ;
         assert_true(service_now_us() - start_us < 30000000);
         client_clear(&client);
