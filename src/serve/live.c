@@ -138,18 +138,37 @@ static void drop_readings(struct adl_live *live)
     live->report_count = kept;
 }
 
-/* Wishes up to the first that has to wait for another group; *ret_rest is what is left. */
-static void prepare_wishes(struct adl_live *live, struct adl_wish **ret_done, struct adl_wish **ret_rest)
+/* Wishes up to the first that has to wait for another group; *ret_rest is what is left. What fails for the store's or
+ * memory's sake may be half written: then nothing of the group is kept. */
+static int prepare_wishes(struct adl_live *live, int status, struct adl_wish **ret_done, struct adl_wish **ret_rest,
+                          struct adl_error *err)
 {
     struct adl_wish *wish = live->wishes, **end = ret_done;
     *ret_done = NULL;
     for (; wish && !adl_live_wish_waits(live, wish); wish = wish->next) {
-        wish->status = adl_live_wish_prepare(live, wish);
+        wish->status = status ? 0 : adl_live_wish_prepare(live, wish);
+        if (wish->status == ADL_EIO || wish->status == ADL_ENOMEM) {
+            status = wish->status;
+            *err = wish->err;
+        }
         *end = wish;
         end = &wish->next;
     }
     *end = NULL;
     *ret_rest = wish;
+    return status;
+}
+
+/* The first thing that can be written again is that nothing could. */
+static int log_recovery(struct adl_live *live, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "was");
+    adl_json_string(&json, live->desk->trouble);
+    adl_json_end(&json);
+    return adl_live_log(live, "recovered", 0, &text, err);
 }
 
 /* One group: 0 if it is in the store. */
@@ -162,16 +181,20 @@ static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_
     while (status == 0 && *ret_reports < live->report_count &&
            !adl_live_report_waits(live, &live->reports[*ret_reports].told))
         status = adl_live_report_prepare(live, &live->reports[(*ret_reports)++], err);
-    prepare_wishes(live, ret_done, ret_rest);
-    const int committed = adl_store_commit(live->config.store, status ? NULL : err);
-    return status ? status : committed;
+    status = prepare_wishes(live, status, ret_done, ret_rest, err);
+    if (status == 0 && live->desk->trouble[0] != '\0')
+        status = log_recovery(live, err);
+    if (status == 0)
+        return adl_store_commit(live->config.store, err);
+    adl_store_rollback(live->config.store);
+    return status;
 }
 
 static void answer_all(struct adl_live *live, struct adl_wish *done, int status, const struct adl_error *err)
 {
     for (struct adl_wish *wish = done, *next; wish; wish = next) {
         next = wish->next;
-        if (status && (wish->status == 0 || wish->status == ADL_EIO)) {
+        if (status && wish->status == 0) {
             wish->status = ADL_EIO;
             wish->err = *err;
         }
@@ -196,13 +219,15 @@ static bool deal(struct adl_live *live)
         gather_reports(live, &err);
     if (!live->wishes)
         live->wishes = adl_inbox_take(live->desk->inbox);
-    if (!live->wishes && (live->report_count == 0 || live->retry_us > 0)) {
+    const bool ask = live->desk->trouble[0] != '\0' && live->retry_us == 0; /* can it be written again? */
+    if (!live->wishes && !ask && (live->report_count == 0 || live->retry_us > 0)) {
         adl_desk_lock(live->desk);
         return false;
     }
     const int status = write_group(live, &told, &done, &rest, &err);
     adl_desk_lock(live->desk);
     live->wishes = rest;
+    const bool recovered = status == 0 && live->desk->trouble[0] != '\0';
     set_trouble(live, status ? err.text : "");
     if (status) {
         live->desk->counts.store_failures++;
@@ -217,6 +242,8 @@ static bool deal(struct adl_live *live)
         live->report_count -= told;
         memmove(live->reports, live->reports + told, live->report_count * sizeof *live->reports);
     }
+    if (recovered)
+        adl_live_place_dependent(live);
     adl_desk_unlock(live->desk);
     answer_all(live, done, status, &err);
     adl_desk_lock(live->desk);
@@ -462,8 +489,10 @@ static int write_acts(struct adl_live *live, struct adl_error *err)
             status = adl_live_log(live, live->acts[i].start ? "start" : "preempt", job->id, &text, err);
         adl_text_clear(&text);
     }
-    const int committed = adl_store_commit(live->config.store, status ? NULL : err);
-    return status ? status : committed;
+    if (status == 0)
+        return adl_store_commit(live->config.store, err);
+    adl_store_rollback(live->config.store);
+    return status;
 }
 
 /* What was decided and could not be written has not happened. */

@@ -187,6 +187,15 @@ int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
     return adl_live_enqueue(live, job);
 }
 
+void adl_live_place_dependent(struct adl_live *live)
+{
+    for (struct adl_roster_job *job = live->desk->roster.first, *next; job; job = next) {
+        next = job->next;
+        if (job->stage == ADL_STAGE_DEPENDENT)
+            adl_live_place(live, job);
+    }
+}
+
 static bool depends_on(const struct adl_roster_job *job, uint64_t id, uint64_t array_id)
 {
     for (uint32_t i = 0; i < job->dependency_count; i++)
