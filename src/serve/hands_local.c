@@ -20,8 +20,9 @@
 #define WATCH_TAG UINT32_MAX
 #define READY_MAX 64
 #define LAUNCHES  4 /* at one call of poll: each takes a millisecond or so, and people wait for their answers */
-#define TRIES     120 /* of a launch that fails because of the machine, not the job: a minute, in which disks are cleared \
-                       */
+#define TRIES                                                                                                          \
+    120 /* of a launch that fails because of the machine, not the job: a minute, in which disks are cleared            \
+         */
 
 struct hand {
     struct adl_task task;            /* open: it was launched */

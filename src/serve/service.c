@@ -28,6 +28,7 @@ struct adl_service {
     char directory[ADL_STORE_PATH_MAX];
     char socket[108];
     char shepherd[ADL_STORE_PATH_MAX]; /* the program; "": this one does its work */
+    char adapter[ADL_STORE_PATH_MAX];  /* the same that speaks with Slurm */
     struct adl_store *store;
     struct adl_hands hands;
     struct adl_desk desk;
@@ -125,8 +126,8 @@ static int open_watch(struct adl_service *service, struct adl_watch **ret, struc
     return status;
 }
 
-/* The small program is beside this one, if it was installed with it. */
-static void find_shepherd(char *ret, size_t size)
+/* A program that was installed beside this one; empty if it was not. */
+static void find_beside(const char *name, char *ret, size_t size)
 {
     char path[ADL_STORE_PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -134,17 +135,28 @@ static void find_shepherd(char *ret, size_t size)
     char *slash = strrchr(path, '/');
     if (slash)
         slash[1] = '\0';
-    if (!slash || snprintf(ret, size, "%sadlro-shepherd", path) >= (int)size || access(ret, X_OK))
+    if (!slash || snprintf(ret, size, "%s%s", path, name) >= (int)size || access(ret, X_OK))
         ret[0] = '\0';
+}
+
+static int open_slurm(struct adl_service *service, struct adl_error *err)
+{
+    struct adl_service_config *config = &service->config;
+    find_beside("adlro-slurm", service->adapter, sizeof service->adapter);
+    if (!config->slurm.adapter)
+        config->slurm.adapter = service->adapter[0] != '\0' ? service->adapter : "adlro-slurm";
+    return adl_service_config_ask(config, &service->hands, err);
 }
 
 static int open_hands(struct adl_service *service, struct adl_error *err)
 {
     const struct adl_service_config *config = &service->config;
+    if (config->engine == ADL_ENGINE_SLURM)
+        return open_slurm(service, err);
     if (config->engine == ADL_ENGINE_SIM)
         return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_now(&service->clock),
                                     &service->hands, err);
-    find_shepherd(service->shepherd, sizeof service->shepherd);
+    find_beside("adlro-shepherd", service->shepherd, sizeof service->shepherd);
     struct adl_hands_local_config local = {.directory = service->directory,
                                            .store = service->store,
                                            .inventory = &config->inventory,
@@ -202,7 +214,10 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
                                          .time_limit_us = (int64_t)(service->config.time_limit_s * 1e6),
                                          .retention_us = (int64_t)(service->config.retention_days * 86400e6),
                                          .root_jobs = service->config.root_jobs,
-                                         .any_user = geteuid() == 0 || service->config.engine == ADL_ENGINE_SIM,
+                                         .any_user = geteuid() == 0 || service->config.engine != ADL_ENGINE_LOCAL,
+                                         .no_submission = service->config.engine == ADL_ENGINE_SLURM,
+                                         .advice_only = service->config.engine == ADL_ENGINE_SLURM &&
+                                                        service->config.slurm.mode != ADL_SLURM_ACT,
                                          .reload = reload,
                                          .context = service};
     if (status == 0)
@@ -361,9 +376,12 @@ static int read_again(struct adl_service *service, struct adl_service_config *re
 {
     int status = load_config(&service->options, ret, err);
     if (status == 0 &&
-        (ret->engine != service->config.engine || !same_hardware(&ret->inventory, &service->config.inventory)))
+        (ret->engine != service->config.engine ||
+         (ret->engine != ADL_ENGINE_SLURM && !same_hardware(&ret->inventory, &service->config.inventory))))
         status = adl_fail(err, ADL_EREFUSED,
                           "GPUs or engine differ from what runs: that needs a restart, which jobs survive");
+    if (status == 0 && ret->engine == ADL_ENGINE_SLURM)
+        status = adl_service_config_settle(ret, &service->config.inventory, err);
     if (status == 0)
         status = create_engine(service, ret, ret_engine, err);
     if (status == 0)
@@ -474,12 +492,16 @@ int adl_service_reload(struct adl_service *service)
 static size_t describe_config(const struct adl_service_config *config, double speed, char *ret, size_t size)
 {
     const struct adl_cluster *cluster = &config->inventory.scenario.cluster;
+    static const char *const engines[] = {"local", "twin", "Slurm"}, *const modes[] = {"observed", "advised",
+                                                                                       "decided for"};
     const bool sim = config->engine == ADL_ENGINE_SIM;
-    size_t at = (size_t)snprintf(ret, size, "%s, policy %s:", sim ? "twin" : "local", config->policy->name);
+    size_t at = (size_t)snprintf(ret, size, "%s, policy %s:", engines[config->engine], config->policy->name);
     for (uint32_t t = 0; t < cluster->type_count && at < size; t++)
         at += (size_t)snprintf(ret + at, size - at, " %u x %s", cluster->type_gpus[t], cluster->types[t].name);
     if (at < size && sim)
         at += (size_t)snprintf(ret + at, size - at, " (simulated, time runs %g times as fast)", speed);
+    else if (at < size && config->engine == ADL_ENGINE_SLURM)
+        at += (size_t)snprintf(ret + at, size - at, " (%s)", modes[config->slurm.mode]);
     else if (at < size && config->inventory.virtual)
         at += (size_t)snprintf(ret + at, size - at, " (virtual slots: jobs really run, but there is no such GPU)");
     return at < size ? at : size - 1;
