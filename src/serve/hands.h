@@ -37,7 +37,8 @@ struct adl_report {
 };
 
 struct adl_hands_ops {
-    const char *name; /* "local", "sim" */
+    const char *name; /* "local", "sim", "slurm" */
+    bool tells_speed; /* reports PROGRESS itself; else a whole run of a job that has a name counts as a step */
     void (*destroy)(void *hands);
 
     /* A slot for one more job, from now until it is withdrawn, or its FINISH was reported and it is forgotten. */

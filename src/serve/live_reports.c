@@ -97,6 +97,21 @@ static void post(struct adl_live *live, const struct adl_event *event)
     adl_live_post(live, &item);
 }
 
+/* Runs of one name are alike, so that their speeds tell which GPUs suit them: a run is a step. Only if it had its GPUs
+ * to itself from start to end. */
+static void post_speed(struct adl_live *live, const struct adl_roster_job *job, const struct adl_event *event)
+{
+    const struct adl_state *state = adl_engine_state(live->desk->engine);
+    const int64_t run_us = event->outcome.run_us > 0 ? event->outcome.run_us : live->now_us - job->start_us;
+    struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .job = event->job, .gpu = ADL_NONE};
+    if (live->config.hands.ops->tells_speed || event->outcome.end != ADL_END_COMPLETED || job->spec.name_id == 0 ||
+        job->spec.flags & ADL_JOB_SHARE || job->attempts > 1 || run_us < 1000 ||
+        state->jobs[event->job].phase != ADL_PHASE_RUNNING)
+        return;
+    speed.steps_per_s = 1e6 / (double)run_us;
+    post(live, &speed);
+}
+
 static void apply_end(struct adl_live *live, struct adl_report *report, struct adl_roster_job *job)
 {
     char reason[240];
@@ -120,8 +135,10 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
             event.outcome.run_us = live->now_us - job->start_us;
         }
         event.outcome.energy_j = event.outcome.energy_j > 0 ? event.outcome.energy_j : job->energy_j;
-        if (adl_live_in_engine(live, event.job))
+        if (adl_live_in_engine(live, event.job)) {
+            post_speed(live, job, &event);
             post(live, &event);
+        }
         adl_live_depart(live, job, end);
     } else {
         adl_live_requeue(live, job, event.job);
