@@ -20,6 +20,7 @@
 struct service {
     char home[64]; /* holds all: state, s (the socket), c.yaml, err (what it said), marks */
     char socket[96];
+    const char *state;                  /* its folder in home; NULL: "state" */
     pid_t pid;                          /* 0: does not run */
     const char *args[SERVICE_ARGS_MAX]; /* further ones, NULL-terminated */
     bool ended;                         /* it has, with this status of waitpid() */
@@ -156,11 +157,11 @@ static inline void service_kill_shepherds(void)
 
 static inline _Noreturn void service_exec(void)
 {
-    char state[80], config[80];
+    char state[128], config[128];
     const char *argv[SERVICE_ARGS_MAX + 10] = {"adlro", "serve"};
     size_t count = 2;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    snprintf(state, sizeof state, "%s/state", service.home);
+    snprintf(state, sizeof state, "%s/%s", service.home, service.state ? service.state : "state");
     snprintf(config, sizeof config, "%s/c.yaml", service.home);
     const char *all[] = {"--state", state, "--socket", service.socket, "--config", config};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

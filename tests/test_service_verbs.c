@@ -45,8 +45,11 @@ static cJSON *sent(void)
 static bool has_variable(const cJSON *body, const char *entry)
 {
     const cJSON *one;
-    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(body, "environment")) if (strcmp(one->valuestring,
-                                                                                              entry) == 0) return true;
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(body, "environment"))
+    {
+        if (strcmp(one->valuestring, entry) == 0)
+            return true;
+    }
     return false;
 }
 

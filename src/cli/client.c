@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SYSTEM_SOCKET   "/run/adlro/adlro.sock"
@@ -25,6 +26,8 @@
 #define PLACES_MAX      2
 #define CONNECT_MS      5000L
 #define TIMEOUT_MS      60000L
+#define PATIENCE_MS     250
+#define PATIENCE_TRIES  240
 #define REASON_SIZE     200
 #define SOCKET_PATH_MAX (sizeof((struct sockaddr_un *)0)->sun_path)
 
@@ -460,6 +463,17 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
 int adl_client_get(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err)
 {
     return adl_client_call(client, "GET", path, NULL, ret, err);
+}
+
+int adl_client_get_patiently(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err)
+{
+    const struct timespec pause = {.tv_nsec = PATIENCE_MS * 1000000L};
+    int status = adl_client_get(client, path, ret, err);
+    for (int tried = 1; status == ADL_EIO && tried < PATIENCE_TRIES; tried++) {
+        nanosleep(&pause, NULL);
+        status = adl_client_get(client, path, ret, err);
+    }
+    return status;
 }
 
 /* Moves the jobs of a page to the end of the list. */

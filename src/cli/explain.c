@@ -157,7 +157,10 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
         adl_display_put(text, reason, ADL_DISPLAY_ALL);
     }
     adl_text_char(text, '\n');
-    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(events, "events")) put_event(text, event);
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(events, "events"))
+    {
+        put_event(text, event);
+    }
 }
 
 static int tell(struct adl_client *client, const struct options *o, const char *name, struct adl_text *text,

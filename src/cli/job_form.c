@@ -274,7 +274,7 @@ static int add_values(struct builder *builder, const char *own_name)
     status = status ? status : add_duration(builder, "deadline_s", "--deadline", form->deadline, 0);
     status = status ? status : add_real(builder, "priority", "--priority", form->priority, 0, 1);
     status = status ? status : add_real(builder, "min_steps_per_s", "--min-steps", form->min_steps, 0, 1e9);
-    status = status ? status : add_real(builder, "share_slowdown", "--share-slowdown", form->share_slowdown, 1, 1000);
+    status = status ? status : add_real(builder, "share_slowdown", "--share-slowdown", form->share_slowdown, 1, 100);
     status = status ? status : add_flag(builder, "share", form->share || form->share_slowdown);
     status = status ? status : add_flag(builder, "requeue", requeue);
     status = status ? status : add_flag(builder, "hold", hold);

@@ -64,6 +64,11 @@ static void *listen_to_signals(void *self)
     return NULL;
 }
 
+static void say(const char *text)
+{
+    fprintf(stderr, "adlro serve: %s\n", text);
+}
+
 static void block(sigset_t *ret)
 {
     sigemptyset(ret);
@@ -89,7 +94,8 @@ static int serve(const struct options *options)
                                                 .policy = options->policy,
                                                 .scenario = options->twin,
                                                 .speed = options->speed,
-                                                .no_limits = options->no_limits};
+                                                .no_limits = options->no_limits,
+                                                .say = say};
     block(&listener.signals);
     int status = adl_service_create(&service, &listener.service, &err);
     if (status)

@@ -116,8 +116,10 @@ static struct widths widths_of(const struct adl_top_view *view)
     cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes"))
     {
         widths.node = wider(widths.node, adl_member_text(node, "name"), wide ? 20 : 10);
-        cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(node, "gpus")) widths.type =
-            wider(widths.type, adl_member_text(gpu, "type"), wide ? 20 : 10);
+        cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(node, "gpus"))
+        {
+            widths.type = wider(widths.type, adl_member_text(gpu, "type"), wide ? 20 : 10);
+        }
     }
     return widths;
 }
@@ -167,8 +169,10 @@ static int gpu_count(const struct adl_top_view *view)
 {
     const cJSON *node;
     int count = 0;
-    cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes")) count +=
-        cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(node, "gpus"));
+    cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes"))
+    {
+        count += cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(node, "gpus"));
+    }
     return count;
 }
 

@@ -20,14 +20,21 @@
 #define WATCH_TAG UINT32_MAX
 #define READY_MAX 64
 #define LAUNCHES  4 /* at one call of poll: each takes a millisecond or so, and people wait for their answers */
+#define TRIES     120 /* of a launch that fails because of the machine, not the job: a minute, in which disks are cleared \
+                       */
 
 struct hand {
-    struct adl_task task;                /* open: it was launched */
-    const struct adl_roster_job *wanted; /* to be launched; NULL: it was, or is not to be */
+    struct adl_task task;            /* open: it was launched */
+    const struct adl_roster_job *it; /* once it is started */
     uint64_t job;
     uint32_t attempt;
+    uint32_t tries; /* launches that failed */
     bool used;
+    bool wanted;  /* stands in line to be launched */
+    bool retry;   /* is to be launched again, for the last time failed */
     bool requeue; /* it is stopped to be run again */
+    bool stopped; /* it is to end; text says why, unless it failed */
+    bool untold;  /* and its shepherd could not be told */
     bool again;   /* its job may be run again if its shepherd is lost */
     bool failed;  /* it could not be launched: text says why */
     bool asked;   /* is to be looked at without being announced */
@@ -273,27 +280,39 @@ static int launch_row(void *context, const struct adl_store_job *row, struct adl
     return status;
 }
 
-/* A failure is kept, to be reported as the end of the job. */
-static void launch(struct hands *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
+/* A disk that is full or a machine with too many processes is tried again; else the failure is reported as the end of
+ * the job. */
+static void launch_failed(struct hands *hands, struct hand *hand, int status, const char *text)
+{
+    hand->retry = status == ADL_EIO && hand->tries++ < TRIES && !hand->stopped;
+    hand->failed = !hand->retry;
+    if (!hand->stopped)
+        snprintf(hand->text, sizeof hand->text, "%s", text);
+    set_asked(hands, hand, true);
+}
+
+static void launch(struct hands *hands, uint32_t slot)
 {
     struct adl_error err = {""};
     struct hand *hand = &hands->slots[slot];
-    struct launching it = {hands, job, gpus, hand};
-    const int status = adl_store_job_read(hands->config.store, job->id, launch_row, &it, &err);
-    if (status == 1) {
+    struct launching it = {hands, hand->it, hand->it->gpus, hand};
+    adl_task_close(&hand->task);
+    hand->retry = false;
+    const int status = adl_store_job_read(hands->config.store, hand->job, launch_row, &it, &err);
+    if (status == 1)
         attend(hands, slot);
-        return;
-    }
-    hand->failed = true;
-    snprintf(hand->text, sizeof hand->text, "%s", status == 0 ? "the store does not have the job" : err.text);
-    set_asked(hands, hand, true);
-    hands->looked_us = 0;
+    else
+        launch_failed(hands, hand, status, status == 0 ? "the store does not have the job" : err.text);
+    if (hand->failed)
+        hands->looked_us = 0;
 }
 
 static void prepare(struct hand *hand, const struct adl_roster_job *job)
 {
+    hand->it = job;
     hand->attempt = job->attempts;
-    hand->requeue = hand->failed = false;
+    hand->tries = 0;
+    hand->requeue = hand->failed = hand->retry = hand->stopped = hand->untold = false;
     hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
 }
 
@@ -304,7 +323,7 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
     (void)err, (void)gpus;
     struct hands *hands = self;
     prepare(&hands->slots[slot], job);
-    hands->slots[slot].wanted = job;
+    hands->slots[slot].wanted = true;
     hands->slots[slot].next = ADL_NONE;
     *(hands->wanted.first == ADL_NONE ? &hands->wanted.first : &hands->slots[hands->wanted.last].next) = slot;
     hands->wanted.last = slot;
@@ -315,15 +334,14 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
 static void launch_wanted(struct hands *hands, uint32_t slot)
 {
     struct hand *hand = &hands->slots[slot];
-    const struct adl_roster_job *job = hand->wanted;
     uint32_t *at = &hands->wanted.first, before = ADL_NONE;
     for (; *at != slot; at = &hands->slots[*at].next)
         before = *at;
     *at = hand->next;
     if (hands->wanted.last == slot)
         hands->wanted.last = before;
-    hand->wanted = NULL;
-    launch(hands, job, slot, job->gpus);
+    hand->wanted = false;
+    launch(hands, slot);
 }
 
 static void launch_some(struct hands *hands)
@@ -340,7 +358,7 @@ static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, c
     char folder[ADL_STORE_PATH_MAX];
     prepare(hand, job);
     if (gpus) { /* begun before or not: it is wanted, and begins at most once */
-        launch(hands, job, slot, gpus);
+        launch(hands, slot);
         return true;
     }
     adl_traces_task(hands->config.directory, job->id, job->attempts, folder, sizeof folder);
@@ -356,15 +374,21 @@ static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, boo
     (void)job;
     struct hands *hands = self;
     struct hand *hand = &hands->slots[slot];
-    hand->requeue = requeue;
     if (hand->wanted)
         launch_wanted(hands, slot); /* so that there is something to be stopped */
-    if (!hand->task.open)
-        return 0; /* it could not be launched, which is about to be told */
-    const int status = adl_task_cancel(&hand->task, reason, err);
-    set_asked(hands, hand, hand->asked || hand->task.fd < 0);
+    hand->requeue = requeue;
+    hand->stopped = true;
+    if (!hand->failed)
+        snprintf(hand->text, sizeof hand->text, "%s", reason);
+    if (hand->retry) { /* it was never begun; whatever there is of it is told below that it never will be */
+        hand->retry = false;
+        hand->failed = !hand->task.open;
+    }
+    const int status = hand->task.open ? adl_task_cancel(&hand->task, reason, err) : 0;
+    hand->untold = status != 0; /* again, then, until it can be */
+    set_asked(hands, hand, hand->asked || hand->untold || hand->task.fd < 0);
     hands->looked_us = hands->asked_count > 0 ? 0 : hands->looked_us;
-    return status;
+    return 0;
 }
 
 /* Power limits are set by nobody yet who would be allowed to: the drivers want privileges that this process gave up. */
@@ -436,34 +460,47 @@ static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_r
     }
 }
 
+/* The end of a task that was never begun. */
+static void tell_unstarted(struct hands *hands, uint32_t slot, struct adl_report *ret)
+{
+    struct hand *hand = &hands->slots[slot];
+    struct adl_task_result result = {.outcome = hand->stopped ? ADL_TASK_CANCELLED : ADL_TASK_UNSTARTED,
+                                     .exit_code = hand->stopped ? 0 : 126};
+    snprintf(result.reason, sizeof result.reason, "%s", hand->text);
+    hand->failed = false;
+    tell_end(hands, slot, &result, ret);
+}
+
 /* 1 and a report if the task has ended. */
 static int look(struct hands *hands, uint32_t slot, struct adl_report *ret)
 {
     struct adl_error err = {""};
     struct hand *hand = &hands->slots[slot];
     struct adl_task_result result = {0};
-    if (!hand->used || (!hand->task.open && !hand->failed))
+    if (hand->used && hand->retry)
+        launch(hands, slot);
+    if (!hand->used || (!hand->task.open && !hand->failed) || hand->retry)
         return 0;
+    if (!hand->failed && hand->untold)
+        hand->untold = adl_task_cancel(&hand->task, hand->text, &err) != 0;
     if (!hand->failed && adl_task_poll(&hand->task, &result, &err)) {
         set_asked(hands, hand, true); /* a disk that fails may come back */
         return 0;
     }
-    if (!hand->failed && hand->task.state == ADL_TASK_WAITING) {
-        hand->failed = true;
-        snprintf(hand->text, sizeof hand->text, "its shepherd failed before it began");
-    }
+    if (!hand->failed && hand->task.state == ADL_TASK_WAITING)
+        launch_failed(hands, hand, ADL_EIO, "its shepherd failed before it began");
     if (hand->failed) {
-        hand->failed = false;
-        result = (struct adl_task_result){.outcome = ADL_TASK_UNSTARTED, .exit_code = 126};
-        snprintf(result.reason, sizeof result.reason, "%s", hand->text);
-        tell_end(hands, slot, &result, ret);
+        tell_unstarted(hands, slot, ret);
         return 1;
     }
+    if (hand->retry)
+        return 0;
     if (hand->task.state == ADL_TASK_ENDED) {
         tell_end(hands, slot, &result, ret);
         return 1;
     }
     attend(hands, slot);
+    set_asked(hands, hand, hand->asked || hand->untold);
     return 0;
 }
 

@@ -14,8 +14,8 @@ struct adl_hands_local_config {
     struct adl_watch *watch; /* becomes the hands'; NULL: nothing to watch */
     int64_t grace_us;
     const char *shepherd; /* program that watches over a task; NULL: this one does */
-    const char *cgroup; /* parent of the jobs' own; NULL: none */
-    bool avoid_foreign; /* a GPU with processes from outside the queue is reported down */
+    const char *cgroup;   /* parent of the jobs' own; NULL: none */
+    bool avoid_foreign;   /* a GPU with processes from outside the queue is reported down */
 };
 
 /* All pointers stay the caller's and have to outlast the hands. */

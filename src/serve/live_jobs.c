@@ -86,7 +86,7 @@ int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t
     return adl_live_enqueue(live, job);
 }
 
-void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
+void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, uint32_t kept)
 {
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_FINISH, .job = job->alternatives[i].slot}};
@@ -95,9 +95,17 @@ void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
         item.event.outcome.end = ADL_END_CANCELLED;
         if (adl_live_in_engine(live, item.event.job))
             adl_live_post(live, &item);
+        if (item.event.job == kept)
+            continue;
         live->config.hands.ops->withdraw(live->config.hands.self, item.event.job);
+        live->desk->roster.slots[item.event.job] = NULL;
+        job->alternatives[i].slot = ADL_NONE;
     }
-    adl_roster_free_slots(&live->desk->roster, job);
+}
+
+void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
+{
+    adl_live_withdraw_but(live, job, ADL_NONE);
 }
 
 struct ending {
@@ -177,6 +185,15 @@ int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
     if (job->eligible_us == 0)
         job->eligible_us = live->now_us;
     return adl_live_enqueue(live, job);
+}
+
+void adl_live_place_dependent(struct adl_live *live)
+{
+    for (struct adl_roster_job *job = live->desk->roster.first, *next; job; job = next) {
+        next = job->next;
+        if (job->stage == ADL_STAGE_DEPENDENT)
+            adl_live_place(live, job);
+    }
 }
 
 static bool depends_on(const struct adl_roster_job *job, uint64_t id, uint64_t array_id)

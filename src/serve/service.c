@@ -1,5 +1,6 @@
 #include "serve/service.h"
 
+#include "base/json.h"
 #include "experiment/run.h"
 #include "serve/config.h"
 #include "serve/hands_local.h"
@@ -22,6 +23,7 @@ struct adl_service {
     struct adl_service_options options; /* strings are the caller's */
     struct adl_service_config config;
     struct adl_service_config next; /* read anew, to be put in force */
+    struct adl_engine *next_engine; /* that will */
     struct adl_service_clock clock;
     char directory[ADL_STORE_PATH_MAX];
     char socket[108];
@@ -323,6 +325,7 @@ void adl_service_destroy(struct adl_service *service)
     adl_live_destroy(service->live);
     adl_inbox_destroy(service->desk.inbox);
     adl_engine_destroy(service->desk.engine);
+    adl_engine_destroy(service->next_engine);
     adl_events_destroy(service->desk.events);
     adl_routes_clear(&service->routes);
     adl_auth_destroy(service->auth);
@@ -352,52 +355,81 @@ static bool same_hardware(const struct adl_inventory *a, const struct adl_invent
     return same;
 }
 
-static int reload(void *context, char *ret_text, size_t size, struct adl_error *err)
+/* Everything that may fail for what the configuration says fails here, while the one before is in force. */
+static int read_again(struct adl_service *service, struct adl_service_config *ret, struct adl_engine **ret_engine,
+                      struct adl_error *err)
 {
-    struct adl_service *service = context;
-    struct adl_service_config next = {0};
-    int status = load_config(&service->options, &next, err);
+    int status = load_config(&service->options, ret, err);
     if (status == 0 &&
-        (next.engine != service->config.engine || !same_hardware(&next.inventory, &service->config.inventory)))
+        (ret->engine != service->config.engine || !same_hardware(&ret->inventory, &service->config.inventory)))
         status = adl_fail(err, ADL_EREFUSED,
                           "GPUs or engine differ from what runs: that needs a restart, which jobs survive");
     if (status == 0)
-        status = adl_auth_reload(service->auth, err);
+        status = create_engine(service, ret, ret_engine, err);
     if (status == 0)
-        status = record_config(service, &next, err);
+        status = adl_auth_reload(service->auth, err);
+    return status ? status : record_config(service, ret, err);
+}
+
+static void tell_reload(struct adl_service *service, const char *text)
+{
+    struct adl_text payload = {0};
+    struct adl_json json = adl_json_start(&payload, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "what");
+    adl_json_string(&json, "reload");
+    adl_json_key(&json, "text");
+    adl_json_string(&json, text);
+    adl_json_end(&json);
+    if (adl_text_status(&payload) == 0)
+        adl_events_publish(service->desk.events, "service", payload.data, NULL, NULL);
+    adl_text_clear(&payload);
+    if (service->options.say)
+        service->options.say(text);
+}
+
+static int reload(void *context, char *ret_text, size_t size, struct adl_error *err)
+{
+    char text[500];
+    struct adl_service *service = context;
+    struct adl_service_config next = {0};
+    struct adl_engine *engine = NULL;
+    const int status = read_again(service, &next, &engine, err);
     if (status) {
+        snprintf(text, sizeof text, "the configuration stays as it was: %s", err->text);
+        tell_reload(service, text);
+        adl_engine_destroy(engine);
         adl_service_config_clear(&next);
         return status;
     }
+    adl_engine_destroy(service->next_engine);
     adl_service_config_clear(&service->next);
     service->next = next;
+    service->next_engine = engine;
     snprintf(ret_text, size, "policy %s", next.policy->name);
     return 1;
 }
 
-/* Another engine takes over all jobs as they are. If it cannot, the one before stays. */
+/* Another engine takes over all jobs as they are. */
 static int change_engine(struct adl_service *service, struct adl_error *err)
 {
+    char text[100];
     struct adl_desk *desk = &service->desk;
-    struct adl_engine *engine = NULL, *before = desk->engine;
-    int status = create_engine(service, &service->next, &engine, err);
+    adl_engine_destroy(desk->engine);
+    desk->engine = service->next_engine;
+    service->next_engine = NULL;
+    desk->policy = service->config.policy = service->next.policy;
+    service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
+    free(service->config.model);
+    service->config.model = service->next.model; /* which the policy's settings point to */
+    service->config.model_size = service->next.model_size;
+    service->next.model = NULL;
+    const int status = adl_live_move(service->live, desk->engine, err);
     if (status)
         return status;
-    desk->engine = engine;
-    desk->policy = service->next.policy;
-    status = adl_live_move(service->live, engine, err);
-    adl_engine_destroy(before);
-    if (status == 0) {
-        service->config.policy = service->next.policy;
-        service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
-        free(service->config.model);
-        service->config.model = service->next.model; /* which the policy's settings point to */
-        service->config.model_size = service->next.model_size;
-        service->next.model = NULL;
-        adl_events_publish(desk->events, "service", "{\"what\":\"reload\",\"text\":\"configuration read anew\"}", NULL,
-                           NULL);
-    }
-    return status;
+    snprintf(text, sizeof text, "the configuration was read again: policy %s", desk->policy->name);
+    tell_reload(service, text);
+    return 0;
 }
 
 int adl_service_run(struct adl_service *service, struct adl_error *err)

@@ -20,7 +20,8 @@ struct adl_service_options {
     const char *policy;
     const char *scenario; /* a twin of this scenario */
     double speed;
-    bool no_limits; /* of requests, for measuring */
+    bool no_limits;                /* of requests, for measuring */
+    void (*say)(const char *text); /* for whoever looks after the service; NULL: nobody. In the thread that runs it */
 };
 
 int adl_service_create(const struct adl_service_options *options, struct adl_service **ret, struct adl_error *err);

@@ -124,6 +124,7 @@ struct adl_store_job {
     uint32_t dependency_count;
     uint64_t array_id;   /* number of the array's first job; 0 = no array, or, with an index, that this is the first */
     int32_t array_index; /* -1 = no array */
+    int64_t external;    /* its number in the cluster it came from; 0 = it was submitted here */
     int64_t submit_us;
     struct adl_store_status status;
 };

@@ -71,13 +71,14 @@ static void put_int_or_null(struct adl_json *json, const char *key, int64_t valu
 /* Decimals by whole numbers: exact, and a tenth of the time that a double's shortest form takes. */
 static void put_seconds(struct adl_json *json, const char *key, int64_t us)
 {
-    char text[48];
     const int64_t rest = us % 1000000;
-    if (us < 0 || rest == 0)
-        snprintf(text, sizeof text, "%" PRId64, us < 0 ? 0 : us / 1000000);
-    else
-        snprintf(text, sizeof text, "%" PRId64 ".%06" PRId64, us / 1000000, rest);
+    char text[48];
     adl_json_key(json, key);
+    if (us <= 0 || rest == 0) {
+        adl_json_int(json, us < 0 ? 0 : us / 1000000);
+        return;
+    }
+    snprintf(text, sizeof text, "%" PRId64 ".%06" PRId64, us / 1000000, rest);
     adl_json_raw(json, text);
 }
 

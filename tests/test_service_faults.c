@@ -1,0 +1,169 @@
+/* The service on a disk that fills up, or that becomes read-only: a small tmpfs of its own. Mounting takes privileges;
+ * without them the tests are skipped, and say so. */
+#include "service_check.h"
+
+#include <sys/mount.h>
+
+#define SIZE "size=3m"
+
+static char mounted[128]; /* where; "": nowhere */
+
+static void unmount(void)
+{
+    if (mounted[0] != '\0')
+        umount2(mounted, MNT_DETACH);
+    mounted[0] = '\0';
+}
+
+static int remove_mounted_service(void **state)
+{
+    if (service.pid > 0)
+        service_signal(SIGKILL);
+    service_kill_shepherds();
+    unmount();
+    return remove_service(state);
+}
+
+/* A service whose state is a disk of its own. */
+static void start_on_small_disk(void)
+{
+    assert_true(service_make(service_slots_yaml(4, "")));
+    assert_int_equal(mkdir(service_path("state"), 0700), 0);
+    if (mount("tmpfs", service_path("state"), "tmpfs", 0, SIZE)) {
+        print_message("mounting is not allowed here (%s): skipped\n", strerror(errno));
+        skip();
+    }
+    snprintf(mounted, sizeof mounted, "%s", service_path("state"));
+    client_clear(&http);
+    http = client_make(service.socket);
+    start_again();
+}
+
+static void fill_disk(void)
+{
+    static const char block[4096];
+    const int fd = open(service_path("state/ballast"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    while (write(fd, block, sizeof block) > 0)
+        ;
+    close(fd);
+}
+
+/* The service shows that it is well, or that it is not. */
+static void wait_for_health(int status)
+{
+    for (int i = 0; client_ask(&http, "GET /healthz", NULL) != status; i++) {
+        if (i > 3000)
+            fail_msg("health is not %d: %.200s", status, http.body);
+        nap_ms(5);
+    }
+}
+
+static void expect_name_count(const char *name, int count)
+{
+    char quoted[64];
+    int found = 0;
+    snprintf(quoted, sizeof quoted, "\"name\":\"%s\"", name);
+    expect(200, NULL, "GET /v1/jobs?state=all&limit=1000");
+    for (const char *at = http.body; (at = strstr(at, quoted)); at++)
+        found++;
+    if (found != count)
+        fail_msg("%d jobs %s, not %d", found, name, count);
+}
+
+static void on_a_full_disk_nothing_is_lost_and_nothing_half_done(void **state)
+{
+    (void)state;
+    char name[16];
+    int accepted = 0, refused = 0;
+    start_on_small_disk();
+    const uint64_t runs = submit("runs", "0.3", 5, ",\"time_limit_s\":60");
+    marked_pid("runs");
+    fill_disk();
+    for (int i = 0; i < 400 && refused < 3; i++) {
+        snprintf(name, sizeof name, "j%d", i);
+        const int status = service_submit(&http, name, "0", 0, ",\"array\":\"0-4\"");
+        assert_true(status == 201 || status == 507 || status == 503);
+        if (status == 201)
+            accepted = i + 1;
+        else
+            refused++;
+        fill_disk();
+    }
+    assert_int_equal(refused, 3);
+    expect_text("full");
+    wait_for_health(503);
+    nap_ms(400); /* the job has ended by now, and its shepherd cannot say so either */
+    expect(200, NULL, "GET /v1/jobs?limit=1");
+    assert_int_equal(unlink(service_path("state/ballast")), 0);
+    wait_for_health(200);
+    wait_for(runs, "state", "F");
+    assert_string_equal(job_text(runs, "exit_code"), "5");
+    for (int i = 0; i < accepted + 3; i++) {
+        snprintf(name, sizeof name, "j%d", i);
+        for (int k = 0; i < accepted && count_marks(name) < 5; k++) {
+            assert_true(k < 5000);
+            nap_ms(5);
+        }
+        assert_int_equal(count_marks(name), i < accepted ? 5 : 0);
+        expect_name_count(name, i < accepted ? 5 : 0);
+    }
+    assert_int_equal(count_marks("runs"), 1);
+    const uint64_t after = submit("after", "0", 0, "");
+    wait_for(after, "state", "CD");
+}
+
+static void a_cancel_on_a_full_disk_is_refused_or_carried_out(void **state)
+{
+    (void)state;
+    start_on_small_disk();
+    const uint64_t runs = submit("runs", "30", 0, "");
+    const pid_t pid = marked_pid("runs");
+    fill_disk();
+    int status = 0;
+    for (int i = 0; i < 400 && status != 507 && status != 503 && strcmp(job_text(runs, "stage"), "running") == 0; i++) {
+        status = client_ask(&http, "PATCH /v1/jobs/1", "{\"priority\":0.4}");
+        fill_disk();
+    }
+    status = client_ask(&http, "DELETE /v1/jobs/1", NULL);
+    assert_true(status == 200 || status == 507 || status == 503);
+    assert_int_equal(unlink(service_path("state/ballast")), 0);
+    wait_for_health(200);
+    if (status != 200)
+        expect(200, NULL, "DELETE /v1/jobs/1");
+    wait_for(runs, "state", "CA");
+    assert_false(process_lives(pid));
+}
+
+static void a_disk_that_becomes_read_only_refuses_and_comes_back(void **state)
+{
+    (void)state;
+    start_on_small_disk();
+    const uint64_t before = submit("before", "0", 0, "");
+    wait_for(before, "state", "CD");
+    client_hang_up(&http);
+    assert_int_equal(service_signal(SIGTERM), 0);
+    assert_int_equal(mount("tmpfs", service_path("state"), "tmpfs", MS_REMOUNT | MS_RDONLY, SIZE), 0);
+    service_launch();
+    assert_int_equal(service_exit_status(20000), 1);
+    assert_non_null(strstr(service_said(), "must be able to write"));
+    assert_int_equal(mount("tmpfs", service_path("state"), "tmpfs", MS_REMOUNT, SIZE), 0);
+    start_again();
+    assert_string_equal(job_text(before, "state"), "CD");
+    const uint64_t after = submit("after", "0", 0, "");
+    wait_for(after, "state", "CD");
+}
+
+#define MOUNTED_TEST(f) cmocka_unit_test_teardown(f, remove_mounted_service)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MOUNTED_TEST(on_a_full_disk_nothing_is_lost_and_nothing_half_done),
+        MOUNTED_TEST(a_cancel_on_a_full_disk_is_refused_or_carried_out),
+        MOUNTED_TEST(a_disk_that_becomes_read_only_refuses_and_comes_back),
+    };
+    atexit(
+        unmount); /* runs before the fixture's own, which was registered earlier or later: both may be called twice */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
