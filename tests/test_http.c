@@ -146,6 +146,21 @@ static void another_user_is_no_administrator(void **state)
     assert_int_equal(fixture_ask(fixture_connect_unix(fixture), "POST /v1/drain HTTP/1.1", NULL, NULL), 200);
 }
 
+static void a_page_of_another_site_changes_nothing(void **state)
+{
+    struct http_fixture *fixture = *state;
+    static const struct {
+        const char *request;
+        int status;
+    } cases[] = {{"POST /v1/drain HTTP/1.1\r\nSec-Fetch-Site: cross-site", 403},
+                 {"POST /v1/drain HTTP/1.1\r\nSec-Fetch-Site: same-site", 403},
+                 {"POST /v1/drain HTTP/1.1\r\nSec-Fetch-Site: same-origin", 200},
+                 {"POST /v1/drain HTTP/1.1\r\nSec-Fetch-Site: none", 200},
+                 {"GET /v1/whoami HTTP/1.1\r\nSec-Fetch-Site: cross-site", 200}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(fixture_ask(fixture_connect_unix(fixture), cases[i].request, NULL, NULL), cases[i].status);
+}
+
 static int ask_with_token(struct http_fixture *fixture, const char *token, struct adl_text *ret_answer)
 {
     char request[256];

@@ -29,14 +29,15 @@ static int new_socket(int family, int *ret_fd, struct adl_error *err)
 }
 
 /* A service that was killed while it started a process is survived for some milliseconds by that process, which has its
- * sockets until it becomes another program: so who answers once is asked again. EAGAIN: somebody listens, and is busy. */
+ * sockets until it becomes another program: so who answers once is asked again. EAGAIN: somebody listens, and is busy.
+ */
 static bool is_served(const struct sockaddr_un *address)
 {
     for (int i = 0; i < 10; i++) {
         const struct timespec pause = {0, 50000000};
         const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-        const bool answered = fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ||
-                                          errno != ECONNREFUSED);
+        const bool answered =
+            fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno != ECONNREFUSED);
         if (fd >= 0)
             close(fd);
         if (!answered)

@@ -65,7 +65,7 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     adl_json_key(&json, "id");
-    adl_json_uint(&json, job->id);
+    adl_json_uint(&json, adl_roster_shown(job));
     adl_json_key(&json, "state");
     adl_json_string(&json, state ? state : adl_roster_holds_gpus(job) ? "R" : "PD");
     adl_json_key(&json, "stage");
@@ -385,7 +385,7 @@ static int advise(struct adl_live *live, struct adl_roster_job *job, const struc
                   const uint32_t *gpus, struct adl_error *err)
 {
     struct adl_desk *desk = live->desk;
-    struct adl_decision decision = {.time_us = live->now_us, .job = job->id, .what = "advise"};
+    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job), .what = "advise"};
     const uint64_t hash = adl_hash_bytes(adl_hash_start(), gpus, command->gpu_count * sizeof *gpus);
     if (hash != job->advised) {
         job->advised = hash;
@@ -466,7 +466,7 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
 static struct adl_decision decision_of(const struct adl_live *live, const struct adl_live_act *act,
                                        const struct adl_roster_job *job)
 {
-    struct adl_decision decision = {.time_us = live->now_us, .job = act->job};
+    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job)};
     snprintf(decision.what, sizeof decision.what, "%s", act->start ? "start" : "preempt");
     snprintf(decision.why, sizeof decision.why, "%s", act->why);
     name_gpus(live, job->gpus, job->spec.gpus, decision.gpus, sizeof decision.gpus);

@@ -96,6 +96,12 @@ int adl_roster_set_reason(struct adl_roster_job *job, const char *reason);
 int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
                             int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit);
 
+/* The number that people know it by. */
+static inline uint64_t adl_roster_shown(const struct adl_roster_job *job)
+{
+    return job->external > 0 ? (uint64_t)job->external : job->id;
+}
+
 static inline bool adl_roster_holds_gpus(const struct adl_roster_job *job)
 {
     return job->stage >= ADL_STAGE_RUNNING;

@@ -208,7 +208,7 @@ void adl_route_job(void *context, struct adl_request *request)
 {
     struct adl_routes_context *routes = context;
     uint64_t id;
-    if (adl_route_query_known(request, NULL) && adl_route_job_id(request, &id))
+    if (adl_route_query_known(request, NULL) && adl_route_job_id(routes, request, &id))
         adl_route_answer_job(routes, &routes->reader, request, id);
 }
 
@@ -237,7 +237,7 @@ void adl_route_job_events(void *context, struct adl_request *request)
     struct adl_json json = adl_json_start(&text, false);
     struct adl_error err = {{0}};
     uint64_t id;
-    if (!adl_route_query_known(request, NULL) || !adl_route_job_id(request, &id))
+    if (!adl_route_query_known(request, NULL) || !adl_route_job_id(routes, request, &id))
         return;
     struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
     int found = store ? adl_store_job_read(store, id, look, NULL, &err) : -1;
@@ -380,7 +380,7 @@ static void answer_changed(struct adl_routes_context *context, struct adl_wish *
 static struct adl_wish *job_wish(void *context, struct adl_request *request, int kind)
 {
     uint64_t id;
-    if (!adl_route_job_id(request, &id))
+    if (!adl_route_job_id(context, request, &id))
         return NULL;
     struct adl_wish *wish = adl_route_wish(context, request, kind, answer_changed);
     if (wish)

@@ -146,6 +146,9 @@ int adl_store_job_read(struct adl_store *store, uint64_t id, adl_store_job_visit
 /* All that are PD or R, in order of their numbers. */
 int adl_store_jobs_live(struct adl_store *store, adl_store_job_visit *visit, void *context, struct adl_error *err);
 
+/* The job that has this number in the cluster it came from, the last if several had it; 0 = none. */
+uint64_t adl_store_job_of_external(struct adl_store *store, int64_t external);
+
 struct adl_store_page {
     uint64_t after;    /* the last number of the page before; 0 = from the start */
     uint32_t limit;    /* 1..ADL_STORE_PAGE_MAX */

@@ -47,7 +47,8 @@ static const char step_2[] =
     "ALTER TABLE submission ADD COLUMN share_slowdown REAL NOT NULL DEFAULT 0;"
     "ALTER TABLE submission ADD COLUMN step_gflop REAL NOT NULL DEFAULT 0;"
     "ALTER TABLE submission ADD COLUMN step_gb REAL NOT NULL DEFAULT 0;"
-    "ALTER TABLE submission ADD COLUMN external INTEGER NOT NULL DEFAULT 0;";
+    "ALTER TABLE submission ADD COLUMN external INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX submission_external ON submission (external) WHERE external > 0;";
 
 const char *const adl_store_steps[] = {step_1, step_2};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];

@@ -204,7 +204,7 @@ void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const
     if (job->stage != ADL_STAGE_RUNNING)
         adl_desk_reason(desk, job, reason, sizeof reason);
     put_job(json, desk->inventory,
-            &(struct job){.id = job->id,
+            &(struct job){.id = adl_roster_shown(job),
                           .spec = &job->spec,
                           .name = job->name,
                           .user = job->user,
@@ -252,7 +252,7 @@ void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, con
     if (status->state == ADL_STORE_PENDING && reason[0] == '\0')
         reason = "submitted: it is about to be queued";
     put_job(json, desk->inventory,
-            &(struct job){.id = job->spec.id,
+            &(struct job){.id = job->external > 0 ? (uint64_t)job->external : job->spec.id,
                           .spec = &job->spec,
                           .name = job->name,
                           .user = job->user,
