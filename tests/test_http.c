@@ -317,6 +317,7 @@ int main(void)
         served(a_body_must_be_json_and_say_so),
         served(the_unix_socket_tells_who_is_asking),
         served(another_user_is_no_administrator),
+        served(a_page_of_another_site_changes_nothing),
         served(tcp_wants_a_token_and_the_right_one),
         served(a_deferred_answer_comes_from_another_thread),
         served(others_are_served_while_one_waits),
