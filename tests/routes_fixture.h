@@ -270,6 +270,7 @@ static inline void routes_make_desk(struct routes_fixture *f)
     struct adl_desk *desk = &f->desk;
     struct adl_error err = {{0}};
     pthread_mutex_init(&desk->lock, NULL);
+    pthread_mutex_init(&desk->turn, NULL);
     desk->inventory = &f->inventory;
     assert_int_equal(adl_roster_create(&desk->roster), 0);
     assert_int_equal(adl_inbox_create(ROUTES_INBOX, &desk->inbox, &err), ADL_OK);
@@ -349,6 +350,7 @@ static inline void routes_close(struct routes_fixture *f)
     adl_roster_clear(&f->desk.roster);
     adl_engine_destroy(f->desk.engine);
     pthread_mutex_destroy(&f->desk.lock);
+    pthread_mutex_destroy(&f->desk.turn);
     free(f->desk.gpus);
     free(f->desk.points);
     free(f->desk.decisions);

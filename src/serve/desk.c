@@ -8,9 +8,13 @@ const char *adl_gpu_state_name(int state)
     return names[state];
 }
 
+/* A thread that lets go of a mutex and takes it again, as one that serves pages does all the time, most often gets it
+ * before another that has slept for it. The one that decides would wait for many pages. */
 void adl_desk_lock(struct adl_desk *desk)
 {
+    pthread_mutex_lock(&desk->turn);
     pthread_mutex_lock(&desk->lock);
+    pthread_mutex_unlock(&desk->turn);
 }
 
 void adl_desk_unlock(struct adl_desk *desk)

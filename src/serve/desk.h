@@ -74,6 +74,7 @@ struct adl_decision {
 
 struct adl_desk {
     pthread_mutex_t lock;
+    pthread_mutex_t turn; /* who waits for the lock has it: nobody who comes later goes before */
     struct adl_inventory *inventory;
     struct adl_roster roster;
     struct adl_engine *engine;

@@ -19,7 +19,6 @@
 #define LOOK_US   INT64_C(500000) /* how often tasks are asked that nothing announces */
 #define WATCH_TAG UINT32_MAX
 #define READY_MAX 64
-#define LAUNCHES  4 /* at one call of poll: each takes a millisecond or so, and people wait for their answers */
 #define TRIES                                                                                                          \
     120 /* of a launch that fails because of the machine, not the job: a minute, in which disks are cleared            \
          */
@@ -317,7 +316,8 @@ static void prepare(struct hand *hand, const struct adl_roster_job *job)
     hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
 }
 
-/* A decision may start a thousand: they stand in line, and poll launches a few at a time. */
+/* A decision may start a thousand, at a millisecond or more each. They stand in line, and poll launches one at a time:
+ * in between, people get their answers. */
 static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err)
 {
@@ -343,12 +343,6 @@ static void launch_wanted(struct hands *hands, uint32_t slot)
         hands->wanted.last = before;
     hand->wanted = false;
     launch(hands, slot);
-}
-
-static void launch_some(struct hands *hands)
-{
-    for (int i = 0; i < LAUNCHES && hands->wanted.first != ADL_NONE; i++)
-        launch_wanted(hands, hands->wanted.first);
 }
 
 static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
@@ -606,7 +600,8 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
         hands->ready_first = 0;
         hands->ready_count = ready > 0 ? (uint32_t)ready : 0;
         if (ready <= 0) {
-            launch_some(hands);
+            if (hands->wanted.first != ADL_NONE)
+                launch_wanted(hands, hands->wanted.first);
             return poll_asked(hands, now_us, ret);
         }
     }

@@ -192,6 +192,7 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
 {
     struct adl_desk *desk = &service->desk;
     pthread_mutex_init(&desk->lock, NULL);
+    pthread_mutex_init(&desk->turn, NULL);
     service->locked = true;
     desk->inventory = &service->config.inventory;
     desk->policy = service->config.policy;
@@ -350,8 +351,10 @@ void adl_service_destroy(struct adl_service *service)
     free(service->desk.gpus);
     free(service->desk.points);
     free(service->desk.decisions);
-    if (service->locked)
+    if (service->locked) {
         pthread_mutex_destroy(&service->desk.lock);
+        pthread_mutex_destroy(&service->desk.turn);
+    }
     adl_store_close(service->store);
     adl_service_config_clear(&service->next);
     adl_service_config_clear(&service->config);
