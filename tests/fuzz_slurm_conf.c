@@ -1,6 +1,6 @@
 /* fuzz_slurm_conf: a slurm.conf of any bytes, which may include itself: every value is where it is said to be, and
  * reading the nodes and partitions of it ends. */
-#include "ingest/slurm_cluster.h"
+#include "ingest/slurm_layout.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,19 +55,19 @@ static void check_settings(const struct adl_slurm_conf *conf)
 
 static void check_cluster(const struct adl_slurm_conf *conf)
 {
-    struct adl_slurm_cluster cluster;
-    struct adl_slurm_gpus gpus;
+    struct adl_slurm_layout cluster;
+    struct adl_layout_gpus gpus;
     struct adl_error err = {{0}};
     for (size_t i = 0; i < conf->setting_count; i++)
-        adl_slurm_gpus_read(conf->settings[i].value, &gpus);
-    if (adl_slurm_cluster_read(conf, &cluster, &err)) {
+        adl_layout_gpus_read(conf->settings[i].value, &gpus);
+    if (adl_slurm_layout_read(conf, &cluster, &err)) {
         must(strchr(err.text, ':') != NULL);
         return;
     }
     for (size_t i = 0; i < cluster.partition_count; i++)
         for (size_t k = 0; k < cluster.partitions[i].node_count; k++)
             must(cluster.partitions[i].nodes[k] < cluster.node_count);
-    adl_slurm_cluster_clear(&cluster);
+    adl_slurm_layout_clear(&cluster);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

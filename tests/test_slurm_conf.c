@@ -2,7 +2,7 @@
  * partitions; and diffs of what is changed. */
 #include "base/index.h"
 #include "ingest/hostlist.h"
-#include "ingest/slurm_cluster.h"
+#include "ingest/slurm_layout.h"
 #include "report/diff.h"
 
 #include <setjmp.h>
@@ -294,9 +294,9 @@ static void gpus_of_a_node_are_counted_by_type(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct adl_slurm_gpus gpus;
+        struct adl_layout_gpus gpus;
         char all[512] = "";
-        adl_slurm_gpus_read(cases[i].gres, &gpus);
+        adl_layout_gpus_read(cases[i].gres, &gpus);
         for (size_t k = 0; k < gpus.count; k++)
             snprintf(all + strlen(all), sizeof all - strlen(all), "%s=%d ", gpus.kinds[k].type,
                      (int)gpus.kinds[k].count);
@@ -321,13 +321,13 @@ static void partitions_have_the_nodes_they_name(void **state)
         const char *nodes; /* 0 = a0, 1 = a1, 2 = b0, 3 = b1 */
         const char *absent;
     } wanted[] = {{"03", ""}, {"0123", ""}, {"123", ""}, {"01", "zz"}, {"", "self"}};
-    struct adl_slurm_cluster cluster;
+    struct adl_slurm_layout cluster;
     struct adl_error err;
     (void)state;
-    assert_int_equal(adl_slurm_cluster_read(&conf, &cluster, &err), 0);
+    assert_int_equal(adl_slurm_layout_read(&conf, &cluster, &err), 0);
     assert_int_equal(cluster.node_count, 4);
-    assert_int_equal(adl_slurm_node_find(&cluster, "b0"), 2);
-    assert_int_equal(adl_slurm_node_find(&cluster, "b2"), ADL_NONE);
+    assert_int_equal(adl_layout_node_find(&cluster, "b0"), 2);
+    assert_int_equal(adl_layout_node_find(&cluster, "b2"), ADL_NONE);
     assert_int_equal(cluster.partition_count, COUNT(wanted));
     for (size_t i = 0; i < COUNT(wanted); i++) {
         char nodes[8] = "";
@@ -336,7 +336,7 @@ static void partitions_have_the_nodes_they_name(void **state)
         assert_string_equal(nodes, wanted[i].nodes);
         assert_string_equal(cluster.partitions[i].absent, wanted[i].absent);
     }
-    adl_slurm_cluster_clear(&cluster);
+    adl_slurm_layout_clear(&cluster);
     adl_slurm_conf_clear(&conf);
 }
 

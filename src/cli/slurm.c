@@ -154,10 +154,10 @@ static void put_finding(struct adl_text *text, const struct adl_finding *finding
 static void put_partitions(struct adl_text *text, const struct adl_slurm_check *check)
 {
     size_t count = 0;
-    for (size_t i = 0; i < check->cluster.partition_count; i++)
+    for (size_t i = 0; i < check->layout.partition_count; i++)
         if (check->ours[i]) {
             adl_text_put(text, count++ ? ", " : "Partitions for adlro: ");
-            adl_display_put(text, check->cluster.partitions[i].name, 60);
+            adl_display_put(text, check->layout.partitions[i].name, 60);
         }
     adl_text_put(text, count ? "\n\n" : "");
 }
@@ -216,9 +216,9 @@ static void put_json(struct adl_text *text, const struct adl_slurm_check *check,
     adl_json_string(&json, check->request.version);
     adl_json_key(&json, "partitions");
     adl_json_array(&json);
-    for (size_t i = 0; i < check->cluster.partition_count; i++)
+    for (size_t i = 0; i < check->layout.partition_count; i++)
         if (check->ours[i])
-            adl_json_string(&json, check->cluster.partitions[i].name);
+            adl_json_string(&json, check->layout.partitions[i].name);
     adl_json_end(&json);
     for (int level = 0; level < ADL_FINDING_LEVELS; level++) {
         adl_json_key(&json, level_names[level]);
@@ -276,7 +276,7 @@ static int run(int argc, char **argv)
     int status = check_operands(&o, &operands, &err);
     if (status == 0) {
         const bool known = ask_version(o.slurmctld, version, sizeof version);
-        const struct adl_slurm_request request = {
+        const struct adl_slurm_check_request request = {
             .conf = o.conf, .partitions = o.partitions, .types = o.types, .version = known ? version : NULL};
         status = adl_slurm_check_run(&request, &check, &err);
     }

@@ -171,31 +171,31 @@ static int find_partition(struct adl_slurm_check *check, const char *name, struc
 {
     struct adl_suggest suggest = {.word = name};
     char phrase[ADL_PHRASE_SIZE], quoted[ADL_QUOTE_SIZE];
-    for (size_t i = 0; i < check->cluster.partition_count; i++) {
-        if (strcmp(check->cluster.partitions[i].name, name) == 0) {
+    for (size_t i = 0; i < check->layout.partition_count; i++) {
+        if (strcmp(check->layout.partitions[i].name, name) == 0) {
             check->ours[i] = true;
             return 0;
         }
-        adl_suggest_offer(&suggest, check->cluster.partitions[i].name);
+        adl_suggest_offer(&suggest, check->layout.partitions[i].name);
     }
     return adl_fail(err, ADL_EINVAL, "%.200s has no partition %s%s", check->conf.files[0].path, adl_quote(name, quoted),
                     adl_suggest_phrase(&suggest, phrase));
 }
 
-static bool has_gpus(const struct adl_slurm_cluster *cluster, uint32_t node)
+static bool has_gpus(const struct adl_slurm_layout *layout, uint32_t node)
 {
-    const struct adl_slurm_setting *gres = adl_slurm_line_inherit(cluster->conf, cluster->nodes[node].line, "Gres");
-    struct adl_slurm_gpus gpus;
-    adl_slurm_gpus_read(gres ? gres->value : NULL, &gpus);
+    const struct adl_slurm_setting *gres = adl_slurm_line_inherit(layout->conf, layout->nodes[node].line, "Gres");
+    struct adl_layout_gpus gpus;
+    adl_layout_gpus_read(gres ? gres->value : NULL, &gpus);
     return gpus.count > 0;
 }
 
 static void choose_partitions(struct adl_slurm_check *check)
 {
-    for (size_t i = 0; i < check->cluster.partition_count; i++) {
-        const struct adl_slurm_partition *partition = &check->cluster.partitions[i];
+    for (size_t i = 0; i < check->layout.partition_count; i++) {
+        const struct adl_layout_partition *partition = &check->layout.partitions[i];
         for (size_t j = 0; j < partition->node_count && !check->ours[i]; j++)
-            check->ours[i] = has_gpus(&check->cluster, partition->nodes[j]);
+            check->ours[i] = has_gpus(&check->layout, partition->nodes[j]);
     }
 }
 
@@ -217,8 +217,8 @@ static int name_partitions(struct adl_slurm_check *check, const char *list, stru
 static int find_ours(struct adl_slurm_check *check, struct adl_error *err)
 {
     const char *list = check->request.partitions;
-    check->ours = calloc(check->cluster.partition_count + 1, sizeof *check->ours);
-    check->ours_node = calloc(check->cluster.node_count + 1, sizeof *check->ours_node);
+    check->ours = calloc(check->layout.partition_count + 1, sizeof *check->ours);
+    check->ours_node = calloc(check->layout.node_count + 1, sizeof *check->ours_node);
     if (!check->ours || !check->ours_node)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     if (list && *list == '\0')
@@ -226,9 +226,9 @@ static int find_ours(struct adl_slurm_check *check, struct adl_error *err)
     const int status = list ? name_partitions(check, list, err) : 0;
     if (!list)
         choose_partitions(check);
-    for (size_t i = 0; i < check->cluster.partition_count; i++)
-        for (size_t j = 0; check->ours[i] && j < check->cluster.partitions[i].node_count; j++)
-            check->ours_node[check->cluster.partitions[i].nodes[j]] = true;
+    for (size_t i = 0; i < check->layout.partition_count; i++)
+        for (size_t j = 0; check->ours[i] && j < check->layout.partitions[i].node_count; j++)
+            check->ours_node[check->layout.partitions[i].nodes[j]] = true;
     return status;
 }
 
@@ -245,7 +245,7 @@ static int read_files(struct adl_slurm_check *check, struct adl_error *err)
     check->has_gres = access(check->gres_path, F_OK) == 0;
     if (check->has_gres)
         status = adl_slurm_conf_load(check->gres_path, &check->gres, err);
-    return status ? status : adl_slurm_cluster_read(&check->conf, &check->cluster, err);
+    return status ? status : adl_slurm_layout_read(&check->conf, &check->layout, err);
 }
 
 /* Stable, for the order of the rules is the order to read them in. */
@@ -266,13 +266,14 @@ static void sort_findings(struct adl_slurm_check *check)
     check->finding_capacity = check->finding_count + 1;
 }
 
-int adl_slurm_check_run(const struct adl_slurm_request *request, struct adl_slurm_check *ret, struct adl_error *err)
+int adl_slurm_check_run(const struct adl_slurm_check_request *request, struct adl_slurm_check *ret,
+                        struct adl_error *err)
 {
     struct adl_slurm_check check = {.request = *request};
     int status = read_files(&check, err);
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a file that was named wrongly */
-    check.cluster.conf = &check.conf;
+    check.layout.conf = &check.conf;
     status = status ? status : find_ours(&check, err);
     if (status == 0) {
         adl_slurm_rules(&check);
@@ -289,13 +290,13 @@ int adl_slurm_check_run(const struct adl_slurm_request *request, struct adl_slur
         return status;
     }
     *ret = check;
-    ret->cluster.conf = &ret->conf;
+    ret->layout.conf = &ret->conf;
     return 0;
 }
 
 void adl_slurm_check_clear(struct adl_slurm_check *check)
 {
-    adl_slurm_cluster_clear(&check->cluster);
+    adl_slurm_layout_clear(&check->layout);
     adl_slurm_conf_clear(&check->conf);
     adl_slurm_conf_clear(&check->gres);
     for (size_t i = 0; i < check->edit_count; i++)

@@ -3,7 +3,7 @@
 #define ADLRO_CLI_SLURM_CHECK_H
 
 #include "base/text.h"
-#include "ingest/slurm_cluster.h"
+#include "ingest/slurm_layout.h"
 #include "report/diff.h"
 
 enum adl_finding_level { ADL_FINDING_CHANGE, ADL_FINDING_WARN, ADL_FINDING_OK, ADL_FINDING_LEVELS };
@@ -17,7 +17,7 @@ struct adl_finding {
     char text[480];
 };
 
-struct adl_slurm_request {
+struct adl_slurm_check_request {
     const char *conf;
     const char *partitions; /* names with commas between them; NULL = all that have GPUs */
     const char *types;      /* "v[0-3]=volta;t0=turing": of GPUs that have none; NULL */
@@ -32,11 +32,11 @@ struct adl_slurm_edit {
 };
 
 struct adl_slurm_check {
-    struct adl_slurm_request request;
+    struct adl_slurm_check_request request;
     struct adl_slurm_conf conf, gres;
     char *gres_path;
     bool has_gres;
-    struct adl_slurm_cluster cluster;
+    struct adl_slurm_layout layout;
     bool *ours;      /* by partition */
     bool *ours_node; /* by node: in a partition of ours */
     struct adl_finding *findings;
@@ -48,7 +48,8 @@ struct adl_slurm_check {
 };
 
 /* Reads and judges. ADL_EINVAL for files that cannot be read and names that are not in them. */
-int adl_slurm_check_run(const struct adl_slurm_request *request, struct adl_slurm_check *ret, struct adl_error *err);
+int adl_slurm_check_run(const struct adl_slurm_check_request *request, struct adl_slurm_check *ret,
+                        struct adl_error *err);
 void adl_slurm_check_clear(struct adl_slurm_check *check); /* accepts a zeroed one */
 
 size_t adl_slurm_check_count(const struct adl_slurm_check *check, int level);

@@ -15,19 +15,19 @@
 /* By node: what is known of its GPUs. */
 struct known {
     struct adl_slurm_check *check;
-    struct adl_slurm_gpus *said;       /* in slurm.conf */
-    struct adl_slurm_gpus *listed;     /* in gres.conf */
-    char (*told)[ADL_SLURM_TYPE_SIZE]; /* by --types */
-    bool *covered;                     /* gres.conf speaks of its GPUs, or has them detected */
-    bool *judged;                      /* by line of slurm.conf */
-    size_t line;                       /* of gres.conf, being read */
+    struct adl_layout_gpus *said;       /* in slurm.conf */
+    struct adl_layout_gpus *listed;     /* in gres.conf */
+    char (*told)[ADL_LAYOUT_TYPE_SIZE]; /* by --types */
+    bool *covered;                      /* gres.conf speaks of its GPUs, or has them detected */
+    bool *judged;                       /* by line of slurm.conf */
+    size_t line;                        /* of gres.conf, being read */
     const char *type;
     bool detects_all;
 };
 
 static size_t node_count(const struct known *known)
 {
-    return known->check->cluster.node_count;
+    return known->check->layout.node_count;
 }
 
 /* ---- what is known ---- */
@@ -64,13 +64,13 @@ static void take_line(struct known *known, uint32_t node)
     if (!name || !adl_slurm_same(name->value, "gpu"))
         return;
     known->covered[node] = true;
-    adl_slurm_gpus_add(&known->listed[node], type ? type->value : "", count_devices(gres, known->line));
+    adl_layout_gpus_add(&known->listed[node], type ? type->value : "", count_devices(gres, known->line));
 }
 
 static int take_node(void *arg, const char *name)
 {
     struct known *known = arg;
-    const uint32_t node = adl_slurm_node_find(&known->check->cluster, name);
+    const uint32_t node = adl_layout_node_find(&known->check->layout, name);
     if (node != ADL_NONE)
         take_line(known, node);
     return 0;
@@ -104,7 +104,7 @@ static int read_gres(struct known *known, struct adl_error *err)
 static int tell_node(void *arg, const char *name)
 {
     struct known *known = arg;
-    const uint32_t node = adl_slurm_node_find(&known->check->cluster, name);
+    const uint32_t node = adl_layout_node_find(&known->check->layout, name);
     if (node != ADL_NONE)
         memcpy(known->told[node], known->type, strlen(known->type) + 1);
     return node == ADL_NONE ? ADL_EABSENT : 0;
@@ -116,7 +116,7 @@ static int read_told(struct known *known, struct adl_error *err)
     const char *at = known->check->request.types;
     while (at && *at) {
         const size_t size = strcspn(at, ";"), nodes = strcspn(at, "=");
-        char list[1024], type[ADL_SLURM_TYPE_SIZE];
+        char list[1024], type[ADL_LAYOUT_TYPE_SIZE];
         struct adl_error why = {{0}};
         if (size >= sizeof list || nodes == 0 || nodes + 1 >= size || size - nodes > sizeof type ||
             strcspn(at + nodes + 1, " =:,\"\\#\t") < size - nodes - 1)
@@ -140,31 +140,31 @@ static int read_told(struct known *known, struct adl_error *err)
 
 static void read_said(struct known *known)
 {
-    const struct adl_slurm_cluster *cluster = &known->check->cluster;
-    for (size_t i = 0; i < cluster->node_count; i++) {
-        const struct adl_slurm_setting *gres = adl_slurm_line_inherit(cluster->conf, cluster->nodes[i].line, "Gres");
-        adl_slurm_gpus_read(gres ? gres->value : NULL, &known->said[i]);
+    const struct adl_slurm_layout *layout = &known->check->layout;
+    for (size_t i = 0; i < layout->node_count; i++) {
+        const struct adl_slurm_setting *gres = adl_slurm_line_inherit(layout->conf, layout->nodes[i].line, "Gres");
+        adl_layout_gpus_read(gres ? gres->value : NULL, &known->said[i]);
     }
 }
 
 /* ---- slurm.conf ---- */
 
 /* What Gres= should say of the untyped GPUs of a node: as told, or as gres.conf lists them. "" if nobody knows. */
-static void guess_types(const struct known *known, uint32_t node, struct adl_slurm_gpus *ret)
+static void guess_types(const struct known *known, uint32_t node, struct adl_layout_gpus *ret)
 {
-    const struct adl_slurm_gpus *said = &known->said[node], *listed = &known->listed[node];
-    *ret = (struct adl_slurm_gpus){.count = 0};
+    const struct adl_layout_gpus *said = &known->said[node], *listed = &known->listed[node];
+    *ret = (struct adl_layout_gpus){.count = 0};
     if (*known->told[node]) {
         for (size_t i = 0; i < said->count; i++)
-            adl_slurm_gpus_add(ret, said->kinds[i].type[0] ? said->kinds[i].type : known->told[node],
-                               said->kinds[i].count);
-    } else if (listed->count > 0 && adl_slurm_gpus_typed(listed) &&
-               adl_slurm_gpus_total(listed) == adl_slurm_gpus_total(said)) {
+            adl_layout_gpus_add(ret, said->kinds[i].type[0] ? said->kinds[i].type : known->told[node],
+                                said->kinds[i].count);
+    } else if (listed->count > 0 && adl_layout_gpus_typed(listed) &&
+               adl_layout_gpus_total(listed) == adl_layout_gpus_total(said)) {
         *ret = *listed;
     }
 }
 
-static bool same_gpus(const struct adl_slurm_gpus *a, const struct adl_slurm_gpus *b)
+static bool same_gpus(const struct adl_layout_gpus *a, const struct adl_layout_gpus *b)
 {
     bool same = a->count == b->count;
     for (size_t i = 0; same && i < a->count; i++)
@@ -173,7 +173,7 @@ static bool same_gpus(const struct adl_slurm_gpus *a, const struct adl_slurm_gpu
 }
 
 /* Gres= with its GPUs typed, all else in it as it was. */
-static void put_gres(struct adl_text *text, const char *gres, const struct adl_slurm_gpus *gpus)
+static void put_gres(struct adl_text *text, const char *gres, const struct adl_layout_gpus *gpus)
 {
     bool done = false;
     while (*gres) {
@@ -191,7 +191,7 @@ static void put_gres(struct adl_text *text, const char *gres, const struct adl_s
     }
 }
 
-static void type_line(struct known *known, size_t line, const struct adl_slurm_gpus *gpus)
+static void type_line(struct known *known, size_t line, const struct adl_layout_gpus *gpus)
 {
     struct adl_slurm_check *check = known->check;
     const struct adl_slurm_setting *gres = adl_slurm_line_inherit(&check->conf, line, "Gres");
@@ -212,12 +212,12 @@ static void judge_line(struct known *known, size_t line, uint32_t first)
     struct adl_slurm_check *check = known->check;
     const struct adl_slurm_setting *gres = adl_slurm_line_inherit(&check->conf, line, "Gres");
     const char *nodes = check->conf.settings[check->conf.lines[line].first].value;
-    struct adl_slurm_gpus gpus, other;
+    struct adl_layout_gpus gpus, other;
     char quoted[ADL_QUOTE_SIZE];
     bool agreed = true;
     guess_types(known, first, &gpus);
     for (uint32_t i = 0; i < node_count(known); i++)
-        if (check->cluster.nodes[i].line == line) {
+        if (check->layout.nodes[i].line == line) {
             guess_types(known, i, &other);
             agreed = agreed && same_gpus(&gpus, &other);
         }
@@ -236,7 +236,7 @@ static void judge_line(struct known *known, size_t line, uint32_t first)
         finding->edited = true;
     type_line(known, line, &gpus);
     for (uint32_t i = 0; i < node_count(known); i++)
-        if (check->cluster.nodes[i].line == line)
+        if (check->layout.nodes[i].line == line)
             known->said[i] = gpus;
 }
 
@@ -250,7 +250,7 @@ struct cover {
 
 static void cover_with(struct cover *cover, uint32_t node)
 {
-    const struct adl_slurm_gpus *gpus = &cover->known->said[node];
+    const struct adl_layout_gpus *gpus = &cover->known->said[node];
     cover->ours = cover->ours || cover->known->check->ours_node[node];
     for (size_t i = 0; i < gpus->count; i++) {
         if (cover->type && strcmp(cover->type, gpus->kinds[i].type) != 0)
@@ -262,7 +262,7 @@ static void cover_with(struct cover *cover, uint32_t node)
 static int cover_node(void *arg, const char *name)
 {
     struct cover *cover = arg;
-    const uint32_t node = adl_slurm_node_find(&cover->known->check->cluster, name);
+    const uint32_t node = adl_layout_node_find(&cover->known->check->layout, name);
     if (node != ADL_NONE)
         cover_with(cover, node);
     return 0;
@@ -315,7 +315,7 @@ static void judge_coverage(const struct known *known)
     for (uint32_t i = 0; i < node_count(known); i++)
         if (check->ours_node[i] && known->said[i].count > 0 && !known->covered[i] && !known->detects_all) {
             bare++;
-            example = check->cluster.nodes[i].name;
+            example = check->layout.nodes[i].name;
         }
     if (!example)
         return;
@@ -335,11 +335,11 @@ static void judge(struct known *known)
     struct adl_slurm_check *check = known->check;
     size_t ours = 0, untyped = 0;
     for (uint32_t i = 0; i < node_count(known); i++) {
-        const size_t line = check->cluster.nodes[i].line;
+        const size_t line = check->layout.nodes[i].line;
         if (!check->ours_node[i] || known->said[i].count == 0)
             continue;
         ours++;
-        if (adl_slurm_gpus_typed(&known->said[i]))
+        if (adl_layout_gpus_typed(&known->said[i]))
             continue;
         untyped++;
         if (!known->judged[line])
@@ -355,7 +355,7 @@ static void judge(struct known *known)
 
 int adl_slurm_gpu_rules(struct adl_slurm_check *check, struct adl_error *err)
 {
-    const size_t count = check->cluster.node_count + 1;
+    const size_t count = check->layout.node_count + 1;
     struct known known = {.check = check,
                           .said = calloc(count, sizeof *known.said),
                           .listed = calloc(count, sizeof *known.listed),

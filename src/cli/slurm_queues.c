@@ -12,21 +12,20 @@
 #define SAY(level, key, setting, ...) adl_slurm_say(check, level, key, &check->conf, setting, __VA_ARGS__)
 
 static const struct adl_slurm_setting *name_of(const struct adl_slurm_check *check,
-                                               const struct adl_slurm_partition *partition)
+                                               const struct adl_layout_partition *partition)
 {
     return &check->conf.settings[check->conf.lines[partition->line].first];
 }
 
 static bool has_gpus(const struct adl_slurm_check *check, uint32_t node)
 {
-    const struct adl_slurm_setting *gres =
-        adl_slurm_line_inherit(&check->conf, check->cluster.nodes[node].line, "Gres");
-    struct adl_slurm_gpus gpus;
-    adl_slurm_gpus_read(gres ? gres->value : NULL, &gpus);
+    const struct adl_slurm_setting *gres = adl_slurm_line_inherit(&check->conf, check->layout.nodes[node].line, "Gres");
+    struct adl_layout_gpus gpus;
+    adl_layout_gpus_read(gres ? gres->value : NULL, &gpus);
     return gpus.count > 0;
 }
 
-static void check_nodes(struct adl_slurm_check *check, const struct adl_slurm_partition *partition)
+static void check_nodes(struct adl_slurm_check *check, const struct adl_layout_partition *partition)
 {
     const struct adl_slurm_setting *at = name_of(check, partition);
     size_t with = 0;
@@ -36,7 +35,7 @@ static void check_nodes(struct adl_slurm_check *check, const struct adl_slurm_pa
         if (has_gpus(check, partition->nodes[i]))
             with++;
         else
-            without = check->cluster.nodes[partition->nodes[i]].name;
+            without = check->layout.nodes[partition->nodes[i]].name;
     }
     adl_quote(partition->name, quoted);
     if (*partition->absent)
@@ -58,7 +57,7 @@ static void check_nodes(struct adl_slurm_check *check, const struct adl_slurm_pa
 }
 
 /* Jobs of partitions that are not adlro's, on nodes that are. */
-static void check_shared(struct adl_slurm_check *check, const struct adl_slurm_partition *partition)
+static void check_shared(struct adl_slurm_check *check, const struct adl_layout_partition *partition)
 {
     char quoted[ADL_QUOTE_SIZE], node[ADL_QUOTE_SIZE];
     const struct adl_slurm_setting *state = adl_slurm_line_inherit(&check->conf, partition->line, "State");
@@ -71,13 +70,13 @@ static void check_shared(struct adl_slurm_check *check, const struct adl_slurm_p
                 "there on its "
                 "own, and adlro plans around them only once they run. Name it in --partitions too, or take the nodes "
                 "out.",
-                adl_quote(partition->name, quoted), adl_quote(check->cluster.nodes[partition->nodes[i]].name, node));
+                adl_quote(partition->name, quoted), adl_quote(check->layout.nodes[partition->nodes[i]].name, node));
             return;
         }
 }
 
 /* Of a partition; the key had another name once. */
-static void check_sharing(struct adl_slurm_check *check, const struct adl_slurm_partition *partition)
+static void check_sharing(struct adl_slurm_check *check, const struct adl_layout_partition *partition)
 {
     static const char key[] = "OverSubscribe";
     const size_t line = partition->line;
@@ -114,8 +113,8 @@ static void check_sharing(struct adl_slurm_check *check, const struct adl_slurm_
 void adl_slurm_queue_rules(struct adl_slurm_check *check)
 {
     size_t ours = 0;
-    for (size_t i = 0; i < check->cluster.partition_count; i++) {
-        const struct adl_slurm_partition *partition = &check->cluster.partitions[i];
+    for (size_t i = 0; i < check->layout.partition_count; i++) {
+        const struct adl_layout_partition *partition = &check->layout.partitions[i];
         if (check->ours[i]) {
             check_nodes(check, partition);
             check_sharing(check, partition);

@@ -153,9 +153,9 @@ static void check_memory(struct adl_slurm_check *check)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (find(check, keys[i]))
             return;
-    for (size_t i = 0; i < check->cluster.partition_count; i++)
+    for (size_t i = 0; i < check->layout.partition_count; i++)
         for (size_t k = 0; check->ours[i] && k < sizeof keys / sizeof *keys; k++)
-            if (adl_slurm_line_inherit(&check->conf, check->cluster.partitions[i].line, keys[k]))
+            if (adl_slurm_line_inherit(&check->conf, check->layout.partitions[i].line, keys[k]))
                 return;
     SAY(WARN, "DefMemPerCPU", NULL,
         "Memory is given out, and no DefMemPerCPU, DefMemPerNode or DefMemPerGPU says how much: a job that does not "
@@ -255,7 +255,7 @@ static void check_priority(struct adl_slurm_check *check)
     static const char key[] = "PriorityType";
     const struct adl_slurm_setting *setting = find(check, key), *options = find(check, "SchedulerParameters");
     size_t others = 0;
-    for (size_t i = 0; i < check->cluster.partition_count; i++)
+    for (size_t i = 0; i < check->layout.partition_count; i++)
         others += !check->ours[i];
     if (!setting || !adl_slurm_same(setting->value, "priority/multifactor") || others == 0)
         SAY(OK, key, setting, "The order of jobs in adlro's partitions is adlro's.");

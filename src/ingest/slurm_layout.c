@@ -1,4 +1,4 @@
-#include "ingest/slurm_cluster.h"
+#include "ingest/slurm_layout.h"
 
 #include "base/index.h"
 #include "ingest/hostlist.h"
@@ -9,12 +9,12 @@
 
 /* ---- GPUs ---- */
 
-void adl_slurm_gpus_add(struct adl_slurm_gpus *gpus, const char *type, uint64_t count)
+void adl_layout_gpus_add(struct adl_layout_gpus *gpus, const char *type, uint64_t count)
 {
     size_t i = 0;
     while (i < gpus->count && !adl_slurm_same(gpus->kinds[i].type, type))
         i++;
-    if (i == ADL_SLURM_TYPES_MAX)
+    if (i == ADL_LAYOUT_TYPES_MAX)
         return;
     if (i == gpus->count) {
         snprintf(gpus->kinds[i].type, sizeof gpus->kinds[i].type, "%s", type);
@@ -24,7 +24,7 @@ void adl_slurm_gpus_add(struct adl_slurm_gpus *gpus, const char *type, uint64_t 
     gpus->kinds[i].count += count;
 }
 
-uint64_t adl_slurm_gpus_total(const struct adl_slurm_gpus *gpus)
+uint64_t adl_layout_gpus_total(const struct adl_layout_gpus *gpus)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < gpus->count; i++)
@@ -32,7 +32,7 @@ uint64_t adl_slurm_gpus_total(const struct adl_slurm_gpus *gpus)
     return total;
 }
 
-bool adl_slurm_gpus_typed(const struct adl_slurm_gpus *gpus)
+bool adl_layout_gpus_typed(const struct adl_layout_gpus *gpus)
 {
     for (size_t i = 0; i < gpus->count; i++)
         if (gpus->kinds[i].count > 0 && gpus->kinds[i].type[0] == '\0')
@@ -54,10 +54,10 @@ static bool read_count(const char *text, size_t size, uint64_t *ret)
 }
 
 /* What follows "gpu" up to the comma: "", ":2", ":volta", ":volta:2", ":volta:2(S:0)". */
-static void read_kind(const char *text, size_t size, struct adl_slurm_gpus *ret)
+static void read_kind(const char *text, size_t size, struct adl_layout_gpus *ret)
 {
     static const char no_consume[] = ":no_consume";
-    char type[ADL_SLURM_TYPE_SIZE] = "";
+    char type[ADL_LAYOUT_TYPE_SIZE] = "";
     uint64_t count = 1;
     const char *bracket = memchr(text, '(', size);
     if (bracket)
@@ -74,12 +74,12 @@ static void read_kind(const char *text, size_t size, struct adl_slurm_gpus *ret)
     if (size > 1)
         snprintf(type, sizeof type, "%.*s", (int)(size - 1 < sizeof type ? size - 1 : sizeof type - 1), text + 1);
     if (count > 0)
-        adl_slurm_gpus_add(ret, type, count);
+        adl_layout_gpus_add(ret, type, count);
 }
 
-void adl_slurm_gpus_read(const char *gres, struct adl_slurm_gpus *ret)
+void adl_layout_gpus_read(const char *gres, struct adl_layout_gpus *ret)
 {
-    *ret = (struct adl_slurm_gpus){.count = 0};
+    *ret = (struct adl_layout_gpus){.count = 0};
     while (gres && *gres) {
         const size_t size = strcspn(gres, ",");
         const char *name = gres;
@@ -95,9 +95,9 @@ void adl_slurm_gpus_read(const char *gres, struct adl_slurm_gpus *ret)
 /* ---- nodes ---- */
 
 struct adding {
-    struct adl_slurm_cluster *cluster;
+    struct adl_slurm_layout *layout;
     size_t line;
-    struct adl_slurm_partition *partition;
+    struct adl_layout_partition *partition;
     struct adl_error *err;
     uint32_t depth; /* sets of nodes within sets */
 };
@@ -123,21 +123,21 @@ static int expand(const struct adl_slurm_conf *conf, const struct adl_slurm_sett
 static int add_node(void *arg, const char *name)
 {
     const struct adding *adding = arg;
-    struct adl_slurm_cluster *cluster = adding->cluster;
-    if (cluster->node_count == ADL_SLURM_NODES_MAX)
-        return adl_fail(adding->err, ADL_EINVAL, "there are more than %u nodes", ADL_SLURM_NODES_MAX);
-    if (adl_grow((void **)&cluster->nodes, &cluster->node_capacity, cluster->node_count + 1, sizeof *cluster->nodes))
+    struct adl_slurm_layout *layout = adding->layout;
+    if (layout->node_count == ADL_LAYOUT_NODES_MAX)
+        return adl_fail(adding->err, ADL_EINVAL, "there are more than %u nodes", ADL_LAYOUT_NODES_MAX);
+    if (adl_grow((void **)&layout->nodes, &layout->node_capacity, layout->node_count + 1, sizeof *layout->nodes))
         return out_of_memory(adding->err);
     char *copy = strdup(name);
     if (!copy)
         return out_of_memory(adding->err);
-    cluster->nodes[cluster->node_count++] = (struct adl_slurm_node){copy, adding->line};
+    layout->nodes[layout->node_count++] = (struct adl_layout_node){copy, adding->line};
     return 0;
 }
 
 static int by_name(const void *a, const void *b)
 {
-    const struct adl_slurm_node *x = a, *y = b;
+    const struct adl_layout_node *x = a, *y = b;
     const int order = strcmp(x->name, y->name);
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
@@ -147,34 +147,34 @@ static bool is_default(const struct adl_slurm_conf *conf, size_t line)
     return adl_slurm_same(conf->settings[conf->lines[line].first].value, "DEFAULT");
 }
 
-static int read_nodes(const struct adl_slurm_conf *conf, struct adl_slurm_cluster *cluster, struct adl_error *err)
+static int read_nodes(const struct adl_slurm_conf *conf, struct adl_slurm_layout *layout, struct adl_error *err)
 {
     for (size_t line = 0; line < conf->line_count; line++) {
-        struct adding adding = {.cluster = cluster, .line = line, .err = err};
+        struct adding adding = {.layout = layout, .line = line, .err = err};
         if (!adl_slurm_line_is(conf, line, "NodeName") || is_default(conf, line))
             continue;
         const int status = expand(conf, &conf->settings[conf->lines[line].first], add_node, &adding);
         if (status)
             return status;
     }
-    if (cluster->node_count > 0)
-        qsort(cluster->nodes, cluster->node_count, sizeof *cluster->nodes, by_name);
-    for (size_t i = 1; i < cluster->node_count; i++)
-        if (strcmp(cluster->nodes[i - 1].name, cluster->nodes[i].name) == 0) {
-            const struct adl_slurm_line *at = &conf->lines[cluster->nodes[i].line];
+    if (layout->node_count > 0)
+        qsort(layout->nodes, layout->node_count, sizeof *layout->nodes, by_name);
+    for (size_t i = 1; i < layout->node_count; i++)
+        if (strcmp(layout->nodes[i - 1].name, layout->nodes[i].name) == 0) {
+            const struct adl_slurm_line *at = &conf->lines[layout->nodes[i].line];
             return adl_fail(err, ADL_EINVAL, "%.200s:%u: the node %.60s is there already, in line %u",
-                            conf->files[at->file].path, at->line, cluster->nodes[i].name,
-                            conf->lines[cluster->nodes[i - 1].line].line);
+                            conf->files[at->file].path, at->line, layout->nodes[i].name,
+                            conf->lines[layout->nodes[i - 1].line].line);
         }
     return 0;
 }
 
-uint32_t adl_slurm_node_find(const struct adl_slurm_cluster *cluster, const char *name)
+uint32_t adl_layout_node_find(const struct adl_slurm_layout *layout, const char *name)
 {
-    size_t low = 0, high = cluster->node_count;
+    size_t low = 0, high = layout->node_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const int order = strcmp(cluster->nodes[middle].name, name);
+        const int order = strcmp(layout->nodes[middle].name, name);
         if (order == 0)
             return (uint32_t)middle;
         if (order < 0)
@@ -189,8 +189,8 @@ uint32_t adl_slurm_node_find(const struct adl_slurm_cluster *cluster, const char
 
 static int add_member(struct adding *adding, uint32_t node)
 {
-    struct adl_slurm_partition *partition = adding->partition;
-    if (partition->node_count >= ADL_SLURM_NODES_MAX * 2)
+    struct adl_layout_partition *partition = adding->partition;
+    if (partition->node_count >= ADL_LAYOUT_NODES_MAX * 2)
         return adl_fail(adding->err, ADL_EINVAL, "the partition names its nodes again and again");
     if (adl_grow((void **)&partition->nodes, &partition->node_capacity, partition->node_count + 1,
                  sizeof *partition->nodes))
@@ -210,11 +210,11 @@ static bool has_word(const char *list, const char *word)
 
 static int add_featured(struct adding *adding, const char *feature)
 {
-    const struct adl_slurm_cluster *cluster = adding->cluster;
-    for (uint32_t i = 0; i < cluster->node_count; i++) {
-        const struct adl_slurm_setting *has = adl_slurm_line_inherit(cluster->conf, cluster->nodes[i].line, "Feature");
+    const struct adl_slurm_layout *layout = adding->layout;
+    for (uint32_t i = 0; i < layout->node_count; i++) {
+        const struct adl_slurm_setting *has = adl_slurm_line_inherit(layout->conf, layout->nodes[i].line, "Feature");
         if (!has)
-            has = adl_slurm_line_inherit(cluster->conf, cluster->nodes[i].line, "Features");
+            has = adl_slurm_line_inherit(layout->conf, layout->nodes[i].line, "Features");
         const int status = has && has_word(has->value, feature) ? add_member(adding, i) : 0;
         if (status)
             return status;
@@ -227,7 +227,7 @@ static int add_named(void *arg, const char *name);
 /* True if there is a set of that name; *ret_status is then what came of it. */
 static bool add_set(struct adding *adding, const char *name, int *ret_status)
 {
-    const struct adl_slurm_conf *conf = adding->cluster->conf;
+    const struct adl_slurm_conf *conf = adding->layout->conf;
     for (size_t line = 0; line < conf->line_count && adding->depth < 4; line++) {
         if (!adl_slurm_line_is(conf, line, "NodeSet") ||
             strcmp(conf->settings[conf->lines[line].first].value, name) != 0)
@@ -247,12 +247,12 @@ static bool add_set(struct adding *adding, const char *name, int *ret_status)
 static int add_named(void *arg, const char *name)
 {
     struct adding *adding = arg;
-    const uint32_t node = adl_slurm_node_find(adding->cluster, name);
+    const uint32_t node = adl_layout_node_find(adding->layout, name);
     int status = 0;
     if (node != ADL_NONE)
         return add_member(adding, node);
     if (adl_slurm_same(name, "ALL")) {
-        for (uint32_t i = 0; status == 0 && i < adding->cluster->node_count; i++)
+        for (uint32_t i = 0; status == 0 && i < adding->layout->node_count; i++)
             status = add_member(adding, i);
         return status;
     }
@@ -267,11 +267,11 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static int read_members(struct adl_slurm_cluster *cluster, struct adl_slurm_partition *partition, struct adl_error *err)
+static int read_members(struct adl_slurm_layout *layout, struct adl_layout_partition *partition, struct adl_error *err)
 {
-    const struct adl_slurm_setting *nodes = adl_slurm_line_inherit(cluster->conf, partition->line, "Nodes");
-    struct adding adding = {.cluster = cluster, .partition = partition, .err = err};
-    const int status = nodes ? expand(cluster->conf, nodes, add_named, &adding) : 0;
+    const struct adl_slurm_setting *nodes = adl_slurm_line_inherit(layout->conf, partition->line, "Nodes");
+    struct adding adding = {.layout = layout, .partition = partition, .err = err};
+    const int status = nodes ? expand(layout->conf, nodes, add_named, &adding) : 0;
     size_t kept = 0;
     if (status)
         return status;
@@ -284,42 +284,42 @@ static int read_members(struct adl_slurm_cluster *cluster, struct adl_slurm_part
     return 0;
 }
 
-static int read_partitions(const struct adl_slurm_conf *conf, struct adl_slurm_cluster *cluster, struct adl_error *err)
+static int read_partitions(const struct adl_slurm_conf *conf, struct adl_slurm_layout *layout, struct adl_error *err)
 {
     for (size_t line = 0; line < conf->line_count; line++) {
         if (!adl_slurm_line_is(conf, line, "PartitionName") || is_default(conf, line))
             continue;
-        if (adl_grow((void **)&cluster->partitions, &cluster->partition_capacity, cluster->partition_count + 1,
-                     sizeof *cluster->partitions))
+        if (adl_grow((void **)&layout->partitions, &layout->partition_capacity, layout->partition_count + 1,
+                     sizeof *layout->partitions))
             return out_of_memory(err);
-        struct adl_slurm_partition *partition = &cluster->partitions[cluster->partition_count++];
-        *partition = (struct adl_slurm_partition){.name = conf->settings[conf->lines[line].first].value, .line = line};
-        const int status = read_members(cluster, partition, err);
+        struct adl_layout_partition *partition = &layout->partitions[layout->partition_count++];
+        *partition = (struct adl_layout_partition){.name = conf->settings[conf->lines[line].first].value, .line = line};
+        const int status = read_members(layout, partition, err);
         if (status)
             return status;
     }
     return 0;
 }
 
-int adl_slurm_cluster_read(const struct adl_slurm_conf *conf, struct adl_slurm_cluster *ret, struct adl_error *err)
+int adl_slurm_layout_read(const struct adl_slurm_conf *conf, struct adl_slurm_layout *ret, struct adl_error *err)
 {
-    struct adl_slurm_cluster cluster = {.conf = conf};
-    int status = read_nodes(conf, &cluster, err);
-    status = status ? status : read_partitions(conf, &cluster, err);
+    struct adl_slurm_layout layout = {.conf = conf};
+    int status = read_nodes(conf, &layout, err);
+    status = status ? status : read_partitions(conf, &layout, err);
     if (status)
-        adl_slurm_cluster_clear(&cluster);
+        adl_slurm_layout_clear(&layout);
     else
-        *ret = cluster;
+        *ret = layout;
     return status;
 }
 
-void adl_slurm_cluster_clear(struct adl_slurm_cluster *cluster)
+void adl_slurm_layout_clear(struct adl_slurm_layout *layout)
 {
-    for (size_t i = 0; i < cluster->node_count; i++)
-        free(cluster->nodes[i].name);
-    for (size_t i = 0; i < cluster->partition_count; i++)
-        free(cluster->partitions[i].nodes);
-    free(cluster->nodes);
-    free(cluster->partitions);
-    *cluster = (struct adl_slurm_cluster){0};
+    for (size_t i = 0; i < layout->node_count; i++)
+        free(layout->nodes[i].name);
+    for (size_t i = 0; i < layout->partition_count; i++)
+        free(layout->partitions[i].nodes);
+    free(layout->nodes);
+    free(layout->partitions);
+    *layout = (struct adl_slurm_layout){0};
 }
