@@ -33,6 +33,8 @@ struct source {
     struct adl_trace *trace;
     uint64_t issued;
     uint64_t without_limit;
+    uint64_t unknown_line; /* see adl_trace_account */
+    char unknown_types[2 * ADL_TRACE_WORD];
     struct verdict verdicts[VERDICTS];
 };
 
@@ -152,8 +154,11 @@ static int make_job(struct source *source, const struct adl_trace_row *row, stru
 /* Several sources may end at once; they have read the same rows, so it does not matter whose figures stay. */
 static void give_account(struct source *source)
 {
-    struct adl_trace_account account = {
-        .jobs = source->issued, .without_limit = source->without_limit, .format = adl_trace_format(source->trace)};
+    struct adl_trace_account account = {.jobs = source->issued,
+                                        .without_limit = source->without_limit,
+                                        .format = adl_trace_format(source->trace),
+                                        .unknown_line = source->unknown_line};
+    memcpy(account.unknown_types, source->unknown_types, sizeof account.unknown_types);
     memcpy(account.rows, adl_trace_counts(source->trace), sizeof account.rows);
     pthread_mutex_lock(&source->supply->lock);
     source->supply->account = account;
@@ -178,6 +183,10 @@ static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
             source->issued++;
             source->without_limit += row.limit_us <= 0;
             return 1;
+        }
+        if (reason == ADL_TRACE_UNKNOWN_TYPE && source->unknown_line == 0) {
+            source->unknown_line = row.line;
+            memcpy(source->unknown_types, row.types, sizeof source->unknown_types);
         }
         status = adl_trace_reject(source->trace, &row, reason, err);
         if (status)
