@@ -400,9 +400,9 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
         return adl_fail(err, ADL_ENOMEM, "out of memory to place job %llu", (unsigned long long)job->id);
     it->taken = slot;
     it->placed = true;
-    it->placed_us = hands->now_us;
+    it->placed_us = job->start_us;
     snprintf(comment, sizeof comment, "adlro: placed after %.0f s of waiting (adlro explain %lld)",
-             (double)(hands->now_us - job->eligible_us) * 1e-6, (long long)it->external);
+             (double)(job->start_us - job->eligible_us) * 1e-6, (long long)it->external);
     send_place(hands, it, comment);
     return 0;
 }
@@ -730,6 +730,10 @@ static int take_inventory(struct hands *hands, const struct adl_catalogue *catal
     if (status == 0)
         status = adl_inventory_name_gpus(inventory, "Slurm's", err);
     inventory->virtual = false;
+    for (uint32_t g = 0; status == 0 && g < cluster->gpu_count; g++) {
+        const struct adl_gpu_type *type = &cluster->types[adl_gpu_type_of(cluster, g)];
+        inventory->gpus[g].vendor = strcmp(type->vendor, "amd") == 0 ? ADL_GPU_AMD : ADL_GPU_NVIDIA;
+    }
     return status;
 }
 
