@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS     200
+#define POLL_MS     50
 #define STUCK_US    INT64_C(60000000) /* a job that was placed and does not begin is taken back */
 #define BEAT_US     INT64_C(2000000)  /* a heartbeat, for those who wait for ours */
 #define RESTART_US  INT64_C(1000000)  /* before an adapter that ended is started again */
