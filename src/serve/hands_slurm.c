@@ -18,6 +18,7 @@
 #define FOREIGN_US   INT64_C(1500000)  /* use by others that lasts so long is believed */
 #define FAILED_US    INT64_C(5000000)  /* before a job that could not be placed is tried again */
 #define ASK_US       INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
+#define LEFT_US      INT64_C(2000000)  /* before a job that ran is placed again: its node may still be cleaned up */
 #define REFUSALS_MAX 3                 /* placements in a row: then Slurm may have it */
 
 /* A report that waits to be given out. */
@@ -158,7 +159,7 @@ static void post_evict(struct hands *hands, struct adl_slurm_job *job, const cha
     report.event.evict.remaining = 1.0;
     report.event.evict.fault = true;
     snprintf(report.text, sizeof report.text, "%s", text);
-    job->seated = job->placed = job->barred = false;
+    job->seated = job->placed = false;
     job->stopping = ADL_STOP_NONE;
     job->began_us = 0;
     job->taken = ADL_NONE;
@@ -226,14 +227,20 @@ static void give_back(struct hands *hands, struct adl_slurm_job *job, const char
     ask(hands, job, "giveback", words);
 }
 
+/* The adapter says that adlro cannot do it justice. */
+static bool is_beyond(const struct adl_slurm_job *job)
+{
+    return strstr(job->why, "beyond us") != NULL;
+}
+
 static void receive(struct hands *hands, struct adl_slurm_job *job)
 {
     const bool act = hands->config.mode == ADL_SLURM_ACT;
     const bool may = job->state == ADL_SLURM_RUNS || (job->state == ADL_SLURM_PENDING && job->eligible);
     if (job->state == ADL_SLURM_ENDED)
         remove_job(hands, job);
-    else if (act && job->ours && job->unfit[0] != '\0' && job->state == ADL_SLURM_PENDING)
-        give_back(hands, job, job->unfit); /* nobody waits for ever because of us */
+    else if (act && job->ours && job->state == ADL_SLURM_PENDING && (job->unfit[0] != '\0' || is_beyond(job)))
+        give_back(hands, job, is_beyond(job) ? job->why : job->unfit); /* nobody waits for ever because of us */
     else if (may && (job->ours || !act))
         post_arrival(hands, job);
 }
@@ -247,14 +254,22 @@ static void settle_pending(struct hands *hands, struct adl_slurm_job *job)
     }
     if (job->stopping == ADL_STOP_CANCEL)
         ask(hands, job, "cancel", "");
-    if (job->seated || (job->placed && job->answered && !job->released))
-        post_evict(hands, job, job->why[0] != '\0' ? job->why : "it is back in Slurm's queue", 0);
-    else if (job->placed && hands->now_us > job->placed_us + STUCK_US)
+    else if (job->placed && job->released && hands->now_us > job->placed_us + STUCK_US)
         ask(hands, job, "hold", "adlro: it did not begin where it was placed");
     else if (!job->placed && job->released && act)
         ask(hands, job, "hold", "adlro: it is to be placed again");
-    if (!job->placed)
-        post_bar(hands, job, job->eligible ? "" : job->why[0] != '\0' ? job->why : "Slurm would not start it");
+    if (job->seated)
+        job->left_us = hands->now_us;
+    const bool back = job->seated || (job->placed && job->answered && !job->released);
+    const bool fresh = job->left_us > 0 && hands->now_us < job->left_us + LEFT_US;
+    if (back || !job->placed) /* before it is back in the queue: it would be started there at once */
+        post_bar(hands, job,
+                 fresh           ? "its last run has only just ended"
+                 : job->eligible ? ""
+                 : job->why[0]   ? job->why
+                                 : "Slurm would not start it");
+    if (back)
+        post_evict(hands, job, job->seated ? "it ran, and is back in Slurm's queue" : "it is held in Slurm's queue", 0);
 }
 
 static void settle_running(struct hands *hands, struct adl_slurm_job *job)
@@ -314,10 +329,13 @@ static void follow(struct hands *hands, struct adl_slurm_job *job, const cJSON *
     const uint32_t count = adl_slurm_book_find_gpus(&hands->book, job, message, gpus);
     if (count == 0 || !ours || job->seated || job->told)
         return;
-    if (job->placed && adl_slurm_book_alike(&hands->book, gpus, count, job->gpus, job->gpu_count))
+    if (job->placed && !job->moved && adl_slurm_book_alike(&hands->book, gpus, count, job->gpus, job->gpu_count))
         return;
     if (job->placed)
-        post_evict(hands, job, "Slurm has started it elsewhere", 0);
+        post_evict(hands, job,
+                   job->moved ? "on as many GPUs of each node, as Slurm gives them" : "Slurm has started it elsewhere",
+                   0);
+    job->moved = false;
     (void)adl_slurm_book_hold(&hands->book, job, gpus, count); /* without memory they show as used by others */
 }
 
@@ -504,6 +522,27 @@ static const char *find_flaw(const struct hands *hands, const struct adl_slurm_j
     return nodes != job->nodes ? "it wants another number of nodes than was chosen for it" : NULL;
 }
 
+/* Other GPUs of the same type, as many on each node, for a gang that was given them as Slurm would not. */
+static bool move_gang(struct hands *hands, struct adl_slurm_job *job)
+{
+    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
+    const uint32_t type = adl_gpu_type_of(cluster, job->gpus[0]), share = job->gpu_count / job->nodes;
+    uint32_t gpus[ADL_JOB_GPUS_MAX], count = 0;
+    for (uint32_t b = 0; b < cluster->bank_count && count < job->gpu_count; b++) {
+        const struct adl_bank *bank = &cluster->banks[b];
+        const uint32_t before = count;
+        if (bank->type != type || (job->excluded && job->excluded[bank->node]))
+            continue;
+        for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count && count < before + share; g++)
+            if (!hands->down[g] && (hands->book.holder[g] == 0 || hands->book.holder[g] == job->external))
+                gpus[count++] = g;
+        if (count < before + share)
+            count = before;
+    }
+    job->moved = count == job->gpu_count && adl_slurm_book_hold(&hands->book, job, gpus, count) == 0;
+    return job->moved;
+}
+
 static void place(struct hands *hands, struct adl_slurm_job *job, const char *why)
 {
     char comment[300];
@@ -535,7 +574,8 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
         post_evict(hands, it, it->why, 0);
     } else if (it->state == ADL_SLURM_PENDING) {
         const char *flaw = find_flaw(hands, it);
-        if (!flaw) {
+        it->moved = false;
+        if (!flaw || (it->nodes > 1 && move_gang(hands, it))) {
             place(hands, it, job->why);
             return 0;
         }

@@ -150,6 +150,8 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
         adl_live_depart(live, job, end);
     } else {
         adl_live_requeue(live, job, event.job);
+        if (job->barred)
+            adl_roster_set_reason(job, report->text);
         adl_live_publish_job(live, job, NULL);
     }
     hands->ops->forget(hands->self, id, attempt);

@@ -25,6 +25,7 @@ struct adl_slurm_job {
     bool released;                                      /* it waits, and Slurm may start it any time */
     bool arrived;                                       /* the service was told of it */
     bool placed;                                        /* it was told where to run, and has not begun */
+    bool moved;                                         /* to other GPUs than the service thinks, until it begins */
     bool answered;                                      /* the cluster knows that it was placed */
     bool seated;                                        /* the service has it running */
     bool barred;                                        /* the service was told that it may not start */
@@ -32,7 +33,7 @@ struct adl_slurm_job {
     bool dropped;                                       /* the service has ended it, and the cluster has not yet */
     int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
     uint32_t refusals;                                  /* of placements, one after the other */
-    int64_t placed_us, began_us, asked_us;              /* asked: when it was last told to stop or to wait again */
+    int64_t placed_us, began_us, left_us, asked_us;     /* asked: when it was last told to stop or to wait again */
     uint64_t seq;                                       /* of the message that placed it */
     uint32_t sync;                                      /* the round of reconciliation in which it was last heard of */
     uint32_t nodes;                                     /* that it wants, with as many GPUs on each */
