@@ -333,7 +333,7 @@ static void follow(struct hands *hands, struct adl_slurm_job *job, const cJSON *
         return;
     if (job->placed)
         post_evict(hands, job,
-                   job->moved ? "on as many GPUs of each node, as Slurm gives them" : "Slurm has started it elsewhere",
+                   job->moved ? "it runs on GPUs of its type that Slurm can give it" : "Slurm has started it elsewhere",
                    0);
     job->moved = false;
     (void)adl_slurm_book_hold(&hands->book, job, gpus, count); /* without memory they show as used by others */
@@ -522,8 +522,8 @@ static const char *find_flaw(const struct hands *hands, const struct adl_slurm_j
     return nodes != job->nodes ? "it wants another number of nodes than was chosen for it" : NULL;
 }
 
-/* Other GPUs of the same type, as many on each node, for a gang that was given them as Slurm would not. */
-static bool move_gang(struct hands *hands, struct adl_slurm_job *job)
+/* To other GPUs of the same type that are free, where Slurm would not give those that were chosen. */
+static bool move(struct hands *hands, struct adl_slurm_job *job)
 {
     const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
     const uint32_t type = adl_gpu_type_of(cluster, job->gpus[0]), share = job->gpu_count / job->nodes;
@@ -575,7 +575,7 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
     } else if (it->state == ADL_SLURM_PENDING) {
         const char *flaw = find_flaw(hands, it);
         it->moved = false;
-        if (!flaw || (it->nodes > 1 && move_gang(hands, it))) {
+        if (!flaw || move(hands, it)) {
             place(hands, it, job->why);
             return 0;
         }
