@@ -1,0 +1,357 @@
+/* test_hands_slurm: the hands with an adapter that says what a test wants: what real daemons do not do on demand. */
+#include "slurm_fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define S INT64_C(1000000)
+
+static struct adl_inventory inventory;
+static struct adl_hands hands;
+static char folder[64], program[96], lines[96], said[96];
+static int64_t now_us;
+
+/* An adapter that says the lines of a file, also those that come later, and keeps what it is told. */
+static void write_adapter(void)
+{
+    FILE *file = fopen(program, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\nexec 3<&0\ncat <&3 >>%s &\nexec tail -n +1 -s 0.01 -f %s\n", said, lines);
+    fclose(file);
+    assert_int_equal(chmod(program, 0755), 0);
+}
+
+static void say(const char *line)
+{
+    FILE *file = fopen(lines, "a");
+    assert_non_null(file);
+    fprintf(file, "%s\n", line);
+    fclose(file);
+}
+
+static int open_hands(void **state)
+{
+    (void)state;
+    struct adl_error err = {""};
+    struct adl_catalogue catalogue;
+    static const char *const partitions[] = {"gpu"};
+    snprintf(folder, sizeof folder, "/tmp/adlro-hands.XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(program, sizeof program, "%s/adapter", folder);
+    snprintf(lines, sizeof lines, "%s/lines", folder);
+    snprintf(said, sizeof said, "%s/said", folder);
+    write_adapter();
+    say("{\"ev\":\"up\"}");
+    for (size_t i = 0; i < sizeof fixture_nodes / sizeof *fixture_nodes; i++)
+        say(fixture_nodes[i]);
+    say("{\"ev\":\"synced\",\"seq\":1}");
+    const struct adl_hands_slurm_config config = {
+        .adapter = program, .partitions = partitions, .partition_count = 1, .mode = ADL_SLURM_ACT, .wait_us = 10 * S};
+    memset(&inventory, 0, sizeof inventory);
+    assert_int_equal(adl_inventory_catalogue(NULL, &catalogue, &err), 0);
+    if (adl_hands_slurm_open(&config, &catalogue, &inventory, &hands, &err))
+        fail_msg("%s", err.text);
+    adl_catalogue_clear(&catalogue);
+    now_us = 1000 * S;
+    return 0;
+}
+
+static int close_hands(void **state)
+{
+    (void)state;
+    hands.ops->destroy(hands.self);
+    adl_inventory_clear(&inventory);
+    unlink(program);
+    unlink(lines);
+    unlink(said);
+    rmdir(folder);
+    return 0;
+}
+
+/* The next report that comes within a second; kind ADL_EVENT_KIND_COUNT: none did within a fifth. */
+static struct adl_report next(int kind)
+{
+    struct adl_report report;
+    const int steps = kind == ADL_EVENT_KIND_COUNT ? 20 : 200;
+    for (int i = 0; i < steps; i++) {
+        if (hands.ops->poll(hands.self, now_us, &report, NULL) == 1) {
+            assert_int_equal(report.event.kind, kind);
+            return report;
+        }
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    }
+    assert_int_equal(kind, ADL_EVENT_KIND_COUNT);
+    return (struct adl_report){.event = {.kind = ADL_EVENT_KIND_COUNT}};
+}
+
+static bool was_said(const char *words)
+{
+    for (int i = 0; i < 100; i++) {
+        char text[16384] = "";
+        FILE *file = fopen(said, "r");
+        if (file) {
+            text[fread(text, 1, sizeof text - 1, file)] = '\0';
+            fclose(file);
+        }
+        if (strstr(text, words))
+            return true;
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    }
+    return false;
+}
+
+/* ---- the service's part ---- */
+
+static struct adl_roster_job job_of(uint64_t id, int64_t external)
+{
+    return (struct adl_roster_job){.id = id,
+                                   .external = external,
+                                   .spec = {.id = id, .gpus = 1, .types = 1},
+                                   .start_us = now_us,
+                                   .why = "test: because"};
+}
+
+static uint32_t admit(const struct adl_roster_job *job)
+{
+    uint32_t slot = ADL_NONE;
+    hands.ops->introduce(hands.self, job);
+    assert_int_equal(hands.ops->admit(hands.self, &job->spec, &slot, NULL), 0);
+    return slot;
+}
+
+#define PENDING(id)                                                                                                    \
+    "{\"ev\":\"job\",\"id\":" id ",\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","    \
+    "\"request\":\"volta:1\",\"nodes_min\":1}"
+#define HELD(id)                                                                                                       \
+    "{\"ev\":\"job\",\"id\":" id ",\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":false,"                \
+    "\"why\":\"held by its user\",\"request\":\"volta:1\",\"nodes_min\":1}"
+#define RUNNING(id, node)                                                                                              \
+    "{\"ev\":\"job\",\"id\":" id ",\"state\":\"R\",\"ours\":true,\"placed\":false,\"eligible\":false,\"why\":\"\","    \
+    "\"request\":\"volta:1\",\"nodes_min\":1,\"gpus\":[{\"node\":\"" node "\",\"type\":\"volta\",\"count\":1}]}"
+#define ENDED(id, word)                                                                                                \
+    "{\"ev\":\"job\",\"id\":" id ",\"state\":\"" word "\",\"ours\":true,\"placed\":false,\"eligible\":false,"          \
+    "\"why\":\"\",\"request\":\"volta:1\",\"nodes_min\":1,\"exit_code\":3}"
+
+static struct adl_roster_job arrive(uint64_t id, int64_t external, const char *line, uint32_t *ret_slot)
+{
+    say(line);
+    const struct adl_report report = next(ADL_EVENT_SUBMIT);
+    assert_true(report.arrival->external == external);
+    const struct adl_roster_job job = job_of(id, external);
+    *ret_slot = admit(&job);
+    return job;
+}
+
+static void start(const struct adl_roster_job *job, uint32_t slot, uint32_t gpu)
+{
+    assert_int_equal(hands.ops->start(hands.self, job, slot, &gpu, NULL), 0);
+}
+
+/* ---- what happens ---- */
+
+static void a_job_that_is_placed_runs_and_ends(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    start(&job, slot, 0);
+    assert_true(
+        was_said("\"op\":\"place\",\"seq\":1,\"job\":7,\"nodes\":[{\"node\":\"v0\",\"gpus\":1}],\"type\":\"volta\","
+                 "\"comment\":\"adlro: test: because\""));
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(RUNNING("7", "v0"));
+    say(ENDED("7", "F"));
+    const struct adl_report report = next(ADL_EVENT_FINISH);
+    assert_true(report.number == 1);
+    assert_int_equal(report.exit_code, 3);
+    assert_int_equal(report.event.outcome.end, ADL_END_FAILED);
+    hands.ops->forget(hands.self, 1, 1);
+    say(ENDED("7", "F"));
+    next(ADL_EVENT_KIND_COUNT);
+}
+
+static void a_job_cancelled_before_it_had_a_slot_is_not_placed_for_ever(void **state)
+{
+    (void)state;
+    say(PENDING("7"));
+    next(ADL_EVENT_SUBMIT);
+    say(ENDED("7", "CA"));
+    next(ADL_EVENT_KIND_COUNT);
+    const struct adl_roster_job job = job_of(1, 7);
+    admit(&job);
+    const struct adl_report report = next(ADL_EVENT_FINISH);
+    assert_true(report.number == 1);
+    assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
+}
+
+static void a_job_that_its_user_holds_may_not_start(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    say(HELD("7"));
+    struct adl_report report = next(ADL_EVENT_WAKE);
+    assert_true(report.number == 1 && report.gpu_count == 0);
+    assert_string_equal(report.text, "held by its user");
+    start(&job, slot, 0); /* was decided before the service heard of it */
+    report = next(ADL_EVENT_EVICT);
+    assert_true(report.number == 1);
+    assert_false(was_said("\"op\":\"place\""));
+    say(PENDING("7"));
+    report = next(ADL_EVENT_WAKE);
+    assert_string_equal(report.text, "");
+}
+
+static void one_that_is_held_after_it_was_placed_comes_back(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    start(&job, slot, 0);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(HELD("7"));
+    assert_string_equal(next(ADL_EVENT_WAKE).text, "held by its user"); /* before it is back in the queue */
+    next(ADL_EVENT_EVICT);
+}
+
+static void word_from_before_a_placement_does_not_undo_it(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    start(&job, slot, 0);
+    say(PENDING("7"));
+    next(ADL_EVENT_KIND_COUNT);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(RUNNING("7", "v0"));
+    next(ADL_EVENT_KIND_COUNT);
+}
+
+static void one_that_runs_elsewhere_is_told_where(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    start(&job, slot, 0);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(RUNNING("7", "v1"));
+    next(ADL_EVENT_EVICT);
+    const struct adl_report report = next(ADL_EVENT_WAKE);
+    assert_int_equal(report.gpu_count, 1);
+    assert_int_equal(report.gpus[0], 2);
+    assert_int_equal(report.event.job, slot);
+}
+
+static void one_that_ran_before_the_service_began_is_taken_up(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    arrive(1, 7, RUNNING("7", "v1"), &slot);
+    const struct adl_report report = next(ADL_EVENT_WAKE);
+    assert_int_equal(report.gpu_count, 1);
+    assert_int_equal(report.gpus[0], 2);
+}
+
+static void a_cancelled_job_that_slurm_still_has_is_cancelled_again_and_does_not_come_back(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    hands.ops->drop(hands.self, &job, "not needed");
+    hands.ops->withdraw(hands.self, slot);
+    assert_true(was_said("\"op\":\"cancel\",\"seq\":1,\"job\":7"));
+    now_us += 4 * S;
+    say(PENDING("7"));
+    next(ADL_EVENT_KIND_COUNT);
+    assert_true(was_said("\"op\":\"cancel\",\"seq\":2,\"job\":7"));
+    say(ENDED("7", "CA"));
+    next(ADL_EVENT_KIND_COUNT);
+}
+
+static void what_slurm_refuses_three_times_is_given_back(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    for (int i = 1; i <= 3; i++) {
+        char line[100];
+        start(&job, slot, 0);
+        snprintf(line, sizeof line, "{\"ev\":\"done\",\"seq\":%d,\"ok\":false,\"error\":\"no\",\"absent\":false}", i);
+        say(line);
+        next(ADL_EVENT_KIND_COUNT);
+        now_us += 6 * S;
+        next(ADL_EVENT_EVICT);
+    }
+    assert_true(was_said("\"op\":\"giveback\",\"seq\":4,\"job\":7"));
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":false,\"request\":\"volta:1\",\"eligible\":true}");
+    const struct adl_report report = next(ADL_EVENT_FINISH);
+    assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
+    hands.ops->forget(hands.self, 1, 3);
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"R\",\"ours\":false,\"request\":\"volta:1\",\"eligible\":false,"
+        "\"gpus\":[{\"node\":\"v0\",\"type\":\"volta\",\"count\":1}]}");
+    next(ADL_EVENT_KIND_COUNT);
+}
+
+static void what_adlro_cannot_express_is_given_back_and_never_arrives(void **state)
+{
+    (void)state;
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"eligible\":true,\"request\":\"volta:1\","
+        "\"exclude\":[\"v0\"]}");
+    next(ADL_EVENT_KIND_COUNT);
+    assert_true(was_said("\"op\":\"giveback\",\"seq\":1,\"job\":7"));
+}
+
+static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    start(&job, slot, 0);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(RUNNING("7", "v0"));
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":true,\"eligible\":false,\"why\":\"placed\","
+        "\"request\":\"volta:1\",\"nodes_min\":1,\"restarts\":1}");
+    assert_true(next(ADL_EVENT_WAKE).text[0] != '\0');
+    next(ADL_EVENT_EVICT);
+    now_us += 3 * S;
+    next(ADL_EVENT_KIND_COUNT);
+    assert_true(was_said("\"op\":\"hold\",\"seq\":2,\"job\":7")); /* or Slurm starts it where it was */
+    say(PENDING("7"));
+    assert_string_equal(next(ADL_EVENT_WAKE).text, "");
+}
+
+static void what_is_gone_after_a_reconciliation_has_ended(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    arrive(1, 7, PENDING("7"), &slot);
+    say("{\"ev\":\"down\",\"why\":\"x\"}");
+    say("{\"ev\":\"up\"}");
+    next(ADL_EVENT_KIND_COUNT);
+    say("{\"ev\":\"synced\",\"seq\":2}");
+    assert_int_equal(next(ADL_EVENT_FINISH).event.outcome.end, ADL_END_CANCELLED);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_hands, close_hands)
+    const struct CMUnitTest tests[] = {
+        TEST(a_job_that_is_placed_runs_and_ends),
+        TEST(a_job_cancelled_before_it_had_a_slot_is_not_placed_for_ever),
+        TEST(a_job_that_its_user_holds_may_not_start),
+        TEST(one_that_is_held_after_it_was_placed_comes_back),
+        TEST(word_from_before_a_placement_does_not_undo_it),
+        TEST(one_that_runs_elsewhere_is_told_where),
+        TEST(one_that_ran_before_the_service_began_is_taken_up),
+        TEST(a_cancelled_job_that_slurm_still_has_is_cancelled_again_and_does_not_come_back),
+        TEST(what_slurm_refuses_three_times_is_given_back),
+        TEST(what_adlro_cannot_express_is_given_back_and_never_arrives),
+        TEST(a_job_that_slurm_put_back_waits_a_moment_and_is_free_again),
+        TEST(what_is_gone_after_a_reconciliation_has_ended),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
