@@ -6,7 +6,7 @@
 #include "serve/traces.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,9 +196,10 @@ static void launch_wanted(struct hands *hands, uint32_t slot)
 static void launch_some(struct hands *hands)
 {
     const int64_t until_us = adl_clock_boot_us() + LAUNCH_US;
+    struct pollfd urgent = {hands->config.urgent_fd, POLLIN, 0};
     while (hands->wanted.first != ADL_NONE) {
         launch_wanted(hands, hands->wanted.first);
-        if (adl_clock_boot_us() >= until_us)
+        if (adl_clock_boot_us() >= until_us || poll(&urgent, 1, 0) > 0)
             return;
     }
 }

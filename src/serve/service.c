@@ -137,6 +137,7 @@ static int open_hands(struct adl_service *service, struct adl_error *err)
     struct adl_hands_local_config local = {.directory = service->directory,
                                            .store = service->store,
                                            .inventory = &config->inventory,
+                                           .urgent_fd = adl_inbox_fd(service->desk.inbox),
                                            .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
                                            .grace_us = (int64_t)(config->grace_s * 1e6),
                                            .cgroup = config->cgroup,
@@ -180,10 +181,8 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
     desk->clock = &service->clock;
     desk->state_directory = service->directory;
     snprintf(desk->version, sizeof desk->version, "%s", ADL_VERSION);
-    int status = adl_inbox_create(WISHES_MAX, &desk->inbox, err);
     /* Numbers above all that earlier lives gave: a million a second would not keep up with the clock. */
-    if (status == 0)
-        status = adl_events_create(EVENTS_KEPT, (uint64_t)desk->started_us, &desk->events, err);
+    int status = adl_events_create(EVENTS_KEPT, (uint64_t)desk->started_us, &desk->events, err);
     const struct adl_live_config live = {.desk = desk,
                                          .store = service->store,
                                          .hands = service->hands,
@@ -293,6 +292,8 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
         service->clock = adl_service_clock_start(speed, adl_live_latest_us(service->store));
         status = record_config(service, &service->config, err);
     }
+    if (status == 0)
+        status = adl_inbox_create(WISHES_MAX, &service->desk.inbox, err);
     if (status == 0)
         status = open_hands(service, err);
     if (status == 0)
