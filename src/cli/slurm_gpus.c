@@ -362,15 +362,16 @@ int adl_slurm_gpu_rules(struct adl_slurm_check *check, struct adl_error *err)
                           .told = calloc(count, sizeof *known.told),
                           .covered = calloc(count, sizeof *known.covered),
                           .judged = calloc(check->conf.line_count + 1, sizeof *known.judged)};
-    int status = known.said && known.listed && known.told && known.covered && known.judged
-                     ? 0
-                     : adl_fail(err, ADL_ENOMEM, "out of memory for %zu nodes", count);
-    if (status == 0)
+    int status = ADL_ENOMEM;
+    if (!known.said || !known.listed || !known.told || !known.covered || !known.judged) {
+        adl_fail(err, status, "out of memory for %zu nodes", count);
+    } else {
         read_said(&known);
-    status = status ? status : read_told(&known, err);
-    status = status ? status : read_gres(&known, err);
-    if (status == 0)
-        judge(&known);
+        status = read_told(&known, err);
+        status = status ? status : read_gres(&known, err);
+        if (status == 0)
+            judge(&known);
+    }
     free(known.said);
     free(known.listed);
     free(known.told);
