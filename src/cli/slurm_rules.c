@@ -213,7 +213,7 @@ static void check_latency(struct adl_slurm_check *check)
             "slurmctld then "
             "looks at its queue at each submission, which costs it time where thousands come at once. adlro's wake-up "
             "plugin "
-            "makes it 0.1 s without that.");
+            "makes it 0.1 s.");
 }
 
 static void check_accounting(struct adl_slurm_check *check)
