@@ -322,8 +322,7 @@ static void judge_coverage(const struct known *known)
     struct adl_finding *finding =
         adl_slurm_say(check, WARN, "gres.conf", &check->conf, NULL,
                       "%s for %zu nodes with GPUs, such as %s: unless they have a gres.conf of their own, with Type= "
-                      "and File= or AutoDetect=, "
-                      "slurmd finds no GPUs there and Slurm takes the nodes for invalid.",
+                      "and File= or AutoDetect=, slurmd finds no GPUs there and Slurm takes the nodes for invalid.",
                       check->has_gres ? "There is no line" : "There is no gres.conf beside slurm.conf", bare,
                       adl_quote(example, quoted));
     if (finding && check->has_gres)
