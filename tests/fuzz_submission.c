@@ -54,7 +54,7 @@ static void check_submission(const struct adl_submission *submission)
     must(strcmp(job->user, "ann") == 0 && job->uid == 1000 && job->directory[0] == '/');
     must((job->script[0] != '\0') || (job->argv[0] && job->argv[0][0]));
     must(job->spec.priority >= 0 && job->spec.priority <= 1 && job->spec.kind < ADL_KIND_COUNT);
-    must(job->spec.limit_us >= 0 && job->spec.deadline_us >= 0 && job->spec.cpu_cores >= 1);
+    must(job->spec.limit_us >= 0 && job->spec.deadline_us >= 0 && job->spec.cpu_cores >= 0);
     must(job->name[0] != '\0' && strlen(job->name) <= ADL_STORE_WORD_MAX);
     must(submission->array_count <= ADL_ARRAY_MAX && !submission->array == !submission->array_count);
     for (uint32_t i = 1; i < submission->array_count; i++)

@@ -61,8 +61,6 @@ static inline int routes_submit(struct routes_fixture *f, struct adl_wish *wish)
         return status;
     submission->job.spec.gpus = alternatives[0].gpus;
     submission->job.spec.types = alternatives[0].types;
-    submission->job.spec.class_index = UINT16_MAX;
-    snprintf(wish->text, sizeof wish->text, "%s", wish->dry_run ? "would start at once" : "");
     wish->job_count = submission->array_count ? submission->array_count : 1;
     for (uint32_t i = 0; i < wish->job_count && !wish->dry_run; i++) {
         uint64_t id = 0;
@@ -152,12 +150,13 @@ static inline void routes_make_inventory(struct adl_inventory *inventory)
     for (int i = 0; i < 2; i++)
         assert_int_equal(adl_cluster_add_type(cluster, &types[i], &err), ADL_OK);
     assert_int_equal(adl_cluster_add_node(cluster, &node, banks, 2, &err), ADL_OK);
-    inventory->scenario.classes = calloc(1, sizeof *inventory->scenario.classes);
+    inventory->scenario.classes = calloc(2, sizeof *inventory->scenario.classes);
     inventory->gpus = calloc(cluster->gpu_count, sizeof *inventory->gpus);
     assert_non_null(inventory->scenario.classes);
     assert_non_null(inventory->gpus);
-    inventory->scenario.class_count = 1;
-    snprintf(inventory->scenario.classes[0].name, sizeof inventory->scenario.classes[0].name, "resnet50-b64");
+    inventory->scenario.class_count = 2; /* the first is that of jobs that do not say one */
+    snprintf(inventory->scenario.classes[0].name, ADL_NAME_SIZE, "job");
+    snprintf(inventory->scenario.classes[1].name, ADL_NAME_SIZE, "resnet50-b64");
     for (uint32_t g = 0; g < cluster->gpu_count; g++) {
         const char *type = cluster->types[adl_gpu_type_of(cluster, g)].name;
         snprintf(inventory->gpus[g].id, sizeof inventory->gpus[g].id, "GPU-%u", g);
@@ -173,8 +172,13 @@ static inline struct adl_store_job routes_store_job(uint64_t id)
     static const char *const environment[] = {"SECRET=hunter2", NULL};
     static const struct adl_store_dependency after_one[] = {{.job = 1, .after = ADL_AFTER_OK}};
     return (struct adl_store_job){
-        .spec =
-            {.id = id, .gpus = id == 2 ? 2 : 1, .types = 3, .cpu_cores = 1, .limit_us = 3600000000, .priority = 0.5f},
+        .spec = {.id = id,
+                 .class_index = id == 1,
+                 .gpus = id == 2 ? 2 : 1,
+                 .types = 3,
+                 .cpu_cores = 1,
+                 .limit_us = 3600000000,
+                 .priority = 0.5f},
         .uid = geteuid(),
         .user = fixture_user(),
         .name = "train",

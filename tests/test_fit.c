@@ -409,6 +409,8 @@ static void sharing_finds_the_first_gpu_whose_one_job_is_willing(void **state)
         struct adl_cluster cluster = random_cluster(&rng);
         struct adl_state *it = random_state(&cluster, &rng);
         const struct adl_job_spec *spec = &it->jobs[RUNNING].spec;
+        for (uint32_t slot = 0; slot <= RUNNING; slot++) /* some want to keep more than half their speed */
+            it->jobs[slot].spec.share_slowdown = (float[]){0, 0, 2, 1.5f}[adl_rng_below(&rng, 4)];
         for (uint32_t type = 0; type < cluster.type_count; type++) {
             uint32_t expected = ADL_NONE, gpu = ADL_NONE;
             for (uint32_t g = cluster.gpu_count; g-- > 0;) {
@@ -416,6 +418,7 @@ static void sharing_finds_the_first_gpu_whose_one_job_is_willing(void **state)
                 const struct adl_node_use *node = &it->nodes_use[adl_gpu_node_of(&cluster, g)];
                 if (adl_gpu_type_of(&cluster, g) == type && use->job[0] != ADL_NONE && use->job[1] == ADL_NONE &&
                     (it->jobs[use->job[0]].spec.flags & ADL_JOB_SHARE) && (spec->flags & ADL_JOB_SHARE) &&
+                    it->jobs[use->job[0]].spec.share_slowdown != 1.5f && spec->share_slowdown != 1.5f &&
                     spec->gpus == 1 && use->free_memory_mib >= spec->gpu_memory_mib &&
                     node->free_cores >= spec->cpu_cores && node->free_memory_mib >= spec->memory_mib)
                     expected = g;

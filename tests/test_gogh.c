@@ -293,6 +293,18 @@ static void two_that_hardly_disturb_each_other_share_a_gpu_where_that_saves_ener
     assert_true(share_one(&couple));
 }
 
+static void who_wants_to_keep_its_speed_shares_only_where_it_is_believed_to(void **state)
+{
+    (void)state;
+    static const float bounds[] = {1.3f, 1.005f}; /* it is slowed to 0.99 */
+    for (int i = 0; i < 2; i++) {
+        struct couple couple;
+        open_couple(&couple, 2, 0.99, 0);
+        couple.spec[1].share_slowdown = bounds[i];
+        assert_int_equal(share_one(&couple), i == 0);
+    }
+}
+
 static void two_that_slow_each_other_down_get_a_gpu_each(void **state)
 {
     (void)state;
@@ -474,6 +486,7 @@ int main(void)
         cmocka_unit_test(a_job_that_just_moved_stays_for_a_while),
         cmocka_unit_test(a_job_that_runs_is_not_stopped_for_an_equal_one_that_waits),
         cmocka_unit_test(two_that_hardly_disturb_each_other_share_a_gpu_where_that_saves_energy),
+        cmocka_unit_test(who_wants_to_keep_its_speed_shares_only_where_it_is_believed_to),
         cmocka_unit_test(two_that_slow_each_other_down_get_a_gpu_each),
         cmocka_unit_test(a_job_joins_one_that_runs_already),
         cmocka_unit_test(two_that_do_not_fit_into_the_memory_of_a_gpu_never_share_it),

@@ -114,7 +114,7 @@ static void the_unix_socket_tells_who_is_asking(void **state)
     adl_text_clear(&answer);
     struct stat about;
     assert_int_equal(stat(fixture->socket, &about), 0);
-    assert_int_equal(about.st_mode & 07777, 0660);
+    assert_int_equal(about.st_mode & 07777, geteuid() == 0 ? 0666 : 0660);
 }
 
 /* As nobody, which takes root to become. The exit status of the child is the verdict. */
@@ -144,6 +144,21 @@ static void another_user_is_no_administrator(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(fixture_ask(fixture_connect_unix(fixture), "POST /v1/drain HTTP/1.1", NULL, NULL), 200);
+}
+
+static void a_page_of_another_site_changes_nothing(void **state)
+{
+    struct http_fixture *fixture = *state;
+    static const struct {
+        const char *request;
+        int status;
+    } cases[] = {{"POST /v1/drain HTTP/1.1\r\nSec-Fetch-Site: cross-site", 403},
+                 {"POST /v1/drain HTTP/1.1\r\nSec-Fetch-Site: same-site", 403},
+                 {"POST /v1/drain HTTP/1.1\r\nSec-Fetch-Site: same-origin", 200},
+                 {"POST /v1/drain HTTP/1.1\r\nSec-Fetch-Site: none", 200},
+                 {"GET /v1/whoami HTTP/1.1\r\nSec-Fetch-Site: cross-site", 200}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(fixture_ask(fixture_connect_unix(fixture), cases[i].request, NULL, NULL), cases[i].status);
 }
 
 static int ask_with_token(struct http_fixture *fixture, const char *token, struct adl_text *ret_answer)
@@ -302,6 +317,7 @@ int main(void)
         served(a_body_must_be_json_and_say_so),
         served(the_unix_socket_tells_who_is_asking),
         served(another_user_is_no_administrator),
+        served(a_page_of_another_site_changes_nothing),
         served(tcp_wants_a_token_and_the_right_one),
         served(a_deferred_answer_comes_from_another_thread),
         served(others_are_served_while_one_waits),

@@ -1,6 +1,7 @@
 /* Texts and the JSON written into them. */
 #include "base/error.h"
 #include "base/json.h"
+#include "base/rng.h"
 #include "base/text.h"
 
 #include <cjson/cJSON.h>
@@ -11,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,9 +187,50 @@ static void pretty_json_says_the_same_as_compact_json(void **state)
     adl_text_clear(&pretty);
 }
 
+/* However a number is printed, it is what printf gives with the fewest digits that read back as the same. */
+static void numbers_are_printed_in_their_shortest_form(void **state)
+{
+    static const double scales[] = {1, 10, 1e3, 1e6, 1e7, 3, 1e-3, 1e-9};
+    struct adl_rng rng;
+    (void)state;
+    adl_rng_seed(&rng, 1, "json");
+    for (int i = 0; i < 40000; i++) {
+        const double whole = (double)(adl_rng_next(&rng) >> (i % 50 + 11)), scale = scales[i % 8];
+        const double value = (i % 3 ? 1 : -1) * whole / scale;
+        struct adl_text text = {0};
+        char expected[40];
+        for (int digits = 15; digits <= 17; digits++) {
+            snprintf(expected, sizeof expected, "%.*g", digits, value);
+            if (strtod(expected, NULL) == value)
+                break;
+        }
+        adl_text_real(&text, value);
+        assert_string_equal(text.data, expected);
+        adl_text_clear(&text);
+    }
+}
+
+static void whole_numbers_are_printed_to_their_ends(void **state)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    (void)state;
+    adl_json_array(&json);
+    adl_json_int(&json, INT64_MIN);
+    adl_json_int(&json, INT64_MAX);
+    adl_json_int(&json, 0);
+    adl_json_uint(&json, UINT64_MAX);
+    adl_json_raw(&json, "{\"a\":1}");
+    adl_json_end(&json);
+    assert_string_equal(text.data, "[-9223372036854775808,9223372036854775807,0,18446744073709551615,{\"a\":1}]");
+    adl_text_clear(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_printed_in_their_shortest_form),
+        cmocka_unit_test(whole_numbers_are_printed_to_their_ends),
         cmocka_unit_test(a_text_grows_and_stays_terminated),
         cmocka_unit_test(a_text_that_failed_stays_failed_and_unchanged),
         cmocka_unit_test(a_request_beyond_all_memory_fails_the_text),

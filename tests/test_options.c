@@ -310,7 +310,8 @@ static void where_the_first_operand_ends_the_options_the_rest_is_left_alone(void
     struct target target = defaults;
     struct adl_operands operands;
     struct adl_error err;
-    char words[] = "--seeds 3 python --help -j -- --seeds", dashed[] = "-n 4 -- --help x", asks[] = "--seeds 3 -h python";
+    char words[] = "--seeds 3 python --help -j -- --seeds", dashed[] = "-n 4 -- --help x",
+         asks[] = "--seeds 3 -h python";
     char *argv[ARGS_MAX];
     first.options_first = true;
     first.operands_max = 9;

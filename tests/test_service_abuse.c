@@ -31,7 +31,7 @@ static void malformed_requests_are_refused_and_others_are_served(void **state)
         "GET /v1/jobs HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         "POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
         "POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-        "POST /v1/jobs HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Type: text/x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         "GET /../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET /v1/jobs?limit=1&limit=2 HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -69,7 +69,7 @@ static void without_a_key_everything_has_its_default(void **state)
     struct adl_service_config config = load(VIRTUAL);
     assert_int_equal(config.engine, ADL_ENGINE_LOCAL);
     assert_ptr_equal(config.policy, &adl_policy_easy);
-    assert_true(config.learned && config.avoid_foreign && !config.root_jobs);
+    assert_true(config.learned && config.avoid_foreign && config.root_jobs);
     assert_null(config.socket);
     assert_null(config.tcp);
     assert_null(config.cgroup);
@@ -229,7 +229,9 @@ static void the_twin_is_its_scenario_with_one_class_more(void **state)
 static void what_makes_no_sense_is_refused_with_its_line(void **state)
 {
     (void)state;
-    expect_refused("engine: slurm\n", "adlro.yaml:1: engine must be one of local, sim, got 'slurm'");
+    expect_refused("engine: pbs\n", "adlro.yaml:1: engine must be one of local, sim, slurm, got 'pbs'");
+    expect_refused("engine: slurm\n", "adlro.yaml:1: missing key 'slurm.partitions'");
+    expect_refused("slurm: {partitions: [gpu]}\n", "adlro.yaml:1: 'slurm' is for 'engine: slurm'; the engine is local");
     expect_refused("\npolicy: {name: esay}\n",
                    "adlro.yaml:2: policy.name: unknown policy 'esay'; did you mean 'easy'? (policies: ");
     expect_refused("polcy: {}\n", "adlro.yaml:1: unknown key 'polcy'; did you mean 'policy'?");

@@ -73,7 +73,7 @@ static void the_least_that_can_be_sent_gets_defaults(void **state)
     assert_int_equal(job->submit_us, 42);
     assert_int_equal(job->spec.kind, ADL_KIND_TRAINING);
     assert_int_equal(job->spec.flags, 0);
-    assert_int_equal(job->spec.cpu_cores, 1);
+    assert_int_equal(job->spec.cpu_cores, 0);
     assert_int_equal(job->spec.limit_us, 0);
     assert_int_equal(job->spec.name_id, 0);
     assert_true(job->spec.priority == 0.5f && job->status.priority == 0.5f);
@@ -113,7 +113,7 @@ static void everything_that_is_said_is_kept(void **state)
     assert_int_equal(job->spec.gpu_memory_mib, 8000);
     assert_int_equal(job->spec.limit_us, 90500000);
     assert_int_equal(job->spec.deadline_us, INT64_C(7200000000));
-    assert_true(job->spec.min_steps_per_s == 2.5f && submission->share_slowdown == 1.5f);
+    assert_true(job->spec.min_steps_per_s == 2.5f && job->spec.share_slowdown == 1.5f);
     assert_int_equal(job->spec.flags, ADL_JOB_SHARE | ADL_JOB_PREEMPTIBLE);
     assert_true(submission->hold && job->status.hold);
     assert_int_equal(job->dependency_count, 3);
@@ -161,7 +161,7 @@ static void every_value_is_held_to_its_type_and_range(void **state)
         {"\"priority\":1.5", "priority: must be a number between 0 and 1, got 1.5"},
         {"\"priority\":\"high\"", "priority: must be a number between 0 and 1"},
         {"\"priority\":-0.1", "priority: must be"},
-        {"\"cpus_per_gpu\":0", "cpus_per_gpu: must be a whole number between 1 and 4096, got 0"},
+        {"\"cpus_per_gpu\":-1", "cpus_per_gpu: must be a whole number between 0 and 4096, got -1"},
         {"\"cpus_per_gpu\":1.5", "cpus_per_gpu: must be a whole number"},
         {"\"memory_mib_per_gpu\":1e300", "memory_mib_per_gpu: must be"},
         {"\"gpu_memory_mib\":[]", "gpu_memory_mib: must be a whole number"},

@@ -54,6 +54,17 @@ static void files_of_no_format_are_refused_with_a_reason(void **state)
     expect_failure("job_id,num_gpu,submit_time,duration\n1,2,3,4\n", by_itself,
                    "t:1: the line is not the beginning of any format known (csv, philly, openb, gavel, helios, swf, "
                    "sacct): 'job_id,num_gpu,submit_time,duration'");
+#define NO_FORMAT                                                                                                      \
+    "t:1: the line is not the beginning of any format known (csv, philly, openb, gavel, helios, swf, sacct): "
+    expect_failure("       JobID    JobName\n", by_itself,
+                   NO_FORMAT "'       JobID    JobName'; sacct has to be asked with --parsable2");
+    expect_failure("JobID|State\n", by_itself,
+                   NO_FORMAT
+                   "'JobID|State'; of sacct's columns JobID, State, Submit, ElapsedRaw, AllocTRES and ReqTRES "
+                   "are needed");
+    expect_failure("12|COMPLETED\n", by_itself,
+                   NO_FORMAT "'12|COMPLETED'; sacct has to print its line of column names: without --noheader");
+#undef NO_FORMAT
     expect_failure("id,submit,gpus\n", (struct adl_trace_options){.format = ADL_TRACE_CSV},
                    "t:1: csv needs the column 'duration' or 'steps'; the line of column names is 'id,submit,gpus'");
     expect_failure("id,submit,duration\n", (struct adl_trace_options){.format = ADL_TRACE_CSV},

@@ -57,12 +57,13 @@ function renderTotals(cluster) {
   text($('#t-running-under'), `${f.count(counts.completed)} completed${counts.failed + counts.timed_out > 0 ? `, ${f.count(counts.failed + counts.timed_out)} failed` : ''}`);
   text($('#t-pending'), f.count(counts.pending));
   text($('#t-pending-under'), `${f.count(counts.submitted)} submitted`);
+  if (cluster.speed > 1) text($('#t-jct-under'), `mean of the last ${f.span(3600 * cluster.speed)}`);
   text($('#t-power'), f.power(cluster.power_w));
   let most = 0;
   for (const gpu of model.gpus.values()) most += gpu.max_w || 0;
   text($('#t-power-under'), typeof cluster.power_w === 'number' ? `of ${f.power(most)}` : 'no telemetry');
   text($('#t-energy'), cluster.energy_j > 0 ? f.energy(cluster.energy_j) : f.DASH);
-  text($('#t-energy-under'), `since ${f.moment(cluster.started_s, now())}`);
+  text($('#t-energy-under'), `since ${f.moment(cluster.started_s, now()).replace(/:\d\d$/, '')}`);
 }
 
 function renderSampledPower() {
@@ -154,6 +155,7 @@ on('sample', renderSampledPower);
 on('me', (me) => {
   text($('#me'), me.admin ? `${me.user}, admin` : me.user);
   show($('#token-forget'), hasToken());
+  show($('.foot [href="/metrics"]'), !hasToken()); // a link cannot bring the token along
 });
 on('connection', renderConnection);
 on('jct', (seconds) => text($('#t-jct'), f.duration(seconds)));

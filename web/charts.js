@@ -32,27 +32,35 @@ const KINDS = [
 ];
 
 function energyOf(list) {
-  let sum = 0;
-  for (let i = 1; i < list.length; i++)
-    if (typeof list[i].power_w === 'number') sum += list[i].power_w * Math.min(list[i].time_s - list[i - 1].time_s, 600);
-  return sum > 0 ? sum : null;
+  const known = list.filter((p) => typeof p.energy_j === 'number');
+  return known.length ? known.reduce((sum, p) => sum + p.energy_j, 0) : null;
 }
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Ticks on whole minutes and hours of the wall clock.
+const TIME_STEPS = [10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 2 * 86400, 5 * 86400, 10 * 86400, 30 * 86400];
+
+// Ticks on whole minutes, hours and days of the wall clock.
 function timeTicks(axis) {
   const span = axis.max - axis.min;
-  const step = [300, 600, 900, 1800, 3600, 7200, 14400, 21600].find((s) => span / s <= 4.5) || 21600;
+  const step = TIME_STEPS.find((s) => span / s <= 4.5) || span / 4;
   const shift = axis.min > 1e8 ? new Date(axis.min * 1000).getTimezoneOffset() * 60 : 0;
   axis.ticks = [];
-  for (let t = Math.ceil((axis.min - shift) / step) * step + shift; t <= axis.max; t += step) axis.ticks.push({value: t});
+  for (let t = Math.ceil((axis.min - shift) / step) * step + shift; t <= axis.max; t += step) axis.ticks.push({value: t, step});
+}
+
+function timeLabel(time, index, ticks) {
+  const {step} = ticks[index];
+  if (step < 86400 || time < 1e8) return f.clock(time, step < 60);
+  const date = new Date(time * 1000);
+  return `${date.getDate()}.${date.getMonth() + 1}.`;
 }
 
 // Ticks on round times, where the axis is one of time.
+const roundStep = (steps, max) => steps.find((s) => max / s <= 3) || steps[steps.length - 1];
+
 function roundTicks(axis, steps) {
-  const step = steps.find((s) => axis.max / s <= 3) || steps[steps.length - 1];
-  axis.max = Math.ceil(axis.max / step) * step;
+  const step = roundStep(steps, axis.max);
   axis.ticks = [];
   for (let t = 0; t <= axis.max; t += step) axis.ticks.push({value: t});
 }
@@ -83,7 +91,7 @@ function options(kind) {
     plugins: {legend: {display: false}, tooltip: {enabled: false}},
     scales: {
       x: {type: 'linear', afterBuildTicks: timeTicks, grid: {display: false, drawBorder: true},
-          ticks: {maxRotation: 0, autoSkip: false, callback: (v) => f.clock(v, false)}},
+          ticks: {maxRotation: 0, autoSkip: false, callback: timeLabel}},
       y: {beginAtZero: true, afterFit: (axis) => { axis.width = AXIS_WIDTH; }, afterBuildTicks: (axis) => { if (kind.steps) roundTicks(axis, kind.steps); }, grid: {drawBorder: false, drawTicks: false},
           ticks: {maxTicksLimit: 4, padding: 6, precision: kind.whole ? 0 : undefined, callback: (v) => kind.tick(v)}},
     },
@@ -158,11 +166,14 @@ function renderValues({kind, values}) {
   values.replaceChildren(...shown);
 }
 
+// Of the service's time, of which a twin has more.
+const range = () => minutes * 60 * ((model.cluster && model.cluster.speed) || 1);
+
 function alternative(kind) {
   const numbers = points.map(kind.series[0].of).filter((v) => v !== null);
   if (numbers.length === 0) return `${kind.title}: nothing recorded yet`;
   const mean = numbers.reduce((sum, v) => sum + v, 0) / numbers.length;
-  return `${kind.title}, ${kind.series[0].name}, over the last ${minutes / 60} hours: ${kind.tick(numbers[numbers.length - 1])} now, `
+  return `${kind.title}, ${kind.series[0].name}, over the last ${f.span(range())}: ${kind.tick(numbers[numbers.length - 1])} now, `
     + `between ${kind.tick(Math.min(...numbers))} and ${kind.tick(Math.max(...numbers))}, ${kind.tick(mean)} on average`;
 }
 
@@ -182,10 +193,14 @@ function render() {
       const data = points.map((p) => ({x: p.time_s, y: series.of(p)}));
       chart.data.datasets[i].data = kind.gaps ? data.filter((p) => p.y !== null) : data;
     });
-    chart.options.scales.x.min = Math.min(end - minutes * 60, points[0].time_s);
+    chart.options.scales.x.min = end - points[0].time_s < range() / 2 ? points[0].time_s : Math.min(end - range(), points[0].time_s);
     chart.options.scales.x.max = end;
-    if (points.length > 1 && end - points[0].time_s < minutes * 30) chart.options.scales.x.min = points[0].time_s;
     chart.options.scales.y.suggestedMax = kind.max ? kind.max() : undefined;
+    if (kind.steps) {
+      const most = Math.max(1, ...points.map(kind.series[0].of).filter((v) => v !== null));
+      const step = roundStep(kind.steps, most);
+      chart.options.scales.y.max = Math.ceil(most / step) * step;
+    }
     paint(chart, kind);
     chart.update('none');
   }

@@ -86,6 +86,7 @@ export function toast(message, kind = 'note', action = null) {
   clearTimeout(toastTimer);
   box.replaceChildren(el('span', {}, message));
   if (action) box.append(el('button', {type: 'button', class: 'link', onclick: () => { box.hidden = true; action.run(); }}, action.label));
+  ($('dialog[open]') || document.body).append(box); // what is behind a dialog is neither seen nor heard
   box.dataset.kind = kind;
   box.hidden = false;
   toastTimer = setTimeout(() => { box.hidden = true; }, kind === 'error' ? 12000 : 7000);

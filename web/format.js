@@ -63,14 +63,20 @@ export function moment(seconds, now) {
 
 export const STATES = {PD: 'pending', R: 'running', CD: 'completed', F: 'failed', CA: 'cancelled', TO: 'timed out'};
 
-// "2 × v100, 1 × a100" of an allocation.
+// "2 × v100, a100" of an allocation.
 export function allocation(gpus) {
   const types = new Map();
-  for (const {type} of gpus || []) types.set(type, (types.get(type) || 0) + 1);
+  for (const {type} of gpus || []) types.set(type || 'GPU', (types.get(type || 'GPU') || 0) + 1);
   return [...types].map(([type, n]) => (n === 1 ? type : `${n} × ${type}`)).join(', ');
 }
 
-export function request(job) {
-  if (job.request && !/^\d+$/.test(job.request)) return job.request.replaceAll('|', ' or ').replace(/([\w.-]+):(\d+)/g, (_, type, n) => (n === '1' ? type : `${n} × ${type}`));
-  return plural(job.gpus, 'GPU');
+// "v100:2|a100:1" in words; allTypes are those of the cluster, as whoever takes any of them wants just GPUs.
+export function request(job, allTypes = []) {
+  const parts = String(job.request || '').split('|').map((part) => /^([^:]+):(\d+)$/.exec(part));
+  if (parts.some((part) => !part)) return plural(job.gpus, 'GPU');
+  const times = (n) => (n === '1' ? '' : `${n} × `);
+  const types = parts.map((part) => part[1]);
+  if (parts.some((part) => part[2] !== parts[0][2])) return parts.map((part) => times(part[2]) + part[1]).join(' or ');
+  if (allTypes.length > 1 && allTypes.every((type) => types.includes(type))) return plural(Number(parts[0][2]), 'GPU');
+  return times(parts[0][2]) + (types.length > 3 ? `${types.slice(0, 2).join(' or ')} or ${types.length - 2} other types` : types.join(' or '));
 }

@@ -33,6 +33,7 @@ export function setSign(node, state, words) {
   node.replaceChildren(sign(state), el('span', {}, words));
 }
 
+export const allTypes = () => [...typeHue.keys()];
 export const hueOf = (type) => typeHue.get(type) ?? 0;
 
 function assignHues(cluster) {
@@ -116,7 +117,7 @@ function updateMeters(node, gpu) {
 }
 
 function more(gpu, silent) {
-  if (silent) return [gpu.vendor === 'virtual' ? `virtual, ${f.memory(gpu.memory_mib)}` : f.memory(gpu.memory_mib)];
+  if (silent) return [gpu.vendor === 'virtual' && model.cluster.engine !== 'sim' ? `virtual, ${f.memory(gpu.memory_mib)}` : f.memory(gpu.memory_mib)];
   const parts = [];
   if (typeof gpu.temperature_c === 'number') parts.push(`${f.count(gpu.temperature_c)} °C`);
   if (typeof gpu.power_w === 'number') parts.push(gpu.max_w ? `${f.count(gpu.power_w)}/${f.count(gpu.cap_w || gpu.max_w)} W` : f.power(gpu.power_w));

@@ -9,6 +9,7 @@ import {openSubmit} from './submit.js';
 let open = null; // id
 let job = null;
 let loading = false;
+let stale = false; // it changed while it was being loaded
 
 export const mayChange = (other) => Boolean(model.me) && (model.me.admin || model.me.user === other.user);
 
@@ -31,6 +32,7 @@ export async function openJob(id) {
 }
 
 async function reload() {
+  stale = loading;
   if (loading || open === null || !$('#job-dialog').open) return;
   loading = true;
   try {
@@ -44,6 +46,7 @@ async function reload() {
     // It is asked for again with the next change.
   }
   loading = false;
+  if (stale) reload();
 }
 
 // --- what it is ---
@@ -63,7 +66,7 @@ function facts(j) {
     ['Submitted', at(j.submit_s)], ['Started', at(j.start_s)], ['Ended', at(j.end_s)],
     ['Ran', j.start_s ? f.duration(run) : null], ['Time limit', f.span(j.time_limit_s)],
     ['Result', result(j)], ['Energy', j.energy_j > 0 ? f.energy(j.energy_j) : null],
-    ['Priority', String(j.priority)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
+    ['Priority', String(Math.round(j.priority * 1000) / 1000)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
     ['Deadline', at(j.deadline_s)], ['Attempts', j.attempts > 1 ? f.count(j.attempts) : null],
     ['After', (j.after || []).map((other) => `#${other.job}${other.ok ? ' if it completes' : ''}`).join(', ') || null],
     ['Array', j.array_id ? `#${j.array_id}, index ${j.array_index}` : null],
@@ -104,9 +107,9 @@ function createEvent(event) {
   const data = event.data && typeof event.data === 'object' ? event.data : {};
   const sentence = SENTENCES.map((key) => data[key]).find((value) => typeof value === 'string' && value);
   const rest = Object.entries(data)
-    .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'id', 'what'].includes(key) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
+    .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'id', 'what', 'time_s'].includes(key) && !(key === 'signal' && value === 0) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
     .slice(0, 6)
-    .map(([key, value]) => `${key.replace(/_(s|us)$/, '').replaceAll('_', ' ')} ${value}`.slice(0, 120));
+    .map(([key, value]) => (key === 'state' ? f.STATES[value] || value : `${key.replace(/_(s|us)$/, '').replaceAll('_', ' ')} ${value}`.slice(0, 120)));
   return el('li', {},
     el('time', {}, f.moment(event.time_s, now())), el('b', {}, event.kind),
     el('span', {}, sentence || rest.join(', ')), sentence && rest.length && event.kind !== 'submit' ? el('small', {}, rest.join(', ')) : null);
@@ -134,7 +137,7 @@ async function act(action, button) {
                               : await call('POST', `${path}/${action}`);
     touch('queue', 'running', 'ended', 'cluster');
     renderJob();
-    loadEvents();
+    reload(); // what happened since may be known already
   } catch (problem) {
     toast(problem.full || problem.message, 'error');
     button.disabled = false;

@@ -4,7 +4,7 @@ import * as f from './format.js';
 import {model, on, loads, touch, now} from './model.js';
 import {get} from './api.js';
 import {openJob} from './job.js';
-import {setSign} from './gpus.js';
+import {setSign, allTypes} from './gpus.js';
 
 const PAGE = 10;
 let user = ''; // whose jobs are shown; '' = everybody's
@@ -150,7 +150,7 @@ const where = (job) => {
 export function startJobs() {
   const tables = [
     new Table('queue', 'PD',
-      [nameColumn, userColumn, plain('wants', f.request), plain('time', (job) => f.duration(now() - job.submit_s), {ticks: true}), plain('why', (job) => job.reason)],
+      [nameColumn, userColumn, plain('wants', (job) => f.request(job, allTypes())), plain('time', (job) => f.duration(now() - job.submit_s), {ticks: true}), plain('why', (job) => job.reason)],
       {none: 'Nothing waits.', total: (counts) => counts.pending ?? null}),
     new Table('running', 'R',
       [nameColumn, userColumn, plain('on', where), plain('time', (job) => f.duration(elapsed(job)), {ticks: true}), limitColumn],

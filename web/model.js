@@ -41,6 +41,7 @@ const loaders = new Map(); // name -> async function
 const dirty = new Set();
 let round = 0;
 const PAUSE_MS = 500;
+const RETRY_MS = 3000;
 
 export function loads(name, loader) {
   loaders.set(name, loader);
@@ -60,8 +61,12 @@ async function ask() {
   const start = performance.now();
   dirty.clear();
   const results = await Promise.allSettled(names.map((name) => loaders.get(name)()));
-  if (results.some((result) => result.status === 'rejected' && !(result.reason instanceof TypeError)))
-    emit('problem', results.find((result) => result.status === 'rejected').reason);
+  results.forEach((result, i) => {
+    // Without a connection the stream says so, and everything is asked for when it is back.
+    if (result.status !== 'rejected' || result.reason instanceof TypeError) return;
+    emit('problem', result.reason);
+    if (result.reason.status >= 429) setTimeout(() => touch(names[i]), RETRY_MS);
+  });
   const took = performance.now() - start;
   setTimeout(() => {
     round = 0;

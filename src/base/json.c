@@ -1,7 +1,6 @@
 #include "base/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 
 struct adl_json adl_json_start(struct adl_text *text, bool pretty)
@@ -93,10 +92,25 @@ void adl_json_flat(struct adl_json *json)
     json->flat_next = true;
 }
 
+/* Bytes that stand for themselves: nearly all there are, so they are copied at once. */
+static size_t plain_length(const char *string)
+{
+    size_t length = 0;
+    while (string[length] >= 0x20 && string[length] < 0x7f && string[length] != '"' && string[length] != '\\')
+        length++;
+    return length;
+}
+
 static void json_quote(struct adl_text *text, const char *string)
 {
     adl_text_char(text, '"');
     while (*string) {
+        const size_t plain = plain_length(string);
+        if (plain > 0) {
+            adl_text_bytes(text, string, plain);
+            string += plain;
+            continue;
+        }
         const unsigned char c = (unsigned char)*string;
         const size_t length = adl_utf8_length(string);
         if (length == 0)
@@ -145,16 +159,28 @@ void adl_json_real(struct adl_json *json, double value)
     adl_text_real(json->text, value);
 }
 
+static void json_digits(struct adl_text *text, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    adl_text_bytes(text, digits + at, sizeof digits - at);
+}
+
 void adl_json_int(struct adl_json *json, int64_t value)
 {
     json_before_value(json, false);
-    adl_text_printf(json->text, "%" PRId64, value);
+    if (value < 0)
+        adl_text_char(json->text, '-');
+    json_digits(json->text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
 void adl_json_uint(struct adl_json *json, uint64_t value)
 {
     json_before_value(json, false);
-    adl_text_printf(json->text, "%" PRIu64, value);
+    json_digits(json->text, value);
 }
 
 void adl_json_bool(struct adl_json *json, bool value)

@@ -65,8 +65,8 @@ struct adl_operands {
 int adl_options_parse(const struct adl_verb *verb, int argc, char **argv, void *target,
                       struct adl_operands *ret_operands, struct adl_error *err);
 
-/* Writes the help text piece by piece, lines of at most 100 columns. program is "adlro"; defaults is the
- * verb's struct as filled before parsing, or NULL to leave defaults out. */
+/* Writes the help text piece by piece, lines of at most 100 columns. program is "adlro", or "" if the verb is a program
+ * itself; defaults is the verb's struct as filled before parsing, or NULL to leave defaults out. */
 void adl_options_help(const struct adl_verb *verb, const char *program, const void *defaults,
                       void (*write)(void *context, const char *text), void *context);
 

@@ -158,7 +158,7 @@ void adl_options_help(const struct adl_verb *verb, const char *program, const vo
 
     put(&page, "usage: ");
     put(&page, program);
-    put(&page, " ");
+    put(&page, program[0] ? " " : "");
     put(&page, verb->name);
     put(&page, " [options]");
     if (verb->operands) {

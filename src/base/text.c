@@ -136,8 +136,38 @@ size_t adl_number_print(char ret[ADL_NUMBER_SIZE], char conversion, int digits, 
     return number_set_point(ret);
 }
 
+/* Most numbers are decimals of at most six places, which whole numbers print in a tenth of the time: the quotient of
+ * two of them is rounded as the decimal would be when read, so if it is the value, so is the decimal. */
+static bool print_decimal(struct adl_text *text, double value)
+{
+    const double size = fabs(value);
+    if (!(size < 1e9) || (size < 1e-4 && (size > 0 || signbit(value))))
+        return false;
+    uint64_t millionths = (uint64_t)(size * 1e6 + 0.5);
+    const double back = (double)millionths / 1e6;
+    char digits[24];
+    size_t at = sizeof digits, places = 6;
+    if (back < size || back > size)
+        return false;
+    for (; places > 0 && millionths % 10 == 0; places--)
+        millionths /= 10;
+    for (size_t i = 0; i < places; i++, millionths /= 10)
+        digits[--at] = (char)('0' + millionths % 10);
+    if (places > 0)
+        digits[--at] = '.';
+    do
+        digits[--at] = (char)('0' + millionths % 10);
+    while ((millionths /= 10) > 0);
+    if (value < 0)
+        digits[--at] = '-';
+    adl_text_bytes(text, digits + at, sizeof digits - at);
+    return true;
+}
+
 void adl_text_real(struct adl_text *text, double value)
 {
+    if (print_decimal(text, value))
+        return;
     char number[ADL_NUMBER_SIZE];
     for (int digits = 15; digits <= 17; digits++) {
         number_format(number, 'g', digits, value);

@@ -25,6 +25,7 @@ extern const struct adl_command_verb adl_verb_estimate;
 extern const struct adl_command_verb adl_verb_score;
 extern const struct adl_command_verb adl_verb_policies;
 extern const struct adl_command_verb adl_verb_serve;
+extern const struct adl_command_verb adl_verb_slurm;
 
 /* Those that ask a running service. */
 extern const struct adl_command_verb adl_verb_submit;

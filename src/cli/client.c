@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SYSTEM_SOCKET   "/run/adlro/adlro.sock"
@@ -25,6 +26,8 @@
 #define PLACES_MAX      2
 #define CONNECT_MS      5000L
 #define TIMEOUT_MS      60000L
+#define PATIENCE_MS     250
+#define PATIENCE_TRIES  240
 #define REASON_SIZE     200
 #define SOCKET_PATH_MAX (sizeof((struct sockaddr_un *)0)->sun_path)
 
@@ -40,6 +43,8 @@ struct adl_client {
     char *url; /* "https://host:port", or NULL: by socket */
     struct place places[PLACES_MAX];
     size_t place_count;
+    const struct place *place; /* in use; NULL = to be chosen */
+    int fd;                    /* of the connection; curl's */
     struct adl_text answer;
     bool too_long;
     char reason[CURL_ERROR_SIZE];
@@ -181,49 +186,56 @@ static int add_token(struct adl_client *client, const char *file, struct adl_err
 
 /* ---- connection ---- */
 
-/* A connected socket, or -1 with client->trouble. */
-static int connect_place(struct adl_client *client, const struct place *place)
+/* Whether somebody listens there; else client->trouble says why not. */
+static bool try_place(struct adl_client *client, const struct place *place)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct adl_account peer;
     memcpy(address.sun_path, place->path, sizeof address.sun_path);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
-        const int reason = errno;
-        const bool absent = reason == ENOENT || reason == ECONNREFUSED;
-        if (absent && client->trouble[0] == '\0')
-            snprintf(client->trouble, sizeof client->trouble,
-                     "no service is listening at %s: start one with `adlro serve`", place->path);
-        else if (!absent)
-            snprintf(client->trouble, sizeof client->trouble, "cannot connect to %s: %s", place->path,
-                     strerror(reason));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    if (place->guessed && (adl_account_of_socket(fd, ADL_ACCOUNT_NO_GROUP, &peer, NULL) < 0 ||
-                           (peer.uid != geteuid() && peer.uid != 0))) {
-        snprintf(client->trouble, sizeof client->trouble,
-                 "the service at %s is somebody else's; if you trust it, name it with --socket", place->path);
+    const bool connected = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    const int reason = errno;
+    if (fd >= 0)
         close(fd);
-        return -1;
-    }
-    return fd;
+    const bool absent = reason == ENOENT || reason == ECONNREFUSED;
+    if (!connected && !absent)
+        snprintf(client->trouble, sizeof client->trouble, "cannot connect to %s: %s", place->path, strerror(reason));
+    else if (!connected && client->trouble[0] == '\0')
+        snprintf(client->trouble, sizeof client->trouble, "no service is listening at %s: start one with `adlro serve`",
+                 place->path);
+    return connected;
 }
 
-/* The first place where a service listens that may be trusted is where the next call goes. The library connects by
- * itself (7.88 does not take a socket that is connected already); who listens cannot change without the old one's end. */
-static bool choose_place(struct adl_client *client)
+/* The first place where somebody listens is kept until that ends. */
+static bool settle(struct adl_client *client)
 {
     client->trouble[0] = '\0';
-    for (size_t i = 0; i < client->place_count; i++) {
-        const int fd = connect_place(client, &client->places[i]);
-        if (fd < 0)
-            continue;
-        close(fd);
-        return curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->places[i].path) == CURLE_OK;
-    }
-    return false;
+    client->place = NULL;
+    for (size_t i = 0; i < client->place_count && !client->place; i++)
+        if (try_place(client, &client->places[i]))
+            client->place = &client->places[i];
+    return client->place && curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->place->path) == CURLE_OK;
+}
+
+static curl_socket_t open_socket(void *memory, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct adl_client *client = memory;
+    (void)purpose;
+    client->fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return client->fd < 0 ? CURL_SOCKET_BAD : client->fd;
+}
+
+/* After the connection is made and before anything is sent. */
+static int check_peer(void *memory, char *remote, char *local, int remote_port, int local_port)
+{
+    struct adl_client *client = memory;
+    struct adl_account peer;
+    (void)remote, (void)local, (void)remote_port, (void)local_port;
+    if (!client->place->guessed || (adl_account_of_socket(client->fd, ADL_ACCOUNT_NO_GROUP, &peer, NULL) == 0 &&
+                                    (peer.uid == geteuid() || peer.uid == 0)))
+        return CURL_PREREQFUNC_OK;
+    snprintf(client->trouble, sizeof client->trouble,
+             "the service at %s is somebody else's; if you trust it, name it with --socket", client->place->path);
+    return CURL_PREREQFUNC_ABORT;
 }
 
 static size_t take_answer(char *data, size_t unit, size_t count, void *memory)
@@ -254,6 +266,15 @@ static bool set_common(struct adl_client *client)
            curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, client->reason) == CURLE_OK;
 }
 
+static bool set_socket(struct adl_client *client)
+{
+    CURL *easy = client->easy;
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)client) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, check_peer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PREREQDATA, (void *)client) == CURLE_OK;
+}
+
 static int prepare(struct adl_client *client, const struct adl_client_options *options, struct adl_error *err)
 {
     const char *url = options->socket ? NULL : given_or(options->url, "ADLRO_URL");
@@ -272,7 +293,7 @@ static int prepare(struct adl_client *client, const struct adl_client_options *o
     }
     if (status)
         return status;
-    bool good = set_common(client);
+    bool good = set_common(client) && (url || set_socket(client));
     if (good && url && ca)
         good = curl_easy_setopt(client->easy, CURLOPT_CAINFO, ca) == CURLE_OK;
     return good ? 0 : adl_fail(err, ADL_ENOMEM, "libcurl does not take its settings");
@@ -391,6 +412,20 @@ static bool set_request(struct adl_client *client, const char *method, const cha
     return good && curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK;
 }
 
+/* A service that was restarted is found again. */
+static CURLcode perform(struct adl_client *client)
+{
+    CURLcode code = CURLE_COULDNT_CONNECT;
+    for (int attempt = 0; attempt < 2 && code == CURLE_COULDNT_CONNECT; attempt++) {
+        if (!client->url && !client->place && !settle(client))
+            return CURLE_COULDNT_CONNECT;
+        code = curl_easy_perform(client->easy);
+        if (code == CURLE_COULDNT_CONNECT)
+            client->place = NULL;
+    }
+    return code;
+}
+
 int adl_client_call(struct adl_client *client, const char *method, const char *path, const struct cJSON *body,
                     struct cJSON **ret, struct adl_error *err)
 {
@@ -402,9 +437,8 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
     client->too_long = false;
     client->reason[0] = client->trouble[0] = '\0';
     CURLcode code = CURLE_OUT_OF_MEMORY;
-    if (adl_text_status(&url) == 0 && (!body || sent) && (client->url || choose_place(client)) &&
-        set_request(client, method, url.data, sent))
-        code = curl_easy_perform(client->easy);
+    if (adl_text_status(&url) == 0 && (!body || sent) && set_request(client, method, url.data, sent))
+        code = perform(client);
     adl_text_clear(&url);
     cJSON_free(sent);
     if (code != CURLE_OK)
@@ -429,6 +463,17 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
 int adl_client_get(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err)
 {
     return adl_client_call(client, "GET", path, NULL, ret, err);
+}
+
+int adl_client_get_patiently(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err)
+{
+    const struct timespec pause = {.tv_nsec = PATIENCE_MS * 1000000L};
+    int status = adl_client_get(client, path, ret, err);
+    for (int tried = 1; status == ADL_EIO && tried < PATIENCE_TRIES; tried++) {
+        nanosleep(&pause, NULL);
+        status = adl_client_get(client, path, ret, err);
+    }
+    return status;
 }
 
 /* Moves the jobs of a page to the end of the list. */

@@ -52,6 +52,10 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
                     struct cJSON **ret, struct adl_error *err);
 int adl_client_get(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err);
 
+/* The same for those who wait for something: while no service answers, as during a restart, it is asked again for up to
+ * a minute. */
+int adl_client_get_patiently(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err);
+
 /* All jobs that query ("state=PD&user=ann") selects, page by page, as one list: {"jobs":[...],"counts":{...}}. */
 int adl_client_jobs(struct adl_client *client, const char *query, struct cJSON **ret, struct adl_error *err);
 

@@ -126,6 +126,10 @@ static void put_row(struct adl_text *text, const struct adl_table_column *column
         else
             adl_display_put(text, cells[i], widths[i]);
     }
+    size_t end = text->size;
+    while (end > 0 && text->data[end - 1] == ' ')
+        end--;
+    adl_text_truncate(text, end);
     adl_text_char(text, '\n');
 }
 

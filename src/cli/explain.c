@@ -1,4 +1,5 @@
 /* explain: why a job waits, and what became of it so far and why, in words. */
+#include "base/range.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/display.h"
@@ -34,11 +35,10 @@ static const struct adl_verb verb = {
 static const char *event_word(const char *kind)
 {
     static const char *const words[][2] = {
-        {"submit", "submitted"}, {"start", "started"},
-        {"end", "ended"},        {"evict", "stopped, to run again"},
-        {"hold", "held"},        {"release", "released"},
-        {"cancel", "cancelled"}, {"priority", "priority changed"},
-        {"decision", "decided"}, {"requeue", "put back into the queue"},
+        {"submit", "submitted"},        {"start", "started"},    {"preempt", "chosen to be stopped"},
+        {"evict", "back in the queue"}, {"end", "ended"},        {"hold", "held"},
+        {"release", "released"},        {"cancel", "cancelled"}, {"priority", "priority changed"},
+        {"decision", "decided"},        {"requeue", "requeued"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(kind, words[i][0]) == 0)
@@ -53,48 +53,66 @@ static void put_value(struct adl_text *text, const cJSON *value)
     if (cJSON_IsString(value)) {
         adl_display_put(text, value->valuestring, 300);
     } else if (cJSON_IsNumber(value)) {
-        adl_text_real(text, value->valuedouble);
+        char number[ADL_BOUND_SIZE];
+        adl_text_put(text, adl_bound_print(value->valuedouble, number));
     } else if (cJSON_IsBool(value)) {
         adl_text_put(text, cJSON_IsTrue(value) ? "yes" : "no");
     } else if (cJSON_IsArray(value)) {
         cJSON_ArrayForEach(item, value)
         {
             adl_text_put(text, first ? "" : ",");
-            if (cJSON_IsString(item))
-                adl_display_put(text, item->valuestring, 80);
-            else if (cJSON_IsNumber(item))
-                adl_text_real(text, item->valuedouble);
+            if (cJSON_IsString(item) || cJSON_IsNumber(item))
+                put_value(text, item);
             first = false;
         }
     }
 }
 
-static bool is_shown(const cJSON *member)
+/* How a member of an event's payload is told: after which words, in this order; NULL = it is not, for the line says it
+ * already. */
+static const char *const phrases[][2] = {
+    {"by", " by "},   {"request", ", asking for "},
+    {"gpus", " on "}, {"priority", " to "},
+    {"state", ": "},  {"exit_code", ", exit code "},
+    {"why", ": "},    {"reason", ": "},
+    {"job", NULL},    {"time_s", NULL},
+    {"what", NULL},   {"user", NULL},
+    {"name", NULL},   {"signal", NULL},
+};
+#define PHRASE_COUNT (sizeof phrases / sizeof *phrases)
+
+static bool is_empty(const cJSON *member)
 {
-    return !cJSON_IsNull(member) && !cJSON_IsObject(member) &&
-           !(cJSON_IsString(member) && member->valuestring[0] == '\0') && !(cJSON_IsArray(member) && !member->child) &&
-           member->string && strcmp(member->string, "job") != 0;
+    return !member || cJSON_IsNull(member) || cJSON_IsObject(member) || (cJSON_IsArray(member) && !member->child) ||
+           (cJSON_IsString(member) && member->valuestring[0] == '\0');
 }
 
-/* The reason first, as words; then what else is known, as name and value. */
+static bool has_phrase(const char *name)
+{
+    for (size_t i = 0; i < PHRASE_COUNT; i++)
+        if (strcmp(name, phrases[i][0]) == 0)
+            return true;
+    return false;
+}
+
+/* What has a phrase with it, then what else there is, as name and value. */
 static void put_payload(struct adl_text *text, const cJSON *data)
 {
-    static const char *const reasons[] = {"why", "reason", "text"};
     const cJSON *member;
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        const char *words = adl_member_text(data, reasons[i]);
-        if (*words) {
-            adl_text_put(text, ": ");
-            adl_display_put(text, words, ADL_DISPLAY_ALL);
-        }
-    }
     bool first = true;
+    for (size_t i = 0; i < PHRASE_COUNT; i++) {
+        member = cJSON_GetObjectItemCaseSensitive(data, phrases[i][0]);
+        if (!phrases[i][1] || is_empty(member))
+            continue;
+        adl_text_put(text, phrases[i][1]);
+        if (strcmp(phrases[i][0], "state") == 0 && cJSON_IsString(member))
+            adl_display_put(text, adl_job_state_word(member->valuestring), 40);
+        else
+            put_value(text, member);
+    }
     cJSON_ArrayForEach(member, data)
     {
-        bool told = !is_shown(member);
-        for (size_t i = 0; !told && i < sizeof reasons / sizeof *reasons; i++)
-            told = strcmp(member->string, reasons[i]) == 0;
-        if (told)
+        if (is_empty(member) || !member->string || has_phrase(member->string))
             continue;
         adl_text_put(text, first ? " (" : ", ");
         adl_display_put(text, member->string, 40);
@@ -139,7 +157,10 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
         adl_display_put(text, reason, ADL_DISPLAY_ALL);
     }
     adl_text_char(text, '\n');
-    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(events, "events")) put_event(text, event);
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(events, "events"))
+    {
+        put_event(text, event);
+    }
 }
 
 static int tell(struct adl_client *client, const struct options *o, const char *name, struct adl_text *text,

@@ -7,26 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-void adl_cluster_line(struct adl_text *text, const struct cJSON *cluster)
+void adl_policy_line(struct adl_text *text, const struct cJSON *cluster)
 {
-    const cJSON *counts = cJSON_GetObjectItemCaseSensitive(cluster, "counts");
-    const double power_w = adl_member_number(cluster, "power_w", -1), speed = adl_member_number(cluster, "speed", 1);
     adl_display_put(text, adl_member_text(cJSON_GetObjectItemCaseSensitive(cluster, "policy"), "name"),
                     ADL_DISPLAY_ALL);
     if (strcmp(adl_member_text(cluster, "engine"), "sim") == 0) {
         adl_text_put(text, ", simulated at ");
-        adl_text_real(text, speed);
+        adl_text_real(text, adl_member_number(cluster, "speed", 1));
         adl_text_put(text, "x");
     }
+    if (*adl_member_text(cluster, "trouble")) {
+        adl_text_put(text, ", TROUBLE: ");
+        adl_display_put(text, adl_member_text(cluster, "trouble"), ADL_DISPLAY_ALL);
+    }
+}
+
+static void put_cluster_line(struct adl_text *text, const cJSON *cluster)
+{
+    const cJSON *counts = cJSON_GetObjectItemCaseSensitive(cluster, "counts");
+    const double power_w = adl_member_number(cluster, "power_w", -1);
+    adl_policy_line(text, cluster);
     adl_text_printf(text, ", %.0f of %.0f GPUs busy, %.0f running, %.0f pending", adl_member_number(counts, "busy", 0),
                     adl_member_number(counts, "gpus", 0), adl_member_number(counts, "running", 0),
                     adl_member_number(counts, "pending", 0));
     if (power_w >= 0)
         adl_text_printf(text, ", %.0f W", power_w);
-    if (*adl_member_text(cluster, "trouble")) {
-        adl_text_put(text, "; TROUBLE: ");
-        adl_display_put(text, adl_member_text(cluster, "trouble"), ADL_DISPLAY_ALL);
-    }
+    adl_text_char(text, '\n');
 }
 
 void adl_gpu_users(struct adl_text *text, const struct cJSON *gpu)
@@ -83,7 +89,8 @@ static void put_cell(struct adl_text *arena, int column, const cJSON *node, cons
         break;
     case TYPE:
         adl_display_put(arena, adl_member_text(gpu, "type"), ADL_DISPLAY_ALL);
-        if (strcmp(adl_member_text(gpu, "vendor"), "virtual") == 0)
+        if (strcmp(adl_member_text(gpu, "vendor"), "virtual") == 0 &&
+            strcmp(adl_member_text(gpu, "type"), "virtual") != 0)
             adl_text_put(arena, " virtual");
         break;
     case STATE:
@@ -93,7 +100,8 @@ static void put_cell(struct adl_text *arena, int column, const cJSON *node, cons
         put_number(arena, gpu, "utilization", 100, "%");
         break;
     case MEMORY:
-        put_number(arena, gpu, "memory_used_mib", 1, "/");
+        put_number(arena, gpu, "memory_used_mib", 1, "");
+        adl_text_char(arena, '/');
         put_number(arena, gpu, "memory_mib", 1, "");
         break;
     case TEMP:
@@ -124,8 +132,7 @@ void adl_gpus_table(struct adl_text *text, const struct cJSON *cluster, size_t w
 {
     struct adl_text arena = {0};
     size_t rows = 0;
-    adl_cluster_line(text, cluster);
-    adl_text_char(text, '\n');
+    put_cluster_line(text, cluster);
     fill(&arena, cJSON_GetObjectItemCaseSensitive(cluster, "nodes"), &rows);
     const char **cells = calloc(rows * COLUMN_COUNT + 1, sizeof *cells);
     if (cells && adl_text_status(&arena) == 0) {

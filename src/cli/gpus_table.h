@@ -10,8 +10,8 @@ struct cJSON;
 
 void adl_gpus_table(struct adl_text *text, const struct cJSON *cluster, size_t width);
 
-/* "easy, 2 of 4 GPUs busy, 1 running, 3 pending, 412 W"; safe to show. */
-void adl_cluster_line(struct adl_text *text, const struct cJSON *cluster);
+/* "easy, simulated at 60x", and what troubles the service; safe to show. */
+void adl_policy_line(struct adl_text *text, const struct cJSON *cluster);
 
 /* Who runs on it, "12 ann train", or why nobody can; safe to show. */
 void adl_gpu_users(struct adl_text *text, const struct cJSON *gpu);

@@ -15,9 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCRIPT_MAX   (4u << 20)
-#define CPUS_MAX     65536
-#define DEPENDED_MAX 1000
+#define SCRIPT_MAX (4u << 20)
+#define CPUS_MAX   65536
 
 extern char **environ;
 
@@ -221,7 +220,7 @@ static int add_demands(struct builder *builder)
     return status;
 }
 
-/* "3,12_4" to numbers; the number of an array stands for all of its jobs. */
+/* "3,12_4" to numbers. The service takes an array's own number for all of its jobs. */
 static int add_after(struct builder *builder, const char *key, const char *list)
 {
     char one[64], quoted[ADL_QUOTE_SIZE];
@@ -231,20 +230,18 @@ static int add_after(struct builder *builder, const char *key, const char *list)
     if (!array)
         return no_memory(builder->err);
     for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        uint64_t *ids = NULL;
-        size_t count = 0;
+        uint64_t id;
         const size_t length = strcspn(at, ",");
         if (length >= sizeof one)
             return adl_fail(builder->err, ADL_EINVAL, "jobs to wait for are numbers with commas, got %s",
                             adl_quote(list, quoted));
         memcpy(one, at, length);
         one[length] = '\0';
-        const int status = adl_job_numbers_find(builder->client, one, false, &ids, &count, builder->err);
+        const int status = adl_job_number_find(builder->client, one, &id, NULL, builder->err);
         if (status)
             return status;
-        for (size_t i = 0; i < count && i <= DEPENDED_MAX; i++)
-            cJSON_AddItemToArray(array, cJSON_CreateNumber((double)ids[i]));
-        free(ids);
+        if (!cJSON_AddItemToArray(array, cJSON_CreateNumber((double)id)))
+            return no_memory(builder->err);
     }
     return 0;
 }
@@ -277,7 +274,7 @@ static int add_values(struct builder *builder, const char *own_name)
     status = status ? status : add_duration(builder, "deadline_s", "--deadline", form->deadline, 0);
     status = status ? status : add_real(builder, "priority", "--priority", form->priority, 0, 1);
     status = status ? status : add_real(builder, "min_steps_per_s", "--min-steps", form->min_steps, 0, 1e9);
-    status = status ? status : add_real(builder, "share_slowdown", "--share-slowdown", form->share_slowdown, 1, 1000);
+    status = status ? status : add_real(builder, "share_slowdown", "--share-slowdown", form->share_slowdown, 1, 100);
     status = status ? status : add_flag(builder, "share", form->share || form->share_slowdown);
     status = status ? status : add_flag(builder, "requeue", requeue);
     status = status ? status : add_flag(builder, "hold", hold);
@@ -327,7 +324,9 @@ static void add_entry(cJSON *list, const char *entry, struct adl_text *warnings)
     char quoted[ADL_QUOTE_SIZE], name[64];
     if (has_name(entry, "ADLRO_TOKEN", 11))
         return;
-    if (is_utf8(entry) && strchr(entry, '=')) {
+    if (entry[0] == '=' || !strchr(entry, '='))
+        return; /* what some shells leave there is no variable */
+    if (is_utf8(entry)) {
         cJSON_AddItemToArray(list, cJSON_CreateString(entry));
         return;
     }

@@ -39,7 +39,8 @@ struct adl_job_form {
 };
 
 /* operands: a command and its arguments, or, unless is_command, a script (a readable file that begins with "#!") and
- * its arguments. Dependencies on arrays are looked up with the client. Warnings, one a line, are appended. */
+ * its arguments. Members of arrays that it waits for are looked up with the client. Warnings, one a line, are appended.
+ */
 int adl_job_form_build(const struct adl_job_form *form, char *const *operands, int operand_count, bool is_command,
                        struct adl_client *client, struct cJSON **ret, struct adl_text *warnings, struct adl_error *err);
 

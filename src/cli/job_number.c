@@ -92,8 +92,8 @@ static int find_member(struct adl_client *client, uint64_t array, int64_t index,
 int adl_job_number_find(struct adl_client *client, const char *text, uint64_t *ret_id, struct cJSON **ret_job,
                         struct adl_error *err)
 {
-    uint64_t number, id;
-    int64_t index;
+    uint64_t number = 0, id = 0;
+    int64_t index = INDEX_NONE;
     cJSON *job = NULL;
     int status = read_text(text, &number, &index, err);
     if (status == 0 && index == INDEX_ALL)
@@ -121,9 +121,11 @@ static int list_live(struct adl_client *client, uint64_t array, uint64_t *ids, s
     const int status = adl_client_jobs(client, "state=live", &list, err);
     if (status)
         return status;
-    cJSON_ArrayForEach(job,
-                       cJSON_GetObjectItemCaseSensitive(list, "jobs")) if (is_member(job, array) && count < MEMBERS_MAX)
-        ids[count++] = (uint64_t)adl_member_number(job, "id", 0);
+    cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(list, "jobs"))
+    {
+        if (is_member(job, array) && count < MEMBERS_MAX)
+            ids[count++] = (uint64_t)adl_member_number(job, "id", 0);
+    }
     cJSON_Delete(list);
     if (count == 0)
         return adl_fail(err, ADL_EREFUSED, "all jobs of array %llu have ended", (unsigned long long)array);
@@ -131,30 +133,11 @@ static int list_live(struct adl_client *client, uint64_t array, uint64_t *ids, s
     return 0;
 }
 
-static int list_all(struct adl_client *client, uint64_t array, uint64_t *ids, size_t *ret_count, struct adl_error *err)
-{
-    size_t count = 0;
-    for (bool more = true; more && count < MEMBERS_MAX;) {
-        cJSON *job = NULL;
-        const int status = get_job(client, array + count, &job, err);
-        if (status && status != ADL_EABSENT)
-            return status;
-        more = status == 0 && is_member(job, array);
-        cJSON_Delete(job);
-        if (more) {
-            ids[count] = array + count;
-            count++;
-        }
-    }
-    *ret_count = count;
-    return 0;
-}
-
-int adl_job_numbers_find(struct adl_client *client, const char *text, bool live_only, uint64_t **ret, size_t *ret_count,
+int adl_job_numbers_find(struct adl_client *client, const char *text, uint64_t **ret, size_t *ret_count,
                          struct adl_error *err)
 {
-    uint64_t number, id;
-    int64_t index;
+    uint64_t number = 0, id = 0;
+    int64_t index = INDEX_NONE;
     cJSON *job = NULL;
     size_t count = 1;
     int status = read_text(text, &number, &index, err);
@@ -174,7 +157,7 @@ int adl_job_numbers_find(struct adl_client *client, const char *text, bool live_
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     ids[0] = id;
     if (is_array)
-        status = (live_only ? list_live : list_all)(client, number, ids, &count, err);
+        status = list_live(client, number, ids, &count, err);
     if (status) {
         free(ids);
         return status;

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "cli/client.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,9 +14,9 @@ struct cJSON;
 int adl_job_number_find(struct adl_client *client, const char *text, uint64_t *ret_id, struct cJSON **ret_job,
                         struct adl_error *err);
 
-/* The number of an array, or "12_*", stands for all of its members, or for those that have not ended. *ret is the
- * caller's to free. */
-int adl_job_numbers_find(struct adl_client *client, const char *text, bool live_only, uint64_t **ret, size_t *ret_count,
+/* The number of an array, or "12_*", stands for those of its members that have not ended. *ret is the caller's to
+ * free. */
+int adl_job_numbers_find(struct adl_client *client, const char *text, uint64_t **ret, size_t *ret_count,
                          struct adl_error *err);
 
 #endif

@@ -88,7 +88,7 @@ int adl_jobs_act(const struct adl_jobs_act *act, const struct adl_jobs_act_optio
     for (int i = 0; i < jobs->count; i++) {
         uint64_t *ids = NULL;
         size_t count = 0;
-        status = adl_job_numbers_find(round.client, jobs->items[i], true, &ids, &count, &err);
+        status = adl_job_numbers_find(round.client, jobs->items[i], &ids, &count, &err);
         if (status)
             fail(&round, status, &err);
         for (size_t k = 0; status == 0 && k < count; k++)

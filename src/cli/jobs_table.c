@@ -57,8 +57,10 @@ void adl_job_gpus(struct adl_text *text, const struct cJSON *job)
         int count = 0;
         if (is_repeated(held, gpu, "type"))
             continue;
-        cJSON_ArrayForEach(other, held) count +=
-            strcmp(adl_member_text(gpu, "type"), adl_member_text(other, "type")) == 0;
+        cJSON_ArrayForEach(other, held)
+        {
+            count += strcmp(adl_member_text(gpu, "type"), adl_member_text(other, "type")) == 0;
+        }
         adl_text_put(text, first ? "" : ",");
         adl_display_put(text, adl_member_text(gpu, "type"), ADL_DISPLAY_ALL);
         adl_text_printf(text, ":%d", count);
@@ -150,7 +152,10 @@ void adl_jobs_table(struct adl_text *text, const struct cJSON *jobs, size_t widt
     const cJSON *job;
     size_t row = 0;
     if (offsets && cells) {
-        cJSON_ArrayForEach(job, jobs) fill_row(&arena, job, &offsets[COLUMN_COUNT * row++]);
+        cJSON_ArrayForEach(job, jobs)
+        {
+            fill_row(&arena, job, &offsets[COLUMN_COUNT * row++]);
+        }
         if (adl_text_status(&arena) == 0) {
             for (size_t i = 0; i < count * COLUMN_COUNT; i++)
                 cells[i] = arena.data + offsets[i];

@@ -133,7 +133,7 @@ static int follow(struct adl_client *client, uint64_t id, cJSON **job, struct ta
         nanosleep(&pause, NULL);
         if (poll % ASK_EVERY == 0) {
             cJSON *newer = NULL;
-            const int status = adl_client_get(client, path, &newer, err);
+            const int status = adl_client_get_patiently(client, path, &newer, err);
             if (status)
                 return status;
             cJSON_Delete(*job);

@@ -89,12 +89,30 @@ static void put_account_json(const void *self, struct adl_json *json)
     adl_json_end(json);
 }
 
+/* Why rows were left out, where a person can do something about it; an empty text else. */
+static const char *advise(const struct replay *replay, char *ret, size_t size)
+{
+    const struct adl_trace_account *account = &replay->account;
+    const struct adl_cluster *cluster = &replay->scenario.cluster;
+    char quoted[ADL_QUOTE_SIZE], known[120] = "";
+    ret[0] = '\0';
+    for (uint32_t i = 0; i < cluster->type_count; i++)
+        adl_list_append(known, sizeof known, cluster->types[i].name);
+    if (account->unknown_line > 0)
+        snprintf(ret, size, "line %" PRIu64 " wants a GPU of type %s, the cluster's types are %s",
+                 account->unknown_line, adl_quote(account->unknown_types, quoted), known);
+    else if (account->format == ADL_TRACE_SACCT && account->rows[ADL_TRACE_NO_GPU] > 0 && account->jobs == 0)
+        snprintf(ret, size, "sacct has GPUs only of clusters with AccountingStorageTRES=gres/gpu");
+    return ret;
+}
+
 static void put_account(struct adl_text *text, const void *self)
 {
     const struct replay *replay = self;
     const struct adl_trace_account *account = &replay->account;
     const uint64_t used = account->rows[ADL_TRACE_USED];
     uint64_t others = 0;
+    char advice[320];
     adl_text_printf(text, "\nTrace (%s): %" PRIu64 " rows used", adl_trace_format_name(account->format), account->jobs);
     if (account->jobs < used)
         adl_text_printf(text, " of %" PRIu64 " (--jobs)", used);
@@ -104,6 +122,8 @@ static void put_account(struct adl_text *text, const void *self)
     for (int i = 0; i < ADL_TRACE_REASON_COUNT; i++)
         if (left_out(i) && account->rows[i] > 0)
             adl_text_printf(text, "  %10" PRIu64 "  %s\n", account->rows[i], adl_trace_reason_name(i));
+    if (*advise(replay, advice, sizeof advice))
+        adl_text_printf(text, "The first of unknown_type: %s.\n", advice);
     if (account->rows[ADL_TRACE_OUT_OF_ORDER] > 0)
         adl_text_printf(text, "Rows that were not in order of submission and were sorted: %" PRIu64 ".\n",
                         account->rows[ADL_TRACE_OUT_OF_ORDER]);
@@ -116,15 +136,15 @@ static void put_account(struct adl_text *text, const void *self)
 
 static int no_jobs(const struct replay *replay, struct adl_error *err)
 {
-    char reasons[200] = "";
+    char reasons[160] = "", advice[200];
     for (int i = 0; i < ADL_TRACE_REASON_COUNT; i++) {
         char one[80];
         snprintf(one, sizeof one, "%" PRIu64 " %.50s", replay->account.rows[i], adl_trace_reason_name(i));
         if (left_out(i) && replay->account.rows[i] > 0)
             adl_list_append(reasons, sizeof reasons, one);
     }
-    return adl_fail(err, ADL_EINVAL, "%.120s: no row can be used on this cluster (%s)", replay->path,
-                    *reasons ? reasons : "there is none");
+    return adl_fail(err, ADL_EINVAL, "%.120s: no row can be used on this cluster (%s)%s%s", replay->path,
+                    *reasons ? reasons : "there is none", *advise(replay, advice, sizeof advice) ? "; " : "", advice);
 }
 
 static int compare(struct replay *replay, struct adl_trace_supply *supply, struct adl_error *err)

@@ -394,7 +394,7 @@ static int read_option(struct reader *reader, char *word, const char **at, const
     }
     if (row->takes == TAKES_VALUE && (!value || *value == '\0'))
         return FAIL(reader, "--%s needs a value", row->name);
-    return set_option(reader, row, value);
+    return set_option(reader, row, value ? value : word + strlen(word));
 }
 
 static int read_line(struct reader *reader, const char *at, const char *end)

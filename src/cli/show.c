@@ -64,6 +64,17 @@ static void duration_line(struct adl_text *text, const char *name, const cJSON *
         line(text, name, adl_duration_print(seconds, buffer));
 }
 
+/* Only where it was asked for. */
+static void measure_line(struct adl_text *text, const char *name, const cJSON *job, const char *member,
+                         const char *unit)
+{
+    const double value = adl_member_number(job, member, 0);
+    if (value <= 0)
+        return;
+    key(text, name);
+    adl_text_printf(text, "%.0f %s\n", value, unit);
+}
+
 static void state_line(struct adl_text *text, const cJSON *job)
 {
     const char *state = adl_member_text(job, "state"), *stage = adl_member_text(job, "stage");
@@ -76,15 +87,12 @@ static void state_line(struct adl_text *text, const cJSON *job)
 
 static void demand_lines(struct adl_text *text, const cJSON *job)
 {
-    const double gpu_mib = adl_member_number(job, "gpu_memory_mib", 0);
     const double slowest = adl_member_number(job, "min_steps_per_s", 0);
     line(text, "Request", adl_member_text(job, "request"));
-    key(text, "Per GPU");
-    adl_text_printf(text, "%.0f cores, %.0f MiB of memory", adl_member_number(job, "cpus_per_gpu", 0),
-                    adl_member_number(job, "memory_mib_per_gpu", 0));
-    if (gpu_mib > 0)
-        adl_text_printf(text, ", %.0f MiB on the GPU", gpu_mib);
-    adl_text_put(text, adl_member_flag(job, "share") ? ", may share it\n" : "\n");
+    measure_line(text, "Cores", job, "cpus_per_gpu", "for each GPU");
+    measure_line(text, "Memory", job, "memory_mib_per_gpu", "MiB for each GPU");
+    measure_line(text, "GPU memory", job, "gpu_memory_mib", "MiB on each GPU");
+    line(text, "Share", adl_member_flag(job, "share") ? "yes, it may run beside one other job" : "");
     duration_line(text, "Time limit", job, "time_limit_s");
     duration_line(text, "Deadline", job, "deadline_s");
     if (slowest > 0) {

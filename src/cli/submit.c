@@ -100,8 +100,9 @@ static void print_answer(const struct options *o, const cJSON *answer, struct ad
     if (o->json) {
         adl_display_json(text, answer);
     } else if (o->dry_run) {
-        adl_text_put(text, "Would submit: ");
-        adl_display_put(text, adl_member_text(answer, "reason"), ADL_DISPLAY_ALL);
+        const char *reason = adl_member_text(answer, "reason");
+        adl_text_put(text, *reason ? "It would be taken: " : "It would be taken");
+        adl_display_put(text, reason, ADL_DISPLAY_ALL);
         adl_text_char(text, '\n');
     } else {
         adl_text_printf(text, "%s%.0f\n", o->parsable ? "" : "Submitted batch job ", id);
@@ -109,14 +110,14 @@ static void print_answer(const struct options *o, const cJSON *answer, struct ad
 }
 
 /* Asks now and then, more rarely with time, until the job has ended; its document. */
-static int wait_for(struct adl_client *client, double id, cJSON **ret, struct adl_error *err)
+static int wait_for(struct adl_client *client, uint64_t id, cJSON **ret, struct adl_error *err)
 {
     char path[64];
     long pause_ms = 50;
-    snprintf(path, sizeof path, "/v1/jobs/%.0f", id);
+    snprintf(path, sizeof path, "/v1/jobs/%llu", (unsigned long long)id);
     for (;;) {
         cJSON *job = NULL;
-        const int status = adl_client_get(client, path, &job, err);
+        const int status = adl_client_get_patiently(client, path, &job, err);
         if (status)
             return status;
         if (adl_job_has_ended(job)) {
@@ -132,10 +133,11 @@ static int wait_for(struct adl_client *client, double id, cJSON **ret, struct ad
 
 static int wait_for_all(struct adl_client *client, const cJSON *answer)
 {
-    const double first = adl_member_number(answer, "id", 0), count = adl_member_number(answer, "count", 1);
+    const uint64_t first = (uint64_t)adl_member_number(answer, "id", 0);
+    const uint64_t count = (uint64_t)adl_member_number(answer, "count", 1);
     struct adl_error err;
     int code = ADL_EXIT_DONE;
-    for (double id = first; id < first + count; id++) {
+    for (uint64_t id = first; id < first + count; id++) {
         cJSON *job = NULL;
         char label[ADL_JOB_LABEL_SIZE];
         const int status = wait_for(client, id, &job, &err);

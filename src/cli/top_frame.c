@@ -21,6 +21,8 @@ static void span(struct adl_frame *frame, int column, int length, int tone)
 /* Puts what is in line as the next row, cut to the width, and empties it. */
 static void put_line(struct adl_frame *frame, struct adl_text *line, int columns)
 {
+    while (line->size > 0 && line->data[line->size - 1] == ' ')
+        adl_text_truncate(line, line->size - 1);
     adl_display_put(&frame->text, line->data ? line->data : "", (size_t)columns);
     adl_text_char(&frame->text, '\n');
     frame->rows++;
@@ -57,17 +59,17 @@ static void put_head(struct adl_frame *frame, const struct adl_top_view *view)
     adl_text_put(&line, "adlro");
     if (view->cluster) {
         adl_text_printf(&line, "  %s  ", adl_moment_print(adl_member_number(view->cluster, "now_s", 0), moment));
-        adl_cluster_line(&line, view->cluster);
+        adl_policy_line(&line, view->cluster);
     }
     put_line(frame, &line, view->columns);
     adl_text_put(&line, "GPUs ");
     put_bar(frame, &line, gpus > 0 ? busy / gpus : 0, 20);
-    adl_text_printf(&line, " %.0f/%.0f busy", busy, gpus);
-    adl_text_put(&line, "   power ");
+    adl_text_printf(&line, " %.0f/%.0f busy   jobs %.0f running, %.0f pending   power ", busy, gpus,
+                    adl_member_number(counts, "running", 0), adl_member_number(counts, "pending", 0));
     if (power_w >= 0)
         adl_text_printf(&line, "%.0f W", power_w);
     else
-        adl_text_put(&line, "not told");
+        adl_text_char(&line, '-');
     if (energy_j > 0) {
         adl_text_put(&line, "   energy ");
         adl_text_fixed(&line, energy_j / 3.6e6, 3);
@@ -95,24 +97,50 @@ static void put_measure(struct adl_text *line, const cJSON *gpu, const char *nam
     adl_text_printf(line, "%*s", width, text);
 }
 
-/* "  0 box        v100      busy     [||||||||] 53%  212/300W  61C  12 ann train" */
-static void put_gpu(struct adl_frame *frame, const struct adl_top_view *view, const cJSON *node, const cJSON *gpu,
-                    bool chosen)
+/* Widths that go by what there is to show and by the screen. */
+struct widths {
+    int node, type, bar;
+};
+
+static int wider(int width, const char *text, int most)
+{
+    const int count = (int)adl_utf8_count(text);
+    return count <= width ? width : count < most ? count : most;
+}
+
+static struct widths widths_of(const struct adl_top_view *view)
+{
+    const bool wide = view->columns >= 110;
+    struct widths widths = {.node = 4, .type = 4, .bar = wide ? 20 : 8};
+    const cJSON *node, *gpu;
+    cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes"))
+    {
+        widths.node = wider(widths.node, adl_member_text(node, "name"), wide ? 20 : 10);
+        cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(node, "gpus"))
+        {
+            widths.type = wider(widths.type, adl_member_text(gpu, "type"), wide ? 20 : 10);
+        }
+    }
+    return widths;
+}
+
+/* "  0 box v100 busy     [||||||||] 53%  212/300W  61C  12 ann train" */
+static void put_gpu(struct adl_frame *frame, const struct adl_top_view *view, const struct widths *widths,
+                    const cJSON *node, const cJSON *gpu)
 {
     struct adl_text line = {0};
     char most[16] = "";
     const double temperature_c = adl_member_number(gpu, "temperature_c", -1);
     const double max_w = adl_member_number(gpu, "max_w", 0);
-    const double share = adl_member_number(gpu, "utilization", -1);
     adl_text_printf(&line, "%3.0f ", adl_member_number(gpu, "gpu", 0));
-    adl_display_pad(&line, adl_member_text(node, "name"), 10);
+    adl_display_pad(&line, adl_member_text(node, "name"), (size_t)widths->node);
     adl_text_char(&line, ' ');
-    adl_display_pad(&line, adl_member_text(gpu, "type"), 9);
+    adl_display_pad(&line, adl_member_text(gpu, "type"), (size_t)widths->type);
     adl_text_char(&line, ' ');
     span(frame, column_of(&line), 8, state_tone(adl_member_text(gpu, "state")));
     adl_display_pad(&line, adl_member_text(gpu, "state"), 8);
     adl_text_char(&line, ' ');
-    put_bar(frame, &line, share, view->columns >= 110 ? 20 : 8);
+    put_bar(frame, &line, adl_member_number(gpu, "utilization", -1), widths->bar);
     put_measure(&line, gpu, "utilization", 100, "%", 5);
     put_measure(&line, gpu, "power_w", 1, "", 5);
     if (max_w > 0)
@@ -123,8 +151,6 @@ static void put_gpu(struct adl_frame *frame, const struct adl_top_view *view, co
     put_measure(&line, gpu, "temperature_c", 1, "C", 5);
     adl_text_put(&line, "  ");
     adl_gpu_users(&line, gpu);
-    if (chosen)
-        span(frame, 0, view->columns, ADL_TONE_CURSOR);
     put_line(frame, &line, view->columns);
 }
 
@@ -143,8 +169,10 @@ static int gpu_count(const struct adl_top_view *view)
 {
     const cJSON *node;
     int count = 0;
-    cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes")) count +=
-        cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(node, "gpus"));
+    cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes"))
+    {
+        count += cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(node, "gpus"));
+    }
     return count;
 }
 
@@ -152,11 +180,12 @@ static void put_gpus(struct adl_frame *frame, struct adl_top_view *view, int roo
 {
     struct adl_text line = {0};
     const cJSON *node, *gpu;
+    const struct widths widths = widths_of(view);
     const int count = gpu_count(view), first = window(&view->cursor[ADL_PANE_GPUS], count, room);
     int at = 0;
     span(frame, 0, view->columns, ADL_TONE_TITLE);
-    adl_text_printf(&line, "GPU NODE       TYPE      STATE    UTILIZATION%*s POWER       TEMP  JOBS",
-                    view->columns >= 110 ? 14 : 2, "");
+    adl_text_printf(&line, "GPU %-*s %-*s STATE    %-*s  POWER      TEMP  JOBS", widths.node, "NODE", widths.type,
+                    "TYPE", widths.bar + 7, "UTILIZATION");
     if (count > room)
         adl_text_printf(&line, "  %d-%d of %d", first + 1, first + room, count);
     put_line(frame, &line, view->columns);
@@ -164,9 +193,11 @@ static void put_gpus(struct adl_frame *frame, struct adl_top_view *view, int roo
     {
         cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(node, "gpus"))
         {
+            const bool chosen = view->rows && view->pane == ADL_PANE_GPUS && at == view->cursor[ADL_PANE_GPUS];
+            if (chosen)
+                span(frame, 0, view->columns, ADL_TONE_CURSOR);
             if (at >= first && at < first + room)
-                put_gpu(frame, view, node, gpu,
-                        view->rows && view->pane == ADL_PANE_GPUS && at == view->cursor[ADL_PANE_GPUS]);
+                put_gpu(frame, view, &widths, node, gpu);
             at++;
         }
     }

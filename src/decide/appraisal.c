@@ -251,6 +251,7 @@ void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl
     ret->beside = runs ? neighbour_of(appraisal, state, slot) : ADL_NONE;
     ret->types = job->eligible & memo->types;
     ret->min_steps_per_s = spec->min_steps_per_s;
+    ret->share_slowdown = spec->share_slowdown;
     ret->gpu_memory_mib = spec->gpu_memory_mib;
     ret->gpus = spec->gpus;
     ret->place = runs ? (uint8_t)job->type : ADL_PLACE_QUEUE;
@@ -372,7 +373,8 @@ bool adl_appraisal_pair(const struct adl_appraisal *appraisal, struct adl_party 
             return false;
         shared[i] = estimate(appraisal, parties[i].job->profile, type, parties[1 - i].job->profile);
         kept[i] = shared[i].steps_per_s / alone;
-        if (shared[i].steps_per_s <= 0)
+        const double bound = (double)parties[i].job->share_slowdown;
+        if (shared[i].steps_per_s <= 0 || (bound > 0 && shared[i].low * bound < alone))
             return false;
     }
     const double load = adl_power_load_of_pair(a.prospect->on[type].load, kept[0], b.prospect->on[type].load, kept[1]);

@@ -19,6 +19,7 @@ struct adl_standing {
     uint32_t beside;            /* profile of the job it shares its GPU with, or ADL_NONE */
     uint32_t types;             /* mask of those it can run on */
     float min_steps_per_s;
+    float share_slowdown;
     int32_t gpu_memory_mib;
     uint16_t gpus;
     uint8_t place; /* the type it runs on, or ADL_PLACE_QUEUE */

@@ -69,9 +69,10 @@ void adl_program_clear(struct adl_program *program)
 static bool alike(const struct adl_standing *a, const struct adl_standing *b)
 {
     return a->profile == b->profile && a->spanning == b->spanning && a->beside == b->beside && a->types == b->types &&
-           a->min_steps_per_s == b->min_steps_per_s && a->gpu_memory_mib == b->gpu_memory_mib && a->gpus == b->gpus &&
-           a->place == b->place && a->flags == b->flags && a->kind == b->kind && a->settled == b->settled &&
-           a->left == b->left && a->urgency == b->urgency && a->slack == b->slack;
+           a->min_steps_per_s == b->min_steps_per_s && a->share_slowdown == b->share_slowdown &&
+           a->gpu_memory_mib == b->gpu_memory_mib && a->gpus == b->gpus && a->place == b->place &&
+           a->flags == b->flags && a->kind == b->kind && a->settled == b->settled && a->left == b->left &&
+           a->urgency == b->urgency && a->slack == b->slack;
 }
 
 /* The group of such a standing, made if new; ADL_NONE if there is no room. */

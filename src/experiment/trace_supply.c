@@ -1,8 +1,10 @@
 #include "experiment/trace_supply.h"
 
 #include "base/hash.h"
+#include "ingest/gpu_name.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,6 +35,8 @@ struct source {
     struct adl_trace *trace;
     uint64_t issued;
     uint64_t without_limit;
+    uint64_t unknown_line; /* see adl_trace_account */
+    char unknown_types[2 * ADL_TRACE_WORD];
     struct verdict verdicts[VERDICTS];
 };
 
@@ -42,16 +46,26 @@ static uint32_t all_types(const struct adl_cluster *cluster)
 }
 
 /* "A|B" as a mask, names without case; those that the cluster lacks are as good as not named. 0 = it has none. */
+static uint32_t find_type(const struct adl_cluster *cluster, const char *name)
+{
+    uint32_t types = 0;
+    for (uint32_t t = 0; t < cluster->type_count; t++)
+        if (strcasecmp(cluster->types[t].name, name) == 0)
+            types |= 1u << t;
+    return types;
+}
+
+/* A name that the cluster has, or one as drivers print them: "nvidia_a100-sxm4-80gb" is an a100. */
 static uint32_t find_types(const struct adl_cluster *cluster, const char *names)
 {
     uint32_t types = 0;
     if (!*names)
         return all_types(cluster);
     for (const char *at = names; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
-        const size_t length = strcspn(at, "|");
-        for (uint32_t t = 0; t < cluster->type_count; t++)
-            if (strlen(cluster->types[t].name) == length && strncasecmp(cluster->types[t].name, at, length) == 0)
-                types |= 1u << t;
+        char name[2 * ADL_TRACE_WORD], shorter[ADL_NAME_SIZE];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "|"), at);
+        const uint32_t found = find_type(cluster, name);
+        types |= found ? found : find_type(cluster, adl_gpu_name_shorten(name, shorter));
     }
     return types;
 }
@@ -152,8 +166,11 @@ static int make_job(struct source *source, const struct adl_trace_row *row, stru
 /* Several sources may end at once; they have read the same rows, so it does not matter whose figures stay. */
 static void give_account(struct source *source)
 {
-    struct adl_trace_account account = {
-        .jobs = source->issued, .without_limit = source->without_limit, .format = adl_trace_format(source->trace)};
+    struct adl_trace_account account = {.jobs = source->issued,
+                                        .without_limit = source->without_limit,
+                                        .format = adl_trace_format(source->trace),
+                                        .unknown_line = source->unknown_line};
+    memcpy(account.unknown_types, source->unknown_types, sizeof account.unknown_types);
     memcpy(account.rows, adl_trace_counts(source->trace), sizeof account.rows);
     pthread_mutex_lock(&source->supply->lock);
     source->supply->account = account;
@@ -178,6 +195,10 @@ static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
             source->issued++;
             source->without_limit += row.limit_us <= 0;
             return 1;
+        }
+        if (reason == ADL_TRACE_UNKNOWN_TYPE && source->unknown_line == 0) {
+            source->unknown_line = row.line;
+            memcpy(source->unknown_types, row.types, sizeof source->unknown_types);
         }
         status = adl_trace_reject(source->trace, &row, reason, err);
         if (status)

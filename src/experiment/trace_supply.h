@@ -22,6 +22,8 @@ struct adl_trace_account {
     uint64_t jobs;                         /* given out */
     uint64_t without_limit;                /* of these: their run time stands in for the limit */
     int format;                            /* enum adl_trace_format: the one that the file has */
+    uint64_t unknown_line;                 /* of the first row whose types the cluster lacks; 0 = there is none */
+    char unknown_types[2 * ADL_TRACE_WORD];
 };
 
 struct adl_trace_supply;

@@ -84,6 +84,7 @@ static const struct spec_field {
     FIELD(deadline_us, true),
     {"priority", offsetof(struct adl_job_spec, priority), 0, true, false},
     {"min_steps_per_s", offsetof(struct adl_job_spec, min_steps_per_s), 0, true, false},
+    {"share_slowdown", offsetof(struct adl_job_spec, share_slowdown), 0, true, true},
     {"step_gflop", offsetof(struct adl_job_spec, step_gflop), 0, true, true},
     {"step_gb", offsetof(struct adl_job_spec, step_gb), 0, true, true},
 };

@@ -361,7 +361,7 @@ int adl_scenario_read_classes(struct adl_scenario_reader *reader)
     const struct adl_catalogue *catalogue = reader->catalogue;
     struct adl_scenario *scenario = reader->scenario;
     const int status = make_classes(reader, catalogue->class_count + 1, "job");
-    if (status)
+    if (status || !scenario->classes)
         return status;
     for (uint32_t i = 0; i < catalogue->class_count; i++) {
         const struct adl_catalogue_class *from = &catalogue->classes[i];

@@ -115,14 +115,28 @@ static bool form_claims(const struct adl_trace_form *form, const struct adl_line
     return form->has_header ? bind_columns(form, &cells, column) == NULL : form->claims(&cells);
 }
 
+/* What is amiss with a line that looks as if sacct had printed it; "" for others. */
+static const char *hint_at_sacct(const char *line)
+{
+    const bool has_bars = strchr(line, '|') != NULL;
+    while (*line == ' ')
+        line++;
+    if (strncasecmp(line, "JobID", 5) == 0)
+        return has_bars ? "; of sacct's columns JobID, State, Submit, ElapsedRaw, AllocTRES and ReqTRES are needed"
+                        : "; sacct has to be asked with --parsable2";
+    if (has_bars && *line >= '0' && *line <= '9')
+        return "; sacct has to print its line of column names: without --noheader";
+    return "";
+}
+
 static int fail_undetected(const struct adl_trace *trace, const struct adl_line *line, struct adl_error *err)
 {
     char shown[ADL_QUOTE_SIZE];
     char names[80] = "";
     for (int format = ADL_TRACE_AUTO + 1; format < ADL_TRACE_FORMAT_COUNT; format++)
         adl_list_append(names, sizeof names, forms[format]->name);
-    return adl_fail(err, ADL_EINVAL, "%s:%" PRIu64 ": the line is not the beginning of any format known (%s): %s",
-                    trace->lines.name, line->number, names, adl_quote(line->text, shown));
+    return adl_fail(err, ADL_EINVAL, "%.120s:%" PRIu64 ": the line is not the beginning of any format known (%s): %s%s",
+                    trace->lines.name, line->number, names, adl_quote(line->text, shown), hint_at_sacct(line->text));
 }
 
 static int detect(struct adl_trace *trace, const struct adl_line *line, struct adl_error *err)

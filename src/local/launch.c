@@ -154,7 +154,8 @@ int adl_task_poll(struct adl_task *task, struct adl_task_result *ret_result, str
     return status;
 }
 
-/* The shepherd gets a clean slate: no signal comes through before it listens, and no descriptor of ours but 0, 1, 2. */
+/* The shepherd gets a clean slate: no signal comes through before it listens, none that is meant for us and all our
+ * group reaches it at all, and it has no descriptor of ours but 0, 1, 2. */
 static int spawn(const char *folder, const char *program, pid_t *ret_pid, struct adl_error *err)
 {
     posix_spawnattr_t attributes;
@@ -174,7 +175,8 @@ static int spawn(const char *folder, const char *program, pid_t *ret_pid, struct
     if (!error)
         error = posix_spawnattr_setsigdefault(&attributes, &all);
     if (!error)
-        error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        error =
+            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     for (int fd = 0; !error && fd <= 2; fd++)
         error = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
     if (!error)

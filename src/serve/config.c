@@ -2,6 +2,8 @@
 
 #include "base/suggest.h"
 #include "decide/policy.h"
+#include "ingest/model_store.h"
+#include "ingest/normalize.h"
 #include "ingest/scenario.h"
 #include "ingest/scenario_form.h"
 #include "ingest/text_file.h"
@@ -32,9 +34,22 @@ struct form_jobs {
     struct adl_yaml_link cgroup;
 };
 
+struct form_alias {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_link gres, type;
+};
+
+struct form_slurm {
+    struct adl_yaml_list partitions; /* struct adl_yaml_link */
+    int mode;
+    struct adl_yaml_link conf, adapter;
+    struct adl_yaml_list types; /* struct form_alias */
+    double wait_s;
+};
+
 struct service_form {
     int engine;
-    struct adl_yaml_link scenario, catalogue;
+    struct adl_yaml_link scenario, catalogue, model;
     double speed;
     int64_t seed;
     bool virtual, learned;
@@ -42,10 +57,13 @@ struct service_form {
     struct form_listen listen;
     struct form_telemetry telemetry;
     struct form_jobs jobs;
+    struct form_slurm slurm;
 };
 
-static const char *const engine_names[] = {"local", "sim", NULL};
-_Static_assert(COUNT(engine_names) == ADL_ENGINE_SIM + 2, "an engine without a name");
+static const char *const engine_names[] = {"local", "sim", "slurm", NULL};
+_Static_assert(COUNT(engine_names) == ADL_ENGINE_SLURM + 2, "an engine without a name");
+static const char *const mode_names[] = {"observe", "advise", "act", NULL};
+_Static_assert(COUNT(mode_names) == ADL_SLURM_ACT + 2, "a mode without a name");
 
 #define LISTEN(member) ADL_YAML_AT(struct form_listen, member)
 static const struct adl_yaml_field listen_fields[] = {
@@ -97,17 +115,41 @@ static const struct adl_yaml_field jobs_fields[] = {
 };
 static const struct adl_yaml_table jobs_table = {TABLE(jobs_fields, struct form_jobs)};
 
+#define ALIAS(member) ADL_YAML_AT(struct form_alias, member)
+static const struct adl_yaml_field alias_fields[] = {
+    {"gres", ADL_YAML_LINK, .required = true, ALIAS(gres), .help = "what `gres.conf` calls the type"},
+    {"type", ADL_YAML_LINK, .required = true, ALIAS(type), .help = "what the catalogue calls it"},
+};
+static const struct adl_yaml_table alias_table = {TABLE(alias_fields, struct form_alias), .located = true};
+
+#define SLURM(member) ADL_YAML_AT(struct form_slurm, member)
+static const struct adl_yaml_field slurm_fields[] = {
+    {"partitions", ADL_YAML_LINKS, SLURM(partitions), .min = 1, .max = 64, .otherwise = "required",
+     .help = "the partitions whose GPU jobs are decided about; no other is touched"},
+    {"mode", ADL_YAML_NAME, SLURM(mode), .names = mode_names, .otherwise = "observe",
+     .help = "`observe` decides and records, `advise` also writes it into the job's comment, `act` places jobs"},
+    {"conf", ADL_YAML_LINK, SLURM(conf), .otherwise = "where Slurm has it", .help = "slurm.conf"},
+    {"adapter", ADL_YAML_LINK, SLURM(adapter), .otherwise = "`adlro-slurm` beside the program",
+     .help = "the program that speaks with Slurm"},
+    {"types", ADL_YAML_LIST, SLURM(types), .min = 0, .max = ADL_TYPES_MAX, .table = &alias_table,
+     .otherwise = "the same names", .help = "GPU types that the cluster calls otherwise than the catalogue"},
+    {"wait_s", ADL_YAML_REAL, SLURM(wait_s), .min = 1, .max = 600,
+     .help = "for Slurm to answer when the service starts"},
+};
+static const struct adl_yaml_table slurm_table = {TABLE(slurm_fields, struct form_slurm)};
+
 #define FORM(member) ADL_YAML_AT(struct service_form, member)
 static const struct adl_yaml_field form_fields[] = {
     {"engine", ADL_YAML_NAME, FORM(engine), .names = engine_names, .otherwise = "local",
-     .help = "`local` runs jobs on this machine, `sim` plays a scenario as a live twin"},
+     .help = "`local` runs jobs on this machine, `sim` plays a scenario as a live twin, `slurm` decides for a Slurm "
+             "cluster"},
     {"scenario", ADL_YAML_LINK, FORM(scenario), .otherwise = "required for `sim`",
      .help = "file of the twin's scenario, relative to this file"},
     {"speed", ADL_YAML_REAL, FORM(speed), .min = 0.001, .max = 1e6,
      .help = "of the twin's time: 60 = a minute each second"},
     {"seed", ADL_YAML_INT, FORM(seed), .min = 0, .max = 9e15, .help = "of the policy and of the twin"},
     {"catalogue", ADL_YAML_LINK, FORM(catalogue), .otherwise = "the one in the program",
-     .help = "for `local`: file with GPU types and job classes, relative to this file"},
+     .help = "for `local` and `slurm`: file with GPU types and job classes, relative to this file"},
     {"virtual", ADL_YAML_BOOL, FORM(virtual),
      .help = "for `local`: GPUs are not looked for, jobs run on the slots of `cluster`, or on 4 slots if it is absent"},
     {"cluster", ADL_YAML_GROUP, FORM(parts.cluster), .table = &adl_form_cluster_table,
@@ -115,6 +157,8 @@ static const struct adl_yaml_field form_fields[] = {
      .help =
          "for `local`: virtual slots in place of GPUs, as in a scenario; `type: virtual` is a slot of no type. On a "
          "machine with GPUs it needs `virtual: true`"},
+    {"model", ADL_YAML_LINK, FORM(model), .otherwise = "the one in the program",
+     .help = "for policy `dqn`: file of a trained network (`adlro train dqn`), relative to this file"},
     {"learned", ADL_YAML_BOOL, FORM(learned),
      .help = "how long a job will run is told from those before it, not from its limit alone"},
     {"policy", ADL_YAML_GROUP, FORM(parts.policy), .table = &adl_form_named_policy_table, .otherwise = "optional",
@@ -124,6 +168,8 @@ static const struct adl_yaml_field form_fields[] = {
     {"telemetry", ADL_YAML_GROUP, FORM(telemetry), .table = &telemetry_table, .otherwise = "optional",
      .help = "what is read of the GPUs"},
     {"jobs", ADL_YAML_GROUP, FORM(jobs), .table = &jobs_table, .otherwise = "optional", .help = "what jobs may do"},
+    {"slurm", ADL_YAML_GROUP, FORM(slurm), .table = &slurm_table, .otherwise = "required for `slurm`",
+     .help = "the cluster underneath ([slurm.md](slurm.md))"},
 };
 
 static const struct service_form form_defaults = {
@@ -134,6 +180,7 @@ static const struct service_form form_defaults = {
     .listen = {.requests_per_s = 1000},
     .telemetry = {.interval_s = 2, .retention_days = 30, .avoid_foreign = true},
     .jobs = {.time_limit_s = 86400, .grace_s = 30, .max = 200000, .root = true},
+    .slurm = {.wait_s = 30},
 };
 
 const struct adl_yaml_table adl_service_table = {TABLE(form_fields, struct service_form), .defaults = &form_defaults};
@@ -151,7 +198,7 @@ static const struct adl_yaml_node *value_of(const struct adl_yaml_node *mapping,
 {
     if (!mapping || mapping->shape != ADL_YAML_MAPPING)
         return NULL;
-    for (const struct adl_yaml_node *at = mapping->first; at; at = at->next->next)
+    for (const struct adl_yaml_node *at = mapping->first; at && at->next; at = at->next->next)
         if (strcmp(at->text, key) == 0)
             return at->next;
     return NULL;
@@ -162,24 +209,28 @@ static int check_engine_keys(const struct loader *loader)
 {
     static const struct {
         const char *key;
-        int engine;
-    } only[] = {{"scenario", ADL_ENGINE_SIM},
-                {"speed", ADL_ENGINE_SIM},
-                {"catalogue", ADL_ENGINE_LOCAL},
-                {"virtual", ADL_ENGINE_LOCAL},
-                {"cluster", ADL_ENGINE_LOCAL}};
+        int engine, or_engine;
+    } only[] = {{"scenario", ADL_ENGINE_SIM, ADL_ENGINE_SIM},      {"speed", ADL_ENGINE_SIM, ADL_ENGINE_SIM},
+                {"catalogue", ADL_ENGINE_LOCAL, ADL_ENGINE_SLURM}, {"virtual", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},
+                {"cluster", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},   {"slurm", ADL_ENGINE_SLURM, ADL_ENGINE_SLURM}};
     const struct adl_yaml_node *root = adl_yaml_root(loader->yaml);
     for (size_t i = 0; i < COUNT(only); i++)
-        if (only[i].engine != loader->form.engine && value_of(root, only[i].key))
+        if (only[i].engine != loader->form.engine && only[i].or_engine != loader->form.engine &&
+            value_of(root, only[i].key))
             return adl_yaml_fail(loader->yaml, adl_yaml_line(root, only[i].key), loader->err,
                                  "'%s' is for 'engine: %s'; the engine is %s%s", only[i].key,
                                  engine_names[only[i].engine], engine_names[loader->form.engine],
-                                 only[i].engine == ADL_ENGINE_LOCAL ? ", whose scenario says it" : "");
+                                 loader->form.engine == ADL_ENGINE_SIM && only[i].engine == ADL_ENGINE_LOCAL
+                                     ? ", whose scenario says it"
+                                     : "");
     if (loader->form.engine == ADL_ENGINE_SIM && !loader->form.scenario.text)
         return adl_yaml_fail(loader->yaml, root->line, loader->err,
                              "missing key 'scenario' (the file that 'engine: sim' plays)");
+    if (loader->form.engine == ADL_ENGINE_SLURM && loader->form.slurm.partitions.count == 0)
+        return adl_yaml_fail(loader->yaml, root->line, loader->err,
+                             "missing key 'slurm.partitions' (whose jobs 'engine: slurm' decides about)");
     const struct adl_yaml_node *policy = value_of(root, "policy");
-    for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at; at = at->next->next)
+    for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at && at->next; at = at->next->next)
         if (loader->form.engine == ADL_ENGINE_SIM && strcmp(at->text, "name") != 0 &&
             strcmp(at->text, "priority_s") != 0)
             return adl_yaml_fail(loader->yaml, at->line, loader->err,
@@ -377,6 +428,103 @@ static int use_machine(struct loader *loader)
     return status;
 }
 
+/* A network that cannot be used is told here and not when the policy first needs it. */
+static int read_model(struct loader *loader)
+{
+    struct adl_service_config *config = &loader->config;
+    struct adl_error inner = {{0}};
+    struct adl_model model;
+    int status = resolve(loader, &loader->form.model, &config->model_path);
+    if (status || !config->model_path)
+        return status;
+    status = adl_model_store_read_bytes(config->model_path, &config->model, &config->model_size, &inner);
+    if (!status)
+        status = adl_model_decode(config->model, config->model_size, ADL_SCHEMA_VERSION, &model, &inner);
+    if (status)
+        return adl_yaml_fail(loader->yaml, loader->form.model.line, loader->err, "model: %s", inner.text);
+    adl_model_clear(&model);
+    config->inventory.scenario.policy.model = config->model;
+    config->inventory.scenario.policy.model_size = config->model_size;
+    return 0;
+}
+
+static int read_slurm(struct loader *loader)
+{
+    const struct form_slurm *form = &loader->form.slurm;
+    struct adl_hands_slurm_config *slurm = &loader->config.slurm;
+    const struct adl_yaml_link *partitions = form->partitions.items;
+    const struct form_alias *types = form->types.items;
+    const char **names = adl_yaml_alloc(loader->yaml, (form->partitions.count + 1) * sizeof *names);
+    struct adl_slurm_alias *aliases = adl_yaml_alloc(loader->yaml, (form->types.count + 1) * sizeof *aliases);
+    struct service_form *kept = adl_yaml_alloc(loader->yaml, sizeof *kept);
+    if (!names || !aliases || !kept)
+        return adl_fail(loader->err, ADL_ENOMEM, "out of memory for the configuration");
+    for (uint32_t i = 0; i < form->partitions.count; i++)
+        names[i] = partitions[i].text;
+    for (uint32_t i = 0; i < form->types.count; i++)
+        aliases[i] = (struct adl_slurm_alias){types[i].gres.text, types[i].type.text};
+    *kept = loader->form;
+    loader->config.form = kept;
+    *slurm = (struct adl_hands_slurm_config){.adapter = form->adapter.text,
+                                             .conf = form->conf.text,
+                                             .partitions = names,
+                                             .partition_count = form->partitions.count,
+                                             .aliases = aliases,
+                                             .alias_count = form->types.count,
+                                             .mode = form->mode,
+                                             .wait_us = (int64_t)(form->wait_s * 1e6)};
+    return 0;
+}
+
+/* Classes and the policy's settings, which name GPU types, for a cluster that is known by now. */
+static int read_rest(const struct adl_service_config *config, const struct adl_catalogue *catalogue,
+                     struct adl_scenario *scenario, bool classes, struct adl_error *err)
+{
+    const struct service_form *form = config->form;
+    struct adl_scenario_reader reader = {
+        .yaml = config->yaml, .form = &form->parts, .catalogue = catalogue, .scenario = scenario, .err = err};
+    const int status = classes ? adl_scenario_read_classes(&reader) : 0;
+    return status ? status : adl_scenario_read_policy(&reader);
+}
+
+int adl_service_config_ask(struct adl_service_config *config, struct adl_hands *ret, struct adl_error *err)
+{
+    const struct service_form *form = config->form;
+    struct adl_scenario *scenario = &config->inventory.scenario;
+    struct adl_catalogue catalogue = {0};
+    struct adl_hands hands = {0};
+    int status = adl_inventory_catalogue(form->catalogue.text, &catalogue, err);
+    if (status)
+        return status;
+    snprintf(scenario->name, sizeof scenario->name, "slurm");
+    snprintf(scenario->description, sizeof scenario->description, "a Slurm cluster");
+    scenario->lambda = form->parts.lambda;
+    scenario->kill_at_limit = form->parts.kill_at_limit;
+    status = adl_hands_slurm_open(&config->slurm, &catalogue, &config->inventory, &hands, err);
+    if (status == 0)
+        status = read_rest(config, &catalogue, scenario, true, err);
+    adl_catalogue_clear(&catalogue);
+    if (status && hands.ops)
+        hands.ops->destroy(hands.self);
+    if (status == 0) {
+        scenario->policy.model = config->model;
+        scenario->policy.model_size = config->model_size;
+        *ret = hands;
+    }
+    return status;
+}
+
+int adl_service_config_settle(struct adl_service_config *config, const struct adl_inventory *have,
+                              struct adl_error *err)
+{
+    struct adl_scenario known = have->scenario; /* not owned: only its policy is written */
+    const int status = read_rest(config, NULL, &known, false, err);
+    config->inventory.scenario.policy = known.policy;
+    config->inventory.scenario.policy.model = config->model;
+    config->inventory.scenario.policy.model_size = config->model_size;
+    return status;
+}
+
 static int build(struct loader *loader)
 {
     struct adl_scenario *scenario = &loader->config.inventory.scenario;
@@ -387,7 +535,10 @@ static int build(struct loader *loader)
     status = status ? status : read_paths(loader);
     status = status ? status : read_exporters(loader);
     if (!status)
-        status = loader->form.engine == ADL_ENGINE_SIM ? play_scenario(loader) : use_machine(loader);
+        status = loader->form.engine == ADL_ENGINE_SIM     ? play_scenario(loader)
+                 : loader->form.engine == ADL_ENGINE_SLURM ? read_slurm(loader)
+                                                           : use_machine(loader);
+    status = status ? status : read_model(loader);
     scenario->policy.preemption_us =
         (int64_t)((scenario->preemption.checkpoint_s + scenario->preemption.restart_s) * 1e6);
     return status;
@@ -431,18 +582,11 @@ int adl_service_config_load(const char *path, struct adl_service_config *ret, st
     return status ? status : load(path ? path : "the configuration", text, size, ret, err);
 }
 
-int adl_service_config_twin(const char *scenario, struct adl_service_config *ret, struct adl_error *err)
+int adl_service_config_read(const char *name, const char *text, struct adl_service_config *ret, struct adl_error *err)
 {
-    const size_t room = strlen(scenario) + 64;
-    char *text = malloc(room);
-    if (!text)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for the configuration");
-    if (strchr(scenario, '\'') || strchr(scenario, '\n')) {
-        free(text);
-        return adl_fail(err, ADL_EINVAL, "a scenario whose name has quotes or line breaks needs a configuration file");
-    }
-    const int size = snprintf(text, room, "engine: sim\nscenario: '%s'\n", scenario);
-    return load("the twin", text, (size_t)size, ret, err);
+    char *copy = strdup(text);
+    return copy ? load(name, copy, strlen(copy), ret, err)
+                : adl_fail(err, ADL_ENOMEM, "out of memory for the configuration");
 }
 
 void adl_service_config_clear(struct adl_service_config *config)
@@ -450,5 +594,6 @@ void adl_service_config_clear(struct adl_service_config *config)
     adl_inventory_clear(&config->inventory);
     adl_yaml_destroy(config->yaml);
     free(config->text);
+    free(config->model);
     *config = (struct adl_service_config){0};
 }

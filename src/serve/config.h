@@ -6,10 +6,11 @@
 #include "base/error.h"
 #include "ingest/telemetry.h"
 #include "ingest/yaml.h"
+#include "serve/hands_slurm.h"
 #include "serve/http.h"
 #include "serve/inventory.h"
 
-enum adl_engine_kind { ADL_ENGINE_LOCAL, ADL_ENGINE_SIM };
+enum adl_engine_kind { ADL_ENGINE_LOCAL, ADL_ENGINE_SIM, ADL_ENGINE_SLURM };
 
 /* Strings live as long as the configuration. NULL = not given. */
 struct adl_service_config {
@@ -29,6 +30,8 @@ struct adl_service_config {
     const char *scenario; /* SIM: its file, seen from the configuration's folder */
     double speed;         /* SIM: of time */
 
+    struct adl_hands_slurm_config slurm; /* SLURM */
+
     double telemetry_s;     /* between samples */
     double retention_days;  /* of samples */
     const char **exporters; /* addresses of exporters' pages, exporter_count */
@@ -44,8 +47,12 @@ struct adl_service_config {
     const char *cgroup;  /* v2 folder for jobs' own; NULL: none */
 
     struct adl_inventory inventory; /* with the policy's own settings in inventory.scenario.policy */
-    char *text;                     /* of the file, for the store; NULL: there is none */
+    const char *model_path;         /* of a trained network; NULL: the one in the program */
+    char *model;                    /* its bytes */
+    size_t model_size;
+    char *text; /* of the file, for the store; NULL: there is none */
     size_t text_size;
+    const void *form;      /* what was read, for what is still to be asked */
     struct adl_yaml *yaml; /* owns the strings; those that name files are seen from where the service was started */
 };
 
@@ -53,8 +60,14 @@ extern const struct adl_yaml_table adl_service_table;
 
 /* path NULL: defaults. Looks for GPUs if engine is local and the file declares none. On failure *ret is untouched. */
 int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err);
-/* As a file would say that has a twin's engine and this scenario, seen from where the service is started. */
-int adl_service_config_twin(const char *scenario, struct adl_service_config *ret, struct adl_error *err);
+/* From a text; name is its name in messages, and files that it names are seen from there. */
+int adl_service_config_read(const char *name, const char *text, struct adl_service_config *ret, struct adl_error *err);
+/* With engine slurm the GPUs are not known before the cluster was asked: opens the hands, which hold on to the
+ * configuration's inventory. For one that is read anew while these hands go on: settle, with the inventory they have.
+ */
+int adl_service_config_ask(struct adl_service_config *config, struct adl_hands *ret, struct adl_error *err);
+int adl_service_config_settle(struct adl_service_config *config, const struct adl_inventory *have,
+                              struct adl_error *err);
 void adl_service_config_clear(struct adl_service_config *config); /* accepts a zeroed one */
 
 /* For reading this machine's GPUs, and exporters' pages if they are wanted; the strings are the configuration's. */

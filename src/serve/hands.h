@@ -8,10 +8,24 @@
 #include "model/plan.h"
 #include "serve/roster.h"
 
+/* Who sent a job to the cluster underneath, and what for. It gets its slots by admit. */
+struct adl_arrival {
+    int64_t external; /* its number there */
+    uint32_t uid, gid;
+    char user[64], name[200], request[256], directory[256];
+    int64_t submit_us; /* 0 = now */
+};
+
 /* Something happened. Events about jobs: FINISH, EVICT, PROGRESS, and SUBMIT of jobs that the hands bring themselves (a
- * twin's workload). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not set. */
+ * twin's workload, a cluster's users). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not set.
+ */
 struct adl_report {
     struct adl_event event;
+    const struct adl_arrival
+        *arrival; /* SUBMIT of a job that somebody sent to the cluster underneath; NULL: a twin's own */
+    /* WAKE with a job: it runs, though nobody here decided so, on these GPUs. */
+    const uint32_t *gpus;
+    uint32_t gpu_count;
     /* FINISH and EVICT of jobs that ran: */
     int32_t exit_code;
     int32_t signal;
@@ -23,7 +37,8 @@ struct adl_report {
 };
 
 struct adl_hands_ops {
-    const char *name; /* "local", "sim" */
+    const char *name; /* "local", "sim", "slurm" */
+    bool tells_speed; /* reports PROGRESS itself; else a whole run of a job that has a name counts as a step */
     void (*destroy)(void *hands);
 
     /* A slot for one more job, from now until it is withdrawn, or its FINISH was reported and it is forgotten. */
@@ -37,6 +52,12 @@ struct adl_hands_ops {
     /* It has to end: FINISH (end CANCELLED, or how it ended before it heard), or EVICT if requeue. */
     int (*stop)(void *hands, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
                 struct adl_error *err);
+    /* Optional. A job that came from these hands, or from hands like them before a restart, has this number now. */
+    void (*introduce)(void *hands, const struct adl_roster_job *job);
+    /* Optional. One that waits was cancelled here: it has to go there too. */
+    void (*drop)(void *hands, const struct adl_roster_job *job, const char *reason);
+    /* Optional. What would be done with a job, where nothing may be. */
+    void (*advise)(void *hands, const struct adl_roster_job *job, const char *text);
     int (*cap)(void *hands, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err);
 
     /* After a restart, for each job that held GPUs: true if it is in hand again and its end will be reported. gpus

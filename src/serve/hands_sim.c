@@ -189,6 +189,7 @@ static int fd(void *self)
 }
 
 static const struct adl_hands_ops ops = {.name = "sim",
+                                         .tells_speed = true,
                                          .destroy = destroy,
                                          .admit = admit,
                                          .withdraw = withdraw,

@@ -178,6 +178,14 @@ static bool is_routed(struct adl_request *request, const char *method)
     return found == 200;
 }
 
+/* Browsers say for which site they ask. Where no token is needed, as through a forwarded socket, that is what keeps the
+ * pages of others from acting in the name of who looks at them. */
+static bool is_from_elsewhere(struct adl_request *request)
+{
+    const char *site = header_of(request, "Sec-Fetch-Site");
+    return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
 static bool is_allowed(struct adl_request *request)
 {
     struct adl_http *http = request->connection->listener->http;
@@ -190,6 +198,10 @@ static bool is_allowed(struct adl_request *request)
         return false;
     }
     const int need = request->match.route->need;
+    if (strcmp(request->match.route->method, "GET") != 0 && is_from_elsewhere(request)) {
+        refuse(request, 403, "cross_site", "A page of another site may not change anything here.", NULL);
+        return false;
+    }
     if (need != ADL_NEED_ANYONE && !request->caller.known)
         refuse(request, 401, "token_needed", "This address needs a token.",
                "Send the header Authorization: Bearer TOKEN, or use the Unix socket.");

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG 256
@@ -27,8 +28,27 @@ static int new_socket(int family, int *ret_fd, struct adl_error *err)
     return ADL_OK;
 }
 
+/* A service that was killed while it started a process is survived for some milliseconds by that process, which has its
+ * sockets until it becomes another program: so who answers once is asked again. EAGAIN: somebody listens, and is busy.
+ */
+static bool is_served(const struct sockaddr_un *address)
+{
+    for (int i = 0; i < 10; i++) {
+        const struct timespec pause = {0, 50000000};
+        const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        const bool answered =
+            fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno != ECONNREFUSED);
+        if (fd >= 0)
+            close(fd);
+        if (!answered)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 /* A socket that nobody listens on is what a crash left behind, and is removed; anything else stays. */
-static int clear_path(int fd, const struct sockaddr_un *address, struct adl_error *err)
+static int clear_path(const struct sockaddr_un *address, struct adl_error *err)
 {
     struct stat about;
     if (lstat(address->sun_path, &about) < 0)
@@ -36,8 +56,7 @@ static int clear_path(int fd, const struct sockaddr_un *address, struct adl_erro
     if (!S_ISSOCK(about.st_mode))
         return adl_fail(err, ADL_EREFUSED, "%s: is there and is no socket; remove it or choose another path",
                         address->sun_path);
-    /* EAGAIN: somebody listens, and is busy. */
-    if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno != ECONNREFUSED)
+    if (is_served(address))
         return adl_fail(err, ADL_EREFUSED, "%s: another service listens there", address->sun_path);
     if (unlink(address->sun_path) < 0 && errno != ENOENT)
         return adl_fail(err, ADL_EIO, "%s: cannot be removed: %s", address->sun_path, strerror(errno));
@@ -62,7 +81,8 @@ static int bind_unix(struct adl_http *http, int fd, const struct sockaddr_un *ad
     http->unix_inode = about.st_ino;
     if (group && lchown(path, (uid_t)-1, gid) < 0)
         return adl_fail(err, ADL_EIO, "%s: cannot be given to group %s: %s", path, group, strerror(errno));
-    if (chmod(path, 0660) < 0 || listen(fd, BACKLOG) < 0)
+    /* A service of root is everybody's, and knows who they are; one of a user is that user's. */
+    if (chmod(path, !group && geteuid() == 0 ? 0666 : 0660) < 0 || listen(fd, BACKLOG) < 0)
         return adl_fail(err, ADL_EIO, "%s: %s", path, strerror(errno));
     return ADL_OK;
 }
@@ -70,16 +90,12 @@ static int bind_unix(struct adl_http *http, int fd, const struct sockaddr_un *ad
 int adl_listen_unix(struct adl_http *http, const char *path, const char *group, int *ret_fd, struct adl_error *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = -1, probe = -1;
+    int fd = -1;
     if (path[0] == '\0' || strlen(path) >= sizeof address.sun_path)
         return adl_fail(err, ADL_EINVAL, "the path of a Unix socket has 1 to %zu bytes, not %zu",
                         sizeof address.sun_path - 1, strlen(path));
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int status = new_socket(AF_UNIX, &probe, err);
-    if (status == ADL_OK)
-        status = clear_path(probe, &address, err);
-    if (probe >= 0)
-        close(probe);
+    int status = clear_path(&address, err);
     if (status == ADL_OK)
         status = new_socket(AF_UNIX, &fd, err);
     if (status == ADL_OK)

@@ -25,6 +25,11 @@ static const struct adl_gpu_type guess = {.modelled = true,
                                           .context_w = 40,
                                           .max_w = 150};
 
+struct adl_gpu_type adl_inventory_guess(void)
+{
+    return guess;
+}
+
 static int add_virtual_type(struct adl_catalogue *catalogue, struct adl_error *err)
 {
     if (adl_catalogue_find_type(catalogue, ADL_VIRTUAL_TYPE))

@@ -37,6 +37,9 @@ struct adl_inventory {
 /* The shipped catalogue, or that of a file, with the type ADL_VIRTUAL_TYPE added. */
 int adl_inventory_catalogue(const char *path, struct adl_catalogue *ret, struct adl_error *err);
 
+/* Cautious figures for a type of which nothing is known; it has no name. */
+struct adl_gpu_type adl_inventory_guess(void);
+
 /* Three ways to fill an inventory; what they leave half-built is the caller's to clear.
  * From the devices of this machine, one node; those of other nodes are left out. A GPU type that the catalogue does not
  * have gets its memory from the driver and the rest by a cautious guess, and is marked as modelled. */

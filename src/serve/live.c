@@ -1,3 +1,4 @@
+#include "base/hash.h"
 #include "serve/live_form.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     adl_json_key(&json, "id");
-    adl_json_uint(&json, job->id);
+    adl_json_uint(&json, adl_roster_shown(job));
     adl_json_key(&json, "state");
     adl_json_string(&json, state ? state : adl_roster_holds_gpus(job) ? "R" : "PD");
     adl_json_key(&json, "stage");
@@ -106,11 +107,20 @@ static void gather_reports(struct adl_live *live, struct adl_error *err)
 {
     const struct adl_hands *hands = &live->config.hands;
     while (live->report_count < ADL_LIVE_REPORTS_MAX) {
-        struct adl_report *report = &live->reports[live->report_count];
-        if (hands->ops->poll(hands->self, live->now_us, report, err) <= 0)
+        struct adl_live_report *report = &live->reports[live->report_count];
+        *report = (struct adl_live_report){0};
+        if (hands->ops->poll(hands->self, live->now_us, &report->told, err) <= 0)
             return;
-        if (report->event.kind == ADL_EVENT_SUBMIT)
-            live->specs[live->report_count] = *report->event.submit.spec;
+        if (report->told.event.kind == ADL_EVENT_SUBMIT)
+            report->spec = *report->told.event.submit.spec;
+        if (report->told.arrival)
+            report->arrival = *report->told.arrival;
+        if (report->told.gpu_count > 0) {
+            report->gpus = malloc(report->told.gpu_count * sizeof *report->gpus);
+            if (!report->gpus)
+                return; /* it is told again when the cluster is looked at as a whole */
+            memcpy(report->gpus, report->told.gpus, report->told.gpu_count * sizeof *report->gpus);
+        }
         live->report_count++;
     }
 }
@@ -120,10 +130,9 @@ static void drop_readings(struct adl_live *live)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < live->report_count; i++) {
-        const int kind = live->reports[i].event.kind;
+        const int kind = live->reports[i].told.event.kind;
         if (kind == ADL_EVENT_TELEMETRY || kind == ADL_EVENT_METER || kind == ADL_EVENT_PROGRESS)
             continue;
-        live->specs[kept] = live->specs[i];
         live->reports[kept++] = live->reports[i];
     }
     live->report_count = kept;
@@ -170,8 +179,8 @@ static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_
     live->group++;
     *ret_reports = 0;
     while (status == 0 && *ret_reports < live->report_count &&
-           !adl_live_report_waits(live, &live->reports[*ret_reports]))
-        status = adl_live_report_prepare(live, (*ret_reports)++, err);
+           !adl_live_report_waits(live, &live->reports[*ret_reports].told))
+        status = adl_live_report_prepare(live, &live->reports[(*ret_reports)++], err);
     status = prepare_wishes(live, status, ret_done, ret_rest, err);
     if (status == 0 && live->desk->trouble[0] != '\0')
         status = log_recovery(live, err);
@@ -227,12 +236,11 @@ static bool deal(struct adl_live *live)
     } else {
         live->retry_us = 0;
         for (uint32_t i = 0; i < told; i++)
-            adl_live_report_apply(live, i);
+            adl_live_report_apply(live, &live->reports[i]);
         if (live->sampled)
             adl_live_publish_samples(live);
         live->report_count -= told;
         memmove(live->reports, live->reports + told, live->report_count * sizeof *live->reports);
-        memmove(live->specs, live->specs + told, live->report_count * sizeof *live->specs);
     }
     if (recovered)
         adl_live_place_dependent(live);
@@ -274,7 +282,6 @@ static void prune(struct adl_live *live)
 
 static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
 {
-    (void)err;
     struct adl_live *live = self;
     for (;;) {
         live->now_us = adl_live_now(live);
@@ -290,6 +297,12 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
                 ret->submit.spec = &item->spec;
             return 1;
         }
+        if (live->seizure_count > 0) {
+            const int status = adl_live_seize(live, err);
+            if (status)
+                return status;
+            continue;
+        }
         if (atomic_load(&live->ending) || live->moving)
             return 0;
         const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
@@ -299,6 +312,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
                 (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
             return 1;
         }
+        adl_live_keep_point(live);
         prune(live);
         if (!deal(live) && live->outbox_first == live->outbox_count)
             wait_for_something(live);
@@ -326,6 +340,69 @@ static void say_why(const struct adl_live *live, const struct adl_roster_job *jo
                  older == 1 ? "" : "s", older == 1 ? "s" : "");
 }
 
+static void name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
+{
+    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
+    size_t at = 0;
+    ret[0] = '\0';
+    for (uint32_t i = 0; gpus && i < count && at < size; i++) {
+        const uint32_t gpu = gpus[i], node = adl_gpu_node_of(cluster, gpu);
+        const int wrote =
+            snprintf(ret + at, size - at, "%s%s:%s#%u", i > 0 ? " " : "", cluster->nodes[node].name,
+                     cluster->types[adl_gpu_type_of(cluster, gpu)].name, live->desk->inventory->gpus[gpu].index);
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+static void write_decision(struct adl_json *json, const struct adl_decision *decision)
+{
+    adl_json_object(json);
+    adl_json_key(json, "time_s");
+    adl_json_real(json, (double)decision->time_us * 1e-6);
+    adl_json_key(json, "job");
+    adl_json_uint(json, decision->job);
+    adl_json_key(json, "what");
+    adl_json_string(json, decision->what);
+    adl_json_key(json, "gpus");
+    adl_json_string(json, decision->gpus);
+    adl_json_key(json, "why");
+    adl_json_string(json, decision->why);
+    adl_json_end(json);
+}
+
+static void publish_decision(struct adl_live *live, const struct adl_decision *decision)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    write_decision(&json, decision);
+    if (adl_text_status(&text) == 0)
+        adl_events_publish(live->desk->events, "decision", text.data, NULL, NULL);
+    adl_text_clear(&text);
+}
+
+/* What would be done is told once, and refused. */
+static int advise(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
+                  const uint32_t *gpus, struct adl_error *err)
+{
+    struct adl_desk *desk = live->desk;
+    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job), .what = "advise"};
+    const uint64_t hash = adl_hash_bytes(adl_hash_start(), gpus, command->gpu_count * sizeof *gpus);
+    if (hash != job->advised) {
+        job->advised = hash;
+        say_why(live, job, decision.why, sizeof decision.why);
+        name_gpus(live, gpus, command->gpu_count, decision.gpus, sizeof decision.gpus);
+        decision.sequence = ++desk->decision_count;
+        desk->decisions[(desk->decision_count - 1) % ADL_DECISIONS_MAX] = decision;
+        publish_decision(live, &decision);
+        if (live->config.hands.ops->advise) {
+            char text[400];
+            snprintf(text, sizeof text, "adlro would start it on %s (%s)", decision.gpus, decision.why);
+            live->config.hands.ops->advise(live->config.hands.self, job, text);
+        }
+    }
+    return adl_fail(err, ADL_EREFUSED, "decisions are only told, not carried out");
+}
+
 /* The job takes its GPUs in memory; it is written, and told to the hands, once the decision is complete. */
 static int begin_start(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
                        const uint32_t *gpus, struct adl_error *err)
@@ -334,6 +411,8 @@ static int begin_start(struct adl_live *live, struct adl_roster_job *job, const 
         return adl_fail(err, ADL_EREFUSED, "nothing is started while the state cannot be written");
     if (job->stage != ADL_STAGE_QUEUED)
         return adl_fail(err, ADL_EREFUSED, "job %llu is not to be started now", (unsigned long long)job->id);
+    if (live->config.advice_only && !live->adopting)
+        return advise(live, job, command, gpus, err);
     if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
         return adl_fail(err, ADL_ENOMEM, "out of memory to start job %llu", (unsigned long long)job->id);
     job->gpus = calloc(command->gpu_count, sizeof *job->gpus);
@@ -384,43 +463,13 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
 
 /* ---- decisions, once complete ---- */
 
-static void name_gpus(const struct adl_live *live, const struct adl_roster_job *job, char *ret, size_t size)
-{
-    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
-    size_t at = 0;
-    ret[0] = '\0';
-    for (uint32_t i = 0; job->gpus && i < job->spec.gpus && at < size; i++) {
-        const uint32_t gpu = job->gpus[i], node = adl_gpu_node_of(cluster, gpu);
-        const int wrote =
-            snprintf(ret + at, size - at, "%s%s:%s#%u", i > 0 ? " " : "", cluster->nodes[node].name,
-                     cluster->types[adl_gpu_type_of(cluster, gpu)].name, live->desk->inventory->gpus[gpu].index);
-        at += wrote > 0 ? (size_t)wrote : 0;
-    }
-}
-
-static void write_decision(struct adl_json *json, const struct adl_decision *decision)
-{
-    adl_json_object(json);
-    adl_json_key(json, "time_s");
-    adl_json_real(json, (double)decision->time_us * 1e-6);
-    adl_json_key(json, "job");
-    adl_json_uint(json, decision->job);
-    adl_json_key(json, "what");
-    adl_json_string(json, decision->what);
-    adl_json_key(json, "gpus");
-    adl_json_string(json, decision->gpus);
-    adl_json_key(json, "why");
-    adl_json_string(json, decision->why);
-    adl_json_end(json);
-}
-
 static struct adl_decision decision_of(const struct adl_live *live, const struct adl_live_act *act,
                                        const struct adl_roster_job *job)
 {
-    struct adl_decision decision = {.time_us = live->now_us, .job = act->job};
+    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job)};
     snprintf(decision.what, sizeof decision.what, "%s", act->start ? "start" : "preempt");
     snprintf(decision.why, sizeof decision.why, "%s", act->why);
-    name_gpus(live, job, decision.gpus, sizeof decision.gpus);
+    name_gpus(live, job->gpus, job->spec.gpus, decision.gpus, sizeof decision.gpus);
     return decision;
 }
 
@@ -471,20 +520,15 @@ static void tell_decision(struct adl_live *live, const struct adl_live_act *act,
 {
     struct adl_desk *desk = live->desk;
     const struct adl_decision decision = decision_of(live, act, job);
-    struct adl_text text = {0};
-    struct adl_json json = adl_json_start(&text, false);
     desk->decisions[desk->decision_count % ADL_DECISIONS_MAX] = decision;
     desk->decisions[desk->decision_count % ADL_DECISIONS_MAX].sequence = desk->decision_count + 1;
     desk->decision_count++;
-    write_decision(&json, &decision);
-    if (adl_text_status(&text) == 0)
-        adl_events_publish(desk->events, "decision", text.data, NULL, NULL);
-    adl_text_clear(&text);
+    publish_decision(live, &decision);
     adl_live_publish_job(live, job, NULL);
 }
 
 /* The other numbers of GPUs that a job which starts would have taken leave the queue. */
-static void drop_alternatives(struct adl_live *live, struct adl_roster_job *job)
+void adl_live_drop_alternatives(struct adl_live *live, struct adl_roster_job *job)
 {
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_alternative *other = &job->alternatives[i];
@@ -506,7 +550,7 @@ static void carry_out(struct adl_live *live)
         const struct adl_live_act *act = &live->acts[i];
         struct adl_roster_job *job = adl_roster_find(&live->desk->roster, act->job);
         if (act->start) {
-            drop_alternatives(live, job);
+            adl_live_drop_alternatives(live, job);
             hands->ops->start(hands->self, job, act->slot, job->gpus, NULL);
             live->desk->counts.started++;
         } else {
@@ -568,6 +612,10 @@ void adl_live_destroy(struct adl_live *live)
     adl_heap_clear(&live->wakes);
     free(live->outbox);
     free(live->acts);
+    free(live->seizures);
+    adl_plan_clear(&live->plan);
+    for (uint32_t i = 0; i < live->report_count; i++)
+        free(live->reports[i].gpus);
     free(live->names);
     free(live->down);
     free(live);

@@ -14,6 +14,8 @@ struct adl_live_config {
     struct adl_store *store;
     struct adl_hands hands;
     const struct adl_service_clock *clock;
+    bool advice_only;      /* decisions are told and not carried out */
+    bool no_submission;    /* jobs come from the cluster underneath alone */
     uint32_t jobs_max;     /* live ones */
     int64_t time_limit_us; /* of jobs that do not say one */
     int64_t retention_us;

@@ -25,6 +25,21 @@ struct adl_live_act {
     char why[240];
 };
 
+/* A job that runs without having been started here: to be entered into the engine's books. */
+struct adl_live_seizure {
+    uint64_t job;
+    uint32_t slot;
+};
+
+/* A report, with what it points to. */
+struct adl_live_report {
+    struct adl_report told;
+    struct adl_job_spec spec; /* SUBMIT */
+    struct adl_arrival arrival;
+    uint64_t number; /* that it was given */
+    uint32_t *gpus;  /* owned; of a job that runs by itself */
+};
+
 struct adl_live {
     struct adl_live_config config;
     struct adl_desk *desk;
@@ -37,22 +52,25 @@ struct adl_live {
     struct adl_heap wakes;
 
     struct adl_wish *wishes; /* taken from the inbox and not yet looked at */
-    struct adl_report reports[ADL_LIVE_REPORTS_MAX];
-    struct adl_job_spec specs[ADL_LIVE_REPORTS_MAX]; /* of reports of SUBMIT */
-    uint64_t numbers[ADL_LIVE_REPORTS_MAX];          /* given to these */
+    struct adl_live_report reports[ADL_LIVE_REPORTS_MAX];
     uint32_t report_count;
     int64_t retry_us; /* what could not be written is tried again then; 0 = all was */
 
     struct adl_live_act *acts;
     size_t act_capacity;
     uint32_t act_count;
-    bool sampled;  /* readings came that streams were not told of yet */
-    bool moving;   /* the engine is about to be replaced */
-    bool adopting; /* starts are of jobs that run already */
+    struct adl_live_seizure *seizures;
+    size_t seizure_capacity;
+    uint32_t seizure_count;
+    struct adl_plan plan; /* for these */
+    bool sampled;         /* readings came that streams were not told of yet */
+    bool moving;          /* the engine is about to be replaced */
+    bool adopting;        /* starts are of jobs that run already */
 
     int64_t point_us, point_step_us, counted_us; /* history: end of the step, its length, counted up to */
     struct adl_point point;                      /* the step that is being counted */
     double busy_gpu_us;
+    uint64_t kept_points; /* of desk->point_count, when one was last put into the store */
     int64_t prune_us;
     bool *down;         /* [gpu] as the engine was or is about to be told */
     const char **names; /* [gpus + 1] scratch for a job's GPU names */
@@ -70,6 +88,8 @@ int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct a
 int adl_live_place(struct adl_live *live, struct adl_roster_job *job); /* held, dependent or queued, as it should be */
 void adl_live_place_dependent(struct adl_live *live); /* all again: giving up on one of them may have failed */
 void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job); /* out of the policy's queue */
+/* The same, but the hands keep this slot of it. */
+void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, uint32_t slot);
 int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job);
 int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot); /* it does not run any more */
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
@@ -93,16 +113,22 @@ struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_st
 
 /* live_reports.c: the same for reports. */
 bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report);
-int adl_live_report_prepare(struct adl_live *live, uint32_t index, struct adl_error *err);
-void adl_live_report_apply(struct adl_live *live, uint32_t index);
+int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *report, struct adl_error *err);
+void adl_live_report_apply(struct adl_live *live, struct adl_live_report *report);
 
 /* Tells the engine that a GPU is up or down, if that changed, and everybody. */
 void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu);
 
 void adl_live_publish_samples(struct adl_live *live);
 
+/* live_recover.c: enters what runs by itself into the engine's books; nothing may be on its way to the engine. */
+int adl_live_seize(struct adl_live *live, struct adl_error *err);
+void adl_live_drop_alternatives(struct adl_live *live, struct adl_roster_job *job); /* live.c: but the one taken */
+
 /* live_history.c */
 void adl_live_count(struct adl_live *live, int64_t now_us); /* what held until now */
+void adl_live_keep_point(struct adl_live *live);            /* in the store, if it is time; the lock is held */
+void adl_live_find_points(struct adl_live *live);           /* those of an earlier life */
 
 /* Appends an event about a job (0 = none); payload is emptied. */
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload,

@@ -86,7 +86,7 @@ int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t
     return adl_live_enqueue(live, job);
 }
 
-void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
+void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, uint32_t kept)
 {
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_FINISH, .job = job->alternatives[i].slot}};
@@ -95,9 +95,17 @@ void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
         item.event.outcome.end = ADL_END_CANCELLED;
         if (adl_live_in_engine(live, item.event.job))
             adl_live_post(live, &item);
+        if (item.event.job == kept)
+            continue;
         live->config.hands.ops->withdraw(live->config.hands.self, item.event.job);
+        live->desk->roster.slots[item.event.job] = NULL;
+        job->alternatives[i].slot = ADL_NONE;
     }
-    adl_roster_free_slots(&live->desk->roster, job);
+}
+
+void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
+{
+    adl_live_withdraw_but(live, job, ADL_NONE);
 }
 
 struct ending {

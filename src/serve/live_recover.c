@@ -125,6 +125,7 @@ int adl_live_create(const struct adl_live_config *config, struct adl_live **ret,
         adl_live_destroy(live);
         return status;
     }
+    adl_live_find_points(live);
     *ret = live;
     return 0;
 }
@@ -306,5 +307,50 @@ int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_e
     if (status == 0)
         status = adl_live_post(live, &wake);
     adl_plan_clear(&plan);
+    return status;
+}
+
+/* ---- jobs that run without having been started here ---- */
+
+static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, struct adl_error *err)
+{
+    struct adl_roster *roster = &live->desk->roster;
+    struct adl_roster_job *job = adl_roster_find(roster, it->job);
+    bool refused = false;
+    if (!job || job->stage != ADL_STAGE_QUEUED || !job->gpus)
+        return 0;
+    for (uint32_t i = 0; i < job->alternative_count; i++)
+        if (job->alternatives[i].slot == it->slot)
+            job->taken = i;
+    uint32_t *kept = malloc(job->alternatives[job->taken].gpus * sizeof *kept);
+    if (!kept)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)job->id);
+    memcpy(kept, job->gpus, job->alternatives[job->taken].gpus * sizeof *kept);
+    const int status = seat(live->desk->engine, &live->plan, job, &refused, err);
+    if (refused) { /* the books do not agree: it runs as a guest, and its GPUs show as used by others */
+        adl_live_withdraw_but(live, job, it->slot);
+        job->gpus = kept;
+        adl_roster_set_stage(roster, job, ADL_STAGE_RUNNING);
+    } else {
+        free(kept);
+        adl_live_drop_alternatives(live, job);
+    }
+    job->start_us = live->now_us;
+    job->attempts++;
+    live->desk->counts.started++;
+    adl_live_publish_job(live, job, NULL);
+    return status;
+}
+
+int adl_live_seize(struct adl_live *live, struct adl_error *err)
+{
+    int status =
+        live->plan.commands ? 0 : adl_plan_create(&live->plan, live->desk->inventory->scenario.cluster.gpu_count);
+    live->adopting = true;
+    for (uint32_t i = 0; status == 0 && i < live->seizure_count; i++)
+        status = seize_one(live, &live->seizures[i], err);
+    live->adopting = false;
+    live->act_count = 0;
+    live->seizure_count = 0;
     return status;
 }

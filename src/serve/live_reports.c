@@ -9,8 +9,8 @@
 static struct adl_roster_job *job_of(const struct adl_live *live, const struct adl_report *report)
 {
     const int kind = report->event.kind;
-    return kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT ? adl_roster_at(&live->desk->roster, report->event.job)
-                                                               : NULL;
+    const bool about_job = kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT || kind == ADL_EVENT_WAKE;
+    return about_job ? adl_roster_at(&live->desk->roster, report->event.job) : NULL;
 }
 
 bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report)
@@ -97,6 +97,21 @@ static void post(struct adl_live *live, const struct adl_event *event)
     adl_live_post(live, &item);
 }
 
+/* Runs of one name are alike, so that their speeds tell which GPUs suit them: a run is a step. Only if it had its GPUs
+ * to itself from start to end. */
+static void post_speed(struct adl_live *live, const struct adl_roster_job *job, const struct adl_event *event)
+{
+    const struct adl_state *state = adl_engine_state(live->desk->engine);
+    const int64_t run_us = event->outcome.run_us > 0 ? event->outcome.run_us : live->now_us - job->start_us;
+    struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .job = event->job, .gpu = ADL_NONE};
+    if (live->config.hands.ops->tells_speed || event->outcome.end != ADL_END_COMPLETED || job->spec.name_id == 0 ||
+        job->spec.flags & ADL_JOB_SHARE || job->attempts > 1 || run_us < 1000 ||
+        state->jobs[event->job].phase != ADL_PHASE_RUNNING)
+        return;
+    speed.steps_per_s = 1e6 / (double)run_us;
+    post(live, &speed);
+}
+
 static void apply_end(struct adl_live *live, struct adl_report *report, struct adl_roster_job *job)
 {
     char reason[240];
@@ -104,7 +119,12 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
     const struct adl_hands *hands = &live->config.hands;
     const uint64_t id = job->id;
     const uint32_t attempt = job->attempts;
-    if (is_end(report, job)) {
+    if (is_end(report, job) && !adl_roster_holds_gpus(job)) { /* it was taken out of the cluster's queue */
+        say_reason(report, job, reason, sizeof reason);
+        adl_roster_set_reason(job, reason);
+        adl_live_withdraw(live, job);
+        adl_live_depart(live, job, end_of(report));
+    } else if (is_end(report, job)) {
         const int end = end_of(report);
         say_reason(report, job, reason, sizeof reason);
         adl_roster_set_reason(job, reason);
@@ -115,8 +135,10 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
             event.outcome.run_us = live->now_us - job->start_us;
         }
         event.outcome.energy_j = event.outcome.energy_j > 0 ? event.outcome.energy_j : job->energy_j;
-        if (adl_live_in_engine(live, event.job))
+        if (adl_live_in_engine(live, event.job)) {
+            post_speed(live, job, &event);
             post(live, &event);
+        }
         adl_live_depart(live, job, end);
     } else {
         adl_live_requeue(live, job, event.job);
@@ -127,9 +149,9 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
 
 /* ---- jobs that a twin brings ---- */
 
-static int prepare_arrival(struct adl_live *live, uint32_t index, struct adl_error *err)
+static int prepare_arrival(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
 {
-    const struct adl_job_spec *spec = &live->specs[index];
+    const struct adl_job_spec *spec = &report->spec;
     const struct adl_inventory *inventory = live->desk->inventory;
     char user[32], request[400];
     size_t at = 0;
@@ -151,7 +173,7 @@ static int prepare_arrival(struct adl_live *live, uint32_t index, struct adl_err
                                       .array_index = -1,
                                       .submit_us = live->now_us,
                                       .status = {.priority = spec->priority}};
-    return adl_store_job_add(live->config.store, &row, &live->numbers[index], err);
+    return adl_store_job_add(live->config.store, &row, &report->number, err);
 }
 
 static int keep_arrival(void *context, const struct adl_store_job *row, struct adl_error *err)
@@ -160,14 +182,14 @@ static int keep_arrival(void *context, const struct adl_store_job *row, struct a
     return adl_live_admit(live, row, err) ? 0 : ADL_ENOMEM;
 }
 
-static void apply_arrival(struct adl_live *live, uint32_t index)
+static void apply_arrival(struct adl_live *live, const struct adl_live_report *report)
 {
     struct adl_error err;
-    const uint32_t slot = live->reports[index].event.job;
-    if (adl_store_job_read(live->config.store, live->numbers[index], keep_arrival, live, &err) != 1)
+    const uint32_t slot = report->told.event.job;
+    if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
         return;
-    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->numbers[index]);
-    struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .job = slot}, .spec = live->specs[index]};
+    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
+    struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .job = slot}, .spec = report->spec};
     item.spec.id = job->id;
     job->eligible_us = live->now_us;
     job->alternative_count = 1;
@@ -177,6 +199,83 @@ static void apply_arrival(struct adl_live *live, uint32_t index)
     adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
     live->desk->counts.submitted++;
     adl_live_publish_job(live, job, NULL);
+}
+
+/* ---- jobs that were sent to the cluster underneath ---- */
+
+static int prepare_guest(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
+{
+    const struct adl_arrival *from = &report->arrival;
+    const char *const argv[] = {"(the cluster's own)", NULL};
+    const struct adl_store_job row = {.spec = report->spec,
+                                      .uid = from->uid,
+                                      .gid = from->gid,
+                                      .user = from->user,
+                                      .name = from->name,
+                                      .request = from->request,
+                                      .argv = argv,
+                                      .directory = from->directory[0] != '\0' ? from->directory : "/",
+                                      .array_index = -1,
+                                      .external = from->external,
+                                      .submit_us = from->submit_us > 0 ? from->submit_us : live->now_us,
+                                      .status = {.priority = report->spec.priority}};
+    return adl_store_job_add(live->config.store, &row, &report->number, err);
+}
+
+static void apply_guest(struct adl_live *live, const struct adl_live_report *report)
+{
+    struct adl_error err;
+    if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
+        return;
+    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
+    job->eligible_us = live->now_us;
+    adl_live_place(live, job);
+    live->desk->counts.submitted++;
+    adl_live_publish_job(live, job, NULL);
+}
+
+/* A job that runs though nobody here started it: that is written, and the engine's books follow. */
+static int prepare_seizure(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
+{
+    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, report->told.event.job);
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    if (!job || adl_roster_holds_gpus(job))
+        return 0;
+    struct adl_store_status status = adl_live_status(live, job);
+    uint32_t count = 0;
+    for (; count < report->told.gpu_count; count++)
+        live->names[count] = live->desk->inventory->gpus[report->gpus[count]].id;
+    live->names[count] = NULL;
+    status.state = ADL_STORE_RUNNING;
+    status.start_us = live->now_us;
+    status.attempts++;
+    status.gpus = live->names;
+    job->group = live->group;
+    const int result = adl_store_job_update(live->config.store, job->id, &status, err);
+    adl_json_object(&json);
+    adl_json_key(&json, "why");
+    adl_json_string(&json, "started by the cluster itself");
+    adl_json_end(&json);
+    if (result == 0)
+        return adl_live_log(live, "start", job->id, &text, err);
+    adl_text_clear(&text);
+    return result;
+}
+
+static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
+{
+    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, report->told.event.job);
+    if (job && !adl_roster_holds_gpus(job) && job->stage == ADL_STAGE_QUEUED &&
+        adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
+                 sizeof *live->seizures) == 0) {
+        live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, report->told.event.job};
+        free(job->gpus);
+        job->gpus = report->gpus;
+        report->gpus = NULL;
+    }
+    free(report->gpus);
+    report->gpus = NULL;
 }
 
 /* ---- GPUs ---- */
@@ -315,16 +414,18 @@ void adl_live_publish_samples(struct adl_live *live)
 
 /* ---- all of them ---- */
 
-int adl_live_report_prepare(struct adl_live *live, uint32_t index, struct adl_error *err)
+int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, struct adl_error *err)
 {
-    struct adl_report *report = &live->reports[index];
+    struct adl_report *report = &it->told;
     struct adl_roster_job *job = job_of(live, report);
     switch (report->event.kind) {
     case ADL_EVENT_FINISH:
     case ADL_EVENT_EVICT:
         return job ? prepare_end(live, report, job, err) : 0;
     case ADL_EVENT_SUBMIT:
-        return prepare_arrival(live, index, err);
+        return report->arrival ? prepare_guest(live, it, err) : prepare_arrival(live, it, err);
+    case ADL_EVENT_WAKE:
+        return prepare_seizure(live, it, err);
     case ADL_EVENT_GPU_DOWN:
     case ADL_EVENT_GPU_UP:
         return log_gpu(live, report, err);
@@ -335,9 +436,9 @@ int adl_live_report_prepare(struct adl_live *live, uint32_t index, struct adl_er
     }
 }
 
-void adl_live_report_apply(struct adl_live *live, uint32_t index)
+void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
 {
-    struct adl_report *report = &live->reports[index];
+    struct adl_report *report = &it->told;
     struct adl_roster_job *job = job_of(live, report);
     switch (report->event.kind) {
     case ADL_EVENT_FINISH:
@@ -346,7 +447,13 @@ void adl_live_report_apply(struct adl_live *live, uint32_t index)
             apply_end(live, report, job);
         break;
     case ADL_EVENT_SUBMIT:
-        apply_arrival(live, index);
+        if (report->arrival)
+            apply_guest(live, it);
+        else
+            apply_arrival(live, it);
+        break;
+    case ADL_EVENT_WAKE:
+        apply_seizure(live, it);
         break;
     case ADL_EVENT_GPU_DOWN:
     case ADL_EVENT_GPU_UP:

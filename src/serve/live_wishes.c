@@ -73,6 +73,8 @@ static int check_submission(struct adl_live *live, struct adl_wish *wish)
 {
     struct adl_submission *submission = wish->submission;
     const uint32_t count = submission->array ? submission->array_count : 1;
+    if (live->config.no_submission)
+        return adl_fail(&wish->err, ADL_EREFUSED, "jobs come from the cluster underneath: submit it there (sbatch)");
     if (!live->config.any_user && submission->job.uid != geteuid())
         return refuse(
             wish, ADL_EDENIED,
@@ -153,6 +155,8 @@ struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_st
         return NULL;
     }
     expand_paths(live, row, job);
+    if (job->external > 0 && live->config.hands.ops->introduce)
+        live->config.hands.ops->introduce(live->config.hands.self, job);
     if (adl_live_request(live, job, err)) {
         /* The GPUs have changed since it was submitted. */
         char reason[240];
@@ -256,6 +260,8 @@ static void apply_cancel(struct adl_live *live, struct adl_wish *wish, struct ad
     if (!adl_roster_holds_gpus(job)) {
         snprintf(reason, sizeof reason, ADL_REASON_CANCEL "%s", why);
         adl_roster_set_reason(job, reason);
+        if (job->external > 0 && live->config.hands.ops->drop)
+            live->config.hands.ops->drop(live->config.hands.self, job, why);
         adl_live_withdraw(live, job);
         adl_live_depart(live, job, ADL_END_CANCELLED);
         return;

@@ -137,6 +137,7 @@ struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct ad
     job->gid = from->gid;
     job->array_id = from->array_index >= 0 ? (from->array_id ? from->array_id : from->spec.id) : 0;
     job->array_index = from->array_index;
+    job->external = from->external;
     job->submit_us = from->submit_us;
     job->attempts = from->status.attempts;
     job->energy_j = from->status.energy_j;

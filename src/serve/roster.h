@@ -41,6 +41,8 @@ struct adl_roster_job {
     uint32_t gid;
     uint64_t array_id; /* 0: no array */
     int32_t array_index;
+    int64_t external; /* its number in the cluster it came from; 0 = it was submitted here */
+    uint64_t advised; /* hash of what was last advised about it */
     int64_t submit_us;
     int64_t eligible_us; /* since when it might run: neither held nor waiting for others */
     int64_t start_us;    /* of this attempt, while it holds GPUs */
@@ -88,11 +90,17 @@ int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, u
 void adl_roster_free_slots(struct adl_roster *roster, struct adl_roster_job *job); /* those of all alternatives */
 int adl_roster_set_reason(struct adl_roster_job *job, const char *reason);
 
-/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will. The number of an array, which
- * is its first job's, stands for all of it. end_of tells how what is not in the roster ended: an enum adl_job_end, of an
- * array that of its first member that did not complete; negative if there is no such job. */
+/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will. The number of an array,
+ * which is its first job's, stands for all of it. end_of tells how what is not in the roster ended: an enum
+ * adl_job_end, of an array that of its first member that did not complete; negative if there is no such job. */
 int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
                             int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit);
+
+/* The number that people know it by. */
+static inline uint64_t adl_roster_shown(const struct adl_roster_job *job)
+{
+    return job->external > 0 ? (uint64_t)job->external : job->id;
+}
 
 static inline bool adl_roster_holds_gpus(const struct adl_roster_job *job)
 {

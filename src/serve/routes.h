@@ -11,11 +11,10 @@
 
 #include <stdatomic.h>
 
-/* Given to adl_http_open() as the handlers' context. The desk and the limit are the caller's; the rest starts zeroed.
+/* Given to adl_http_open() as the handlers' context. The desk is the caller's; the rest starts zeroed.
  */
 struct adl_routes_context {
     struct adl_desk *desk;
-    int64_t time_limit_us;           /* of jobs that say nothing; 0 = a day */
     _Atomic(struct adl_http *) http; /* whose counts /metrics shows; set once it is open */
     struct adl_store *reader;        /* of the HTTP thread, opened when it is first needed */
     struct adl_store *wish_reader;   /* the same of the thread that answers wishes */

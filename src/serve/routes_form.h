@@ -22,7 +22,7 @@ bool adl_route_query_known(struct adl_request *request, const char *const *names
 bool adl_route_query_int(struct adl_request *request, const char *name, int64_t least, int64_t most, int64_t fallback,
                          int64_t *ret);
 /* The number of a job in the path. */
-bool adl_route_job_id(struct adl_request *request, uint64_t *ret);
+bool adl_route_job_id(struct adl_routes_context *routes, struct adl_request *request, uint64_t *ret);
 /* The body as an object whose keys are all among names; NULL: there is no body, which optional allows. */
 bool adl_route_body(struct adl_request *request, const char *const *names, bool optional, struct cJSON **ret);
 /* Text for people, such as a reason; NULL is "". */

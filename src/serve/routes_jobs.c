@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK  50 /* jobs written while the lock is held once */
-#define DAY_US INT64_C(86400000000)
+#define CHUNK 50 /* jobs written while the lock is held once */
 
 /* ---- lists ---- */
 
@@ -209,7 +208,7 @@ void adl_route_job(void *context, struct adl_request *request)
 {
     struct adl_routes_context *routes = context;
     uint64_t id;
-    if (adl_route_query_known(request, NULL) && adl_route_job_id(request, &id))
+    if (adl_route_query_known(request, NULL) && adl_route_job_id(routes, request, &id))
         adl_route_answer_job(routes, &routes->reader, request, id);
 }
 
@@ -238,7 +237,7 @@ void adl_route_job_events(void *context, struct adl_request *request)
     struct adl_json json = adl_json_start(&text, false);
     struct adl_error err = {{0}};
     uint64_t id;
-    if (!adl_route_query_known(request, NULL) || !adl_route_job_id(request, &id))
+    if (!adl_route_query_known(request, NULL) || !adl_route_job_id(routes, request, &id))
         return;
     struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
     int found = store ? adl_store_job_read(store, id, look, NULL, &err) : -1;
@@ -261,13 +260,54 @@ void adl_route_job_events(void *context, struct adl_request *request)
 
 /* ---- submission ---- */
 
+/* Idle GPUs of the type, among those acceptable, that has most. */
+static uint32_t idle_gpus(const struct adl_desk *desk, uint32_t types)
+{
+    const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
+    uint32_t idle[ADL_TYPES_MAX] = {0}, most = 0;
+    for (uint32_t g = 0; g < cluster->gpu_count; g++) {
+        const uint32_t type = adl_gpu_type_of(cluster, g);
+        if ((types >> type & 1) && adl_desk_gpu_state(desk, g) == ADL_GPU_IDLE && ++idle[type] > most)
+            most = idle[type];
+    }
+    return most;
+}
+
+/* What would become of a submission, told by what is idle: only the policy knows more, and it is not asked. */
+static void foretell(struct adl_desk *desk, const struct adl_submission *submission, char *ret, size_t size)
+{
+    struct adl_alternative alternatives[ADL_ALTERNATIVES_MAX];
+    uint32_t count = 0, idle = 0, best = 0;
+    adl_desk_lock(desk);
+    if (adl_request_read(submission->job.request, &desk->inventory->scenario.cluster, alternatives, &count, NULL) < 0)
+        count = 0; /* it was read before, so the cluster has changed meanwhile */
+    for (uint32_t i = 0; i < count && (i == 0 || idle < alternatives[best].gpus); i++) {
+        best = i;
+        idle = idle_gpus(desk, alternatives[i].types);
+    }
+    const bool queue = desk->roster.by_stage[ADL_STAGE_QUEUED] > 0;
+    adl_desk_unlock(desk);
+    const uint32_t wanted = count ? alternatives[best].gpus : 0;
+    if (submission->hold)
+        snprintf(ret, size, "would be held until it is released");
+    else if (submission->job.dependency_count > 0)
+        snprintf(ret, size, "would wait: for other jobs");
+    else if (idle < wanted)
+        snprintf(ret, size, "would wait: %" PRIu32 " of %" PRIu32 " GPUs of a type it takes %s idle", idle, wanted,
+                 idle == 1 ? "is" : "are");
+    else if (queue)
+        snprintf(ret, size, "would wait: others wait already");
+    else
+        snprintf(ret, size, "would start: %" PRIu32 " idle GPU%s of a type it takes", idle,
+                 idle == 1 ? " is" : "s are");
+}
+
 static void answer_submission(struct adl_routes_context *context, struct adl_wish *wish)
 {
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
-    char path[40];
+    char path[40], reason[160];
     const uint32_t asked = wish->submission->array_count ? wish->submission->array_count : 1;
-    (void)context;
     adl_json_object(&json);
     adl_json_key(&json, "id");
     if (wish->dry_run)
@@ -278,12 +318,13 @@ static void answer_submission(struct adl_routes_context *context, struct adl_wis
     adl_json_uint(&json, wish->dry_run ? asked : wish->job_count);
     adl_json_key(&json, "warnings");
     adl_json_array(&json);
-    if (!wish->dry_run && wish->text[0])
+    if (wish->text[0])
         adl_json_string(&json, wish->text);
     adl_json_end(&json);
     if (wish->dry_run) {
+        foretell(context->desk, wish->submission, reason, sizeof reason);
         adl_json_key(&json, "reason");
-        adl_json_string(&json, wish->text);
+        adl_json_string(&json, reason);
     } else {
         snprintf(path, sizeof path, "/v1/jobs/%" PRIu64, wish->first_job);
         adl_request_locate(wish->request, path);
@@ -323,8 +364,6 @@ void adl_route_submit(void *context, struct adl_request *request)
         adl_submission_destroy(submission);
         return;
     }
-    if (submission->job.spec.limit_us == 0)
-        submission->job.spec.limit_us = routes->time_limit_us ? routes->time_limit_us : DAY_US;
     wish->submission = submission;
     wish->dry_run = dry_run != 0;
     adl_route_post(wish);
@@ -341,7 +380,7 @@ static void answer_changed(struct adl_routes_context *context, struct adl_wish *
 static struct adl_wish *job_wish(void *context, struct adl_request *request, int kind)
 {
     uint64_t id;
-    if (!adl_route_job_id(request, &id))
+    if (!adl_route_job_id(context, request, &id))
         return NULL;
     struct adl_wish *wish = adl_route_wish(context, request, kind, answer_changed);
     if (wish)

@@ -28,6 +28,7 @@ struct adl_service {
     char directory[ADL_STORE_PATH_MAX];
     char socket[108];
     char shepherd[ADL_STORE_PATH_MAX]; /* the program; "": this one does its work */
+    char adapter[ADL_STORE_PATH_MAX];  /* the same that speaks with Slurm */
     struct adl_store *store;
     struct adl_hands hands;
     struct adl_desk desk;
@@ -71,33 +72,44 @@ static int open_state(struct adl_service *service, struct adl_error *err)
     return 0;
 }
 
-struct same_text {
-    const struct adl_service_config *config;
+struct same_content {
+    const void *content;
+    size_t size;
     bool same;
 };
 
 static int compare_swap(void *context, const struct adl_store_swap *swap, struct adl_error *err)
 {
     (void)err;
-    struct same_text *it = context;
-    it->same = swap->size == it->config->text_size &&
-               (swap->size == 0 || memcmp(swap->content, it->config->text, swap->size) == 0);
+    struct same_content *it = context;
+    it->same = swap->size == it->size && (it->size == 0 || memcmp(swap->content, it->content, it->size) == 0);
     return 0;
 }
 
-/* Which configuration is in force is part of the record, once for each that differs from the one before. */
-static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+static int record(struct adl_service *service, int kind, const char *name, const void *content, size_t size,
+                  struct adl_error *err)
 {
-    struct same_text it = {.config = config};
-    const int found = adl_store_swap_last(service->store, ADL_SWAP_CONFIGURATION, compare_swap, &it, err);
+    struct same_content it = {content, size, false};
+    const int found = adl_store_swap_last(service->store, kind, compare_swap, &it, err);
     if (found < 0 || it.same)
         return found < 0 ? found : 0;
     const struct adl_store_swap swap = {.time_us = adl_service_clock_now(&service->clock),
-                                        .kind = ADL_SWAP_CONFIGURATION,
-                                        .name = service->options.config ? service->options.config : "(defaults)",
-                                        .content = config->text ? config->text : "",
-                                        .size = config->text_size};
+                                        .kind = (uint8_t)kind,
+                                        .name = name,
+                                        .content = content,
+                                        .size = size};
     return adl_store_swap_append(service->store, &swap, err);
+}
+
+/* What is in force is part of the record, once for each that differs from the one before. */
+static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+{
+    const char *path = service->options.config ? service->options.config : "(defaults)";
+    const int status =
+        record(service, ADL_SWAP_CONFIGURATION, path, config->text ? config->text : "", config->text_size, err);
+    if (status || !config->model)
+        return status;
+    return record(service, ADL_SWAP_MODEL, config->model_path, config->model, config->model_size, err);
 }
 
 static int open_watch(struct adl_service *service, struct adl_watch **ret, struct adl_error *err)
@@ -114,8 +126,8 @@ static int open_watch(struct adl_service *service, struct adl_watch **ret, struc
     return status;
 }
 
-/* The small program is beside this one, if it was installed with it. */
-static void find_shepherd(char *ret, size_t size)
+/* A program that was installed beside this one; empty if it was not. */
+static void find_beside(const char *name, char *ret, size_t size)
 {
     char path[ADL_STORE_PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -123,17 +135,28 @@ static void find_shepherd(char *ret, size_t size)
     char *slash = strrchr(path, '/');
     if (slash)
         slash[1] = '\0';
-    if (!slash || snprintf(ret, size, "%sadlro-shepherd", path) >= (int)size || access(ret, X_OK))
+    if (!slash || snprintf(ret, size, "%s%s", path, name) >= (int)size || access(ret, X_OK))
         ret[0] = '\0';
+}
+
+static int open_slurm(struct adl_service *service, struct adl_error *err)
+{
+    struct adl_service_config *config = &service->config;
+    find_beside("adlro-slurm", service->adapter, sizeof service->adapter);
+    if (!config->slurm.adapter)
+        config->slurm.adapter = service->adapter[0] != '\0' ? service->adapter : "adlro-slurm";
+    return adl_service_config_ask(config, &service->hands, err);
 }
 
 static int open_hands(struct adl_service *service, struct adl_error *err)
 {
     const struct adl_service_config *config = &service->config;
+    if (config->engine == ADL_ENGINE_SLURM)
+        return open_slurm(service, err);
     if (config->engine == ADL_ENGINE_SIM)
         return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_now(&service->clock),
                                     &service->hands, err);
-    find_shepherd(service->shepherd, sizeof service->shepherd);
+    find_beside("adlro-shepherd", service->shepherd, sizeof service->shepherd);
     struct adl_hands_local_config local = {.directory = service->directory,
                                            .store = service->store,
                                            .inventory = &config->inventory,
@@ -191,7 +214,10 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
                                          .time_limit_us = (int64_t)(service->config.time_limit_s * 1e6),
                                          .retention_us = (int64_t)(service->config.retention_days * 86400e6),
                                          .root_jobs = service->config.root_jobs,
-                                         .any_user = geteuid() == 0 || service->config.engine == ADL_ENGINE_SIM,
+                                         .any_user = geteuid() == 0 || service->config.engine != ADL_ENGINE_LOCAL,
+                                         .no_submission = service->config.engine == ADL_ENGINE_SLURM,
+                                         .advice_only = service->config.engine == ADL_ENGINE_SLURM &&
+                                                        service->config.slurm.mode != ADL_SLURM_ACT,
                                          .reload = reload,
                                          .context = service};
     if (status == 0)
@@ -260,18 +286,44 @@ static int open_http(struct adl_service *service, struct adl_error *err)
     return status;
 }
 
+/* A twin or a Slurm cluster by the command line alone, as a configuration would say it. */
+static int read_words(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
+{
+    static const char letters[] = "'\"\n[]{}#";
+    char text[ADL_STORE_PATH_MAX + 200];
+    const char *given = options->scenario ? options->scenario : options->partitions;
+    if (strpbrk(given, letters) || strlen(given) > ADL_STORE_PATH_MAX)
+        return adl_fail(err, ADL_EINVAL, "'%.60s' needs a configuration file: it has signs that mean something there",
+                        given);
+    if (options->scenario && options->partitions)
+        return adl_fail(err, ADL_EINVAL, "--twin and --partitions are two engines: give one");
+    if (options->scenario)
+        snprintf(text, sizeof text, "engine: sim\nscenario: '%s'\n", given);
+    else
+        snprintf(text, sizeof text, "engine: slurm\nslurm: {partitions: [%s], mode: %s}\n", given,
+                 options->mode ? options->mode : "observe");
+    return adl_service_config_read("the command line", text, ret, err);
+}
+
 /* The configuration, with what the command line says in its place. */
 static int load_config(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
 {
     const struct adl_policy_ops *policy = options->policy ? adl_policy_find(options->policy) : NULL;
     if (options->policy && !policy)
         return adl_fail(err, ADL_EINVAL, "there is no policy '%.60s' (`adlro policies` lists them)", options->policy);
-    if (options->scenario && options->config)
-        return adl_fail(err, ADL_EINVAL, "--twin stands in place of --config: a configuration names its scenario");
-    const int status = options->scenario ? adl_service_config_twin(options->scenario, ret, err)
-                                         : adl_service_config_load(options->config, ret, err);
+    const bool own = options->scenario || options->partitions;
+    if (own && options->config)
+        return adl_fail(err, ADL_EINVAL, "%s stands in place of --config, which says that itself",
+                        options->scenario ? "--twin" : "--partitions");
+    const int status = own ? read_words(options, ret, err) : adl_service_config_load(options->config, ret, err);
     if (status)
         return status;
+    if (options->engine > 0 && ret->engine != options->engine - 1) {
+        adl_service_config_clear(ret);
+        return adl_fail(err, ADL_EINVAL,
+                        "--engine is not what the configuration says; sim needs --twin SCENARIO, slurm "
+                        "--partitions LIST or a configuration");
+    }
     ret->policy = policy ? policy : ret->policy;
     ret->speed = options->speed > 0 ? options->speed : ret->speed;
     return 0;
@@ -354,9 +406,12 @@ static int read_again(struct adl_service *service, struct adl_service_config *re
 {
     int status = load_config(&service->options, ret, err);
     if (status == 0 &&
-        (ret->engine != service->config.engine || !same_hardware(&ret->inventory, &service->config.inventory)))
+        (ret->engine != service->config.engine ||
+         (ret->engine != ADL_ENGINE_SLURM && !same_hardware(&ret->inventory, &service->config.inventory))))
         status = adl_fail(err, ADL_EREFUSED,
                           "GPUs or engine differ from what runs: that needs a restart, which jobs survive");
+    if (status == 0 && ret->engine == ADL_ENGINE_SLURM)
+        status = adl_service_config_settle(ret, &service->config.inventory, err);
     if (status == 0)
         status = create_engine(service, ret, ret_engine, err);
     if (status == 0)
@@ -413,6 +468,10 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
     service->next_engine = NULL;
     desk->policy = service->config.policy = service->next.policy;
     service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
+    free(service->config.model);
+    service->config.model = service->next.model; /* which the policy's settings point to */
+    service->config.model_size = service->next.model_size;
+    service->next.model = NULL;
     const int status = adl_live_move(service->live, desk->engine, err);
     if (status)
         return status;
@@ -463,12 +522,16 @@ int adl_service_reload(struct adl_service *service)
 static size_t describe_config(const struct adl_service_config *config, double speed, char *ret, size_t size)
 {
     const struct adl_cluster *cluster = &config->inventory.scenario.cluster;
+    static const char *const engines[] = {"local", "twin", "Slurm"}, *const modes[] = {"observed", "advised",
+                                                                                       "decided for"};
     const bool sim = config->engine == ADL_ENGINE_SIM;
-    size_t at = (size_t)snprintf(ret, size, "%s, policy %s:", sim ? "twin" : "local", config->policy->name);
+    size_t at = (size_t)snprintf(ret, size, "%s, policy %s:", engines[config->engine], config->policy->name);
     for (uint32_t t = 0; t < cluster->type_count && at < size; t++)
         at += (size_t)snprintf(ret + at, size - at, " %u x %s", cluster->type_gpus[t], cluster->types[t].name);
     if (at < size && sim)
         at += (size_t)snprintf(ret + at, size - at, " (simulated, time runs %g times as fast)", speed);
+    else if (at < size && config->engine == ADL_ENGINE_SLURM)
+        at += (size_t)snprintf(ret + at, size - at, " (%s)", modes[config->slurm.mode]);
     else if (at < size && config->inventory.virtual)
         at += (size_t)snprintf(ret + at, size - at, " (virtual slots: jobs really run, but there is no such GPU)");
     return at < size ? at : size - 1;

@@ -124,6 +124,7 @@ struct adl_store_job {
     uint32_t dependency_count;
     uint64_t array_id;   /* number of the array's first job; 0 = no array, or, with an index, that this is the first */
     int32_t array_index; /* -1 = no array */
+    int64_t external;    /* its number in the cluster it came from; 0 = it was submitted here */
     int64_t submit_us;
     struct adl_store_status status;
 };
@@ -144,6 +145,9 @@ int adl_store_job_read(struct adl_store *store, uint64_t id, adl_store_job_visit
                        struct adl_error *err);
 /* All that are PD or R, in order of their numbers. */
 int adl_store_jobs_live(struct adl_store *store, adl_store_job_visit *visit, void *context, struct adl_error *err);
+
+/* The job that has this number in the cluster it came from, the last if several had it; 0 = none. */
+uint64_t adl_store_job_of_external(struct adl_store *store, int64_t external);
 
 struct adl_store_page {
     uint64_t after;    /* the last number of the page before; 0 = from the start */

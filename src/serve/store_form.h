@@ -26,6 +26,7 @@ enum adl_store_sql {
     ADL_SQL_DRAIN_SET,
     ADL_SQL_DRAIN_END,
     ADL_SQL_DRAINS,
+    ADL_SQL_EXTERNAL,
     ADL_SQL_FIXED_COUNT, /* from here on store_jobs.c writes them from its table of fields */
     ADL_SQL_SUBMISSION_ADD = ADL_SQL_FIXED_COUNT,
     ADL_SQL_JOB_ADD,

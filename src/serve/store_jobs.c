@@ -71,6 +71,7 @@ static const struct field submission_fields[] = {
     SUBMISSION("step_gb", spec.step_gb, F32, 0),
     SUBMISSION("limit_us", spec.limit_us, I64, INT64_MAX),
     SUBMISSION("deadline_us", spec.deadline_us, I64, INT64_MAX),
+    SUBMISSION("external", external, I64, INT64_MAX),
     SUBMISSION("uid", uid, U32, UINT32_MAX),
     SUBMISSION("gid", gid, U32, UINT32_MAX),
     SUBMISSION("user", user, TEXT, ADL_STORE_WORD_MAX),

@@ -35,6 +35,7 @@ static const char *const fixed_sql[ADL_SQL_FIXED_COUNT] = {
     [ADL_SQL_SWAP_LAST] = "SELECT time_us, kind, name, content FROM swap WHERE kind = ?1 ORDER BY id DESC LIMIT 1",
     [ADL_SQL_DRAIN_SET] = "INSERT OR REPLACE INTO drain (gpu, reason, time_us) VALUES (?1, ?2, ?3)",
     [ADL_SQL_DRAIN_END] = "DELETE FROM drain WHERE gpu = ?1",
+    [ADL_SQL_EXTERNAL] = "SELECT max(id) FROM submission WHERE external = ?1 AND external > 0",
     [ADL_SQL_DRAINS] = "SELECT gpu, reason, time_us FROM drain ORDER BY gpu",
 };
 
@@ -350,4 +351,19 @@ int adl_store_drains(struct adl_store *store, adl_store_drain_visit *visit, void
 {
     struct drain_visitor visitor = {visit, context};
     return adl_store_each(store, store->sql[ADL_SQL_DRAINS], "read drains", read_drain, &visitor, err);
+}
+
+static int take_number(struct adl_store *store, sqlite3_stmt *sql, void *self, struct adl_error *err)
+{
+    (void)store, (void)err;
+    *(uint64_t *)self = (uint64_t)sqlite3_column_int64(sql, 0);
+    return 0;
+}
+
+uint64_t adl_store_job_of_external(struct adl_store *store, int64_t external)
+{
+    uint64_t number = 0;
+    sqlite3_bind_int64(store->sql[ADL_SQL_EXTERNAL], 1, external);
+    const int found = adl_store_each(store, store->sql[ADL_SQL_EXTERNAL], "look for a job", take_number, &number, NULL);
+    return found == 1 ? number : 0;
 }

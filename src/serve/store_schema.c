@@ -40,12 +40,15 @@ static const char step_1[] =
     "CREATE TRIGGER event_stays BEFORE DELETE ON event BEGIN SELECT RAISE(ABORT, 'never deleted'); END;"
     "CREATE TRIGGER swap_kept BEFORE UPDATE ON swap BEGIN SELECT RAISE(ABORT, 'written once'); END;";
 
-/* GPUs that an administrator took out of use, by name; and two facts of submissions that were not kept before. */
+/* GPUs that an administrator took out of use, by name; facts of submissions that were not kept before; and the number
+ * that a job has in the cluster it came from. */
 static const char step_2[] =
     "CREATE TABLE drain (gpu TEXT PRIMARY KEY, reason TEXT NOT NULL, time_us INTEGER NOT NULL) STRICT;"
     "ALTER TABLE submission ADD COLUMN share_slowdown REAL NOT NULL DEFAULT 0;"
     "ALTER TABLE submission ADD COLUMN step_gflop REAL NOT NULL DEFAULT 0;"
-    "ALTER TABLE submission ADD COLUMN step_gb REAL NOT NULL DEFAULT 0;";
+    "ALTER TABLE submission ADD COLUMN step_gb REAL NOT NULL DEFAULT 0;"
+    "ALTER TABLE submission ADD COLUMN external INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX submission_external ON submission (external) WHERE external > 0;";
 
 const char *const adl_store_steps[] = {step_1, step_2};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];

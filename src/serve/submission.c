@@ -334,24 +334,33 @@ static int array_mark(const char *text, uint8_t *bits, uint32_t *ret_count, stru
     return ADL_OK;
 }
 
-/* A new list of indices, ascending. */
+/* A new list of indices, ascending, of those that are marked. */
+static int32_t *array_list(const uint8_t *bits, uint32_t count)
+{
+    int32_t *indices = calloc((size_t)count + 1, sizeof *indices);
+    uint32_t found = 0;
+    for (int32_t i = 0; indices && i <= ARRAY_INDEX_MAX && found < count; i++)
+        if (bits[i / 8] >> i % 8 & 1)
+            indices[found++] = i;
+    return indices;
+}
+
 static int array_read(const char *text, int32_t **ret, uint32_t *ret_count, struct adl_error *err)
 {
     uint8_t *bits = calloc(ARRAY_INDEX_MAX / 8 + 1, 1);
     uint32_t count = 0;
-    int status = bits ? array_mark(text, bits, &count, err) : adl_fail(err, ADL_ENOMEM, "no memory for the array");
-    int32_t *indices = status == ADL_OK ? malloc(count * sizeof *indices) : NULL;
-    if (status == ADL_OK && !indices)
-        status = adl_fail(err, ADL_ENOMEM, "no memory for the array");
-    if (status == ADL_OK) {
-        *ret = indices;
-        *ret_count = count;
-        for (int32_t i = 0; i <= ARRAY_INDEX_MAX; i++)
-            if (bits[i / 8] >> i % 8 & 1)
-                *indices++ = i;
-    }
+    if (!bits)
+        return adl_fail(err, ADL_ENOMEM, "no memory for the array");
+    const int status = array_mark(text, bits, &count, err);
+    int32_t *indices = status == ADL_OK ? array_list(bits, count) : NULL;
     free(bits);
-    return status;
+    if (status < 0)
+        return status;
+    if (!indices)
+        return adl_fail(err, ADL_ENOMEM, "no memory for the array");
+    *ret = indices;
+    *ret_count = count;
+    return ADL_OK;
 }
 
 /* ---- the layout ---- */
@@ -407,10 +416,10 @@ static const struct adl_store_dependency *room_dependencies(struct room *room, c
     if (!at)
         return NULL;
     memset(at, 0, count * sizeof *at);
-    cJSON_ArrayForEach(item, draft->after) *next++ =
-        (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_ANY};
-    cJSON_ArrayForEach(item, draft->after_ok) *next++ =
-        (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_OK};
+    for (item = draft->after ? draft->after->child : NULL; item; item = item->next)
+        *next++ = (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_ANY};
+    for (item = draft->after_ok ? draft->after_ok->child : NULL; item; item = item->next)
+        *next++ = (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_OK};
     return at;
 }
 
@@ -449,7 +458,7 @@ static void name_default(const struct draft *draft, char *ret, size_t size)
 
 static void request_text(const cJSON *gpus, char *ret, size_t size)
 {
-    if (cJSON_IsString(gpus))
+    if (gpus && cJSON_IsString(gpus))
         snprintf(ret, size, "%s", gpus->valuestring);
     else
         snprintf(ret, size, "%d", gpus ? gpus->valueint : 1);
@@ -515,8 +524,8 @@ static int submission_build(const struct draft *draft, const struct adl_account 
         memcpy(head.array, array, array_count * sizeof *array);
     else
         head.array = NULL;
-    head.share_slowdown = (float)or_else(draft->share_slowdown, 0);
     head.job.spec = draft_spec(draft, account);
+    head.job.spec.share_slowdown = (float)or_else(draft->share_slowdown, 0);
     head.job.uid = account->uid;
     head.job.gid = account->gid;
     head.job.array_index = array_count > 0 ? array[0] : -1;

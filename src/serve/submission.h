@@ -20,7 +20,6 @@ struct adl_submission {
                                * spec.limit_us 0 = it does not say: the service's default is due. Output paths are
                                * patterns for adl_path_expand. */
     const char *class_name;   /* of the catalogue; "" = it does not say */
-    float share_slowdown;     /* it shares a GPU only where it is believed to run at least 1/this as fast; 0 = any */
     int32_t *array;           /* indices, ascending; NULL = no array */
     uint32_t array_count;
     bool hold;
@@ -32,9 +31,9 @@ int adl_submission_read(const struct cJSON *document, const struct adl_account *
                         struct adl_submission **ret, struct adl_error *err);
 void adl_submission_destroy(struct adl_submission *submission); /* accepts NULL */
 
-/* "2", "v100:2", "v100:2|a100:1", "v100|a100" (one each), ":2" = "2" of any type. Alternatives of equal numbers become
- * one with all their types. A type that the cluster does not have is refused, with those it has. cluster NULL: only the
- * form is looked at, and no types are set. ret has room for ADL_ALTERNATIVES_MAX. */
+/* "2", "v100:2", "v100:2|a100:1", "v100|a100" (one each), ":2" and "*:2" = "2" of any type. Alternatives of equal
+ * numbers become one with all their types. A type that the cluster does not have is refused, with those it has. cluster
+ * NULL: only the form is looked at, and no types are set. ret has room for ADL_ALTERNATIVES_MAX. */
 int adl_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
                      uint32_t *ret_count, struct adl_error *err);
 

@@ -79,7 +79,7 @@ static int alternative_read(const char *text, size_t size, const struct adl_clus
         return adl_fail(err, ADL_EINVAL, "gpus: %s... is too long for a type of GPU; " REQUEST_FORM,
                         adl_quote(shown, quoted));
     memcpy(type, text, type_size);
-    if (type_size > 0 && cluster) {
+    if (type_size > 0 && cluster && strcmp(type, "*") != 0) {
         const uint32_t index = adl_cluster_find_type(cluster, type);
         if (index == ADL_NONE || cluster->type_gpus[index] == 0)
             return fail_type(type, cluster, err);
@@ -92,7 +92,7 @@ static int alternative_read(const char *text, size_t size, const struct adl_clus
 int adl_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
                      uint32_t *ret_count, struct adl_error *err)
 {
-    struct adl_alternative read[ADL_ALTERNATIVES_MAX], one;
+    struct adl_alternative read[ADL_ALTERNATIVES_MAX] = {{0}}, one = {0};
     uint32_t count = 0;
     for (const char *at = text;; at++) {
         const size_t size = strcspn(at, "|");

@@ -71,13 +71,14 @@ static void put_int_or_null(struct adl_json *json, const char *key, int64_t valu
 /* Decimals by whole numbers: exact, and a tenth of the time that a double's shortest form takes. */
 static void put_seconds(struct adl_json *json, const char *key, int64_t us)
 {
-    char text[48];
     const int64_t rest = us % 1000000;
-    if (us < 0 || rest == 0)
-        snprintf(text, sizeof text, "%" PRId64, us < 0 ? 0 : us / 1000000);
-    else
-        snprintf(text, sizeof text, "%" PRId64 ".%06" PRId64, us / 1000000, rest);
+    char text[48];
     adl_json_key(json, key);
+    if (us <= 0 || rest == 0) {
+        adl_json_int(json, us < 0 ? 0 : us / 1000000);
+        return;
+    }
+    snprintf(text, sizeof text, "%" PRId64 ".%06" PRId64, us / 1000000, rest);
     adl_json_raw(json, text);
 }
 
@@ -105,8 +106,8 @@ static void put_demand(struct adl_json *json, const struct adl_scenario *scenari
 {
     const struct adl_job_spec *spec = job->spec;
     put_string(json, "kind", adl_job_kind_name(spec->kind));
-    put_string(json, "class",
-               spec->class_index < scenario->class_count ? scenario->classes[spec->class_index].name : NULL);
+    const bool classed = spec->class_index > 0 && spec->class_index < scenario->class_count; /* 0: it does not say */
+    put_string(json, "class", classed ? scenario->classes[spec->class_index].name : NULL);
     put_string(json, "request", job->request);
     put_int(json, "gpus", spec->gpus);
     put_types(json, &scenario->cluster, spec->types);
@@ -203,7 +204,7 @@ void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const
     if (job->stage != ADL_STAGE_RUNNING)
         adl_desk_reason(desk, job, reason, sizeof reason);
     put_job(json, desk->inventory,
-            &(struct job){.id = job->id,
+            &(struct job){.id = adl_roster_shown(job),
                           .spec = &job->spec,
                           .name = job->name,
                           .user = job->user,
@@ -251,7 +252,7 @@ void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, con
     if (status->state == ADL_STORE_PENDING && reason[0] == '\0')
         reason = "submitted: it is about to be queued";
     put_job(json, desk->inventory,
-            &(struct job){.id = job->spec.id,
+            &(struct job){.id = job->external > 0 ? (uint64_t)job->external : job->spec.id,
                           .spec = &job->spec,
                           .name = job->name,
                           .user = job->user,

@@ -41,7 +41,7 @@ static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, con
         if (!job || !adl_roster_holds_gpus(job)) /* its slot was given on, and the engine is about to hear of it */
             continue;
         adl_json_object(json);
-        put_uint(json, "id", job->id);
+        put_uint(json, "id", adl_roster_shown(job));
         put_string(json, "user", job->user);
         put_string(json, "name", job->name);
         adl_json_end(json);

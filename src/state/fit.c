@@ -176,11 +176,18 @@ static bool share_spares(const struct adl_state *state, uint32_t gpu, const stru
     return true;
 }
 
+/* Two that take turns on a GPU slow each other to half the speed, not more. Who wants it better goes beside another
+ * only where a policy can tell what that costs. */
+static bool shares_with_anybody(const struct adl_job_spec *spec)
+{
+    return spec->share_slowdown == 0 || spec->share_slowdown >= 2;
+}
+
 bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                    uint32_t *ret_gpu)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    if (spec->gpus != 1 || !(spec->flags & ADL_JOB_SHARE))
+    if (spec->gpus != 1 || !(spec->flags & ADL_JOB_SHARE) || !shares_with_anybody(spec))
         return false;
     const struct adl_bitmap *half = &state->pool.half[type];
     for (uint32_t g = adl_bitmap_next(half, 0); g != ADL_NONE; g = adl_bitmap_next(half, g + 1)) {
@@ -188,7 +195,8 @@ bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, 
         const struct adl_node_use *has = &state->nodes_use[node];
         const struct adl_gpu_use *use = &state->gpus[g];
         if (use->free_memory_mib >= spec->gpu_memory_mib && has->free_cores >= spec->cpu_cores &&
-            has->free_memory_mib >= spec->memory_mib && !use->down && share_spares(state, g, spec, hold)) {
+            has->free_memory_mib >= spec->memory_mib && !use->down &&
+            shares_with_anybody(&state->jobs[use->job[0]].spec) && share_spares(state, g, spec, hold)) {
             *ret_gpu = g;
             return true;
         }

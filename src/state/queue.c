@@ -20,7 +20,7 @@ static bool shape_equal(const struct adl_job_spec *a, const struct adl_job_spec 
 {
     return a->class_index == b->class_index && a->gpus == b->gpus && a->kind == b->kind && a->flags == b->flags &&
            a->types == b->types && a->cpu_cores == b->cpu_cores && a->memory_mib == b->memory_mib &&
-           a->gpu_memory_mib == b->gpu_memory_mib;
+           a->gpu_memory_mib == b->gpu_memory_mib && a->share_slowdown == b->share_slowdown;
 }
 
 int adl_queue_create(struct adl_queue *ret)

@@ -70,9 +70,9 @@ struct adl_state {
     uint32_t stopping_jobs;
     uint32_t busy_gpus; /* that hold at least one job */
     uint32_t down_gpus; /* that are down and hold none */
-    bool learned;      /* run times were told from jobs that ended, as well as they can be: the engine was told so */
-    uint8_t placement; /* enum adl_placement: how fit chooses; best fit unless the engine was told otherwise */
-    uint64_t releases; /* grows whenever something became free: what did not fit may fit now */
+    bool learned;       /* run times were told from jobs that ended, as well as they can be: the engine was told so */
+    uint8_t placement;  /* enum adl_placement: how fit chooses; best fit unless the engine was told otherwise */
+    uint64_t releases;  /* grows whenever something became free: what did not fit may fit now */
 };
 
 int adl_state_create(const struct adl_cluster *cluster, struct adl_state **ret); /* 0 or ADL_ENOMEM */
@@ -86,7 +86,7 @@ int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank);
 void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpus); /* validated: spec.gpus of them */
 void adl_state_stopping(struct adl_state *state, uint32_t slot);
 void adl_state_evict(struct adl_state *state, uint32_t slot, double remaining); /* then enqueue it again */
-void adl_state_finish(struct adl_state *state, uint32_t slot); /* whatever its phase: the job is gone */
+void adl_state_finish(struct adl_state *state, uint32_t slot);  /* whatever its phase: the job is gone */
 void adl_state_gpu_down(struct adl_state *state, uint32_t gpu); /* for new jobs; those on it run on */
 void adl_state_gpu_up(struct adl_state *state, uint32_t gpu);
 void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, double power_w); /* each */

@@ -1,0 +1,259 @@
+-- job_submit: holds GPU jobs for adlro in the partitions that adlro.conf names, and leaves all others alone.
+--
+-- A job that is caught is held (priority 0), and its GPU request moves into admin_comment as "adlro:volta:2|turing:1", from
+-- where adlro takes it: Slurm cannot change the type of a request later, so none is left in the job. Users go on as before:
+--   sbatch --gres=gpu:volta:2 ...                         two volta GPUs on each node
+--   sbatch --gres=gpu:2 ...                               two GPUs of whatever type
+--   sbatch --comment="adlro:volta:2|turing:1" ...         either; the first is what Slurm gets if adlro is away
+--   sbatch --gres=gpu:1 --constraint="volta|turing" ...   by features of nodes, as before
+-- scontrol hold and release mean what they always did. What this hook does not understand stays with Slurm, and so does all if
+-- adlro was not heard of for stale_s seconds.
+
+local HELD_BEGIN = 4000000000 -- a begin time beyond this means: held by its user (src/slurm/job.h)
+local NO_VAL = 4294967294
+local NO_VAL16 = 65534
+local INFINITE = 4294967295
+
+local here = (debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")) or "/etc/slurm"
+
+-- Read each time: it is short, and changes count at once.
+local function read_settings()
+    local settings = { partitions = {}, heartbeat = "/run/adlro/slurm.heartbeat", stale_s = 60, admins = { [0] = true } }
+    local file = io.open(here .. "/adlro.conf", "r")
+    if not file then
+        return settings
+    end
+    for line in file:lines() do
+        local key, value = line:gsub("#.*", ""):match("^%s*([%w_]+)[%s=]+(.-)%s*$")
+        if key == "partitions" then
+            for name in value:gmatch("[^%s,]+") do
+                settings.partitions[name] = true
+            end
+        elseif key == "admins" then -- numbers of users who may do as they like, beside root
+            for uid in value:gmatch("%d+") do
+                settings.admins[tonumber(uid)] = true
+            end
+        elseif key == "heartbeat" then
+            settings.heartbeat = value
+        elseif key == "stale_s" then
+            settings.stale_s = tonumber(value) or settings.stale_s
+        end
+    end
+    file:close()
+    return settings
+end
+
+-- stale_s 0 is for tests: adlro counts as there.
+local function is_alive(settings)
+    if settings.stale_s == 0 then
+        return true
+    end
+    local file = io.open(settings.heartbeat, "r")
+    if not file then
+        return false
+    end
+    local seconds = tonumber(file:read("*l") or "")
+    file:close()
+    return seconds ~= nil and os.time() - seconds <= settings.stale_s
+end
+
+local function is_set(text)
+    return text ~= nil and text ~= ""
+end
+
+-- The GPUs of "gres:gpu:volta:2": type ("*" = any) and count; nil if there are none, false if there is more than one thing.
+local function parse_gres(text)
+    if not is_set(text) then
+        return nil
+    end
+    local word = text:gsub("^gres[:/]", "")
+    if word:find(",") or not (word == "gpu" or word:find("^gpu[:=]")) then
+        return false
+    end
+    local rest = word:sub(5):gsub("=", ":")
+    if rest == "" then
+        return "*", 1
+    elseif rest:find("^%d+$") then
+        return "*", tonumber(rest)
+    end
+    local gpu_type, count = rest:match("^([%w_%.%-]+):(%d+)$")
+    if not gpu_type then
+        gpu_type, count = rest:match("^([%w_%.%-]+)$"), 1
+    end
+    if not gpu_type then
+        return false
+    end
+    return gpu_type, tonumber(count)
+end
+
+local function are_alternatives(words)
+    for word in (words .. "|"):gmatch("([^|]*)|") do
+        local gpu_type, count = word:match("^([^:]+):(%d+)$")
+        if not gpu_type or tonumber(count) < 1 or not (gpu_type == "*" or gpu_type:find("^[%w_%.%-]+$")) then
+            return false
+        end
+    end
+    return true
+end
+
+local function number(value, unset)
+    if value == nil or value == NO_VAL or value == NO_VAL16 or value == 0 then
+        return unset
+    end
+    return value
+end
+
+-- What the job asks for on each node, in adlro's words; nil and why not if it is not for adlro.
+local function request_of(job)
+    local anyof = job.comment and job.comment:match("^adlro:(%S+)$")
+    local node_type, node_count = parse_gres(job.tres_per_node)
+    local job_type, job_count = parse_gres(job.tres_per_job)
+    local task_type, task_count = parse_gres(job.tres_per_task)
+    if node_type == false or job_type == false or task_type == false or is_set(job.tres_per_socket) then
+        return nil, "its GRES are not GPUs alone"
+    end
+    if is_set(job.cpus_per_tres) or is_set(job.mem_per_tres) or is_set(job.tres_bind) then
+        return nil, "it counts or binds per GPU"
+    end
+    local nodes = number(job.min_nodes, 1)
+    if number(job.max_nodes, nodes) ~= nodes and (job_type or task_type) then
+        return nil, "its number of nodes is open"
+    end
+    if anyof then
+        return anyof
+    elseif node_type and not job_type and not task_type then
+        return node_type .. ":" .. node_count
+    elseif job_type and not node_type and not task_type then
+        return job_count % nodes == 0 and job_type .. ":" .. job_count / nodes or nil, "its GPUs do not divide by its nodes"
+    elseif task_type and not node_type and not job_type then
+        local total = task_count * number(job.num_tasks, 1)
+        return total % nodes == 0 and task_type .. ":" .. total / nodes or nil, "its tasks do not divide by its nodes"
+    elseif node_type or job_type or task_type then
+        return nil, "it asks for GPUs in two ways"
+    end
+    return nil
+end
+
+-- Why this job is nothing for adlro, though it has GPUs; nil if it is.
+local function obstacle(job)
+    if number(job.het_job_offset, -1) ~= -1 then
+        return "it is part of a heterogeneous job"
+    elseif job.immediate == 1 then
+        return "it wants to run at once"
+    elseif job.shared == 0 then
+        return "it wants whole nodes"
+    elseif is_set(job.features) and (job.features:find("[^%w_%-%.:=/&|,()]") or
+            (job.features:find("[&,]") and job.features:find("|") and not job.features:find("%("))) then
+        return "its constraint is more than a choice of features"
+    elseif is_set(job.dependency) and (job.dependency:find("[^%w_,:?*]") or job.dependency:find("singleton") or
+            job.dependency:find("aftercorr") or job.dependency:find("afterburst") or
+            (job.dependency:find(",") and job.dependency:find("?", 1, true))) then
+        return "its dependency is Slurm's to judge" -- which does not look at those of jobs that are held
+    elseif is_set(job.req_nodes) and #job.req_nodes > 380 then
+        return "its list of nodes is too long"
+    end
+    return nil
+end
+
+local function default_partition(part_list)
+    for name, part in pairs(part_list) do
+        if part.flag_default == 1 then
+            return name
+        end
+    end
+    return nil
+end
+
+local function is_ours(settings, names)
+    local any = false
+    for name in (names or ""):gmatch("[^,]+") do
+        if not settings.partitions[name] then
+            return false
+        end
+        any = true
+    end
+    return any
+end
+
+local function first_gres(request)
+    local gpu_type, count = request:match("^([^:|]+):(%d+)")
+    return gpu_type == "*" and "gres:gpu:" .. count or "gres:gpu:" .. gpu_type .. ":" .. count
+end
+
+local function submit(job, part_list)
+    local settings = read_settings()
+    if not is_ours(settings, job.partition or default_partition(part_list)) then
+        return slurm.SUCCESS
+    end
+    local request, why = request_of(job)
+    if not request then
+        if why then
+            slurm.log_info("adlro: a job of user %s stays with Slurm: %s", tostring(job.user_id), why)
+        end
+        return slurm.SUCCESS
+    end
+    if not are_alternatives(request) then
+        slurm.log_user("adlro: '%s' is not TYPE:COUNT|TYPE:COUNT..., such as volta:2|turing:1", request)
+        return slurm.ERROR
+    end
+    why = obstacle(job) or (not is_alive(settings) and "adlro is away") or nil
+    if why then
+        slurm.log_info("adlro: a job of user %s stays with Slurm: %s", tostring(job.user_id), why)
+        if not (is_set(job.tres_per_node) or is_set(job.tres_per_job) or is_set(job.tres_per_task)) then
+            job.tres_per_node = first_gres(request)
+        end
+        return slurm.SUCCESS
+    end
+    job.admin_comment = "adlro:" .. request .. (is_set(job.req_nodes) and ";nodes=" .. job.req_nodes or "")
+    if job.priority == 0 then
+        job.begin_time = HELD_BEGIN + 1
+    end
+    job.priority = 0
+    job.tres_per_node = ""
+    job.tres_per_job = ""
+    job.tres_per_task = ""
+    job.req_nodes = ""
+    return slurm.SUCCESS
+end
+
+local function modify(change, job, uid)
+    local settings = read_settings()
+    if settings.admins[uid] or not is_ours(settings, job.partition) or not (job.admin_comment or ""):find("^adlro:") then
+        return slurm.SUCCESS
+    end
+    if is_set(change.req_nodes) or is_set(change.tres_per_node) or is_set(change.tres_per_job) or
+        is_set(change.tres_per_task) or is_set(change.partition) then
+        slurm.log_user("adlro places this job: its nodes, GPUs and partition can be chosen with sbatch only; cancel it and submit it again")
+        return slurm.ERROR
+    end
+    if change.priority == 0 then -- hold
+        change.begin_time = HELD_BEGIN + 1
+        if job.priority == 0 then
+            change.priority = NO_VAL
+        end
+    elseif change.priority == INFINITE then -- release: to adlro, not to Slurm
+        change.begin_time = os.time()
+        change.priority = NO_VAL
+    end
+    return slurm.SUCCESS
+end
+
+-- A fault in here must not keep anybody from submitting.
+local function guarded(action, ...)
+    local fine, result = pcall(action, ...)
+    if fine then
+        return result
+    end
+    slurm.log_error("adlro: %s", tostring(result))
+    return slurm.SUCCESS
+end
+
+function slurm_job_submit(job_desc, part_list, submit_uid)
+    return guarded(submit, job_desc, part_list)
+end
+
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+    return guarded(modify, job_desc, job_rec, modify_uid)
+end
+
+return slurm.SUCCESS

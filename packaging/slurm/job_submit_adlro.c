@@ -1,0 +1,111 @@
+/* job_submit_adlro: wakes slurmctld's scheduler when adlro has placed a job, which else looks only about once a second.
+ *
+ * A plugin beside the Lua hook, which catches the jobs: JobSubmitPlugins=lua,adlro. Built against Slurm's public
+ * headers alone: cc -O2 -shared -fPIC -o job_submit_adlro.so job_submit_adlro.c and installed into a folder of
+ * PluginDir. */
+#include <pthread.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdbool.h>
+#include <time.h>
+
+/* Between two wake-ups. A look at the queue keeps slurmctld from taking placements, so in a stream of them the pause
+ * grows. */
+#define PAUSE_NS     20000000L
+#define PAUSE_MAX_NS 320000000L
+
+const char plugin_name[] = "wake-up of the scheduler for adlro";
+const char plugin_type[] = "job_submit/adlro";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+/* slurmctld's own: asks its scheduler's thread for a look at the queue, and returns at once. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
+extern void schedule(bool full_queue);
+#else
+extern int schedule(bool full_queue);
+#endif
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_t waker;
+static bool running, due;
+
+/* The last placement of a burst is never forgotten: what comes during the pause is seen after it. */
+static void *wake(void *unused)
+{
+    (void)unused;
+    long pause_ns = PAUSE_NS;
+    pthread_mutex_lock(&mutex);
+    while (running) {
+        if (!due) {
+            pause_ns = PAUSE_NS;
+            pthread_cond_wait(&changed, &mutex);
+            continue;
+        }
+        due = false;
+        pthread_mutex_unlock(&mutex);
+        schedule(false);
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        pause_ns = pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : pause_ns;
+        pthread_mutex_lock(&mutex);
+    }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+extern int init(void)
+{
+    running = true;
+    if (pthread_create(&waker, NULL, wake, NULL) != 0)
+        running = false; /* then the scheduler looks when it looks */
+    return SLURM_SUCCESS;
+}
+
+extern void fini(void)
+{
+    pthread_mutex_lock(&mutex);
+    const bool was_running = running;
+    running = false;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&mutex);
+    if (was_running)
+        pthread_join(waker, NULL);
+}
+
+extern int job_submit(job_desc_msg_t *job, uint32_t submit_uid, char **err_msg)
+{
+    (void)job;
+    (void)submit_uid;
+    (void)err_msg;
+    return SLURM_SUCCESS;
+}
+
+/* slurmctld holds its locks here, so the scheduler it wakes sees the change when it gets them. A placement is a release
+ * to nodes that are named. */
+static int wake_for(const job_desc_msg_t *change)
+{
+    if (change->priority == INFINITE && change->req_nodes && change->req_nodes[0]) {
+        pthread_mutex_lock(&mutex);
+        due = true;
+        pthread_cond_signal(&changed);
+        pthread_mutex_unlock(&mutex);
+    }
+    return SLURM_SUCCESS;
+}
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+extern int job_modify(job_desc_msg_t *change, void *job, uint32_t submit_uid, char **err_msg)
+{
+    (void)job;
+    (void)submit_uid;
+    (void)err_msg;
+    return wake_for(change);
+}
+#else
+extern int job_modify(job_desc_msg_t *change, void *job, uint32_t submit_uid)
+{
+    (void)job;
+    (void)submit_uid;
+    return wake_for(change);
+}
+#endif

@@ -1,0 +1,18 @@
+/* diff: changes to a text as a unified diff, which `patch` applies. */
+#ifndef ADLRO_REPORT_DIFF_H
+#define ADLRO_REPORT_DIFF_H
+
+#include "base/text.h"
+
+/* The bytes from at to end, which may be none, become the text. */
+struct adl_edit {
+    size_t at, end;
+    const char *text;
+};
+
+/* Appends the diff of the file at this path, absolute, for `patch -d / -p1`; nothing if there are no edits. They may
+ * come in any order, those at one place stay in theirs, and they must not overlap. 0 or ADL_ENOMEM. */
+int adl_diff_put(struct adl_text *out, const char *path, const char *text, size_t size, const struct adl_edit *edits,
+                 size_t count);
+
+#endif

@@ -1,0 +1,292 @@
+#include "serve/slurm_book.h"
+
+#include "base/index.h"
+#include "serve/submission.h"
+
+#include <cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory *inventory)
+{
+    const struct adl_cluster *cluster = &inventory->scenario.cluster;
+    *ret = (struct adl_slurm_book){.inventory = inventory};
+    ret->holder = calloc((size_t)cluster->gpu_count + 1, sizeof *ret->holder);
+    ret->used = calloc((size_t)cluster->bank_count + 1, sizeof *ret->used);
+    ret->usable = calloc((size_t)cluster->node_count + 1, sizeof *ret->usable);
+    ret->why = calloc((size_t)cluster->node_count + 1, sizeof *ret->why);
+    return ret->holder && ret->used && ret->usable && ret->why ? 0 : ADL_ENOMEM;
+}
+
+static void job_free(struct adl_slurm_job *job)
+{
+    free(job->gpus);
+    free(job);
+}
+
+void adl_slurm_book_clear(struct adl_slurm_book *book)
+{
+    for (uint32_t i = 0; i < book->job_count; i++)
+        job_free(book->jobs[i]);
+    free(book->jobs);
+    free(book->holder);
+    free(book->used);
+    free(book->usable);
+    free(book->why);
+    *book = (struct adl_slurm_book){0};
+}
+
+/* Where a job of this number is or would be. */
+static uint32_t place_of(const struct adl_slurm_book *book, int64_t external)
+{
+    uint32_t low = 0, high = book->job_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (book->jobs[middle]->external < external)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct adl_slurm_job *adl_slurm_book_find(const struct adl_slurm_book *book, int64_t external)
+{
+    const uint32_t at = place_of(book, external);
+    return at < book->job_count && book->jobs[at]->external == external ? book->jobs[at] : NULL;
+}
+
+struct adl_slurm_job *adl_slurm_book_add(struct adl_slurm_book *book, int64_t external)
+{
+    struct adl_slurm_job *job = calloc(1, sizeof *job);
+    if (!job || adl_grow((void **)&book->jobs, &book->job_capacity, (size_t)book->job_count + 1,
+                         sizeof(struct adl_slurm_job *))) {
+        free(job);
+        return NULL;
+    }
+    const uint32_t at = place_of(book, external);
+    memmove(&book->jobs[at + 1], &book->jobs[at], (book->job_count - at) * sizeof(struct adl_slurm_job *));
+    book->jobs[at] = job;
+    book->job_count++;
+    job->external = external;
+    job->state = ADL_SLURM_ABSENT;
+    job->energy_j = -1;
+    job->taken = ADL_NONE;
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
+        job->slots[i] = ADL_NONE;
+    return job;
+}
+
+void adl_slurm_book_remove(struct adl_slurm_book *book, struct adl_slurm_job *job)
+{
+    const uint32_t at = place_of(book, job->external);
+    adl_slurm_book_leave(book, job);
+    book->job_count--;
+    memmove(&book->jobs[at], &book->jobs[at + 1], (book->job_count - at) * sizeof(struct adl_slurm_job *));
+    job_free(job);
+}
+
+/* ---- GPUs ---- */
+
+int adl_slurm_book_hold(struct adl_slurm_book *book, struct adl_slurm_job *job, const uint32_t *gpus, uint32_t count)
+{
+    uint32_t *copy = malloc((count + 1) * sizeof *copy);
+    if (!copy)
+        return ADL_ENOMEM;
+    memcpy(copy, gpus, count * sizeof *copy);
+    adl_slurm_book_leave(book, job);
+    job->gpus = copy;
+    job->gpu_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        book->holder[copy[i]] = job->external;
+    return 0;
+}
+
+void adl_slurm_book_leave(struct adl_slurm_book *book, struct adl_slurm_job *job)
+{
+    for (uint32_t i = 0; i < job->gpu_count; i++)
+        if (book->holder[job->gpus[i]] == job->external)
+            book->holder[job->gpus[i]] = 0;
+    free(job->gpus);
+    job->gpus = NULL;
+    job->gpu_count = 0;
+}
+
+uint32_t adl_slurm_book_foreign(const struct adl_slurm_book *book, uint32_t bank)
+{
+    const struct adl_bank *it = &book->inventory->scenario.cluster.banks[bank];
+    uint32_t ours = 0;
+    for (uint32_t g = it->gpu_first; g < it->gpu_first + it->gpu_count; g++) {
+        const struct adl_slurm_job *job = book->holder[g] ? adl_slurm_book_find(book, book->holder[g]) : NULL;
+        ours += job && job->state == ADL_SLURM_RUNS;
+    }
+    return book->used[bank] > ours ? book->used[bank] - ours : 0;
+}
+
+/* ---- messages ---- */
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    return text ? text : "";
+}
+
+static double number_of(const cJSON *object, const char *name, double otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : otherwise;
+}
+
+/* A whole number within bounds, whatever was sent. */
+static int64_t whole_of(const cJSON *object, const char *name, int64_t least, int64_t most)
+{
+    const double value = number_of(object, name, (double)least);
+    return value <= (double)least ? least : value >= (double)most ? most : (int64_t)value;
+}
+
+static uint32_t find_node(const struct adl_cluster *cluster, const char *name)
+{
+    for (uint32_t n = 0; n < cluster->node_count; n++)
+        if (strcmp(cluster->nodes[n].name, name) == 0)
+            return n;
+    return ADL_NONE;
+}
+
+static uint32_t find_bank(const struct adl_cluster *cluster, uint32_t node, const char *type)
+{
+    for (uint32_t i = 0; i < cluster->nodes[node].bank_count; i++) {
+        const uint32_t bank = cluster->nodes[node].bank_first + i;
+        if (strcmp(cluster->types[cluster->banks[bank].type].name, type) == 0)
+            return bank;
+    }
+    return ADL_NONE;
+}
+
+void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message)
+{
+    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const uint32_t node = find_node(cluster, text_of(message, "name"));
+    const cJSON *gpu;
+    if (node == ADL_NONE)
+        return; /* a node that came after we started: known after the next start */
+    book->usable[node] = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "usable"));
+    snprintf(book->why[node], sizeof book->why[node], "%s", text_of(message, "why"));
+    cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(message, "gpus"))
+    {
+        const uint32_t bank = find_bank(cluster, node, text_of(gpu, "type"));
+        if (bank != ADL_NONE)
+            book->used[bank] = (uint32_t)whole_of(gpu, "used", 0, cluster->banks[bank].gpu_count);
+    }
+}
+
+static void read_spec(const struct adl_slurm_book *book, const cJSON *message, struct adl_slurm_job *job)
+{
+    struct adl_alternative wants[ADL_ALTERNATIVES_MAX];
+    uint32_t count = 0;
+    const bool read =
+        adl_request_read(job->arrival.request, &book->inventory->scenario.cluster, wants, &count, NULL) == 0;
+    const int64_t gpus = read && count > 0 ? wants[0].gpus : 1;
+    const int64_t cores = whole_of(message, "cpus", 0, 1 << 20),
+                  memory_mib = whole_of(message, "memory_mib", 0, 1 << 30);
+    const bool span = number_of(message, "nodes_max", 1) > 1;
+    const bool again = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "requeue"));
+    job->spec = (struct adl_job_spec){.user = adl_job_name_id(job->arrival.user),
+                                      .name_id = adl_job_name_id(job->arrival.name),
+                                      .gpus = (uint16_t)gpus,
+                                      .types = read && count > 0 ? wants[0].types : 0,
+                                      .kind = ADL_KIND_TRAINING,
+                                      .flags = (uint8_t)((span ? ADL_JOB_SPAN : 0) | (again ? ADL_JOB_PREEMPTIBLE : 0)),
+                                      .cpu_cores = (int32_t)((cores + gpus - 1) / gpus),
+                                      .memory_mib = (int32_t)((memory_mib + gpus - 1) / gpus),
+                                      .priority = (float)fmin(1, fmax(0, number_of(message, "priority", 0.5))),
+                                      .limit_us = whole_of(message, "limit_s", 60, 31536000) * 1000000};
+}
+
+static void read_arrival(const cJSON *message, struct adl_arrival *ret)
+{
+    ret->external = whole_of(message, "id", 0, INT64_C(1) << 52);
+    ret->uid = (uint32_t)whole_of(message, "uid", 0, UINT32_MAX);
+    ret->gid = (uint32_t)whole_of(message, "gid", 0, UINT32_MAX);
+    ret->submit_us = (int64_t)(number_of(message, "submit_s", 0) * 1e6);
+    snprintf(ret->user, sizeof ret->user, "%s", text_of(message, "user"));
+    snprintf(ret->name, sizeof ret->name, "%s", text_of(message, "name"));
+    snprintf(ret->request, sizeof ret->request, "%s", text_of(message, "request"));
+}
+
+static int state_of(const char *name, int *ret_end)
+{
+    static const struct {
+        const char *name;
+        int state, end;
+    } states[] = {{"PD", ADL_SLURM_PENDING, 0},
+                  {"R", ADL_SLURM_RUNS, 0},
+                  {"CG", ADL_SLURM_RUNS, 0}, /* its GPUs are not free yet */
+                  {"S", ADL_SLURM_RUNS, 0},
+                  {"CF", ADL_SLURM_RUNS, 0},
+                  {"CD", ADL_SLURM_ENDED, ADL_END_COMPLETED},
+                  {"CA", ADL_SLURM_ENDED, ADL_END_CANCELLED},
+                  {"TO", ADL_SLURM_ENDED, ADL_END_TIMEOUT},
+                  {"DL", ADL_SLURM_ENDED, ADL_END_TIMEOUT}};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (strcmp(states[i].name, name) == 0) {
+            *ret_end = states[i].end;
+            return states[i].state;
+        }
+    *ret_end = ADL_END_FAILED;
+    return ADL_SLURM_ENDED;
+}
+
+struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message)
+{
+    int end = 0;
+    const int64_t external = whole_of(message, "id", 0, INT64_C(1) << 52);
+    const int state = state_of(text_of(message, "state"), &end);
+    struct adl_slurm_job *job = adl_slurm_book_find(book, external);
+    if (!job &&
+        (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "ours")) || state == ADL_SLURM_ENDED || external == 0))
+        return NULL;
+    if (!job)
+        job = adl_slurm_book_add(book, external);
+    if (!job)
+        return NULL;
+    job->state = state;
+    job->end = end;
+    job->eligible = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "eligible"));
+    job->exit_code = (int32_t)whole_of(message, "exit_code", -1, 255);
+    job->signal = (int32_t)whole_of(message, "signal", 0, 128);
+    job->energy_j = number_of(message, "energy_j", -1);
+    snprintf(job->why, sizeof job->why, "%s", text_of(message, "why"));
+    if (!job->arrived) {
+        read_arrival(message, &job->arrival);
+        read_spec(book, message, job);
+    }
+    return job;
+}
+
+bool adl_slurm_book_seat(struct adl_slurm_book *book, struct adl_slurm_job *job, const struct cJSON *message)
+{
+    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    uint32_t gpus[ADL_JOB_GPUS_MAX], count = 0;
+    const cJSON *part;
+    cJSON_ArrayForEach(part, cJSON_GetObjectItemCaseSensitive(message, "gpus"))
+    {
+        const uint32_t node = find_node(cluster, text_of(part, "node"));
+        const uint32_t bank = node == ADL_NONE ? ADL_NONE : find_bank(cluster, node, text_of(part, "type"));
+        int64_t left = whole_of(part, "count", 0, ADL_BANK_GPUS_MAX);
+        if (bank == ADL_NONE)
+            return false;
+        const struct adl_bank *it = &cluster->banks[bank];
+        for (uint32_t g = it->gpu_first; left > 0 && g < it->gpu_first + it->gpu_count; g++)
+            if (book->holder[g] == 0 || book->holder[g] == job->external) {
+                if (count == ADL_JOB_GPUS_MAX)
+                    return false;
+                gpus[count++] = g;
+                left--;
+            }
+        if (left > 0)
+            return false;
+    }
+    return count > 0 && adl_slurm_book_hold(book, job, gpus, count) == 0;
+}

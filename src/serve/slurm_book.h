@@ -1,0 +1,70 @@
+/* slurm_book: what the cluster was last heard to have: its nodes and the jobs that are ours, and which GPU is whose. */
+#ifndef ADLRO_SERVE_SLURM_BOOK_H
+#define ADLRO_SERVE_SLURM_BOOK_H
+
+#include "serve/hands.h"
+#include "serve/inventory.h"
+
+#include <stdbool.h>
+
+struct cJSON;
+
+enum adl_slurm_state { ADL_SLURM_PENDING, ADL_SLURM_RUNS, ADL_SLURM_ENDED, ADL_SLURM_ABSENT };
+
+/* A job of the cluster. */
+struct adl_slurm_job {
+    int64_t external; /* its number there */
+    uint64_t number;  /* here; 0 = none yet */
+    int state;        /* enum adl_slurm_state */
+    int end;          /* enum adl_job_end, once ENDED */
+    int32_t exit_code, signal;
+    double energy_j; /* negative: not told */
+    bool eligible;   /* as far as the cluster is concerned it may start */
+    bool arrived;    /* the service was told of it */
+    bool placed;     /* it was told where to run, and has not begun */
+    bool seated;     /* the service has it running */
+    bool told;       /* the service was told of its end */
+    int64_t placed_us;
+    uint64_t seq;                                       /* of the message that placed it */
+    uint32_t sync;                                      /* the round of reconciliation in which it was last heard of */
+    uint32_t slots[ADL_ALTERNATIVES_MAX];               /* ADL_NONE: none */
+    struct adl_alternative wants[ADL_ALTERNATIVES_MAX]; /* what each of these is for */
+    uint32_t taken;                                     /* the slot it runs under */
+    uint32_t *gpus;                                     /* owned: while it holds any */
+    uint32_t gpu_count;
+    struct adl_job_spec spec;
+    struct adl_arrival arrival;
+    char why[120]; /* it is not eligible, or ended */
+};
+
+struct adl_slurm_book {
+    const struct adl_inventory *inventory;
+    struct adl_slurm_job **jobs; /* by rising number there */
+    size_t job_capacity;
+    uint32_t job_count;
+    int64_t *holder; /* [gpu] number there of who holds it; 0 = nobody of ours */
+    uint32_t *used;  /* [bank] GPUs in use by the cluster's own account */
+    bool *usable;    /* [node] */
+    char (*why)[120];
+};
+
+int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory *inventory);
+void adl_slurm_book_clear(struct adl_slurm_book *book); /* accepts a zeroed one */
+
+struct adl_slurm_job *adl_slurm_book_find(const struct adl_slurm_book *book, int64_t external);
+struct adl_slurm_job *adl_slurm_book_add(struct adl_slurm_book *book, int64_t external); /* NULL: out of memory */
+void adl_slurm_book_remove(struct adl_slurm_book *book, struct adl_slurm_job *job);      /* with its GPUs */
+
+/* From messages of the adapter. A job that is not there yet is added if it is ours; NULL if it is not. */
+struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message);
+void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message);
+
+/* The GPUs that a running job must have, by where the message says it runs: the first that nobody holds. False: the
+ * books do not agree with that. */
+bool adl_slurm_book_seat(struct adl_slurm_book *book, struct adl_slurm_job *job, const struct cJSON *message);
+int adl_slurm_book_hold(struct adl_slurm_book *book, struct adl_slurm_job *job, const uint32_t *gpus, uint32_t count);
+void adl_slurm_book_leave(struct adl_slurm_book *book, struct adl_slurm_job *job);
+
+uint32_t adl_slurm_book_foreign(const struct adl_slurm_book *book, uint32_t bank); /* in use, by nobody of ours */
+
+#endif

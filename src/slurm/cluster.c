@@ -1,0 +1,400 @@
+#include "slurm/cluster.h"
+
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/json.h"
+#include "slurm/job.h"
+#include "slurm/node.h"
+
+#include <errno.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOW_US 1000000 /* partitions, reservations, begin times: nobody needs those within a blink */
+
+static void free_messages(struct adl_slurm_cluster *cluster)
+{
+    if (cluster->jobs)
+        slurm_free_job_info_msg(cluster->jobs);
+    if (cluster->node_msg)
+        slurm_free_node_info_msg(cluster->node_msg);
+    if (cluster->partition_msg)
+        slurm_free_partition_info_msg(cluster->partition_msg);
+    if (cluster->reservation_msg)
+        slurm_free_reservation_info_msg(cluster->reservation_msg);
+    cluster->jobs = NULL;
+    cluster->node_msg = NULL;
+    cluster->partition_msg = NULL;
+    cluster->reservation_msg = NULL;
+}
+
+void adl_slurm_cluster_clear(struct adl_slurm_cluster *cluster)
+{
+    free_messages(cluster);
+    free(cluster->nodes);
+    free(cluster->sent_jobs.items);
+    free(cluster->sent_nodes.items);
+    free(cluster->marks);
+    *cluster = (struct adl_slurm_cluster){0};
+}
+
+static void forget_words(struct adl_slurm_sents *sents)
+{
+    for (size_t i = 0; i < sents->count; i++)
+        sents->items[i].hash = 0;
+}
+
+void adl_slurm_cluster_restart(struct adl_slurm_cluster *cluster)
+{
+    free_messages(cluster);
+    forget_words(&cluster->sent_jobs);
+    forget_words(&cluster->sent_nodes);
+    cluster->slow_due_us = 0;
+}
+
+/* ---- what was sent ------------------------------------------------------------------------------------------------
+ */
+
+static int compare_sent(const void *a, const void *b)
+{
+    const struct adl_slurm_sent *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static struct adl_slurm_sent *find_sent(const struct adl_slurm_sents *sents, size_t sorted_count, uint64_t id)
+{
+    if (sorted_count == 0)
+        return NULL;
+    const struct adl_slurm_sent key = {.id = id};
+    return bsearch(&key, sents->items, sorted_count, sizeof key, compare_sent);
+}
+
+/* Appends the line to out unless the same was sent before. The first sorted_count were known before this pass. */
+static int send_line(struct adl_slurm_sents *sents, size_t sorted_count, uint64_t id, uint32_t record,
+                     const struct adl_text *line, struct adl_text *out)
+{
+    const uint64_t hash = adl_hash_bytes(adl_hash_start(), line->data, line->size) | 1; /* 0 = nothing was sent */
+    struct adl_slurm_sent *sent = find_sent(sents, sorted_count, id);
+    if (!sent) {
+        if (adl_grow((void **)&sents->items, &sents->capacity, sents->count + 1, sizeof *sents->items) != 0)
+            return ADL_ENOMEM;
+        sent = &sents->items[sents->count++];
+        *sent = (struct adl_slurm_sent){.id = id};
+    }
+    sent->record = record;
+    sent->pass = true;
+    if (sent->hash != hash) {
+        adl_text_bytes(out, line->data, line->size);
+        adl_text_char(out, '\n');
+        sent->hash = hash;
+    }
+    return 0;
+}
+
+/* After a pass over all: what was not seen in it is gone. */
+static void close_pass(struct adl_slurm_sents *sents,
+                       void (*gone)(struct adl_text *out, const struct adl_slurm_sent *sent), struct adl_text *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sents->count; i++) {
+        if (!sents->items[i].pass) {
+            gone(out, &sents->items[i]);
+            continue;
+        }
+        sents->items[i].pass = false;
+        sents->items[kept++] = sents->items[i];
+    }
+    sents->count = kept;
+    if (kept > 0)
+        qsort(sents->items, kept, sizeof *sents->items, compare_sent);
+}
+
+static void job_gone(struct adl_text *out, const struct adl_slurm_sent *sent)
+{
+    adl_text_printf(out, "{\"ev\":\"gone\",\"id\":%llu}\n", (unsigned long long)sent->id);
+}
+
+static void node_gone(struct adl_text *out, const struct adl_slurm_sent *sent)
+{
+    adl_text_printf(out, "{\"ev\":\"gone\",\"node\":\"%s\"}\n", sent->node);
+}
+
+/* ---- hosts --------------------------------------------------------------------------------------------------------
+ */
+
+void adl_slurm_hosts_each(const char *hosts, void (*visit)(void *context, const char *name), void *context)
+{
+    if (!hosts || !*hosts)
+        return;
+    hostlist_t list = slurm_hostlist_create(hosts);
+    if (!list)
+        return;
+    for (char *name = slurm_hostlist_shift(list); name; name = slurm_hostlist_shift(list)) {
+        visit(context, name);
+        free(name); // NOLINT: the library's manual says free(), and it allocates with malloc()
+    }
+    slurm_hostlist_destroy(list);
+}
+
+bool adl_slurm_hosts_have(const char *hosts, const char *name)
+{
+    if (!hosts || !*hosts)
+        return false;
+    hostlist_t list = slurm_hostlist_create(hosts);
+    const bool found = list && slurm_hostlist_find(list, name) >= 0;
+    slurm_hostlist_destroy(list);
+    return found;
+}
+
+/* ---- asking -------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_ok(int status, const char *what, struct adl_error *err, int *ret_status)
+{
+    if (status == SLURM_SUCCESS)
+        return true;
+    const int code = slurm_get_errno();
+    if (code != SLURM_NO_CHANGE_IN_DATA)
+        *ret_status = adl_fail(err, ADL_EIO, "slurmctld does not tell its %s: %s", what, slurm_strerror(code));
+    return false;
+}
+
+#define SHOW (SHOW_ALL | SHOW_DETAIL)
+
+static int load_jobs(struct adl_slurm_cluster *cluster, bool *ret_changed, struct adl_error *err)
+{
+    job_info_msg_t *message = NULL;
+    int status = 0;
+    if (!is_ok(slurm_load_jobs(cluster->jobs ? cluster->jobs->last_update : 0, &message, SHOW), "jobs", err, &status))
+        return status;
+    if (cluster->jobs)
+        slurm_free_job_info_msg(cluster->jobs);
+    cluster->jobs = message;
+    *ret_changed = true;
+    return 0;
+}
+
+static int load_nodes(struct adl_slurm_cluster *cluster, bool *ret_changed, struct adl_error *err)
+{
+    node_info_msg_t *message = NULL;
+    int status = 0;
+    if (!is_ok(slurm_load_node(cluster->node_msg ? cluster->node_msg->last_update : 0, &message, SHOW | SHOW_MIXED),
+               "nodes", err, &status))
+        return status;
+    if (adl_grow((void **)&cluster->nodes, &cluster->node_capacity, message->record_count, sizeof *cluster->nodes) !=
+        0) {
+        slurm_free_node_info_msg(message);
+        return adl_fail(err, ADL_ENOMEM, "out of memory");
+    }
+    if (cluster->node_msg)
+        slurm_free_node_info_msg(cluster->node_msg);
+    cluster->node_msg = message;
+    for (uint32_t i = 0; i < message->record_count; i++)
+        adl_slurm_node_read(&message->node_array[i], &cluster->nodes[i]);
+    *ret_changed = true;
+    return 0;
+}
+
+static int load_rest(struct adl_slurm_cluster *cluster, struct adl_error *err)
+{
+    partition_info_msg_t *partitions = NULL;
+    reserve_info_msg_t *reservations = NULL;
+    int status = 0;
+    if (is_ok(slurm_load_partitions(cluster->partition_msg ? cluster->partition_msg->last_update : 0, &partitions,
+                                    SHOW_ALL),
+              "partitions", err, &status)) {
+        if (cluster->partition_msg)
+            slurm_free_partition_info_msg(cluster->partition_msg);
+        cluster->partition_msg = partitions;
+    }
+    if (status != 0)
+        return status;
+    if (is_ok(slurm_load_reservations(cluster->reservation_msg ? cluster->reservation_msg->last_update : 0,
+                                      &reservations),
+              "reservations", err, &status)) {
+        if (cluster->reservation_msg)
+            slurm_free_reservation_info_msg(cluster->reservation_msg);
+        cluster->reservation_msg = reservations;
+    }
+    return status;
+}
+
+/* ---- telling ------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_in_ours(const struct adl_slurm_cluster *cluster, const char *name)
+{
+    for (uint32_t i = 0; i < cluster->partition_count; i++) {
+        const struct partition_info *partition = adl_slurm_partition_find(cluster, cluster->partitions[i]);
+        if (partition && adl_slurm_hosts_have(partition->nodes, name))
+            return true;
+    }
+    return false;
+}
+
+static int tell_nodes(struct adl_slurm_cluster *cluster, struct adl_text *line, struct adl_text *out)
+{
+    const size_t sorted_count = cluster->sent_nodes.count;
+    int status = 0;
+    for (uint32_t i = 0; i < cluster->node_msg->record_count && status == 0; i++) {
+        const struct adl_slurm_node *node = &cluster->nodes[i];
+        if (!node->name || !is_in_ours(cluster, node->name))
+            continue;
+        adl_text_truncate(line, 0);
+        adl_slurm_node_write(cluster, &cluster->node_msg->node_array[i], node, line);
+        const uint64_t id = adl_hash_bytes(adl_hash_start(), node->name, strlen(node->name));
+        status = send_line(&cluster->sent_nodes, sorted_count, id, i, line, out);
+        struct adl_slurm_sent *sent = find_sent(&cluster->sent_nodes, sorted_count, id);
+        if (status == 0 && !sent)
+            sent = &cluster->sent_nodes.items[cluster->sent_nodes.count - 1];
+        if (sent)
+            snprintf(sent->node, sizeof sent->node, "%s", node->name);
+    }
+    close_pass(&cluster->sent_nodes, node_gone, out);
+    return status;
+}
+
+struct telling {
+    struct adl_slurm_cluster *cluster;
+    struct adl_text *line, *out;
+    size_t sorted_count;
+    uint32_t record;
+};
+
+/* A job that is still on its way out has not left its nodes yet. */
+static void extend_mark(struct adl_slurm_cluster *cluster, uint64_t id)
+{
+    for (size_t i = 0; i < cluster->mark_count; i++) {
+        if (cluster->marks[i].id == id && cluster->marks[i].nodes[0])
+            cluster->marks[i].until_us = cluster->now_us + ADL_SLURM_LEFT_US;
+    }
+}
+
+static int tell_job(void *context, const struct job_info *job, uint64_t id)
+{
+    struct telling *telling = context;
+    if (job->job_state & JOB_COMPLETING)
+        extend_mark(telling->cluster, id);
+    adl_text_truncate(telling->line, 0);
+    adl_slurm_job_write(telling->cluster, job, id, telling->line);
+    return send_line(&telling->cluster->sent_jobs, telling->sorted_count, id, telling->record, telling->line,
+                     telling->out);
+}
+
+static int tell_jobs(struct adl_slurm_cluster *cluster, struct adl_text *line, struct adl_text *out)
+{
+    struct telling telling = {.cluster = cluster, .line = line, .out = out, .sorted_count = cluster->sent_jobs.count};
+    int status = 0;
+    for (uint32_t i = 0; i < cluster->jobs->record_count && status == 0; i++) {
+        const struct job_info *job = &cluster->jobs->job_array[i];
+        telling.record = i;
+        if (adl_slurm_job_concerns(cluster, job))
+            status = adl_slurm_job_each(job, tell_job, &telling);
+    }
+    close_pass(&cluster->sent_jobs, job_gone, out);
+    return status;
+}
+
+static void expire_marks(struct adl_slurm_cluster *cluster)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < cluster->mark_count; i++) {
+        if (cluster->marks[i].until_us > cluster->now_us)
+            cluster->marks[kept++] = cluster->marks[i];
+    }
+    cluster->mark_count = kept;
+}
+
+int adl_slurm_cluster_poll(struct adl_slurm_cluster *cluster, int64_t now_us, struct adl_text *out,
+                           struct adl_error *err)
+{
+    bool jobs_changed = false, nodes_changed = false;
+    const bool slow = now_us >= cluster->slow_due_us;
+    cluster->now_us = now_us;
+    int status = slow ? load_rest(cluster, err) : 0;
+    /* Nodes before jobs: a job is never told on a node that was not. */
+    if (status == 0)
+        status = load_nodes(cluster, &nodes_changed, err);
+    if (status == 0)
+        status = load_jobs(cluster, &jobs_changed, err);
+    if (status != 0)
+        return status;
+    if (slow)
+        cluster->slow_due_us = now_us + SLOW_US;
+    expire_marks(cluster);
+    struct adl_text line = {0};
+    if (nodes_changed || slow)
+        status = tell_nodes(cluster, &line, out);
+    if (status == 0 && (jobs_changed || nodes_changed || slow))
+        status = tell_jobs(cluster, &line, out);
+    if (status == 0)
+        status = adl_text_status(&line);
+    adl_text_clear(&line);
+    return status == 0 ? 0 : adl_fail(err, status, "out of memory");
+}
+
+/* ---- looking up ---------------------------------------------------------------------------------------------------
+ */
+
+bool adl_slurm_is_ours(const struct adl_slurm_cluster *cluster, const char *partition)
+{
+    for (uint32_t i = 0; partition && i < cluster->partition_count; i++) {
+        if (strcmp(cluster->partitions[i], partition) == 0)
+            return true;
+    }
+    return false;
+}
+
+const struct adl_slurm_node *adl_slurm_node_find(const struct adl_slurm_cluster *cluster, const char *name)
+{
+    for (uint32_t i = 0; cluster->node_msg && i < cluster->node_msg->record_count; i++) {
+        if (cluster->nodes[i].name && strcmp(cluster->nodes[i].name, name) == 0)
+            return &cluster->nodes[i];
+    }
+    return NULL;
+}
+
+const struct partition_info *adl_slurm_partition_find(const struct adl_slurm_cluster *cluster, const char *name)
+{
+    for (uint32_t i = 0; name && cluster->partition_msg && i < cluster->partition_msg->record_count; i++) {
+        if (strcmp(cluster->partition_msg->partition_array[i].name, name) == 0)
+            return &cluster->partition_msg->partition_array[i];
+    }
+    return NULL;
+}
+
+const struct job_info *adl_slurm_job_find(const struct adl_slurm_cluster *cluster, uint64_t id)
+{
+    const struct adl_slurm_sent *sent = find_sent(&cluster->sent_jobs, cluster->sent_jobs.count, id);
+    return sent && cluster->jobs && sent->record < cluster->jobs->record_count ? &cluster->jobs->job_array[sent->record]
+                                                                               : NULL;
+}
+
+int adl_slurm_mark_add(struct adl_slurm_cluster *cluster, const struct adl_slurm_mark *mark)
+{
+    for (size_t i = 0; i < cluster->mark_count; i++) {
+        struct adl_slurm_mark *old = &cluster->marks[i];
+        if (old->id == mark->id && (old->nodes[0] == '\0') == (mark->nodes[0] == '\0')) {
+            *old = *mark;
+            return 0;
+        }
+    }
+    if (adl_grow((void **)&cluster->marks, &cluster->mark_capacity, cluster->mark_count + 1, sizeof *cluster->marks) !=
+        0)
+        return ADL_ENOMEM;
+    cluster->marks[cluster->mark_count++] = *mark;
+    return 0;
+}
+
+const struct adl_slurm_mark *adl_slurm_mark_find(const struct adl_slurm_cluster *cluster, uint64_t id, bool anywhere)
+{
+    for (size_t i = 0; i < cluster->mark_count; i++) {
+        const struct adl_slurm_mark *mark = &cluster->marks[i];
+        if (mark->id == id && (mark->nodes[0] == '\0') == anywhere && mark->until_us > cluster->now_us)
+            return mark;
+    }
+    return NULL;
+}

@@ -1,0 +1,102 @@
+/* cluster: what Slurm was last seen to have, and telling only what changed since.
+ *
+ * Slurm sends all jobs or nothing (slurm_load_jobs with the time of the last answer), so each is put into words and the
+ * words compared by hash with those sent before. */
+#ifndef ADLRO_SLURM_CLUSTER_H
+#define ADLRO_SLURM_CLUSTER_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "slurm/request.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct job_info;
+struct job_info_msg;
+struct node_info_msg;
+struct partition_info;
+struct partition_info_msg;
+struct reserve_info_msg;
+
+#define ADL_PARTITIONS_MAX 32
+
+/* A node and its GPUs, beside what Slurm says of it. */
+struct adl_slurm_node {
+    const char *name;     /* of the message */
+    const char *features; /* those that are active */
+    struct adl_gpu_counts gpus, used;
+    uint32_t cpus;
+    uint64_t memory_mib;
+    bool usable;
+};
+
+#define ADL_SLURM_LEFT_US INT64_C(2000000) /* a job does not go back to the node it left within this */
+
+/* A job that must not run here for a while: on the nodes it left, or at all, for Slurm refused it. */
+struct adl_slurm_mark {
+    uint64_t id;
+    int64_t until_us;
+    char nodes[400]; /* "" = anywhere */
+    char why[200];
+};
+
+/* What was sent about a job or a node. */
+struct adl_slurm_sent {
+    uint64_t id; /* of a node: hash of its name */
+    uint64_t hash;
+    uint32_t record; /* index into the message it came from */
+    bool pass;       /* seen in the pass that goes on */
+    char node[64];   /* its name; of a job "" */
+};
+
+struct adl_slurm_sents {
+    struct adl_slurm_sent *items; /* sorted by id */
+    size_t count, capacity;
+};
+
+struct adl_slurm_cluster {
+    char partitions[ADL_PARTITIONS_MAX][64]; /* ours */
+    uint32_t partition_count;
+    /* As last loaded; NULL before. Owned. */
+    struct job_info_msg *jobs;
+    struct node_info_msg *node_msg;
+    struct partition_info_msg *partition_msg;
+    struct reserve_info_msg *reservation_msg;
+    struct adl_slurm_node *nodes; /* as many as node_msg has */
+    size_t node_capacity;
+    struct adl_slurm_sents sent_jobs, sent_nodes;
+    struct adl_slurm_mark *marks;
+    size_t mark_count, mark_capacity;
+    int64_t now_us;      /* wall clock of the pass that goes on */
+    int64_t slow_due_us; /* when partitions, reservations and what depends on time alone are looked at again */
+};
+
+void adl_slurm_cluster_clear(struct adl_slurm_cluster *cluster); /* frees; accepts a zeroed one */
+/* Forgets what was loaded, so that all is loaded and told again; jobs and nodes that are no more are told as gone then.
+ */
+void adl_slurm_cluster_restart(struct adl_slurm_cluster *cluster);
+
+/* Asks Slurm and appends a line to out for all that changed. ADL_EIO if slurmctld does not answer; what was appended by
+ * then stays right. */
+int adl_slurm_cluster_poll(struct adl_slurm_cluster *cluster, int64_t now_us, struct adl_text *out,
+                           struct adl_error *err);
+
+bool adl_slurm_is_ours(const struct adl_slurm_cluster *cluster, const char *partition);
+/* NULL if there is none of this name. */
+const struct adl_slurm_node *adl_slurm_node_find(const struct adl_slurm_cluster *cluster, const char *name);
+const struct partition_info *adl_slurm_partition_find(const struct adl_slurm_cluster *cluster, const char *name);
+/* The record in which this job is, its own or that of its array; NULL if Slurm has it no more. */
+const struct job_info *adl_slurm_job_find(const struct adl_slurm_cluster *cluster, uint64_t id);
+
+/* Until the given time the job is not to run on these nodes, or "" = anywhere. */
+int adl_slurm_mark_add(struct adl_slurm_cluster *cluster, const struct adl_slurm_mark *mark);
+const struct adl_slurm_mark *adl_slurm_mark_find(const struct adl_slurm_cluster *cluster, uint64_t id, bool anywhere);
+
+/* Whether the list "v[0-1],t0" has this node. NULL has none. */
+bool adl_slurm_hosts_have(const char *hosts, const char *name);
+/* Calls visit for each of them. */
+void adl_slurm_hosts_each(const char *hosts, void (*visit)(void *context, const char *name), void *context);
+
+#endif

@@ -1,0 +1,18 @@
+/* judge: whether Slurm would let a job start now, and on which nodes: what it would refuse is not offered. */
+#ifndef ADLRO_SLURM_JUDGE_H
+#define ADLRO_SLURM_JUDGE_H
+
+#include "slurm/cluster.h"
+
+/* Why the job cannot be placed now, into ret; false and "" if it can. */
+bool adl_slurm_job_hindered(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                            char *ret_why, size_t why_size);
+
+/* Whether the job may be placed on this node of its partition, once there is room. */
+bool adl_slurm_job_may_use(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                           const struct adl_slurm_node *node);
+
+/* What of the request can still be given: where the type of a job cannot be changed any more, only that type. */
+struct adl_gpu_counts adl_slurm_job_choices(const struct job_info *job, const struct adl_gpu_counts *request);
+
+#endif

@@ -1,0 +1,69 @@
+#include "slurm/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define KNOCK_MS 500
+
+int adl_slurm_link_open(struct adl_slurm_link *link, struct adl_error *err)
+{
+    slurm_conf_t *conf = NULL;
+    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
+        return adl_fail(err, ADL_EIO, "slurmctld does not answer: %s", slurm_strerror(slurm_get_errno()));
+    link->host_count = 0;
+    for (uint32_t i = 0; i < conf->control_cnt && link->host_count < 2; i++) {
+        if (conf->control_addr[i])
+            snprintf(link->hosts[link->host_count++], sizeof link->hosts[0], "%s", conf->control_addr[i]);
+    }
+    link->port = (uint16_t)conf->slurmctld_port;
+    snprintf(link->version, sizeof link->version, "%s", conf->version ? conf->version : "");
+    snprintf(link->cluster, sizeof link->cluster, "%s", conf->cluster_name ? conf->cluster_name : "");
+    slurm_free_ctl_conf(conf);
+    return 0;
+}
+
+static bool connects(const struct addrinfo *address)
+{
+    const int fd = socket(address->ai_family, SOCK_STREAM, 0);
+    if (fd < 0)
+        return true; /* that is our trouble, and says nothing about slurmctld */
+    bool open = false;
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0) {
+        open = connect(fd, address->ai_addr, address->ai_addrlen) == 0;
+        if (!open && errno == EINPROGRESS) {
+            struct pollfd waiting = {.fd = fd, .events = POLLOUT};
+            int code = 1;
+            socklen_t size = sizeof code;
+            open = poll(&waiting, 1, KNOCK_MS) == 1 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 &&
+                   code == 0;
+        }
+    }
+    close(fd);
+    return open;
+}
+
+bool adl_slurm_link_knock(const struct adl_slurm_link *link)
+{
+    if (link->host_count == 0 || link->port == 0)
+        return true;
+    char port[8];
+    snprintf(port, sizeof port, "%u", link->port);
+    bool open = false;
+    for (uint32_t i = 0; i < link->host_count && !open; i++) {
+        struct addrinfo *list = NULL;
+        const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC};
+        if (getaddrinfo(link->hosts[i], port, &hints, &list) != 0)
+            continue;
+        for (const struct addrinfo *address = list; address && !open; address = address->ai_next)
+            open = connects(address);
+        freeaddrinfo(list);
+    }
+    return open;
+}

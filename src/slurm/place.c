@@ -1,0 +1,344 @@
+#include "slurm/place.h"
+
+#include "slurm/job.h"
+#include "slurm/judge.h"
+#include "slurm/version.h"
+
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define REFUSED_US INT64_C(10000000) /* a job that Slurm would not start is not offered again within this */
+
+static int fail_as(int code, const char *verb, uint64_t id, struct adl_error *err)
+{
+    char name[ADL_SLURM_NAME_SIZE];
+    adl_slurm_name(id, name);
+    int status = ADL_EREFUSED;
+    switch (code) {
+    case ESLURM_INVALID_JOB_ID:
+    case ESLURM_ALREADY_DONE:
+    case ESLURM_JOB_FINISHED:
+        status = ADL_EABSENT;
+        break;
+    case SLURM_COMMUNICATIONS_CONNECTION_ERROR:
+    case SLURM_COMMUNICATIONS_SEND_ERROR:
+    case SLURM_COMMUNICATIONS_RECEIVE_ERROR:
+    case SLURM_COMMUNICATIONS_SHUTDOWN_ERROR:
+    case SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH:
+    case SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT:
+    case ESLURM_IN_STANDBY_MODE:
+        status = ADL_EIO;
+        break;
+    default:
+        break;
+    }
+    return adl_fail(err, status, "Slurm does not %s job %s: %s", verb, name, slurm_strerror(code));
+}
+
+/* What the library answers to a request about one job: a status, or one per task. */
+static int settle(int status, job_array_resp_msg_t *response, const char *verb, uint64_t id, struct adl_error *err)
+{
+    int code = status == SLURM_SUCCESS ? SLURM_SUCCESS : slurm_get_errno();
+    for (uint32_t i = 0; response && code == SLURM_SUCCESS && i < response->job_array_count; i++)
+        code = (int)response->error_code[i];
+    if (response)
+        slurm_free_job_array_resp(response);
+    return code == SLURM_SUCCESS ? 0 : fail_as(code, verb, id, err);
+}
+
+static int update(job_desc_msg_t *change, const char *verb, uint64_t id, struct adl_error *err)
+{
+    char name[ADL_SLURM_NAME_SIZE];
+    job_array_resp_msg_t *response = NULL;
+    adl_slurm_name(id, name);
+    change->job_id_str = name;
+    const int status = slurm_update_job2(change, &response);
+    change->job_id_str = NULL;
+    return settle(status, response, verb, id, err);
+}
+
+/* The user's own comment stays, and ours comes behind it. */
+static void write_comment(struct adl_text *text, const struct job_info *job, const char *words)
+{
+    static const char mark[] = " | adlro: ";
+    const char *old = job->comment ? job->comment : "";
+    const char *ours = strstr(old, mark);
+    const bool all_ours = strncmp(old, mark + 3, sizeof mark - 4) == 0;
+    if (!all_ours && *old && strncmp(old, ADL_CATCH_PREFIX, sizeof ADL_CATCH_PREFIX - 1) != 0) {
+        adl_text_bytes(text, old, ours ? (size_t)(ours - old) : strlen(old));
+        adl_text_put(text, " | ");
+    }
+    if (strncmp(words, "adlro", 5) != 0)
+        adl_text_put(text, "adlro: ");
+    adl_text_put(text, words);
+}
+
+/* ---- placing ------------------------------------------------------------------------------------------------------
+ */
+
+/* The type to ask Slurm for: none where the node decides it, for a type cannot be changed later with all versions. */
+static int choose_type(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+                       const struct adl_slurm_order *order, const char **ret, struct adl_error *err)
+{
+    bool mixed = false;
+    for (uint32_t i = 0; i < order->node_count; i++) {
+        const struct adl_slurm_node *node = adl_slurm_node_find(cluster, order->nodes[i].name);
+        if (!node)
+            return adl_fail(err, ADL_EREFUSED, "there is no node %s", order->nodes[i].name);
+        bool has = order->type[0] == '\0';
+        for (uint32_t k = 0; k < node->gpus.count; k++)
+            has = has || strcmp(node->gpus.items[k].type, order->type) == 0;
+        if (!has)
+            return adl_fail(err, ADL_EREFUSED, "node %s has no GPU of type %s", node->name, order->type);
+        mixed = mixed || node->gpus.count > 1;
+    }
+    const struct adl_gpu_counts given = adl_gres_parse(job->tres_per_node);
+    if (adl_slurm_retypes() || given.count == 0) {
+        *ret = adl_slurm_retypes() || mixed ? order->type : "";
+        return 0;
+    }
+    if (given.items[0].type[0] == '\0' && mixed)
+        return adl_fail(err, ADL_EREFUSED, "this version of Slurm cannot give the job a type any more");
+    if (given.items[0].type[0] != '\0' && strcmp(given.items[0].type, order->type) != 0)
+        return adl_fail(err, ADL_EREFUSED, "this version of Slurm cannot give the job another type than %s any more",
+                        given.items[0].type);
+    *ret = given.items[0].type[0] ? order->type : "";
+    return 0;
+}
+
+static int check_place(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+                       const struct adl_slurm_order *order, struct adl_error *err)
+{
+    const struct adl_slurm_mark *left = adl_slurm_mark_find(cluster, order->job, false);
+    if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING)
+        return adl_fail(err, ADL_EREFUSED, "the job does not wait any more");
+    if (job->job_state & JOB_COMPLETING)
+        return adl_fail(err, ADL_EREFUSED, "the last run of the job still ends");
+    for (uint32_t i = 0; i < order->node_count; i++) {
+        if (order->nodes[i].gpus != order->nodes[0].gpus)
+            return adl_fail(err, ADL_EREFUSED, "Slurm gives a job as many GPUs on each of its nodes");
+        if (left && adl_slurm_hosts_have(left->nodes, order->nodes[i].name))
+            return adl_fail(err, ADL_EREFUSED, "the job has only just left node %s", order->nodes[i].name);
+    }
+    return 0;
+}
+
+static int place(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+                 const struct adl_slurm_order *order, struct adl_error *err)
+{
+    const char *type = "";
+    int status = check_place(cluster, job, order, err);
+    if (status == 0)
+        status = choose_type(cluster, job, order, &type, err);
+    if (status != 0)
+        return status;
+    struct adl_text gres = {0}, nodes = {0}, comment = {0};
+    adl_slurm_gres_write(&gres, type, order->nodes[0].gpus);
+    for (uint32_t i = 0; i < order->node_count; i++)
+        adl_text_printf(&nodes, "%s%s", i > 0 ? "," : "", order->nodes[i].name);
+    write_comment(&comment, job, order->text);
+    if (adl_text_status(&gres) == 0 && adl_text_status(&nodes) == 0 && adl_text_status(&comment) == 0) {
+        job_desc_msg_t change;
+        slurm_init_job_desc_msg(&change);
+        change.req_nodes = nodes.data;
+        change.tres_per_node = gres.data;
+        change.min_nodes = order->node_count; /* as many and no more, or it might spill over */
+        change.max_nodes = order->node_count;
+        change.begin_time = time(NULL);
+        change.priority = INFINITE;
+        change.comment = order->text[0] ? comment.data : NULL;
+        status = update(&change, "place", order->job, err);
+    } else {
+        status = adl_fail(err, ADL_ENOMEM, "out of memory");
+    }
+    adl_text_clear(&gres);
+    adl_text_clear(&nodes);
+    adl_text_clear(&comment);
+    return status;
+}
+
+/* ---- taking back --------------------------------------------------------------------------------------------------
+ */
+
+static int comment_on(const struct job_info *job, const struct adl_slurm_order *order, struct adl_error *err)
+{
+    struct adl_text comment = {0};
+    write_comment(&comment, job, order->text);
+    job_desc_msg_t change;
+    slurm_init_job_desc_msg(&change);
+    change.comment = comment.data;
+    const int status = adl_text_status(&comment) == 0 ? update(&change, "comment on", order->job, err)
+                                                      : adl_fail(err, ADL_ENOMEM, "out of memory");
+    adl_text_clear(&comment);
+    return status;
+}
+
+/* A job that was placed and did not start is held again; if Slurm had a reason, it is not offered for a while. */
+static int hold(struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id, struct adl_error *err)
+{
+    struct adl_slurm_mark mark = {.id = id, .until_us = cluster->now_us + REFUSED_US};
+    if (job->priority != 0 && job->state_reason != WAIT_NO_REASON && job->state_reason != WAIT_PRIORITY &&
+        job->state_reason != WAIT_RESOURCES) {
+        snprintf(mark.why, sizeof mark.why, "Slurm said: %s", adl_slurm_reason(job->state_reason));
+        (void)adl_slurm_mark_add(cluster, &mark); /* without it the job is only offered too early */
+    }
+    char none[] = "";
+    job_desc_msg_t change;
+    slurm_init_job_desc_msg(&change);
+    change.req_nodes = none;
+    change.priority = 0;
+    return update(&change, "hold", id, err);
+}
+
+static int requeue(struct adl_slurm_cluster *cluster, const struct job_info *job, const struct adl_slurm_order *order,
+                   struct adl_error *err)
+{
+    const uint32_t base = job->job_state & JOB_STATE_BASE;
+    if (base == JOB_PENDING)
+        return hold(cluster, job, order->job, err);
+    if (base != JOB_RUNNING && base != JOB_SUSPENDED)
+        return adl_fail(err, ADL_EABSENT, "the job is over");
+    struct adl_slurm_mark left = {.id = order->job, .until_us = cluster->now_us + ADL_SLURM_LEFT_US};
+    if ((size_t)snprintf(left.nodes, sizeof left.nodes, "%s", job->nodes ? job->nodes : "") < sizeof left.nodes &&
+        adl_slurm_mark_add(cluster, &left) != 0)
+        return adl_fail(err, ADL_ENOMEM, "out of memory");
+    char name[ADL_SLURM_NAME_SIZE];
+    job_array_resp_msg_t *response = NULL;
+    adl_slurm_name(order->job, name);
+    const int status = slurm_requeue2(name, JOB_REQUEUE_HOLD, &response);
+    const int settled = settle(status, response, "requeue", order->job, err);
+    if (settled == 0 && order->text[0])
+        (void)comment_on(job, order, NULL); /* the job is requeued, whatever becomes of the comment */
+    return settled;
+}
+
+static int cancel(uint64_t id, struct adl_error *err)
+{
+    char name[ADL_SLURM_NAME_SIZE];
+    adl_slurm_name(id, name);
+    return slurm_kill_job2(name, SIGKILL, 0, NULL) == SLURM_SUCCESS ? 0 : fail_as(slurm_get_errno(), "cancel", id, err);
+}
+
+/* ---- giving back --------------------------------------------------------------------------------------------------
+ */
+
+/* Nodes with any GPU of another type, for a job whose request cannot be given a type any more. */
+static void write_strangers(const struct adl_slurm_cluster *cluster, const struct job_info *job, const char *type,
+                            struct adl_text *text)
+{
+    adl_text_put(text, job->exc_nodes ? job->exc_nodes : "");
+    for (uint32_t i = 0; cluster->node_msg && i < cluster->node_msg->record_count; i++) {
+        const struct adl_slurm_node *node = &cluster->nodes[i];
+        bool strange = false;
+        for (uint32_t k = 0; k < node->gpus.count; k++)
+            strange = strange || strcmp(node->gpus.items[k].type, type) != 0;
+        if (strange && node->name && !adl_slurm_hosts_have(job->exc_nodes, node->name))
+            adl_text_printf(text, "%s%s", text->size > 0 ? "," : "", node->name);
+    }
+}
+
+/* The request as the user made it, its first alternative, and the job as if it had never been caught. */
+static int give_back(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+                     const struct adl_catch *caught, uint64_t id, const char *words, struct adl_error *err)
+{
+    const struct adl_gpu_count *wanted = &caught->request.items[0];
+    const struct adl_gpu_counts given = adl_gres_parse(job->tres_per_node);
+    const bool typed = adl_slurm_retypes() || given.count == 0 || given.items[0].type[0] != '\0';
+    const bool by_user = job->start_time >= ADL_HELD_BEGIN_S;
+    struct adl_text gres = {0}, mark = {0}, excluded = {0}, comment = {0};
+    char nodes[sizeof caught->nodes];
+    memcpy(nodes, caught->nodes, sizeof nodes);
+    if (typed && given.count > 0 && !adl_slurm_retypes())
+        wanted = &given.items[0]; /* it has to keep the type it was given */
+    adl_slurm_gres_write(&gres, typed ? wanted->type : "", wanted->count);
+    adl_text_put(&mark, "adlro-given:");
+    adl_request_write(&caught->request, &mark);
+    if (!typed && wanted->type[0])
+        write_strangers(cluster, job, wanted->type, &excluded);
+    write_comment(&comment, job, words);
+    job_desc_msg_t change;
+    slurm_init_job_desc_msg(&change);
+    change.tres_per_node = gres.data;
+    change.req_nodes = nodes;
+    change.exc_nodes = excluded.data;
+    change.admin_comment = mark.data;
+    change.comment = words[0] ? comment.data : NULL;
+    change.priority = by_user ? 0 : INFINITE;
+    change.alloc_sid = by_user ? ALLOC_SID_USER_HOLD : NO_VAL;
+    if (by_user || job->restart_cnt > 0)
+        change.begin_time = time(NULL); /* not the hook's, not the delay of a requeue */
+    const bool whole = adl_text_status(&gres) == 0 && adl_text_status(&mark) == 0 && adl_text_status(&excluded) == 0 &&
+                       adl_text_status(&comment) == 0;
+    const int status = whole ? update(&change, "take back", id, err) : adl_fail(err, ADL_ENOMEM, "out of memory");
+    adl_text_clear(&gres);
+    adl_text_clear(&mark);
+    adl_text_clear(&excluded);
+    adl_text_clear(&comment);
+    return status;
+}
+
+int adl_slurm_carry_out(struct adl_slurm_cluster *cluster, const struct adl_slurm_order *order, struct adl_error *err)
+{
+    struct adl_catch caught;
+    const struct job_info *job = adl_slurm_job_find(cluster, order->job);
+    if (!job)
+        return adl_fail(err, ADL_EABSENT, "Slurm has no such job in our partitions");
+    if (order->op != ADL_SLURM_COMMENT && !adl_slurm_job_is_ours(cluster, job, &caught))
+        return adl_fail(err, ADL_EREFUSED, "the job is Slurm's own: the hook did not catch it, or it was given back");
+    switch (order->op) {
+    case ADL_SLURM_PLACE:
+        return place(cluster, job, order, err);
+    case ADL_SLURM_REQUEUE:
+        return requeue(cluster, job, order, err);
+    case ADL_SLURM_CANCEL:
+        return cancel(order->job, err);
+    case ADL_SLURM_COMMENT:
+        return comment_on(job, order, err);
+    case ADL_SLURM_GIVEBACK:
+        if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING)
+            return adl_fail(err, ADL_EREFUSED, "the job does not wait any more");
+        return give_back(cluster, job, &caught, order->job, order->text, err);
+    default:
+        return adl_fail(err, ADL_EINVAL, "not an order about a job");
+    }
+}
+
+struct giving {
+    const struct adl_slurm_cluster *cluster;
+    const char *text;
+    uint32_t count;
+    int status;
+    struct adl_error *err;
+};
+
+static int give_one(void *context, const struct job_info *job, uint64_t id)
+{
+    struct giving *giving = context;
+    struct adl_catch caught;
+    struct adl_error err = {.text = ""};
+    if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING || !adl_slurm_job_is_ours(giving->cluster, job, &caught))
+        return 0;
+    const int status = give_back(giving->cluster, job, &caught, id, giving->text, &err);
+    if (status == 0)
+        giving->count++;
+    else if (status != ADL_EABSENT && giving->status == 0)
+        giving->status = adl_fail(giving->err, status, "%s", err.text);
+    return status == ADL_EIO ? status : 0; /* without slurmctld there is no point in going on */
+}
+
+int adl_slurm_give_all_back(struct adl_slurm_cluster *cluster, const char *text, uint32_t *ret_count,
+                            struct adl_error *err)
+{
+    struct giving giving = {.cluster = cluster, .text = text, .err = err};
+    for (uint32_t i = 0; cluster->jobs && i < cluster->jobs->record_count; i++) {
+        if (adl_slurm_job_each(&cluster->jobs->job_array[i], give_one, &giving) != 0)
+            break;
+    }
+    *ret_count = giving.count;
+    return giving.status;
+}

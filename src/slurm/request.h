@@ -1,0 +1,44 @@
+/* request: GPUs in words: what a job asks for ("volta:2|turing:1"), and how Slurm writes GPUs ("gpu:volta:2(S:0)"). */
+#ifndef ADLRO_SLURM_REQUEST_H
+#define ADLRO_SLURM_REQUEST_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ADL_GPU_TYPE_SIZE  64
+#define ADL_GPU_COUNTS_MAX 16
+
+struct adl_gpu_count {
+    char type[ADL_GPU_TYPE_SIZE]; /* "" = any type */
+    uint32_t count;
+};
+
+/* Of a job: alternatives, the best liked first, each for one node. Of a node: what it has, type by type. */
+struct adl_gpu_counts {
+    struct adl_gpu_count items[ADL_GPU_COUNTS_MAX];
+    uint32_t count;
+};
+
+/* "volta:2|turing:1"; "*:2" is two of any type. ret is untouched on failure. */
+int adl_request_parse(const char *words, struct adl_gpu_counts *ret, struct adl_error *err);
+void adl_request_write(const struct adl_gpu_counts *request, struct adl_text *text);
+/* How many of this type it asks for per node; 0 = it does not take this type. */
+uint32_t adl_request_count(const struct adl_gpu_counts *request, const char *type);
+
+/* The GPUs in what Slurm says of a node or a job, other resources left out: "gpu:volta:2(S:0),gpu:turing:1(S:0)",
+ * "gres:gpu:2", "gres/gpu:volta:2". NULL has none. What does not fit into ret is left out. */
+struct adl_gpu_counts adl_gres_parse(const char *gres);
+
+/* What the hook wrote into a job: "adlro:volta:2|turing:1;nodes=v[0-1]". */
+struct adl_catch {
+    struct adl_gpu_counts request;
+    char nodes[400]; /* those of which the user asked for some or all; "" = any */
+};
+#define ADL_CATCH_PREFIX "adlro:"
+/* False if the text is not the hook's. */
+bool adl_catch_parse(const char *admin_comment, struct adl_catch *ret);
+
+#endif

@@ -1,0 +1,71 @@
+#include "slurm/version.h"
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+#define SINCE(year, month) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(year, month, 0))
+
+/* Exported by the library, not declared by its headers. */
+#if SINCE(23, 11)
+extern const char *slurm_job_state_reason_string(enum job_state_reason reason);
+#else
+extern char *slurm_job_reason_string(enum job_state_reason reason);
+#endif
+
+bool adl_slurm_retypes(void)
+{
+    return SINCE(24, 11);
+}
+
+void adl_slurm_gres_write(struct adl_text *text, const char *type, uint32_t count)
+{
+    adl_text_put(text, SINCE(24, 11) ? "gres/gpu:" : "gres:gpu:");
+    if (type[0])
+        adl_text_printf(text, "%s:", type);
+    adl_text_printf(text, "%u", count);
+}
+
+const char *adl_slurm_reason(uint32_t reason)
+{
+#if SINCE(23, 11)
+    return slurm_job_state_reason_string(reason);
+#else
+    return slurm_job_reason_string(reason);
+#endif
+}
+
+#if SINCE(24, 11)
+uint32_t adl_slurm_node_cpus_used(const struct node_info *node)
+{
+    return node->alloc_cpus;
+}
+
+uint64_t adl_slurm_node_memory_used_mib(const struct node_info *node)
+{
+    return node->alloc_memory;
+}
+#else
+uint32_t adl_slurm_node_cpus_used(const struct node_info *node)
+{
+    uint16_t cpus = 0;
+    const int status =
+        slurm_get_select_nodeinfo(node->select_nodeinfo, SELECT_NODEDATA_SUBCNT, NODE_STATE_ALLOCATED, &cpus);
+    return status == SLURM_SUCCESS ? cpus : 0;
+}
+
+uint64_t adl_slurm_node_memory_used_mib(const struct node_info *node)
+{
+    uint64_t memory_mib = 0;
+    const int status =
+        slurm_get_select_nodeinfo(node->select_nodeinfo, SELECT_NODEDATA_MEM_ALLOC, NODE_STATE_ALLOCATED, &memory_mib);
+    return status == SLURM_SUCCESS ? memory_mib : 0;
+}
+#endif
+
+double adl_slurm_node_watts(const struct node_info *node)
+{
+    /* 0 is what it says where nothing measures. */
+    if (!node->energy || node->energy->current_watts == NO_VAL || node->energy->current_watts == 0)
+        return -1;
+    return node->energy->current_watts;
+}

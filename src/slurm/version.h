@@ -1,0 +1,27 @@
+/* version: all that differs between Slurm 22.05 and 24.11, behind one face. The adapter is built for the library it is
+ * linked to, whose soname changes with every version. */
+#ifndef ADLRO_SLURM_VERSION_H
+#define ADLRO_SLURM_VERSION_H
+
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct node_info;
+
+/* Whether the GPU type of a job can be changed once it has one. Where it cannot, a new type is added to the old: the
+ * job waits for both for ever; and counts with a type and without do not go together. A count alone can be changed. */
+bool adl_slurm_retypes(void);
+
+/* GPUs per node of a job as Slurm reads it; type "" = any. */
+void adl_slurm_gres_write(struct adl_text *text, const char *type, uint32_t count);
+
+/* "QOSMaxJobsPerUserLimit": the word for a state_reason. */
+const char *adl_slurm_reason(uint32_t reason);
+
+uint32_t adl_slurm_node_cpus_used(const struct node_info *node);
+uint64_t adl_slurm_node_memory_used_mib(const struct node_info *node);
+double adl_slurm_node_watts(const struct node_info *node); /* negative = not known */
+
+#endif

@@ -1,0 +1,33 @@
+/* fuzz_sbatch: the head of a batch script of any bytes; what comes out is whole. */
+#include "cli/sbatch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct adl_sbatch sbatch;
+    struct adl_error err = {{0}};
+    if (adl_sbatch_read((const char *)data, size, "script", &sbatch, &err)) {
+        must(strncmp(err.text, "script:", 7) == 0);
+        return 0;
+    }
+    const char *const strings[] = {sbatch.name,     sbatch.output, sbatch.error, sbatch.chdir,   sbatch.array,
+                                   sbatch.exported, sbatch.gpus,   sbatch.after, sbatch.after_ok};
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        must(!strings[i] || strlen(strings[i]) <= size + 1);
+    must(sbatch.time_s >= 0 && sbatch.cpus >= 0 && sbatch.mem_mib >= 0);
+    must(!sbatch.gpus || adl_request_least(sbatch.gpus) >= 1);
+    adl_sbatch_clear(&sbatch);
+    return 0;
+}

@@ -1,0 +1,146 @@
+/* The roster against plain arrays, and what a job's dependencies come to. */
+#include "base/index.h"
+#include "base/rng.h"
+#include "serve/roster.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct adl_roster_job *add(struct adl_roster *roster, uint64_t id, uint64_t array_id, int32_t array_index)
+{
+    static const char *const argv[] = {"train", "--lr", "1", NULL};
+    const struct adl_store_job row = {.spec = {.id = id, .gpus = 1},
+                                      .user = "ann",
+                                      .name = "train",
+                                      .request = "v100:1",
+                                      .argv = argv,
+                                      .directory = "/home/ann",
+                                      .stdout_path = "out",
+                                      .stderr_path = "out",
+                                      .array_id = array_id,
+                                      .array_index = array_index,
+                                      .submit_us = (int64_t)id};
+    struct adl_roster_job *job = adl_roster_add(roster, &row);
+    assert_non_null(job);
+    job->alternative_count = 1;
+    job->alternatives[0].slot = ADL_NONE;
+    return job;
+}
+
+static void jobs_that_come_and_go_are_found_by_number_and_by_slot(void **state)
+{
+    (void)state;
+    enum { NUMBERS = 4000, SLOTS = 500 };
+    static bool there[NUMBERS + 1];
+    static uint64_t in_slot[SLOTS];
+    struct adl_roster roster;
+    struct adl_rng rng;
+    adl_rng_seed(&rng, 5, "roster");
+    assert_int_equal(adl_roster_create(&roster), 0);
+    for (uint64_t id = 1; id <= NUMBERS; id++) {
+        struct adl_roster_job *job = add(&roster, id, 0, -1);
+        const uint32_t slot = adl_rng_below(&rng, SLOTS);
+        there[id] = true;
+        if (in_slot[slot] == 0) {
+            assert_int_equal(adl_roster_set_slot(&roster, job, 0, slot), 0);
+            in_slot[slot] = id;
+        }
+        for (int i = 0; i < 2 && id > 100; i++) { /* old ones leave at random */
+            const uint64_t leaves = 1 + adl_rng_below(&rng, (uint32_t)id);
+            struct adl_roster_job *found = adl_roster_find(&roster, leaves);
+            assert_int_equal(found != NULL, there[leaves]);
+            if (!found || i == 1)
+                continue;
+            if (found->alternatives[0].slot != ADL_NONE)
+                in_slot[found->alternatives[0].slot] = 0;
+            adl_roster_remove(&roster, found);
+            there[leaves] = false;
+        }
+    }
+    uint32_t count = 0;
+    uint64_t last = 0;
+    size_t bytes = 0;
+    for (const struct adl_roster_job *job = roster.first; job; job = job->next) {
+        assert_true(there[job->id] && job->id > last);
+        last = job->id;
+        bytes += job->bytes;
+        count++;
+    }
+    for (uint64_t id = 1; id <= NUMBERS; id++)
+        count -= there[id];
+    assert_int_equal(count, 0);
+    assert_int_equal(roster.bytes, bytes);
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        const struct adl_roster_job *job = adl_roster_at(&roster, slot);
+        assert_int_equal(job ? job->id : 0, in_slot[slot]);
+    }
+    adl_roster_clear(&roster);
+}
+
+static void a_job_says_what_it_runs_and_where(void **state)
+{
+    (void)state;
+    struct adl_roster roster;
+    assert_int_equal(adl_roster_create(&roster), 0);
+    struct adl_roster_job *job = add(&roster, 7, 0, -1);
+    assert_string_equal(job->command, "train --lr 1");
+    assert_string_equal(job->user, "ann");
+    assert_string_equal(job->directory, "/home/ann");
+    assert_int_equal(roster.by_stage[ADL_STAGE_HELD], 1);
+    adl_roster_set_stage(&roster, job, ADL_STAGE_RUNNING);
+    assert_int_equal(roster.by_stage[ADL_STAGE_HELD], 0);
+    assert_int_equal(roster.by_stage[ADL_STAGE_RUNNING], 1);
+    assert_true(adl_roster_holds_gpus(job));
+    adl_roster_clear(&roster);
+}
+
+/* How jobs that are not in the roster ended; those above 90 never were. */
+static int end_of(void *context, uint64_t id)
+{
+    (void)context;
+    return id > 90 ? -1 : id % 2 == 0 ? ADL_END_COMPLETED : ADL_END_FAILED;
+}
+
+static int ask(const struct adl_roster *roster, uint64_t on, uint8_t after, uint64_t *ret_culprit)
+{
+    struct adl_store_dependency dependency = {.job = on, .after = after};
+    const struct adl_roster_job job = {.id = 1000, .dependencies = &dependency, .dependency_count = 1};
+    *ret_culprit = 0;
+    return adl_roster_dependencies(roster, &job, end_of, NULL, ret_culprit);
+}
+
+static void who_depends_on_a_job_waits_for_its_end_and_on_an_array_for_all_of_it(void **state)
+{
+    (void)state;
+    struct adl_roster roster;
+    uint64_t culprit;
+    assert_int_equal(adl_roster_create(&roster), 0);
+    add(&roster, 50, 0, -1);
+    add(&roster, 62, 60, 2); /* the last of array 60 that still runs */
+    assert_int_equal(ask(&roster, 50, ADL_AFTER_ANY, &culprit), 0);
+    assert_int_equal(culprit, 50);
+    assert_int_equal(ask(&roster, 60, ADL_AFTER_OK, &culprit), 0);
+    assert_int_equal(culprit, 60);
+    assert_int_equal(ask(&roster, 4, ADL_AFTER_OK, &culprit), 1);
+    assert_int_equal(ask(&roster, 5, ADL_AFTER_ANY, &culprit), 1);
+    assert_int_equal(ask(&roster, 5, ADL_AFTER_OK, &culprit), -1);
+    assert_int_equal(culprit, 5);
+    adl_roster_remove(&roster, adl_roster_find(&roster, 62));
+    assert_int_equal(ask(&roster, 60, ADL_AFTER_OK, &culprit), 1);
+    adl_roster_clear(&roster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_that_come_and_go_are_found_by_number_and_by_slot),
+        cmocka_unit_test(a_job_says_what_it_runs_and_where),
+        cmocka_unit_test(who_depends_on_a_job_waits_for_its_end_and_on_an_array_for_all_of_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
