@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,11 +46,16 @@ static double now_ms(void)
     return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-static int shell(const char *fmt, const char *a, const char *b, const char *c)
+static int shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static int shell(const char *fmt, ...)
 {
     char command[1024];
-    snprintf(command, sizeof command, fmt, a, b, c); // NOLINT: the formats are the callers' own
-    const int status = system(command);              // NOLINT(cert-env33-c): scripts of this tree
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(command, sizeof command, fmt, args);
+    va_end(args);
+    const int status = system(command); // NOLINT(cert-env33-c): scripts of this tree
     return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -187,15 +193,13 @@ static double adapter_ms(const struct rig *rig)
 static double measure_rate(struct rig *rig, bool full, double *ret_own_ms)
 {
     static char orders[PLACEMENTS * 256];
-    char count[16];
-    snprintf(count, sizeof count, "%d", PLACEMENTS);
     rig->waiting = 0;
     if (full && shell("sbatch -Q -p other -N %s --exclusive -J full -o /dev/null --wrap 'sleep 600' >/dev/null; "
                       "until [ \"$(squeue -h -n full -t R -o %%i)\" ]; do sleep 0.1; done",
-                      "6", "", "") != 0)
+                      "6") != 0)
         return -1;
-    if (shell("seq %s | xargs -P 4 -I{} sbatch -Q --gres=gpu:1 -t 1 -o /dev/null --wrap true >/dev/null", count, "",
-              "") != 0)
+    if (shell("seq %d | xargs -P 4 -I{} sbatch -Q --gres=gpu:1 -t 1 -o /dev/null --wrap true >/dev/null", PLACEMENTS) !=
+        0)
         return -1;
     while (rig->waiting < PLACEMENTS) {
         if (!hear(rig))
@@ -223,7 +227,7 @@ static double measure_rate(struct rig *rig, bool full, double *ret_own_ms)
         best = rate > best ? rate : best;
     }
     if (full)
-        shell("scancel -p gpu; scancel -n full; while squeue -h | grep -q .; do sleep 0.2; done", "", "", "");
+        shell("scancel -p gpu; scancel -n full; while squeue -h | grep -q .; do sleep 0.2; done");
     return best;
 }
 
@@ -274,7 +278,7 @@ int main(int argc, char **argv)
     char adapter[1024];
     const char *slash = strrchr(argv[0], '/');
     snprintf(adapter, sizeof adapter, "%.*s/../adlro-slurm", slash ? (int)(slash - argv[0]) : 1, slash ? argv[0] : ".");
-    if (access(adapter, X_OK) != 0 || shell("%s/tests/slurm_cluster need", ADL_SOURCE_DIR, "", "") != 0) {
+    if (access(adapter, X_OK) != 0 || shell("%s/tests/slurm_cluster need", ADL_SOURCE_DIR) != 0) {
         printf("skipped: adlro-slurm was not built, or there is no Slurm here (packaging/install-packages slurm)\n");
         return EXIT_SUCCESS;
     }
