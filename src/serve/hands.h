@@ -23,7 +23,10 @@ struct adl_report {
     struct adl_event event;
     const struct adl_arrival
         *arrival; /* SUBMIT of a job that somebody sent to the cluster underneath; NULL: a twin's own */
-    /* WAKE with a job: it runs, though nobody here decided so, on these GPUs. */
+    /* About a job, whatever slots it has by now; 0: the event's slot says which. */
+    uint64_t number;
+    /* WAKE with a job: it runs, though nobody here decided so, on these GPUs; without any: the cluster would not start
+     * it now, for the reason that text says; without text: it would again. */
     const uint32_t *gpus;
     uint32_t gpu_count;
     /* FINISH and EVICT of jobs that ran: */

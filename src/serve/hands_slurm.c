@@ -1,24 +1,24 @@
 #include "serve/hands_slurm.h"
 
 #include "base/index.h"
-#include "base/json.h"
-#include "ingest/scenario_form.h"
 #include "serve/slurm_book.h"
 #include "serve/slurm_link.h"
+#include "serve/slurm_nodes.h"
+#include "serve/slurm_say.h"
 
 #include <cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS     50
-#define STUCK_US    INT64_C(60000000) /* a job that was placed and does not begin is taken back */
-#define BEAT_US     INT64_C(2000000)  /* a heartbeat, for those who wait for ours */
-#define RESTART_US  INT64_C(1000000)  /* before an adapter that ended is started again */
-#define FOREIGN_US  INT64_C(1500000)  /* use by others that lasts so long is believed */
-#define FAILED_US   INT64_C(5000000)  /* before a job that could not be placed is tried again */
-#define LINK_GBS    16.0              /* between GPUs of a node: nothing is known */
-#define NETWORK_GBS 1.25
+#define POLL_MS      50
+#define STUCK_US     INT64_C(60000000) /* a job that was placed and does not begin is taken back */
+#define BEAT_US      INT64_C(2000000)  /* a heartbeat, for those who wait for ours */
+#define RESTART_US   INT64_C(1000000)  /* before an adapter that ended is started again */
+#define FOREIGN_US   INT64_C(1500000)  /* use by others that lasts so long is believed */
+#define FAILED_US    INT64_C(5000000)  /* before a job that could not be placed is tried again */
+#define ASK_US       INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
+#define REFUSALS_MAX 3                 /* placements in a row: then Slurm may have it */
 
 /* A report that waits to be given out. */
 struct waiting {
@@ -33,7 +33,7 @@ struct hands {
     struct adl_slurm_book book;
     struct waiting *waiting;
     size_t waiting_capacity;
-    uint32_t waiting_first, waiting_count;
+    uint32_t waiting_count;
     struct adl_slurm_job **slots; /* [slot] */
     size_t slot_capacity;
     uint32_t slot_count;
@@ -43,103 +43,84 @@ struct hands {
     uint64_t seq;
     uint32_t sync; /* round of reconciliation */
     bool synced;   /* the last was completed */
+    bool restless; /* jobs have changed from the service's side: they are to be settled */
     int64_t now_us, beat_us, restart_us, looked_us;
     bool *down;          /* [gpu] as reported */
     int64_t *foreign_us; /* [bank] since when others seem to use some; 0 = they do not */
 };
 
-static int hello(struct hands *hands, struct adl_error *err);
-
 /* ---- sending ---- */
 
-static struct adl_json begin(struct adl_text *text, const char *op)
-{
-    struct adl_json json = adl_json_start(text, false);
-    adl_json_object(&json);
-    adl_json_key(&json, "op");
-    adl_json_string(&json, op);
-    return json;
-}
-
-static void put_job(struct hands *hands, struct adl_json *json, const struct adl_slurm_job *job)
-{
-    adl_json_key(json, "seq");
-    adl_json_uint(json, ++hands->seq);
-    adl_json_key(json, "job");
-    adl_json_int(json, job->external);
-}
-
+/* What was on its way when the adapter ended may or may not have been done: the next word about a job tells. */
 static void lose_link(struct hands *hands)
 {
     adl_slurm_link_close(hands->link);
     hands->link = NULL;
     hands->synced = false;
     hands->restart_us = hands->now_us + RESTART_US;
+    for (uint32_t i = 0; i < hands->book.job_count; i++)
+        hands->book.jobs[i]->answered = true;
 }
 
 /* What cannot be sent is not lost: the whole cluster is looked at when the adapter is back. */
 static void send(struct hands *hands, struct adl_text *text)
 {
-    if (!hands->link || adl_slurm_link_send(hands->link, text, NULL) == 0) {
+    if (!hands->link)
         adl_text_clear(text);
+    else if (adl_slurm_link_send(hands->link, text, NULL))
+        lose_link(hands);
+}
+
+static void say(struct hands *hands, const char *op, const struct adl_slurm_job *job, const char *words)
+{
+    struct adl_text text = {0};
+    adl_slurm_say_job(&text, op, ++hands->seq, job, words);
+    send(hands, &text);
+}
+
+static int hello(struct hands *hands, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    int status = adl_slurm_link_open(hands->config.adapter, hands->config.conf, &hands->link, err);
+    if (status)
+        return status;
+    adl_slurm_say_hello(&text, &hands->config, POLL_MS);
+    status = adl_slurm_link_send(hands->link, &text, err);
+    if (status)
+        lose_link(hands);
+    return status;
+}
+
+/* Asks for what was asked for before, unless that was only just now. */
+static void ask(struct hands *hands, struct adl_slurm_job *job, const char *op, const char *words)
+{
+    if (hands->config.mode != ADL_SLURM_ACT || (job->asked_us > 0 && hands->now_us < job->asked_us + ASK_US))
         return;
-    }
-    lose_link(hands);
-}
-
-static void send_simple(struct hands *hands, const struct adl_slurm_job *job, const char *op, const char *key,
-                        const char *value)
-{
-    struct adl_text text = {0};
-    struct adl_json json = begin(&text, op);
-    put_job(hands, &json, job);
-    if (key) {
-        adl_json_key(&json, key);
-        adl_json_string(&json, value);
-    }
-    adl_json_end(&json);
-    send(hands, &text);
-}
-
-static void send_place(struct hands *hands, struct adl_slurm_job *job, const char *comment)
-{
-    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
-    struct adl_text text = {0};
-    struct adl_json json = begin(&text, "place");
-    put_job(hands, &json, job);
-    job->seq = hands->seq;
-    adl_json_key(&json, "nodes");
-    adl_json_array(&json);
-    for (uint32_t i = 0, count; i < job->gpu_count; i += count) {
-        const uint32_t node = adl_gpu_node_of(cluster, job->gpus[i]);
-        for (count = 1; i + count < job->gpu_count && adl_gpu_node_of(cluster, job->gpus[i + count]) == node;)
-            count++;
-        adl_json_object(&json);
-        adl_json_key(&json, "node");
-        adl_json_string(&json, cluster->nodes[node].name);
-        adl_json_key(&json, "gpus");
-        adl_json_uint(&json, count);
-        adl_json_end(&json);
-    }
-    adl_json_end(&json);
-    adl_json_key(&json, "type");
-    adl_json_string(&json, cluster->types[adl_gpu_type_of(cluster, job->gpus[0])].name);
-    adl_json_key(&json, "comment");
-    adl_json_string(&json, comment);
-    adl_json_end(&json);
-    send(hands, &text);
+    job->asked_us = hands->now_us;
+    say(hands, op, job, words);
 }
 
 /* ---- reports ---- */
 
 static void post(struct hands *hands, const struct adl_report *report, struct adl_slurm_job *job, int64_t due_us)
 {
-    if (hands->waiting_first == hands->waiting_count)
-        hands->waiting_first = hands->waiting_count = 0;
     if (adl_grow((void **)&hands->waiting, &hands->waiting_capacity, (size_t)hands->waiting_count + 1,
                  sizeof *hands->waiting))
         return; /* the next reconciliation tells it again */
     hands->waiting[hands->waiting_count++] = (struct waiting){*report, job, due_us};
+}
+
+static void remove_job(struct hands *hands, struct adl_slurm_job *job)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < hands->waiting_count; i++)
+        if (hands->waiting[i].job != job)
+            hands->waiting[kept++] = hands->waiting[i];
+    hands->waiting_count = kept;
+    for (uint32_t i = 0; i < hands->slot_count; i++)
+        if (hands->slots[i] == job)
+            hands->slots[i] = NULL;
+    adl_slurm_book_remove(&hands->book, job);
 }
 
 static void post_arrival(struct hands *hands, struct adl_slurm_job *job)
@@ -151,61 +132,50 @@ static void post_arrival(struct hands *hands, struct adl_slurm_job *job)
     post(hands, &report, job, 0);
 }
 
+static struct adl_report about(const struct adl_slurm_job *job, int kind)
+{
+    return (struct adl_report){.event = {.kind = (uint8_t)kind, .job = job->taken, .gpu = ADL_NONE},
+                               .number = job->number};
+}
+
 static void post_end(struct hands *hands, struct adl_slurm_job *job)
 {
-    struct adl_report report = {
-        .event = {.kind = ADL_EVENT_FINISH}, .exit_code = job->exit_code, .signal = job->signal};
-    uint32_t slot = job->taken;
-    for (int i = 0; slot == ADL_NONE && i < ADL_ALTERNATIVES_MAX; i++)
-        slot = job->slots[i];
-    if (slot == ADL_NONE || job->told)
-        return;
+    struct adl_report report = about(job, ADL_EVENT_FINISH);
     job->told = true;
-    report.event.job = slot;
+    report.exit_code = job->exit_code;
+    report.signal = job->signal;
     report.event.outcome.end = (uint8_t)job->end;
     report.event.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
-    report.event.outcome.run_us = job->placed_us > 0 ? hands->now_us - job->placed_us : 0;
+    report.event.outcome.run_us = job->began_us > 0 ? hands->now_us - job->began_us : 0;
     snprintf(report.text, sizeof report.text, "%s", job->why);
     adl_slurm_book_leave(&hands->book, job);
     post(hands, &report, NULL, 0);
 }
 
-static void post_evict(struct hands *hands, struct adl_slurm_job *job, bool fault, const char *text, int64_t due_us)
+static void post_evict(struct hands *hands, struct adl_slurm_job *job, const char *text, int64_t due_us)
 {
-    struct adl_report report = {.event = {.kind = ADL_EVENT_EVICT, .job = job->taken}};
-    if (job->taken == ADL_NONE)
-        return;
+    struct adl_report report = about(job, ADL_EVENT_EVICT);
     report.event.evict.remaining = 1.0;
-    report.event.evict.fault = fault;
+    report.event.evict.fault = true;
     snprintf(report.text, sizeof report.text, "%s", text);
-    job->seated = job->placed = false;
+    job->seated = job->placed = job->barred = false;
+    job->stopping = ADL_STOP_NONE;
+    job->began_us = 0;
     job->taken = ADL_NONE;
     adl_slurm_book_leave(&hands->book, job);
     post(hands, &report, NULL, due_us);
 }
 
-/* It runs, and nobody here said so: under the slot of what it got. */
-static void post_seizure(struct hands *hands, struct adl_slurm_job *job, const cJSON *message)
+/* Whether it may start, and why not. */
+static void post_bar(struct hands *hands, struct adl_slurm_job *job, const char *why)
 {
-    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
-    struct adl_report report = {.event = {.kind = ADL_EVENT_WAKE, .gpu = ADL_NONE}};
-    if (!adl_slurm_book_seat(&hands->book, job, message))
-        return; /* its GPUs show as used by others */
-    const uint32_t type = adl_gpu_type_of(cluster, job->gpus[0]);
-    for (int i = 0; i < ADL_ALTERNATIVES_MAX && job->taken == ADL_NONE; i++)
-        if (job->slots[i] != ADL_NONE && job->wants[i].gpus == job->gpu_count && job->wants[i].types >> type & 1)
-            job->taken = job->slots[i];
-    if (job->taken == ADL_NONE)
+    struct adl_report report = about(job, ADL_EVENT_WAKE);
+    if (job->barred == (why[0] != '\0'))
         return;
-    job->seated = true;
-    job->placed_us = hands->now_us;
-    report.event.job = job->taken;
-    report.gpus = job->gpus;
-    report.gpu_count = job->gpu_count;
-    post(hands, &report, job, 0);
+    job->barred = !job->barred;
+    snprintf(report.text, sizeof report.text, "%s", why);
+    post(hands, &report, NULL, 0);
 }
-
-/* ---- what the adapter says ---- */
 
 static bool has_slot(const struct adl_slurm_job *job)
 {
@@ -215,29 +185,151 @@ static bool has_slot(const struct adl_slurm_job *job)
     return false;
 }
 
+/* It runs, and nobody here said so: under the slot of what it got. */
+static void post_seizure(struct hands *hands, struct adl_slurm_job *job)
+{
+    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
+    const uint32_t type = job->gpu_count > 0 ? adl_gpu_type_of(cluster, job->gpus[0]) : 0;
+    if (job->gpu_count > 0 && !has_slot(job)) {
+        post_bar(hands, job, ""); /* it gets one */
+        return;
+    }
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX && job->taken == ADL_NONE; i++)
+        if (job->slots[i] != ADL_NONE && job->wants[i].gpus == job->gpu_count && job->wants[i].types >> type & 1)
+            job->taken = job->slots[i];
+    if (job->taken == ADL_NONE) { /* its GPUs show as used by others */
+        adl_slurm_book_leave(&hands->book, job);
+        post_bar(hands, job, "it runs on other GPUs than it was thought to ask for");
+        return;
+    }
+    struct adl_report report = about(job, ADL_EVENT_WAKE);
+    job->seated = true;
+    job->began_us = hands->now_us;
+    report.gpus = job->gpus;
+    report.gpu_count = job->gpu_count;
+    post(hands, &report, job, 0);
+}
+
+/* ---- what follows from where a job stands there, and here ---- */
+
+static void end_as(struct hands *hands, struct adl_slurm_job *job, int end, const char *why)
+{
+    job->end = end;
+    snprintf(job->why, sizeof job->why, "%s", why);
+    post_end(hands, job);
+}
+
+static void give_back(struct hands *hands, struct adl_slurm_job *job, const char *why)
+{
+    char words[200];
+    snprintf(words, sizeof words, "adlro: Slurm decides: %s", why);
+    ask(hands, job, "giveback", words);
+}
+
+static void receive(struct hands *hands, struct adl_slurm_job *job)
+{
+    const bool act = hands->config.mode == ADL_SLURM_ACT;
+    const bool may = job->state == ADL_SLURM_RUNS || (job->state == ADL_SLURM_PENDING && job->eligible);
+    if (job->state == ADL_SLURM_ENDED)
+        remove_job(hands, job);
+    else if (act && job->ours && job->unfit[0] != '\0' && job->state == ADL_SLURM_PENDING)
+        give_back(hands, job, job->unfit); /* nobody waits for ever because of us */
+    else if (may && (job->ours || !act))
+        post_arrival(hands, job);
+}
+
+static void settle_pending(struct hands *hands, struct adl_slurm_job *job)
+{
+    const bool act = hands->config.mode == ADL_SLURM_ACT;
+    if (act && !job->ours) {
+        end_as(hands, job, ADL_END_CANCELLED, "given back to Slurm, whose own scheduler starts it");
+        return;
+    }
+    if (job->stopping == ADL_STOP_CANCEL)
+        ask(hands, job, "cancel", "");
+    if (job->seated || (job->placed && job->answered && !job->released))
+        post_evict(hands, job, job->why[0] != '\0' ? job->why : "it is back in Slurm's queue", 0);
+    else if (job->placed && hands->now_us > job->placed_us + STUCK_US)
+        ask(hands, job, "hold", "adlro: it did not begin where it was placed");
+    else if (!job->placed && job->released && act)
+        ask(hands, job, "hold", "adlro: it is to be placed again");
+    if (!job->placed)
+        post_bar(hands, job, job->eligible ? "" : job->why[0] != '\0' ? job->why : "Slurm would not start it");
+}
+
+static void settle_running(struct hands *hands, struct adl_slurm_job *job)
+{
+    job->refusals = 0;
+    if (job->placed) {
+        job->placed = false;
+        job->seated = true;
+        job->began_us = hands->now_us;
+    } else if (!job->seated && hands->config.mode == ADL_SLURM_ACT && !job->ours) {
+        end_as(hands, job, ADL_END_CANCELLED, "given back to Slurm, whose own scheduler has started it");
+        return;
+    } else if (!job->seated) {
+        post_seizure(hands, job);
+    }
+    if (job->stopping != ADL_STOP_NONE)
+        ask(hands, job, job->stopping == ADL_STOP_CANCEL ? "cancel" : "requeue", "");
+}
+
+/* May remove the job. */
+static void settle(struct hands *hands, struct adl_slurm_job *job)
+{
+    const bool gone = job->state == ADL_SLURM_ABSENT && hands->synced;
+    if (job->dropped && (job->state == ADL_SLURM_ENDED || gone))
+        remove_job(hands, job);
+    else if (job->dropped)
+        ask(hands, job, "cancel", "");
+    else if (!job->arrived)
+        receive(hands, job);
+    else if (job->number == 0 || job->told)
+        return; /* it is on its way to the service, or was told to have ended */
+    else if (job->state == ADL_SLURM_ENDED)
+        post_end(hands, job);
+    else if (gone)
+        end_as(hands, job, job->seated ? ADL_END_FAILED : ADL_END_CANCELLED,
+               "Slurm does not know it any more: how it ended was not seen");
+    else if (job->state == ADL_SLURM_PENDING)
+        settle_pending(hands, job);
+    else if (job->state == ADL_SLURM_RUNS)
+        settle_running(hands, job);
+}
+
+static void settle_all(struct hands *hands)
+{
+    hands->restless = false;
+    for (uint32_t i = hands->book.job_count; hands->synced && i-- > 0;)
+        settle(hands, hands->book.jobs[i]);
+}
+
+/* ---- what the adapter says ---- */
+
+/* Where it runs, if that is not where it was to. */
+static void follow(struct hands *hands, struct adl_slurm_job *job, const cJSON *message)
+{
+    uint32_t gpus[ADL_JOB_GPUS_MAX];
+    const bool ours = job->ours || hands->config.mode != ADL_SLURM_ACT;
+    const uint32_t count = adl_slurm_book_find_gpus(&hands->book, job, message, gpus);
+    if (count == 0 || !ours || job->seated || job->told)
+        return;
+    if (job->placed && adl_slurm_book_alike(&hands->book, gpus, count, job->gpus, job->gpu_count))
+        return;
+    if (job->placed)
+        post_evict(hands, job, "Slurm has started it elsewhere", 0);
+    (void)adl_slurm_book_hold(&hands->book, job, gpus, count); /* without memory they show as used by others */
+}
+
 static void hear_job(struct hands *hands, const cJSON *message)
 {
-    const struct adl_slurm_job *known = adl_slurm_book_find(
-        &hands->book, (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id")));
-    const int before = known ? known->state : ADL_SLURM_ABSENT;
     struct adl_slurm_job *job = adl_slurm_book_read_job(&hands->book, message);
     if (!job)
         return;
     job->sync = hands->sync;
-    if (!job->arrived && (job->state == ADL_SLURM_RUNS || (job->state == ADL_SLURM_PENDING && job->eligible)))
-        post_arrival(hands, job);
-    if (job->state == ADL_SLURM_ENDED) {
-        post_end(hands, job);
-    } else if (job->state == ADL_SLURM_RUNS) {
-        if (job->placed) {
-            job->placed = false;
-            job->seated = true;
-        } else if (!job->seated && has_slot(job)) {
-            post_seizure(hands, job, message);
-        }
-    } else if (before == ADL_SLURM_RUNS && job->seated) {
-        post_evict(hands, job, true, job->why[0] != '\0' ? job->why : "Slurm has put it back into its queue", 0);
-    }
+    if (job->state == ADL_SLURM_RUNS)
+        follow(hands, job, message);
+    settle(hands, job);
 }
 
 static struct adl_slurm_job *find_seq(struct hands *hands, uint64_t seq)
@@ -252,31 +344,36 @@ static void hear_done(struct hands *hands, const cJSON *message)
 {
     const double seq = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "seq"));
     struct adl_slurm_job *job = seq > 0 ? find_seq(hands, (uint64_t)seq) : NULL;
-    if (!job || !job->placed || cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "ok")))
+    if (!job || !job->placed)
+        return;
+    job->answered = true;
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "ok")))
         return;
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "error"));
     char text[160];
     snprintf(text, sizeof text, "Slurm would not place it: %s", why ? why : "no reason was given");
-    post_evict(hands, job, true, text, hands->now_us + FAILED_US);
-}
-
-static void end_absent(struct hands *hands, struct adl_slurm_job *job, const char *why)
-{
-    job->end = job->state == ADL_SLURM_RUNS ? ADL_END_FAILED : ADL_END_CANCELLED;
-    job->state = ADL_SLURM_ENDED;
-    snprintf(job->why, sizeof job->why, "%s", why);
-    post_end(hands, job);
+    job->refusals += hands->synced;
+    if (job->refusals >= REFUSALS_MAX)
+        give_back(hands, job, text);
+    post_evict(hands, job, text, hands->now_us + FAILED_US);
 }
 
 /* Everything there is was told: what was not is gone. */
 static void hear_synced(struct hands *hands)
 {
-    for (uint32_t i = 0; i < hands->book.job_count; i++) {
-        struct adl_slurm_job *job = hands->book.jobs[i];
-        if (job->sync != hands->sync && job->state != ADL_SLURM_ENDED)
-            end_absent(hands, job, "Slurm does not know it any more: how it ended was not seen");
-    }
-    hands->synced = true;
+    for (uint32_t i = 0; i < hands->book.job_count; i++)
+        if (hands->book.jobs[i]->sync != hands->sync && hands->book.jobs[i]->state != ADL_SLURM_ENDED)
+            hands->book.jobs[i]->state = ADL_SLURM_ABSENT;
+    hands->synced = hands->restless = true;
+}
+
+static void hear_gone(struct hands *hands, const cJSON *message)
+{
+    const double id = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id"));
+    struct adl_slurm_job *job = id > 0 ? adl_slurm_book_find(&hands->book, (int64_t)id) : NULL;
+    if (job && job->state != ADL_SLURM_ENDED)
+        job->state = ADL_SLURM_ABSENT;
+    hands->restless = true;
 }
 
 static void hear(struct hands *hands, const cJSON *message)
@@ -299,10 +396,7 @@ static void hear(struct hands *hands, const cJSON *message)
     } else if (strcmp(event, "synced") == 0) {
         hear_synced(hands);
     } else if (strcmp(event, "gone") == 0) {
-        struct adl_slurm_job *job = adl_slurm_book_find(
-            &hands->book, (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id")));
-        if (job && job->state != ADL_SLURM_ENDED)
-            end_absent(hands, job, "it is gone from Slurm: how it ended was not seen");
+        hear_gone(hands, message);
     }
 }
 
@@ -372,6 +466,7 @@ static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot
             break;
         }
     *ret_slot = slot;
+    hands->restless = true;
     return 0;
 }
 
@@ -390,20 +485,65 @@ static void withdraw(void *self, uint32_t slot)
     release(self, slot);
 }
 
+/* As Slurm can give them: as many on each of the nodes it wants, and on none that it may not use. NULL, or why not. */
+static const char *find_flaw(const struct hands *hands, const struct adl_slurm_job *job)
+{
+    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
+    uint32_t nodes = 0, here = 0;
+    for (uint32_t i = 0; i < job->gpu_count; i++, here++) {
+        const uint32_t node = adl_gpu_node_of(cluster, job->gpus[i]);
+        if (job->excluded && job->excluded[node])
+            return "it may not use a node that was chosen for it";
+        if (i > 0 && node == adl_gpu_node_of(cluster, job->gpus[i - 1]))
+            continue;
+        if (i > 0 && here != job->gpu_count / job->nodes)
+            return "its GPUs have to be as many on each of its nodes";
+        nodes++;
+        here = 0;
+    }
+    return nodes != job->nodes ? "it wants another number of nodes than was chosen for it" : NULL;
+}
+
+static void place(struct hands *hands, struct adl_slurm_job *job, const char *why)
+{
+    char comment[300];
+    struct adl_text text = {0};
+    job->placed = true;
+    job->answered = false;
+    job->asked_us = 0;
+    job->seq = ++hands->seq;
+    snprintf(comment, sizeof comment, "adlro: %s", why ? why : "placed");
+    adl_slurm_say_place(&text, job->seq, &hands->book.inventory->scenario.cluster, job, comment);
+    send(hands, &text);
+    job->answered = !hands->link; /* it was not sent: the next word about it tells */
+}
+
 static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err)
 {
     struct hands *hands = self;
     struct adl_slurm_job *it = hands->slots[slot];
-    char comment[120];
     if (!it || adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus))
         return adl_fail(err, ADL_ENOMEM, "out of memory to place job %llu", (unsigned long long)job->id);
     it->taken = slot;
-    it->placed = true;
     it->placed_us = job->start_us;
-    snprintf(comment, sizeof comment, "adlro: placed after %.0f s of waiting (adlro explain %lld)",
-             (double)(job->start_us - job->eligible_us) * 1e-6, (long long)it->external);
-    send_place(hands, it, comment);
+    hands->restless = true;
+    if (it->state == ADL_SLURM_RUNS) { /* meanwhile Slurm has started it: here it counts as running where we thought */
+        it->seated = true;
+        it->began_us = hands->now_us;
+    } else if (it->state == ADL_SLURM_PENDING && !it->eligible) {
+        post_evict(hands, it, it->why, 0);
+    } else if (it->state == ADL_SLURM_PENDING) {
+        const char *flaw = find_flaw(hands, it);
+        if (!flaw) {
+            place(hands, it, job->why);
+            return 0;
+        }
+        /* The policy would choose the same again: once for a node it has just left, then it is for Slurm to choose. */
+        if (++it->refusals >= REFUSALS_MAX || it->nodes > 1)
+            give_back(hands, it, flaw);
+        post_evict(hands, it, flaw, hands->now_us + FAILED_US);
+    }
     return 0;
 }
 
@@ -411,9 +551,13 @@ static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, boo
                 struct adl_error *err)
 {
     struct hands *hands = self;
+    struct adl_slurm_job *it = hands->slots[slot];
     (void)job, (void)err;
-    if (hands->slots[slot])
-        send_simple(hands, hands->slots[slot], requeue ? "requeue" : "cancel", "comment", reason);
+    if (!it)
+        return 0;
+    it->stopping = requeue ? ADL_STOP_REQUEUE : ADL_STOP_CANCEL;
+    it->asked_us = 0;
+    ask(hands, it, requeue ? "requeue" : "cancel", reason);
     return 0;
 }
 
@@ -440,8 +584,8 @@ static void introduce(void *self, const struct adl_roster_job *job)
     if (!it)
         return;
     it->number = job->id;
-    it->arrived = true;
-    for (uint32_t i = hands->waiting_first; i < hands->waiting_count; i++) /* it was about to be told as new */
+    it->arrived = hands->restless = true;
+    for (uint32_t i = 0; i < hands->waiting_count; i++) /* it was about to be told as new */
         if (hands->waiting[i].job == it && hands->waiting[i].report.event.kind == ADL_EVENT_SUBMIT)
             hands->waiting[i].report.event.kind = ADL_EVENT_KIND_COUNT;
 }
@@ -450,10 +594,11 @@ static void drop(void *self, const struct adl_roster_job *job, const char *reaso
 {
     struct hands *hands = self;
     struct adl_slurm_job *it = find_number(hands, job->id);
-    if (it) {
-        it->told = true;
-        send_simple(hands, it, "cancel", "comment", reason);
-    }
+    if (!it)
+        return;
+    it->dropped = it->told = true;
+    it->asked_us = 0;
+    ask(hands, it, "cancel", reason);
 }
 
 static void advise(void *self, const struct adl_roster_job *job, const char *text)
@@ -461,7 +606,7 @@ static void advise(void *self, const struct adl_roster_job *job, const char *tex
     struct hands *hands = self;
     const struct adl_slurm_job *it = find_number(hands, job->id);
     if (it && hands->config.mode == ADL_SLURM_ADVISE)
-        send_simple(hands, it, "comment", "text", text);
+        say(hands, "comment", it, text);
 }
 
 static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
@@ -470,20 +615,17 @@ static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, c
     struct adl_slurm_job *it = adl_slurm_book_find(&hands->book, job->external);
     if (!it)
         return false;
+    hands->restless = true;
+    const bool over = it->state == ADL_SLURM_ABSENT || it->state == ADL_SLURM_ENDED;
+    const bool there = it->state == ADL_SLURM_RUNS && gpus &&
+                       adl_slurm_book_alike(&hands->book, gpus, job->spec.gpus, it->gpus, it->gpu_count);
+    const bool released = it->state == ADL_SLURM_PENDING && it->released && gpus;
+    if (!over && ((!there && !released) || adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus)))
+        return false; /* it was never told to start, was put back, or runs elsewhere */
     it->taken = slot;
-    it->placed_us = job->start_us;
-    if (it->state == ADL_SLURM_ABSENT || it->state == ADL_SLURM_ENDED) {
-        if (it->state == ADL_SLURM_ABSENT)
-            end_absent(hands, it, "Slurm does not know it any more: how it ended was not seen");
-        else
-            post_end(hands, it);
-        return true;
-    }
-    if (it->state == ADL_SLURM_PENDING || !gpus || adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus)) {
-        it->taken = ADL_NONE;
-        return false; /* it was never told to start, or was put back */
-    }
-    it->seated = true;
+    it->placed_us = it->began_us = job->start_us;
+    it->seated = !released;
+    it->placed = it->answered = released;
     return true;
 }
 
@@ -497,22 +639,13 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] != ADL_NONE)
             release(hands, job->slots[i]);
-    adl_slurm_book_remove(&hands->book, job);
-}
-
-/* Waiting jobs that Slurm has lost, jobs that wait to begin for too long, and those that began before they had a slot.
- */
-static void look_at_jobs(struct hands *hands)
-{
-    for (uint32_t i = 0; hands->synced && i < hands->book.job_count; i++) {
-        struct adl_slurm_job *job = hands->book.jobs[i];
-        if (job->state == ADL_SLURM_ABSENT && has_slot(job) && !job->told) {
-            end_absent(hands, job, "Slurm does not know it any more");
-        } else if (job->placed && hands->now_us > job->placed_us + STUCK_US) {
-            send_simple(hands, job, "requeue", "comment", "adlro: it did not begin where it was placed");
-            post_evict(hands, job, true, "it did not begin where it was placed", 0);
-        }
+    if (job->state == ADL_SLURM_ENDED || job->state == ADL_SLURM_ABSENT) {
+        remove_job(hands, job);
+        return;
     }
+    /* Slurm has it still, as its own: it is nobody's here. */
+    job->number = 0;
+    job->arrived = job->told = job->seated = job->placed = job->barred = false;
 }
 
 static void keep_link(struct hands *hands)
@@ -521,27 +654,28 @@ static void keep_link(struct hands *hands)
     if (!hands->link && hands->now_us >= hands->restart_us && hello(hands, NULL))
         hands->restart_us = hands->now_us + RESTART_US;
     if (hands->link && hands->now_us >= hands->beat_us) {
-        struct adl_json json = begin(&text, "heartbeat");
-        adl_json_end(&json);
+        adl_slurm_say_heartbeat(&text);
         send(hands, &text);
         hands->beat_us = hands->now_us + BEAT_US;
-        look_at_jobs(hands);
+        hands->restless = true;
     }
 }
 
 static int give(struct hands *hands, struct adl_report *ret)
 {
-    for (uint32_t i = hands->waiting_first; i < hands->waiting_count; i++) {
-        struct waiting *it = &hands->waiting[i];
-        if (it->due_us > hands->now_us)
+    for (uint32_t i = 0; i < hands->waiting_count;) {
+        const struct waiting it = hands->waiting[i];
+        if (it.due_us > hands->now_us) {
+            i++;
             continue;
-        const bool real = it->report.event.kind != ADL_EVENT_KIND_COUNT;
-        *ret = it->report;
-        memmove(it, it + 1, (hands->waiting_count - i - 1) * sizeof *it);
+        }
         hands->waiting_count--;
-        if (real)
-            return 1;
-        i--;
+        memmove(&hands->waiting[i], &hands->waiting[i + 1], (hands->waiting_count - i) * sizeof it);
+        const bool stale = it.report.gpu_count > 0 && it.report.gpus != it.job->gpus; /* it has left them */
+        if (it.report.event.kind == ADL_EVENT_KIND_COUNT || stale)
+            continue;
+        *ret = it.report;
+        return 1;
     }
     return 0;
 }
@@ -562,9 +696,11 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
             break;
         hear(hands, message);
         cJSON_Delete(message);
-        if (hands->waiting_first < hands->waiting_count && give(hands, ret))
+        if (give(hands, ret))
             return 1;
     }
+    if (hands->restless)
+        settle_all(hands);
     look_at_gpus(hands);
     return give(hands, ret);
 }
@@ -572,8 +708,8 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
 static int64_t due_us(void *self)
 {
     const struct hands *hands = self;
-    int64_t due_us = hands->link ? hands->beat_us : hands->restart_us;
-    for (uint32_t i = hands->waiting_first; i < hands->waiting_count; i++)
+    int64_t due_us = hands->restless && hands->synced ? 0 : hands->link ? hands->beat_us : hands->restart_us;
+    for (uint32_t i = 0; i < hands->waiting_count; i++)
         due_us = hands->waiting[i].due_us < due_us ? hands->waiting[i].due_us : due_us;
     return due_us;
 }
@@ -619,75 +755,6 @@ static const struct adl_hands_ops ops = {
 
 /* ---- opening ---- */
 
-static int hello(struct hands *hands, struct adl_error *err)
-{
-    static const char *const modes[] = {"observe", "advise", "act"};
-    struct adl_text text = {0};
-    int status = adl_slurm_link_open(hands->config.adapter, hands->config.conf, &hands->link, err);
-    if (status)
-        return status;
-    struct adl_json json = begin(&text, "hello");
-    adl_json_key(&json, "partitions");
-    adl_json_array(&json);
-    for (uint32_t i = 0; i < hands->config.partition_count; i++)
-        adl_json_string(&json, hands->config.partitions[i]);
-    adl_json_end(&json);
-    adl_json_key(&json, "mode");
-    adl_json_string(&json, modes[hands->config.mode]);
-    adl_json_key(&json, "poll_ms");
-    adl_json_uint(&json, POLL_MS);
-    adl_json_end(&json);
-    status = adl_slurm_link_send(hands->link, &text, err);
-    if (status)
-        lose_link(hands);
-    return status;
-}
-
-/* A type of the cluster for a name of gres.conf; its figures are the catalogue's if it has it. */
-static int add_type(struct hands *hands, const struct adl_catalogue *catalogue, struct adl_cluster *cluster,
-                    const char *gres, uint32_t *ret, struct adl_error *err)
-{
-    const char *name = gres;
-    *ret = adl_cluster_find_type(cluster, gres);
-    if (*ret != ADL_NONE)
-        return 0;
-    for (uint32_t i = 0; i < hands->config.alias_count; i++)
-        if (strcmp(hands->config.aliases[i].gres, gres) == 0)
-            name = hands->config.aliases[i].type;
-    const struct adl_catalogue_type *known = adl_catalogue_find_type(catalogue, name);
-    struct adl_gpu_type type = known ? known->gpu : adl_inventory_guess();
-    snprintf(type.name, sizeof type.name, "%s", gres);
-    *ret = cluster->type_count;
-    return adl_cluster_add_type(cluster, &type, err);
-}
-
-static int add_node(struct hands *hands, const struct adl_catalogue *catalogue, struct adl_cluster *cluster,
-                    const cJSON *message, struct adl_error *err)
-{
-    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "name"));
-    struct adl_node node = {.link_gbs = LINK_GBS};
-    struct adl_bank_spec banks[ADL_TYPES_MAX];
-    uint32_t count = 0;
-    const cJSON *gpu;
-    int status = 0;
-    snprintf(node.name, sizeof node.name, "%s", name ? name : "");
-    for (uint32_t n = 0; n < cluster->node_count; n++)
-        if (strcmp(cluster->nodes[n].name, node.name) == 0)
-            return 0;
-    node.cpu_cores = (int32_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "cpus"));
-    node.memory_mib = (int32_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "memory_mib"));
-    cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(message, "gpus"))
-    {
-        const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(gpu, "type"));
-        const double gpus = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(gpu, "count"));
-        if (!type || !*type || !(gpus >= 1 && gpus <= ADL_BANK_GPUS_MAX) || count == ADL_TYPES_MAX)
-            continue;
-        status = status ? status : add_type(hands, catalogue, cluster, type, &banks[count].type, err);
-        banks[count++].gpu_count = (uint32_t)gpus;
-    }
-    return status || count == 0 ? status : adl_cluster_add_node(cluster, &node, banks, count, err);
-}
-
 /* Hears the cluster out. The messages are kept, for the book can be made only once the nodes are known. */
 static int listen(struct hands *hands, cJSON *heard, struct adl_error *err)
 {
@@ -710,33 +777,6 @@ static int listen(struct hands *hands, cJSON *heard, struct adl_error *err)
     return adl_fail(err, ADL_EIO, "Slurm did not answer within %lld s", (long long)(hands->config.wait_us / 1000000));
 }
 
-static int take_inventory(struct hands *hands, const struct adl_catalogue *catalogue, struct adl_inventory *inventory,
-                          const cJSON *heard, struct adl_error *err)
-{
-    struct adl_cluster *cluster = &inventory->scenario.cluster;
-    const cJSON *message;
-    int status = 0;
-    cluster->network_gbs = NETWORK_GBS;
-    cJSON_ArrayForEach(message, heard)
-    {
-        const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "ev"));
-        if (status == 0 && event && strcmp(event, "node") == 0)
-            status = add_node(hands, catalogue, cluster, message, err);
-    }
-    if (status == 0 && cluster->gpu_count == 0)
-        status = adl_fail(err, ADL_EINVAL,
-                          "no node of these partitions has GPUs with a type (`adlro slurm check` says "
-                          "what to change)");
-    if (status == 0)
-        status = adl_inventory_name_gpus(inventory, "Slurm's", err);
-    inventory->virtual = false;
-    for (uint32_t g = 0; status == 0 && g < cluster->gpu_count; g++) {
-        const struct adl_gpu_type *type = &cluster->types[adl_gpu_type_of(cluster, g)];
-        inventory->gpus[g].vendor = strcmp(type->vendor, "amd") == 0 ? ADL_GPU_AMD : ADL_GPU_NVIDIA;
-    }
-    return status;
-}
-
 int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
                          struct adl_inventory *inventory, struct adl_hands *ret, struct adl_error *err)
 {
@@ -751,7 +791,7 @@ int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const stru
     if (status == 0)
         status = listen(hands, heard, err);
     if (status == 0)
-        status = take_inventory(hands, catalogue, inventory, heard, err);
+        status = adl_slurm_nodes_take(config, catalogue, heard, inventory, err);
     const uint32_t gpus = inventory->scenario.cluster.gpu_count, banks = inventory->scenario.cluster.bank_count;
     if (status == 0) {
         hands->down = calloc((size_t)gpus + 1, sizeof *hands->down);

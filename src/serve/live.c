@@ -551,7 +551,9 @@ static void carry_out(struct adl_live *live)
         struct adl_roster_job *job = adl_roster_find(&live->desk->roster, act->job);
         if (act->start) {
             adl_live_drop_alternatives(live, job);
+            job->why = act->why;
             hands->ops->start(hands->self, job, act->slot, job->gpus, NULL);
+            job->why = NULL;
             live->desk->counts.started++;
         } else {
             hands->ops->stop(hands->self, job, act->slot, true, "preempted", NULL);

@@ -83,6 +83,10 @@ int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t
     item.event.evict.remaining = 1.0;
     if (state->jobs[slot].phase >= ADL_PHASE_RUNNING && adl_live_post(live, &item))
         return ADL_ENOMEM;
+    if (job->barred) {
+        adl_live_withdraw(live, job);
+        return adl_live_place(live, job);
+    }
     return adl_live_enqueue(live, job);
 }
 
@@ -164,8 +168,8 @@ int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
     char reason[160];
     uint64_t culprit = 0;
     struct adl_roster *roster = &live->desk->roster;
-    if (job->hold) {
-        if (job->reason[0] == '\0')
+    if (job->hold || job->barred) {
+        if (job->hold && job->reason[0] == '\0')
             adl_roster_set_reason(job, "held: release it to let it run");
         adl_roster_set_stage(roster, job, ADL_STAGE_HELD);
         return 0;

@@ -6,11 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Slots are given to others while a report waits to be dealt with, or is held back: who has a number is found by it. */
 static struct adl_roster_job *job_of(const struct adl_live *live, const struct adl_report *report)
 {
     const int kind = report->event.kind;
     const bool about_job = kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT || kind == ADL_EVENT_WAKE;
-    return about_job ? adl_roster_at(&live->desk->roster, report->event.job) : NULL;
+    if (!about_job)
+        return NULL;
+    if (report->number == 0)
+        return adl_roster_at(&live->desk->roster, report->event.job);
+    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
+    return job && kind == ADL_EVENT_EVICT && !adl_roster_holds_gpus(job) ? NULL : job;
 }
 
 bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report)
@@ -117,6 +123,8 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
     char reason[240];
     struct adl_event event = report->event;
     const struct adl_hands *hands = &live->config.hands;
+    if (report->number > 0 && adl_roster_holds_gpus(job))
+        event.job = job->alternatives[job->taken].slot;
     const uint64_t id = job->id;
     const uint32_t attempt = job->attempts;
     if (is_end(report, job) && !adl_roster_holds_gpus(job)) { /* it was taken out of the cluster's queue */
@@ -234,13 +242,21 @@ static void apply_guest(struct adl_live *live, const struct adl_live_report *rep
     adl_live_publish_job(live, job, NULL);
 }
 
+/* The job that runs, if it stands in the queue with the slot it was told under. */
+static struct adl_roster_job *seized(const struct adl_live *live, const struct adl_live_report *report)
+{
+    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, report->told.event.job);
+    const bool same = job && (report->told.number == 0 || report->told.number == job->id);
+    return same && job->stage == ADL_STAGE_QUEUED && !job->gpus ? job : NULL;
+}
+
 /* A job that runs though nobody here started it: that is written, and the engine's books follow. */
 static int prepare_seizure(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
 {
-    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, report->told.event.job);
+    struct adl_roster_job *job = seized(live, report);
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
-    if (!job || adl_roster_holds_gpus(job))
+    if (!job)
         return 0;
     struct adl_store_status status = adl_live_status(live, job);
     uint32_t count = 0;
@@ -265,10 +281,9 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
 
 static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
 {
-    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, report->told.event.job);
-    if (job && !adl_roster_holds_gpus(job) && job->stage == ADL_STAGE_QUEUED &&
-        adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
-                 sizeof *live->seizures) == 0) {
+    struct adl_roster_job *job = seized(live, report);
+    if (job && adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
+                        sizeof *live->seizures) == 0) {
         live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, report->told.event.job};
         free(job->gpus);
         job->gpus = report->gpus;
@@ -276,6 +291,22 @@ static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
     }
     free(report->gpus);
     report->gpus = NULL;
+}
+
+/* Whether the cluster would start it. Nothing is written: after a restart it is told again. */
+static void apply_bar(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job)
+{
+    job->barred = report->text[0] != '\0';
+    if (adl_roster_holds_gpus(job) || job->hold)
+        return; /* it counts when it is back in the queue */
+    if (job->barred)
+        adl_live_withdraw(live, job);
+    else
+        job->eligible_us = 0;
+    adl_live_place(live, job);
+    if (job->barred)
+        adl_roster_set_reason(job, report->text);
+    adl_live_publish_job(live, job, NULL);
 }
 
 /* ---- GPUs ---- */
@@ -425,7 +456,7 @@ int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, s
     case ADL_EVENT_SUBMIT:
         return report->arrival ? prepare_guest(live, it, err) : prepare_arrival(live, it, err);
     case ADL_EVENT_WAKE:
-        return prepare_seizure(live, it, err);
+        return report->gpu_count > 0 ? prepare_seizure(live, it, err) : 0;
     case ADL_EVENT_GPU_DOWN:
     case ADL_EVENT_GPU_UP:
         return log_gpu(live, report, err);
@@ -453,7 +484,10 @@ void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
             apply_arrival(live, it);
         break;
     case ADL_EVENT_WAKE:
-        apply_seizure(live, it);
+        if (report->gpu_count > 0)
+            apply_seizure(live, it);
+        else if (job)
+            apply_bar(live, report, job);
         break;
     case ADL_EVENT_GPU_DOWN:
     case ADL_EVENT_GPU_UP:

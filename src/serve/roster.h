@@ -36,6 +36,7 @@ struct adl_roster_job {
     uint8_t stage;  /* enum adl_stage */
     uint8_t stop;   /* enum adl_stop */
     bool hold;      /* what the user asked for; a job that still runs may have it too */
+    bool barred;    /* the cluster underneath would not start it now */
     float priority;
     uint32_t uid;
     uint32_t gid;
@@ -50,6 +51,7 @@ struct adl_roster_job {
     double energy_j;    /* of earlier attempts */
     uint32_t *gpus;     /* while it holds GPUs: spec.gpus of them */
     const char *reason; /* why it is HELD or DEPENDENT, or STOPPING; "": the policy knows. Owned, as all strings here */
+    const char *why;    /* it is started, for the hands that are told to; not owned, and NULL at all other times */
     const char *user;
     const char *name;
     const char *request; /* "v100:2|a100:1" */

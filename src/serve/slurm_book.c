@@ -1,6 +1,7 @@
 #include "serve/slurm_book.h"
 
 #include "base/index.h"
+#include "model/scenario.h"
 #include "serve/submission.h"
 
 #include <cJSON.h>
@@ -8,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LIMIT_S   31536000.0 /* of a job that has none */
+#define NODES_MAX 4096
 
 int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory *inventory)
 {
@@ -23,6 +27,7 @@ int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory
 static void job_free(struct adl_slurm_job *job)
 {
     free(job->gpus);
+    free(job->excluded);
     free(job);
 }
 
@@ -181,27 +186,116 @@ void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *m
     }
 }
 
+/* The nodes it may not use; NULL if there is no such node. Out of memory is as good as none: Slurm would refuse. */
+static void read_excluded(const struct adl_slurm_book *book, const cJSON *message, struct adl_slurm_job *job)
+{
+    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const cJSON *required = cJSON_GetObjectItemCaseSensitive(message, "require"), *name;
+    free(job->excluded);
+    job->excluded = NULL;
+    bool *excluded = calloc((size_t)cluster->node_count + 1, sizeof *excluded);
+    bool any = cJSON_GetArraySize(required) > 0;
+    if (!excluded)
+        return;
+    for (uint32_t n = 0; any && n < cluster->node_count; n++)
+        excluded[n] = true;
+    cJSON_ArrayForEach(name, required)
+    {
+        const char *text = cJSON_GetStringValue(name);
+        const uint32_t node = text ? find_node(cluster, text) : ADL_NONE;
+        if (node != ADL_NONE)
+            excluded[node] = false;
+    }
+    cJSON_ArrayForEach(name, cJSON_GetObjectItemCaseSensitive(message, "exclude"))
+    {
+        const char *text = cJSON_GetStringValue(name);
+        const uint32_t node = text ? find_node(cluster, text) : ADL_NONE;
+        if (node != ADL_NONE)
+            any = excluded[node] = true;
+    }
+    if (any)
+        job->excluded = excluded;
+    else
+        free(excluded);
+}
+
+/* Types none of whose nodes are excluded: a policy knows types, and not nodes. */
+static uint32_t whole_types(const struct adl_cluster *cluster, const bool *excluded)
+{
+    uint32_t types = UINT32_MAX;
+    for (uint32_t b = 0; excluded && b < cluster->bank_count; b++)
+        if (excluded[cluster->banks[b].node])
+            types &= ~(1u << cluster->banks[b].type);
+    return types;
+}
+
+/* The request in the words of the service, which counts all GPUs of a job: true if they fit. */
+static bool word_request(const struct adl_cluster *cluster, const struct adl_alternative *wants, uint32_t count,
+                         char *ret, size_t size)
+{
+    size_t at = 0;
+    ret[0] = '\0';
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t left = wants[i].types; left && at < size; left &= left - 1) {
+            const int wrote = snprintf(ret + at, size - at, "%s%s:%u", at > 0 ? "|" : "",
+                                       cluster->types[__builtin_ctz(left)].name, wants[i].gpus);
+            at += wrote > 0 ? (size_t)wrote : 0;
+        }
+    return at > 0 && at < size;
+}
+
+static void read_request(const struct adl_slurm_book *book, struct adl_slurm_job *job)
+{
+    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const uint32_t allowed = whole_types(cluster, job->excluded);
+    struct adl_alternative wants[ADL_ALTERNATIVES_MAX];
+    struct adl_error err = {""};
+    const char *why = "its nodes are chosen in a way that only Slurm knows";
+    uint32_t count = 0, kept = 0;
+    if (adl_request_read(job->arrival.request, cluster, wants, &count, &err))
+        snprintf(job->unfit, sizeof job->unfit, "%.110s", err.text);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t gpus = (uint64_t)wants[i].gpus * job->nodes;
+        struct adl_job_spec spec = job->spec;
+        wants[i].types &= allowed;
+        if (wants[i].types == 0 || gpus > ADL_JOB_GPUS_MAX)
+            continue;
+        spec.gpus = (uint16_t)gpus;
+        spec.types = wants[i].types;
+        wants[i].gpus = spec.gpus;
+        if (adl_demand_possible(cluster, &spec, &why))
+            wants[kept++] = wants[i];
+    }
+    const bool plain = job->nodes == 1 && !job->excluded; /* its own words say it, and never take too much room */
+    if (kept > 0 && (plain || word_request(cluster, wants, kept, job->arrival.request, sizeof job->arrival.request))) {
+        job->spec.gpus = wants[0].gpus;
+        job->spec.types = wants[0].types;
+    } else if (job->unfit[0] == '\0') {
+        snprintf(job->unfit, sizeof job->unfit, "%s", why);
+    }
+}
+
 static void read_spec(const struct adl_slurm_book *book, const cJSON *message, struct adl_slurm_job *job)
 {
-    struct adl_alternative wants[ADL_ALTERNATIVES_MAX];
+    struct adl_alternative wants[ADL_ALTERNATIVES_MAX] = {{0}};
     uint32_t count = 0;
-    const bool read =
-        adl_request_read(job->arrival.request, &book->inventory->scenario.cluster, wants, &count, NULL) == 0;
-    const int64_t gpus = read && count > 0 ? wants[0].gpus : 1;
+    adl_request_read(job->arrival.request, &book->inventory->scenario.cluster, wants, &count, NULL);
+    const int64_t per_node = count > 0 && wants[0].gpus > 0 ? wants[0].gpus : 1, gpus = per_node * job->nodes;
     const int64_t cores = whole_of(message, "cpus", 0, 1 << 20),
                   memory_mib = whole_of(message, "memory_mib", 0, 1 << 30);
-    const bool span = number_of(message, "nodes_max", 1) > 1;
-    const bool again = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "requeue"));
-    job->spec = (struct adl_job_spec){.user = adl_job_name_id(job->arrival.user),
-                                      .name_id = adl_job_name_id(job->arrival.name),
-                                      .gpus = (uint16_t)gpus,
-                                      .types = read && count > 0 ? wants[0].types : 0,
-                                      .kind = ADL_KIND_TRAINING,
-                                      .flags = (uint8_t)((span ? ADL_JOB_SPAN : 0) | (again ? ADL_JOB_PREEMPTIBLE : 0)),
-                                      .cpu_cores = (int32_t)((cores + gpus - 1) / gpus),
-                                      .memory_mib = (int32_t)((memory_mib + gpus - 1) / gpus),
-                                      .priority = (float)fmin(1, fmax(0, number_of(message, "priority", 0.5))),
-                                      .limit_us = whole_of(message, "limit_s", 60, 31536000) * 1000000};
+    job->unfit[0] = '\0';
+    job->spec = (struct adl_job_spec){
+        .user = adl_job_name_id(job->arrival.user),
+        .name_id = adl_job_name_id(job->arrival.name),
+        .gpus = (uint16_t)(gpus < ADL_JOB_GPUS_MAX ? gpus : ADL_JOB_GPUS_MAX),
+        .types = wants[0].types,
+        .kind = ADL_KIND_TRAINING,
+        .flags = job->nodes > 1 ? ADL_JOB_SPAN : 0,
+        .cpu_cores = (int32_t)((cores + gpus - 1) / gpus),
+        .memory_mib = (int32_t)((memory_mib + per_node - 1) / per_node),
+        .priority = (float)fmin(1, fmax(0, number_of(message, "priority", 0.5))),
+        .limit_us = (int64_t)fmin(LIMIT_S, fmax(60, number_of(message, "limit_s", LIMIT_S))) * 1000000};
+    read_request(book, job);
 }
 
 static void read_arrival(const cJSON *message, struct adl_arrival *ret)
@@ -238,37 +332,53 @@ static int state_of(const char *name, int *ret_end)
     return ADL_SLURM_ENDED;
 }
 
+static bool says(const cJSON *message, const char *name)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, name));
+}
+
 struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message)
 {
     int end = 0;
     const int64_t external = whole_of(message, "id", 0, INT64_C(1) << 52);
     const int state = state_of(text_of(message, "state"), &end);
     struct adl_slurm_job *job = adl_slurm_book_find(book, external);
-    if (!job &&
-        (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "ours")) || state == ADL_SLURM_ENDED || external == 0))
-        return NULL;
-    if (!job)
+    if (!job && state != ADL_SLURM_ENDED && external > 0)
         job = adl_slurm_book_add(book, external);
     if (!job)
         return NULL;
     job->state = state;
     job->end = end;
-    job->eligible = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "eligible"));
+    job->ours = says(message, "ours");
+    job->eligible = says(message, "eligible");
+    job->released = says(message, "placed");
     job->exit_code = (int32_t)whole_of(message, "exit_code", -1, 255);
     job->signal = (int32_t)whole_of(message, "signal", 0, 128);
     job->energy_j = number_of(message, "energy_j", -1);
     snprintf(job->why, sizeof job->why, "%s", text_of(message, "why"));
-    if (!job->arrived) {
+    if (state == ADL_SLURM_PENDING)
+        read_excluded(book, message, job);
+    if (!job->arrived || job->number == 0) {
+        job->nodes = (uint32_t)whole_of(message, "nodes_min", 1, NODES_MAX);
         read_arrival(message, &job->arrival);
         read_spec(book, message, job);
     }
     return job;
 }
 
-bool adl_slurm_book_seat(struct adl_slurm_book *book, struct adl_slurm_job *job, const struct cJSON *message)
+static bool has(const uint32_t *gpus, uint32_t count, uint32_t gpu)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (gpus[i] == gpu)
+            return true;
+    return false;
+}
+
+uint32_t adl_slurm_book_find_gpus(const struct adl_slurm_book *book, const struct adl_slurm_job *job,
+                                  const struct cJSON *message, uint32_t *gpus)
 {
     const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
-    uint32_t gpus[ADL_JOB_GPUS_MAX], count = 0;
+    uint32_t count = 0;
     const cJSON *part;
     cJSON_ArrayForEach(part, cJSON_GetObjectItemCaseSensitive(message, "gpus"))
     {
@@ -276,17 +386,38 @@ bool adl_slurm_book_seat(struct adl_slurm_book *book, struct adl_slurm_job *job,
         const uint32_t bank = node == ADL_NONE ? ADL_NONE : find_bank(cluster, node, text_of(part, "type"));
         int64_t left = whole_of(part, "count", 0, ADL_BANK_GPUS_MAX);
         if (bank == ADL_NONE)
-            return false;
+            return 0;
         const struct adl_bank *it = &cluster->banks[bank];
-        for (uint32_t g = it->gpu_first; left > 0 && g < it->gpu_first + it->gpu_count; g++)
-            if (book->holder[g] == 0 || book->holder[g] == job->external) {
-                if (count == ADL_JOB_GPUS_MAX)
-                    return false;
-                gpus[count++] = g;
-                left--;
-            }
+        for (int own = 1; own >= 0; own--)
+            for (uint32_t g = it->gpu_first; left > 0 && g < it->gpu_first + it->gpu_count; g++)
+                if (book->holder[g] == (own ? job->external : 0) && count < ADL_JOB_GPUS_MAX && !has(gpus, count, g)) {
+                    gpus[count++] = g;
+                    left--;
+                }
         if (left > 0)
+            return 0;
+    }
+    return count;
+}
+
+static uint32_t bank_of(const struct adl_cluster *cluster, uint32_t gpu)
+{
+    return cluster->gpu_bank[gpu];
+}
+
+bool adl_slurm_book_alike(const struct adl_slurm_book *book, const uint32_t *a, uint32_t a_count, const uint32_t *b,
+                          uint32_t b_count)
+{
+    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    if (a_count != b_count)
+        return false;
+    for (uint32_t i = 0; i < a_count; i++) {
+        const uint32_t bank = bank_of(cluster, a[i]);
+        int32_t more = 0;
+        for (uint32_t k = 0; k < a_count; k++)
+            more += (bank_of(cluster, a[k]) == bank) - (bank_of(cluster, b[k]) == bank);
+        if (more != 0)
             return false;
     }
-    return count > 0 && adl_slurm_book_hold(book, job, gpus, count) == 0;
+    return true;
 }

@@ -1,4 +1,5 @@
-/* slurm_book: what the cluster was last heard to have: its nodes and the jobs that are ours, and which GPU is whose. */
+/* slurm_book: what the cluster was last heard to have: its nodes, the jobs of our partitions, and which GPU is whose.
+ */
 #ifndef ADLRO_SERVE_SLURM_BOOK_H
 #define ADLRO_SERVE_SLURM_BOOK_H
 
@@ -18,15 +19,24 @@ struct adl_slurm_job {
     int state;        /* enum adl_slurm_state */
     int end;          /* enum adl_job_end, once ENDED */
     int32_t exit_code, signal;
-    double energy_j; /* negative: not told */
-    bool eligible;   /* as far as the cluster is concerned it may start */
-    bool arrived;    /* the service was told of it */
-    bool placed;     /* it was told where to run, and has not begun */
-    bool seated;     /* the service has it running */
-    bool told;       /* the service was told of its end */
-    int64_t placed_us;
+    double energy_j;                                    /* negative: not told */
+    bool ours;                                          /* the hook has caught it for us */
+    bool eligible;                                      /* as far as the cluster is concerned it may start */
+    bool released;                                      /* it waits, and Slurm may start it any time */
+    bool arrived;                                       /* the service was told of it */
+    bool placed;                                        /* it was told where to run, and has not begun */
+    bool answered;                                      /* the cluster knows that it was placed */
+    bool seated;                                        /* the service has it running */
+    bool barred;                                        /* the service was told that it may not start */
+    bool told;                                          /* the service was told of its end */
+    bool dropped;                                       /* the service has ended it, and the cluster has not yet */
+    int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
+    uint32_t refusals;                                  /* of placements, one after the other */
+    int64_t placed_us, began_us, asked_us;              /* asked: when it was last told to stop or to wait again */
     uint64_t seq;                                       /* of the message that placed it */
     uint32_t sync;                                      /* the round of reconciliation in which it was last heard of */
+    uint32_t nodes;                                     /* that it wants, with as many GPUs on each */
+    bool *excluded;                                     /* [node] owned; NULL: none */
     uint32_t slots[ADL_ALTERNATIVES_MAX];               /* ADL_NONE: none */
     struct adl_alternative wants[ADL_ALTERNATIVES_MAX]; /* what each of these is for */
     uint32_t taken;                                     /* the slot it runs under */
@@ -34,7 +44,8 @@ struct adl_slurm_job {
     uint32_t gpu_count;
     struct adl_job_spec spec;
     struct adl_arrival arrival;
-    char why[120]; /* it is not eligible, or ended */
+    char why[120];   /* it is not eligible, or ended */
+    char unfit[120]; /* why it cannot be decided about here; "": it can */
 };
 
 struct adl_slurm_book {
@@ -55,13 +66,17 @@ struct adl_slurm_job *adl_slurm_book_find(const struct adl_slurm_book *book, int
 struct adl_slurm_job *adl_slurm_book_add(struct adl_slurm_book *book, int64_t external); /* NULL: out of memory */
 void adl_slurm_book_remove(struct adl_slurm_book *book, struct adl_slurm_job *job);      /* with its GPUs */
 
-/* From messages of the adapter. A job that is not there yet is added if it is ours; NULL if it is not. */
+/* From messages of the adapter. A job that is not there yet is added unless it has ended; else NULL. */
 struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message);
 void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message);
 
-/* The GPUs that a running job must have, by where the message says it runs: the first that nobody holds. False: the
- * books do not agree with that. */
-bool adl_slurm_book_seat(struct adl_slurm_book *book, struct adl_slurm_job *job, const struct cJSON *message);
+/* The GPUs that a running job must have, by where the message says it runs: those of that kind that it holds, then the
+ * first that nobody holds. 0: the books do not agree with that, or it has none. gpus has room for ADL_JOB_GPUS_MAX. */
+uint32_t adl_slurm_book_find_gpus(const struct adl_slurm_book *book, const struct adl_slurm_job *job,
+                                  const struct cJSON *message, uint32_t *gpus);
+/* As many of each node and type: which of them it is nobody here can know. */
+bool adl_slurm_book_alike(const struct adl_slurm_book *book, const uint32_t *a, uint32_t a_count, const uint32_t *b,
+                          uint32_t b_count);
 int adl_slurm_book_hold(struct adl_slurm_book *book, struct adl_slurm_job *job, const uint32_t *gpus, uint32_t count);
 void adl_slurm_book_leave(struct adl_slurm_book *book, struct adl_slurm_job *job);
 

@@ -219,7 +219,8 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
 {
     char why[200] = "";
     const bool waits = (job->job_state & JOB_STATE_BASE) == JOB_PENDING;
-    const bool hindered = ours && waits && adl_slurm_job_hindered(cluster, job, id, why, sizeof why);
+    const bool hindered = ours ? waits && adl_slurm_job_hindered(cluster, job, id, why, sizeof why)
+                               : waits && adl_slurm_job_waits_for(job, why, sizeof why);
     adl_json_key(json, "state");
     adl_json_string(json, state_word(job->job_state));
     adl_json_key(json, "ours");
@@ -227,7 +228,7 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
     adl_json_key(json, "placed"); /* released by us, and not started yet */
     adl_json_bool(json, ours && waits && job->priority != 0);
     adl_json_key(json, "eligible");
-    adl_json_bool(json, ours && waits && !hindered);
+    adl_json_bool(json, waits && !hindered);
     adl_json_key(json, "why");
     adl_json_string(json, why);
 }

@@ -173,6 +173,16 @@ static bool slurm_hinders(const struct job_info *job, const struct verdict *verd
     }
 }
 
+bool adl_slurm_job_waits_for(const struct job_info *job, char *ret_why, size_t why_size)
+{
+    ret_why[0] = '\0';
+    if (job->priority != 0 && (job->state_reason == WAIT_NO_REASON || job->state_reason == WAIT_PRIORITY ||
+                               job->state_reason == WAIT_RESOURCES))
+        return false;
+    snprintf(ret_why, why_size, "Slurm says: %s", adl_slurm_reason(job->state_reason));
+    return true;
+}
+
 bool adl_slurm_job_hindered(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                             char *ret_why, size_t why_size)
 {

@@ -8,6 +8,9 @@
 bool adl_slurm_job_hindered(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                             char *ret_why, size_t why_size);
 
+/* The same of a job that Slurm itself decides about: whether it waits for more than GPUs and its turn. */
+bool adl_slurm_job_waits_for(const struct job_info *job, char *ret_why, size_t why_size);
+
 /* Whether the job may be placed on this node of its partition, once there is room. */
 bool adl_slurm_job_may_use(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                            const struct adl_slurm_node *node);

@@ -314,6 +314,10 @@ int adl_slurm_carry_out(struct adl_slurm_cluster *cluster, const struct adl_slur
         return place(cluster, job, &caught, order, err);
     case ADL_SLURM_REQUEUE:
         return requeue(cluster, job, order, err);
+    case ADL_SLURM_HOLD:
+        if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING)
+            return adl_fail(err, ADL_EREFUSED, "the job does not wait any more");
+        return hold(cluster, job, order->job, err);
     case ADL_SLURM_CANCEL:
         return cancel(order->job, err);
     case ADL_SLURM_COMMENT:

@@ -11,10 +11,11 @@ static const struct {
     enum adl_slurm_op op;
     bool about_job;
 } ops[] = {
-    {"hello", ADL_SLURM_HELLO, false},         {"place", ADL_SLURM_PLACE, true},
-    {"requeue", ADL_SLURM_REQUEUE, true},      {"cancel", ADL_SLURM_CANCEL, true},
-    {"comment", ADL_SLURM_COMMENT, true},      {"giveback", ADL_SLURM_GIVEBACK, true},
-    {"heartbeat", ADL_SLURM_HEARTBEAT, false}, {"bye", ADL_SLURM_BYE, false},
+    {"hello", ADL_SLURM_HELLO, false},      {"place", ADL_SLURM_PLACE, true},
+    {"requeue", ADL_SLURM_REQUEUE, true},   {"hold", ADL_SLURM_HOLD, true},
+    {"cancel", ADL_SLURM_CANCEL, true},     {"comment", ADL_SLURM_COMMENT, true},
+    {"giveback", ADL_SLURM_GIVEBACK, true}, {"heartbeat", ADL_SLURM_HEARTBEAT, false},
+    {"bye", ADL_SLURM_BYE, false},
 };
 
 static int read_text(const cJSON *json, const char *key, char *ret, size_t size, struct adl_error *err)
