@@ -584,9 +584,12 @@ int adl_service_config_load(const char *path, struct adl_service_config *ret, st
 
 int adl_service_config_read(const char *name, const char *text, struct adl_service_config *ret, struct adl_error *err)
 {
-    char *copy = strdup(text);
-    return copy ? load(name, copy, strlen(copy), ret, err)
-                : adl_fail(err, ADL_ENOMEM, "out of memory for the configuration");
+    const size_t size = strlen(text);
+    char *copy = malloc(size + 1);
+    if (!copy)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the configuration");
+    memcpy(copy, text, size + 1);
+    return load(name, copy, size, ret, err); // NOLINT(clang-analyzer-unix.Malloc): load takes it over
 }
 
 void adl_service_config_clear(struct adl_service_config *config)
