@@ -6,7 +6,7 @@ endif()
 
 # Coverage and sanitizers go into the libraries; the fuzzer's own main only into the targets.
 set(fuzz_sanitize address,undefined)
-foreach(library adlro-core adlro-edge)
+foreach(library adlro-core adlro-edge adlro-slurm-words)
   target_compile_options(${library} PRIVATE -fsanitize=fuzzer-no-link,${fuzz_sanitize} -fno-sanitize-recover=all
                                             -fno-omit-frame-pointer)
   target_link_options(${library} PUBLIC -fsanitize=${fuzz_sanitize})
@@ -23,3 +23,4 @@ foreach(source ${FUZZ_SOURCES})
   target_compile_definitions(${name} PRIVATE ADL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_dependencies(fuzz_targets ${name})
 endforeach()
+target_link_libraries(fuzz_slurm PRIVATE adlro-slurm-words)

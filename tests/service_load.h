@@ -6,12 +6,14 @@
 #include "service_fixture.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { LOAD_JOBS_MAX = 40000, LOAD_CONNECTIONS_MAX = 16 };
 
 struct load_plan {
     uint32_t slots, jobs, connections;
     const char *sleep_s; /* each job */
+    bool read;           /* somebody looks at all pages meanwhile */
 };
 
 struct load {
@@ -23,6 +25,8 @@ struct load {
     double submit_s, all_s; /* from the first submission to the last acknowledgement, and to the last end */
     uint32_t pending_max, running_max;
     long service_kib, shepherd_kib; /* the service at its most; a shepherd's own, on average */
+    atomic_bool done;               /* readers may go */
+    uint32_t pages;                 /* that they have seen */
     char trouble[400];              /* the first thing that was wrong; "" = nothing */
 };
 
@@ -74,6 +78,25 @@ static inline void *load_work(void *self)
             load_say("a submission was answered with %d: %.200s", status, status > 0 ? client.body : service_said());
         else
             load.acked[(uint32_t)id]++;
+    }
+    client_clear(&client);
+    return NULL;
+}
+
+static inline void *load_read(void *self)
+{
+    static const char *const pages[] = {"/v1/jobs",         "/v1/jobs?state=all", "/v1/cluster", "/metrics",
+                                        "/v1/jobs/1",       "/v1/jobs/1/events",  "/v1/history", "/v1/decisions",
+                                        "/v1/jobs?state=R", "/healthz",           "/v1/whoami"};
+    struct service_client client = client_make(service.socket);
+    (void)self;
+    for (uint32_t i = 0; !atomic_load(&load.done); i++) {
+        const char *page = pages[i % (sizeof pages / sizeof *pages)];
+        const int status = client_askf(&client, NULL, "GET %s", page);
+        if (status != 200 && !(status == 404 && strstr(page, "/jobs/1")))
+            load_say("%s was answered with %d: %s", page, status, service_said());
+        load.pages++;
+        nap_ms(2);
     }
     client_clear(&client);
     return NULL;
@@ -159,7 +182,7 @@ static inline void load_check(struct service_client *client)
 /* True if nothing was wrong. The service runs on. */
 static inline bool load_run(const struct load_plan *plan)
 {
-    pthread_t threads[LOAD_CONNECTIONS_MAX];
+    pthread_t threads[LOAD_CONNECTIONS_MAX], reader;
     memset(&load, 0, sizeof load);
     load.plan = *plan;
     service_make(service_slots_yaml(plan->slots, ""));
@@ -170,6 +193,8 @@ static inline bool load_run(const struct load_plan *plan)
     }
     struct service_client client = client_make(service.socket);
     const int64_t start_us = service_now_us();
+    if (plan->read && pthread_create(&reader, NULL, load_read, NULL))
+        abort();
     for (uintptr_t i = 0; i < plan->connections; i++)
         if (pthread_create(&threads[i], NULL, load_work, (void *)i)) // NOLINT(performance-no-int-to-ptr)
             abort();
@@ -179,6 +204,9 @@ static inline bool load_run(const struct load_plan *plan)
     qsort(load.submit_ms, plan->jobs, sizeof *load.submit_ms, load_compare);
     load_watch(&client, start_us);
     load.all_s = (double)(service_now_us() - start_us) * 1e-6;
+    atomic_store(&load.done, true);
+    if (plan->read)
+        pthread_join(reader, NULL);
     load.service_kib = load_memory_kib(service.pid, "status", "VmHWM");
     load.shepherd_kib = load_shepherds_seen > 0 ? load_shepherds_kib / load_shepherds_seen : 0;
     if (load.trouble[0] == '\0')

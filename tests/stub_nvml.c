@@ -4,6 +4,7 @@
 #include "stub_nvml.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -61,9 +62,45 @@ enum { NVML_ERROR_UNINITIALIZED = 1, NVML_ERROR_INVALID_ARGUMENT = 2, NVML_ERROR
             return (device)->all ? (device)->all : (device)->status[call];                                             \
     } while (0)
 
+/* For a test in another process: a script that is a file, read again and again. A line for each GPU: UUID, megabytes,
+ * percent busy, degrees, milliwatts, 1 if it is lost, and the process on it or 0. All are A100. */
+static void follow(void)
+{
+    static char uuids[STUB_GPUS_MAX][64];
+    const char *path = getenv("STUB_NVML_FILE");
+    FILE *file = path ? fopen(path, "r") : NULL;
+    unsigned count = 0, memory_mib, busy, temperature_c, power_mw, lost, pid;
+    char uuid[64];
+    while (file && count < STUB_GPUS_MAX &&
+           fscanf(file, "%63s %u %u %u %u %u %u", uuid, &memory_mib, &busy, &temperature_c, &power_mw, &lost, &pid) ==
+               7) {
+        struct stub_gpu *gpu = &stub_nvml_script.gpus[count];
+        strcpy(uuids[count], uuid);
+        *gpu = (struct stub_gpu){.name = "NVIDIA A100-SXM4-40GB",
+                                 .uuid = uuids[count],
+                                 .bus = 1 + count,
+                                 .memory_total = (unsigned long long)memory_mib << 20,
+                                 .busy = busy,
+                                 .temperature_c = temperature_c,
+                                 .power_mw = power_mw,
+                                 .limit_mw = 400000,
+                                 .clock_mhz = 1000,
+                                 .clock_max_mhz = 1410,
+                                 .process_count = pid > 0,
+                                 .pids = {pid},
+                                 .all = lost ? 15 : 0};
+        count++;
+    }
+    if (file)
+        fclose(file);
+    if (count > 0)
+        stub_nvml_script.count = count;
+}
+
 static nvmlReturn_t start(void)
 {
     stub_nvml_script.init_count++;
+    follow();
     if (stub_nvml_script.init_status)
         return stub_nvml_script.init_status;
     stub_nvml_script.initialized = true;
@@ -131,6 +168,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 EXPORT nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates);
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates)
 {
+    follow();
     CHECK(device, STUB_UTILIZATION);
     *rates = (nvmlUtilization_t){device->busy, device->memory_busy};
     return 0;

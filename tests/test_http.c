@@ -309,20 +309,13 @@ static int close_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        served(a_route_gets_its_parameters_and_its_query),
-        served(what_is_not_there_is_said_so_in_json),
-        served(every_answer_has_the_security_headers),
-        served(an_asset_the_client_has_is_not_sent_again),
-        served(head_answers_as_get_without_a_body),
-        served(a_body_must_be_json_and_say_so),
-        served(the_unix_socket_tells_who_is_asking),
-        served(another_user_is_no_administrator),
-        served(a_page_of_another_site_changes_nothing),
-        served(tcp_wants_a_token_and_the_right_one),
-        served(a_deferred_answer_comes_from_another_thread),
-        served(others_are_served_while_one_waits),
-        served(requests_in_one_breath_are_answered_in_order),
-        served(sixty_four_connections_at_once_are_all_served),
+        served(a_route_gets_its_parameters_and_its_query),    served(what_is_not_there_is_said_so_in_json),
+        served(every_answer_has_the_security_headers),        served(an_asset_the_client_has_is_not_sent_again),
+        served(head_answers_as_get_without_a_body),           served(a_body_must_be_json_and_say_so),
+        served(the_unix_socket_tells_who_is_asking),          served(another_user_is_no_administrator),
+        served(a_page_of_another_site_changes_nothing),       served(tcp_wants_a_token_and_the_right_one),
+        served(a_deferred_answer_comes_from_another_thread),  served(others_are_served_while_one_waits),
+        served(requests_in_one_breath_are_answered_in_order), served(sixty_four_connections_at_once_are_all_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

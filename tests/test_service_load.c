@@ -8,7 +8,7 @@
 static void of_many_jobs_at_once_none_is_lost_or_runs_twice(void **state)
 {
     (void)state;
-    const struct load_plan plan = {.slots = 100, .jobs = 400, .connections = 8, .sleep_s = "0.5"};
+    const struct load_plan plan = {.slots = 100, .jobs = 400, .connections = 8, .sleep_s = "0.5", .read = true};
     const bool good = load_run(&plan);
     print_message("submit p50 %.1f ms, p99 %.1f ms; %u waited and %u ran at once; all in %.1f s; %ld KiB\n",
                   load_quantile(load.submit_ms, plan.jobs, 0.5), load_quantile(load.submit_ms, plan.jobs, 0.99),
@@ -16,6 +16,7 @@ static void of_many_jobs_at_once_none_is_lost_or_runs_twice(void **state)
     if (!good)
         fail_msg("%s", load.trouble);
     assert_int_equal(service_signal(SIGTERM), 0);
+    assert_true(load.pages > 10);
     assert_true(load.running_max > 1 && load.running_max <= plan.slots);
 }
 

@@ -88,6 +88,7 @@ _adlro() {
             ;;
         drain) mapfile -t COMPREPLY < <(compgen -W "$(_adlro_gpus "$program")" -- "$word") ;;
         token) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
+        slurm) mapfile -t COMPREPLY < <(compgen -W check -- "$word") ;;
         queue | top | policies) ;;
         *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
         esac

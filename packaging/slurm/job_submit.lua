@@ -145,6 +145,10 @@ local function obstacle(job)
     elseif is_set(job.features) and (job.features:find("[^%w_%-%.:=/&|,()]") or
             (job.features:find("[&,]") and job.features:find("|") and not job.features:find("%("))) then
         return "its constraint is more than a choice of features"
+    elseif is_set(job.dependency) and (job.dependency:find("[^%w_,:?*]") or job.dependency:find("singleton") or
+            job.dependency:find("aftercorr") or job.dependency:find("afterburst") or
+            (job.dependency:find(",") and job.dependency:find("?", 1, true))) then
+        return "its dependency is Slurm's to judge" -- which does not look at those of jobs that are held
     elseif is_set(job.req_nodes) and #job.req_nodes > 380 then
         return "its list of nodes is too long"
     end

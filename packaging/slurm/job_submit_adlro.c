@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define PAUSE_NS 20000000L /* between two wake-ups: at most 50 a second, whatever is placed meanwhile */
+/* Between two wake-ups. A look at the queue keeps slurmctld from taking placements, so in a stream of them the pause
+ * grows. */
+#define PAUSE_NS     20000000L
+#define PAUSE_MAX_NS 320000000L
 
 const char plugin_name[] = "wake-up of the scheduler for adlro";
 const char plugin_type[] = "job_submit/adlro";
@@ -31,16 +34,19 @@ static bool running, due;
 static void *wake(void *unused)
 {
     (void)unused;
+    long pause_ns = PAUSE_NS;
     pthread_mutex_lock(&mutex);
     while (running) {
         if (!due) {
+            pause_ns = PAUSE_NS;
             pthread_cond_wait(&changed, &mutex);
             continue;
         }
         due = false;
         pthread_mutex_unlock(&mutex);
         schedule(false);
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        pause_ns = pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : pause_ns;
         pthread_mutex_lock(&mutex);
     }
     pthread_mutex_unlock(&mutex);

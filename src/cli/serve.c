@@ -9,10 +9,13 @@
 #include <string.h>
 
 struct options {
-    const char *state, *config, *socket, *tcp, *tokens, *policy, *twin;
+    const char *state, *config, *socket, *tcp, *tokens, *policy, *twin, *partitions, *mode;
+    int engine;
     double speed;
     bool no_limits, check;
 };
+
+static const char *const engines[] = {"configured", "local", "sim", "slurm", NULL};
 
 #define AT(member) .offset = offsetof(struct options, member)
 static const struct adl_option table[] = {
@@ -20,6 +23,11 @@ static const struct adl_option table[] = {
      .help = "directory that keeps the service's state; made if its parent is there"},
     {"config", 'c', ADL_OPTION_TEXT, AT(config), .value = "FILE",
      .help = "configuration (docs/service.md); without one: this machine's GPUs, or virtual slots if it has none"},
+    {"engine", 'e', ADL_OPTION_NAME, AT(engine), .names = engines, .value = "NAME",
+     .help = "what runs the jobs; `sim` needs --twin, `slurm` --partitions or a configuration"},
+    {"partitions", 0, ADL_OPTION_TEXT, AT(partitions), .value = "LIST",
+     .help = "of a Slurm cluster, whose GPU jobs are decided about (docs/slurm.md)"},
+    {"mode", 0, ADL_OPTION_TEXT, AT(mode), .value = "MODE", .help = "for Slurm: observe, advise or act"},
     {"twin", 't', ADL_OPTION_TEXT, AT(twin), .value = "SCENARIO", .help = "plays a scenario instead of running jobs"},
     {"speed", 0, ADL_OPTION_REAL, AT(speed), .min = 0, .max = 1e6, .value = "X",
      .help = "of a twin's time; 0 = as the configuration says"},
@@ -41,7 +49,8 @@ static const struct adl_verb verb = {
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .example = "adlro serve --state /var/lib/adlro --config /etc/adlro.yaml\n"
-               "adlro serve --state twin --twin scenarios/mixed64.yaml --speed 60 --policy gogh",
+               "adlro serve --state twin --twin scenarios/mixed64.yaml --speed 60 --policy gogh\n"
+               "adlro serve --state /var/lib/adlro --engine slurm --partitions gpu --mode observe",
 };
 
 /* Signals come to a thread of their own, so that nothing else is ever interrupted by one. */
@@ -93,6 +102,9 @@ static int serve(const struct options *options)
                                                 .tokens = options->tokens,
                                                 .policy = options->policy,
                                                 .scenario = options->twin,
+                                                .partitions = options->partitions,
+                                                .mode = options->mode,
+                                                .engine = options->engine,
                                                 .speed = options->speed,
                                                 .no_limits = options->no_limits,
                                                 .say = say};
@@ -118,8 +130,13 @@ static int check(const struct options *options)
 {
     struct adl_error err = {""};
     char text[1000];
-    const struct adl_service_options service = {
-        .config = options->config, .policy = options->policy, .scenario = options->twin, .speed = options->speed};
+    const struct adl_service_options service = {.config = options->config,
+                                                .policy = options->policy,
+                                                .scenario = options->twin,
+                                                .partitions = options->partitions,
+                                                .mode = options->mode,
+                                                .engine = options->engine,
+                                                .speed = options->speed};
     const int status = adl_service_check(&service, text, sizeof text, &err);
     if (status)
         return adl_cli_fail(&verb, status, &err);

@@ -54,7 +54,9 @@ static void add_edit(struct adl_slurm_check *check, const struct adl_slurm_file 
         check->failed = true;
         return;
     }
-    check->edits[check->edit_count++] = (struct adl_slurm_edit){file, at, end, copy};
+    struct adl_slurm_edit *edit = &check->edits[check->edit_count++];
+    *edit = (struct adl_slurm_edit){.file = file, .at = at, .end = end};
+    edit->text = copy;
 }
 
 void adl_slurm_replace(struct adl_slurm_check *check, const struct adl_slurm_conf *conf,

@@ -322,8 +322,7 @@ static void judge_coverage(const struct known *known)
     struct adl_finding *finding =
         adl_slurm_say(check, WARN, "gres.conf", &check->conf, NULL,
                       "%s for %zu nodes with GPUs, such as %s: unless they have a gres.conf of their own, with Type= "
-                      "and File= or AutoDetect=, "
-                      "slurmd finds no GPUs there and Slurm takes the nodes for invalid.",
+                      "and File= or AutoDetect=, slurmd finds no GPUs there and Slurm takes the nodes for invalid.",
                       check->has_gres ? "There is no line" : "There is no gres.conf beside slurm.conf", bare,
                       adl_quote(example, quoted));
     if (finding && check->has_gres)
@@ -362,15 +361,16 @@ int adl_slurm_gpu_rules(struct adl_slurm_check *check, struct adl_error *err)
                           .told = calloc(count, sizeof *known.told),
                           .covered = calloc(count, sizeof *known.covered),
                           .judged = calloc(check->conf.line_count + 1, sizeof *known.judged)};
-    int status = known.said && known.listed && known.told && known.covered && known.judged
-                     ? 0
-                     : adl_fail(err, ADL_ENOMEM, "out of memory for %zu nodes", count);
-    if (status == 0)
+    int status = ADL_ENOMEM;
+    if (!known.said || !known.listed || !known.told || !known.covered || !known.judged) {
+        adl_fail(err, status, "out of memory for %zu nodes", count);
+    } else {
         read_said(&known);
-    status = status ? status : read_told(&known, err);
-    status = status ? status : read_gres(&known, err);
-    if (status == 0)
-        judge(&known);
+        status = read_told(&known, err);
+        status = status ? status : read_gres(&known, err);
+        if (status == 0)
+            judge(&known);
+    }
     free(known.said);
     free(known.listed);
     free(known.told);

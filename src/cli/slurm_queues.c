@@ -44,8 +44,7 @@ static void check_nodes(struct adl_slurm_check *check, const struct adl_layout_p
     if (with == 0)
         SAY(CHANGE, "PartitionName", at,
             "%s has %zu nodes, and none of them has Gres=gpu:TYPE:COUNT: there is nothing for adlro to place jobs on. "
-            "Give "
-            "its nodes their GPUs, or name another partition.",
+            "Give its nodes their GPUs, or name another partition.",
             quoted, partition->node_count);
     else if (without)
         SAY(WARN, "PartitionName", at,
@@ -67,9 +66,8 @@ static void check_shared(struct adl_slurm_check *check, const struct adl_layout_
         if (check->ours_node[partition->nodes[i]] && has_gpus(check, partition->nodes[i])) {
             SAY(WARN, "PartitionName", name_of(check, partition),
                 "%s is not among adlro's partitions but shares nodes with them, such as %s: Slurm places its jobs "
-                "there on its "
-                "own, and adlro plans around them only once they run. Name it in --partitions too, or take the nodes "
-                "out.",
+                "there on its own, and adlro plans around them only once they run. Name it in --partitions too, or "
+                "take the nodes out.",
                 adl_quote(partition->name, quoted), adl_quote(check->layout.nodes[partition->nodes[i]].name, node));
             return;
         }
@@ -90,8 +88,7 @@ static void check_sharing(struct adl_slurm_check *check, const struct adl_layout
         struct adl_finding *finding =
             SAY(CHANGE, key, setting,
                 "EXCLUSIVE gives whole nodes to jobs of %s: a job with one GPU takes all of its node's, and what adlro "
-                "places "
-                "beside it never starts. It has to be NO; jobs that need whole nodes say --exclusive.",
+                "places beside it never starts. It has to be NO; jobs that need whole nodes say --exclusive.",
                 quoted);
         if (finding)
             finding->edited = true;

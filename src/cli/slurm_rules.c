@@ -112,8 +112,7 @@ static void check_job_submit(struct adl_slurm_check *check)
     if (look_for_hook(check) == 1)
         SAY(WARN, "job_submit.lua", NULL,
             "There is a job_submit.lua beside slurm.conf that does not speak of adlro: Slurm has one such script, so "
-            "call "
-            "adlro's hook from yours (docs/slurm.md) instead of replacing it.");
+            "call adlro's hook from yours (docs/slurm.md) instead of replacing it.");
 }
 
 static void check_select(struct adl_slurm_check *check)
@@ -159,8 +158,7 @@ static void check_memory(struct adl_slurm_check *check)
                 return;
     SAY(WARN, "DefMemPerCPU", NULL,
         "Memory is given out, and no DefMemPerCPU, DefMemPerNode or DefMemPerGPU says how much: a job that does not "
-        "ask gets "
-        "all of its node's, and the node's other GPUs stay empty. Set one, for instance DefMemPerCPU=4000.");
+        "ask gets all of its node's, and the node's other GPUs stay empty. Set one, for instance DefMemPerCPU=4000.");
 }
 
 static void check_gres_types(struct adl_slurm_check *check)
@@ -176,40 +174,40 @@ static void check_gres_types(struct adl_slurm_check *check)
     add_word(check, key, "gpu");
 }
 
+static size_t count_others(const struct adl_slurm_check *check)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < check->layout.partition_count; i++)
+        others += !check->ours[i];
+    return others;
+}
+
+/* Figures: docs/slurm.md. */
 static void check_latency(struct adl_slurm_check *check)
 {
     static const char key[] = "SchedulerParameters";
     const struct adl_slurm_setting *setting = find(check, key), *type = find(check, "SchedulerType");
     const char *options = setting ? setting->value : "";
     const char *delay = adl_slurm_option(options, "batch_sched_delay");
-    const bool builtin = type && adl_slurm_same(type->value, "sched/builtin");
-    if (builtin)
+    if (type && adl_slurm_same(type->value, "sched/builtin") && count_others(check) > 0)
         SAY(WARN, "SchedulerType", type,
-            "sched/builtin switches off Slurm's backfill for all other partitions too, where short jobs then wait "
-            "behind "
-            "long ones. If there are such, use sched/backfill: adlro needs neither, and its wake-up plugin makes "
-            "starts "
-            "quick with both.");
+            "sched/builtin switches off Slurm's backfill for the partitions that are not adlro's too, where short jobs "
+            "then wait behind long ones. adlro's jobs do not start sooner by it: sched/backfill is as good.");
     else
-        SAY(OK, "SchedulerType", type,
-            "Slurm's own backfill goes on for all other partitions; adlro does not need it off.");
+        SAY(OK, "SchedulerType", type, "adlro does not need another one; what it places starts as soon with each.");
     if (adl_slurm_option(options, "defer") || adl_slurm_option(options, "defer_batch"))
         SAY(WARN, key, setting,
             "'defer' lets placed jobs wait for Slurm's next round, up to a minute (sched_interval). Leave it out, or "
-            "use "
-            "adlro's wake-up plugin.");
+            "use adlro's wake-up plugin.");
     else if (delay && strtol(delay, NULL, 10) == 0)
         SAY(OK, key, setting,
-            "batch_sched_delay=0 lets placed jobs start soon, in about 0.6 s with sched/builtin; adlro's wake-up "
-            "plugin "
-            "makes it about 0.1 s.");
+            "batch_sched_delay=0: expect 0.7 s from placement to start, 1.2 s at the worst; 0.1 s with adlro's wake-up "
+            "plugin.");
     else
         SAY(WARN, key, setting,
-            "Expect 2 s from placement to start. batch_sched_delay=0 makes that less and lets slurmctld look at its "
-            "queue "
-            "at every change, which costs it time where thousands of jobs are submitted at once; adlro's wake-up "
-            "plugin "
-            "makes it about 0.1 s.");
+            "Expect 1.7 s from placement to start, and 3 s at the worst. batch_sched_delay=0 makes that 0.7 s; "
+            "slurmctld then looks at its queue at each submission, which costs it time where thousands come at once. "
+            "adlro's wake-up plugin makes it 0.1 s.");
 }
 
 static void check_accounting(struct adl_slurm_check *check)
@@ -221,20 +219,17 @@ static void check_accounting(struct adl_slurm_check *check)
     if (!setting || !adl_slurm_same(setting->value, "accounting_storage/slurmdbd")) {
         SAY(WARN, key, setting,
             "Without slurmdbd there are no operators: adlro-slurm has to run as root or as SlurmUser (%s) to place "
-            "jobs. "
-            "There is no sacct either, so past months cannot be replayed.",
+            "jobs. There is no sacct either, so past months cannot be replayed.",
             user ? shown(user, quoted) : "'root'");
         return;
     }
     SAY(OK, key, setting,
         "slurmdbd is there: adlro-slurm can run as a user of its own with the admin level Operator, and `adlro replay` "
-        "reads "
-        "what sacct prints.");
+        "reads what sacct prints.");
     if (!tres || !adl_slurm_option(tres->value, "gres/gpu"))
         SAY(WARN, tres_key, tres,
             "gres/gpu is not recorded, so sacct does not say how many GPUs jobs had. Add gres/gpu, and gres/gpu:TYPE "
-            "for each "
-            "type, if past months are to be replayed.");
+            "for each type, if past months are to be replayed.");
 }
 
 static void check_energy(struct adl_slurm_check *check)
@@ -254,10 +249,7 @@ static void check_priority(struct adl_slurm_check *check)
 {
     static const char key[] = "PriorityType";
     const struct adl_slurm_setting *setting = find(check, key), *options = find(check, "SchedulerParameters");
-    size_t others = 0;
-    for (size_t i = 0; i < check->layout.partition_count; i++)
-        others += !check->ours[i];
-    if (!setting || !adl_slurm_same(setting->value, "priority/multifactor") || others == 0)
+    if (!setting || !adl_slurm_same(setting->value, "priority/multifactor") || count_others(check) == 0)
         SAY(OK, key, setting, "The order of jobs in adlro's partitions is adlro's.");
     else if (adl_slurm_option(options ? options->value : "", "default_queue_depth"))
         SAY(OK, key, setting,
@@ -266,9 +258,8 @@ static void check_priority(struct adl_slurm_check *check)
     else
         SAY(WARN, key, setting,
             "A job that adlro places gets its multifactor priority, and Slurm looks at its first 100 jobs at each "
-            "change: behind "
-            "more of other partitions it waits for the next round. A higher PriorityTier for adlro's partitions avoids "
-            "that.");
+            "change: behind more of other partitions it waits for the next round. A higher PriorityTier for adlro's "
+            "partitions avoids that.");
 }
 
 static void check_preemption(struct adl_slurm_check *check)
@@ -280,8 +271,7 @@ static void check_preemption(struct adl_slurm_check *check)
     if (preempts)
         SAY(WARN, "PreemptType", type,
             "%s lets Slurm stop jobs that adlro placed. adlro sees it and places them again, but jobs of the other "
-            "partitions go "
-            "first.",
+            "partitions go first.",
             shown(type, quoted));
     if (suspends)
         SAY(WARN, "PreemptMode", mode,
@@ -298,10 +288,9 @@ static void check_requeue(struct adl_slurm_check *check)
         SAY(OK, key, setting, "Batch jobs may be requeued: adlro can move them, and they survive their node.");
         return;
     }
-    mark_edited(
-        SAY(CHANGE, key, setting,
-            "With JobRequeue=0 adlro cannot move jobs, and jobs die with their node. It has to be 1; users whose jobs "
-            "must not run twice say --no-requeue."));
+    mark_edited(SAY(CHANGE, key, setting,
+                    "With JobRequeue=0 adlro cannot move jobs, and jobs die with their node. It has to be 1; users "
+                    "whose jobs must not run twice say --no-requeue."));
     adl_slurm_set(check, key, "1");
 }
 
@@ -320,8 +309,7 @@ static void check_times(struct adl_slurm_check *check)
     if (age_s > 0 && age_s < 60)
         SAY(WARN, "MinJobAge", age,
             "Ended jobs are forgotten after %ld s: if adlro-slurm is away for longer, it does not learn how they "
-            "ended. 300 is "
-            "usual.",
+            "ended. 300 is usual.",
             age_s);
     if (seconds(complete, 0) > 0)
         SAY(WARN, "CompleteWait", complete,

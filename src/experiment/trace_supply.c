@@ -1,8 +1,10 @@
 #include "experiment/trace_supply.h"
 
 #include "base/hash.h"
+#include "ingest/gpu_name.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -44,16 +46,26 @@ static uint32_t all_types(const struct adl_cluster *cluster)
 }
 
 /* "A|B" as a mask, names without case; those that the cluster lacks are as good as not named. 0 = it has none. */
+static uint32_t find_type(const struct adl_cluster *cluster, const char *name)
+{
+    uint32_t types = 0;
+    for (uint32_t t = 0; t < cluster->type_count; t++)
+        if (strcasecmp(cluster->types[t].name, name) == 0)
+            types |= 1u << t;
+    return types;
+}
+
+/* A name that the cluster has, or one as drivers print them: "nvidia_a100-sxm4-80gb" is an a100. */
 static uint32_t find_types(const struct adl_cluster *cluster, const char *names)
 {
     uint32_t types = 0;
     if (!*names)
         return all_types(cluster);
     for (const char *at = names; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
-        const size_t length = strcspn(at, "|");
-        for (uint32_t t = 0; t < cluster->type_count; t++)
-            if (strlen(cluster->types[t].name) == length && strncasecmp(cluster->types[t].name, at, length) == 0)
-                types |= 1u << t;
+        char name[2 * ADL_TRACE_WORD], shorter[ADL_NAME_SIZE];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "|"), at);
+        const uint32_t found = find_type(cluster, name);
+        types |= found ? found : find_type(cluster, adl_gpu_name_shorten(name, shorter));
     }
     return types;
 }

@@ -315,6 +315,7 @@ static int read_file(const struct reading *reading, char *path, char *text, size
         free(text);
         return status;
     }
+    assert(conf->files);
     conf->files[conf->file_count++] = file;
     return read_lines(reading, (uint32_t)conf->file_count - 1, err);
 }
@@ -365,8 +366,9 @@ int adl_slurm_conf_load(const char *path, struct adl_slurm_conf *ret, struct adl
     static const struct adl_slurm_source disk = {.read = read_from_disk};
     char *name = strdup(path), *text = NULL;
     size_t size = 0;
-    int status = name ? 0 : adl_fail(err, ADL_ENOMEM, "out of memory for %.200s", path);
-    status = status ? status : adl_text_file_read(path, &text, &size, err);
+    if (!name)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for %.200s", path);
+    const int status = adl_text_file_read(path, &text, &size, err);
     if (status) {
         free(name);
         return status;

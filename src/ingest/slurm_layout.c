@@ -131,7 +131,9 @@ static int add_node(void *arg, const char *name)
     char *copy = strdup(name);
     if (!copy)
         return out_of_memory(adding->err);
-    layout->nodes[layout->node_count++] = (struct adl_layout_node){copy, adding->line};
+    struct adl_layout_node *node = &layout->nodes[layout->node_count++];
+    node->name = copy;
+    node->line = adding->line;
     return 0;
 }
 
@@ -190,7 +192,7 @@ uint32_t adl_layout_node_find(const struct adl_slurm_layout *layout, const char 
 static int add_member(struct adding *adding, uint32_t node)
 {
     struct adl_layout_partition *partition = adding->partition;
-    if (partition->node_count >= ADL_LAYOUT_NODES_MAX * 2)
+    if (partition->node_count >= (size_t)2 * ADL_LAYOUT_NODES_MAX)
         return adl_fail(adding->err, ADL_EINVAL, "the partition names its nodes again and again");
     if (adl_grow((void **)&partition->nodes, &partition->node_capacity, partition->node_count + 1,
                  sizeof *partition->nodes))

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,7 @@ static size_t count_lines(const char *text, size_t size)
 
 static void find_blocks(struct diff *diff, size_t edit_count)
 {
+    assert(diff->blocks);
     for (size_t i = 0; i < edit_count; i++) {
         const struct adl_edit *edit = &diff->edits[i];
         const size_t first = line_of(diff, edit->at);

@@ -60,8 +60,8 @@ extern const struct adl_yaml_table adl_service_table;
 
 /* path NULL: defaults. Looks for GPUs if engine is local and the file declares none. On failure *ret is untouched. */
 int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err);
-/* As a file would say that has a twin's engine and this scenario, seen from where the service is started. */
-int adl_service_config_twin(const char *scenario, struct adl_service_config *ret, struct adl_error *err);
+/* From a text; name is its name in messages, and files that it names are seen from there. */
+int adl_service_config_read(const char *name, const char *text, struct adl_service_config *ret, struct adl_error *err);
 /* With engine slurm the GPUs are not known before the cluster was asked: opens the hands, which hold on to the
  * configuration's inventory. For one that is read anew while these hands go on: settle, with the inventory they have.
  */

@@ -1,14 +1,12 @@
 #include "serve/hands_local.h"
 
 #include "base/index.h"
-#include "local/launch.h"
 #include "local/occupied.h"
-#include "serve/account.h"
-#include "serve/submission.h"
+#include "serve/job_task.h"
 #include "serve/traces.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +17,7 @@
 #define LOOK_US   INT64_C(500000) /* how often tasks are asked that nothing announces */
 #define WATCH_TAG UINT32_MAX
 #define READY_MAX 64
+#define LAUNCH_US 3000 /* that are spent on launching before people's wishes are looked at again */
 #define TRIES                                                                                                          \
     120 /* of a launch that fails because of the machine, not the job: a minute, in which disks are cleared            \
          */
@@ -37,6 +36,7 @@ struct hand {
     bool untold;  /* and its shepherd could not be told */
     bool again;   /* its job may be run again if its shepherd is lost */
     bool failed;  /* it could not be launched: text says why */
+    bool unknown; /* nor is it known whether it was begun before: it is not to be run again */
     bool asked;   /* is to be looked at without being announced */
     char text[200];
     uint32_t next; /* behind a free slot, or behind one that is to be launched or forgotten */
@@ -129,157 +129,6 @@ static void attend(struct hands *hands, uint32_t slot)
 
 /* ---- launching ---- */
 
-/* What the callback of the store needs to make a task of a row. */
-struct launching {
-    struct hands *hands;
-    const struct adl_roster_job *job;
-    const uint32_t *gpus;
-    struct hand *hand;
-};
-
-/* The script as a file that its user may read and run, and nobody may change. */
-static int write_script(const struct hands *hands, const struct adl_store_job *row, struct adl_error *err)
-{
-    char path[ADL_STORE_PATH_MAX];
-    adl_traces_script(hands->config.directory, row->spec.id, path, sizeof path);
-    unlink(path); /* of an attempt before, maybe cut short */
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return adl_fail(err, ADL_EIO, "cannot write the script to %s: %s", path, strerror(errno));
-    const size_t size = strlen(row->script);
-    bool good = true;
-    for (size_t at = 0; good && at < size;) {
-        const ssize_t wrote = write(fd, row->script + at, size - at);
-        good = wrote > 0 || (wrote < 0 && errno == EINTR);
-        at += wrote > 0 ? (size_t)wrote : 0;
-    }
-    if (geteuid() == 0)
-        good = good && fchown(fd, row->uid, row->gid) == 0;
-    good = good && fchmod(fd, 0500) == 0;
-    const int error = errno;
-    close(fd);
-    return good ? 0 : adl_fail(err, ADL_EIO, "cannot write the script to %s: %s", path, strerror(error));
-}
-
-static struct adl_strings strings_of(const char *const *list)
-{
-    uint32_t count = 0;
-    while (list && list[count])
-        count++;
-    return (struct adl_strings){(const char **)(uintptr_t)list, count}; // NOLINT(performance-no-int-to-ptr)
-}
-
-static int build_environment(const struct launching *it, const struct adl_store_job *row, struct adl_strings *ret,
-                             struct adl_error *err)
-{
-    const struct adl_inventory *inventory = it->hands->config.inventory;
-    const struct adl_cluster *cluster = &inventory->scenario.cluster;
-    const uint32_t count = it->job->spec.gpus;
-    struct adl_environment_gpu *gpus = calloc(count, sizeof *gpus);
-    if (!gpus)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for a job's environment");
-    for (uint32_t i = 0; i < count; i++) {
-        const struct adl_inventory_gpu *gpu = &inventory->gpus[it->gpus[i]];
-        gpus[i] = (struct adl_environment_gpu){.vendor = gpu->vendor, .index = gpu->index, .id = gpu->device};
-    }
-    const struct adl_environment environment = {
-        .job_id = (int64_t)row->spec.id,
-        .name = row->name,
-        .submit_dir = row->directory,
-        .node = cluster->nodes[adl_gpu_node_of(cluster, it->gpus[0])].name,
-        .array_id = (int64_t)it->job->array_id,
-        .array_index = row->array_index,
-        .cpu_count = (uint32_t)(row->spec.cpu_cores * (int32_t)count),
-        .memory_mib = (int64_t)row->spec.memory_mib * count,
-        .restart_count = it->hand->attempt > 0 ? it->hand->attempt - 1 : 0,
-        .gpus = gpus,
-        .gpu_count = count,
-    };
-    const struct adl_strings submitted = strings_of(row->environment);
-    const int status = adl_environment_build(&environment, &submitted, ret, err);
-    free(gpus);
-    return status;
-}
-
-/* argv with the script's path in front, if there is a script. */
-static int build_arguments(const struct launching *it, const struct adl_store_job *row, char *path, size_t size,
-                           struct adl_strings *ret, struct adl_error *err)
-{
-    const struct adl_strings given = strings_of(row->argv);
-    const bool script = row->script && row->script[0] != '\0';
-    const char **items = calloc((size_t)given.count + 2, sizeof *items);
-    if (!items)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for a job's arguments");
-    const int status = script ? write_script(it->hands, row, err) : 0;
-    if (status) {
-        free(items);
-        return status;
-    }
-    adl_traces_script(it->hands->config.directory, row->spec.id, path, size);
-    items[0] = path;
-    for (uint32_t i = 0; i < given.count; i++)
-        items[i + script] = given.items[i];
-    *ret = (struct adl_strings){items, given.count + script};
-    return 0;
-}
-
-/* The user's further groups as numbers in text, in one block. */
-static int build_groups(const struct adl_store_job *row, struct adl_strings *ret)
-{
-    gid_t groups[ADL_TASK_GROUPS_MAX];
-    const uint32_t count = geteuid() == 0 ? adl_account_groups(row->user, row->gid, groups, ADL_TASK_GROUPS_MAX) : 0;
-    const char **items = calloc(1, (count + 1) * sizeof *items + (size_t)count * 12);
-    if (!items)
-        return ADL_ENOMEM;
-    char *text = (char *)(items + count + 1);
-    for (uint32_t i = 0; i < count; i++, text += 12) {
-        snprintf(text, 12, "%u", (unsigned)groups[i]);
-        items[i] = text;
-    }
-    *ret = (struct adl_strings){items, count};
-    return 0;
-}
-
-static int launch_row(void *context, const struct adl_store_job *row, struct adl_error *err)
-{
-    const struct launching *it = context;
-    const struct adl_hands_local_config *config = &it->hands->config;
-    struct adl_strings env = {0}, argv = {0}, groups = {0};
-    char folder[ADL_STORE_PATH_MAX], path[ADL_STORE_PATH_MAX];
-    int status = build_environment(it, row, &env, err);
-    if (status == 0)
-        status = build_arguments(it, row, path, sizeof path, &argv, err);
-    if (status == 0 && build_groups(row, &groups))
-        status = adl_fail(err, ADL_ENOMEM, "out of memory for a job's groups");
-    if (status == 0) {
-        const struct adl_task_spec spec = {
-            .job_id = (int64_t)row->spec.id,
-            .argv = argv,
-            .env = env,
-            .cwd = row->directory,
-            .stdout_path = it->job->stdout_path,
-            .stderr_path = strcmp(it->job->stderr_path, it->job->stdout_path) == 0 ? NULL : it->job->stderr_path,
-            .append = it->hand->attempt > 1,
-            .uid = row->uid,
-            .gid = row->gid,
-            .groups = groups,
-            .root = row->uid == 0,
-            .time_limit_us = row->spec.limit_us,
-            .grace_us = config->grace_us > 0 ? config->grace_us : -1,
-            .cgroup_parent = config->cgroup,
-            .memory_max_mib = config->cgroup ? (int64_t)row->spec.memory_mib * it->job->spec.gpus : 0,
-            .cpus_milli = config->cgroup ? (int64_t)row->spec.cpu_cores * it->job->spec.gpus * 1000 : 0,
-        };
-        adl_traces_task(config->directory, row->spec.id, it->hand->attempt, folder, sizeof folder);
-        const struct adl_launch_options options = {.program = config->shepherd};
-        status = adl_task_launch(folder, &spec, &options, &it->hand->task, err);
-    }
-    adl_environment_clear(&env);
-    free(argv.items);
-    free(groups.items);
-    return status;
-}
-
 /* A disk that is full or a machine with too many processes is tried again; else the failure is reported as the end of
  * the job. */
 static void launch_failed(struct hands *hands, struct hand *hand, int status, const char *text)
@@ -295,14 +144,13 @@ static void launch(struct hands *hands, uint32_t slot)
 {
     struct adl_error err = {""};
     struct hand *hand = &hands->slots[slot];
-    struct launching it = {hands, hand->it, hand->it->gpus, hand};
     adl_task_close(&hand->task);
     hand->retry = false;
-    const int status = adl_store_job_read(hands->config.store, hand->job, launch_row, &it, &err);
-    if (status == 1)
+    const int status = adl_job_task_launch(&hands->config, hand->it, &hand->task, &err);
+    if (status == 0)
         attend(hands, slot);
     else
-        launch_failed(hands, hand, status, status == 0 ? "the store does not have the job" : err.text);
+        launch_failed(hands, hand, status, err.text);
     if (hand->failed)
         hands->looked_us = 0;
 }
@@ -312,7 +160,7 @@ static void prepare(struct hand *hand, const struct adl_roster_job *job)
     hand->it = job;
     hand->attempt = job->attempts;
     hand->tries = 0;
-    hand->requeue = hand->failed = hand->retry = hand->stopped = hand->untold = false;
+    hand->requeue = hand->failed = hand->unknown = hand->retry = hand->stopped = hand->untold = false;
     hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
 }
 
@@ -345,6 +193,17 @@ static void launch_wanted(struct hands *hands, uint32_t slot)
     launch(hands, slot);
 }
 
+static void launch_some(struct hands *hands)
+{
+    const int64_t until_us = adl_clock_boot_us() + LAUNCH_US;
+    struct pollfd urgent = {hands->config.urgent_fd, POLLIN, 0};
+    while (hands->wanted.first != ADL_NONE) {
+        launch_wanted(hands, hands->wanted.first);
+        if (adl_clock_boot_us() >= until_us || poll(&urgent, 1, 0) > 0)
+            return;
+    }
+}
+
 static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
 {
     struct adl_error err;
@@ -357,9 +216,15 @@ static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, c
         return true;
     }
     adl_traces_task(hands->config.directory, job->id, job->attempts, folder, sizeof folder);
-    if (adl_task_adopt(folder, NULL, &hand->task, &err))
-        return false;
-    attend(hands, slot);
+    if (adl_task_adopt(folder, NULL, &hand->task, &err) == 0) {
+        attend(hands, slot);
+        return true;
+    }
+    if (access(folder, F_OK) && errno == ENOENT)
+        return false; /* it was never begun */
+    hand->failed = hand->unknown = true;
+    snprintf(hand->text, sizeof hand->text, "%.199s", err.text);
+    set_asked(hands, hand, true);
     return true;
 }
 
@@ -459,8 +324,9 @@ static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_r
 static void tell_unstarted(struct hands *hands, uint32_t slot, struct adl_report *ret)
 {
     struct hand *hand = &hands->slots[slot];
-    struct adl_task_result result = {.outcome = hand->stopped ? ADL_TASK_CANCELLED : ADL_TASK_UNSTARTED,
-                                     .exit_code = hand->stopped ? 0 : 126};
+    const bool cancelled = hand->stopped && !hand->unknown;
+    struct adl_task_result result = {.outcome = cancelled ? ADL_TASK_CANCELLED : ADL_TASK_UNSTARTED,
+                                     .exit_code = cancelled ? 0 : 126};
     snprintf(result.reason, sizeof result.reason, "%s", hand->text);
     hand->failed = false;
     tell_end(hands, slot, &result, ret);
@@ -600,8 +466,7 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
         hands->ready_first = 0;
         hands->ready_count = ready > 0 ? (uint32_t)ready : 0;
         if (ready <= 0) {
-            if (hands->wanted.first != ADL_NONE)
-                launch_wanted(hands, hands->wanted.first);
+            launch_some(hands);
             return poll_asked(hands, now_us, ret);
         }
     }

@@ -13,6 +13,7 @@ struct adl_hands_local_config {
     const struct adl_inventory *inventory;
     struct adl_watch *watch; /* becomes the hands'; NULL: nothing to watch */
     int64_t grace_us;
+    int urgent_fd;        /* readable while somebody waits for an answer: launching then leaves off; -1: none */
     const char *shepherd; /* program that watches over a task; NULL: this one does */
     const char *cgroup;   /* parent of the jobs' own; NULL: none */
     bool avoid_foreign;   /* a GPU with processes from outside the queue is reported down */

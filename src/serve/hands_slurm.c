@@ -822,12 +822,14 @@ int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const stru
 {
     struct hands *hands = calloc(1, sizeof *hands);
     cJSON *heard = cJSON_CreateArray();
-    int status = hands && heard ? 0 : adl_fail(err, ADL_ENOMEM, "out of memory for Slurm");
     const cJSON *message;
-    if (status == 0) {
-        hands->config = *config;
-        status = hello(hands, err);
+    if (!hands || !heard) {
+        free(hands);
+        cJSON_Delete(heard);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for Slurm");
     }
+    hands->config = *config;
+    int status = hello(hands, err);
     if (status == 0)
         status = listen(hands, heard, err);
     if (status == 0)
@@ -839,8 +841,9 @@ int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const stru
         if (!hands->down || !hands->foreign_us || adl_slurm_book_create(&hands->book, inventory))
             status = adl_fail(err, ADL_ENOMEM, "out of memory for %u GPUs", gpus);
     }
-    if (status == 0)
+    if (status == 0) {
         cJSON_ArrayForEach(message, heard) hear(hands, message);
+    }
     cJSON_Delete(heard);
     if (status) {
         destroy(hands);

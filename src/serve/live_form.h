@@ -94,6 +94,8 @@ int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job);
 int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot); /* it does not run any more */
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
 void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end); /* ended: out of the roster */
+/* Has a job cancelled that holds no GPUs, in a group of its own. */
+void adl_live_give_up(struct adl_live *live, const struct adl_roster_job *job, const char *why);
 int adl_live_end_of(void *live, uint64_t id); /* of a job that is not in the roster; negative: there is none */
 
 /* It was told to end. The reason says so in the store as well, for whoever comes back to it after a crash. */

@@ -148,8 +148,7 @@ static void answer_nobody(struct adl_wish *wish)
     free(wish);
 }
 
-/* A job whose condition can never be met is cancelled, in a group of its own. */
-static void give_up(struct adl_live *live, const struct adl_roster_job *job, uint64_t culprit)
+void adl_live_give_up(struct adl_live *live, const struct adl_roster_job *job, const char *why)
 {
     struct adl_wish *wish = calloc(1, sizeof *wish), **end = &live->wishes;
     if (!wish)
@@ -158,8 +157,7 @@ static void give_up(struct adl_live *live, const struct adl_roster_job *job, uin
     wish->caller.known = wish->caller.admin = true;
     wish->job = job->id;
     wish->answer = answer_nobody;
-    snprintf(wish->text, sizeof wish->text, "dependency never satisfied: job %llu did not complete",
-             (unsigned long long)culprit);
+    snprintf(wish->text, sizeof wish->text, "%s", why);
     while (*end)
         end = &(*end)->next;
     *end = wish;
@@ -181,8 +179,11 @@ int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
         snprintf(reason, sizeof reason, "dependency: waits for job %llu", (unsigned long long)culprit);
         adl_roster_set_reason(job, reason);
         adl_roster_set_stage(roster, job, ADL_STAGE_DEPENDENT);
-        if (may < 0)
-            give_up(live, job, culprit);
+        if (may < 0) {
+            snprintf(reason, sizeof reason, "dependency never satisfied: job %llu did not complete",
+                     (unsigned long long)culprit);
+            adl_live_give_up(live, job, reason);
+        }
         return 0;
     }
     adl_roster_set_reason(job, "");

@@ -192,10 +192,13 @@ static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct ad
         adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_STOPPING);
         job->stop = job->stop ? job->stop : ADL_STOP_REQUEUE;
     }
-    if (!hands->ops->adopt(hands->self, job, slot, job->gpus))
-        return adl_live_requeue(live, job, slot); /* a twin forgets who ran */
+    const char *why = strchr(job->reason, ':');
+    if (!hands->ops->adopt(hands->self, job, slot, job->gpus)) { /* a twin forgets who ran */
+        if (job->stop == ADL_STOP_CANCEL)
+            adl_live_give_up(live, job, why ? why + 2 : "");
+        return adl_live_requeue(live, job, slot);
+    }
     if (job->stop) {
-        const char *why = strchr(job->reason, ':');
         adl_live_stopping(live, job, job->stop, why ? why + 2 : "the GPUs it ran on are not the same any more");
         return hands->ops->stop(hands->self, job, slot, job->stop == ADL_STOP_REQUEUE, job->reason, err);
     }

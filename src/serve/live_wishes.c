@@ -448,6 +448,8 @@ int adl_live_wish_prepare(struct adl_live *live, struct adl_wish *wish)
 void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish)
 {
     struct adl_roster_job *job = wish->job > 0 ? adl_roster_find(&live->desk->roster, wish->job) : NULL;
+    if (wish->kind >= ADL_WISH_CANCEL && wish->kind <= ADL_WISH_PRIORITY && !job)
+        return; /* it was there when this was written, and no job leaves in between: cannot be */
     switch (wish->kind) {
     case ADL_WISH_SUBMIT:
         apply_submit(live, wish);

@@ -160,6 +160,7 @@ static int open_hands(struct adl_service *service, struct adl_error *err)
     struct adl_hands_local_config local = {.directory = service->directory,
                                            .store = service->store,
                                            .inventory = &config->inventory,
+                                           .urgent_fd = adl_inbox_fd(service->desk.inbox),
                                            .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
                                            .grace_us = (int64_t)(config->grace_s * 1e6),
                                            .cgroup = config->cgroup,
@@ -203,10 +204,8 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
     desk->clock = &service->clock;
     desk->state_directory = service->directory;
     snprintf(desk->version, sizeof desk->version, "%s", ADL_VERSION);
-    int status = adl_inbox_create(WISHES_MAX, &desk->inbox, err);
     /* Numbers above all that earlier lives gave: a million a second would not keep up with the clock. */
-    if (status == 0)
-        status = adl_events_create(EVENTS_KEPT, (uint64_t)desk->started_us, &desk->events, err);
+    int status = adl_events_create(EVENTS_KEPT, (uint64_t)desk->started_us, &desk->events, err);
     const struct adl_live_config live = {.desk = desk,
                                          .store = service->store,
                                          .hands = service->hands,
@@ -287,18 +286,44 @@ static int open_http(struct adl_service *service, struct adl_error *err)
     return status;
 }
 
+/* A twin or a Slurm cluster by the command line alone, as a configuration would say it. */
+static int read_words(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
+{
+    static const char letters[] = "'\"\n[]{}#";
+    char text[ADL_STORE_PATH_MAX + 200];
+    const char *given = options->scenario ? options->scenario : options->partitions;
+    if (strpbrk(given, letters) || strlen(given) > ADL_STORE_PATH_MAX)
+        return adl_fail(err, ADL_EINVAL, "'%.60s' needs a configuration file: it has signs that mean something there",
+                        given);
+    if (options->scenario && options->partitions)
+        return adl_fail(err, ADL_EINVAL, "--twin and --partitions are two engines: give one");
+    if (options->scenario)
+        snprintf(text, sizeof text, "engine: sim\nscenario: '%s'\n", given);
+    else
+        snprintf(text, sizeof text, "engine: slurm\nslurm: {partitions: [%s], mode: %s}\n", given,
+                 options->mode ? options->mode : "observe");
+    return adl_service_config_read("the command line", text, ret, err);
+}
+
 /* The configuration, with what the command line says in its place. */
 static int load_config(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
 {
     const struct adl_policy_ops *policy = options->policy ? adl_policy_find(options->policy) : NULL;
     if (options->policy && !policy)
         return adl_fail(err, ADL_EINVAL, "there is no policy '%.60s' (`adlro policies` lists them)", options->policy);
-    if (options->scenario && options->config)
-        return adl_fail(err, ADL_EINVAL, "--twin stands in place of --config: a configuration names its scenario");
-    const int status = options->scenario ? adl_service_config_twin(options->scenario, ret, err)
-                                         : adl_service_config_load(options->config, ret, err);
+    const bool own = options->scenario || options->partitions;
+    if (own && options->config)
+        return adl_fail(err, ADL_EINVAL, "%s stands in place of --config, which says that itself",
+                        options->scenario ? "--twin" : "--partitions");
+    const int status = own ? read_words(options, ret, err) : adl_service_config_load(options->config, ret, err);
     if (status)
         return status;
+    if (options->engine > 0 && ret->engine != options->engine - 1) {
+        adl_service_config_clear(ret);
+        return adl_fail(err, ADL_EINVAL,
+                        "--engine is not what the configuration says; sim needs --twin SCENARIO, slurm "
+                        "--partitions LIST or a configuration");
+    }
     ret->policy = policy ? policy : ret->policy;
     ret->speed = options->speed > 0 ? options->speed : ret->speed;
     return 0;
@@ -319,6 +344,8 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
         service->clock = adl_service_clock_start(speed, adl_live_latest_us(service->store));
         status = record_config(service, &service->config, err);
     }
+    if (status == 0)
+        status = adl_inbox_create(WISHES_MAX, &service->desk.inbox, err);
     if (status == 0)
         status = open_hands(service, err);
     if (status == 0)

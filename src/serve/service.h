@@ -18,7 +18,10 @@ struct adl_service_options {
     const char *tcp;
     const char *tokens;
     const char *policy;
-    const char *scenario; /* a twin of this scenario */
+    int engine;             /* 1 + enum adl_engine_kind that is expected; 0 = whatever the configuration says */
+    const char *scenario;   /* a twin of this scenario */
+    const char *partitions; /* of a Slurm cluster, with commas */
+    const char *mode;       /* of that: observe, advise, act */
     double speed;
     bool no_limits;                /* of requests, for measuring */
     void (*say)(const char *text); /* for whoever looks after the service; NULL: nobody. In the thread that runs it */

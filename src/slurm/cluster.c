@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "slurm/job.h"
 #include "slurm/node.h"
+#include "slurm/version.h"
 
 #include <errno.h>
 #include <slurm/slurm.h>
@@ -17,8 +18,7 @@
 
 static void free_messages(struct adl_slurm_cluster *cluster)
 {
-    if (cluster->jobs)
-        slurm_free_job_info_msg(cluster->jobs);
+    adl_slurm_jobs_free(cluster->jobs);
     if (cluster->node_msg)
         slurm_free_node_info_msg(cluster->node_msg);
     if (cluster->partition_msg)
@@ -170,8 +170,7 @@ static int load_jobs(struct adl_slurm_cluster *cluster, bool *ret_changed, struc
     int status = 0;
     if (!is_ok(slurm_load_jobs(cluster->jobs ? cluster->jobs->last_update : 0, &message, SHOW), "jobs", err, &status))
         return status;
-    if (cluster->jobs)
-        slurm_free_job_info_msg(cluster->jobs);
+    adl_slurm_jobs_free(cluster->jobs);
     cluster->jobs = message;
     *ret_changed = true;
     return 0;

@@ -166,6 +166,8 @@ static void write_node_gpus(void *context, const char *name)
     const struct adl_gpu_counts counts =
         told ? adl_gres_parse(writing->job->gres_detail_str[index]) : gpus_by_request(writing, name);
     for (uint32_t i = 0; i < counts.count; i++) {
+        if (counts.items[i].count == 0)
+            continue;
         adl_json_object(writing->json);
         adl_json_key(writing->json, "node");
         adl_json_string(writing->json, name);

@@ -1,6 +1,7 @@
 #include "slurm/judge.h"
 
 #include "slurm/constraint.h"
+#include "slurm/dependency.h"
 #include "slurm/job.h"
 #include "slurm/version.h"
 
@@ -42,6 +43,53 @@ static bool time_hinders(const struct job_info *job, int64_t now_s, const struct
         return because(verdict, "begin time: %s", text);
     }
     return false;
+}
+
+static enum adl_slurm_fate fate_of_record(const struct job_info *job)
+{
+    switch (job->job_state & JOB_STATE_BASE) {
+    case JOB_PENDING:
+        return ADL_FATE_WAITS;
+    case JOB_RUNNING:
+    case JOB_SUSPENDED:
+        return ADL_FATE_RUNS;
+    case JOB_COMPLETE:
+        return job->job_state & JOB_COMPLETING ? ADL_FATE_RUNS : ADL_FATE_GOOD;
+    default:
+        return job->job_state & JOB_COMPLETING ? ADL_FATE_RUNS : ADL_FATE_BAD;
+    }
+}
+
+/* Of several tasks: that of the one that has the furthest to go, or went worst. */
+static enum adl_slurm_fate fate_of(void *context, uint32_t id, int64_t array_index)
+{
+    const struct adl_slurm_cluster *cluster = context;
+    enum adl_slurm_fate fate = ADL_FATE_UNKNOWN;
+    for (uint32_t i = 0; i < cluster->jobs->record_count; i++) {
+        const struct job_info *job = &cluster->jobs->job_array[i];
+        if (job->job_id != id && job->array_job_id != id)
+            continue;
+        if (array_index >= 0 && job->array_task_id != NO_VAL && job->array_task_id != array_index)
+            continue;
+        const enum adl_slurm_fate one = fate_of_record(job);
+        const bool open = fate == ADL_FATE_WAITS || fate == ADL_FATE_RUNS;
+        if (fate == ADL_FATE_UNKNOWN || one == ADL_FATE_WAITS || (one == ADL_FATE_RUNS && fate != ADL_FATE_WAITS) ||
+            (one == ADL_FATE_BAD && !open))
+            fate = one;
+    }
+    return fate;
+}
+
+static bool dependency_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+                               const struct verdict *verdict)
+{
+    if (!job->dependency || !*job->dependency)
+        return false;
+    const int met = adl_slurm_dependency_met(job->dependency, fate_of, (void *)cluster);
+    if (met == 1)
+        return false;
+    return met == 0 ? because(verdict, "dependency: %s", job->dependency)
+                    : because(verdict, "dependency %s is beyond us: give it back", job->dependency);
 }
 
 static bool partition_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
@@ -142,8 +190,8 @@ bool adl_slurm_job_hindered(const struct adl_slurm_cluster *cluster, const struc
     ret_why[0] = '\0';
     if (job->job_state & JOB_COMPLETING)
         return because(&verdict, "its last run still ends");
-    if (job->dependency && *job->dependency)
-        return because(&verdict, "dependency: %s", job->dependency);
+    if (dependency_hinders(cluster, job, &verdict))
+        return true;
     const struct adl_slurm_mark *mark = adl_slurm_mark_find(cluster, id, true);
     if (mark)
         return because(&verdict, "%s", mark->why);

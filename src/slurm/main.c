@@ -30,7 +30,7 @@ struct adapter {
     enum adl_slurm_mode mode;
     int64_t poll_us;
     int64_t due_us; /* monotonic */
-    bool greeted, up, over;
+    bool greeted, up, told_down, over;
     uint64_t synced;
     struct adl_text in, out;
     size_t written; /* of out */
@@ -48,10 +48,10 @@ static int64_t clock_us(clockid_t clock)
 
 static void go_down(struct adapter *adapter, const char *why)
 {
-    if (adapter->up || adapter->synced == 0)
+    if (!adapter->told_down)
         adl_slurm_write_down(&adapter->out, why);
     adapter->up = false;
-    adapter->synced += adapter->synced == 0;
+    adapter->told_down = true;
     adapter->due_us = clock_us(CLOCK_MONOTONIC) + RETRY_US;
 }
 
@@ -78,6 +78,7 @@ static void come_up(struct adapter *adapter)
     }
     adl_slurm_write_synced(&adapter->out, ++adapter->synced);
     adapter->up = true;
+    adapter->told_down = false;
     adapter->due_us = clock_us(CLOCK_MONOTONIC) + adapter->poll_us;
 }
 
@@ -88,10 +89,14 @@ static void look(struct adapter *adapter)
         come_up(adapter);
         return;
     }
-    if (adl_slurm_cluster_poll(&adapter->cluster, clock_us(CLOCK_REALTIME), &adapter->out, &err) != 0)
+    const int64_t start_us = clock_us(CLOCK_MONOTONIC);
+    if (adl_slurm_cluster_poll(&adapter->cluster, clock_us(CLOCK_REALTIME), &adapter->out, &err) != 0) {
         go_down(adapter, err.text);
-    else
-        adapter->due_us = clock_us(CLOCK_MONOTONIC) + adapter->poll_us;
+        return;
+    }
+    /* With many jobs a look takes long; orders and slurmctld get at least three quarters of the time. */
+    const int64_t end_us = clock_us(CLOCK_MONOTONIC), rest_us = 3 * (end_us - start_us);
+    adapter->due_us = end_us + (adapter->poll_us > rest_us ? adapter->poll_us : rest_us);
 }
 
 /* ---- orders -------------------------------------------------------------------------------------------------------

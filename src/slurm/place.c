@@ -53,6 +53,10 @@ static int settle(int status, job_array_resp_msg_t *response, const char *verb, 
 
 static int update(job_desc_msg_t *change, const char *verb, uint64_t id, struct adl_error *err)
 {
+    if (id >> 32 == 0) {
+        change->job_id = (uint32_t)id;
+        return settle(slurm_update_job(change), NULL, verb, id, err);
+    }
     char name[ADL_SLURM_NAME_SIZE];
     job_array_resp_msg_t *response = NULL;
     adl_slurm_name(id, name);
@@ -81,44 +85,56 @@ static void write_comment(struct adl_text *text, const struct job_info *job, con
 /* ---- placing ------------------------------------------------------------------------------------------------------
  */
 
-/* The type to ask Slurm for: none where the node decides it, for a type cannot be changed later with all versions. */
-static int choose_type(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                       const struct adl_slurm_order *order, const char **ret, struct adl_error *err)
+static int check_nodes(const struct adl_slurm_cluster *cluster, const struct adl_slurm_order *order, bool *ret_mixed,
+                       struct adl_error *err)
 {
     bool mixed = false;
     for (uint32_t i = 0; i < order->node_count; i++) {
         const struct adl_slurm_node *node = adl_slurm_node_find(cluster, order->nodes[i].name);
         if (!node)
             return adl_fail(err, ADL_EREFUSED, "there is no node %s", order->nodes[i].name);
-        bool has = order->type[0] == '\0';
+        bool has = false;
         for (uint32_t k = 0; k < node->gpus.count; k++)
             has = has || strcmp(node->gpus.items[k].type, order->type) == 0;
         if (!has)
             return adl_fail(err, ADL_EREFUSED, "node %s has no GPU of type %s", node->name, order->type);
         mixed = mixed || node->gpus.count > 1;
     }
+    *ret_mixed = mixed;
+    return 0;
+}
+
+/* The type to ask Slurm for. Where it cannot be changed later: none if the node decides it, so that the job can move to
+ * another type; but always for a job that takes only one, as steps that its user starts by type look for it. */
+static int choose_type(const struct job_info *job, const struct adl_catch *caught, const struct adl_slurm_order *order,
+                       bool mixed, const char **ret, struct adl_error *err)
+{
     const struct adl_gpu_counts given = adl_gres_parse(job->tres_per_node);
+    const bool only = caught->request.count == 1 && caught->request.items[0].type[0] != '\0';
     if (adl_slurm_retypes() || given.count == 0) {
-        *ret = adl_slurm_retypes() || mixed ? order->type : "";
+        *ret = adl_slurm_retypes() || mixed || only ? order->type : "";
         return 0;
     }
-    if (given.items[0].type[0] == '\0' && mixed)
+    const char *type = given.items[0].type;
+    if (type[0] == '\0' && mixed)
         return adl_fail(err, ADL_EREFUSED, "this version of Slurm cannot give the job a type any more");
-    if (given.items[0].type[0] != '\0' && strcmp(given.items[0].type, order->type) != 0)
+    if (type[0] != '\0' && strcmp(type, order->type) != 0)
         return adl_fail(err, ADL_EREFUSED, "this version of Slurm cannot give the job another type than %s any more",
-                        given.items[0].type);
-    *ret = given.items[0].type[0] ? order->type : "";
+                        type);
+    *ret = type[0] ? order->type : "";
     return 0;
 }
 
 static int check_place(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                       const struct adl_slurm_order *order, struct adl_error *err)
+                       const struct adl_catch *caught, const struct adl_slurm_order *order, struct adl_error *err)
 {
     const struct adl_slurm_mark *left = adl_slurm_mark_find(cluster, order->job, false);
     if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING)
         return adl_fail(err, ADL_EREFUSED, "the job does not wait any more");
     if (job->job_state & JOB_COMPLETING)
         return adl_fail(err, ADL_EREFUSED, "the last run of the job still ends");
+    if (adl_request_count(&caught->request, order->type) != order->nodes[0].gpus)
+        return adl_fail(err, ADL_EREFUSED, "the job did not ask for %s:%u", order->type, order->nodes[0].gpus);
     for (uint32_t i = 0; i < order->node_count; i++) {
         if (order->nodes[i].gpus != order->nodes[0].gpus)
             return adl_fail(err, ADL_EREFUSED, "Slurm gives a job as many GPUs on each of its nodes");
@@ -128,13 +144,16 @@ static int check_place(const struct adl_slurm_cluster *cluster, const struct job
     return 0;
 }
 
-static int place(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+static int place(const struct adl_slurm_cluster *cluster, const struct job_info *job, const struct adl_catch *caught,
                  const struct adl_slurm_order *order, struct adl_error *err)
 {
     const char *type = "";
-    int status = check_place(cluster, job, order, err);
+    bool mixed = false;
+    int status = check_place(cluster, job, caught, order, err);
     if (status == 0)
-        status = choose_type(cluster, job, order, &type, err);
+        status = check_nodes(cluster, order, &mixed, err);
+    if (status == 0)
+        status = choose_type(job, caught, order, mixed, &type, err);
     if (status != 0)
         return status;
     struct adl_text gres = {0}, nodes = {0}, comment = {0};
@@ -292,7 +311,7 @@ int adl_slurm_carry_out(struct adl_slurm_cluster *cluster, const struct adl_slur
         return adl_fail(err, ADL_EREFUSED, "the job is Slurm's own: the hook did not catch it, or it was given back");
     switch (order->op) {
     case ADL_SLURM_PLACE:
-        return place(cluster, job, order, err);
+        return place(cluster, job, &caught, order, err);
     case ADL_SLURM_REQUEUE:
         return requeue(cluster, job, order, err);
     case ADL_SLURM_HOLD:

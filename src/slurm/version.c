@@ -6,6 +6,7 @@
 #define SINCE(year, month) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(year, month, 0))
 
 /* Exported by the library, not declared by its headers. */
+extern void slurm_xfree(void **item);
 #if SINCE(23, 11)
 extern const char *slurm_job_state_reason_string(enum job_state_reason reason);
 #else
@@ -32,6 +33,18 @@ const char *adl_slurm_reason(uint32_t reason)
 #else
     return slurm_job_reason_string(reason);
 #endif
+}
+
+void adl_slurm_jobs_free(struct job_info_msg *jobs)
+{
+    if (!jobs)
+        return;
+    for (uint32_t i = 0; i < jobs->record_count; i++) {
+        void *text = jobs->job_array[i].admin_comment;
+        jobs->job_array[i].admin_comment = NULL;
+        slurm_xfree(&text);
+    }
+    slurm_free_job_info_msg(jobs);
 }
 
 #if SINCE(24, 11)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct job_info_msg;
 struct node_info;
 
 /* Whether the GPU type of a job can be changed once it has one. Where it cannot, a new type is added to the old: the
@@ -19,6 +20,10 @@ void adl_slurm_gres_write(struct adl_text *text, const char *type, uint32_t coun
 
 /* "QOSMaxJobsPerUserLimit": the word for a state_reason. */
 const char *adl_slurm_reason(uint32_t reason);
+
+/* With what the library forgets to free in some versions: a text of each job, each time they are loaded. Accepts NULL.
+ */
+void adl_slurm_jobs_free(struct job_info_msg *jobs);
 
 uint32_t adl_slurm_node_cpus_used(const struct node_info *node);
 uint64_t adl_slurm_node_memory_used_mib(const struct node_info *node);
