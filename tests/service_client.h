@@ -189,7 +189,10 @@ static inline bool client_jobs(struct service_client *client, const char *state,
             return false;
         cJSON *page = client_json(client);
         const cJSON *job, *next = cJSON_GetObjectItemCaseSensitive(page, "next");
-        cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(page, "jobs")) each(context, job);
+        cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(page, "jobs"))
+        {
+            each(context, job);
+        }
         after = cJSON_IsNumber(next) ? next->valuedouble : -1;
         cJSON_Delete(page);
     }

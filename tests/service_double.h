@@ -320,7 +320,7 @@ static inline void double_take(FILE *file, char *ret, size_t size)
 static inline struct printed *double_run(const struct adl_command_verb *verb, const char *const *arguments)
 {
     struct printed *printed = calloc(1, sizeof *printed);
-    char *argv[32];
+    char *argv[32] = {0};
     int argc = 0;
     FILE *out = tmpfile(), *err = tmpfile();
     assert_non_null(printed);

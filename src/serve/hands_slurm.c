@@ -842,7 +842,10 @@ int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const stru
             status = adl_fail(err, ADL_ENOMEM, "out of memory for %u GPUs", gpus);
     }
     if (status == 0) {
-        cJSON_ArrayForEach(message, heard) hear(hands, message);
+        cJSON_ArrayForEach(message, heard)
+        {
+            hear(hands, message);
+        }
     }
     cJSON_Delete(heard);
     if (status) {
