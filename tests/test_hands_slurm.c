@@ -336,6 +336,24 @@ static void what_is_gone_after_a_reconciliation_has_ended(void **state)
     assert_int_equal(next(ADL_EVENT_FINISH).event.outcome.end, ADL_END_CANCELLED);
 }
 
+static void a_number_that_slurm_gives_to_another_job_ends_the_first(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    start(&job, slot, 0);
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
+        "\"request\":\"volta:1\",\"nodes_min\":1,\"submit_s\":99,\"restarts\":0}");
+    struct adl_report report = next(ADL_EVENT_FINISH);
+    assert_true(report.number == 1);
+    report = next(ADL_EVENT_SUBMIT);
+    assert_true(report.arrival->external == 7);
+    hands.ops->forget(hands.self, 1, 1);
+    const struct adl_roster_job other = job_of(2, 7);
+    assert_int_not_equal(admit(&other), slot);
+    next(ADL_EVENT_KIND_COUNT);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_hands, close_hands)
@@ -352,6 +370,7 @@ int main(void)
         TEST(what_adlro_cannot_express_is_given_back_and_never_arrives),
         TEST(a_job_that_slurm_put_back_waits_a_moment_and_is_free_again),
         TEST(what_is_gone_after_a_reconciliation_has_ended),
+        TEST(a_number_that_slurm_gives_to_another_job_ends_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

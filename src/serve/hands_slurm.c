@@ -245,6 +245,12 @@ static void receive(struct hands *hands, struct adl_slurm_job *job)
         post_arrival(hands, job);
 }
 
+/* Placed, and Slurm has a reason of its own not to start it, a limit of its QOS say. */
+static bool is_refused(const struct adl_slurm_job *job)
+{
+    return strstr(job->why, "Slurm says") != NULL;
+}
+
 static void settle_pending(struct hands *hands, struct adl_slurm_job *job)
 {
     const bool act = hands->config.mode == ADL_SLURM_ACT;
@@ -254,7 +260,7 @@ static void settle_pending(struct hands *hands, struct adl_slurm_job *job)
     }
     if (job->stopping == ADL_STOP_CANCEL)
         ask(hands, job, "cancel", "");
-    else if (job->placed && job->released && hands->now_us > job->placed_us + STUCK_US)
+    else if (job->placed && job->released && hands->now_us > job->placed_us + (is_refused(job) ? FAILED_US : STUCK_US))
         ask(hands, job, "hold", "adlro: it did not begin where it was placed");
     else if (!job->placed && job->released && act)
         ask(hands, job, "hold", "adlro: it is to be placed again");
@@ -339,8 +345,21 @@ static void follow(struct hands *hands, struct adl_slurm_job *job, const cJSON *
     (void)adl_slurm_book_hold(&hands->book, job, gpus, count); /* without memory they show as used by others */
 }
 
+/* A slurmctld that crashed has forgotten the last jobs, and gives their numbers to others. */
+static void check_identity(struct hands *hands, const cJSON *message)
+{
+    const double id = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id"));
+    struct adl_slurm_job *known = id > 0 && id < 1e15 ? adl_slurm_book_find(&hands->book, (int64_t)id) : NULL;
+    if (!known || known->number == 0 || known->told || adl_slurm_book_is_same(known, message))
+        return;
+    end_as(hands, known, known->seated ? ADL_END_FAILED : ADL_END_CANCELLED,
+           "Slurm has forgotten it, and given its number to another job");
+    remove_job(hands, known);
+}
+
 static void hear_job(struct hands *hands, const cJSON *message)
 {
+    check_identity(hands, message);
     struct adl_slurm_job *job = adl_slurm_book_read_job(&hands->book, message);
     if (!job)
         return;

@@ -366,6 +366,15 @@ struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const
     return job;
 }
 
+bool adl_slurm_book_is_same(const struct adl_slurm_job *job, const struct cJSON *message)
+{
+    struct adl_arrival now = {0};
+    read_arrival(message, &now);
+    return job->arrival.external == 0 || /* it was never heard of: only the store has it */
+           (now.uid == job->arrival.uid && strcmp(now.name, job->arrival.name) == 0 &&
+            (now.submit_us == job->arrival.submit_us || number_of(message, "restarts", 0) > 0));
+}
+
 static bool has(const uint32_t *gpus, uint32_t count, uint32_t gpu)
 {
     for (uint32_t i = 0; i < count; i++)

@@ -69,6 +69,8 @@ void adl_slurm_book_remove(struct adl_slurm_book *book, struct adl_slurm_job *jo
 
 /* From messages of the adapter. A job that is not there yet is added unless it has ended; else NULL. */
 struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message);
+/* Whether a message about this number is about this job. A requeue changes the time of submission. */
+bool adl_slurm_book_is_same(const struct adl_slurm_job *job, const struct cJSON *message);
 void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message);
 
 /* The GPUs that a running job must have, by where the message says it runs: those of that kind that it holds, then the
