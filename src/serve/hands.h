@@ -13,6 +13,8 @@ struct adl_arrival {
     int64_t external; /* its number there */
     uint32_t uid, gid;
     char user[64], name[200], request[256], directory[256];
+    int64_t array_id; /* of a task of an array: the array's number there; else 0 */
+    int32_t array_index;
     int64_t submit_us; /* 0 = now */
 };
 

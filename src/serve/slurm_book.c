@@ -304,6 +304,8 @@ static void read_arrival(const cJSON *message, struct adl_arrival *ret)
     ret->uid = (uint32_t)whole_of(message, "uid", 0, UINT32_MAX);
     ret->gid = (uint32_t)whole_of(message, "gid", 0, UINT32_MAX);
     ret->submit_us = (int64_t)(number_of(message, "submit_s", 0) * 1e6);
+    ret->array_id = whole_of(message, "array_id", 0, INT64_C(1) << 32);
+    ret->array_index = (int32_t)whole_of(message, "array_index", -1, INT32_MAX);
     snprintf(ret->user, sizeof ret->user, "%s", text_of(message, "user"));
     snprintf(ret->name, sizeof ret->name, "%s", text_of(message, "name"));
     snprintf(ret->request, sizeof ret->request, "%s", text_of(message, "request"));
