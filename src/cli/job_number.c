@@ -50,6 +50,19 @@ static bool is_member(const cJSON *job, uint64_t array)
     return adl_member_number(job, "array_id", 0) == (double)array;
 }
 
+/* Where a Slurm cluster is underneath, tasks of an array are numbered by it and their index. */
+static int get_task(struct adl_client *client, uint64_t array, int64_t index, uint64_t *ret_id, cJSON **ret_job,
+                    struct adl_error *err)
+{
+    const uint64_t id = array + ((uint64_t)(index + 1) << 32);
+    cJSON *job = NULL;
+    if (array >= UINT32_MAX || get_job(client, id, &job, err))
+        return adl_fail(err, ADL_EABSENT, "there is no job %llu_%lld", (unsigned long long)array, (long long)index);
+    *ret_id = id;
+    *ret_job = job;
+    return 0;
+}
+
 /* Members have rising numbers and rising indices, both without a step back, so the one with an index is found by
  * halving: it is not further from the first than the index is from the first's. */
 static int find_member(struct adl_client *client, uint64_t array, int64_t index, uint64_t *ret_id, cJSON **ret_job,
@@ -57,6 +70,8 @@ static int find_member(struct adl_client *client, uint64_t array, int64_t index,
 {
     cJSON *job = NULL;
     int status = get_job(client, array, &job, err);
+    if (status == ADL_EABSENT && index < INT64_C(1) << 20) /* a task of Slurm's (docs/slurm-protocol.md) */
+        return get_task(client, array, index, ret_id, ret_job, err);
     if (status)
         return status;
     const bool is_array = is_member(job, array);
