@@ -473,8 +473,10 @@ void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish)
     case ADL_WISH_REQUEUE:
         apply_requeue(live, wish, job);
         break;
-    default:
+    case ADL_WISH_PRIORITY:
         apply_priority(live, wish, job);
+        break;
+    default:
         break;
     }
 }
