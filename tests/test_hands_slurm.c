@@ -213,6 +213,7 @@ static void one_that_is_held_after_it_was_placed_comes_back(void **state)
     const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    now_us += 2 * S;
     say(HELD("7"));
     assert_string_equal(next(ADL_EVENT_WAKE).text, "held by its user"); /* before it is back in the queue */
     next(ADL_EVENT_EVICT);

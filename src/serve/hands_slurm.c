@@ -19,6 +19,7 @@
 #define FAILED_US    INT64_C(5000000)  /* before a job that could not be placed is tried again */
 #define ASK_US       INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
 #define LEFT_US      INT64_C(2000000)  /* before a job that ran is placed again: its node may still be cleaned up */
+#define SETTLED_US   INT64_C(1000000)  /* after a placement: what is told of the job then is true */
 #define REFUSALS_MAX 3                 /* placements in a row: then Slurm may have it */
 
 /* A report that waits to be given out. */
@@ -266,7 +267,9 @@ static void settle_pending(struct hands *hands, struct adl_slurm_job *job)
         ask(hands, job, "hold", "adlro: it is to be placed again");
     if (job->seated)
         job->left_us = hands->now_us;
-    const bool back = job->seated || (job->placed && job->answered && !job->released);
+    /* Not at once: word of a job from before it was placed has been seen to come after the answer. */
+    const bool back =
+        job->seated || (job->placed && job->answered && !job->released && hands->now_us > job->placed_us + SETTLED_US);
     const bool fresh = job->left_us > 0 && hands->now_us < job->left_us + LEFT_US;
     if (back || !job->placed) /* before it is back in the queue: it would be started there at once */
         post_bar(hands, job,
@@ -705,6 +708,8 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
     /* Slurm has it still, as its own: it is nobody's here. */
     job->number = 0;
     job->arrived = job->told = job->seated = job->placed = job->barred = false;
+    job->taken = ADL_NONE;
+    hands->restless = true;
 }
 
 static void keep_link(struct hands *hands)
