@@ -144,7 +144,7 @@ static void show_delays(const char *when, const double *ms, uint32_t count)
            load_quantile(ms, count, 0.5), load_quantile(ms, count, 0.9), load_quantile(ms, count, 0.99), count);
 }
 
-/* At p90: what is behind that is the disk's, with or without readers. */
+/* At p99, which is the machine's as much as ours: on one that others use it can be theirs alone. */
 static bool bench_page(struct service_client *client, const char *page, const char *token)
 {
     static double quiet[PROBES], busy[PROBES];
@@ -159,13 +159,13 @@ static bool bench_page(struct service_client *client, const char *page, const ch
     nap_ms(300);
     const uint32_t count = measure_chain(client, busy);
     pthread_join(thread, NULL);
-    const double later_ms = load_quantile(busy, count, 0.9) - load_quantile(quiet, quiet_count, 0.9);
+    const double later_ms = load_quantile(busy, count, 0.99) - load_quantile(quiet, quiet_count, 0.99);
     printf("wrk -t2 -c64 on %s, %d jobs listed: %s pages/s, errors: %s\n", page, LISTED, reading.rate,
            reading.errors[0] ? reading.errors : "none");
     show_delays("alone", quiet, quiet_count);
     show_delays("under wrk", busy, count);
     bool good = verdict(reading.ran && reading.errors[0] == '\0', "wrk sees no error");
-    snprintf(what, sizeof what, "decided %.2f ms later at p90; 10 ms at most", later_ms);
+    snprintf(what, sizeof what, "decided %.2f ms later at p99; 10 ms at most", later_ms);
     good &= verdict(count > PROBES / 2 && later_ms <= DELAY_MS, what);
     return good;
 }
