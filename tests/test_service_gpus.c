@@ -92,6 +92,22 @@ static void a_gpu_that_somebody_else_uses_is_avoided_until_they_are_gone(void **
     wait_for(fourth, "stage", "running");
 }
 
+/* Who is whose is looked up at every sample, also of jobs that end in that moment. */
+static void short_jobs_all_end_while_processes_are_being_sorted(void **state)
+{
+    (void)state;
+    uint64_t last = 0;
+    start_on_gpus();
+    tell(0, getppid());
+    for (int i = 0; i < 60; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "short%d", i);
+        last = submit(name, "0", 0, "");
+    }
+    for (uint64_t id = last - 59; id <= last; id++)
+        wait_for(id, "state", "CD");
+}
+
 static void our_own_process_on_a_gpu_is_not_somebody_elses(void **state)
 {
     (void)state;
@@ -121,6 +137,7 @@ int main(void)
         SERVICE_TEST(gpus_are_found_and_what_they_say_is_shown),
         SERVICE_TEST(a_job_finds_its_gpu_by_the_name_the_driver_has_for_it),
         SERVICE_TEST(a_gpu_that_somebody_else_uses_is_avoided_until_they_are_gone),
+        SERVICE_TEST(short_jobs_all_end_while_processes_are_being_sorted),
         SERVICE_TEST(our_own_process_on_a_gpu_is_not_somebody_elses),
         SERVICE_TEST(a_gpu_that_is_lost_takes_no_jobs_and_comes_back),
     };

@@ -133,26 +133,6 @@ int adl_task_spec_check(const struct adl_task_spec *spec, struct adl_error *err)
     return check_user(spec, err);
 }
 
-const char *adl_task_outcome_name(int64_t outcome)
-{
-    switch (outcome) {
-    case ADL_TASK_EXITED:
-        return "exited";
-    case ADL_TASK_SIGNALLED:
-        return "signalled";
-    case ADL_TASK_TIMED_OUT:
-        return "timed out";
-    case ADL_TASK_CANCELLED:
-        return "cancelled";
-    case ADL_TASK_UNSTARTED:
-        return "unstarted";
-    case ADL_TASK_LOST:
-        return "lost";
-    default:
-        return "unknown";
-    }
-}
-
 void adl_task_note(struct adl_task_result *result, const char *fmt, ...)
 {
     const size_t used = strlen(result->notes);

@@ -103,8 +103,6 @@ extern const struct adl_record_form adl_task_result_form;
 /* Contradictions and values out of range, before anything is written or run. */
 int adl_task_spec_check(const struct adl_task_spec *spec, struct adl_error *err);
 
-const char *adl_task_outcome_name(int64_t outcome); /* "exited", ... */
-
 /* Adds a note behind the others, as far as there is room. */
 void adl_task_note(struct adl_task_result *result, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -371,6 +371,7 @@ static int look(struct hands *hands, uint32_t slot, struct adl_report *ret)
 static uint32_t count_foreign(struct hands *hands, const struct adl_gpu_sample *sample)
 {
     struct adl_task_result result;
+    struct adl_gpu_process processes[ADL_GPU_PIDS_MAX];
     struct adl_error err;
     if (!hands->config.avoid_foreign || !sample->pids_known || sample->pid_count == 0)
         return 0;
@@ -380,14 +381,17 @@ static uint32_t count_foreign(struct hands *hands, const struct adl_gpu_sample *
         return 0;
     for (uint32_t i = 0; i < hands->slot_count; i++) {
         struct hand *hand = &hands->slots[i];
-        if (hand->task.open && hand->task.state == ADL_TASK_STARTING)
-            adl_task_poll(&hand->task, &result, &err); /* an end shows again when it is announced */
+        if (hand->task.open && hand->task.state == ADL_TASK_STARTING) {
+            adl_task_poll(&hand->task, &result, &err);
+            attend(hands, i); /* who has just ended has no descriptor any more that would say so */
+        }
         if (hand->task.open && hand->task.state == ADL_TASK_RUNNING)
             starts[task_count++] = hand->task.start;
     }
     const uint32_t seen = sample->pid_count < ADL_GPU_PIDS_MAX ? sample->pid_count : ADL_GPU_PIDS_MAX;
     for (uint32_t i = 0; i < seen; i++)
-        foreign += adl_gpu_owner_find(sample->pids[i], starts, task_count, NULL) == ADL_GPU_OWNER_FOREIGN;
+        processes[i] = (struct adl_gpu_process){.gpu = 0, .pid = sample->pids[i]};
+    adl_occupied_count(processes, seen, starts, task_count, &foreign, 1);
     free(starts);
     return foreign;
 }

@@ -485,13 +485,19 @@ static void look_at_gpus(struct hands *hands)
 
 /* ---- the interface ---- */
 
+/* By its number here; most often it is among the last. */
+static struct adl_slurm_job *find_number(struct hands *hands, uint64_t number)
+{
+    for (uint32_t i = hands->book.job_count; i-- > 0;)
+        if (hands->book.jobs[i]->number == number)
+            return hands->book.jobs[i];
+    return NULL;
+}
+
 static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err)
 {
     struct hands *hands = self;
-    struct adl_slurm_job *job = NULL;
-    for (uint32_t i = hands->book.job_count; i-- > 0 && !job;)
-        if (hands->book.jobs[i]->number == spec->id)
-            job = hands->book.jobs[i];
+    struct adl_slurm_job *job = find_number(hands, spec->id);
     if (adl_grow((void **)&hands->slots, &hands->slot_capacity, (size_t)hands->slot_count + 1,
                  sizeof(struct adl_slurm_job *)) ||
         adl_grow((void **)&hands->free_slots, &hands->free_capacity, (size_t)hands->slot_count + 1,
@@ -627,14 +633,6 @@ static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double powe
 {
     (void)self, (void)gpus, (void)gpu_count, (void)power_w;
     return adl_fail(err, ADL_EREFUSED, "power limits cannot be set through Slurm");
-}
-
-static struct adl_slurm_job *find_number(struct hands *hands, uint64_t number)
-{
-    for (uint32_t i = hands->book.job_count; i-- > 0;)
-        if (hands->book.jobs[i]->number == number)
-            return hands->book.jobs[i];
-    return NULL;
 }
 
 static void introduce(void *self, const struct adl_roster_job *job)

@@ -11,14 +11,6 @@ const char *adl_regime_name(int regime)
     return regime_names[regime];
 }
 
-int adl_regime_find(const char *name)
-{
-    for (int i = 0; i < ADL_REGIME_COUNT; i++)
-        if (strcmp(regime_names[i], name) == 0)
-            return i;
-    return -1;
-}
-
 int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum happening what, uint32_t ref,
                      uint32_t generation)
 {

@@ -16,7 +16,6 @@ enum adl_regime {
 };
 
 const char *adl_regime_name(int regime);
-int adl_regime_find(const char *name); /* -1 if there is none */
 
 struct adl_world_sim;
 
