@@ -3,6 +3,7 @@
 #ifndef SERVICE_FIXTURE_H
 #define SERVICE_FIXTURE_H
 
+#include "scratch.h"
 #include "service_client.h"
 
 #include <ctype.h>
@@ -29,32 +30,11 @@ struct service {
 
 static struct service service; /* one at a time; zeroed: none */
 
-static inline void nap_ms(int ms)
-{
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
-}
-
 static inline int64_t service_now_us(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static inline void service_remove_tree(const char *path)
-{
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        char inner[1024];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if ((size_t)snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) < sizeof inner && unlink(inner))
-            service_remove_tree(inner);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
 }
 
 /* "home/name"; a few live at a time, in each thread. */
@@ -238,7 +218,7 @@ static inline void service_remove(void)
     if (service.pid > 0)
         service_signal(SIGKILL);
     service_kill_shepherds();
-    service_remove_tree(service.home);
+    remove_tree(service.home);
     service = (struct service){0};
 }
 

@@ -4,6 +4,7 @@
 
 #include "local/launch.h"
 #include "local/shepherd.h"
+#include "scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,27 +29,6 @@
 #define PATIENCE_US 60000000 /* a machine may be busy */
 
 static char home[64]; /* of the running test; the job's working directory */
-
-static inline void nap_ms(int ms)
-{
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
-}
-
-static inline void remove_tree(const char *path)
-{
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        char inner[1024];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if ((size_t)snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) < sizeof inner && unlink(inner))
-            remove_tree(inner);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
-}
 
 static inline int make_home(void **state)
 {

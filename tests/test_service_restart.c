@@ -166,7 +166,7 @@ static void a_state_that_is_damaged_or_cannot_be_written_is_said_at_the_start(vo
     assert_int_equal(truncate(service_path("state/adlro.db"), 0), 0);
     assert_true(service_write("state/adlro.db", "this is no database at all, whoever wrote it into this file here..."));
     expect_refusal("adlro.db");
-    service_remove_tree(service_path("state"));
+    remove_tree(service_path("state"));
     assert_true(service_write("state", "a file where the folder should be"));
     expect_refusal("state");
 }
