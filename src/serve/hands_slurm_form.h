@@ -1,0 +1,75 @@
+/* hands_slurm_form: the inside of the hands that are a Slurm cluster, shared by hands_slurm*.c. */
+#ifndef ADLRO_SERVE_HANDS_SLURM_FORM_H
+#define ADLRO_SERVE_HANDS_SLURM_FORM_H
+
+#include "serve/hands_slurm.h"
+#include "serve/slurm_book.h"
+#include "serve/slurm_link.h"
+
+#include "base/text.h"
+
+#define ADL_SLURM_FAILED_US    INT64_C(5000000) /* before a job that could not be placed is tried again */
+#define ADL_SLURM_REFUSALS_MAX 3                /* placements in a row: then Slurm may have it */
+
+/* A report that waits to be given out. */
+struct adl_slurm_waiting {
+    struct adl_report report;
+    struct adl_slurm_job *job; /* of an arrival or a seizure; the report points into it */
+    int64_t due_us;
+};
+
+struct adl_hands_slurm {
+    struct adl_hands_slurm_config config;
+    struct adl_slurm_link *link; /* NULL: the adapter is away */
+    struct adl_slurm_book book;
+    struct adl_slurm_waiting *waiting;
+    size_t waiting_capacity;
+    uint32_t waiting_count;
+    struct adl_slurm_job **slots; /* [slot] */
+    size_t slot_capacity;
+    uint32_t slot_count;
+    uint32_t *free_slots;
+    size_t free_capacity;
+    uint32_t free_count;
+    uint64_t seq;
+    uint32_t sync; /* round of reconciliation */
+    bool synced;   /* the last was completed */
+    bool restless; /* jobs have changed from the service's side: they are to be settled */
+    int64_t now_us, beat_us, restart_us, looked_us;
+    bool *down;          /* [gpu] as reported */
+    int64_t *foreign_us; /* [bank] since when others seem to use some; 0 = they do not */
+};
+
+/* hands_slurm.c: a message about a job to the adapter. What cannot be sent is not lost: the whole cluster is looked at
+ * when the adapter is back. */
+void adl_hands_slurm_say(struct adl_hands_slurm *hands, const char *op, const struct adl_slurm_job *job,
+                         const char *words);
+
+/* hands_slurm_tell.c: reports to the service, which is given them one by one. */
+void adl_hands_slurm_post(struct adl_hands_slurm *hands, const struct adl_report *report, struct adl_slurm_job *job,
+                          int64_t due_us);
+void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slurm_job *job);
+void adl_hands_slurm_post_end(struct adl_hands_slurm *hands, struct adl_slurm_job *job);
+void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *text,
+                                int64_t due_us);
+/* Whether it may start, and why not. */
+void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
+/* It runs, and nobody here said so: under the slot of what it got. */
+void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slurm_job *job);
+void adl_hands_slurm_remove(struct adl_hands_slurm *hands, struct adl_slurm_job *job); /* with what waits about it */
+int adl_hands_slurm_give(struct adl_hands_slurm *hands, struct adl_report *ret);       /* 1, or 0: none is due */
+
+/* hands_slurm_settle.c: what follows from where a job stands there, and here. */
+/* Asks for what was asked for before, unless that was only just now. */
+void adl_hands_slurm_ask(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *op, const char *words);
+void adl_hands_slurm_give_back(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
+void adl_hands_slurm_end_as(struct adl_hands_slurm *hands, struct adl_slurm_job *job, int end, const char *why);
+void adl_hands_slurm_settle(struct adl_hands_slurm *hands, struct adl_slurm_job *job); /* may remove the job */
+void adl_hands_slurm_settle_all(struct adl_hands_slurm *hands);
+
+/* hands_slurm_hear.c: what the adapter says. */
+void adl_hands_slurm_hear(struct adl_hands_slurm *hands, const struct cJSON *message);
+/* At GPUs that others use, or nobody can. */
+void adl_hands_slurm_look_at_gpus(struct adl_hands_slurm *hands);
+
+#endif

@@ -1,0 +1,136 @@
+#include "serve/hands_slurm_form.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STUCK_US   INT64_C(60000000) /* a job that was placed and does not begin is taken back */
+#define ASK_US     INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
+#define LEFT_US    INT64_C(2000000)  /* before a job that ran is placed again: its node may still be cleaned up */
+#define SETTLED_US INT64_C(1000000)  /* after a placement: what is told of the job then is true */
+
+/* Asks for what was asked for before, unless that was only just now. */
+void adl_hands_slurm_ask(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *op, const char *words)
+{
+    if (hands->config.mode != ADL_SLURM_ACT || (job->asked_us > 0 && hands->now_us < job->asked_us + ASK_US))
+        return;
+    job->asked_us = hands->now_us;
+    adl_hands_slurm_say(hands, op, job, words);
+}
+
+void adl_hands_slurm_end_as(struct adl_hands_slurm *hands, struct adl_slurm_job *job, int end, const char *why)
+{
+    job->end = end;
+    snprintf(job->why, sizeof job->why, "%s", why);
+    adl_hands_slurm_post_end(hands, job);
+}
+
+void adl_hands_slurm_give_back(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why)
+{
+    char words[200];
+    snprintf(words, sizeof words, "adlro: Slurm decides: %s", why);
+    adl_hands_slurm_ask(hands, job, "giveback", words);
+}
+
+/* The adapter says that adlro cannot do it justice. */
+static bool is_beyond(const struct adl_slurm_job *job)
+{
+    return strstr(job->why, "beyond us") != NULL;
+}
+
+static void receive(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    const bool act = hands->config.mode == ADL_SLURM_ACT;
+    const bool may = job->state == ADL_SLURM_RUNS || (job->state == ADL_SLURM_PENDING && job->eligible);
+    if (job->state == ADL_SLURM_ENDED)
+        adl_hands_slurm_remove(hands, job);
+    else if (act && job->ours && job->state == ADL_SLURM_PENDING && (job->unfit[0] != '\0' || is_beyond(job)))
+        adl_hands_slurm_give_back(hands, job,
+                                  is_beyond(job) ? job->why : job->unfit); /* nobody waits for ever because of us */
+    else if (may && (job->ours || !act))
+        adl_hands_slurm_post_arrival(hands, job);
+}
+
+/* Placed, and Slurm has a reason of its own not to start it, a limit of its QOS say. */
+static bool is_refused(const struct adl_slurm_job *job)
+{
+    return strstr(job->why, "Slurm says") != NULL;
+}
+
+static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    const bool act = hands->config.mode == ADL_SLURM_ACT;
+    if (act && !job->ours) {
+        adl_hands_slurm_end_as(hands, job, ADL_END_CANCELLED, "given back to Slurm, whose own scheduler starts it");
+        return;
+    }
+    if (job->stopping == ADL_STOP_CANCEL)
+        adl_hands_slurm_ask(hands, job, "cancel", "");
+    else if (job->placed && job->released &&
+             hands->now_us > job->placed_us + (is_refused(job) ? ADL_SLURM_FAILED_US : STUCK_US))
+        adl_hands_slurm_ask(hands, job, "hold", "adlro: it did not begin where it was placed");
+    else if (!job->placed && job->released && act)
+        adl_hands_slurm_ask(hands, job, "hold", "adlro: it is to be placed again");
+    if (job->seated)
+        job->left_us = hands->now_us;
+    /* Not at once: word of a job from before it was placed has been seen to come after the answer. */
+    const bool back =
+        job->seated || (job->placed && job->answered && !job->released && hands->now_us > job->placed_us + SETTLED_US);
+    const bool fresh = job->left_us > 0 && hands->now_us < job->left_us + LEFT_US;
+    if (back || !job->placed) /* before it is back in the queue: it would be started there at once */
+        adl_hands_slurm_post_bar(hands, job,
+                                 fresh           ? "its last run has only just ended"
+                                 : job->eligible ? ""
+                                 : job->why[0]   ? job->why
+                                                 : "Slurm would not start it");
+    if (back)
+        adl_hands_slurm_post_evict(
+            hands, job, job->seated ? "it ran, and is back in Slurm's queue" : "it is held in Slurm's queue", 0);
+}
+
+static void settle_running(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    job->refusals = 0;
+    if (job->placed) {
+        job->placed = false;
+        job->seated = true;
+        job->began_us = hands->now_us;
+    } else if (!job->seated && hands->config.mode == ADL_SLURM_ACT && !job->ours) {
+        adl_hands_slurm_end_as(hands, job, ADL_END_CANCELLED,
+                               "given back to Slurm, whose own scheduler has started it");
+        return;
+    } else if (!job->seated) {
+        adl_hands_slurm_post_seizure(hands, job);
+    }
+    if (job->stopping != ADL_STOP_NONE)
+        adl_hands_slurm_ask(hands, job, job->stopping == ADL_STOP_CANCEL ? "cancel" : "requeue", "");
+}
+
+/* May remove the job. */
+void adl_hands_slurm_settle(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    const bool gone = job->state == ADL_SLURM_ABSENT && hands->synced;
+    if (job->dropped && (job->state == ADL_SLURM_ENDED || gone))
+        adl_hands_slurm_remove(hands, job);
+    else if (job->dropped)
+        adl_hands_slurm_ask(hands, job, "cancel", "");
+    else if (!job->arrived)
+        receive(hands, job);
+    else if (job->number == 0 || job->told)
+        return; /* it is on its way to the service, or was told to have ended */
+    else if (job->state == ADL_SLURM_ENDED)
+        adl_hands_slurm_post_end(hands, job);
+    else if (gone)
+        adl_hands_slurm_end_as(hands, job, job->seated ? ADL_END_FAILED : ADL_END_CANCELLED,
+                               "Slurm does not know it any more: how it ended was not seen");
+    else if (job->state == ADL_SLURM_PENDING)
+        settle_pending(hands, job);
+    else if (job->state == ADL_SLURM_RUNS)
+        settle_running(hands, job);
+}
+
+void adl_hands_slurm_settle_all(struct adl_hands_slurm *hands)
+{
+    hands->restless = false;
+    for (uint32_t i = hands->book.job_count; hands->synced && i-- > 0;)
+        adl_hands_slurm_settle(hands, hands->book.jobs[i]);
+}

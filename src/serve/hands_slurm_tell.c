@@ -1,0 +1,135 @@
+#include "serve/hands_slurm_form.h"
+
+#include "base/index.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void adl_hands_slurm_post(struct adl_hands_slurm *hands, const struct adl_report *report, struct adl_slurm_job *job,
+                          int64_t due_us)
+{
+    if (adl_grow((void **)&hands->waiting, &hands->waiting_capacity, (size_t)hands->waiting_count + 1,
+                 sizeof *hands->waiting))
+        return; /* the next reconciliation tells it again */
+    hands->waiting[hands->waiting_count++] = (struct adl_slurm_waiting){*report, job, due_us};
+}
+
+void adl_hands_slurm_remove(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < hands->waiting_count; i++)
+        if (hands->waiting[i].job != job)
+            hands->waiting[kept++] = hands->waiting[i];
+    hands->waiting_count = kept;
+    for (uint32_t i = 0; i < hands->slot_count; i++)
+        if (hands->slots[i] == job)
+            hands->slots[i] = NULL;
+    adl_slurm_book_remove(&hands->book, job);
+}
+
+void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    struct adl_report report = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE, .job = ADL_NONE}};
+    job->arrived = true;
+    report.event.submit.spec = &job->spec;
+    report.arrival = &job->arrival;
+    adl_hands_slurm_post(hands, &report, job, 0);
+}
+
+static struct adl_report about(const struct adl_slurm_job *job, int kind)
+{
+    return (struct adl_report){.event = {.kind = (uint8_t)kind, .job = job->taken, .gpu = ADL_NONE},
+                               .number = job->number};
+}
+
+void adl_hands_slurm_post_end(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    struct adl_report report = about(job, ADL_EVENT_FINISH);
+    job->told = true;
+    report.exit_code = job->exit_code;
+    report.signal = job->signal;
+    report.event.outcome.end = (uint8_t)job->end;
+    report.event.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
+    report.event.outcome.run_us = job->began_us > 0 ? hands->now_us - job->began_us : 0;
+    snprintf(report.text, sizeof report.text, "%s", job->why);
+    adl_slurm_book_leave(&hands->book, job);
+    adl_hands_slurm_post(hands, &report, NULL, 0);
+}
+
+void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *text,
+                                int64_t due_us)
+{
+    struct adl_report report = about(job, ADL_EVENT_EVICT);
+    report.event.evict.remaining = 1.0;
+    report.event.evict.fault = true;
+    snprintf(report.text, sizeof report.text, "%s", text);
+    job->seated = job->placed = false;
+    job->stopping = ADL_STOP_NONE;
+    job->began_us = 0;
+    job->taken = ADL_NONE;
+    adl_slurm_book_leave(&hands->book, job);
+    adl_hands_slurm_post(hands, &report, NULL, due_us);
+}
+
+/* Whether it may start, and why not. */
+void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why)
+{
+    struct adl_report report = about(job, ADL_EVENT_WAKE);
+    if (job->barred == (why[0] != '\0'))
+        return;
+    job->barred = !job->barred;
+    snprintf(report.text, sizeof report.text, "%s", why);
+    adl_hands_slurm_post(hands, &report, NULL, 0);
+}
+
+static bool has_slot(const struct adl_slurm_job *job)
+{
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
+        if (job->slots[i] != ADL_NONE)
+            return true;
+    return false;
+}
+
+/* It runs, and nobody here said so: under the slot of what it got. */
+void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
+    const uint32_t type = job->gpu_count > 0 ? adl_gpu_type_of(cluster, job->gpus[0]) : 0;
+    if (job->gpu_count > 0 && !has_slot(job)) {
+        adl_hands_slurm_post_bar(hands, job, ""); /* it gets one */
+        return;
+    }
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX && job->taken == ADL_NONE; i++)
+        if (job->slots[i] != ADL_NONE && job->wants[i].gpus == job->gpu_count && job->wants[i].types >> type & 1)
+            job->taken = job->slots[i];
+    if (job->taken == ADL_NONE) { /* its GPUs show as used by others */
+        adl_slurm_book_leave(&hands->book, job);
+        adl_hands_slurm_post_bar(hands, job, "it runs on other GPUs than it was thought to ask for");
+        return;
+    }
+    struct adl_report report = about(job, ADL_EVENT_WAKE);
+    job->seated = true;
+    job->began_us = hands->now_us;
+    report.gpus = job->gpus;
+    report.gpu_count = job->gpu_count;
+    adl_hands_slurm_post(hands, &report, job, 0);
+}
+
+int adl_hands_slurm_give(struct adl_hands_slurm *hands, struct adl_report *ret)
+{
+    for (uint32_t i = 0; i < hands->waiting_count;) {
+        const struct adl_slurm_waiting it = hands->waiting[i];
+        if (it.due_us > hands->now_us) {
+            i++;
+            continue;
+        }
+        hands->waiting_count--;
+        memmove(&hands->waiting[i], &hands->waiting[i + 1], (hands->waiting_count - i) * sizeof it);
+        const bool stale = it.report.gpu_count > 0 && it.report.gpus != it.job->gpus; /* it has left them */
+        if (it.report.event.kind == ADL_EVENT_KIND_COUNT || stale)
+            continue;
+        *ret = it.report;
+        return 1;
+    }
+    return 0;
+}
