@@ -63,8 +63,10 @@ static void hear_done(struct adl_hands_slurm *hands, const cJSON *message)
     if (!job || !job->placed)
         return;
     job->answered = true;
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "ok")))
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "ok"))) {
+        job->released = true; /* until the next word about it, which is from after that */
         return;
+    }
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "error"));
     char text[160];
     snprintf(text, sizeof text, "Slurm would not place it: %s", why ? why : "no reason was given");

@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STUCK_US   INT64_C(60000000) /* a job that was placed and does not begin is taken back */
-#define ASK_US     INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
-#define LEFT_US    INT64_C(2000000)  /* before a job that ran is placed again: its node may still be cleaned up */
-#define SETTLED_US INT64_C(1000000)  /* after a placement: what is told of the job then is true */
+#define STUCK_US INT64_C(60000000) /* a job that was placed and does not begin is taken back */
+#define ASK_US   INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
+#define LEFT_US  INT64_C(2000000)  /* before a job that ran is placed again: its node may still be cleaned up */
 
 /* Asks for what was asked for before, unless that was only just now. */
 void adl_hands_slurm_ask(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *op, const char *words)
@@ -72,9 +71,7 @@ static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *
         adl_hands_slurm_ask(hands, job, "hold", "adlro: it is to be placed again");
     if (job->seated)
         job->left_us = hands->now_us;
-    /* Not at once: word of a job from before it was placed has been seen to come after the answer. */
-    const bool back =
-        job->seated || (job->placed && job->answered && !job->released && hands->now_us > job->placed_us + SETTLED_US);
+    const bool back = job->seated || (job->placed && job->answered && !job->released);
     const bool fresh = job->left_us > 0 && hands->now_us < job->left_us + LEFT_US;
     if (back || !job->placed) /* before it is back in the queue: it would be started there at once */
         adl_hands_slurm_post_bar(hands, job,

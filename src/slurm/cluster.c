@@ -168,10 +168,13 @@ static int load_jobs(struct adl_slurm_cluster *cluster, bool *ret_changed, struc
 {
     job_info_msg_t *message = NULL;
     int status = 0;
-    if (!is_ok(slurm_load_jobs(cluster->jobs ? cluster->jobs->last_update : 0, &message, SHOW), "jobs", err, &status))
+    /* Slurm tells changes apart by the second: what is told after an order was carried out is not left to that. */
+    const time_t since = cluster->jobs && !cluster->touched ? cluster->jobs->last_update : 0;
+    if (!is_ok(slurm_load_jobs(since, &message, SHOW), "jobs", err, &status))
         return status;
     adl_slurm_jobs_free(cluster->jobs);
     cluster->jobs = message;
+    cluster->touched = false;
     *ret_changed = true;
     return 0;
 }

@@ -69,6 +69,7 @@ struct adl_slurm_cluster {
     struct adl_slurm_sents sent_jobs, sent_nodes;
     struct adl_slurm_mark *marks;
     size_t mark_count, mark_capacity;
+    bool touched;        /* we have changed jobs since they were loaded */
     int64_t now_us;      /* wall clock of the pass that goes on */
     int64_t slow_due_us; /* when partitions, reservations and what depends on time alone are looked at again */
 };

@@ -305,6 +305,7 @@ int adl_slurm_carry_out(struct adl_slurm_cluster *cluster, const struct adl_slur
 {
     struct adl_catch caught;
     const struct job_info *job = adl_slurm_job_find(cluster, order->job);
+    cluster->touched = true;
     if (!job)
         return adl_fail(err, ADL_EABSENT, "Slurm has no such job in our partitions");
     if (order->op != ADL_SLURM_COMMENT && !adl_slurm_job_is_ours(cluster, job, &caught))
