@@ -241,7 +241,6 @@ static void one_that_runs_elsewhere_is_told_where(void **state)
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "v1"));
-    next(ADL_EVENT_EVICT);
     const struct adl_report report = next(ADL_EVENT_WAKE);
     assert_int_equal(report.gpu_count, 1);
     assert_int_equal(report.gpus[0], 2);
@@ -302,9 +301,67 @@ static void what_adlro_cannot_express_is_given_back_and_never_arrives(void **sta
 {
     (void)state;
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"eligible\":true,\"request\":\"volta:1\","
-        "\"exclude\":[\"v0\"]}");
+        "\"exclude\":[\"v0\",\"v1\",\"m0\"]}");
     next(ADL_EVENT_KIND_COUNT);
     assert_true(was_said("\"op\":\"giveback\",\"seq\":1,\"job\":7"));
+}
+
+#define ONLY_M0(id)                                                                                                    \
+    "{\"ev\":\"job\",\"id\":" id ",\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","    \
+    "\"request\":\"volta:1\",\"nodes_min\":1,\"require\":[\"m0\"]}"
+
+static void a_job_that_is_particular_about_nodes_goes_to_one_of_them(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, ONLY_M0("7"), &slot);
+    start(&job, slot, 0);
+    assert_true(was_said("\"op\":\"place\",\"seq\":1,\"job\":7,\"nodes\":[{\"node\":\"m0\",\"gpus\":1}]"));
+    next(ADL_EVENT_KIND_COUNT);
+}
+
+static void one_whose_nodes_are_full_waits_for_them_and_keeps_nobody_else_waiting(void **state)
+{
+    (void)state;
+    uint32_t slot, other;
+    const struct adl_roster_job first = arrive(1, 7, ONLY_M0("7"), &slot), second = arrive(2, 8, ONLY_M0("8"), &other);
+    start(&first, slot, 0);
+    start(&second, other, 0);
+    struct adl_report report = next(ADL_EVENT_WAKE);
+    assert_true(report.number == 2);
+    assert_string_equal(report.text, "the nodes that it may use are full");
+    report = next(ADL_EVENT_EVICT); /* what was chosen for it is free again at once */
+    assert_true(report.number == 2);
+    now_us += 3 * S;
+    next(ADL_EVENT_KIND_COUNT);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(RUNNING("7", "m0"));
+    report = next(ADL_EVENT_WAKE); /* the service thought it on v0 */
+    assert_true(report.number == 1);
+    assert_int_equal(report.gpus[0], 5);
+    say(ENDED("7", "CD"));
+    report = next(ADL_EVENT_FINISH);
+    assert_true(report.number == 1);
+    report = next(ADL_EVENT_WAKE);
+    assert_true(report.number == 2);
+    assert_string_equal(report.text, "");
+}
+
+static void one_whose_nodes_stay_full_is_given_back(void **state)
+{
+    (void)state;
+    uint32_t slot, other;
+    const struct adl_roster_job first = arrive(1, 7, ONLY_M0("7"), &slot), second = arrive(2, 8, ONLY_M0("8"), &other);
+    start(&first, slot, 0);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(RUNNING("7", "m0"));
+    next(ADL_EVENT_WAKE);
+    start(&second, other, 0);
+    next(ADL_EVENT_WAKE);
+    next(ADL_EVENT_EVICT);
+    now_us += 601 * S;
+    next(ADL_EVENT_KIND_COUNT);
+    assert_true(was_said("\"op\":\"giveback\",\"seq\":2,\"job\":8"));
 }
 
 static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **state)
@@ -370,6 +427,9 @@ int main(void)
         TEST(a_cancelled_job_that_slurm_still_has_is_cancelled_again_and_does_not_come_back),
         TEST(what_slurm_refuses_three_times_is_given_back),
         TEST(what_adlro_cannot_express_is_given_back_and_never_arrives),
+        TEST(a_job_that_is_particular_about_nodes_goes_to_one_of_them),
+        TEST(one_whose_nodes_are_full_waits_for_them_and_keeps_nobody_else_waiting),
+        TEST(one_whose_nodes_stay_full_is_given_back),
         TEST(a_job_that_slurm_put_back_waits_a_moment_and_is_free_again),
         TEST(what_is_gone_after_a_reconciliation_has_ended),
         TEST(a_number_that_slurm_gives_to_another_job_ends_the_first),

@@ -99,16 +99,36 @@ static void a_gang_counts_the_gpus_of_all_its_nodes(void **state)
     assert_string_equal(job->arrival.request, "volta:4");
 }
 
-static void a_type_is_asked_for_only_if_all_its_nodes_may_be_used(void **state)
+static void a_type_is_asked_for_if_nodes_enough_may_be_used(void **state)
 {
     (void)state;
     const struct adl_slurm_job *job =
         hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"*:1\",\"exclude\":[\"t0\",\"nowhere\",5]}");
-    assert_string_equal(job->arrival.request, "volta:1");
-    job = hear("{\"id\":8,\"state\":\"PD\",\"ours\":true,\"request\":\"turing:1\",\"exclude\":[\"t0\"]}");
+    assert_string_equal(job->arrival.request, "volta:1|turing:1"); /* turing is in m0 too */
+    job = hear("{\"id\":8,\"state\":\"PD\",\"ours\":true,\"request\":\"turing:1\",\"exclude\":[\"t0\",\"m0\"]}");
     assert_true(job->unfit[0] != '\0');
     job = hear("{\"id\":9,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:1\",\"require\":[\"v0\"]}");
+    assert_string_equal(job->unfit, "");
+    job = hear("{\"id\":10,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:2\",\"require\":[\"m0\"]}");
     assert_true(job->unfit[0] != '\0');
+}
+
+static void room_is_as_many_gpus_on_each_node_that_may_be_used(void **state)
+{
+    (void)state;
+    const bool down[7] = {false};
+    struct adl_slurm_job *gang =
+        hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:2\",\"nodes_min\":2}");
+    uint32_t gpus[ADL_JOB_GPUS_MAX];
+    assert_int_equal(adl_slurm_book_seek(&book, gang, 0, 4, down, gpus), 4);
+    struct adl_slurm_job *one = hear("{\"id\":8,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:1\"}");
+    assert_int_equal(adl_slurm_book_hold(&book, one, (const uint32_t[]){1}, 1), 0);
+    assert_int_equal(adl_slurm_book_seek(&book, gang, 0, 4, down, gpus), 0); /* 1 + 2 + 1 are left */
+    gang->slots[0] = 0;
+    gang->wants[0] = (struct adl_alternative){.gpus = 4, .types = 1};
+    assert_false(adl_slurm_book_has_room(&book, gang, down));
+    adl_slurm_book_leave(&book, one);
+    assert_true(adl_slurm_book_has_room(&book, gang, down));
 }
 
 static void what_no_node_can_do_is_unfit(void **state)
@@ -251,7 +271,8 @@ int main(void)
         TEST(a_job_is_kept_with_what_it_asks_for),
         TEST(a_job_without_a_limit_does_not_seem_short),
         TEST(a_gang_counts_the_gpus_of_all_its_nodes),
-        TEST(a_type_is_asked_for_only_if_all_its_nodes_may_be_used),
+        TEST(a_type_is_asked_for_if_nodes_enough_may_be_used),
+        TEST(room_is_as_many_gpus_on_each_node_that_may_be_used),
         TEST(what_no_node_can_do_is_unfit),
         TEST(nonsense_is_no_job),
         TEST(absurd_numbers_are_cut_to_what_fits),

@@ -38,7 +38,7 @@ static const char *event_word(const char *kind)
         {"submit", "submitted"},        {"start", "started"},    {"preempt", "chosen to be stopped"},
         {"evict", "back in the queue"}, {"end", "ended"},        {"hold", "held"},
         {"release", "released"},        {"cancel", "cancelled"}, {"priority", "priority changed"},
-        {"decision", "decided"},        {"requeue", "requeued"},
+        {"decision", "decided"},        {"requeue", "requeued"}, {"move", "runs instead"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(kind, words[i][0]) == 0)

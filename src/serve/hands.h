@@ -27,8 +27,9 @@ struct adl_report {
         *arrival; /* SUBMIT of a job that somebody sent to the cluster underneath; NULL: a twin's own */
     /* About a job, whatever slots it has by now; 0: the event's slot says which. */
     uint64_t number;
-    /* WAKE with a job: it runs, though nobody here decided so, on these GPUs; without any: the cluster would not start
-     * it now, for the reason that text says; without text: it would again. */
+    /* WAKE with a job: it runs, though nobody here decided so, on these GPUs; if it was started, on these instead, for
+     * the reason that text says. Without any: the cluster would not start it now, for that reason; without text: it
+     * would again. */
     const uint32_t *gpus;
     uint32_t gpu_count;
     /* FINISH and EVICT of jobs that ran: */

@@ -126,21 +126,10 @@ static const char *find_flaw(const struct adl_hands_slurm *hands, const struct a
 /* To other GPUs of the same type that are free, where Slurm would not give those that were chosen. */
 static bool move(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
-    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
-    const uint32_t type = adl_gpu_type_of(cluster, job->gpus[0]), share = job->gpu_count / job->nodes;
-    uint32_t gpus[ADL_JOB_GPUS_MAX], count = 0;
-    for (uint32_t b = 0; b < cluster->bank_count && count < job->gpu_count; b++) {
-        const struct adl_bank *bank = &cluster->banks[b];
-        const uint32_t before = count;
-        if (bank->type != type || (job->excluded && job->excluded[bank->node]))
-            continue;
-        for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count && count < before + share; g++)
-            if (!hands->down[g] && (hands->book.holder[g] == 0 || hands->book.holder[g] == job->external))
-                gpus[count++] = g;
-        if (count < before + share)
-            count = before;
-    }
-    job->moved = count == job->gpu_count && adl_slurm_book_hold(&hands->book, job, gpus, count) == 0;
+    const uint32_t type = adl_gpu_type_of(&hands->book.inventory->scenario.cluster, job->gpus[0]);
+    uint32_t gpus[ADL_JOB_GPUS_MAX];
+    const uint32_t count = adl_slurm_book_seek(&hands->book, job, type, job->gpu_count, hands->down, gpus);
+    job->moved = count > 0 && adl_slurm_book_hold(&hands->book, job, gpus, count) == 0;
     return job->moved;
 }
 
@@ -163,12 +152,15 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
 {
     struct adl_hands_slurm *hands = self;
     struct adl_slurm_job *it = hands->slots[slot];
-    if (!it || adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus))
+    const bool runs = it && it->state == ADL_SLURM_RUNS && it->gpu_count > 0; /* Slurm has started it meanwhile */
+    if (!it || (!runs && adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus)))
         return adl_fail(err, ADL_ENOMEM, "out of memory to place job %llu", (unsigned long long)job->id);
     it->taken = slot;
     it->placed_us = job->start_us;
     hands->restless = true;
-    if (it->state == ADL_SLURM_RUNS) { /* meanwhile Slurm has started it: here it counts as running where we thought */
+    if (runs) {
+        adl_hands_slurm_post_place(hands, it, "Slurm had started it there");
+    } else if (it->state == ADL_SLURM_RUNS) { /* it is not known where: it counts as running where we thought */
         it->seated = true;
         it->began_us = hands->now_us;
     } else if (it->state == ADL_SLURM_PENDING && !it->eligible) {
@@ -180,10 +172,11 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
             place(hands, it, job->why);
             return 0;
         }
-        /* The policy would choose the same again: once for a node it has just left, then it is for Slurm to choose. */
-        if (++it->refusals >= ADL_SLURM_REFUSALS_MAX || it->nodes > 1)
-            adl_hands_slurm_give_back(hands, it, flaw);
-        adl_hands_slurm_post_evict(hands, it, flaw, hands->now_us + ADL_SLURM_FAILED_US);
+        /* The policy knows types, and not nodes, and would choose the same again: it waits until they have room. */
+        it->cramped = true;
+        it->cramped_us = it->cramped_us > 0 ? it->cramped_us : hands->now_us;
+        adl_hands_slurm_post_bar(hands, it, ADL_SLURM_CRAMPED);
+        adl_hands_slurm_post_evict(hands, it, flaw, 0);
     }
     return 0;
 }

@@ -11,6 +11,8 @@
 #define ADL_SLURM_FAILED_US    INT64_C(5000000) /* before a job that could not be placed is tried again */
 #define ADL_SLURM_REFUSALS_MAX 3                /* placements in a row: then Slurm may have it */
 
+#define ADL_SLURM_CRAMPED "the nodes that it may use are full"
+
 /* A report that waits to be given out. */
 struct adl_slurm_waiting {
     struct adl_report report;
@@ -54,6 +56,8 @@ void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_
                                 int64_t due_us);
 /* Whether it may start, and why not. */
 void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
+/* It runs on the GPUs it holds, and not where the service put it, if it did. */
+void adl_hands_slurm_post_place(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
 /* It runs, and nobody here said so: under the slot of what it got. */
 void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slurm_job *job);
 void adl_hands_slurm_remove(struct adl_hands_slurm *hands, struct adl_slurm_job *job); /* with what waits about it */

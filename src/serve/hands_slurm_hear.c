@@ -6,6 +6,17 @@
 
 #define FOREIGN_US INT64_C(1500000) /* use by others that lasts so long is believed */
 
+/* Whether the service may have it there under the slot by which it started it. */
+static bool is_wanted(const struct adl_hands_slurm *hands, const struct adl_slurm_job *job, const uint32_t *gpus,
+                      uint32_t count)
+{
+    const uint32_t type = adl_gpu_type_of(&hands->book.inventory->scenario.cluster, gpus[0]);
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
+        if (job->slots[i] == job->taken && job->wants[i].gpus == count && job->wants[i].types >> type & 1)
+            return true;
+    return false;
+}
+
 /* Where it runs, if that is not where it was to. */
 static void follow(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const cJSON *message)
 {
@@ -16,12 +27,13 @@ static void follow(struct adl_hands_slurm *hands, struct adl_slurm_job *job, con
         return;
     if (job->placed && !job->moved && adl_slurm_book_alike(&hands->book, gpus, count, job->gpus, job->gpu_count))
         return;
-    if (job->placed)
-        adl_hands_slurm_post_evict(
-            hands, job,
-            job->moved ? "it runs on GPUs of its type that Slurm can give it" : "Slurm has started it elsewhere", 0);
-    job->moved = false;
-    (void)adl_slurm_book_hold(&hands->book, job, gpus, count); /* without memory they show as used by others */
+    const bool wanted = job->placed && is_wanted(hands, job, gpus, count), moved = job->moved;
+    if (job->placed && !wanted)
+        adl_hands_slurm_post_evict(hands, job, "Slurm has started it on GPUs that it was not thought to take", 0);
+    const int status = adl_slurm_book_hold(&hands->book, job, gpus, count); /* without memory: used by others */
+    if (wanted && status == 0)
+        adl_hands_slurm_post_place(hands, job,
+                                   moved ? "those that were chosen are on nodes it may not use" : "Slurm chose so");
 }
 
 /* A slurmctld that crashed has forgotten the last jobs, and gives their numbers to others. */
@@ -127,6 +139,7 @@ static void report_gpu(struct adl_hands_slurm *hands, uint32_t gpu, bool down, u
     if (hands->down[gpu] == down)
         return;
     hands->down[gpu] = down;
+    hands->restless = true;
     snprintf(report.text, sizeof report.text, "%s", why);
     adl_hands_slurm_post(hands, &report, NULL, 0);
 }

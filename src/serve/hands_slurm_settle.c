@@ -5,7 +5,10 @@
 
 #define STUCK_US INT64_C(60000000) /* a job that was placed and does not begin is taken back */
 #define ASK_US   INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
-#define LEFT_US  INT64_C(2000000)  /* before a job that ran is placed again: its node may still be cleaned up */
+#define CRAMPED_US                                                                                                     \
+    INT64_C(600000000)           /* a job whose few nodes stay full so long is Slurm's, which can keep them free       \
+                                  */
+#define LEFT_US INT64_C(2000000) /* before a job that ran is placed again: its node may still be cleaned up */
 
 /* Asks for what was asked for before, unless that was only just now. */
 void adl_hands_slurm_ask(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *op, const char *words)
@@ -55,6 +58,17 @@ static bool is_refused(const struct adl_slurm_job *job)
     return strstr(job->why, "Slurm says") != NULL;
 }
 
+/* Why it may not start now; "": it may. */
+static const char *find_hindrance(const struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    if (job->left_us > 0 && hands->now_us < job->left_us + LEFT_US)
+        return "its last run has only just ended";
+    if (!job->eligible)
+        return job->why[0] ? job->why : "Slurm would not start it";
+    job->cramped = job->cramped && !adl_slurm_book_has_room(&hands->book, job, hands->down);
+    return job->cramped ? ADL_SLURM_CRAMPED : "";
+}
+
 static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
     const bool act = hands->config.mode == ADL_SLURM_ACT;
@@ -69,16 +83,13 @@ static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *
         adl_hands_slurm_ask(hands, job, "hold", "adlro: it did not begin where it was placed");
     else if (!job->placed && job->released && act)
         adl_hands_slurm_ask(hands, job, "hold", "adlro: it is to be placed again");
+    else if (job->cramped && hands->now_us > job->cramped_us + CRAMPED_US)
+        adl_hands_slurm_give_back(hands, job, ADL_SLURM_CRAMPED);
     if (job->seated)
         job->left_us = hands->now_us;
     const bool back = job->seated || (job->placed && job->answered && !job->released);
-    const bool fresh = job->left_us > 0 && hands->now_us < job->left_us + LEFT_US;
     if (back || !job->placed) /* before it is back in the queue: it would be started there at once */
-        adl_hands_slurm_post_bar(hands, job,
-                                 fresh           ? "its last run has only just ended"
-                                 : job->eligible ? ""
-                                 : job->why[0]   ? job->why
-                                                 : "Slurm would not start it");
+        adl_hands_slurm_post_bar(hands, job, find_hindrance(hands, job));
     if (back)
         adl_hands_slurm_post_evict(
             hands, job, job->seated ? "it ran, and is back in Slurm's queue" : "it is held in Slurm's queue", 0);
@@ -87,6 +98,7 @@ static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *
 static void settle_running(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
     job->refusals = 0;
+    job->cramped_us = 0;
     if (job->placed) {
         job->placed = false;
         job->seated = true;

@@ -53,6 +53,7 @@ void adl_hands_slurm_post_end(struct adl_hands_slurm *hands, struct adl_slurm_jo
     report.event.outcome.run_us = job->began_us > 0 ? hands->now_us - job->began_us : 0;
     snprintf(report.text, sizeof report.text, "%s", job->why);
     adl_slurm_book_leave(&hands->book, job);
+    hands->restless = true; /* who waits for these very GPUs */
     adl_hands_slurm_post(hands, &report, NULL, 0);
 }
 
@@ -68,6 +69,7 @@ void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_
     job->began_us = 0;
     job->taken = ADL_NONE;
     adl_slurm_book_leave(&hands->book, job);
+    hands->restless = true; /* who waits for these very GPUs */
     adl_hands_slurm_post(hands, &report, NULL, due_us);
 }
 
@@ -90,7 +92,18 @@ static bool has_slot(const struct adl_slurm_job *job)
     return false;
 }
 
-/* It runs, and nobody here said so: under the slot of what it got. */
+void adl_hands_slurm_post_place(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why)
+{
+    struct adl_report report = about(job, ADL_EVENT_WAKE);
+    job->placed = job->moved = false;
+    job->seated = true;
+    job->began_us = hands->now_us;
+    report.gpus = job->gpus;
+    report.gpu_count = job->gpu_count;
+    snprintf(report.text, sizeof report.text, "%s", why);
+    adl_hands_slurm_post(hands, &report, job, 0);
+}
+
 void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
     const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
@@ -107,12 +120,7 @@ void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slur
         adl_hands_slurm_post_bar(hands, job, "it runs on other GPUs than it was thought to ask for");
         return;
     }
-    struct adl_report report = about(job, ADL_EVENT_WAKE);
-    job->seated = true;
-    job->began_us = hands->now_us;
-    report.gpus = job->gpus;
-    report.gpu_count = job->gpu_count;
-    adl_hands_slurm_post(hands, &report, job, 0);
+    adl_hands_slurm_post_place(hands, job, "");
 }
 
 int adl_hands_slurm_give(struct adl_hands_slurm *hands, struct adl_report *ret)

@@ -292,16 +292,16 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
             struct adl_live_item *item = &live->outbox[live->outbox_first++];
             *ret = item->event;
             ret->time_us = live->now_us;
-            ret->more = live->outbox_first < live->outbox_count;
+            ret->more = live->outbox_first < live->outbox_count || live->seizure_count > 0;
             if (ret->kind == ADL_EVENT_SUBMIT)
                 ret->submit.spec = &item->spec;
             return 1;
         }
         if (live->seizure_count > 0) {
             const int status = adl_live_seize(live, err);
-            if (status)
-                return status;
-            continue;
+            *ret =
+                (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
+            return status ? status : 1;
         }
         if (atomic_load(&live->ending) || live->moving)
             return 0;
@@ -340,7 +340,7 @@ static void say_why(const struct adl_live *live, const struct adl_roster_job *jo
                  older == 1 ? "" : "s", older == 1 ? "s" : "");
 }
 
-static void name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
+void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
 {
     const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
     size_t at = 0;
@@ -390,7 +390,7 @@ static int advise(struct adl_live *live, struct adl_roster_job *job, const struc
     if (hash != job->advised) {
         job->advised = hash;
         say_why(live, job, decision.why, sizeof decision.why);
-        name_gpus(live, gpus, command->gpu_count, decision.gpus, sizeof decision.gpus);
+        adl_live_name_gpus(live, gpus, command->gpu_count, decision.gpus, sizeof decision.gpus);
         decision.sequence = ++desk->decision_count;
         desk->decisions[(desk->decision_count - 1) % ADL_DECISIONS_MAX] = decision;
         publish_decision(live, &decision);
@@ -469,7 +469,7 @@ static struct adl_decision decision_of(const struct adl_live *live, const struct
     struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job)};
     snprintf(decision.what, sizeof decision.what, "%s", act->start ? "start" : "preempt");
     snprintf(decision.why, sizeof decision.why, "%s", act->why);
-    name_gpus(live, job->gpus, job->spec.gpus, decision.gpus, sizeof decision.gpus);
+    adl_live_name_gpus(live, job->gpus, job->spec.gpus, decision.gpus, sizeof decision.gpus);
     return decision;
 }
 

@@ -65,23 +65,31 @@ bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
     return slot < state->job_capacity && state->jobs[slot].phase != ADL_PHASE_NONE;
 }
 
-int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot)
+int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t slot)
 {
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = slot}};
     const struct adl_state *state = adl_engine_state(live->desk->engine);
+    item.event.evict.remaining = 1.0;
     free(job->gpus);
     job->gpus = NULL;
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    return state->jobs[slot].phase >= ADL_PHASE_RUNNING ? adl_live_post(live, &item) : 0;
+}
+
+int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot)
+{
     job->stop = ADL_STOP_NONE;
     job->start_us = 0;
     live->desk->counts.requeued++;
     adl_roster_set_reason(job, "");
     if (!adl_live_in_engine(live, slot)) { /* it was a guest: it comes in by the front door, if at all */
+        free(job->gpus);
+        job->gpus = NULL;
         live->config.hands.ops->withdraw(live->config.hands.self, slot);
         adl_roster_free_slots(&live->desk->roster, job);
         return adl_live_place(live, job);
     }
-    item.event.evict.remaining = 1.0;
-    if (state->jobs[slot].phase >= ADL_PHASE_RUNNING && adl_live_post(live, &item))
+    if (adl_live_unseat(live, job, slot))
         return ADL_ENOMEM;
     if (job->barred) {
         adl_live_withdraw(live, job);

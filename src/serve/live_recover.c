@@ -335,9 +335,11 @@ static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, s
         free(kept);
         adl_live_drop_alternatives(live, job);
     }
-    job->start_us = live->now_us;
-    job->attempts++;
-    live->desk->counts.started++;
+    if (!it->moved) {
+        job->start_us = live->now_us;
+        job->attempts++;
+        live->desk->counts.started++;
+    }
     adl_live_publish_job(live, job, NULL);
     return status;
 }

@@ -245,39 +245,53 @@ static void apply_guest(struct adl_live *live, const struct adl_live_report *rep
     adl_live_publish_job(live, job, NULL);
 }
 
-/* The job that runs, if it stands in the queue with the slot it was told under. */
+static bool is_moved(const struct adl_live *live, const struct adl_live_report *report,
+                     const struct adl_roster_job *job)
+{
+    return job->stage == ADL_STAGE_RUNNING && adl_live_in_engine(live, report->told.event.job) &&
+           job->alternatives[job->taken].slot == report->told.event.job &&
+           job->alternatives[job->taken].gpus == report->told.gpu_count;
+}
+
+/* The job that runs: it stands in the queue with the slot it was told under, or was thought to run elsewhere. */
 static struct adl_roster_job *seized(const struct adl_live *live, const struct adl_live_report *report)
 {
     struct adl_roster_job *job = adl_roster_at(&live->desk->roster, report->told.event.job);
     const bool same = job && (report->told.number == 0 || report->told.number == job->id);
-    return same && job->stage == ADL_STAGE_QUEUED && !job->gpus ? job : NULL;
+    const bool waits = same && job->stage == ADL_STAGE_QUEUED && !job->gpus;
+    return waits || (same && is_moved(live, report, job)) ? job : NULL;
 }
 
-/* A job that runs though nobody here started it: that is written, and the engine's books follow. */
+/* A job that runs where nobody here started it: that is written, and the engine's books follow. */
 static int prepare_seizure(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
 {
     struct adl_roster_job *job = seized(live, report);
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
+    char gpus[400];
     if (!job)
         return 0;
+    const bool moved = adl_roster_holds_gpus(job);
     struct adl_store_status status = adl_live_status(live, job);
     uint32_t count = 0;
     for (; count < report->told.gpu_count; count++)
         live->names[count] = live->desk->inventory->gpus[report->gpus[count]].id;
     live->names[count] = NULL;
+    adl_live_name_gpus(live, report->gpus, count, gpus, sizeof gpus);
     status.state = ADL_STORE_RUNNING;
-    status.start_us = live->now_us;
-    status.attempts++;
+    status.start_us = moved ? status.start_us : live->now_us;
+    status.attempts += !moved;
     status.gpus = live->names;
     job->group = live->group;
     const int result = adl_store_job_update(live->config.store, job->id, &status, err);
     adl_json_object(&json);
+    adl_json_key(&json, "gpus");
+    adl_json_string(&json, gpus);
     adl_json_key(&json, "why");
-    adl_json_string(&json, "started by the cluster itself");
+    adl_json_string(&json, report->told.text[0] ? report->told.text : "started by the cluster itself");
     adl_json_end(&json);
     if (result == 0)
-        return adl_live_log(live, "start", job->id, &text, err);
+        return adl_live_log(live, moved ? "move" : "start", job->id, &text, err);
     adl_text_clear(&text);
     return result;
 }
@@ -285,10 +299,13 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
 static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
 {
     struct adl_roster_job *job = seized(live, report);
+    const uint32_t slot = report->told.event.job;
+    const bool moved = job && adl_roster_holds_gpus(job);
     if (job && adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
                         sizeof *live->seizures) == 0) {
-        live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, report->told.event.job};
-        free(job->gpus);
+        live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, slot, moved};
+        if (moved)
+            adl_live_unseat(live, job, slot);
         job->gpus = report->gpus;
         report->gpus = NULL;
     }

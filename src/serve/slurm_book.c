@@ -119,6 +119,38 @@ void adl_slurm_book_leave(struct adl_slurm_book *book, struct adl_slurm_job *job
     job->gpu_count = 0;
 }
 
+uint32_t adl_slurm_book_seek(const struct adl_slurm_book *book, const struct adl_slurm_job *job, uint32_t type,
+                             uint32_t wanted, const bool *down, uint32_t *gpus)
+{
+    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const uint32_t share = wanted / job->nodes;
+    uint32_t count = 0;
+    for (uint32_t b = 0; b < cluster->bank_count && count < wanted; b++) {
+        const struct adl_bank *bank = &cluster->banks[b];
+        const uint32_t before = count;
+        if (bank->type != type || (job->excluded && job->excluded[bank->node]))
+            continue;
+        for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count && count < before + share; g++)
+            if (!down[g] && (book->holder[g] == 0 || book->holder[g] == job->external))
+                gpus[count++] = g;
+        if (count < before + share)
+            count = before;
+    }
+    return count == wanted ? count : 0;
+}
+
+bool adl_slurm_book_has_room(const struct adl_slurm_book *book, const struct adl_slurm_job *job, const bool *down)
+{
+    uint32_t gpus[ADL_JOB_GPUS_MAX];
+    if (!job->excluded && job->nodes == 1)
+        return true;
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
+        for (uint32_t left = job->wants[i].types; left; left &= left - 1)
+            if (adl_slurm_book_seek(book, job, (uint32_t)__builtin_ctz(left), job->wants[i].gpus, down, gpus))
+                return true;
+    return false;
+}
+
 uint32_t adl_slurm_book_foreign(const struct adl_slurm_book *book, uint32_t bank)
 {
     const struct adl_bank *it = &book->inventory->scenario.cluster.banks[bank];
@@ -219,13 +251,16 @@ static void read_excluded(const struct adl_slurm_book *book, const cJSON *messag
         free(excluded);
 }
 
-/* Types none of whose nodes are excluded: a policy knows types, and not nodes. */
-static uint32_t whole_types(const struct adl_cluster *cluster, const bool *excluded)
+/* Types of which nodes enough that it may use have as many GPUs as it wants on each. */
+static uint32_t usable_types(const struct adl_cluster *cluster, const struct adl_slurm_job *job, uint32_t share)
 {
-    uint32_t types = UINT32_MAX;
-    for (uint32_t b = 0; excluded && b < cluster->bank_count; b++)
-        if (excluded[cluster->banks[b].node])
-            types &= ~(1u << cluster->banks[b].type);
+    uint32_t nodes[ADL_TYPES_MAX] = {0}, types = 0;
+    for (uint32_t b = 0; b < cluster->bank_count; b++) {
+        const struct adl_bank *bank = &cluster->banks[b];
+        if (bank->gpu_count >= share && !(job->excluded && job->excluded[bank->node]) &&
+            ++nodes[bank->type] == job->nodes)
+            types |= 1u << bank->type;
+    }
     return types;
 }
 
@@ -247,17 +282,16 @@ static bool word_request(const struct adl_cluster *cluster, const struct adl_alt
 static void read_request(const struct adl_slurm_book *book, struct adl_slurm_job *job)
 {
     const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
-    const uint32_t allowed = whole_types(cluster, job->excluded);
     struct adl_alternative wants[ADL_ALTERNATIVES_MAX];
     struct adl_error err = {""};
-    const char *why = "its nodes are chosen in a way that only Slurm knows";
+    const char *why = "no nodes that it may use have what it wants";
     uint32_t count = 0, kept = 0;
     if (adl_request_read(job->arrival.request, cluster, wants, &count, &err))
         snprintf(job->unfit, sizeof job->unfit, "%.110s", err.text);
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t gpus = (uint64_t)wants[i].gpus * job->nodes;
         struct adl_job_spec spec = job->spec;
-        wants[i].types &= allowed;
+        wants[i].types &= usable_types(cluster, job, wants[i].gpus);
         if (wants[i].types == 0 || gpus > ADL_JOB_GPUS_MAX)
             continue;
         spec.gpus = (uint16_t)gpus;

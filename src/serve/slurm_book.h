@@ -29,17 +29,19 @@ struct adl_slurm_job {
     bool answered;                                      /* the cluster knows that it was placed */
     bool seated;                                        /* the service has it running */
     bool barred;                                        /* the service was told that it may not start */
+    bool cramped;                                       /* because the nodes it may use are full */
     bool told;                                          /* the service was told of its end */
     bool dropped;                                       /* the service has ended it, and the cluster has not yet */
     int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
     uint32_t refusals;                                  /* of placements, one after the other */
     int64_t placed_us, began_us, left_us, asked_us;     /* asked: when it was last told to stop or to wait again */
+    int64_t cramped_us;                                 /* when that was first found, before it ran; 0 = never */
     uint64_t seq;                                       /* of the message that placed it */
     uint32_t sync;                                      /* the round of reconciliation in which it was last heard of */
     uint32_t nodes;                                     /* that it wants, with as many GPUs on each */
     bool *excluded;                                     /* [node] owned; NULL: none */
     uint32_t slots[ADL_ALTERNATIVES_MAX];               /* ADL_NONE: none */
-    struct adl_alternative wants[ADL_ALTERNATIVES_MAX]; /* what each of these is for */
+    struct adl_alternative wants[ADL_ALTERNATIVES_MAX]; /* what each of these is for, or was */
     uint32_t taken;                                     /* the slot it runs under */
     uint32_t *gpus;                                     /* owned: while it holds any */
     uint32_t gpu_count;
@@ -82,6 +84,14 @@ bool adl_slurm_book_alike(const struct adl_slurm_book *book, const uint32_t *a, 
                           uint32_t b_count);
 int adl_slurm_book_hold(struct adl_slurm_book *book, struct adl_slurm_job *job, const uint32_t *gpus, uint32_t count);
 void adl_slurm_book_leave(struct adl_slurm_book *book, struct adl_slurm_job *job);
+
+/* Free GPUs of the type as Slurm can give them to the job: as many on each of the nodes it wants, and on none that it
+ * may not use; down are those that cannot be had. 0: there are not so many, else wanted. */
+uint32_t adl_slurm_book_seek(const struct adl_slurm_book *book, const struct adl_slurm_job *job, uint32_t type,
+                             uint32_t wanted, const bool *down, uint32_t *gpus);
+/* Whether there are for one of the wants of a job that is particular about its nodes. Those of others are the service's
+ * to count. */
+bool adl_slurm_book_has_room(const struct adl_slurm_book *book, const struct adl_slurm_job *job, const bool *down);
 
 uint32_t adl_slurm_book_foreign(const struct adl_slurm_book *book, uint32_t bank); /* in use, by nobody of ours */
 

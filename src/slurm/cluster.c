@@ -15,6 +15,9 @@
 #include <string.h>
 
 #define SLOW_US 1000000 /* partitions, reservations, begin times: nobody needs those within a blink */
+#define WHOLE_US                                                                                                       \
+    3000000 /* Slurm tells by the second what changed, and can miss some: all is loaded again after this               \
+             */
 
 static void free_messages(struct adl_slurm_cluster *cluster)
 {
@@ -168,7 +171,6 @@ static int load_jobs(struct adl_slurm_cluster *cluster, bool *ret_changed, struc
 {
     job_info_msg_t *message = NULL;
     int status = 0;
-    /* Slurm tells changes apart by the second: what is told after an order was carried out is not left to that. */
     const time_t since = cluster->jobs && !cluster->touched ? cluster->jobs->last_update : 0;
     if (!is_ok(slurm_load_jobs(since, &message, SHOW), "jobs", err, &status))
         return status;
@@ -179,12 +181,12 @@ static int load_jobs(struct adl_slurm_cluster *cluster, bool *ret_changed, struc
     return 0;
 }
 
-static int load_nodes(struct adl_slurm_cluster *cluster, bool *ret_changed, struct adl_error *err)
+static int load_nodes(struct adl_slurm_cluster *cluster, bool whole, bool *ret_changed, struct adl_error *err)
 {
     node_info_msg_t *message = NULL;
     int status = 0;
-    if (!is_ok(slurm_load_node(cluster->node_msg ? cluster->node_msg->last_update : 0, &message, SHOW | SHOW_MIXED),
-               "nodes", err, &status))
+    const time_t since = cluster->node_msg && !whole ? cluster->node_msg->last_update : 0;
+    if (!is_ok(slurm_load_node(since, &message, SHOW | SHOW_MIXED), "nodes", err, &status))
         return status;
     if (adl_grow((void **)&cluster->nodes, &cluster->node_capacity, message->record_count, sizeof *cluster->nodes) !=
         0) {
@@ -314,18 +316,22 @@ int adl_slurm_cluster_poll(struct adl_slurm_cluster *cluster, int64_t now_us, st
                            struct adl_error *err)
 {
     bool jobs_changed = false, nodes_changed = false;
-    const bool slow = now_us >= cluster->slow_due_us;
+    const bool slow = now_us >= cluster->slow_due_us, whole = now_us >= cluster->whole_due_us;
     cluster->now_us = now_us;
+    cluster->touched |= whole;
     int status = slow ? load_rest(cluster, err) : 0;
     /* Nodes before jobs: a job is never told on a node that was not. */
-    if (status == 0)
-        status = load_nodes(cluster, &nodes_changed, err);
+    if (status == 0) /* GPUs that a job leaves are not always told as a change of its node */
+        status = load_nodes(cluster, whole || (slow && cluster->stirred), &nodes_changed, err);
     if (status == 0)
         status = load_jobs(cluster, &jobs_changed, err);
     if (status != 0)
         return status;
     if (slow)
         cluster->slow_due_us = now_us + SLOW_US;
+    cluster->stirred = jobs_changed || (cluster->stirred && !slow);
+    if (whole)
+        cluster->whole_due_us = now_us + WHOLE_US;
     expire_marks(cluster);
     struct adl_text line = {0};
     if (nodes_changed || slow)

@@ -69,8 +69,10 @@ struct adl_slurm_cluster {
     struct adl_slurm_sents sent_jobs, sent_nodes;
     struct adl_slurm_mark *marks;
     size_t mark_count, mark_capacity;
-    bool touched;        /* we have changed jobs since they were loaded */
-    int64_t now_us;      /* wall clock of the pass that goes on */
+    bool touched;   /* jobs are loaded whatever Slurm says of changes: we have made some ourselves */
+    int64_t now_us; /* wall clock of the pass that goes on */
+    bool stirred;   /* jobs have changed since nodes were last loaded whole */
+    int64_t whole_due_us;
     int64_t slow_due_us; /* when partitions, reservations and what depends on time alone are looked at again */
 };
 
