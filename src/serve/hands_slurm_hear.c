@@ -160,7 +160,7 @@ static void look_at_bank(struct adl_hands_slurm *hands, uint32_t b)
         foreign -= theirs;
         report_gpu(hands, g, !usable || theirs, theirs && usable,
                    !usable  ? hands->book.why[bank->node]
-                   : theirs ? "used by a job of another partition"
+                   : theirs ? "in use, and not by a job that adlro decides about"
                             : "");
     }
 }
