@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW_US 1000000 /* partitions, reservations, begin times: nobody needs those within a blink */
+#define METER_US 5000000 /* at least so often meters are looked at: when slurmctld reads them it does not tell */
+#define SLOW_US  1000000 /* partitions, reservations, begin times: nobody needs those within a blink */
 
 static void free_messages(struct adl_slurm_cluster *cluster)
 {
@@ -180,9 +181,15 @@ static int load_nodes(struct adl_slurm_cluster *cluster, bool *ret_changed, stru
 {
     node_info_msg_t *message = NULL;
     int status = 0;
-    if (!is_ok(slurm_load_node(cluster->node_msg ? cluster->node_msg->last_update : 0, &message, SHOW | SHOW_MIXED),
-               "nodes", err, &status))
+    /* New readings of meters do not count as a change with slurmctld. They are looked for when all jobs are put into
+     * words anyway. */
+    const bool metered = cluster->meter && cluster->meter_us > 0 && cluster->now_us >= cluster->meter_due_us &&
+                         cluster->now_us >= cluster->slow_due_us;
+    const time_t since = cluster->node_msg && !metered ? cluster->node_msg->last_update : 0;
+    if (!is_ok(slurm_load_node(since, &message, SHOW | SHOW_MIXED), "nodes", err, &status))
         return status;
+    if (metered)
+        cluster->meter_due_us = cluster->now_us + (cluster->meter_us < METER_US ? cluster->meter_us : METER_US);
     if (adl_grow((void **)&cluster->nodes, &cluster->node_capacity, message->record_count, sizeof *cluster->nodes) !=
         0) {
         slurm_free_node_info_msg(message);

@@ -69,8 +69,11 @@ struct adl_slurm_cluster {
     struct adl_slurm_sents sent_jobs, sent_nodes;
     struct adl_slurm_mark *marks;
     size_t mark_count, mark_capacity;
-    int64_t now_us;      /* wall clock of the pass that goes on */
-    int64_t slow_due_us; /* when partitions, reservations and what depends on time alone are looked at again */
+    int64_t now_us;       /* wall clock of the pass that goes on */
+    const char *meter;    /* what nodes' energy meters measure (slurm/meter.h); NULL: there are none */
+    int64_t meter_us;     /* how often slurmctld reads them; 0: never */
+    int64_t meter_due_us; /* when they are looked at again */
+    int64_t slow_due_us;  /* when partitions, reservations and what depends on time alone are looked at again */
 };
 
 void adl_slurm_cluster_clear(struct adl_slurm_cluster *cluster); /* frees; accepts a zeroed one */

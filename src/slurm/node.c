@@ -115,6 +115,27 @@ static void write_partitions(struct adl_json *json, const struct adl_slurm_clust
     adl_json_end(json);
 }
 
+static void write_draw(struct adl_json *json, const char *meter, const struct node_info *info)
+{
+    struct adl_slurm_draw draw;
+    if (!meter || !adl_slurm_node_draw(info, &draw)) {
+        adl_json_key(json, "meter");
+        adl_json_null(json);
+        return;
+    }
+    adl_json_key(json, "meter");
+    adl_json_string(json, meter);
+    adl_json_key(json, "joules");
+    adl_json_real(json, draw.joules);
+    adl_json_key(json, "watts");
+    if (draw.watts < 0)
+        adl_json_null(json);
+    else
+        adl_json_real(json, draw.watts);
+    adl_json_key(json, "read_s");
+    adl_json_int(json, draw.read_s);
+}
+
 void adl_slurm_node_write(const struct adl_slurm_cluster *cluster, const struct node_info *info,
                           const struct adl_slurm_node *node, struct adl_text *line)
 {
@@ -145,11 +166,6 @@ void adl_slurm_node_write(const struct adl_slurm_cluster *cluster, const struct 
     write_words(&json, node->features);
     adl_json_key(&json, "partitions");
     write_partitions(&json, cluster, node->name);
-    adl_json_key(&json, "watts");
-    const double watts = adl_slurm_node_watts(info);
-    if (watts < 0)
-        adl_json_null(&json);
-    else
-        adl_json_real(&json, watts);
+    write_draw(&json, cluster->meter, info);
     adl_json_end(&json);
 }
