@@ -144,13 +144,13 @@ static void post_end(struct hands *hands, struct adl_slurm_job *job)
 {
     struct adl_report report = about(job, ADL_EVENT_FINISH);
     job->told = true;
+    adl_slurm_book_leave(&hands->book, job); /* what it drew is known then */
     report.exit_code = job->exit_code;
     report.signal = job->signal;
     report.event.outcome.end = (uint8_t)job->end;
     report.event.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
     report.event.outcome.run_us = job->began_us > 0 ? hands->now_us - job->began_us : 0;
     snprintf(report.text, sizeof report.text, "%s", job->why);
-    adl_slurm_book_leave(&hands->book, job);
     post(hands, &report, NULL, 0);
 }
 
@@ -165,6 +165,7 @@ static void post_evict(struct hands *hands, struct adl_slurm_job *job, const cha
     job->began_us = 0;
     job->taken = ADL_NONE;
     adl_slurm_book_leave(&hands->book, job);
+    report.energy_j = job->energy_j;
     post(hands, &report, NULL, due_us);
 }
 
@@ -645,6 +646,8 @@ static void introduce(void *self, const struct adl_roster_job *job)
         return;
     it->number = job->id;
     it->arrived = hands->restless = true;
+    if (job->energy_j > 0) /* in runs before a restart */
+        it->energy_j = job->energy_j + (it->energy_j > 0 ? it->energy_j : 0);
     for (uint32_t i = 0; i < hands->waiting_count; i++) /* it was about to be told as new */
         if (hands->waiting[i].job == it && hands->waiting[i].report.event.kind == ADL_EVENT_SUBMIT)
             hands->waiting[i].report.event.kind = ADL_EVENT_KIND_COUNT;
@@ -746,7 +749,7 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
 {
     struct hands *hands = self;
     cJSON *message = NULL;
-    hands->now_us = now_us;
+    hands->now_us = hands->book.now_us = now_us;
     if (give(hands, ret))
         return 1;
     keep_link(hands);
@@ -764,7 +767,7 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
     if (hands->restless)
         settle_all(hands);
     look_at_gpus(hands);
-    return give(hands, ret);
+    return give(hands, ret) ? 1 : adl_slurm_energy_tell(hands->book.energy, ret);
 }
 
 static int64_t due_us(void *self)
