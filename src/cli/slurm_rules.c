@@ -236,14 +236,13 @@ static void check_energy(struct adl_slurm_check *check)
 {
     static const char key[] = "AcctGatherEnergyType", often_key[] = "AcctGatherNodeFreq";
     const struct adl_slurm_setting *setting = find(check, key), *often = find(check, often_key);
-    const char *type = setting ? strrchr(setting->value, '/') : NULL;
+    const char *types = setting ? setting->value : "none", *last = strrchr(types, '/'), *type = last ? last + 1 : types;
     char quoted[ADL_QUOTE_SIZE];
-    type = type ? type + 1 : setting ? setting->value : "none";
     if (adl_slurm_same(type, "none"))
         SAY(WARN, key, setting,
             "Energy is not measured: what jobs draw stays unknown, and adlro goes by its catalogue of GPUs. "
             "acct_gather_energy/gpu would measure, or ipmi.");
-    else if (adl_slurm_same(type, "rapl") && !strchr(setting->value, ','))
+    else if (adl_slurm_same(type, "rapl") && !strchr(types, ','))
         SAY(WARN, key, setting, "%s measures CPUs and no GPUs: what jobs draw stays unknown to adlro.",
             shown(setting, quoted));
     else if (seconds(often, 0) == 0)
