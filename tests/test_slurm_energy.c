@@ -294,6 +294,25 @@ static void without_a_meter_nothing_is_known(void **state)
     assert_balance(0);
 }
 
+static void a_meter_that_is_read_no_more_is_not_waited_for_for_ever(void **state)
+{
+    (void)state;
+    double job = -1;
+    read_at(0, 0, 0, 100);
+    read_at(0, 10, 1000, 100);
+    for (int i = 0; i < 5000; i++) {
+        enter(&job, 0, 4, 11 + i);
+        leave(&job, 0, 4, 12 + i);
+    }
+    assert_true(job < 0);
+    enter(&job, 0, 4, 6000);
+    read_at(0, 6000, 700000, 100); /* by now it is another beginning */
+    assert_true(job < 0);
+    read_at(0, 6010, 701000, 100);
+    assert_joules(job, 1000);
+    assert_balance(0);
+}
+
 /* ---- power ---- */
 
 static void the_power_of_a_node_is_that_of_its_gpus(void **state)
@@ -429,6 +448,7 @@ int main(void)
         TEST(a_counter_that_goes_back_or_leaps_begins_anew),
         TEST(a_reading_that_was_told_before_changes_nothing),
         TEST(without_a_meter_nothing_is_known),
+        TEST(a_meter_that_is_read_no_more_is_not_waited_for_for_ever),
         TEST(the_power_of_a_node_is_that_of_its_gpus),
         TEST(meters_of_more_than_gpus_do_not_tell_their_power),
         TEST(whatever_runs_what_jobs_drew_and_what_nobody_did_is_what_the_meters_rose_by),

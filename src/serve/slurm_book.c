@@ -205,8 +205,10 @@ static void read_meter(struct adl_slurm_book *book, uint32_t node, const cJSON *
                                               .joules = number_of(message, "joules", -1),
                                               .watts = number_of(message, "watts", -1),
                                               .gpus = gpus};
-    const bool counts = (gpus || strcmp(meter_word, "node") == 0) && reading.joules >= 0;
-    adl_slurm_energy_read(book->energy, node, counts ? &reading : NULL);
+    if (!gpus && strcmp(meter_word, "node") != 0)
+        adl_slurm_energy_read(book->energy, node, NULL);
+    else if (reading.joules >= 0) /* else it has just not been read: its counter goes on */
+        adl_slurm_energy_read(book->energy, node, &reading);
 }
 
 void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message)

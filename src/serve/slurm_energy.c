@@ -10,6 +10,7 @@
 #define GPU_W    3000.0    /* no GPU draws more, */
 #define REST_W   5000.0    /* nor the rest of a node: a counter that says so is not believed */
 #define IDLE_OLD 0.75      /* weight of what was known before of a node's idle draw */
+#define WAIT_MAX 1000      /* tenures of a node that wait for its next reading: then none is waited for */
 
 /* Somebody's time on GPUs of a node. Weights are the power limits of GPUs, W. */
 struct tenure {
@@ -94,8 +95,29 @@ static struct tenure *find_open(const struct node *node, const double *account)
     return NULL;
 }
 
+/* Those that were over by the last reading are counted for. */
+static void drop_closed(struct node *node)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < node->tenure_count; i++)
+        if (node->tenures[i].until_us == OPEN || (node->known && node->tenures[i].until_us > node->read_us))
+            node->tenures[kept++] = node->tenures[i];
+    node->tenure_count = kept;
+}
+
+static void lose_meter(struct node *node)
+{
+    node->known = node->fresh = false;
+    node->gap_us = 0;
+    node->rise_j += node->ahead_j; /* it has to be believed */
+    node->ahead_j = 0;
+    drop_closed(node);
+}
+
 static void open_tenure(struct node *node, double *account, double weight, int64_t now_us)
 {
+    if (node->tenure_count >= WAIT_MAX)
+        lose_meter(node);
     if (adl_grow((void **)&node->tenures, &node->tenure_capacity, (size_t)node->tenure_count + 1,
                  sizeof *node->tenures))
         return;
@@ -231,16 +253,6 @@ static void share(struct node *node, double rise_j, int64_t until_us)
     }
 }
 
-/* Those that were over by the last reading are counted for. */
-static void drop_closed(struct node *node)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < node->tenure_count; i++)
-        if (node->tenures[i].until_us == OPEN || (node->known && node->tenures[i].until_us > node->read_us))
-            node->tenures[kept++] = node->tenures[i];
-    node->tenure_count = kept;
-}
-
 static void set_rate(struct node *node)
 {
     double held = 0;
@@ -251,19 +263,10 @@ static void set_rate(struct node *node)
     node->rate = held > 0 && node->watts > free_w ? (node->watts - free_w) / held : 0;
 }
 
-static void lose_meter(struct node *node)
-{
-    node->known = node->fresh = false;
-    node->gap_us = 0;
-    node->rise_j += node->ahead_j; /* it has to be believed */
-    node->ahead_j = 0;
-    drop_closed(node);
-}
-
 void adl_slurm_energy_read(struct adl_slurm_energy *energy, uint32_t node, const struct adl_slurm_reading *reading)
 {
     struct node *it = &energy->nodes[node];
-    if (!reading || !(reading->joules >= 0)) {
+    if (!reading) {
         lose_meter(it);
         return;
     }

@@ -115,23 +115,26 @@ static void write_partitions(struct adl_json *json, const struct adl_slurm_clust
     adl_json_end(json);
 }
 
+static void write_real(struct adl_json *json, const char *key, double value, bool known)
+{
+    adl_json_key(json, key);
+    if (known)
+        adl_json_real(json, value);
+    else
+        adl_json_null(json);
+}
+
 static void write_draw(struct adl_json *json, const char *meter, const struct node_info *info)
 {
-    struct adl_slurm_draw draw;
-    if (!meter || !adl_slurm_node_draw(info, &draw)) {
-        adl_json_key(json, "meter");
-        adl_json_null(json);
-        return;
-    }
+    struct adl_slurm_draw draw = {.watts = -1};
+    const bool known = meter && adl_slurm_node_draw(info, &draw);
     adl_json_key(json, "meter");
-    adl_json_string(json, meter);
-    adl_json_key(json, "joules");
-    adl_json_real(json, draw.joules);
-    adl_json_key(json, "watts");
-    if (draw.watts < 0)
-        adl_json_null(json);
+    if (meter)
+        adl_json_string(json, meter);
     else
-        adl_json_real(json, draw.watts);
+        adl_json_null(json);
+    write_real(json, "joules", draw.joules, known);
+    write_real(json, "watts", draw.watts, draw.watts >= 0);
     adl_json_key(json, "read_s");
     adl_json_int(json, draw.read_s);
 }
