@@ -2,6 +2,7 @@
 #include "slurm_fixture.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -413,6 +414,89 @@ static void a_number_that_slurm_gives_to_another_job_ends_the_first(void **state
     next(ADL_EVENT_KIND_COUNT);
 }
 
+/* ---- energy ---- */
+
+#define METER(kind, used, read_s, joules, watts)                                                                       \
+    "{\"ev\":\"node\",\"name\":\"v0\",\"usable\":true,\"why\":\"\",\"gpus\":[{\"type\":\"volta\",\"count\":2,"         \
+    "\"used\":" used "}],\"meter\":\"" kind "\",\"read_s\":" read_s ",\"joules\":" joules ",\"watts\":" watts "}"
+
+static void assert_power(uint32_t gpu, double watts, bool blurred)
+{
+    const struct adl_report report = next(ADL_EVENT_TELEMETRY);
+    assert_int_equal(report.event.gpu, gpu);
+    assert_true(fabs((double)report.event.telemetry.value[ADL_READ_POWER] - watts) < 0.01);
+    assert_true(report.blurred == blurred);
+}
+
+/* On GPU 0 of v0 since 1000 s, at 200 W; 20 W each, as the catalogue says, is what the node draws idle. At the last
+ * reading, which is taken to be of 1010.5 s, it had drawn 1800 J since the first. */
+static struct adl_roster_job run_metered(const char *kind, bool power)
+{
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    start(&job, slot, 0);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(RUNNING("7", "v0"));
+    next(ADL_EVENT_KIND_COUNT);
+    now_us += 11 * S;
+    char line[400];
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, METER("%s", "1", "%d", "%d", "220"), kind, 1000 + 10 * i, 5000 + 2000 * i);
+        say(line);
+        if (power) {
+            assert_power(0, 200, false);
+            assert_power(1, 20, false);
+        }
+    }
+    next(ADL_EVENT_KIND_COUNT);
+    return job;
+}
+
+static void what_a_job_drew_is_told_at_its_end(void **state)
+{
+    (void)state;
+    run_metered("gpus", true);
+    now_us += S / 2; /* a second later than the reading */
+    say(ENDED("7", "CD"));
+    assert_true(fabs(next(ADL_EVENT_FINISH).event.outcome.energy_j - 2000) < 0.01);
+}
+
+static void a_meter_of_the_whole_node_tells_of_jobs_and_not_of_gpus(void **state)
+{
+    (void)state;
+    run_metered("node", false);
+    say(ENDED("7", "CD"));
+    assert_true(fabs(next(ADL_EVENT_FINISH).event.outcome.energy_j - 1900) < 0.01);
+}
+
+static void a_meter_that_leaves_the_gpus_out_tells_nothing(void **state)
+{
+    (void)state;
+    run_metered("cpus", false);
+    say(ENDED("7", "CD"));
+    assert_true(next(ADL_EVENT_FINISH).event.outcome.energy_j == 0);
+}
+
+static void what_runs_before_drew_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct adl_roster_job job = run_metered("gpus", true);
+    now_us = 1010 * S + S / 2;
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
+        "\"request\":\"volta:1\",\"nodes_min\":1,\"restarts\":1}");
+    next(ADL_EVENT_WAKE);
+    assert_true(fabs(next(ADL_EVENT_EVICT).energy_j - 1800) < 0.01);
+    job.energy_j = 1000; /* as if it had been read from the store after a restart */
+    hands.ops->introduce(hands.self, &job);
+    say(ENDED("7", "CA"));
+    struct adl_report report;
+    do { /* it may be allowed to start before */
+        while (hands.ops->poll(hands.self, now_us, &report, NULL) != 1)
+            nanosleep(&(struct timespec){0, 10000000}, NULL);
+    } while (report.event.kind != ADL_EVENT_FINISH);
+    assert_true(fabs(report.event.outcome.energy_j - 2800) < 0.01);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_hands, close_hands)
@@ -433,6 +517,10 @@ int main(void)
         TEST(a_job_that_slurm_put_back_waits_a_moment_and_is_free_again),
         TEST(what_is_gone_after_a_reconciliation_has_ended),
         TEST(a_number_that_slurm_gives_to_another_job_ends_the_first),
+        TEST(what_a_job_drew_is_told_at_its_end),
+        TEST(a_meter_of_the_whole_node_tells_of_jobs_and_not_of_gpus),
+        TEST(a_meter_that_leaves_the_gpus_out_tells_nothing),
+        TEST(what_runs_before_drew_is_not_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

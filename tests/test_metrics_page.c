@@ -56,7 +56,23 @@ static void metrics_count_jobs_gpus_and_answers(void **state)
         if (!strstr(page.data, lines[i]))
             fail_msg("'%s' is not in the page:\n%s", lines[i], page.data);
     assert_null(strstr(page.data, "adlro_gpu_temperature_celsius")); /* no GPU says */
+    assert_non_null(strstr(page.data, "\nadlro_energy_joules_total 5000\n"));
     adl_text_clear(&page);
+}
+
+static void energy_that_nobody_measured_is_not_told_as_none(void **state)
+{
+    (void)state;
+    adl_desk_lock(&fixture->desk);
+    const double energy_j = fixture->desk.counts.energy_j;
+    fixture->desk.counts.energy_j = 0;
+    adl_desk_unlock(&fixture->desk);
+    struct adl_text page = metrics(true);
+    assert_null(strstr(page.data, "adlro_energy_joules"));
+    adl_text_clear(&page);
+    adl_desk_lock(&fixture->desk);
+    fixture->desk.counts.energy_j = energy_j;
+    adl_desk_unlock(&fixture->desk);
 }
 
 static void promtool_has_nothing_to_say(void **state)
@@ -78,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(metrics_count_jobs_gpus_and_answers),
+        cmocka_unit_test(energy_that_nobody_measured_is_not_told_as_none),
         cmocka_unit_test(promtool_has_nothing_to_say),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);

@@ -140,6 +140,7 @@ static void ended_jobs_come_from_the_store_without_their_secrets(void **state)
     assert_true(routes_number(cJSON_GetArrayItem(routes_member(job, "allocation"), 0), "gpu") == 2);
     cJSON_Delete(job);
     job = routes_json(fixture, "GET", "/v1/jobs/6", NULL, 200);
+    assert_true(cJSON_IsNull(routes_member(job, "energy_j"))); /* nothing was measured */
     assert_true(routes_number(job, "signal") == 9);
     assert_true(cJSON_IsNull(routes_member(job, "exit_code")));
     const cJSON *gpu = cJSON_GetArrayItem(routes_member(job, "allocation"), 0);

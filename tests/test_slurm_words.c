@@ -1,6 +1,7 @@
 /* The words of the adapter to Slurm: requests, GRES, constraints, dependencies, orders and settings. */
 #include "slurm/constraint.h"
 #include "slurm/dependency.h"
+#include "slurm/meter.h"
 #include "slurm/protocol.h"
 #include "slurm/request.h"
 #include "slurm/settings.h"
@@ -283,6 +284,33 @@ static void a_heartbeat_ages_and_one_that_never_was_is_old(void **state)
     assert_int_equal(adl_slurm_heartbeat_write("/nowhere/beat", 1000, NULL), ADL_EIO);
 }
 
+static void meters_are_known_by_the_names_of_plugins(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *types, *meter;
+    } cases[] = {
+        {"acct_gather_energy/gpu", "gpus"},
+        {"gpu", "gpus"},
+        {"acct_gather_energy/gpu_file", "gpus"},
+        {"acct_gather_energy/ipmi", "node"},
+        {"acct_gather_energy/gpu,acct_gather_energy/rapl", "node"},
+        {"acct_gather_energy/gpu,none", "gpus"},
+        {"acct_gather_energy/rapl", "cpus"},
+        {"acct_gather_energy/none", NULL},
+        {"gpus_of_mine", "node"},
+        {",,", NULL},
+        {"", NULL},
+        {NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *meter = adl_slurm_meter(cases[i].types);
+        assert_true(!meter == !cases[i].meter);
+        if (meter)
+            assert_string_equal(meter, cases[i].meter);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +321,7 @@ int main(void)
         cmocka_unit_test(what_the_hook_wrote_is_understood_and_nothing_else_is),
         cmocka_unit_test(a_constraint_holds_for_the_nodes_that_have_its_features),
         cmocka_unit_test(a_dependency_is_met_when_slurm_would_say_so),
+        cmocka_unit_test(meters_are_known_by_the_names_of_plugins),
         cmocka_unit_test(orders_are_read),
         cmocka_unit_test(orders_that_make_no_sense_are_refused_with_their_number),
         cmocka_unit_test(answers_are_one_line_each),

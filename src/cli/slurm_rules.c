@@ -234,15 +234,23 @@ static void check_accounting(struct adl_slurm_check *check)
 
 static void check_energy(struct adl_slurm_check *check)
 {
-    static const char key[] = "AcctGatherEnergyType";
-    const struct adl_slurm_setting *setting = find(check, key);
+    static const char key[] = "AcctGatherEnergyType", often_key[] = "AcctGatherNodeFreq";
+    const struct adl_slurm_setting *setting = find(check, key), *often = find(check, often_key);
+    const char *types = setting ? setting->value : "none", *last = strrchr(types, '/'), *type = last ? last + 1 : types;
     char quoted[ADL_QUOTE_SIZE];
-    if (setting && !adl_slurm_same(setting->value, "acct_gather_energy/none"))
-        SAY(OK, key, setting, "%s measures energy, which flows back into adlro's estimates.", shown(setting, quoted));
-    else
+    if (adl_slurm_same(type, "none"))
         SAY(WARN, key, setting,
-            "Energy is not measured: adlro goes by its catalogue of GPUs. acct_gather_energy/gpu, ipmi or rapl would "
-            "measure.");
+            "Energy is not measured: what jobs draw stays unknown, and adlro goes by its catalogue of GPUs. "
+            "acct_gather_energy/gpu would measure, or ipmi.");
+    else if (adl_slurm_same(type, "rapl") && !strchr(types, ','))
+        SAY(WARN, key, setting, "%s measures CPUs and no GPUs: what jobs draw stays unknown to adlro.",
+            shown(setting, quoted));
+    else if (seconds(often, 0) == 0)
+        SAY(WARN, often_key, often,
+            "slurmctld never reads the meters of %s, so that what jobs draw stays unknown: 10 (seconds) would do.",
+            shown(setting, quoted));
+    else
+        SAY(OK, key, setting, "%s measures what jobs draw, each %ld s.", shown(setting, quoted), seconds(often, 0));
 }
 
 static void check_priority(struct adl_slurm_check *check)

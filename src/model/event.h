@@ -23,7 +23,7 @@ enum adl_event_kind {
 /* What is known of a job after it ended, beside what the engine saw itself. */
 struct adl_outcome {
     uint8_t end;      /* enum adl_job_end */
-    double energy_j;  /* what its share of its GPUs drew */
+    double energy_j;  /* what its share of its GPUs drew; 0 = not known */
     int64_t run_us;   /* time it held GPUs, all attempts */
     int64_t ideal_us; /* run time alone on its fastest acceptable GPU type */
     double steps;     /* work done */

@@ -39,7 +39,9 @@ struct adl_report {
     char text[200];          /* for people: why it failed; of a GPU: why it is down */
     uint32_t foreign;        /* GPU_DOWN: because of so many processes from outside the queue; 0 = it failed */
     int64_t memory_used_mib; /* TELEMETRY; negative = not known */
-    double energy_j;         /* TELEMETRY: by its counter, since the service began; negative = it has none */
+    double energy_j;         /* TELEMETRY: by its counter, since the service began; negative = it has none. EVICT: what
+                              * the job has drawn in all its runs; 0 or negative = not known */
+    bool blurred;            /* TELEMETRY: of a meter that several jobs share: for people, not for estimates */
 };
 
 struct adl_hands_ops {

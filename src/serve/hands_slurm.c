@@ -211,6 +211,8 @@ static void introduce(void *self, const struct adl_roster_job *job)
         return;
     it->number = job->id;
     it->arrived = hands->restless = true;
+    if (job->energy_j > 0) /* in runs before a restart */
+        it->energy_j = job->energy_j + (it->energy_j > 0 ? it->energy_j : 0);
     for (uint32_t i = 0; i < hands->waiting_count; i++) /* it was about to be told as new */
         if (hands->waiting[i].job == it && hands->waiting[i].report.event.kind == ADL_EVENT_SUBMIT)
             hands->waiting[i].report.event.kind = ADL_EVENT_KIND_COUNT;
@@ -293,7 +295,7 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
 {
     struct adl_hands_slurm *hands = self;
     cJSON *message = NULL;
-    hands->now_us = now_us;
+    hands->now_us = hands->book.now_us = now_us;
     if (adl_hands_slurm_give(hands, ret))
         return 1;
     keep_link(hands);
@@ -311,7 +313,7 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
     if (hands->restless)
         adl_hands_slurm_settle_all(hands);
     adl_hands_slurm_look_at_gpus(hands);
-    return adl_hands_slurm_give(hands, ret);
+    return adl_hands_slurm_give(hands, ret) ? 1 : adl_slurm_energy_tell(hands->book.energy, ret);
 }
 
 static int64_t due_us(void *self)

@@ -46,14 +46,14 @@ void adl_hands_slurm_post_end(struct adl_hands_slurm *hands, struct adl_slurm_jo
 {
     struct adl_report report = about(job, ADL_EVENT_FINISH);
     job->told = true;
+    adl_slurm_book_leave(&hands->book, job); /* what it drew is known then */
+    hands->restless = true;                  /* who waits for these very GPUs */
     report.exit_code = job->exit_code;
     report.signal = job->signal;
     report.event.outcome.end = (uint8_t)job->end;
     report.event.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
     report.event.outcome.run_us = job->began_us > 0 ? hands->now_us - job->began_us : 0;
     snprintf(report.text, sizeof report.text, "%s", job->why);
-    adl_slurm_book_leave(&hands->book, job);
-    hands->restless = true; /* who waits for these very GPUs */
     adl_hands_slurm_post(hands, &report, NULL, 0);
 }
 
@@ -70,6 +70,7 @@ void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_
     job->taken = ADL_NONE;
     adl_slurm_book_leave(&hands->book, job);
     hands->restless = true; /* who waits for these very GPUs */
+    report.energy_j = job->energy_j;
     adl_hands_slurm_post(hands, &report, NULL, due_us);
 }
 

@@ -74,6 +74,13 @@ static int log_end(struct adl_live *live, const struct adl_report *report, const
     return adl_live_log(live, ends ? "end" : "evict", job->id, &text, err);
 }
 
+/* By the hands' own count of all its runs; else by what was read of its GPUs. */
+static double drawn_j(const struct adl_report *report, const struct adl_roster_job *job)
+{
+    const double told_j = report->event.kind == ADL_EVENT_FINISH ? report->event.outcome.energy_j : report->energy_j;
+    return told_j > 0 ? told_j : job->energy_j;
+}
+
 static int prepare_end(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job,
                        struct adl_error *err)
 {
@@ -92,6 +99,7 @@ static int prepare_end(struct adl_live *live, const struct adl_report *report, s
         status.gpus = NULL;
     }
     status.reason = is_end(report, job) ? reason : "";
+    status.energy_j = drawn_j(report, job);
     job->group = live->group;
     const int result = adl_store_job_update(live->config.store, job->id, &status, err);
     return result ? result : log_end(live, report, job, reason, err);
@@ -127,6 +135,7 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
         event.job = job->alternatives[job->taken].slot;
     const uint64_t id = job->id;
     const uint32_t attempt = job->attempts;
+    job->energy_j = drawn_j(report, job);
     if (is_end(report, job) && !adl_roster_holds_gpus(job)) { /* it was taken out of the cluster's queue */
         say_reason(report, job, reason, sizeof reason);
         adl_roster_set_reason(job, reason);
@@ -142,7 +151,7 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
             event.outcome.end = ADL_END_CANCELLED;
             event.outcome.run_us = live->now_us - job->start_us;
         }
-        event.outcome.energy_j = event.outcome.energy_j > 0 ? event.outcome.energy_j : job->energy_j;
+        event.outcome.energy_j = job->energy_j;
         if (adl_live_in_engine(live, event.job)) {
             post_speed(live, job, &event);
             post(live, &event);
@@ -408,7 +417,8 @@ static void apply_telemetry(struct adl_live *live, const struct adl_report *repo
     if (report->energy_j >= 0)
         gpu->energy_j = report->energy_j;
     live->sampled = true;
-    post(live, &report->event);
+    if (!report->blurred)
+        post(live, &report->event);
 }
 
 static int write_sample(struct adl_live *live, const struct adl_report *report, struct adl_error *err)

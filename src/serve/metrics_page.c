@@ -212,8 +212,9 @@ static void put_gpus(struct adl_metrics_page *page, const struct adl_inventory *
                    "Memory of a GPU in use.", memory_of);
     put_gpu_values(page, inventory, s, "adlro_gpu_energy_joules", ADL_METRIC_COUNTER, "joules",
                    "What a GPU drew since the service began, by its counter.", energy_of);
-    put(page, "adlro_energy_joules", ADL_METRIC_COUNTER, "joules", "What all GPUs drew since the service began.",
-        s->counts.energy_j > 0 ? s->counts.energy_j : 0);
+    if (s->counts.energy_j > 0) /* else nothing was measured */
+        put(page, "adlro_energy_joules", ADL_METRIC_COUNTER, "joules", "What all GPUs drew since the service began.",
+            s->counts.energy_j);
 }
 
 static void put_engine(struct adl_metrics_page *page, const struct snapshot *s)

@@ -12,6 +12,7 @@
 
 #define LIMIT_S   31536000.0 /* of a job that has none */
 #define NODES_MAX 4096
+#define READ_US   500000 /* meters' times are whole seconds: in the mean it was half a second later */
 
 int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory *inventory)
 {
@@ -21,7 +22,9 @@ int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory
     ret->used = calloc((size_t)cluster->bank_count + 1, sizeof *ret->used);
     ret->usable = calloc((size_t)cluster->node_count + 1, sizeof *ret->usable);
     ret->why = calloc((size_t)cluster->node_count + 1, sizeof *ret->why);
-    return ret->holder && ret->used && ret->usable && ret->why ? 0 : ADL_ENOMEM;
+    if (!ret->holder || !ret->used || !ret->usable || !ret->why)
+        return ADL_ENOMEM;
+    return adl_slurm_energy_create(cluster, &ret->energy);
 }
 
 static void job_free(struct adl_slurm_job *job)
@@ -40,6 +43,7 @@ void adl_slurm_book_clear(struct adl_slurm_book *book)
     free(book->used);
     free(book->usable);
     free(book->why);
+    adl_slurm_energy_destroy(book->energy);
     *book = (struct adl_slurm_book){0};
 }
 
@@ -95,6 +99,23 @@ void adl_slurm_book_remove(struct adl_slurm_book *book, struct adl_slurm_job *jo
 
 /* ---- GPUs ---- */
 
+/* While it runs, what its GPUs draw is counted. */
+static void meter(struct adl_slurm_book *book, struct adl_slurm_job *job)
+{
+    const bool runs = job->state == ADL_SLURM_RUNS && job->gpu_count > 0;
+    if (job->metered == runs)
+        return;
+    job->metered = runs;
+    if (runs)
+        adl_slurm_energy_enter(book->energy, &job->energy_j, job->gpus, job->gpu_count, book->now_us);
+    else
+        adl_slurm_energy_leave(book->energy, &job->energy_j, job->gpus, job->gpu_count, book->now_us);
+    for (uint32_t i = 0; i < job->gpu_count; i++) {
+        const uint32_t bank = book->inventory->scenario.cluster.gpu_bank[job->gpus[i]];
+        adl_slurm_energy_others(book->energy, bank, adl_slurm_book_foreign(book, bank), book->now_us);
+    }
+}
+
 int adl_slurm_book_hold(struct adl_slurm_book *book, struct adl_slurm_job *job, const uint32_t *gpus, uint32_t count)
 {
     uint32_t *copy = malloc((count + 1) * sizeof *copy);
@@ -106,11 +127,16 @@ int adl_slurm_book_hold(struct adl_slurm_book *book, struct adl_slurm_job *job, 
     job->gpu_count = count;
     for (uint32_t i = 0; i < count; i++)
         book->holder[copy[i]] = job->external;
+    meter(book, job);
     return 0;
 }
 
 void adl_slurm_book_leave(struct adl_slurm_book *book, struct adl_slurm_job *job)
 {
+    const int state = job->state;
+    job->state = ADL_SLURM_ABSENT; /* whatever it does, it has no GPUs */
+    meter(book, job);
+    job->state = state;
     for (uint32_t i = 0; i < job->gpu_count; i++)
         if (book->holder[job->gpus[i]] == job->external)
             book->holder[job->gpus[i]] = 0;
@@ -201,6 +227,22 @@ static uint32_t find_bank(const struct adl_cluster *cluster, uint32_t node, cons
     return ADL_NONE;
 }
 
+/* One that measures CPUs alone has nothing to say here. */
+static void read_meter(struct adl_slurm_book *book, uint32_t node, const cJSON *message)
+{
+    const char *meter_word = text_of(message, "meter");
+    const bool gpus = strcmp(meter_word, "gpus") == 0;
+    const struct adl_slurm_reading reading = {.time_us =
+                                                  whole_of(message, "read_s", 0, INT64_C(1) << 40) * 1000000 + READ_US,
+                                              .joules = number_of(message, "joules", -1),
+                                              .watts = number_of(message, "watts", -1),
+                                              .gpus = gpus};
+    if (!gpus && strcmp(meter_word, "node") != 0)
+        adl_slurm_energy_read(book->energy, node, NULL);
+    else if (reading.joules >= 0) /* else it has just not been read: its counter goes on */
+        adl_slurm_energy_read(book->energy, node, &reading);
+}
+
 void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message)
 {
     const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
@@ -213,9 +255,12 @@ void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *m
     cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(message, "gpus"))
     {
         const uint32_t bank = find_bank(cluster, node, text_of(gpu, "type"));
-        if (bank != ADL_NONE)
-            book->used[bank] = (uint32_t)whole_of(gpu, "used", 0, cluster->banks[bank].gpu_count);
+        if (bank == ADL_NONE)
+            continue;
+        book->used[bank] = (uint32_t)whole_of(gpu, "used", 0, cluster->banks[bank].gpu_count);
+        adl_slurm_energy_others(book->energy, bank, adl_slurm_book_foreign(book, bank), book->now_us);
     }
+    read_meter(book, node, message);
 }
 
 /* The nodes it may not use; NULL if there is no such node. Out of memory is as good as none: Slurm would refuse. */
@@ -390,8 +435,8 @@ struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const
     job->released = says(message, "placed");
     job->exit_code = (int32_t)whole_of(message, "exit_code", -1, 255);
     job->signal = (int32_t)whole_of(message, "signal", 0, 128);
-    job->energy_j = number_of(message, "energy_j", -1);
     snprintf(job->why, sizeof job->why, "%s", text_of(message, "why"));
+    meter(book, job);
     if (state == ADL_SLURM_PENDING)
         read_excluded(book, message, job);
     if (!job->arrived || job->number == 0) {

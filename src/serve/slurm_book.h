@@ -5,6 +5,7 @@
 
 #include "serve/hands.h"
 #include "serve/inventory.h"
+#include "serve/slurm_energy.h"
 
 #include <stdbool.h>
 
@@ -19,7 +20,7 @@ struct adl_slurm_job {
     int state;        /* enum adl_slurm_state */
     int end;          /* enum adl_job_end, once ENDED */
     int32_t exit_code, signal;
-    double energy_j;                                    /* negative: not told */
+    double energy_j;                                    /* drawn so far; negative: nothing was measured */
     bool ours;                                          /* the hook has caught it for us */
     bool eligible;                                      /* as far as the cluster is concerned it may start */
     bool released;                                      /* it waits, and Slurm may start it any time */
@@ -31,6 +32,7 @@ struct adl_slurm_job {
     bool barred;                                        /* the service was told that it may not start */
     bool cramped;                                       /* because the nodes it may use are full */
     bool told;                                          /* the service was told of its end */
+    bool metered;                                       /* what its GPUs draw is counted */
     bool dropped;                                       /* the service has ended it, and the cluster has not yet */
     int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
     uint32_t refusals;                                  /* of placements, one after the other */
@@ -60,6 +62,8 @@ struct adl_slurm_book {
     uint32_t *used;  /* [bank] GPUs in use by the cluster's own account */
     bool *usable;    /* [node] */
     char (*why)[120];
+    struct adl_slurm_energy *energy;
+    int64_t now_us; /* as the hands were told last */
 };
 
 int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory *inventory);

@@ -187,7 +187,10 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
     put_int_or_null(json, "exit_code", job->exit_code, job->ran && job->signal == 0);
     put_int_or_null(json, "signal", job->signal, job->ran && job->signal > 0);
     adl_json_key(json, "energy_j");
-    adl_json_real(json, job->energy_j);
+    if (job->energy_j > 0)
+        adl_json_real(json, job->energy_j);
+    else
+        adl_json_null(json); /* nothing was measured, which does not mean that it drew nothing */
     adl_json_end(json);
 }
 

@@ -166,7 +166,7 @@ void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk)
     put_string(json, "trouble", desk->trouble[0] ? desk->trouble : NULL);
     put_counts(json, desk);
     put_real(json, "power_w", power_w(desk), 0);
-    put_real(json, "energy_j", desk->counts.energy_j, 0);
+    put_real(json, "energy_j", desk->counts.energy_j, 1e-9); /* null: nothing was measured */
     put_nodes(json, desk);
     adl_json_end(json);
 }

@@ -321,8 +321,9 @@ int adl_slurm_cluster_poll(struct adl_slurm_cluster *cluster, int64_t now_us, st
     cluster->touched |= whole;
     int status = slow ? load_rest(cluster, err) : 0;
     /* Nodes before jobs: a job is never told on a node that was not. */
-    if (status == 0) /* GPUs that a job leaves are not always told as a change of its node */
-        status = load_nodes(cluster, whole || (slow && cluster->stirred), &nodes_changed, err);
+    /* Slurm does not count it as a change of a node when its meter is read, nor always when a job leaves its GPUs. */
+    if (status == 0)
+        status = load_nodes(cluster, whole || (slow && (cluster->stirred || cluster->metered)), &nodes_changed, err);
     if (status == 0)
         status = load_jobs(cluster, &jobs_changed, err);
     if (status != 0)

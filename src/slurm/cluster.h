@@ -69,9 +69,11 @@ struct adl_slurm_cluster {
     struct adl_slurm_sents sent_jobs, sent_nodes;
     struct adl_slurm_mark *marks;
     size_t mark_count, mark_capacity;
-    bool touched;   /* jobs are loaded whatever Slurm says of changes: we have made some ourselves */
-    int64_t now_us; /* wall clock of the pass that goes on */
-    bool stirred;   /* jobs have changed since nodes were last loaded whole */
+    bool touched;      /* jobs are loaded whatever Slurm says of changes: we have made some ourselves */
+    const char *meter; /* what nodes' energy meters measure (slurm/meter.h); NULL: there are none */
+    bool metered;      /* slurmctld reads them now and then */
+    int64_t now_us;    /* wall clock of the pass that goes on */
+    bool stirred;      /* jobs have changed since nodes were last loaded whole */
     int64_t whole_due_us;
     int64_t slow_due_us; /* when partitions, reservations and what depends on time alone are looked at again */
 };

@@ -302,8 +302,6 @@ static void write_run(const struct adl_slurm_cluster *cluster, const struct job_
     adl_json_int(json, WIFSIGNALED(exit_status) ? WTERMSIG(exit_status) : 0);
     adl_json_key(json, "restarts");
     adl_json_uint(json, job->restart_cnt);
-    adl_json_key(json, "energy_j"); /* Slurm has it in its database alone */
-    adl_json_null(json);
 }
 
 void adl_slurm_job_write(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,

@@ -1,5 +1,7 @@
 #include "slurm/link.h"
 
+#include "slurm/meter.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -25,6 +27,8 @@ int adl_slurm_link_open(struct adl_slurm_link *link, struct adl_error *err)
     link->port = (uint16_t)conf->slurmctld_port;
     snprintf(link->version, sizeof link->version, "%s", conf->version ? conf->version : "");
     snprintf(link->cluster, sizeof link->cluster, "%s", conf->cluster_name ? conf->cluster_name : "");
+    link->meter = adl_slurm_meter(conf->acct_gather_energy_type);
+    link->meter_s = conf->acct_gather_node_freq;
     slurm_free_ctl_conf(conf);
     return 0;
 }

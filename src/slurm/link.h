@@ -13,6 +13,8 @@ struct adl_slurm_link {
     uint16_t port;
     char version[32];
     char cluster[64];
+    const char *meter; /* what nodes' energy meters measure (slurm/meter.h); NULL: there are none */
+    uint32_t meter_s;  /* how often slurmctld reads them; 0: never */
 };
 
 /* Asks slurmctld who it is. ADL_EIO if it does not answer, after up to 9 s. */

@@ -66,6 +66,8 @@ static void come_up(struct adapter *adapter)
     int status = adl_slurm_link_open(&adapter->link, &err);
     if (status == 0) {
         adl_slurm_cluster_restart(&adapter->cluster);
+        adapter->cluster.meter = adapter->link.meter;
+        adapter->cluster.metered = adapter->link.meter && adapter->link.meter_s > 0;
         const size_t start = adapter->out.size;
         adl_slurm_write_up(&adapter->out, adapter->link.version, adapter->link.cluster);
         status = adl_slurm_cluster_poll(&adapter->cluster, clock_us(CLOCK_REALTIME), &adapter->out, &err);

@@ -115,6 +115,30 @@ static void write_partitions(struct adl_json *json, const struct adl_slurm_clust
     adl_json_end(json);
 }
 
+static void write_real(struct adl_json *json, const char *key, double value, bool known)
+{
+    adl_json_key(json, key);
+    if (known)
+        adl_json_real(json, value);
+    else
+        adl_json_null(json);
+}
+
+static void write_draw(struct adl_json *json, const char *meter, const struct node_info *info)
+{
+    struct adl_slurm_draw draw = {.watts = -1};
+    const bool known = meter && adl_slurm_node_draw(info, &draw);
+    adl_json_key(json, "meter");
+    if (meter)
+        adl_json_string(json, meter);
+    else
+        adl_json_null(json);
+    write_real(json, "joules", draw.joules, known);
+    write_real(json, "watts", draw.watts, draw.watts >= 0);
+    adl_json_key(json, "read_s");
+    adl_json_int(json, draw.read_s);
+}
+
 void adl_slurm_node_write(const struct adl_slurm_cluster *cluster, const struct node_info *info,
                           const struct adl_slurm_node *node, struct adl_text *line)
 {
@@ -145,11 +169,6 @@ void adl_slurm_node_write(const struct adl_slurm_cluster *cluster, const struct 
     write_words(&json, node->features);
     adl_json_key(&json, "partitions");
     write_partitions(&json, cluster, node->name);
-    adl_json_key(&json, "watts");
-    const double watts = adl_slurm_node_watts(info);
-    if (watts < 0)
-        adl_json_null(&json);
-    else
-        adl_json_real(&json, watts);
+    write_draw(&json, cluster->meter, info);
     adl_json_end(&json);
 }

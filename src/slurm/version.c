@@ -75,10 +75,14 @@ uint64_t adl_slurm_node_memory_used_mib(const struct node_info *node)
 }
 #endif
 
-double adl_slurm_node_watts(const struct node_info *node)
+bool adl_slurm_node_draw(const struct node_info *node, struct adl_slurm_draw *ret)
 {
-    /* 0 is what it says where nothing measures. */
-    if (!node->energy || node->energy->current_watts == NO_VAL || node->energy->current_watts == 0)
-        return -1;
-    return node->energy->current_watts;
+    const acct_gather_energy_t *energy = node->energy;
+    if (!energy || energy->poll_time <= 0 || energy->consumed_energy == NO_VAL64 || energy->current_watts == NO_VAL)
+        return false;
+    /* 0 W is what plugins say that have not watched for long enough. */
+    *ret = (struct adl_slurm_draw){.joules = (double)energy->consumed_energy,
+                                   .watts = energy->current_watts > 0 ? energy->current_watts : -1.0,
+                                   .read_s = (int64_t)energy->poll_time};
+    return true;
 }

@@ -27,6 +27,14 @@ void adl_slurm_jobs_free(struct job_info_msg *jobs);
 
 uint32_t adl_slurm_node_cpus_used(const struct node_info *node);
 uint64_t adl_slurm_node_memory_used_mib(const struct node_info *node);
-double adl_slurm_node_watts(const struct node_info *node); /* negative = not known */
+
+/* What a node's energy meter said. */
+struct adl_slurm_draw {
+    double joules;  /* since some time that stays the same while slurmd runs */
+    double watts;   /* negative = not known */
+    int64_t read_s; /* by the node's clock */
+};
+/* False if it has none, or it was not read yet. */
+bool adl_slurm_node_draw(const struct node_info *node, struct adl_slurm_draw *ret);
 
 #endif
