@@ -34,9 +34,9 @@ static void say(const char *line)
     fclose(file);
 }
 
-static int open_hands(void **state)
+/* With what else the adapter says before the service is there. */
+static void open_with(const char *line)
 {
-    (void)state;
     struct adl_error err = {""};
     struct adl_catalogue catalogue;
     static const char *const partitions[] = {"gpu"};
@@ -49,6 +49,8 @@ static int open_hands(void **state)
     say("{\"ev\":\"up\"}");
     for (size_t i = 0; i < sizeof fixture_nodes / sizeof *fixture_nodes; i++)
         say(fixture_nodes[i]);
+    if (line)
+        say(line);
     say("{\"ev\":\"synced\",\"seq\":1}");
     const struct adl_hands_slurm_config config = {
         .adapter = program, .partitions = partitions, .partition_count = 1, .mode = ADL_SLURM_ACT, .wait_us = 10 * S};
@@ -58,6 +60,12 @@ static int open_hands(void **state)
         fail_msg("%s", err.text);
     adl_catalogue_clear(&catalogue);
     now_us = 1000 * S;
+}
+
+static int open_hands(void **state)
+{
+    (void)state;
+    open_with(NULL);
     return 0;
 }
 
@@ -396,6 +404,49 @@ static void what_is_gone_after_a_reconciliation_has_ended(void **state)
     assert_int_equal(next(ADL_EVENT_FINISH).event.outcome.end, ADL_END_CANCELLED);
 }
 
+static int open_after_an_end(void **state)
+{
+    (void)state;
+    open_with(ENDED("7", "F"));
+    return 0;
+}
+
+static void how_a_job_ended_while_the_service_was_away_is_known(void **state)
+{
+    (void)state;
+    const struct adl_roster_job job = job_of(1, 7);
+    const uint32_t slot = admit(&job);
+    assert_true(hands.ops->adopt(hands.self, &job, slot, (const uint32_t[]){0}));
+    const struct adl_report report = next(ADL_EVENT_FINISH);
+    assert_true(report.number == 1);
+    assert_int_equal(report.exit_code, 3);
+    assert_int_equal(report.event.outcome.end, ADL_END_FAILED);
+}
+
+static int open_after_a_crash(void **state)
+{
+    (void)state;
+    open_with("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
+              "\"request\":\"volta:1\",\"nodes_min\":1,\"submit_s\":99,\"restarts\":0}");
+    return 0;
+}
+
+static void a_number_that_slurm_gave_to_another_job_while_the_service_was_away_ends_the_first(void **state)
+{
+    (void)state;
+    struct adl_roster_job job = job_of(1, 7);
+    job.submit_us = 42 * S;
+    admit(&job);
+    bool ended = false, arrived = false;
+    for (int i = 0; i < 2; i++) {
+        struct adl_report report;
+        assert_int_equal(hands.ops->poll(hands.self, now_us, &report, NULL), 1);
+        ended |= report.event.kind == ADL_EVENT_FINISH && report.number == 1;
+        arrived |= report.event.kind == ADL_EVENT_SUBMIT && report.arrival->external == 7;
+    }
+    assert_true(ended && arrived);
+}
+
 static void a_number_that_slurm_gives_to_another_job_ends_the_first(void **state)
 {
     (void)state;
@@ -409,7 +460,8 @@ static void a_number_that_slurm_gives_to_another_job_ends_the_first(void **state
     report = next(ADL_EVENT_SUBMIT);
     assert_true(report.arrival->external == 7);
     hands.ops->forget(hands.self, 1, 1);
-    const struct adl_roster_job other = job_of(2, 7);
+    struct adl_roster_job other = job_of(2, 7);
+    other.submit_us = 99 * S;
     assert_int_not_equal(admit(&other), slot);
     next(ADL_EVENT_KIND_COUNT);
 }
@@ -517,6 +569,11 @@ int main(void)
         TEST(a_job_that_slurm_put_back_waits_a_moment_and_is_free_again),
         TEST(what_is_gone_after_a_reconciliation_has_ended),
         TEST(a_number_that_slurm_gives_to_another_job_ends_the_first),
+        cmocka_unit_test_setup_teardown(how_a_job_ended_while_the_service_was_away_is_known, open_after_an_end,
+                                        close_hands),
+        cmocka_unit_test_setup_teardown(
+            a_number_that_slurm_gave_to_another_job_while_the_service_was_away_ends_the_first, open_after_a_crash,
+            close_hands),
         TEST(what_a_job_drew_is_told_at_its_end),
         TEST(a_meter_of_the_whole_node_tells_of_jobs_and_not_of_gpus),
         TEST(a_meter_that_leaves_the_gpus_out_tells_nothing),

@@ -34,7 +34,7 @@ static int close_book(void **state)
 static struct adl_slurm_job *hear(const char *text)
 {
     cJSON *message = parse(text);
-    struct adl_slurm_job *job = adl_slurm_book_read_job(&book, message);
+    struct adl_slurm_job *job = adl_slurm_book_read_job(&book, message, false);
     cJSON_Delete(message);
     return job;
 }

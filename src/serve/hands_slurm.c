@@ -205,7 +205,12 @@ static void introduce(void *self, const struct adl_roster_job *job)
 {
     struct adl_hands_slurm *hands = self;
     struct adl_slurm_job *it = adl_slurm_book_find(&hands->book, job->external);
-    if (!it) /* it went while we were away */
+    const bool others = it && it->number != 0 && it->number != job->id;
+    const bool taken = others || (it && it->arrival.external != 0 && !adl_slurm_book_is_known(it, job));
+    if (taken) /* by another job, since Slurm has forgotten this one: it is kept under a number that Slurm never gives
+                */
+        it = adl_slurm_book_add(&hands->book, -(int64_t)job->id);
+    else if (!it) /* it went while we were away */
         it = adl_slurm_book_add(&hands->book, job->external);
     if (!it)
         return;
@@ -240,7 +245,7 @@ static void advise(void *self, const struct adl_roster_job *job, const char *tex
 static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
 {
     struct adl_hands_slurm *hands = self;
-    struct adl_slurm_job *it = adl_slurm_book_find(&hands->book, job->external);
+    struct adl_slurm_job *it = find_number(hands, job->id);
     if (!it)
         return false;
     hands->restless = true;
@@ -413,10 +418,12 @@ int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const stru
             status = adl_fail(err, ADL_ENOMEM, "out of memory for %u GPUs", gpus);
     }
     if (status == 0) {
+        hands->opening = true;
         cJSON_ArrayForEach(message, heard)
         {
             adl_hands_slurm_hear(hands, message);
         }
+        hands->opening = false;
     }
     cJSON_Delete(heard);
     if (status) {

@@ -36,6 +36,7 @@ struct adl_hands_slurm {
     uint64_t seq;
     uint32_t sync; /* round of reconciliation */
     bool synced;   /* the last was completed */
+    bool opening;  /* the service has yet to say which jobs it knows */
     bool restless; /* jobs have changed from the service's side: they are to be settled */
     int64_t now_us, beat_us, restart_us, looked_us;
     bool *down;          /* [gpu] as reported */

@@ -51,13 +51,14 @@ static void check_identity(struct adl_hands_slurm *hands, const cJSON *message)
 static void hear_job(struct adl_hands_slurm *hands, const cJSON *message)
 {
     check_identity(hands, message);
-    struct adl_slurm_job *job = adl_slurm_book_read_job(&hands->book, message);
+    struct adl_slurm_job *job = adl_slurm_book_read_job(&hands->book, message, hands->opening);
     if (!job)
         return;
     job->sync = hands->sync;
     if (job->state == ADL_SLURM_RUNS)
         follow(hands, job, message);
-    adl_hands_slurm_settle(hands, job);
+    if (!hands->opening)
+        adl_hands_slurm_settle(hands, job);
 }
 
 static struct adl_slurm_job *find_seq(struct adl_hands_slurm *hands, uint64_t seq)

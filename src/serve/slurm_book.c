@@ -418,18 +418,19 @@ static bool says(const cJSON *message, const char *name)
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, name));
 }
 
-struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message)
+struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message, bool all)
 {
     int end = 0;
     const int64_t external = whole_of(message, "id", 0, INT64_C(1) << 52);
     const int state = state_of(text_of(message, "state"), &end);
     struct adl_slurm_job *job = adl_slurm_book_find(book, external);
-    if (!job && state != ADL_SLURM_ENDED && external > 0)
+    if (!job && (all || state != ADL_SLURM_ENDED) && external > 0)
         job = adl_slurm_book_add(book, external);
     if (!job)
         return NULL;
     job->state = state;
     job->end = end;
+    job->requeued = number_of(message, "restarts", 0) > 0;
     job->ours = says(message, "ours");
     job->eligible = says(message, "eligible");
     job->released = says(message, "placed");
@@ -452,8 +453,14 @@ bool adl_slurm_book_is_same(const struct adl_slurm_job *job, const struct cJSON 
     struct adl_arrival now = {0};
     read_arrival(message, &now);
     return job->arrival.external == 0 || /* it was never heard of: only the store has it */
-           (now.uid == job->arrival.uid && strcmp(now.name, job->arrival.name) == 0 &&
+           (now.uid == job->arrival.uid &&
             (now.submit_us == job->arrival.submit_us || number_of(message, "restarts", 0) > 0));
+}
+
+bool adl_slurm_book_is_known(const struct adl_slurm_job *job, const struct adl_roster_job *known)
+{
+    return job->arrival.uid == known->uid &&
+           (job->requeued || job->arrival.submit_us == 0 || job->arrival.submit_us == known->submit_us);
 }
 
 static bool has(const uint32_t *gpus, uint32_t count, uint32_t gpu)

@@ -21,6 +21,7 @@ struct adl_slurm_job {
     int end;          /* enum adl_job_end, once ENDED */
     int32_t exit_code, signal;
     double energy_j;                                    /* drawn so far; negative: nothing was measured */
+    bool requeued;                                      /* by Slurm's count, at least once */
     bool ours;                                          /* the hook has caught it for us */
     bool eligible;                                      /* as far as the cluster is concerned it may start */
     bool released;                                      /* it waits, and Slurm may start it any time */
@@ -73,10 +74,11 @@ struct adl_slurm_job *adl_slurm_book_find(const struct adl_slurm_book *book, int
 struct adl_slurm_job *adl_slurm_book_add(struct adl_slurm_book *book, int64_t external); /* NULL: out of memory */
 void adl_slurm_book_remove(struct adl_slurm_book *book, struct adl_slurm_job *job);      /* with its GPUs */
 
-/* From messages of the adapter. A job that is not there yet is added unless it has ended; else NULL. */
-struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message);
+/* From messages of the adapter. A job that is not there yet is added, one that has ended only if all are; else NULL. */
+struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message, bool all);
 /* Whether a message about this number is about this job. A requeue changes the time of submission. */
 bool adl_slurm_book_is_same(const struct adl_slurm_job *job, const struct cJSON *message);
+bool adl_slurm_book_is_known(const struct adl_slurm_job *job, const struct adl_roster_job *known); /* to the service */
 void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message);
 
 /* The GPUs that a running job must have, by where the message says it runs: those of that kind that it holds, then the
