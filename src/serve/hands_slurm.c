@@ -129,6 +129,8 @@ static void post_arrival(struct hands *hands, struct adl_slurm_job *job)
 {
     struct adl_report report = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE, .job = ADL_NONE}};
     job->arrived = true;
+    snprintf(job->bar, sizeof job->bar, "%s", job->state == ADL_SLURM_PENDING && !job->eligible ? job->why : "");
+    memcpy(job->arrival.bar, job->bar, sizeof job->bar);
     report.event.submit.spec = &job->spec;
     report.arrival = &job->arrival;
     post(hands, &report, job, 0);
@@ -172,10 +174,12 @@ static void post_evict(struct hands *hands, struct adl_slurm_job *job, const cha
 static void post_bar(struct hands *hands, struct adl_slurm_job *job, const char *why)
 {
     struct adl_report report = about(job, ADL_EVENT_WAKE);
-    if (job->barred == (why[0] != '\0'))
+    char bar[sizeof job->bar];
+    snprintf(bar, sizeof bar, "%s", why);
+    if (strcmp(job->bar, bar) == 0)
         return;
-    job->barred = !job->barred;
-    snprintf(report.text, sizeof report.text, "%s", why);
+    memcpy(job->bar, bar, sizeof bar);
+    memcpy(report.text, bar, sizeof bar);
     post(hands, &report, NULL, 0);
 }
 
@@ -234,10 +238,17 @@ static bool is_beyond(const struct adl_slurm_job *job)
     return strstr(job->why, "beyond us") != NULL;
 }
 
+/* A limit of a QOS or an association, known before anything is placed: it may start once others have ended. */
+static bool is_limit(const char *why)
+{
+    return strncmp(why, "limit of ", 9) == 0;
+}
+
 static void receive(struct hands *hands, struct adl_slurm_job *job)
 {
     const bool act = hands->config.mode == ADL_SLURM_ACT;
-    const bool may = job->state == ADL_SLURM_RUNS || (job->state == ADL_SLURM_PENDING && job->eligible);
+    const bool may =
+        job->state == ADL_SLURM_RUNS || (job->state == ADL_SLURM_PENDING && (job->eligible || is_limit(job->why)));
     if (job->state == ADL_SLURM_ENDED)
         remove_job(hands, job);
     else if (act && job->ours && job->state == ADL_SLURM_PENDING && (job->unfit[0] != '\0' || is_beyond(job)))
@@ -392,6 +403,13 @@ static void hear_done(struct hands *hands, const cJSON *message)
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "error"));
     char text[160];
     snprintf(text, sizeof text, "Slurm would not place it: %s", why ? why : "no reason was given");
+    if (why && is_limit(why)) { /* others were placed meanwhile: nobody is at fault, and it waits for the next word */
+        job->eligible = false;
+        snprintf(job->why, sizeof job->why, "%s", why);
+        post_bar(hands, job, why);
+        post_evict(hands, job, why, 0);
+        return;
+    }
     job->refusals += hands->synced;
     if (job->refusals >= REFUSALS_MAX)
         give_back(hands, job, text);
@@ -705,7 +723,8 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
     }
     /* Slurm has it still, as its own: it is nobody's here. */
     job->number = 0;
-    job->arrived = job->told = job->seated = job->placed = job->barred = false;
+    job->arrived = job->told = job->seated = job->placed = false;
+    job->bar[0] = '\0';
     job->taken = ADL_NONE;
     hands->restless = true;
 }

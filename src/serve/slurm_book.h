@@ -28,7 +28,6 @@ struct adl_slurm_job {
     bool moved;                                         /* to other GPUs than the service thinks, until it begins */
     bool answered;                                      /* the cluster knows that it was placed */
     bool seated;                                        /* the service has it running */
-    bool barred;                                        /* the service was told that it may not start */
     bool told;                                          /* the service was told of its end */
     bool dropped;                                       /* the service has ended it, and the cluster has not yet */
     int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
@@ -46,6 +45,7 @@ struct adl_slurm_job {
     struct adl_job_spec spec;
     struct adl_arrival arrival;
     char why[120];   /* it is not eligible, or ended */
+    char bar[120];   /* why it may not start, as the service was told; "": it may */
     char unfit[120]; /* why it cannot be decided about here; "": it can */
 };
 
