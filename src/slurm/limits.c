@@ -307,7 +307,8 @@ void adl_slurm_limits_count(const struct adl_slurm_cluster *cluster)
         if (base == JOB_RUNNING || base == JOB_SUSPENDED) {
             amounts[JOBS] = 1;
             read_tres(limits, job->tres_alloc_str, amounts);
-        } else if (base == JOB_PENDING && job->priority != 0 && adl_slurm_job_is_ours(cluster, job, &caught)) {
+        } else if (base == JOB_PENDING && job->priority != 0 && job->state_reason != WAIT_TIME &&
+                   adl_slurm_job_is_ours(cluster, job, &caught)) {
             const struct adl_gpu_count gpus = placed_gpus(cluster, job);
             count_demand(limits, job, &gpus, amounts);
         } else {
