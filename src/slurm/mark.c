@@ -40,8 +40,9 @@ int adl_slurm_mark_refusal(struct adl_slurm_cluster *cluster, const struct job_i
 {
     struct adl_slurm_mark mark = {.id = id, .refusals = 1, .uid = job->user_id, .since_s = cluster->now_us / 1000000};
     for (size_t i = 0; i < cluster->mark_count; i++) {
-        if (cluster->marks[i].id == id && cluster->marks[i].refusals > 0)
-            mark.refusals = cluster->marks[i].refusals + 1;
+        const struct adl_slurm_mark *old = &cluster->marks[i];
+        if (old->id == id && old->refusals > 0) /* while one counts, another is the same said twice */
+            mark.refusals = old->refusals + (old->until_us <= cluster->now_us);
     }
     int64_t wait_us = REFUSED_US;
     for (uint32_t i = 1; i < mark.refusals && wait_us < REFUSED_MAX; i++)

@@ -212,18 +212,26 @@ static int comment_on(const struct job_info *job, const struct adl_slurm_order *
     return status;
 }
 
+/* Whether Slurm has a reason of its own not to start a job that was placed. A begin time is the delay of a requeue,
+ * which placing it takes back. */
+static bool is_refused(const struct job_info *job)
+{
+    return job->priority != 0 && job->state_reason != WAIT_NO_REASON && job->state_reason != WAIT_PRIORITY &&
+           job->state_reason != WAIT_RESOURCES && job->state_reason != WAIT_TIME;
+}
+
 /* A job that was placed and did not start is held again; if Slurm had a reason, it is not offered for a while. */
 static int hold(struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id, struct adl_error *err)
 {
-    if (job->priority != 0 && job->state_reason != WAIT_NO_REASON && job->state_reason != WAIT_PRIORITY &&
-        job->state_reason != WAIT_RESOURCES) /* without memory the job is only offered too early */
-        (void)adl_slurm_mark_refusal(cluster, job, id, adl_slurm_reason(job->state_reason));
     char none[] = "";
     job_desc_msg_t change;
     slurm_init_job_desc_msg(&change);
     change.req_nodes = none;
     change.priority = 0;
-    return update(&change, "hold", id, err);
+    const int status = update(&change, "hold", id, err);
+    if (status == 0 && is_refused(job)) /* without memory the job is only offered too early */
+        (void)adl_slurm_mark_refusal(cluster, job, id, adl_slurm_reason(job->state_reason));
+    return status;
 }
 
 static int requeue(struct adl_slurm_cluster *cluster, const struct job_info *job, const struct adl_slurm_order *order,
