@@ -306,6 +306,48 @@ static void what_slurm_refuses_three_times_is_given_back(void **state)
     next(ADL_EVENT_KIND_COUNT);
 }
 
+#define LIMITED(id, why)                                                                                               \
+    "{\"ev\":\"job\",\"id\":" id ",\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":false,"                \
+    "\"why\":\"" why "\",\"request\":\"volta:1\",\"nodes_min\":1}"
+
+static void a_job_beyond_a_limit_arrives_with_the_limit_as_its_reason(void **state)
+{
+    (void)state;
+    say(LIMITED("7", "limit of QOS small: 2 GPUs at once (GrpTRES)"));
+    struct adl_report report = next(ADL_EVENT_SUBMIT);
+    assert_string_equal(report.arrival->bar, "limit of QOS small: 2 GPUs at once (GrpTRES)");
+    const struct adl_roster_job job = job_of(1, 7);
+    admit(&job);
+    next(ADL_EVENT_KIND_COUNT); /* nothing else to say of it */
+    say(LIMITED("7", "limit of QOS small: 3 GPUs at once (GrpTRES)"));
+    report = next(ADL_EVENT_WAKE);
+    assert_string_equal(report.text, "limit of QOS small: 3 GPUs at once (GrpTRES)");
+    say(PENDING("7"));
+    report = next(ADL_EVENT_WAKE);
+    assert_string_equal(report.text, "");
+}
+
+static void a_placement_that_came_too_late_for_a_limit_is_nobodys_fault(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    for (int i = 1; i <= 4; i++) {
+        char line[160];
+        start(&job, slot, 0);
+        snprintf(line, sizeof line,
+                 "{\"ev\":\"done\",\"seq\":%d,\"ok\":false,\"error\":\"limit of QOS q: 1 job at once (GrpJobs)\"}", i);
+        say(line);
+        struct adl_report report = next(ADL_EVENT_WAKE); /* before it is back in the queue */
+        assert_string_equal(report.text, "limit of QOS q: 1 job at once (GrpJobs)");
+        next(ADL_EVENT_EVICT); /* and at once: its GPU is free for others */
+        say(PENDING("7"));
+        report = next(ADL_EVENT_WAKE);
+        assert_string_equal(report.text, "");
+    }
+    assert_false(was_said("giveback"));
+}
+
 static void what_adlro_cannot_express_is_given_back_and_never_arrives(void **state)
 {
     (void)state;
@@ -386,7 +428,7 @@ static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **st
     assert_true(next(ADL_EVENT_WAKE).text[0] != '\0');
     next(ADL_EVENT_EVICT);
     now_us += 3 * S;
-    next(ADL_EVENT_KIND_COUNT);
+    assert_string_equal(next(ADL_EVENT_WAKE).text, "placed"); /* another reason by now */
     assert_true(was_said("\"op\":\"hold\",\"seq\":2,\"job\":7")); /* or Slurm starts it where it was */
     say(PENDING("7"));
     assert_string_equal(next(ADL_EVENT_WAKE).text, "");
@@ -562,6 +604,8 @@ int main(void)
         TEST(one_that_ran_before_the_service_began_is_taken_up),
         TEST(a_cancelled_job_that_slurm_still_has_is_cancelled_again_and_does_not_come_back),
         TEST(what_slurm_refuses_three_times_is_given_back),
+        TEST(a_job_beyond_a_limit_arrives_with_the_limit_as_its_reason),
+        TEST(a_placement_that_came_too_late_for_a_limit_is_nobodys_fault),
         TEST(what_adlro_cannot_express_is_given_back_and_never_arrives),
         TEST(a_job_that_is_particular_about_nodes_goes_to_one_of_them),
         TEST(one_whose_nodes_are_full_waits_for_them_and_keeps_nobody_else_waiting),

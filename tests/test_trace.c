@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "trace_fixture.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 /* ---- Philly ---- */
@@ -302,6 +303,35 @@ static void sacct_does_with_the_columns_it_is_given(void **state)
                    "names is 'JobID|State|Submit|ReqTRES'");
 }
 
+static void sacct_says_what_a_job_asked_for_that_adlro_has_placed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *comment, *types;
+    } cases[] = {{"", "volta"},
+                 {"by hand", "volta"},
+                 {"adlro:*:2", ""},
+                 {"adlro:volta:2|turing:1;nodes=v0", "volta"},
+                 {"adlro:volta:2|turing:2", "volta|turing"},
+                 {"adlro-given:turing:1|volta:2|*:2", ""},
+                 {"adlro:turing:1", "volta"}, /* not what it got: then Slurm's word counts */
+                 {"adlro:", "volta"},
+                 {"adlro:volta", "volta"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "JobID|State|Submit|ElapsedRaw|AllocTRES|ReqTRES|AdminComment\n"
+                 "5|COMPLETED|2024-01-01T10:00:00|77|cpu=2,gres/gpu:volta=4,gres/gpu=4,node=2|"
+                 "gres/gpu:volta=4,gres/gpu=4,node=2|%s\n",
+                 cases[i].comment);
+        struct adl_trace *trace = open_text(text, by_itself);
+        const struct adl_trace_row row = next_row(trace);
+        assert_string_equal(row.types, cases[i].types);
+        assert_int_equal(row.gpus, 4);
+        expect_end(trace);
+    }
+}
+
 /* ---- our CSV ---- */
 
 static void csv_has_a_least_form_and_a_full_one(void **state)
@@ -513,6 +543,7 @@ int main(void)
         cmocka_unit_test(swf_takes_requested_processors_or_else_allocated_ones),
         cmocka_unit_test(sacct_jobs_are_read_and_steps_passed_over),
         cmocka_unit_test(sacct_does_with_the_columns_it_is_given),
+        cmocka_unit_test(sacct_says_what_a_job_asked_for_that_adlro_has_placed),
         cmocka_unit_test(csv_has_a_least_form_and_a_full_one),
         cmocka_unit_test(a_row_written_reads_back_the_same),
         cmocka_unit_test(philly_has_52849_jobs),

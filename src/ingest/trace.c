@@ -243,7 +243,9 @@ static int read_line(struct adl_trace *trace, struct adl_line *line, struct adl_
     if (!adl_cells_cut(&trace->cells, line->text, form->separator, form->quotes))
         return adl_trace_refuse(&reading, ADL_TRACE_MALFORMED, "more than %d fields, or a quote that does not close",
                                 ADL_CELLS_MAX);
-    if (form->has_header && trace->cells.count != trace->cell_count)
+    const bool loose = form->loose_end && trace->column[form->column_count - 1] == (int32_t)trace->cell_count - 1;
+    if (form->has_header && trace->cells.count != trace->cell_count &&
+        !(loose && trace->cells.count > trace->cell_count))
         return adl_trace_refuse(&reading, ADL_TRACE_MALFORMED, "%u fields where the header has %u", trace->cells.count,
                                 trace->cell_count);
     const int reason = form->read(&reading, ret);

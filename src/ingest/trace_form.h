@@ -42,6 +42,7 @@ struct adl_trace_form {
     char comment;     /* lines that begin with it are none; 0 = there are no such lines */
     bool quotes;      /* cells may be in quotes */
     bool has_header;  /* the first line names the columns */
+    bool loose_end;   /* the last of the columns, where it is the file's last too, may hold separators */
     bool leaves_unit; /* the unit of time is not part of the format: the caller may say */
     const struct adl_trace_column *columns;
     uint32_t column_count;

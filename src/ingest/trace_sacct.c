@@ -20,6 +20,7 @@ enum {
     TIMELIMIT_RAW,
     ALLOC_TRES,
     REQ_TRES,
+    ADMIN_COMMENT,
     COLUMN_COUNT
 };
 
@@ -37,6 +38,7 @@ static const struct adl_trace_column columns[COLUMN_COUNT] = {
     [TIMELIMIT_RAW] = {"TimelimitRaw", false},
     [ALLOC_TRES] = {"AllocTRES", false},
     [REQ_TRES] = {"ReqTRES", false},
+    [ADMIN_COMMENT] = {"AdminComment", false},
 };
 
 static const char *lacks(const int16_t *column)
@@ -53,6 +55,7 @@ static const char *lacks(const int16_t *column)
 struct tres {
     uint64_t gpus; /* gres/gpu= */
     uint64_t typed_gpus;
+    uint64_t nodes;
     int32_t cpu_milli;
     int32_t memory_mib;
     char types[2 * ADL_TRACE_WORD];
@@ -94,15 +97,20 @@ static bool read_resource(const char *name, char *text, struct tres *tres)
     if (strcmp(name, "mem") == 0)
         return read_memory(text, &tres->memory_mib);
     const bool is_cpu = strcmp(name, "cpu") == 0;
+    const bool is_node = strcmp(name, "node") == 0;
     const bool is_gpu = strncmp(name, gpu, sizeof gpu - 1) == 0;
     const char *type = name + sizeof gpu - 1;
-    if (!is_cpu && (!is_gpu || (*type != '\0' && *type != ':')))
-        return true; /* billing, energy, node, gres/gpumem, ... */
+    if (!is_cpu && !is_node && (!is_gpu || (*type != '\0' && *type != ':')))
+        return true; /* billing, energy, gres/gpumem, ... */
     double value;
     if (!adl_cell_real(text, &value) || !(value >= 0 && value <= INT32_MAX / 1000) || value != (double)(int32_t)value)
         return false;
     if (is_cpu) {
         tres->cpu_milli = (int32_t)value * 1000;
+        return true;
+    }
+    if (is_node) {
+        tres->nodes = (uint64_t)value;
         return true;
     }
     if (*type == '\0') {
@@ -144,6 +152,34 @@ static int refuse_tres(const struct adl_trace_reading *reading, int column)
                             columns[column].name, adl_quote(adl_trace_cell(reading, column), shown));
 }
 
+/* Of a job that adlro has placed, Slurm's request may be what it was given. What its user asked for, on each node, is
+ * in the comment: "adlro:volta:2|turing:1;nodes=v0", "adlro-given:*:1", whose alternatives are cells of their own.
+ * False if it is no such job. */
+static bool read_wish(const struct adl_trace_reading *reading, uint64_t gpus_per_node, struct tres *ret)
+{
+    const char *comment = adl_trace_cell(reading, ADMIN_COMMENT);
+    if (strncmp(comment, "adlro:", 6) != 0 && strncmp(comment, "adlro-given:", 12) != 0)
+        return false;
+    *ret = (struct tres){.types = ""};
+    for (uint32_t i = (uint32_t)reading->column[ADMIN_COMMENT]; i < reading->cells->count; i++) {
+        const char *at = reading->cells->at[i] == comment ? strchr(comment, ':') + 1 : reading->cells->at[i];
+        const size_t size = strcspn(at, ":");
+        char type[ADL_TRACE_WORD];
+        unsigned count = 0;
+        if (size >= sizeof type || sscanf(at + size, ":%u", &count) != 1)
+            return false;
+        memcpy(type, at, size);
+        type[size] = '\0';
+        if (strcmp(type, "*") == 0) { /* any will do */
+            ret->types[0] = '\0';
+            return true;
+        }
+        if (count == gpus_per_node && !add_type(ret, type))
+            return false;
+    }
+    return ret->types[0] != '\0';
+}
+
 /* The amounts are those given; the types only those asked for: that a job was given an A100 does not mean that it
  * needs one. */
 static int read_demand(const struct adl_trace_reading *reading, struct adl_trace_row *ret)
@@ -153,7 +189,7 @@ static int read_demand(const struct adl_trace_reading *reading, struct adl_trace
     struct tres tres;
     if (!read_tres(adl_trace_cell(reading, column), &tres))
         return refuse_tres(reading, column);
-    const uint64_t gpus = tres.gpus > 0 ? tres.gpus : tres.typed_gpus;
+    const uint64_t gpus = tres.gpus > 0 ? tres.gpus : tres.typed_gpus, nodes = tres.nodes;
     if (gpus == 0)
         return adl_trace_refuse(reading, ADL_TRACE_NO_GPU, "the job has no gres/gpu in %s", columns[column].name);
     if (gpus > ADL_TRACE_GPUS_MAX)
@@ -163,6 +199,9 @@ static int read_demand(const struct adl_trace_reading *reading, struct adl_trace
     ret->memory_mib = tres.memory_mib;
     if (was_given && reading->column[REQ_TRES] >= 0 && !read_tres(adl_trace_cell(reading, REQ_TRES), &tres))
         return refuse_tres(reading, REQ_TRES);
+    struct tres wish;
+    if (was_given && read_wish(reading, gpus / (nodes > 0 ? nodes : 1), &wish))
+        tres = wish;
     return adl_trace_take_types(reading, "gres/gpu:TYPE", tres.types, ret->types);
 }
 
@@ -255,6 +294,7 @@ const struct adl_trace_form adl_trace_form_sacct = {
     .name = "sacct",
     .separator = '|',
     .has_header = true,
+    .loose_end = true,
     .columns = columns,
     .column_count = COLUMN_COUNT,
     .lacks = lacks,

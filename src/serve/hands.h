@@ -16,6 +16,7 @@ struct adl_arrival {
     int64_t array_id; /* of a task of an array: the array's number there; else 0 */
     int32_t array_index;
     int64_t submit_us; /* 0 = now */
+    char bar[120];     /* why the cluster would not start it yet; "": it would */
 };
 
 /* Something happened. Events about jobs: FINISH, EVICT, PROGRESS, and SUBMIT of jobs that the hands bring themselves (a

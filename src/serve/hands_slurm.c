@@ -278,7 +278,8 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
     }
     /* Slurm has it still, as its own: it is nobody's here. */
     job->number = 0;
-    job->arrived = job->told = job->seated = job->placed = job->barred = false;
+    job->arrived = job->told = job->seated = job->placed = false;
+    job->bar[0] = '\0';
     job->taken = ADL_NONE;
     hands->restless = true;
 }

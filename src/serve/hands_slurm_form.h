@@ -70,6 +70,8 @@ void adl_hands_slurm_ask(struct adl_hands_slurm *hands, struct adl_slurm_job *jo
 void adl_hands_slurm_give_back(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
 void adl_hands_slurm_end_as(struct adl_hands_slurm *hands, struct adl_slurm_job *job, int end, const char *why);
 void adl_hands_slurm_settle(struct adl_hands_slurm *hands, struct adl_slurm_job *job); /* may remove the job */
+/* A limit of a QOS or an association, known before anything is placed: it may start once others have ended. */
+bool adl_hands_slurm_is_limit(const char *why);
 void adl_hands_slurm_settle_all(struct adl_hands_slurm *hands);
 
 /* hands_slurm_hear.c: what the adapter says. */

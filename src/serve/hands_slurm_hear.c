@@ -83,6 +83,13 @@ static void hear_done(struct adl_hands_slurm *hands, const cJSON *message)
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "error"));
     char text[160];
     snprintf(text, sizeof text, "Slurm would not place it: %s", why ? why : "no reason was given");
+    if (why && adl_hands_slurm_is_limit(why)) { /* others were placed meanwhile: it waits for the next word */
+        job->eligible = false;
+        snprintf(job->why, sizeof job->why, "%s", why);
+        adl_hands_slurm_post_bar(hands, job, why);
+        adl_hands_slurm_post_evict(hands, job, why, 0);
+        return;
+    }
     job->refusals += hands->synced;
     if (job->refusals >= ADL_SLURM_REFUSALS_MAX)
         adl_hands_slurm_give_back(hands, job, text);

@@ -39,10 +39,16 @@ static bool is_beyond(const struct adl_slurm_job *job)
     return strstr(job->why, "beyond us") != NULL;
 }
 
+bool adl_hands_slurm_is_limit(const char *why)
+{
+    return strncmp(why, "limit of ", 9) == 0;
+}
+
 static void receive(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
     const bool act = hands->config.mode == ADL_SLURM_ACT;
-    const bool may = job->state == ADL_SLURM_RUNS || (job->state == ADL_SLURM_PENDING && job->eligible);
+    const bool may = job->state == ADL_SLURM_RUNS ||
+                     (job->state == ADL_SLURM_PENDING && (job->eligible || adl_hands_slurm_is_limit(job->why)));
     if (job->state == ADL_SLURM_ENDED)
         adl_hands_slurm_remove(hands, job);
     else if (act && job->ours && job->state == ADL_SLURM_PENDING && (job->unfit[0] != '\0' || is_beyond(job)))

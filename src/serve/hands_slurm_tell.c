@@ -31,6 +31,8 @@ void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slur
 {
     struct adl_report report = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE, .job = ADL_NONE}};
     job->arrived = true;
+    snprintf(job->bar, sizeof job->bar, "%s", job->state == ADL_SLURM_PENDING && !job->eligible ? job->why : "");
+    memcpy(job->arrival.bar, job->bar, sizeof job->bar);
     report.event.submit.spec = &job->spec;
     report.arrival = &job->arrival;
     adl_hands_slurm_post(hands, &report, job, 0);
@@ -78,10 +80,12 @@ void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_
 void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why)
 {
     struct adl_report report = about(job, ADL_EVENT_WAKE);
-    if (job->barred == (why[0] != '\0'))
+    char bar[sizeof job->bar];
+    snprintf(bar, sizeof bar, "%s", why);
+    if (strcmp(job->bar, bar) == 0)
         return;
-    job->barred = !job->barred;
-    snprintf(report.text, sizeof report.text, "%s", why);
+    memcpy(job->bar, bar, sizeof bar);
+    memcpy(report.text, bar, sizeof bar);
     adl_hands_slurm_post(hands, &report, NULL, 0);
 }
 

@@ -248,8 +248,11 @@ static void apply_guest(struct adl_live *live, const struct adl_live_report *rep
     if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
         return;
     struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
-    job->eligible_us = live->now_us;
+    job->barred = report->arrival.bar[0] != '\0';
+    job->eligible_us = job->barred ? 0 : live->now_us;
     adl_live_place(live, job);
+    if (job->barred)
+        adl_roster_set_reason(job, report->arrival.bar);
     live->desk->counts.submitted++;
     adl_live_publish_job(live, job, NULL);
 }

@@ -30,8 +30,7 @@ struct adl_slurm_job {
     bool moved;                                         /* to other GPUs than the service thinks, until it begins */
     bool answered;                                      /* the cluster knows that it was placed */
     bool seated;                                        /* the service has it running */
-    bool barred;                                        /* the service was told that it may not start */
-    bool cramped;                                       /* because the nodes it may use are full */
+    bool cramped;                                       /* it may not start, for the nodes it may use are full */
     bool told;                                          /* the service was told of its end */
     bool metered;                                       /* what its GPUs draw is counted */
     bool dropped;                                       /* the service has ended it, and the cluster has not yet */
@@ -51,6 +50,7 @@ struct adl_slurm_job {
     struct adl_job_spec spec;
     struct adl_arrival arrival;
     char why[120];   /* it is not eligible, or ended */
+    char bar[120];   /* why it may not start, as the service was told; "": it may */
     char unfit[120]; /* why it cannot be decided about here; "": it can */
 };
 

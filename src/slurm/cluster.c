@@ -4,6 +4,8 @@
 #include "base/index.h"
 #include "base/json.h"
 #include "slurm/job.h"
+#include "slurm/limits.h"
+#include "slurm/mark.h"
 #include "slurm/node.h"
 #include "slurm/version.h"
 
@@ -41,6 +43,7 @@ void adl_slurm_cluster_clear(struct adl_slurm_cluster *cluster)
     free(cluster->sent_jobs.items);
     free(cluster->sent_nodes.items);
     free(cluster->marks);
+    adl_slurm_limits_destroy(cluster->limits);
     *cluster = (struct adl_slurm_cluster){0};
 }
 
@@ -268,20 +271,11 @@ struct telling {
     uint32_t record;
 };
 
-/* A job that is still on its way out has not left its nodes yet. */
-static void extend_mark(struct adl_slurm_cluster *cluster, uint64_t id)
-{
-    for (size_t i = 0; i < cluster->mark_count; i++) {
-        if (cluster->marks[i].id == id && cluster->marks[i].nodes[0])
-            cluster->marks[i].until_us = cluster->now_us + ADL_SLURM_LEFT_US;
-    }
-}
-
 static int tell_job(void *context, const struct job_info *job, uint64_t id)
 {
     struct telling *telling = context;
     if (job->job_state & JOB_COMPLETING)
-        extend_mark(telling->cluster, id);
+        adl_slurm_mark_extend(telling->cluster, id);
     adl_text_truncate(telling->line, 0);
     adl_slurm_job_write(telling->cluster, job, id, telling->line);
     return send_line(&telling->cluster->sent_jobs, telling->sorted_count, id, telling->record, telling->line,
@@ -292,6 +286,7 @@ static int tell_jobs(struct adl_slurm_cluster *cluster, struct adl_text *line, s
 {
     struct telling telling = {.cluster = cluster, .line = line, .out = out, .sorted_count = cluster->sent_jobs.count};
     int status = 0;
+    adl_slurm_limits_count(cluster);
     for (uint32_t i = 0; i < cluster->jobs->record_count && status == 0; i++) {
         const struct job_info *job = &cluster->jobs->job_array[i];
         telling.record = i;
@@ -300,16 +295,6 @@ static int tell_jobs(struct adl_slurm_cluster *cluster, struct adl_text *line, s
     }
     close_pass(&cluster->sent_jobs, job_gone, out);
     return status;
-}
-
-static void expire_marks(struct adl_slurm_cluster *cluster)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < cluster->mark_count; i++) {
-        if (cluster->marks[i].until_us > cluster->now_us)
-            cluster->marks[kept++] = cluster->marks[i];
-    }
-    cluster->mark_count = kept;
 }
 
 int adl_slurm_cluster_poll(struct adl_slurm_cluster *cluster, int64_t now_us, struct adl_text *out,
@@ -328,12 +313,16 @@ int adl_slurm_cluster_poll(struct adl_slurm_cluster *cluster, int64_t now_us, st
         status = load_jobs(cluster, &jobs_changed, err);
     if (status != 0)
         return status;
-    if (slow)
+    if (slow) {
         cluster->slow_due_us = now_us + SLOW_US;
+        if (!cluster->limits)
+            cluster->limits = adl_slurm_limits_create();
+        adl_slurm_limits_load(cluster->limits, now_us);
+    }
     cluster->stirred = jobs_changed || (cluster->stirred && !slow);
     if (whole)
         cluster->whole_due_us = now_us + WHOLE_US;
-    expire_marks(cluster);
+    adl_slurm_marks_age(cluster);
     struct adl_text line = {0};
     if (nodes_changed || slow)
         status = tell_nodes(cluster, &line, out);
@@ -382,28 +371,9 @@ const struct job_info *adl_slurm_job_find(const struct adl_slurm_cluster *cluste
                                                                                : NULL;
 }
 
-int adl_slurm_mark_add(struct adl_slurm_cluster *cluster, const struct adl_slurm_mark *mark)
+void adl_slurm_job_retell(struct adl_slurm_cluster *cluster, uint64_t id)
 {
-    for (size_t i = 0; i < cluster->mark_count; i++) {
-        struct adl_slurm_mark *old = &cluster->marks[i];
-        if (old->id == mark->id && (old->nodes[0] == '\0') == (mark->nodes[0] == '\0')) {
-            *old = *mark;
-            return 0;
-        }
-    }
-    if (adl_grow((void **)&cluster->marks, &cluster->mark_capacity, cluster->mark_count + 1, sizeof *cluster->marks) !=
-        0)
-        return ADL_ENOMEM;
-    cluster->marks[cluster->mark_count++] = *mark;
-    return 0;
-}
-
-const struct adl_slurm_mark *adl_slurm_mark_find(const struct adl_slurm_cluster *cluster, uint64_t id, bool anywhere)
-{
-    for (size_t i = 0; i < cluster->mark_count; i++) {
-        const struct adl_slurm_mark *mark = &cluster->marks[i];
-        if (mark->id == id && (mark->nodes[0] == '\0') == anywhere && mark->until_us > cluster->now_us)
-            return mark;
-    }
-    return NULL;
+    struct adl_slurm_sent *sent = find_sent(&cluster->sent_jobs, cluster->sent_jobs.count, id);
+    if (sent)
+        sent->hash = 0;
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct adl_slurm_limits;
+struct adl_slurm_mark;
 struct job_info;
 struct job_info_msg;
 struct node_info_msg;
@@ -30,16 +32,6 @@ struct adl_slurm_node {
     uint32_t cpus;
     uint64_t memory_mib;
     bool usable;
-};
-
-#define ADL_SLURM_LEFT_US INT64_C(2000000) /* a job does not go back to the node it left within this */
-
-/* A job that must not run here for a while: on the nodes it left, or at all, for Slurm refused it. */
-struct adl_slurm_mark {
-    uint64_t id;
-    int64_t until_us;
-    char nodes[400]; /* "" = anywhere */
-    char why[200];
 };
 
 /* What was sent about a job or a node. */
@@ -67,6 +59,7 @@ struct adl_slurm_cluster {
     struct adl_slurm_node *nodes; /* as many as node_msg has */
     size_t node_capacity;
     struct adl_slurm_sents sent_jobs, sent_nodes;
+    struct adl_slurm_limits *limits; /* owned; NULL before the first pass */
     struct adl_slurm_mark *marks;
     size_t mark_count, mark_capacity;
     bool touched;      /* jobs are loaded whatever Slurm says of changes: we have made some ourselves */
@@ -75,6 +68,7 @@ struct adl_slurm_cluster {
     int64_t now_us;    /* wall clock of the pass that goes on */
     bool stirred;      /* jobs have changed since nodes were last loaded whole */
     int64_t whole_due_us;
+    int64_t lifted_s;    /* until when ends of jobs have lifted refusals */
     int64_t slow_due_us; /* when partitions, reservations and what depends on time alone are looked at again */
 };
 
@@ -94,10 +88,8 @@ const struct adl_slurm_node *adl_slurm_node_find(const struct adl_slurm_cluster 
 const struct partition_info *adl_slurm_partition_find(const struct adl_slurm_cluster *cluster, const char *name);
 /* The record in which this job is, its own or that of its array; NULL if Slurm has it no more. */
 const struct job_info *adl_slurm_job_find(const struct adl_slurm_cluster *cluster, uint64_t id);
-
-/* Until the given time the job is not to run on these nodes, or "" = anywhere. */
-int adl_slurm_mark_add(struct adl_slurm_cluster *cluster, const struct adl_slurm_mark *mark);
-const struct adl_slurm_mark *adl_slurm_mark_find(const struct adl_slurm_cluster *cluster, uint64_t id, bool anywhere);
+/* Its next line is sent even if it says what was sent before: the service thinks otherwise. */
+void adl_slurm_job_retell(struct adl_slurm_cluster *cluster, uint64_t id);
 
 /* Whether the list "v[0-1],t0" has this node. NULL has none. */
 bool adl_slurm_hosts_have(const char *hosts, const char *name);

@@ -235,7 +235,7 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
     adl_json_string(json, why);
 }
 
-static uint64_t memory_per_node_mib(const struct job_info *job)
+uint64_t adl_slurm_job_memory_mib(const struct job_info *job)
 {
     if (!(job->pn_min_memory & MEM_PER_CPU))
         return job->pn_min_memory;
@@ -264,7 +264,7 @@ static void write_demand(const struct adl_slurm_cluster *cluster, const struct j
     adl_json_key(json, "cpus");
     adl_json_uint(json, job->num_cpus);
     adl_json_key(json, "memory_mib");
-    adl_json_uint(json, memory_per_node_mib(job));
+    adl_json_uint(json, adl_slurm_job_memory_mib(job));
     adl_json_key(json, "limit_s");
     if (job->time_limit == INFINITE || job->time_limit == NO_VAL)
         adl_json_null(json);

@@ -29,6 +29,8 @@ bool adl_slurm_job_is_ours(const struct adl_slurm_cluster *cluster, const struct
 
 bool adl_slurm_job_is_held(const struct job_info *job); /* waits, and not released */
 
+uint64_t adl_slurm_job_memory_mib(const struct job_info *job); /* that it asks for on each node */
+
 /* Appends one line, without its end. */
 void adl_slurm_job_write(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                          struct adl_text *line);

@@ -3,6 +3,8 @@
 #include "slurm/constraint.h"
 #include "slurm/dependency.h"
 #include "slurm/job.h"
+#include "slurm/limits.h"
+#include "slurm/mark.h"
 #include "slurm/version.h"
 
 #include <slurm/slurm.h>
@@ -199,7 +201,8 @@ bool adl_slurm_job_hindered(const struct adl_slurm_cluster *cluster, const struc
         return because(&verdict, "constraint '%s' is beyond us: give it back", job->features);
     return time_hinders(job, cluster->now_us / 1000000, &verdict) || partition_hinders(cluster, job, &verdict) ||
            reservation_hinders(cluster, job, &verdict) || slurm_hinders(job, &verdict) ||
-           array_hinders(cluster, job, id, &verdict);
+           array_hinders(cluster, job, id, &verdict) ||
+           adl_slurm_limits_forbid(cluster, job, id, ret_why, why_size); /* last: it is offered if nothing hinders */
 }
 
 /* Nodes that are somebody else's, now or before the job would be over. */

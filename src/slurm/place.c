@@ -2,6 +2,8 @@
 
 #include "slurm/job.h"
 #include "slurm/judge.h"
+#include "slurm/limits.h"
+#include "slurm/mark.h"
 #include "slurm/version.h"
 
 #include <signal.h>
@@ -11,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define REFUSED_US INT64_C(10000000) /* a job that Slurm would not start is not offered again within this */
 
 static int fail_as(int code, const char *verb, uint64_t id, struct adl_error *err)
 {
@@ -125,6 +125,14 @@ static int choose_type(const struct job_info *job, const struct adl_catch *caugh
     return 0;
 }
 
+/* Those on each node. */
+static struct adl_gpu_count gpus_of(const struct adl_slurm_order *order)
+{
+    struct adl_gpu_count gpus = {.count = order->nodes[0].gpus};
+    memcpy(gpus.type, order->type, sizeof gpus.type);
+    return gpus;
+}
+
 static int check_place(const struct adl_slurm_cluster *cluster, const struct job_info *job,
                        const struct adl_catch *caught, const struct adl_slurm_order *order, struct adl_error *err)
 {
@@ -141,6 +149,10 @@ static int check_place(const struct adl_slurm_cluster *cluster, const struct job
         if (left && adl_slurm_hosts_have(left->nodes, order->nodes[i].name))
             return adl_fail(err, ADL_EREFUSED, "the job has only just left node %s", order->nodes[i].name);
     }
+    const struct adl_gpu_count gpus = gpus_of(order);
+    char why[200];
+    if (adl_slurm_limits_refuse(cluster, job, &gpus, why, sizeof why))
+        return adl_fail(err, ADL_EREFUSED, "%s", why);
     return 0;
 }
 
@@ -172,6 +184,9 @@ static int place(const struct adl_slurm_cluster *cluster, const struct job_info 
         change.priority = INFINITE;
         change.comment = order->text[0] ? comment.data : NULL;
         status = update(&change, "place", order->job, err);
+        const struct adl_gpu_count gpus = gpus_of(order);
+        if (status == 0)
+            adl_slurm_limits_note(cluster, job, &gpus);
     } else {
         status = adl_fail(err, ADL_ENOMEM, "out of memory");
     }
@@ -197,21 +212,26 @@ static int comment_on(const struct job_info *job, const struct adl_slurm_order *
     return status;
 }
 
+/* Whether Slurm has a reason of its own not to start a job that was placed. A begin time is the delay of a requeue,
+ * which placing it takes back. */
+static bool is_refused(const struct job_info *job)
+{
+    return job->priority != 0 && job->state_reason != WAIT_NO_REASON && job->state_reason != WAIT_PRIORITY &&
+           job->state_reason != WAIT_RESOURCES && job->state_reason != WAIT_TIME;
+}
+
 /* A job that was placed and did not start is held again; if Slurm had a reason, it is not offered for a while. */
 static int hold(struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id, struct adl_error *err)
 {
-    struct adl_slurm_mark mark = {.id = id, .until_us = cluster->now_us + REFUSED_US};
-    if (job->priority != 0 && job->state_reason != WAIT_NO_REASON && job->state_reason != WAIT_PRIORITY &&
-        job->state_reason != WAIT_RESOURCES) {
-        snprintf(mark.why, sizeof mark.why, "Slurm said: %s", adl_slurm_reason(job->state_reason));
-        (void)adl_slurm_mark_add(cluster, &mark); /* without it the job is only offered too early */
-    }
     char none[] = "";
     job_desc_msg_t change;
     slurm_init_job_desc_msg(&change);
     change.req_nodes = none;
     change.priority = 0;
-    return update(&change, "hold", id, err);
+    const int status = update(&change, "hold", id, err);
+    if (status == 0 && is_refused(job)) /* without memory the job is only offered too early */
+        (void)adl_slurm_mark_refusal(cluster, job, id, adl_slurm_reason(job->state_reason));
+    return status;
 }
 
 static int requeue(struct adl_slurm_cluster *cluster, const struct job_info *job, const struct adl_slurm_order *order,
@@ -312,6 +332,7 @@ int adl_slurm_carry_out(struct adl_slurm_cluster *cluster, const struct adl_slur
         return adl_fail(err, ADL_EREFUSED, "the job is Slurm's own: the hook did not catch it, or it was given back");
     switch (order->op) {
     case ADL_SLURM_PLACE:
+        adl_slurm_job_retell(cluster, order->job); /* the service waits for word of it, whatever comes of this */
         return place(cluster, job, &caught, order, err);
     case ADL_SLURM_REQUEUE:
         return requeue(cluster, job, order, err);
