@@ -415,6 +415,19 @@ static void one_whose_nodes_stay_full_is_given_back(void **state)
     assert_true(was_said("\"op\":\"giveback\",\"seq\":2,\"job\":8"));
 }
 
+static void a_job_that_had_ended_and_is_requeued_is_placed_by_us(void **state)
+{
+    (void)state;
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":true,\"eligible\":false,\"why\":\"placed\","
+        "\"request\":\"volta:1\",\"nodes_min\":1,\"restarts\":1}");
+    next(ADL_EVENT_KIND_COUNT);
+    assert_true(was_said("\"op\":\"hold\",\"seq\":1,\"job\":7"));
+    say(PENDING("7"));
+    next(ADL_EVENT_KIND_COUNT); /* its node may still be cleaned up */
+    now_us += 3 * S;
+    next(ADL_EVENT_SUBMIT);
+}
+
 static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **state)
 {
     (void)state;
@@ -428,7 +441,7 @@ static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **st
     assert_true(next(ADL_EVENT_WAKE).text[0] != '\0');
     next(ADL_EVENT_EVICT);
     now_us += 3 * S;
-    assert_string_equal(next(ADL_EVENT_WAKE).text, "placed"); /* another reason by now */
+    assert_string_equal(next(ADL_EVENT_WAKE).text, "placed");     /* another reason by now */
     assert_true(was_said("\"op\":\"hold\",\"seq\":2,\"job\":7")); /* or Slurm starts it where it was */
     say(PENDING("7"));
     assert_string_equal(next(ADL_EVENT_WAKE).text, "");
@@ -610,6 +623,7 @@ int main(void)
         TEST(a_job_that_is_particular_about_nodes_goes_to_one_of_them),
         TEST(one_whose_nodes_are_full_waits_for_them_and_keeps_nobody_else_waiting),
         TEST(one_whose_nodes_stay_full_is_given_back),
+        TEST(a_job_that_had_ended_and_is_requeued_is_placed_by_us),
         TEST(a_job_that_slurm_put_back_waits_a_moment_and_is_free_again),
         TEST(what_is_gone_after_a_reconciliation_has_ended),
         TEST(a_number_that_slurm_gives_to_another_job_ends_the_first),

@@ -44,18 +44,28 @@ bool adl_hands_slurm_is_limit(const char *why)
     return strncmp(why, "limit of ", 9) == 0;
 }
 
+static bool has_just_left(const struct adl_hands_slurm *hands, const struct adl_slurm_job *job)
+{
+    return job->left_us > 0 && hands->now_us < job->left_us + LEFT_US;
+}
+
+/* One that the service does not know. */
 static void receive(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
-    const bool act = hands->config.mode == ADL_SLURM_ACT;
+    const bool act = hands->config.mode == ADL_SLURM_ACT, pending = job->state == ADL_SLURM_PENDING;
     const bool may = job->state == ADL_SLURM_RUNS ||
-                     (job->state == ADL_SLURM_PENDING && (job->eligible || adl_hands_slurm_is_limit(job->why)));
-    if (job->state == ADL_SLURM_ENDED)
+                     (pending && (job->eligible || adl_hands_slurm_is_limit(job->why)) && !has_just_left(hands, job));
+    if (job->state == ADL_SLURM_ENDED) {
         adl_hands_slurm_remove(hands, job);
-    else if (act && job->ours && job->state == ADL_SLURM_PENDING && (job->unfit[0] != '\0' || is_beyond(job)))
-        adl_hands_slurm_give_back(hands, job,
-                                  is_beyond(job) ? job->why : job->unfit); /* nobody waits for ever because of us */
-    else if (may && (job->ours || !act))
+    } else if (act && job->ours && pending && (job->unfit[0] != '\0' || is_beyond(job))) {
+        /* Nobody waits for ever because of us. */
+        adl_hands_slurm_give_back(hands, job, is_beyond(job) ? job->why : job->unfit);
+    } else if (act && job->ours && pending && job->released) { /* it had ended, and was requeued */
+        job->left_us = hands->now_us;
+        adl_hands_slurm_ask(hands, job, "hold", "adlro: it is to be placed again");
+    } else if (may && (job->ours || !act)) {
         adl_hands_slurm_post_arrival(hands, job);
+    }
 }
 
 /* Placed, and Slurm has a reason of its own not to start it, a limit of its QOS say. */
@@ -67,7 +77,7 @@ static bool is_refused(const struct adl_slurm_job *job)
 /* Why it may not start now; "": it may. */
 static const char *find_hindrance(const struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
-    if (job->left_us > 0 && hands->now_us < job->left_us + LEFT_US)
+    if (has_just_left(hands, job))
         return "its last run has only just ended";
     if (!job->eligible)
         return job->why[0] ? job->why : "Slurm would not start it";
