@@ -78,6 +78,7 @@ static const char *const phrases[][2] = {
     {"job", NULL},    {"time_s", NULL},
     {"what", NULL},   {"user", NULL},
     {"name", NULL},   {"signal", NULL},
+    {"label", NULL},
 };
 #define PHRASE_COUNT (sizeof phrases / sizeof *phrases)
 
