@@ -146,7 +146,7 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
         adl_text_put(text, "waits: ");
         adl_display_put(text, *reason ? reason : "no reason given", ADL_DISPLAY_ALL);
     } else {
-        adl_text_put(text, strcmp(state, "R") == 0 ? "runs on " : "has ");
+        adl_text_put(text, strcmp(state, "R") == 0 ? "runs on " : strcmp(state, "CA") == 0 ? "was " : "has ");
         if (strcmp(state, "R") == 0) {
             adl_job_nodes(text, job);
             adl_text_put(text, " with ");

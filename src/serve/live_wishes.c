@@ -1,6 +1,7 @@
 /* live_wishes: what people want: checked and written, then done. */
 #include "serve/live_form.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,7 +236,7 @@ static int log_wish(struct adl_live *live, const struct adl_wish *wish, const ch
     }
     if (wish->kind == ADL_WISH_PRIORITY) {
         adl_json_key(&json, "priority");
-        adl_json_real(&json, (double)wish->priority);
+        adl_json_real(&json, round((double)wish->priority * 1e6) / 1e6); /* it is a float: more digits were noise */
     }
     if (wish->kind == ADL_WISH_DRAIN || wish->kind == ADL_WISH_RESUME) {
         adl_json_key(&json, "gpu");
