@@ -9,7 +9,8 @@
 
 #define DOUBLE_JOBS 40
 
-/* Jobs 1..9 and the array 10 with the indices 0, 2, 4, 7 (numbers 10..13); 14.. are more single ones. */
+/* Jobs 1..9 and the array 10 with the indices 0, 2, 4, 7 (numbers 10..13); 14.. are more single ones, but for the last
+ * two: tasks 0 and 1 of 70, an array of Slurm's. */
 struct service_double {
     struct http_fixture *fixture;
     struct adl_client *client;
@@ -18,7 +19,8 @@ struct service_double {
     int asked;        /* how often single jobs were asked for */
     int ends_after;   /* job 5 runs until it was asked for so often */
     const char *state_of_1;
-    char output[128]; /* file of job 5 */
+    char output[128];    /* file of job 5 */
+    const char *refuses; /* why nothing may be changed; NULL = it may */
 };
 
 static const int double_indices[] = {0, 2, 4, 7};
@@ -26,6 +28,23 @@ static const int double_indices[] = {0, 2, 4, 7};
 static inline bool double_has(int id)
 {
     return id >= 1 && id <= DOUBLE_JOBS && id != 9; /* 9 is gone */
+}
+
+/* The number that it is shown with. */
+static inline long long double_number(int id)
+{
+    return id > DOUBLE_JOBS - 2 ? 70 + ((id - DOUBLE_JOBS + 2LL) << 32) : id;
+}
+
+static inline const char *double_label(int id, char ret[32])
+{
+    if (id >= 10 && id <= 13)
+        snprintf(ret, 32, "10_%d", double_indices[id - 10]);
+    else if (id > DOUBLE_JOBS - 2)
+        snprintf(ret, 32, "70_%d", id - DOUBLE_JOBS + 1);
+    else
+        snprintf(ret, 32, "%d", id);
+    return ret;
 }
 
 static inline const char *double_state(const struct service_double *service, int id)
@@ -39,24 +58,25 @@ static inline const char *double_state(const struct service_double *service, int
 
 static inline void double_put_job(struct adl_text *text, const struct service_double *service, int id)
 {
-    const bool in_array = id >= 10 && id <= 13;
-    const char *state = double_state(service, id);
+    char label[32];
+    const char *index = strchr(double_label(id, label), '_'), *state = double_state(service, id);
     const bool runs = strcmp(state, "R") == 0;
     adl_text_printf(
         text,
-        "{\"id\":%d,\"name\":\"%s\",\"user\":\"ann\",\"state\":\"%s\",\"reason\":\"%s\",\"stage\":\"%s\","
+        "{\"id\":%lld,\"label\":\"%s\",\"name\":\"%s\",\"user\":\"ann\",\"state\":\"%s\",\"reason\":\"%s\",\"stage\":"
+        "\"%s\","
         "\"hold\":false,\"priority\":0.5,\"kind\":\"training\",\"class\":null,\"request\":\"v100:2|a100:1\","
         "\"gpus\":2,\"types\":[\"v100\"],\"cpus_per_gpu\":4,\"memory_mib_per_gpu\":1024,"
         "\"gpu_memory_mib\":0,\"share\":false,\"requeue\":true,\"time_limit_s\":3600,\"deadline_s\":null,"
         "\"command\":\"python t.py\",\"directory\":\"/home/ann\",\"stdout\":\"%s\",\"stderr\":\"%s\","
         "\"after\":[{\"job\":3,\"ok\":true}],",
-        id, id == 2 ? "evil\\u001b[2J\\u009b31m" : "train", state,
+        double_number(id), label, id == 2 ? "evil\\u001b[2J\\u009b31m" : "train", state,
         strcmp(state, "PD") == 0  ? "2 GPUs of type v100 are not free"
         : strcmp(state, "F") == 0 ? "exit code 3"
                                   : "",
         runs ? "running" : "queued", service->output, service->output);
-    if (in_array)
-        adl_text_printf(text, "\"array_id\":10,\"array_index\":%d,", double_indices[id - 10]);
+    if (index)
+        adl_text_printf(text, "\"array_id\":%.2s,\"array_index\":%s,", label, index + 1);
     else
         adl_text_put(text, "\"array_id\":null,\"array_index\":null,");
     adl_text_printf(text,
@@ -95,8 +115,14 @@ static void double_list(void *context, struct adl_request *request)
 
 static bool double_find(struct service_double *service, struct adl_request *request, int *ret_id)
 {
-    *ret_id = atoi(adl_request_param(request, "id"));
+    const char *asked = adl_request_param(request, "id");
+    char label[32], number[32];
     service->asked++;
+    for (*ret_id = 1; *ret_id <= DOUBLE_JOBS; ++*ret_id) {
+        snprintf(number, sizeof number, "%lld", double_number(*ret_id));
+        if (strcmp(asked, number) == 0 || strcmp(asked, double_label(*ret_id, label)) == 0)
+            break;
+    }
     if (!double_has(*ret_id)) {
         adl_request_answer_problem(request, 404, "no_job", "there is no job with this number", NULL);
         return false;
@@ -126,6 +152,10 @@ static void double_change(void *context, struct adl_request *request, const char
         return;
     if (strcmp(double_state(service, id), "F") == 0) {
         adl_request_answer_problem(request, 409, "ended", "it has ended", "Nothing is left to do.");
+        return;
+    }
+    if (service->refuses) {
+        adl_request_answer_problem(request, 409, "conflict", service->refuses, NULL);
         return;
     }
     const char *reason = adl_request_query(request, "reason");
@@ -175,10 +205,10 @@ static void double_events(void *context, struct adl_request *request)
 {
     struct adl_text text = {0};
     (void)context;
-    adl_text_put(&text,
-                 "{\"events\":[{\"sequence\":1,\"time_s\":1.7e9,\"kind\":\"submit\",\"job\":1,\"data\":{}},"
-                 "{\"sequence\":2,\"time_s\":1700000100,\"kind\":\"start\",\"job\":1,\"data\":{\"gpus\":[\"GPU-0\","
-                 "\"GPU-1\"],\"why\":\"first in the queue\",\"speed\":1.5}}]}");
+    adl_text_put(&text, "{\"events\":[{\"sequence\":1,\"time_s\":1.7e9,\"kind\":\"submit\",\"job\":1,\"data\":{}},"
+                        "{\"sequence\":2,\"time_s\":1700000100,\"kind\":\"start\",\"job\":1,\"data\":{\"job\":1,"
+                        "\"label\":\"1\",\"gpus\":[\"GPU-0\","
+                        "\"GPU-1\"],\"why\":\"first in the queue\",\"speed\":1.5}}]}");
     adl_request_answer_json(request, 200, &text);
 }
 
@@ -200,8 +230,11 @@ static void double_cluster(void *context, struct adl_request *request)
             i < 2    ? "busy"
             : i == 2 ? "drained"
                      : "idle",
-            i == 2 ? "fan" : "", i < 2 ? "{\"id\":1,\"user\":\"ann\",\"name\":\"train\"}" : "", i < 2 ? "8000" : "null",
-            i < 2 ? "0.53" : "null", i < 2 ? "91" : "null", i < 2 ? "206.2" : "null");
+            i == 2 ? "fan" : "",
+            i == 0   ? "{\"id\":1,\"label\":\"1\",\"user\":\"ann\",\"name\":\"train\"}"
+            : i == 1 ? "{\"id\":4294967366,\"label\":\"70_0\",\"user\":\"ann\",\"name\":\"task\"}"
+                     : "",
+            i < 2 ? "8000" : "null", i < 2 ? "0.53" : "null", i < 2 ? "91" : "null", i < 2 ? "206.2" : "null");
     adl_text_put(&text, "]}]}");
     adl_request_answer_json(request, 200, &text);
 }

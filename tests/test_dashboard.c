@@ -268,6 +268,41 @@ static void a_running_job_is_cancelled_by_two_clicks(void **state)
     await_row("ended", "e2e-cancel", "cancelled");
 }
 
+static void run(const char *script)
+{
+    cJSON_Delete(webdriver_run(&lab.browser, script));
+}
+
+static void members_of_an_array_go_by_it_and_their_index(void **state)
+{
+    (void)state;
+    run("document.querySelector('#f-array').value = '3-4'");
+    submit("sleep 100", "e2e-array", "t4:1");
+    await_row("running", "e2e-array", "_3");
+    await_row("queue", "e2e-array", "_4");
+    run("window.array = /#(\\d+)_3/.exec(document.querySelector('#running').innerText)[1]");
+    await("document.querySelector('#decision-list').innerText.includes(`#${array}_3`)");
+    run("document.querySelector('#map .gpu[data-gpu=\"2\"]').click()");
+    await("document.querySelector('#gpu-jobs').innerText.includes(`#${array}_3 e2e-array`)");
+    close_dialog();
+    run("document.querySelector('#filter-text').value = `#${array}_3`; "
+        "document.querySelector('#filter').requestSubmit()");
+    await("document.querySelector('#job-dialog').open");
+    assert_true(is("document.querySelector('#job-title').textContent === `#${array}_3 e2e-array`"));
+    await("document.querySelectorAll('#job-events li').length >= 2");
+    assert_true(is("!document.querySelector('#job-events').innerText.includes('label')"));
+    close_dialog();
+    run("document.querySelector('#filter-text').value = ''; document.querySelector('#f-array').value = '';"
+        "document.querySelector('#f-after').value = `#${array}_4`");
+    submit("true", "e2e-next", "1");
+    await_row("queue", "e2e-next", "waits for job");
+    run("document.querySelector('#f-after').value = '';"
+        "const headers = {Authorization: 'Bearer ' + sessionStorage.getItem('adlro-token')};"
+        "for (const index of [4, 3]) fetch(`/v1/jobs/${array}_${index}`, {method: 'DELETE', headers})");
+    await_row("ended", "e2e-next", "completed");
+    await_row("ended", "e2e-array", "_3");
+}
+
 static void the_page_comes_back_after_the_service_was_killed(void **state)
 {
     (void)state;
@@ -374,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_form_with_a_mistake_says_what_is_wrong),
         cmocka_unit_test(a_job_that_waits_says_why),
         cmocka_unit_test(a_running_job_is_cancelled_by_two_clicks),
+        cmocka_unit_test(members_of_an_array_go_by_it_and_their_index),
         cmocka_unit_test(the_page_comes_back_after_the_service_was_killed),
         cmocka_unit_test(all_is_reached_by_keys),
         cmocka_unit_test(text_stands_out_in_both_themes_and_nothing_is_cut_off_at_320_pixels),

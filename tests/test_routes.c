@@ -160,6 +160,9 @@ static void jobs_that_are_not_there_give_404(void **state)
     (void)state;
     assert_problem("GET", "/v1/jobs/99", NULL, 404, "not_found", "there is no job 99");
     assert_problem("GET", "/v1/jobs/abc", NULL, 404, "not_found", "jobs have numbers");
+    assert_problem("GET", "/v1/jobs/4_8", NULL, 404, "not_found", "there is no job 4_8");
+    assert_problem("GET", "/v1/jobs/1_0", NULL, 404, "not_found", "there is no job 1_0");
+    assert_problem("POST", "/v1/jobs/4_/hold", NULL, 404, "not_found", "12_3 in an array");
     assert_problem("GET", "/v1/jobs/-1", NULL, 404, "not_found", "there is no job '-1'");
     assert_problem("GET", "/v1/jobs/99999999999999999999", NULL, 404, "not_found", "there is no job");
     assert_problem("GET", "/v1/jobs/99/events", NULL, 404, "not_found", "there is no job 99");
@@ -255,6 +258,15 @@ static void a_submission_is_answered_with_its_place(void **state)
     cJSON_Delete(job);
     job = routes_json(f, "GET", "/v1/jobs/10", NULL, 200);
     assert_true(routes_number(job, "array_id") == 8 && routes_number(job, "array_index") == 3);
+    assert_string_equal(routes_string(job, "label"), "8_3");
+    cJSON_Delete(job);
+    job = routes_json(f, "GET", "/v1/jobs/8_3", NULL, 200);
+    assert_true(routes_number(job, "id") == 10);
+    cJSON_Delete(job);
+    job = routes_json(f, "DELETE", "/v1/jobs/8_2", NULL, 200);
+    assert_true(routes_number(job, "id") == 9);
+    assert_string_equal(routes_string(job, "state"), "CA");
+    assert_string_equal(routes_string(job, "label"), "8_2"); /* from the store */
     cJSON_Delete(job);
     routes_close(f);
 }
@@ -376,6 +388,44 @@ static void the_cluster_shows_who_runs_where(void **state)
     cJSON_Delete(cluster);
 }
 
+static void tasks_of_slurms_arrays_are_called_as_slurm_does(void **state)
+{
+    const int64_t number = 3 + (INT64_C(1) << 32); /* of 3_0 */
+    struct routes_fixture *f = routes_open(true);
+    struct adl_store_job row = routes_store_job(7);
+    struct adl_error err = {{0}};
+    uint64_t id = 0;
+    (void)state;
+    row.external = number;
+    row.array_id = 3;
+    row.array_index = 0;
+    adl_desk_lock(&f->desk);
+    f->desk.engine_name = "slurm";
+    assert_int_equal(adl_store_job_add(f->store, &row, &id, &err), ADL_OK);
+    assert_int_equal(adl_store_event_append(
+                         f->store, &(struct adl_store_event){.kind = "hold", .job = id, .payload = "{}"}, NULL, &err),
+                     ADL_OK);
+    struct adl_roster_job *runs = adl_roster_find(&f->desk.roster, 1);
+    runs->external = number + (INT64_C(1) << 32);
+    runs->array_id = 3;
+    runs->array_index = 1;
+    adl_desk_unlock(&f->desk);
+    cJSON *json = routes_json(f, "GET", "/v1/jobs/3_0", NULL, 200);
+    assert_true(routes_number(json, "id") == (double)number);
+    assert_string_equal(routes_string(json, "label"), "3_0");
+    cJSON_Delete(json);
+    json = routes_json(f, "GET", "/v1/jobs/4294967299/events", NULL, 200);
+    assert_true(routes_number(cJSON_GetArrayItem(routes_member(json, "events"), 0), "job") == (double)number);
+    cJSON_Delete(json);
+    cJSON_Delete(routes_json(f, "GET", "/v1/jobs/3", NULL, 404));
+    json = routes_json(f, "GET", "/v1/cluster", NULL, 200);
+    const cJSON *gpu =
+        cJSON_GetArrayItem(routes_member(cJSON_GetArrayItem(routes_member(json, "nodes"), 0), "gpus"), 0);
+    assert_string_equal(routes_string(cJSON_GetArrayItem(routes_member(gpu, "jobs"), 0), "label"), "3_1");
+    cJSON_Delete(json);
+    routes_close(f);
+}
+
 static void history_is_thinned_and_says_what_it_does_not_know(void **state)
 {
     struct adl_desk *desk = &fixture->desk;
@@ -423,6 +473,7 @@ static void decisions_come_newest_first(void **state)
             (struct adl_decision){.sequence = desk->decision_count,
                                   .time_us = ROUTES_NOW_US,
                                   .job = 1,
+                                  .label = "3_0",
                                   .what = "start",
                                   .why = "first in line"};
     adl_desk_unlock(desk);
@@ -431,6 +482,7 @@ static void decisions_come_newest_first(void **state)
     assert_int_equal(cJSON_GetArraySize(decisions), 256);
     assert_true(routes_number(cJSON_GetArrayItem(decisions, 0), "sequence") == 258);
     assert_true(routes_number(cJSON_GetArrayItem(decisions, 255), "sequence") == 3);
+    assert_string_equal(routes_string(cJSON_GetArrayItem(decisions, 0), "label"), "3_0");
     cJSON_Delete(json);
 }
 
@@ -579,6 +631,7 @@ int main(void)
         cmocka_unit_test(a_dry_run_changes_nothing),
         cmocka_unit_test(changes_that_make_no_sense_are_refused),
         cmocka_unit_test(the_cluster_shows_who_runs_where),
+        cmocka_unit_test(tasks_of_slurms_arrays_are_called_as_slurm_does),
         cmocka_unit_test(history_is_thinned_and_says_what_it_does_not_know),
         cmocka_unit_test(decisions_come_newest_first),
         cmocka_unit_test(a_jobs_events_are_told),

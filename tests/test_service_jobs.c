@@ -30,6 +30,25 @@ static void a_job_whose_condition_failed_is_cancelled_and_says_why(void **state)
     assert_true(job_number(any, "start_s") >= job_number(first, "end_s"));
 }
 
+static void who_depends_on_an_array_depends_on_all_of_it(void **state)
+{
+    (void)state;
+    char more[64];
+    start_service(service_slots_yaml(1, ""));
+    const uint64_t first = submit("array", "0.3", 0, ",\"array\":\"0-1\"");
+    snprintf(more, sizeof more, ",\"after_ok\":[%llu]", (unsigned long long)first);
+    const uint64_t ok = submit("ok", "0", 0, more);
+    expect(200, NULL, "DELETE /v1/jobs/%llu_1", (unsigned long long)first);
+    expect(409, NULL, "DELETE /v1/jobs/%llu_1", (unsigned long long)first);
+    snprintf(more, sizeof more, "job %llu_1 has ended", (unsigned long long)first);
+    expect_text(more);
+    assert_string_equal(job_text(ok, "stage"), "dependent"); /* the other member runs */
+    wait_for(first, "state", "CD");
+    wait_for(ok, "state", "CA");
+    expect_text("dependency never satisfied");
+    assert_int_equal(count_marks("ok"), 0);
+}
+
 static void a_job_takes_whichever_of_its_types_is_free(void **state)
 {
     (void)state;
@@ -163,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SERVICE_TEST(a_job_whose_condition_failed_is_cancelled_and_says_why),
+        SERVICE_TEST(who_depends_on_an_array_depends_on_all_of_it),
         SERVICE_TEST(a_job_takes_whichever_of_its_types_is_free),
         SERVICE_TEST(a_job_ends_at_its_time_limit),
         SERVICE_TEST(cancelling_ends_what_waits_at_once_and_what_runs_soon),

@@ -1,6 +1,7 @@
 /* The verbs that ask the service, run as from a shell against a server that answers as it does. */
 #include "cli/display.h"
 #include "cli/job_form.h"
+#include "cli/jobs_table.h"
 #include "cli/top_frame.h"
 #include "service_double.h"
 
@@ -265,6 +266,7 @@ static void show_tells_all_about_a_job_or_the_cluster(void **state)
     p = double_run(&adl_verb_show, (const char *const[]){NULL});
     assert_has(p->out, "easy, 2 of 40 GPUs busy, 2 running, 36 pending, 412 W\n");
     assert_has(p->out, "box    0 v100 busy     53% 8000/16384  91C  206W 1 ann train\n");
+    assert_has(p->out, " 206W 70_0 ann task\n");
     assert_has(p->out, "box    2 v100 drained    -    -/16384    -     - (fan)\n");
     free(p);
     p = RUN(show, "99");
@@ -338,6 +340,44 @@ static void several_jobs_are_all_tried_and_one_failure_is_the_exit_code(void **s
     p = RUN(priority, "4", "7");
     assert_int_equal(p->code, 2);
     free(p);
+}
+
+static void no_verb_shows_the_number_of_a_task_of_slurm(void **state)
+{
+    struct printed *shown[7];
+    (void)state;
+    shown[0] = double_run(&adl_verb_queue, (const char *const[]){NULL});
+    assert_has(shown[0]->out, " 70_1 train");
+    shown[1] = double_run(&adl_verb_show, (const char *const[]){NULL});
+    shown[2] = RUN(show, "70_0");
+    assert_has(shown[2]->out, "Job:            70_0\n");
+    shown[3] = RUN(explain, "70_0");
+    assert_has(shown[3]->out, "Job 70_0 (train of ann) waits: 2 GPUs");
+    shown[4] = RUN(log, "70_0");
+    assert_has(shown[4]->err, "job 70_0 has not started: 2 GPUs");
+    shown[5] = RUN(hold, "70");
+    assert_string_equal(shown[5]->out, "job 70_0 held\njob 70_1 held\n");
+    assert_string_equal(service->last, "hold 40 "); /* whatever the service calls it inside */
+    shown[6] = RUN(top, "--once");
+    assert_has(shown[6]->out, " 70_0 ann task\n");
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        assert_null(strstr(shown[i]->out, "4294967366"));
+        assert_null(strstr(shown[i]->err, "4294967366"));
+        free(shown[i]);
+    }
+    service->refuses = "it is not the time for that";
+    struct printed *p = RUN(cancel, "70_1");
+    assert_string_equal(p->err, "adlro cancel: job 70_1: it is not the time for that\n");
+    free(p);
+}
+
+static void a_label_is_digits_whatever_the_service_says(void **state)
+{
+    char label[ADL_JOB_LABEL_SIZE];
+    cJSON *job = cJSON_Parse("{\"label\":\"12_3\\u001b[2J\"}");
+    (void)state;
+    assert_string_equal(adl_job_label(job, label), "12_3");
+    cJSON_Delete(job);
 }
 
 static void gpus_and_nodes_are_drained_by_number_and_name(void **state)
@@ -468,6 +508,8 @@ int main(void)
         TEST(explain_tells_what_happened_and_why),
         TEST(a_log_is_followed_until_the_job_has_ended),
         TEST(several_jobs_are_all_tried_and_one_failure_is_the_exit_code),
+        TEST(no_verb_shows_the_number_of_a_task_of_slurm),
+        cmocka_unit_test(a_label_is_digits_whatever_the_service_says),
         TEST(gpus_and_nodes_are_drained_by_number_and_name),
         TEST(a_token_goes_into_a_file_that_is_its_owners_alone),
         TEST(a_frame_fits_every_screen_and_shows_where_the_cursor_is),

@@ -364,7 +364,7 @@ static void patterns_are_filled_in_and_lead_nowhere_else(void **state)
         {"/var/%A_%a_%N%%%", "box", "/var/42_0_box%%", false},
         {"%N", NULL, "/home/ann/%N", false},
         {"%q%", "box", "/home/ann/%q%", false},
-        {"", NULL, "/home/ann/", false},
+        {"", NULL, "", false}, /* the cluster underneath knows where */
         {"a/%A_%a-%x", "..", "/a/40_3-tr%jain", true},
         {"%N/%j", "..", "/_./42", true},
     };

@@ -11,7 +11,7 @@ let list = [];
 function create(decision) {
   return el('li', {'data-what': decision.what},
     el('p', {class: 'decision-head'},
-      el('b', {}, decision.what), decision.job ? el('button', {type: 'button', class: 'link', onclick: () => openJob(decision.job)}, `#${decision.job}`) : null,
+      el('b', {}, decision.what), decision.job ? el('button', {type: 'button', class: 'link', onclick: () => openJob(decision.job)}, `#${decision.label}`) : null,
       el('span', {}, decision.gpus || ''), el('time', {}, f.moment(decision.time_s, now()))),
     el('p', {class: 'decision-why'}, decision.why || ''));
 }

@@ -47,7 +47,7 @@ function density(count) {
   return count <= (narrow ? 48 : 96) ? 'chips' : 'cells';
 }
 
-const people = (gpu) => gpu.jobs.map((job) => `${job.name || `job ${job.id}`} (${job.user})`).join(', ');
+const people = (gpu) => gpu.jobs.map((job) => `${job.name || `job ${job.label}`} (${job.user})`).join(', ');
 const quiet = (gpu) => [gpu.utilization, gpu.temperature_c, gpu.power_w].every((value) => value === null || value === undefined);
 
 // All of a GPU in one line: for the line below the map and for who cannot see it.
@@ -91,7 +91,7 @@ function updateGpu(node, gpu) {
   text(p.index, gpu.index);
   setSign(p.state, gpu.state, gpu.state);
   const first = gpu.jobs[0];
-  text(p.name, first ? first.name || `job ${first.id}` : '');
+  text(p.name, first ? first.name || `job ${first.label}` : '');
   if (!first) text(p.user, gpu.reason || '');
   else text(p.user, gpu.jobs.length > 1 ? `${first.user} +${gpu.jobs.length - 1}` : first.user);
   updateMeters(node, gpu);
@@ -263,7 +263,7 @@ function renderGpu() {
   text($('#gpu-reason'), gpu.reason || STATE_WORDS[gpu.state] || '');
   renderFacts($('#gpu-facts'), facts(gpu));
   reconcile($('#gpu-jobs'), gpu.jobs, (job) => job.id,
-    (job) => el('li', {}, el('button', {type: 'button', class: 'link', onclick: () => openJob(job.id)}, `#${job.id} ${job.name || ''}`), ` ${job.user}`),
+    (job) => el('li', {}, el('button', {type: 'button', class: 'link', onclick: () => openJob(job.id)}, `#${job.label} ${job.name || ''}`), ` ${job.user}`),
     () => {});
   renderGpuActions(gpu);
 }

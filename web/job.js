@@ -13,10 +13,11 @@ let stale = false; // it changed while it was being loaded
 
 export const mayChange = (other) => Boolean(model.me) && (model.me.admin || model.me.user === other.user);
 
-export async function openJob(id) {
-  open = id;
+// name: its number, or what it is called: 12_3.
+export async function openJob(name) {
   try {
-    job = await get(`/v1/jobs/${id}`);
+    job = await get(`/v1/jobs/${name}`);
+    open = job.id;
   } catch (problem) {
     toast(problem.full || problem.message, 'error');
     return;
@@ -69,14 +70,14 @@ function facts(j) {
     ['Priority', String(Math.round(j.priority * 1000) / 1000)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
     ['Deadline', at(j.deadline_s)], ['Attempts', j.attempts > 1 ? f.count(j.attempts) : null],
     ['After', (j.after || []).map((other) => `#${other.job}${other.ok ? ' if it completes' : ''}`).join(', ') || null],
-    ['Array', j.array_id ? `#${j.array_id}, index ${j.array_index}` : null],
+    ['Number', j.array_id && j.id < 2 ** 32 ? String(j.id) : null], // that of a task of Slurm's tells people nothing
     ['May', [j.share && 'share its GPU', j.requeue && 'be stopped and run again'].filter(Boolean).join(', ') || null],
     ['Directory', j.directory], ['Output', j.stdout], ['Errors', j.stderr && j.stderr !== j.stdout ? j.stderr : null],
   ].filter(([, value]) => value);
 }
 
 function renderJob() {
-  text($('#job-title'), `#${job.id} ${job.name || ''}`);
+  text($('#job-title'), `#${job.label} ${job.name || ''}`);
   setSign($('#job-state'), job.state, job.stage === 'stopping' ? 'stopping' : f.STATES[job.state] || job.state);
   text($('#job-reason'), job.reason);
   show($('#job-reason'), job.reason);
@@ -107,7 +108,7 @@ function createEvent(event) {
   const data = event.data && typeof event.data === 'object' ? event.data : {};
   const sentence = SENTENCES.map((key) => data[key]).find((value) => typeof value === 'string' && value);
   const rest = Object.entries(data)
-    .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'id', 'what', 'time_s'].includes(key) && !(key === 'signal' && value === 0) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
+    .filter(([key, value]) => !SENTENCES.includes(key) && !['job', 'label', 'id', 'what', 'time_s'].includes(key) && !(key === 'signal' && value === 0) && ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
     .slice(0, 6)
     .map(([key, value]) => (key === 'state' ? f.STATES[value] || value : `${key.replace(/_(s|us)$/, '').replaceAll('_', ' ')} ${value}`.slice(0, 120)));
   return el('li', {},

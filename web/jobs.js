@@ -80,7 +80,7 @@ class Table {
   }
 
   createRow(job) {
-    const open = el('button', {type: 'button', class: 'link', 'aria-label': `Job ${job.id}`}, `#${job.id}`);
+    const open = el('button', {type: 'button', class: 'link', 'aria-label': `Job ${job.label}`}, `#${job.label}`);
     const row = el('tr', {role: 'row'});
     row.append(el('td', {role: 'cell', class: 'c-id'}, open));
     for (const column of this.columns) row.append(column.create(el('td', {role: 'cell', class: `c-${column.name}`})));
@@ -177,7 +177,7 @@ export function startJobs() {
   $('#filter').addEventListener('submit', (event) => {
     event.preventDefault();
     const wanted = input.value.trim().replace(/^#/, '');
-    if (/^\d+$/.test(wanted)) openJob(Number(wanted));
+    if (/^\d+(_\d+)?$/.test(wanted)) openJob(wanted);
     else if (/^[\w.@-]*$/.test(wanted)) {
       mine.checked = false;
       refilter(wanted);

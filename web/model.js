@@ -90,7 +90,7 @@ const handlers = {
   job(data) {
     touch('queue', 'running', 'cluster');
     if (data && !['PD', 'R'].includes(data.state)) touch('ended');
-    if (data && model.me && data.user === model.me.user) say(`Job ${data.id} ${data.name || ''} is ${STATES[data.state] || data.state}`);
+    if (data && model.me && data.user === model.me.user) say(`Job ${data.label} ${data.name || ''} is ${STATES[data.state] || data.state}`);
     emit('job', data);
   },
   gpu(data) {

@@ -1,7 +1,7 @@
 // submit: the form for a new job.
 import {$, el, text, openDialog, toast} from './dom.js';
 import {model, touch} from './model.js';
-import {post} from './api.js';
+import {get, post} from './api.js';
 import {openJob} from './job.js';
 
 // Splits a line into words as a shell would, but for expansions: quotes and backslashes are understood, nothing else.
@@ -46,7 +46,13 @@ export function parseLimit(value) {
   throw new Error('a time limit is such as 90m, 24h or 1:30:00');
 }
 
-function body() {
+// Of a job that is called so: 12, #12, 14_3.
+async function numberOf(name) {
+  const label = name.replace('#', '');
+  return /^\d+$/.test(label) ? Number(label) : (await get(`/v1/jobs/${encodeURIComponent(label)}`)).id;
+}
+
+async function body() {
   const value = (id) => $(`#f-${id}`).value.trim();
   const result = {directory: value('directory'), time_limit_s: parseLimit(value('limit'))};
   const command = value('command');
@@ -58,7 +64,7 @@ function body() {
   result.gpus = /^\d+$/.test(gpus) ? Number(gpus) : gpus;
   if (value('name')) result.name = value('name');
   if (value('array')) result.array = value('array');
-  if (value('after')) result.after = value('after').split(/[\s,]+/).map((id) => Number(id.replace('#', '')));
+  if (value('after')) result.after = await Promise.all(value('after').split(/[\s,]+/).filter(Boolean).map(numberOf));
   if (value('priority') !== '' && Number(value('priority')) !== 0.5) result.priority = Number(value('priority'));
   for (const flag of ['requeue', 'share', 'hold']) if ($(`#f-${flag}`).checked) result[flag] = true;
   return result;
@@ -71,14 +77,19 @@ function answer(message, kind) {
 
 async function send(dry) {
   const buttons = [$('#submit-check'), $('#submit-go')];
+  for (const button of buttons) button.disabled = true;
+  await hand(dry);
+  for (const button of buttons) button.disabled = false;
+}
+
+async function hand(dry) {
   let job;
   try {
-    job = body();
+    job = await body();
   } catch (error) {
     answer(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`, 'error');
     return;
   }
-  for (const button of buttons) button.disabled = true;
   try {
     const reply = await post(dry ? '/v1/jobs?dry_run=1' : '/v1/jobs', job);
     const warnings = (reply.warnings || []).join(' ');
@@ -94,7 +105,6 @@ async function send(dry) {
   } catch (problem) {
     answer(problem.full || problem.message, 'error');
   }
-  for (const button of buttons) button.disabled = false;
 }
 
 function noteCommand() {

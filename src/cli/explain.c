@@ -78,6 +78,7 @@ static const char *const phrases[][2] = {
     {"job", NULL},    {"time_s", NULL},
     {"what", NULL},   {"user", NULL},
     {"name", NULL},   {"signal", NULL},
+    {"label", NULL},
 };
 #define PHRASE_COUNT (sizeof phrases / sizeof *phrases)
 
@@ -145,7 +146,7 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
         adl_text_put(text, "waits: ");
         adl_display_put(text, *reason ? reason : "no reason given", ADL_DISPLAY_ALL);
     } else {
-        adl_text_put(text, strcmp(state, "R") == 0 ? "runs on " : "has ");
+        adl_text_put(text, strcmp(state, "R") == 0 ? "runs on " : strcmp(state, "CA") == 0 ? "was " : "has ");
         if (strcmp(state, "R") == 0) {
             adl_job_nodes(text, job);
             adl_text_put(text, " with ");

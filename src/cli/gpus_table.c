@@ -1,6 +1,7 @@
 #include "cli/gpus_table.h"
 
 #include "cli/display.h"
+#include "cli/jobs_table.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -37,11 +38,12 @@ static void put_cluster_line(struct adl_text *text, const cJSON *cluster)
 
 void adl_gpu_users(struct adl_text *text, const struct cJSON *gpu)
 {
+    char label[ADL_JOB_LABEL_SIZE];
     const cJSON *job;
     bool first = true;
     cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(gpu, "jobs"))
     {
-        adl_text_printf(text, "%s%.0f ", first ? "" : ", ", adl_member_number(job, "id", 0));
+        adl_text_printf(text, "%s%s ", first ? "" : ", ", adl_job_label(job, label));
         adl_display_put(text, adl_member_text(job, "user"), ADL_DISPLAY_ALL);
         adl_text_char(text, ' ');
         adl_display_put(text, adl_member_text(job, "name"), ADL_DISPLAY_ALL);

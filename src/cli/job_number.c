@@ -38,76 +38,16 @@ static int read_text(const char *text, uint64_t *ret_number, int64_t *ret_index,
     return 0;
 }
 
-static int get_job(struct adl_client *client, uint64_t id, cJSON **ret, struct adl_error *err)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/v1/jobs/%llu", (unsigned long long)id);
-    return adl_client_get(client, path, ret, err);
-}
-
 static bool is_member(const cJSON *job, uint64_t array)
 {
     return adl_member_number(job, "array_id", 0) == (double)array;
 }
 
-/* Where a Slurm cluster is underneath, tasks of an array are numbered by it and their index. */
-static int get_task(struct adl_client *client, uint64_t array, int64_t index, uint64_t *ret_id, cJSON **ret_job,
-                    struct adl_error *err)
-{
-    const uint64_t id = array + ((uint64_t)(index + 1) << 32);
-    cJSON *job = NULL;
-    if (array >= UINT32_MAX || get_job(client, id, &job, err))
-        return adl_fail(err, ADL_EABSENT, "there is no job %llu_%lld", (unsigned long long)array, (long long)index);
-    *ret_id = id;
-    *ret_job = job;
-    return 0;
-}
-
-/* Members have rising numbers and rising indices, both without a step back, so the one with an index is found by
- * halving: it is not further from the first than the index is from the first's. */
-static int find_member(struct adl_client *client, uint64_t array, int64_t index, uint64_t *ret_id, cJSON **ret_job,
-                       struct adl_error *err)
-{
-    cJSON *job = NULL;
-    int status = get_job(client, array, &job, err);
-    if (status == ADL_EABSENT && index < INT64_C(1) << 20) /* a task of Slurm's (docs/slurm-protocol.md) */
-        return get_task(client, array, index, ret_id, ret_job, err);
-    if (status)
-        return status;
-    const bool is_array = is_member(job, array);
-    const int64_t first = (int64_t)adl_member_number(job, "array_index", 0);
-    cJSON_Delete(job);
-    if (!is_array)
-        return adl_fail(err, ADL_EABSENT, "job %llu is not an array", (unsigned long long)array);
-    uint64_t low = array, high = index >= first ? array + (uint64_t)(index - first) + 1 : array; /* [low, high) */
-    if (high > array + MEMBERS_MAX)
-        high = array + MEMBERS_MAX;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        status = get_job(client, middle, &job, err);
-        if (status && status != ADL_EABSENT)
-            return status;
-        const bool beyond = status == ADL_EABSENT || !is_member(job, array);
-        const int64_t at = beyond ? INT64_MAX : (int64_t)adl_member_number(job, "array_index", 0);
-        if (at == index) {
-            *ret_id = middle;
-            *ret_job = job;
-            return 0;
-        }
-        if (!status)
-            cJSON_Delete(job);
-        if (at < index)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return adl_fail(err, ADL_EABSENT, "array %llu has no member %lld", (unsigned long long)array, (long long)index);
-}
-
 int adl_job_number_find(struct adl_client *client, const char *text, uint64_t *ret_id, struct cJSON **ret_job,
                         struct adl_error *err)
 {
-    uint64_t number = 0, id = 0;
+    char path[64];
+    uint64_t number = 0;
     int64_t index = INDEX_NONE;
     cJSON *job = NULL;
     int status = read_text(text, &number, &index, err);
@@ -115,12 +55,11 @@ int adl_job_number_find(struct adl_client *client, const char *text, uint64_t *r
         return adl_fail(err, ADL_EINVAL, "one job is wanted here, not all of array %llu", (unsigned long long)number);
     if (status)
         return status;
-    id = number;
-    status =
-        index == INDEX_NONE ? get_job(client, number, &job, err) : find_member(client, number, index, &id, &job, err);
+    snprintf(path, sizeof path, "/v1/jobs/%.40s", text);
+    status = adl_client_get(client, path, &job, err);
     if (status)
         return status;
-    *ret_id = id;
+    *ret_id = (uint64_t)adl_member_number(job, "id", 0);
     if (ret_job)
         *ret_job = job;
     else
@@ -128,7 +67,15 @@ int adl_job_number_find(struct adl_client *client, const char *text, uint64_t *r
     return 0;
 }
 
-static int list_live(struct adl_client *client, uint64_t array, uint64_t *ids, size_t *ret_count, struct adl_error *err)
+static void name_job(struct adl_job_name *ret, const cJSON *job)
+{
+    ret->id = (uint64_t)adl_member_number(job, "id", 0);
+    adl_job_label(job, ret->label);
+}
+
+/* Those members of an array that have not ended: at most MEMBERS_MAX. */
+static int list_live(struct adl_client *client, uint64_t array, struct adl_job_name *names, size_t *ret_count,
+                     struct adl_error *err)
 {
     cJSON *list = NULL;
     const cJSON *job;
@@ -139,45 +86,72 @@ static int list_live(struct adl_client *client, uint64_t array, uint64_t *ids, s
     cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(list, "jobs"))
     {
         if (is_member(job, array) && count < MEMBERS_MAX)
-            ids[count++] = (uint64_t)adl_member_number(job, "id", 0);
+            name_job(&names[count++], job);
     }
     cJSON_Delete(list);
-    if (count == 0)
-        return adl_fail(err, ADL_EREFUSED, "all jobs of array %llu have ended", (unsigned long long)array);
     *ret_count = count;
     return 0;
 }
 
-int adl_job_numbers_find(struct adl_client *client, const char *text, uint64_t **ret, size_t *ret_count,
+/* number: of a job, or of an array, of which there is a job of that number only if it was submitted to adlro itself.
+ * names has room for MEMBERS_MAX. */
+static int list_all(struct adl_client *client, uint64_t number, bool array_only, struct adl_job_name *names,
+                    size_t *ret_count, struct adl_error *err)
+{
+    char text[32];
+    uint64_t id;
+    struct adl_error absent;
+    cJSON *job = NULL;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    const int found = adl_job_number_find(client, text, &id, &job, &absent);
+    const bool is_array = found == 0 && is_member(job, number);
+    if (found == 0)
+        name_job(names, job);
+    cJSON_Delete(job);
+    if (found && found != ADL_EABSENT) {
+        *err = absent;
+        return found;
+    }
+    if (found == 0 && !is_array) {
+        *ret_count = 1;
+        return array_only ? adl_fail(err, ADL_EABSENT, "job %s is not an array", text) : 0;
+    }
+    const int status = list_live(client, number, names, ret_count, err);
+    if (status || *ret_count > 0)
+        return status;
+    if (is_array)
+        return adl_fail(err, ADL_EREFUSED, "all jobs of array %s have ended", text);
+    *err = absent;
+    return found;
+}
+
+int adl_job_numbers_find(struct adl_client *client, const char *text, struct adl_job_name **ret, size_t *ret_count,
                          struct adl_error *err)
 {
-    uint64_t number = 0, id = 0;
+    uint64_t number = 0;
     int64_t index = INDEX_NONE;
     cJSON *job = NULL;
     size_t count = 1;
     int status = read_text(text, &number, &index, err);
     if (status)
         return status;
-    char first[32];
-    snprintf(first, sizeof first, "%llu", (unsigned long long)number);
-    status = adl_job_number_find(client, index == INDEX_ALL ? first : text, &id, &job, err);
-    if (status)
-        return status;
-    const bool is_array = index < 0 && is_member(job, number);
-    cJSON_Delete(job);
-    if (index == INDEX_ALL && !is_array)
-        return adl_fail(err, ADL_EABSENT, "job %llu is not an array", (unsigned long long)number);
-    uint64_t *ids = malloc((is_array ? MEMBERS_MAX : 1) * sizeof *ids);
-    if (!ids)
+    struct adl_job_name *names = malloc((index < 0 ? MEMBERS_MAX : 1) * sizeof *names);
+    if (!names)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
-    ids[0] = id;
-    if (is_array)
-        status = list_live(client, number, ids, &count, err);
+    if (index < 0) {
+        status = list_all(client, number, index == INDEX_ALL, names, &count, err);
+    } else {
+        uint64_t id;
+        status = adl_job_number_find(client, text, &id, &job, err);
+        if (status == 0)
+            name_job(names, job);
+        cJSON_Delete(job);
+    }
     if (status) {
-        free(ids);
+        free(names);
         return status;
     }
-    *ret = ids;
+    *ret = names;
     *ret_count = count;
     return 0;
 }

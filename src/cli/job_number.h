@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/client.h"
+#include "cli/jobs_table.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,9 +15,14 @@ struct cJSON;
 int adl_job_number_find(struct adl_client *client, const char *text, uint64_t *ret_id, struct cJSON **ret_job,
                         struct adl_error *err);
 
+struct adl_job_name {
+    uint64_t id;
+    char label[ADL_JOB_LABEL_SIZE];
+};
+
 /* The number of an array, or "12_*", stands for those of its members that have not ended. *ret is the caller's to
  * free. */
-int adl_job_numbers_find(struct adl_client *client, const char *text, uint64_t **ret, size_t *ret_count,
+int adl_job_numbers_find(struct adl_client *client, const char *text, struct adl_job_name **ret, size_t *ret_count,
                          struct adl_error *err);
 
 #endif

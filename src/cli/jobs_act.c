@@ -39,25 +39,23 @@ static void tell(struct round *round, cJSON *job)
 }
 
 /* What one's own message says first: which job. */
-static void fail_job(struct round *round, uint64_t id, int status, const struct adl_error *err)
+static void fail_job(struct round *round, const char *label, int status, const struct adl_error *err)
 {
     struct adl_error whole;
-    char number[32];
-    snprintf(number, sizeof number, "%llu", (unsigned long long)id);
-    if (strstr(err->text, number))
+    if (strstr(err->text, label))
         fail(round, status, err);
     else
-        fail(round, adl_fail(&whole, status, "job %s: %.350s", number, err->text), &whole);
+        fail(round, adl_fail(&whole, status, "job %s: %.350s", label, err->text), &whole);
 }
 
-static void act_on(struct round *round, uint64_t id)
+static void act_on(struct round *round, const struct adl_job_name *name)
 {
     const struct adl_jobs_act *act = round->act;
     struct adl_text path = {0};
     struct adl_error err;
     cJSON *job = NULL;
     const bool dry = round->options->dry_run;
-    adl_text_printf(&path, "/v1/jobs/%llu%s", (unsigned long long)id, dry ? "" : act->suffix);
+    adl_text_printf(&path, "/v1/jobs/%llu%s", (unsigned long long)name->id, dry ? "" : act->suffix);
     if (round->options->reason && !dry) {
         adl_text_put(&path, "?reason=");
         adl_client_escape(&path, round->options->reason);
@@ -71,7 +69,7 @@ static void act_on(struct round *round, uint64_t id)
         cJSON_Delete(job);
     }
     if (status)
-        fail_job(round, id, status, &err);
+        fail_job(round, name->label, status, &err);
     else
         tell(round, job);
 }
@@ -86,14 +84,14 @@ int adl_jobs_act(const struct adl_jobs_act *act, const struct adl_jobs_act_optio
         return adl_cli_fail(act->verb, status, &err);
     round.list = cJSON_CreateArray();
     for (int i = 0; i < jobs->count; i++) {
-        uint64_t *ids = NULL;
+        struct adl_job_name *names = NULL;
         size_t count = 0;
-        status = adl_job_numbers_find(round.client, jobs->items[i], &ids, &count, &err);
+        status = adl_job_numbers_find(round.client, jobs->items[i], &names, &count, &err);
         if (status)
             fail(&round, status, &err);
         for (size_t k = 0; status == 0 && k < count; k++)
-            act_on(&round, ids[k]);
-        free(ids);
+            act_on(&round, &names[k]);
+        free(names);
     }
     if (options->json)
         adl_display_json(&round.text, round.list);

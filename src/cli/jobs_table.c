@@ -10,11 +10,8 @@
 
 const char *adl_job_label(const struct cJSON *job, char buffer[ADL_JOB_LABEL_SIZE])
 {
-    const double array = adl_member_number(job, "array_id", 0);
-    if (array > 0)
-        snprintf(buffer, ADL_JOB_LABEL_SIZE, "%.0f_%.0f", array, adl_member_number(job, "array_index", 0));
-    else
-        snprintf(buffer, ADL_JOB_LABEL_SIZE, "%.0f", adl_member_number(job, "id", 0));
+    const char *label = adl_member_text(job, "label");
+    snprintf(buffer, ADL_JOB_LABEL_SIZE, "%.*s", (int)strspn(label, "0123456789_"), label);
     return buffer;
 }
 

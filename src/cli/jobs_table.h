@@ -11,7 +11,8 @@ struct cJSON;
 
 #define ADL_JOB_LABEL_SIZE 64
 
-/* "12", or "12_3" in an array. Returns buffer. */
+/* What people call it: "12", or "12_3" in an array; of a job, or of what tells of one and has its label. Returns
+ * buffer. */
 const char *adl_job_label(const struct cJSON *job, char buffer[ADL_JOB_LABEL_SIZE]);
 /* What it holds, "v100:2", or what it asked for. */
 void adl_job_gpus(struct adl_text *text, const struct cJSON *job);

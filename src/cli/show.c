@@ -156,12 +156,12 @@ static void end_lines(struct adl_text *text, const cJSON *job)
 static void show_job(struct adl_text *text, const cJSON *job)
 {
     char label[ADL_JOB_LABEL_SIZE];
-    const double attempts = adl_member_number(job, "attempts", 0);
+    const double attempts = adl_member_number(job, "attempts", 0), id = adl_member_number(job, "id", 0);
     const char *output = adl_member_text(job, "stdout"), *errors = adl_member_text(job, "stderr");
     key(text, "Job");
     adl_text_printf(text, "%s", adl_job_label(job, label));
-    if (adl_member_number(job, "array_id", 0) > 0)
-        adl_text_printf(text, " (number %.0f)", adl_member_number(job, "id", 0));
+    if (adl_member_number(job, "array_id", 0) > 0 && id <= UINT32_MAX) /* a Slurm task's tells people nothing */
+        adl_text_printf(text, " (number %.0f)", id);
     adl_text_char(text, '\n');
     line(text, "Name", adl_member_text(job, "name"));
     line(text, "User", adl_member_text(job, "user"));

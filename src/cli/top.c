@@ -47,7 +47,7 @@ struct top {
     cJSON *jobs; /* those that run, then those that wait */
     char trouble[MESSAGE_SIZE];
     char prompt[MESSAGE_SIZE];
-    double asking; /* job that the user is asked about; 0 = none */
+    char asking[ADL_JOB_LABEL_SIZE]; /* job that the user is asked about; "" = none */
     struct adl_top_view view;
 };
 
@@ -110,15 +110,15 @@ static void say(struct top *top, const char *text)
     snprintf(top->prompt, sizeof top->prompt, "%s", text);
 }
 
-static void act(struct top *top, double id, const char *method, const char *suffix, const char *done)
+static void act(struct top *top, const char *label, const char *method, const char *suffix, const char *done)
 {
-    char path[64], text[MESSAGE_SIZE];
+    char path[ADL_JOB_LABEL_SIZE + 64], text[MESSAGE_SIZE];
     struct adl_error err;
-    snprintf(path, sizeof path, "/v1/jobs/%.0f%s", id, suffix);
+    snprintf(path, sizeof path, "/v1/jobs/%s%s", label, suffix);
     if (adl_client_call(top->client, method, path, NULL, NULL, &err))
         snprintf(text, sizeof text, "%s", err.text);
     else
-        snprintf(text, sizeof text, "job %.0f %s", id, done);
+        snprintf(text, sizeof text, "job %s %s", label, done);
     say(top, text);
     look(top);
 }
@@ -131,13 +131,13 @@ static void press_on_job(struct top *top, int key)
         say(top, "choose a job first: tab, then the arrows");
         return;
     }
-    const double id = adl_member_number(job, "id", 0);
+    adl_job_label(job, label);
     if (key == 'c') {
-        top->asking = id;
-        snprintf(text, sizeof text, "cancel job %s? y/n", adl_job_label(job, label));
+        memcpy(top->asking, label, sizeof label);
+        snprintf(text, sizeof text, "cancel job %s? y/n", label);
         say(top, text);
     } else {
-        act(top, id, "POST", key == 'h' ? "/hold" : "/release", key == 'h' ? "held" : "released");
+        act(top, label, "POST", key == 'h' ? "/hold" : "/release", key == 'h' ? "held" : "released");
     }
 }
 
@@ -145,10 +145,11 @@ static void press_on_job(struct top *top, int key)
 static bool press(struct top *top, int key)
 {
     int *cursor = &top->view.cursor[top->view.pane];
-    const double asked = top->asking;
+    char asked[ADL_JOB_LABEL_SIZE];
+    memcpy(asked, top->asking, sizeof asked);
     top->prompt[0] = '\0';
-    top->asking = 0;
-    if (asked > 0) {
+    top->asking[0] = '\0';
+    if (asked[0] != '\0') {
         if (key == 'y' || key == 'Y')
             act(top, asked, "DELETE", "", "cancelled");
         return true;

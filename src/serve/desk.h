@@ -10,6 +10,7 @@
 #include "serve/events.h"
 #include "serve/inbox.h"
 #include "serve/inventory.h"
+#include "serve/label.h"
 #include "serve/roster.h"
 
 #include <pthread.h>
@@ -64,8 +65,9 @@ struct adl_desk_counts {
 struct adl_decision {
     uint64_t sequence; /* of the store's event; 0 = none yet */
     int64_t time_us;
-    uint64_t job;
-    char what[16]; /* "start", "preempt", "refused" */
+    uint64_t job; /* the number that people know it by, and what they call it */
+    char label[ADL_LABEL_SIZE];
+    char what[16]; /* "start", "preempt", "advise" */
     char gpus[120];
     char why[240];
 };

@@ -61,11 +61,14 @@ int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct a
 void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state)
 {
     static const char *const stages[] = {"held", "dependent", "queued", "running", "stopping"};
+    char label[ADL_LABEL_SIZE];
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     adl_json_key(&json, "id");
     adl_json_uint(&json, adl_roster_shown(job));
+    adl_json_key(&json, "label");
+    adl_json_string(&json, adl_label_of_live(job, label));
     adl_json_key(&json, "state");
     adl_json_string(&json, state ? state : adl_roster_holds_gpus(job) ? "R" : "PD");
     adl_json_key(&json, "stage");
@@ -361,6 +364,8 @@ static void write_decision(struct adl_json *json, const struct adl_decision *dec
     adl_json_real(json, (double)decision->time_us * 1e-6);
     adl_json_key(json, "job");
     adl_json_uint(json, decision->job);
+    adl_json_key(json, "label");
+    adl_json_string(json, decision->label);
     adl_json_key(json, "what");
     adl_json_string(json, decision->what);
     adl_json_key(json, "gpus");
@@ -389,6 +394,7 @@ static int advise(struct adl_live *live, struct adl_roster_job *job, const struc
     const uint64_t hash = adl_hash_bytes(adl_hash_start(), gpus, command->gpu_count * sizeof *gpus);
     if (hash != job->advised) {
         job->advised = hash;
+        adl_label_of_live(job, decision.label);
         say_why(live, job, decision.why, sizeof decision.why);
         adl_live_name_gpus(live, gpus, command->gpu_count, decision.gpus, sizeof decision.gpus);
         decision.sequence = ++desk->decision_count;
@@ -467,6 +473,7 @@ static struct adl_decision decision_of(const struct adl_live *live, const struct
                                        const struct adl_roster_job *job)
 {
     struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job)};
+    adl_label_of_live(job, decision.label);
     snprintf(decision.what, sizeof decision.what, "%s", act->start ? "start" : "preempt");
     snprintf(decision.why, sizeof decision.why, "%s", act->why);
     adl_live_name_gpus(live, job->gpus, job->spec.gpus, decision.gpus, sizeof decision.gpus);

@@ -140,7 +140,7 @@ int adl_live_end_of(void *self, uint64_t id)
     if (adl_store_job_read(live->config.store, id, read_end, &first, NULL) != 1)
         return -1;
     /* The numbers of an array follow each other. */
-    for (uint64_t member = id + 1; first.end == ADL_END_COMPLETED && first.array_index >= 0 && first.array_id == 0;
+    for (uint64_t member = id + 1; first.end == ADL_END_COMPLETED && first.array_index >= 0 && first.array_id == id;
          member++) {
         if (adl_store_job_read(live->config.store, member, read_end, &next, NULL) != 1 || next.array_id != id)
             break;

@@ -163,12 +163,13 @@ static int queue_all(struct adl_live *live, struct adl_error *err)
 static int seat(struct adl_engine *engine, struct adl_plan *plan, struct adl_roster_job *job, bool *ret_refused,
                 struct adl_error *err)
 {
+    char label[ADL_LABEL_SIZE];
     uint32_t *held = job->gpus;
     const uint32_t count = job->alternatives[job->taken].gpus;
     adl_plan_reset(plan);
     uint32_t *gpus = adl_plan_gpus(plan, count);
     if (!gpus)
-        return adl_fail(err, ADL_EINVAL, "job %llu holds more GPUs than there are", (unsigned long long)job->id);
+        return adl_fail(err, ADL_EINVAL, "job %s holds more GPUs than there are", adl_label_of_live(job, label));
     memcpy(gpus, held, count * sizeof *gpus);
     adl_plan_start(plan, job->alternatives[job->taken].slot, count);
     job->gpus = NULL;
@@ -264,13 +265,14 @@ static int queue_again(struct adl_live *live, struct adl_roster_job *job)
 static int seat_again(struct adl_live *live, struct adl_engine *engine, struct adl_plan *plan,
                       struct adl_roster_job *job, struct adl_error *err)
 {
+    char label[ADL_LABEL_SIZE];
     const uint8_t stage = job->stage;
     bool refused = false;
     adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
     const int status = seat(engine, plan, job, &refused, err);
     if (status == 0 && refused)
-        return adl_fail(err, ADL_EREFUSED, "job %llu and the GPUs it runs on do not go together",
-                        (unsigned long long)job->id);
+        return adl_fail(err, ADL_EREFUSED, "job %s and the GPUs it runs on do not go together",
+                        adl_label_of_live(job, label));
     adl_roster_set_stage(&live->desk->roster, job, stage);
     return status;
 }

@@ -1,6 +1,7 @@
 /* live_wishes: what people want: checked and written, then done. */
 #include "serve/live_form.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,15 +189,35 @@ static void apply_submit(struct adl_live *live, struct adl_wish *wish)
 
 /* ---- wishes about a job ---- */
 
+static int refuse_job(struct adl_wish *wish, int status, const struct adl_roster_job *job, const char *why)
+{
+    char label[ADL_LABEL_SIZE];
+    return adl_fail(&wish->err, status, "job %s %s", adl_label_of_live(job, label), why);
+}
+
+static int see_label(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    (void)err;
+    adl_label_of_stored(row, context);
+    return 0;
+}
+
+/* It is not in the roster: it has ended, or never was. */
+static int refuse_absent(struct adl_live *live, struct adl_wish *wish)
+{
+    char label[ADL_LABEL_SIZE] = "";
+    if (adl_store_job_read(live->config.store, wish->job, see_label, label, NULL) != 1)
+        return refuse(wish, ADL_EABSENT, "there is no job %llu", wish->job);
+    return adl_fail(&wish->err, ADL_EREFUSED, "job %s has ended", label);
+}
+
 static struct adl_roster_job *find_job(struct adl_live *live, struct adl_wish *wish, int *ret_status)
 {
     struct adl_roster_job *job = adl_roster_find(&live->desk->roster, wish->job);
     if (!job) {
-        const int end = adl_live_end_of(live, wish->job);
-        *ret_status = end < 0 ? refuse(wish, ADL_EABSENT, "there is no job %llu", wish->job)
-                              : refuse(wish, ADL_EREFUSED, "job %llu has ended", wish->job);
+        *ret_status = refuse_absent(live, wish);
     } else if (!wish->caller.admin && job->uid != wish->caller.account.uid) {
-        *ret_status = refuse(wish, ADL_EDENIED, "job %llu is another user's", wish->job);
+        *ret_status = refuse_job(wish, ADL_EDENIED, job, "is another user's");
         return NULL;
     }
     return job;
@@ -215,7 +236,7 @@ static int log_wish(struct adl_live *live, const struct adl_wish *wish, const ch
     }
     if (wish->kind == ADL_WISH_PRIORITY) {
         adl_json_key(&json, "priority");
-        adl_json_real(&json, (double)wish->priority);
+        adl_json_real(&json, round((double)wish->priority * 1e6) / 1e6); /* it is a float: more digits were noise */
     }
     if (wish->kind == ADL_WISH_DRAIN || wish->kind == ADL_WISH_RESUME) {
         adl_json_key(&json, "gpu");
@@ -276,9 +297,9 @@ static int prepare_hold(struct adl_live *live, struct adl_wish *wish, const stru
     struct adl_store_status status = adl_live_status(live, job);
     const bool hold = wish->kind == ADL_WISH_HOLD;
     if (adl_roster_holds_gpus(job))
-        return refuse(wish, ADL_EREFUSED, "job %llu runs: requeue it, then hold it", job->id);
+        return refuse_job(wish, ADL_EREFUSED, job, "runs: requeue it, then hold it");
     if (!hold && !job->hold)
-        return refuse(wish, ADL_EREFUSED, "job %llu is not held", job->id);
+        return refuse_job(wish, ADL_EREFUSED, job, "is not held");
     if (!hold) { /* GPUs may have changed since it was submitted */
         struct adl_roster_job trial = *job;
         const int fits = adl_live_request(live, &trial, &wish->err);
@@ -314,9 +335,8 @@ static int prepare_requeue(struct adl_live *live, struct adl_wish *wish, const s
     char why[200], reason[240];
     struct adl_store_status status = adl_live_status(live, job);
     if (job->stage != ADL_STAGE_RUNNING)
-        return refuse(wish, ADL_EREFUSED,
-                      job->stage == ADL_STAGE_STOPPING ? "job %llu is being stopped" : "job %llu does not run",
-                      job->id);
+        return refuse_job(wish, ADL_EREFUSED, job,
+                          job->stage == ADL_STAGE_STOPPING ? "is being stopped" : "does not run");
     phrase(wish, "", why, sizeof why);
     snprintf(reason, sizeof reason, ADL_REASON_REQUEUE "%s", why);
     status.reason = reason;
@@ -337,7 +357,7 @@ static int prepare_priority(struct adl_live *live, struct adl_wish *wish, const 
 {
     struct adl_store_status status = adl_live_status(live, job);
     if (!(wish->priority >= 0 && wish->priority <= 1))
-        return refuse(wish, ADL_EINVAL, "priority is between 0 and 1 (job %llu)", job->id);
+        return refuse_job(wish, ADL_EINVAL, job, "takes a priority between 0 and 1");
     status.priority = wish->priority;
     const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
     return result ? result : log_wish(live, wish, "priority", &wish->err);
@@ -408,7 +428,7 @@ static int prepare_job_wish(struct adl_live *live, struct adl_wish *wish)
         return status;
     if (wish->dry_run) /* each refuses before it writes, and what a dry run writes is nothing: the state decides */
         return wish->kind == ADL_WISH_REQUEUE && job->stage != ADL_STAGE_RUNNING
-                   ? refuse(wish, ADL_EREFUSED, "job %llu does not run", job->id)
+                   ? refuse_job(wish, ADL_EREFUSED, job, "does not run")
                    : 0;
     switch (wish->kind) {
     case ADL_WISH_CANCEL:

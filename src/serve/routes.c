@@ -91,32 +91,23 @@ bool adl_route_query_int(struct adl_request *request, const char *name, int64_t 
     return false;
 }
 
-/* The number here of a job that people know by the one it has in the cluster underneath. */
-static uint64_t number_of_external(struct adl_routes_context *routes, uint64_t external)
-{
-    struct adl_error err;
-    struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
-    return store ? adl_store_job_of_external(store, (int64_t)external) : 0;
-}
-
 bool adl_route_job_id(struct adl_routes_context *routes, struct adl_request *request, uint64_t *ret)
 {
-    const char *text = adl_request_param(request, "id");
-    char message[120], quoted[ADL_QUOTE_SIZE];
-    const size_t digits = strspn(text, "0123456789");
-    if (digits > 0 && digits < 19 && text[digits] == '\0') {
-        *ret = strtoull(text, NULL, 10);
-        const bool external = strcmp(routes->desk->engine_name, "slurm") == 0;
-        const uint64_t number = external ? number_of_external(routes, *ret) : 0;
-        *ret = number > 0 ? number : *ret;
-        if (!external || number > 0)
-            return true;
-        snprintf(message, sizeof message, "there is no job %s that was decided about here", text);
+    const char *label = adl_request_param(request, "id");
+    char message[400], quoted[ADL_QUOTE_SIZE];
+    struct adl_error err;
+    struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
+    const bool external = strcmp(routes->desk->engine_name, "slurm") == 0;
+    const int status = store ? adl_label_find(store, label, external, ret, &err) : ADL_EIO;
+    if (status == 0)
+        return true;
+    if (status == ADL_EINVAL) {
+        snprintf(message, sizeof message, "there is no job %s; %.250s", adl_quote(label, quoted), err.text);
         adl_request_answer_problem(request, 404, "not_found", message, NULL);
-        return false;
+    } else {
+        const bool absent = status == ADL_EABSENT;
+        adl_request_answer_problem(request, absent ? 404 : 503, absent ? "not_found" : "not_read", err.text, NULL);
     }
-    snprintf(message, sizeof message, "there is no job %s; jobs have numbers", adl_quote(text, quoted));
-    adl_request_answer_problem(request, 404, "not_found", message, NULL);
     return false;
 }
 

@@ -212,9 +212,23 @@ void adl_route_job(void *context, struct adl_request *request)
         adl_route_answer_job(routes, &routes->reader, request, id);
 }
 
+struct events {
+    struct adl_json *json;
+    uint64_t shown; /* the number that people know the job by */
+};
+
+static int see_number(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    struct events *events = context;
+    (void)err;
+    events->shown = row->external > 0 ? (uint64_t)row->external : row->spec.id;
+    return 0;
+}
+
 static int put_event(void *context, const struct adl_store_event *event, struct adl_error *err)
 {
-    struct adl_json *json = context;
+    const struct events *events = context;
+    struct adl_json *json = events->json;
     (void)err;
     adl_json_object(json);
     adl_json_key(json, "sequence");
@@ -223,7 +237,7 @@ static int put_event(void *context, const struct adl_store_event *event, struct 
     adl_json_key(json, "kind");
     adl_json_string(json, event->kind);
     adl_json_key(json, "job");
-    adl_json_uint(json, event->job);
+    adl_json_uint(json, events->shown);
     adl_json_key(json, "data");
     adl_json_raw(json, event->payload[0] ? event->payload : "{}");
     adl_json_end(json);
@@ -235,16 +249,17 @@ void adl_route_job_events(void *context, struct adl_request *request)
     struct adl_routes_context *routes = context;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
+    struct events events = {.json = &json};
     struct adl_error err = {{0}};
     uint64_t id;
     if (!adl_route_query_known(request, NULL) || !adl_route_job_id(routes, request, &id))
         return;
     struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
-    int found = store ? adl_store_job_read(store, id, look, NULL, &err) : -1;
+    int found = store ? adl_store_job_read(store, id, see_number, &events, &err) : -1;
     adl_json_object(&json);
     adl_json_key(&json, "events");
     adl_json_array(&json);
-    if (found > 0 && adl_store_events(store, 0, id, ADL_STORE_PAGE_MAX, put_event, &json, &err) < 0)
+    if (found > 0 && adl_store_events(store, 0, id, ADL_STORE_PAGE_MAX, put_event, &events, &err) < 0)
         found = -1;
     adl_json_end(&json);
     adl_json_end(&json);

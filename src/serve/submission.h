@@ -39,8 +39,8 @@ int adl_request_read(const char *text, const struct adl_cluster *cluster, struct
 
 /* "slurm-%j.out" and the like: %j number, %A array's number, %a index in it, %x name, %u user, %N node (NULL: not known
  * yet, and it stays "%N"), %% itself. What is put in cannot lead elsewhere: a '/' in it, or a '.' at its start, becomes
- * '_'. A relative path begins in the job's directory. Cut at ADL_STORE_PATH_MAX bytes. Returns malloc'd text, or NULL
- * if out of memory. */
+ * '_'. A relative path begins in the job's directory; "" stays as it is. Cut at ADL_STORE_PATH_MAX bytes. Returns
+ * malloc'd text, or NULL if out of memory. */
 char *adl_path_expand(const char *pattern, const struct adl_store_job *job, uint64_t id, const char *node);
 
 /* A job's command on one line for people: its arguments, quoted where a shell would need that, or the first line of its

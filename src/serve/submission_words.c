@@ -150,7 +150,7 @@ static void put_field(struct adl_text *text, char field, const struct adl_store_
 char *adl_path_expand(const char *pattern, const struct adl_store_job *job, uint64_t id, const char *node)
 {
     struct adl_text text = {0};
-    if (pattern[0] != '/' && job->directory && job->directory[0]) {
+    if (pattern[0] != '\0' && pattern[0] != '/' && job->directory && job->directory[0]) {
         adl_text_put(&text, job->directory);
         if (text.data && text.data[text.size - 1] != '/')
             adl_text_char(&text, '/');

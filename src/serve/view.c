@@ -160,8 +160,10 @@ static void put_allocation(struct adl_json *json, const struct adl_inventory *in
 
 static void put_job(struct adl_json *json, const struct adl_inventory *inventory, const struct job *job)
 {
+    char label[ADL_LABEL_SIZE];
     adl_json_object(json);
     put_int(json, "id", (int64_t)job->id);
+    put_string(json, "label", adl_label_print(job->id, job->array_id, job->array_index, label));
     put_string(json, "name", job->name);
     put_string(json, "user", job->user);
     put_string(json, "state", job->state);

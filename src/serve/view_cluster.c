@@ -40,8 +40,10 @@ static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, con
             use->job[place] == ADL_NONE ? NULL : adl_roster_at(&desk->roster, use->job[place]);
         if (!job || !adl_roster_holds_gpus(job)) /* its slot was given on, and the engine is about to hear of it */
             continue;
+        char label[ADL_LABEL_SIZE];
         adl_json_object(json);
         put_uint(json, "id", adl_roster_shown(job));
+        put_string(json, "label", adl_label_of_live(job, label));
         put_string(json, "user", job->user);
         put_string(json, "name", job->name);
         adl_json_end(json);
@@ -183,6 +185,7 @@ void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, uint
         put_uint(json, "sequence", decision->sequence);
         adl_view_time(json, "time_s", decision->time_us);
         put_uint(json, "job", decision->job);
+        put_string(json, "label", decision->label);
         put_string(json, "what", decision->what);
         put_string(json, "gpus", decision->gpus);
         put_string(json, "why", decision->why);
