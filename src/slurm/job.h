@@ -27,6 +27,9 @@ bool adl_slurm_job_concerns(const struct adl_slurm_cluster *cluster, const struc
 /* Caught by the hook and not given back; ret is what for. */
 bool adl_slurm_job_is_ours(const struct adl_slurm_cluster *cluster, const struct job_info *job, struct adl_catch *ret);
 
+/* On how many nodes it runs, or wants to at least. */
+uint32_t adl_slurm_job_nodes(const struct adl_slurm_cluster *cluster, const struct job_info *job);
+
 bool adl_slurm_job_is_held(const struct job_info *job); /* waits, and not released */
 
 /* Appends one line, without its end. */

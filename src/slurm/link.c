@@ -1,5 +1,7 @@
 #include "slurm/link.h"
 
+#include "slurm/version.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -15,8 +17,9 @@
 int adl_slurm_link_open(struct adl_slurm_link *link, struct adl_error *err)
 {
     slurm_conf_t *conf = NULL;
-    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
-        return adl_fail(err, ADL_EIO, "slurmctld does not answer: %s", slurm_strerror(slurm_get_errno()));
+    const int status = slurm_load_ctl_conf(0, &conf);
+    if (status != SLURM_SUCCESS)
+        return adl_fail(err, ADL_EIO, "slurmctld does not answer: %s", slurm_strerror(adl_slurm_error_of(status)));
     link->host_count = 0;
     for (uint32_t i = 0; i < conf->control_cnt && link->host_count < 2; i++) {
         if (conf->control_addr[i])
