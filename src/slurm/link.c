@@ -28,7 +28,7 @@ int adl_slurm_link_open(struct adl_slurm_link *link, struct adl_error *err)
     link->port = (uint16_t)conf->slurmctld_port;
     snprintf(link->version, sizeof link->version, "%s", conf->version ? conf->version : "");
     snprintf(link->cluster, sizeof link->cluster, "%s", conf->cluster_name ? conf->cluster_name : "");
-    slurm_free_ctl_conf(conf);
+    adl_slurm_conf_free(conf);
     return 0;
 }
 

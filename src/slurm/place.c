@@ -39,10 +39,6 @@ static int settle(int status, job_array_resp_msg_t *response, const char *verb, 
 
 static int update(job_desc_msg_t *change, const char *verb, uint64_t id, struct adl_error *err)
 {
-    if (id >> 32 == 0) {
-        change->job_id = (uint32_t)id;
-        return settle(slurm_update_job(change), NULL, verb, id, err);
-    }
     char name[ADL_SLURM_NAME_SIZE];
     job_array_resp_msg_t *response = NULL;
     adl_slurm_name(id, name);

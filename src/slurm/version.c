@@ -69,6 +69,15 @@ bool adl_slurm_is_cut_off(int code)
     }
 }
 
+void adl_slurm_conf_free(void *conf)
+{
+#if SINCE(26, 5)
+    slurm_free_conf(conf);
+#else
+    slurm_free_ctl_conf(conf);
+#endif
+}
+
 void adl_slurm_jobs_free(struct job_info_msg *jobs)
 {
     if (!jobs)

@@ -30,6 +30,8 @@ int adl_slurm_error_of(int status);
 /* Whether such a code means that slurmctld was not reached or did not answer. */
 bool adl_slurm_is_cut_off(int code);
 
+void adl_slurm_conf_free(void *conf); /* what slurm_load_ctl_conf gave */
+
 /* With what the library forgets to free in some versions: a text of each job, each time they are loaded. Accepts NULL.
  */
 void adl_slurm_jobs_free(struct job_info_msg *jobs);
