@@ -86,6 +86,20 @@ local function parse_gres(text)
     return gpu_type, tonumber(count)
 end
 
+-- Of tres_per_task, which has CPUs as well from 23.11 on, "cpu=2,gres/gpu=1": the CPUs, and the rest.
+local function split_task(text)
+    local cpus, rest = {}, {}
+    for word in (text or ""):gmatch("[^,]+") do
+        table.insert(word:find("^cpu[:=]") and cpus or rest, word)
+    end
+    return table.concat(cpus, ","), table.concat(rest, ",")
+end
+
+local function has_gpus(job)
+    local _, of_task = split_task(job.tres_per_task)
+    return is_set(job.tres_per_node) or is_set(job.tres_per_job) or is_set(of_task)
+end
+
 local function are_alternatives(words)
     for word in (words .. "|"):gmatch("([^|]*)|") do
         local gpu_type, count = word:match("^([^:]+):(%d+)$")
@@ -108,11 +122,13 @@ local function request_of(job)
     local anyof = job.comment and job.comment:match("^adlro:(%S+)$")
     local node_type, node_count = parse_gres(job.tres_per_node)
     local job_type, job_count = parse_gres(job.tres_per_job)
-    local task_type, task_count = parse_gres(job.tres_per_task)
+    local _, of_task = split_task(job.tres_per_task)
+    local task_type, task_count = parse_gres(of_task)
     if node_type == false or job_type == false or task_type == false or is_set(job.tres_per_socket) then
         return nil, "its GRES are not GPUs alone"
     end
-    if is_set(job.cpus_per_tres) or is_set(job.mem_per_tres) or is_set(job.tres_bind) then
+    local by_task = task_type and (job.tres_bind or ""):find("^gres/gpu:per_task:%d+$") -- as --gpus-per-task implies
+    if is_set(job.cpus_per_tres) or is_set(job.mem_per_tres) or (is_set(job.tres_bind) and not by_task) then
         return nil, "it counts or binds per GPU"
     end
     local nodes = number(job.min_nodes, 1)
@@ -175,9 +191,12 @@ local function is_ours(settings, names)
     return any
 end
 
+-- Slurm does not tell its version; this error came with 23.11, as did the slash.
+local GPU_PREFIX = slurm.ESLURM_INVALID_RELATIVE_QOS and "gres/gpu:" or "gres:gpu:"
+
 local function first_gres(request)
     local gpu_type, count = request:match("^([^:|]+):(%d+)")
-    return gpu_type == "*" and "gres:gpu:" .. count or "gres:gpu:" .. gpu_type .. ":" .. count
+    return GPU_PREFIX .. (gpu_type == "*" and count or gpu_type .. ":" .. count)
 end
 
 local function submit(job, part_list)
@@ -199,7 +218,7 @@ local function submit(job, part_list)
     why = obstacle(job) or (not is_alive(settings) and "adlro is away") or nil
     if why then
         slurm.log_info("adlro: a job of user %s stays with Slurm: %s", tostring(job.user_id), why)
-        if not (is_set(job.tres_per_node) or is_set(job.tres_per_job) or is_set(job.tres_per_task)) then
+        if not has_gpus(job) then
             job.tres_per_node = first_gres(request)
         end
         return slurm.SUCCESS
@@ -211,7 +230,7 @@ local function submit(job, part_list)
     job.priority = 0
     job.tres_per_node = ""
     job.tres_per_job = ""
-    job.tres_per_task = ""
+    job.tres_per_task = split_task(job.tres_per_task)
     job.req_nodes = ""
     return slurm.SUCCESS
 end
@@ -221,8 +240,7 @@ local function modify(change, job, uid)
     if settings.admins[uid] or not is_ours(settings, job.partition) or not (job.admin_comment or ""):find("^adlro:") then
         return slurm.SUCCESS
     end
-    if is_set(change.req_nodes) or is_set(change.tres_per_node) or is_set(change.tres_per_job) or
-        is_set(change.tres_per_task) or is_set(change.partition) then
+    if is_set(change.req_nodes) or has_gpus(change) or is_set(change.partition) then
         slurm.log_user("adlro places this job: its nodes, GPUs and partition can be chosen with sbatch only; cancel it and submit it again")
         return slurm.ERROR
     end

@@ -3,10 +3,13 @@
  * A plugin beside the Lua hook, which catches the jobs: JobSubmitPlugins=lua,adlro. Built against Slurm's public
  * headers alone: cc -O2 -shared -fPIC -o job_submit_adlro.so job_submit_adlro.c and installed into a folder of
  * PluginDir. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
 #include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 /* Between two wake-ups. A look at the queue keeps slurmctld from taking placements, so in a stream of them the pause
@@ -18,12 +21,10 @@ const char plugin_name[] = "wake-up of the scheduler for adlro";
 const char plugin_type[] = "job_submit/adlro";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
-/* slurmctld's own: asks its scheduler's thread for a look at the queue, and returns at once. */
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
-extern void schedule(bool full_queue);
-#else
-extern int schedule(bool full_queue);
-#endif
+/* slurmctld's own schedule(): asks its scheduler's thread for a look at the queue, and returns at once. Not part of any
+ * interface, so it is looked for, and done without if it is gone. Up to 23.11 it returns a number, which says nothing.
+ */
+static void (*schedule)(bool full_queue);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -53,8 +54,21 @@ static void *wake(void *unused)
     return NULL;
 }
 
+static void find_schedule(void)
+{
+    void *slurmctld = dlopen(NULL, RTLD_LAZY);
+    void *symbol = slurmctld ? dlsym(slurmctld, "schedule") : NULL;
+    memcpy(&schedule, &symbol, sizeof symbol); /* ISO C knows no cast to a function */
+}
+
 extern int init(void)
 {
+    find_schedule();
+    if (!schedule) {
+        slurm_error("job_submit/adlro: this slurmctld has no schedule() to wake it by: placed jobs start when it looks "
+                    "at its queue by itself");
+        return SLURM_SUCCESS;
+    }
     running = true;
     if (pthread_create(&waker, NULL, wake, NULL) != 0)
         running = false; /* then the scheduler looks when it looks */

@@ -58,21 +58,21 @@ static void check_version(struct adl_slurm_check *check)
     unsigned year = 0, month = 0;
     char quoted[ADL_QUOTE_SIZE];
     if (!version) {
-        SAY(OK, "version", NULL, "No slurmctld was found here to ask; adlro works with Slurm 22.05 to 24.11.");
+        SAY(OK, "version", NULL, "No slurmctld was found here to ask; adlro works with Slurm 22.05 to 26.05.");
         return;
     }
     const bool read = digits && sscanf(digits, "%3u.%3u", &year, &month) == 2;
     const unsigned at = year * 100 + month;
     if (!read)
         SAY(WARN, "version", NULL,
-            "slurmctld -V says %s, in which no version is found; adlro works with 22.05 to 24.11.",
+            "slurmctld -V says %s, in which no version is found; adlro works with 22.05 to 26.05.",
             adl_quote(version, quoted));
     else if (at < 2205)
         SAY(CHANGE, "version", NULL,
-            "Slurm %u.%02u is older than what adlro works with, 22.05 to 24.11: upgrade first.", year, month);
-    else if (at > 2411)
+            "Slurm %u.%02u is older than what adlro works with, 22.05 to 26.05: upgrade first.", year, month);
+    else if (at > 2605)
         SAY(WARN, "version", NULL,
-            "Slurm %u.%02u is newer than what adlro was made for, 22.05 to 24.11: observe first.", year, month);
+            "Slurm %u.%02u is newer than what adlro was made for, 22.05 to 26.05: observe first.", year, month);
     else
         SAY(OK, "version", NULL, "Slurm %u.%02u is one that adlro works with.", year, month);
 }

@@ -55,7 +55,8 @@ const char *adl_gpu_name_shorten(const char *model, char ret[ADL_NAME_SIZE])
             sxm2 = strcmp(word, "sxm2") == 0;
             break;
         }
-        strncat(name, word, sizeof name - strlen(name) - 1);
+        const size_t used = strlen(name);
+        snprintf(name + used, sizeof name - used, "%s", word);
     }
     if (radeon && strcmp(name, "vii") == 0)
         snprintf(name, sizeof name, "radeon-vii");

@@ -135,7 +135,7 @@ void adl_slurm_hosts_each(const char *hosts, void (*visit)(void *context, const 
 {
     if (!hosts || !*hosts)
         return;
-    hostlist_t list = slurm_hostlist_create(hosts);
+    struct hostlist *list = slurm_hostlist_create(hosts);
     if (!list)
         return;
     for (char *name = slurm_hostlist_shift(list); name; name = slurm_hostlist_shift(list)) {
@@ -149,7 +149,7 @@ bool adl_slurm_hosts_have(const char *hosts, const char *name)
 {
     if (!hosts || !*hosts)
         return false;
-    hostlist_t list = slurm_hostlist_create(hosts);
+    struct hostlist *list = slurm_hostlist_create(hosts);
     const bool found = list && slurm_hostlist_find(list, name) >= 0;
     slurm_hostlist_destroy(list);
     return found;
@@ -162,7 +162,7 @@ static bool is_ok(int status, const char *what, struct adl_error *err, int *ret_
 {
     if (status == SLURM_SUCCESS)
         return true;
-    const int code = slurm_get_errno();
+    const int code = adl_slurm_error_of(status);
     if (code != SLURM_NO_CHANGE_IN_DATA)
         *ret_status = adl_fail(err, ADL_EIO, "slurmctld does not tell its %s: %s", what, slurm_strerror(code));
     return false;

@@ -128,7 +128,7 @@ static void write_excluded(const struct adl_slurm_cluster *cluster, const struct
                            struct adl_json *json)
 {
     const struct partition_info *partition = adl_slurm_partition_find(cluster, job->partition);
-    hostlist_t members = slurm_hostlist_create(partition && partition->nodes ? partition->nodes : "");
+    struct hostlist *members = slurm_hostlist_create(partition && partition->nodes ? partition->nodes : "");
     adl_json_key(json, "exclude");
     adl_json_array(json);
     for (uint32_t i = 0; cluster->node_msg && i < cluster->node_msg->record_count; i++) {
@@ -235,11 +235,26 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
     adl_json_string(json, why);
 }
 
-uint64_t adl_slurm_job_memory_mib(const struct job_info *job)
+uint32_t adl_slurm_job_nodes(const struct adl_slurm_cluster *cluster, const struct job_info *job)
+{
+    const uint32_t told = job->num_nodes > 0 ? job->num_nodes : 1;
+    if (!adl_slurm_overcounts_nodes() || (job->job_state & JOB_STATE_BASE) != JOB_PENDING)
+        return told;
+    if (job->max_nodes > 0)
+        return told < job->max_nodes ? told : job->max_nodes;
+    uint32_t cpus_max = 1;
+    for (uint32_t i = 0; cluster->node_msg && i < cluster->node_msg->record_count; i++) {
+        if (cluster->nodes[i].cpus > cpus_max)
+            cpus_max = cluster->nodes[i].cpus;
+    }
+    const uint32_t needed = (job->num_cpus + cpus_max - 1) / cpus_max; /* its user did not say, so as few as will do */
+    return needed > 0 && needed < told ? needed : told;
+}
+
+uint64_t adl_slurm_job_memory_mib(const struct job_info *job, uint32_t nodes)
 {
     if (!(job->pn_min_memory & MEM_PER_CPU))
         return job->pn_min_memory;
-    const uint32_t nodes = job->num_nodes > 0 ? job->num_nodes : 1;
     return (job->pn_min_memory & ~MEM_PER_CPU) * ((job->num_cpus + nodes - 1) / nodes);
 }
 
@@ -247,15 +262,16 @@ static void write_demand(const struct adl_slurm_cluster *cluster, const struct j
                          const struct adl_catch *caught, struct adl_json *json)
 {
     struct adl_text words = {0};
+    const uint32_t nodes = adl_slurm_job_nodes(cluster, job);
     const struct adl_gpu_counts request = caught ? adl_slurm_job_choices(job, &caught->request) : plain_request(job);
     adl_request_write(&request, &words);
     adl_json_key(json, "request");
     adl_json_string(json, words.data ? words.data : "");
     adl_text_clear(&words);
     adl_json_key(json, "nodes_min");
-    adl_json_uint(json, job->num_nodes > 0 ? job->num_nodes : 1);
+    adl_json_uint(json, nodes);
     adl_json_key(json, "nodes_max");
-    adl_json_uint(json, job->max_nodes > job->num_nodes ? job->max_nodes : job->num_nodes > 0 ? job->num_nodes : 1);
+    adl_json_uint(json, job->max_nodes > nodes ? job->max_nodes : nodes);
     if (caught && (job->job_state & JOB_STATE_BASE) == JOB_PENDING)
         write_excluded(cluster, job, id, json);
     else
@@ -264,7 +280,7 @@ static void write_demand(const struct adl_slurm_cluster *cluster, const struct j
     adl_json_key(json, "cpus");
     adl_json_uint(json, job->num_cpus);
     adl_json_key(json, "memory_mib");
-    adl_json_uint(json, adl_slurm_job_memory_mib(job));
+    adl_json_uint(json, adl_slurm_job_memory_mib(job, nodes));
     adl_json_key(json, "limit_s");
     if (job->time_limit == INFINITE || job->time_limit == NO_VAL)
         adl_json_null(json);

@@ -27,9 +27,12 @@ bool adl_slurm_job_concerns(const struct adl_slurm_cluster *cluster, const struc
 /* Caught by the hook and not given back; ret is what for. */
 bool adl_slurm_job_is_ours(const struct adl_slurm_cluster *cluster, const struct job_info *job, struct adl_catch *ret);
 
+/* On how many nodes it runs, or wants to at least. */
+uint32_t adl_slurm_job_nodes(const struct adl_slurm_cluster *cluster, const struct job_info *job);
+
 bool adl_slurm_job_is_held(const struct job_info *job); /* waits, and not released */
 
-uint64_t adl_slurm_job_memory_mib(const struct job_info *job); /* that it asks for on each node */
+uint64_t adl_slurm_job_memory_mib(const struct job_info *job, uint32_t nodes); /* that it asks for on each of them */
 
 /* Appends one line, without its end. */
 void adl_slurm_job_write(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,

@@ -104,7 +104,7 @@ static bool partition_hinders(const struct adl_slurm_cluster *cluster, const str
         return because(verdict, "partition %s is down", job->partition);
     if (partition->max_time != INFINITE && job->time_limit != NO_VAL && job->time_limit > partition->max_time)
         return because(verdict, "time limit above that of partition %s", job->partition);
-    if (partition->max_nodes != INFINITE && job->num_nodes > partition->max_nodes)
+    if (partition->max_nodes != INFINITE && adl_slurm_job_nodes(cluster, job) > partition->max_nodes)
         return because(verdict, "more nodes than partition %s allows", job->partition);
     return false;
 }
@@ -236,7 +236,7 @@ static bool type_bars(const struct job_info *job, const struct adl_slurm_node *n
 bool adl_slurm_job_may_use(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                            const struct adl_slurm_node *node)
 {
-    const uint32_t nodes = job->num_nodes > 0 ? job->num_nodes : 1;
+    const uint32_t nodes = adl_slurm_job_nodes(cluster, job);
     const struct adl_slurm_mark *left = adl_slurm_mark_find(cluster, id, false);
     return node->gpus.count > 0 && adl_constraint_holds(job->features, node->features) == 1 &&
            (job->num_cpus == NO_VAL || (job->num_cpus + nodes - 1) / nodes <= node->cpus) &&

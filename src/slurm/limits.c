@@ -5,6 +5,7 @@
 #include "slurm/job.h"
 #include "slurm/judge.h"
 #include "slurm/tally.h"
+#include "slurm/version.h"
 
 #include <slurm/slurm.h>
 #include <slurm/slurmdb.h>
@@ -117,7 +118,7 @@ static bool is_enforced(void)
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
         return false;
     const bool enforced = (conf->accounting_storage_enforce & ENFORCED) != 0;
-    slurm_free_ctl_conf(conf);
+    adl_slurm_conf_free(conf);
     return enforced;
 }
 
@@ -250,16 +251,17 @@ static void read_tres(const struct adl_slurm_limits *limits, const char *text, u
 }
 
 /* What it would have with these GPUs on each node; type "" = any. */
-static void count_demand(const struct adl_slurm_limits *limits, const struct job_info *job,
+static void count_demand(const struct adl_slurm_cluster *cluster, const struct job_info *job,
                          const struct adl_gpu_count *gpus, uint64_t *ret)
 {
-    const uint32_t nodes = job->num_nodes > 0 ? job->num_nodes : 1;
+    const struct adl_slurm_limits *limits = cluster->limits;
+    const uint32_t nodes = adl_slurm_job_nodes(cluster, job);
     const uint64_t count = (uint64_t)gpus->count * nodes;
     char name[sizeof "gres/gpu:" + ADL_GPU_TYPE_SIZE];
     memset(ret, 0, limits->width * sizeof *ret);
     ret[JOBS] = 1;
     set_amount(limits, "cpu", 3, job->num_cpus != NO_VAL ? job->num_cpus : 0, ret);
-    set_amount(limits, "mem", 3, adl_slurm_job_memory_mib(job) * nodes, ret);
+    set_amount(limits, "mem", 3, adl_slurm_job_memory_mib(job, nodes) * nodes, ret);
     set_amount(limits, "node", 4, nodes, ret);
     set_amount(limits, "gres/gpu", 8, count, ret);
     const int size = snprintf(name, sizeof name, "gres/gpu:%s", gpus->type);
@@ -310,7 +312,7 @@ void adl_slurm_limits_count(const struct adl_slurm_cluster *cluster)
         } else if (base == JOB_PENDING && job->priority != 0 && job->state_reason != WAIT_TIME &&
                    adl_slurm_job_is_ours(cluster, job, &caught)) {
             const struct adl_gpu_count gpus = placed_gpus(cluster, job);
-            count_demand(limits, job, &gpus, amounts);
+            count_demand(cluster, job, &gpus, amounts);
         } else {
             continue;
         }
@@ -351,6 +353,7 @@ struct query {
     const struct adl_slurm_limits *limits;
     struct reach reach;
     const struct job_info *job;
+    uint32_t nodes;
     uint64_t wants[AMOUNTS_MAX];
     bool counts_promises;
     char *why;
@@ -393,13 +396,12 @@ static void word_limit(const struct query *query, uint32_t amount, uint64_t limi
 static bool exceeds(const struct query *query, enum scope scope, uint64_t key, uint32_t amount, uint64_t limit)
 {
     const uint64_t wants = query->wants[amount];
-    const uint32_t nodes = query->job->num_nodes > 0 ? query->job->num_nodes : 1;
     if (limit == UINT64_MAX || wants == 0)
         return false;
     if (scope == OF_JOB)
         return wants > limit;
     if (scope == OF_NODE)
-        return (wants + nodes - 1) / nodes > limit;
+        return (wants + query->nodes - 1) / query->nodes > limit;
     const char *name = amount == JOBS ? "" : query->limits->message->tres_names[amount - TRES_FIRST];
     if (strcmp(name, "node") == 0) /* nodes that are shared count once: for Slurm to say */
         return false;
@@ -512,7 +514,11 @@ static bool begin_query(const struct adl_slurm_cluster *cluster, const struct jo
     why[0] = '\0';
     if (!cluster->limits || !cluster->limits->message)
         return false;
-    *ret = (struct query){.limits = cluster->limits, .job = job, .why = why, .why_size = why_size};
+    *ret = (struct query){.limits = cluster->limits,
+                          .job = job,
+                          .nodes = adl_slurm_job_nodes(cluster, job),
+                          .why = why,
+                          .why_size = why_size};
     find_reach(cluster, job, &ret->reach);
     return ret->reach.qos_count > 0 || ret->reach.chain_count > 0;
 }
@@ -539,7 +545,7 @@ bool adl_slurm_limits_forbid(const struct adl_slurm_cluster *cluster, const stru
     const struct adl_gpu_counts choices = adl_slurm_job_choices(job, &caught.request);
     bool forbidden = choices.count > 0;
     for (uint32_t i = choices.count; i-- > 0 && forbidden;) { /* backwards: the reason is that of the best liked */
-        count_demand(query.limits, job, &choices.items[i], query.wants);
+        count_demand(cluster, job, &choices.items[i], query.wants);
         forbidden = is_forbidden(&query);
     }
     if (forbidden)
@@ -556,7 +562,7 @@ bool adl_slurm_limits_refuse(const struct adl_slurm_cluster *cluster, const stru
     struct query query;
     if (!begin_query(cluster, job, ret_why, why_size, &query))
         return false;
-    count_demand(query.limits, job, gpus, query.wants);
+    count_demand(cluster, job, gpus, query.wants);
     return is_forbidden(&query);
 }
 
@@ -567,6 +573,6 @@ void adl_slurm_limits_note(const struct adl_slurm_cluster *cluster, const struct
     char why[8];
     if (!begin_query(cluster, job, why, sizeof why, &query))
         return;
-    count_demand(query.limits, job, gpus, query.wants);
+    count_demand(cluster, job, gpus, query.wants);
     add_all(&cluster->limits->used, &query.reach, query.wants);
 }

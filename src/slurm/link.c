@@ -1,6 +1,7 @@
 #include "slurm/link.h"
 
 #include "slurm/meter.h"
+#include "slurm/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +18,9 @@
 int adl_slurm_link_open(struct adl_slurm_link *link, struct adl_error *err)
 {
     slurm_conf_t *conf = NULL;
-    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
-        return adl_fail(err, ADL_EIO, "slurmctld does not answer: %s", slurm_strerror(slurm_get_errno()));
+    const int status = slurm_load_ctl_conf(0, &conf);
+    if (status != SLURM_SUCCESS)
+        return adl_fail(err, ADL_EIO, "slurmctld does not answer: %s", slurm_strerror(adl_slurm_error_of(status)));
     link->host_count = 0;
     for (uint32_t i = 0; i < conf->control_cnt && link->host_count < 2; i++) {
         if (conf->control_addr[i])
@@ -29,7 +31,7 @@ int adl_slurm_link_open(struct adl_slurm_link *link, struct adl_error *err)
     snprintf(link->cluster, sizeof link->cluster, "%s", conf->cluster_name ? conf->cluster_name : "");
     link->meter = adl_slurm_meter(conf->acct_gather_energy_type);
     link->meter_s = conf->acct_gather_node_freq;
-    slurm_free_ctl_conf(conf);
+    adl_slurm_conf_free(conf);
     return 0;
 }
 

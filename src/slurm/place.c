@@ -19,31 +19,17 @@ static int fail_as(int code, const char *verb, uint64_t id, struct adl_error *er
     char name[ADL_SLURM_NAME_SIZE];
     adl_slurm_name(id, name);
     int status = ADL_EREFUSED;
-    switch (code) {
-    case ESLURM_INVALID_JOB_ID:
-    case ESLURM_ALREADY_DONE:
-    case ESLURM_JOB_FINISHED:
-        status = ADL_EABSENT;
-        break;
-    case SLURM_COMMUNICATIONS_CONNECTION_ERROR:
-    case SLURM_COMMUNICATIONS_SEND_ERROR:
-    case SLURM_COMMUNICATIONS_RECEIVE_ERROR:
-    case SLURM_COMMUNICATIONS_SHUTDOWN_ERROR:
-    case SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH:
-    case SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT:
-    case ESLURM_IN_STANDBY_MODE:
+    if (adl_slurm_is_cut_off(code))
         status = ADL_EIO;
-        break;
-    default:
-        break;
-    }
+    else if (code == ESLURM_INVALID_JOB_ID || code == ESLURM_ALREADY_DONE || code == ESLURM_JOB_FINISHED)
+        status = ADL_EABSENT;
     return adl_fail(err, status, "Slurm does not %s job %s: %s", verb, name, slurm_strerror(code));
 }
 
 /* What the library answers to a request about one job: a status, or one per task. */
 static int settle(int status, job_array_resp_msg_t *response, const char *verb, uint64_t id, struct adl_error *err)
 {
-    int code = status == SLURM_SUCCESS ? SLURM_SUCCESS : slurm_get_errno();
+    int code = status == SLURM_SUCCESS ? SLURM_SUCCESS : adl_slurm_error_of(status);
     for (uint32_t i = 0; response && code == SLURM_SUCCESS && i < response->job_array_count; i++)
         code = (int)response->error_code[i];
     if (response)
@@ -53,10 +39,6 @@ static int settle(int status, job_array_resp_msg_t *response, const char *verb, 
 
 static int update(job_desc_msg_t *change, const char *verb, uint64_t id, struct adl_error *err)
 {
-    if (id >> 32 == 0) {
-        change->job_id = (uint32_t)id;
-        return settle(slurm_update_job(change), NULL, verb, id, err);
-    }
     char name[ADL_SLURM_NAME_SIZE];
     job_array_resp_msg_t *response = NULL;
     adl_slurm_name(id, name);
@@ -260,7 +242,7 @@ static int cancel(uint64_t id, struct adl_error *err)
 {
     char name[ADL_SLURM_NAME_SIZE];
     adl_slurm_name(id, name);
-    return slurm_kill_job2(name, SIGKILL, 0, NULL) == SLURM_SUCCESS ? 0 : fail_as(slurm_get_errno(), "cancel", id, err);
+    return settle(slurm_kill_job2(name, SIGKILL, 0, NULL), NULL, "cancel", id, err);
 }
 
 /* ---- giving back --------------------------------------------------------------------------------------------------

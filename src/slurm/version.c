@@ -1,5 +1,6 @@
 #include "slurm/version.h"
 
+#include <errno.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 
@@ -7,7 +8,7 @@
 
 /* Exported by the library, not declared by its headers. */
 extern void slurm_xfree(void **item);
-#if SINCE(23, 11)
+#if SINCE(24, 5)
 extern const char *slurm_job_state_reason_string(enum job_state_reason reason);
 #else
 extern char *slurm_job_reason_string(enum job_state_reason reason);
@@ -18,9 +19,14 @@ bool adl_slurm_retypes(void)
     return SINCE(24, 11);
 }
 
+bool adl_slurm_overcounts_nodes(void)
+{
+    return !SINCE(23, 2);
+}
+
 void adl_slurm_gres_write(struct adl_text *text, const char *type, uint32_t count)
 {
-    adl_text_put(text, SINCE(24, 11) ? "gres/gpu:" : "gres:gpu:");
+    adl_text_put(text, SINCE(23, 11) ? "gres/gpu:" : "gres:gpu:");
     if (type[0])
         adl_text_printf(text, "%s:", type);
     adl_text_printf(text, "%u", count);
@@ -28,10 +34,47 @@ void adl_slurm_gres_write(struct adl_text *text, const char *type, uint32_t coun
 
 const char *adl_slurm_reason(uint32_t reason)
 {
-#if SINCE(23, 11)
+#if SINCE(24, 5)
     return slurm_job_state_reason_string(reason);
 #else
     return slurm_job_reason_string(reason);
+#endif
+}
+
+int adl_slurm_error_of(int status)
+{
+    return status > 0 ? status : errno;
+}
+
+/* The name went, the number was not given to another. */
+#define ZERO_RECV_LENGTH 5000
+
+bool adl_slurm_is_cut_off(int code)
+{
+    switch (code) {
+    case SLURM_COMMUNICATIONS_CONNECTION_ERROR:
+    case SLURM_COMMUNICATIONS_SEND_ERROR:
+    case SLURM_COMMUNICATIONS_RECEIVE_ERROR:
+    case SLURM_COMMUNICATIONS_SHUTDOWN_ERROR:
+    case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
+    case SLURMCTLD_COMMUNICATIONS_SEND_ERROR:
+    case SLURMCTLD_COMMUNICATIONS_RECEIVE_ERROR:
+    case SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR:
+    case SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT:
+    case ZERO_RECV_LENGTH:
+    case ESLURM_IN_STANDBY_MODE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void adl_slurm_conf_free(void *conf)
+{
+#if SINCE(26, 5)
+    slurm_free_conf(conf);
+#else
+    slurm_free_ctl_conf(conf);
 #endif
 }
 
@@ -47,7 +90,7 @@ void adl_slurm_jobs_free(struct job_info_msg *jobs)
     slurm_free_job_info_msg(jobs);
 }
 
-#if SINCE(24, 11)
+#if SINCE(25, 5)
 uint32_t adl_slurm_node_cpus_used(const struct node_info *node)
 {
     return node->alloc_cpus;

@@ -1,4 +1,4 @@
-/* version: all that differs between Slurm 22.05 and 24.11, behind one face. The adapter is built for the library it is
+/* version: all that differs between Slurm 22.05 and 26.05, behind one face. The adapter is built for the library it is
  * linked to, whose soname changes with every version. */
 #ifndef ADLRO_SLURM_VERSION_H
 #define ADLRO_SLURM_VERSION_H
@@ -15,11 +15,22 @@ struct node_info;
  * job waits for both for ever; and counts with a type and without do not go together. A count alone can be changed. */
 bool adl_slurm_retypes(void);
 
+/* Whether num_nodes of a job that waits is too high at times: 2 for one task of four CPUs. */
+bool adl_slurm_overcounts_nodes(void);
+
 /* GPUs per node of a job as Slurm reads it; type "" = any. */
 void adl_slurm_gres_write(struct adl_text *text, const char *type, uint32_t count);
 
 /* "QOSMaxJobsPerUserLimit": the word for a state_reason. */
 const char *adl_slurm_reason(uint32_t reason);
+
+/* The code of a call of the library that failed with this status: some return it, others have it in errno. */
+int adl_slurm_error_of(int status);
+
+/* Whether such a code means that slurmctld was not reached or did not answer. */
+bool adl_slurm_is_cut_off(int code);
+
+void adl_slurm_conf_free(void *conf); /* what slurm_load_ctl_conf gave */
 
 /* With what the library forgets to free in some versions: a text of each job, each time they are loaded. Accepts NULL.
  */
