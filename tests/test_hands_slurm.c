@@ -292,9 +292,11 @@ static void what_slurm_refuses_three_times_is_given_back(void **state)
         start(&job, slot, 0);
         snprintf(line, sizeof line, "{\"ev\":\"done\",\"seq\":%d,\"ok\":false,\"error\":\"no\",\"absent\":false}", i);
         say(line);
+        assert_string_equal(next(ADL_EVENT_WAKE).text, "Slurm would not place it: no");
+        next(ADL_EVENT_EVICT); /* at once: its GPU is free for others */
         next(ADL_EVENT_KIND_COUNT);
         now_us += 6 * S;
-        next(ADL_EVENT_EVICT);
+        assert_string_equal(next(ADL_EVENT_WAKE).text, "");
     }
     assert_true(was_said("\"op\":\"giveback\",\"seq\":4,\"job\":7"));
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":false,\"request\":\"volta:1\",\"eligible\":true}");
@@ -339,8 +341,10 @@ static void a_placement_that_came_too_late_for_a_limit_is_nobodys_fault(void **s
                  "{\"ev\":\"done\",\"seq\":%d,\"ok\":false,\"error\":\"limit of QOS q: 1 job at once (GrpJobs)\"}", i);
         say(line);
         struct adl_report report = next(ADL_EVENT_WAKE); /* before it is back in the queue */
-        assert_string_equal(report.text, "limit of QOS q: 1 job at once (GrpJobs)");
-        next(ADL_EVENT_EVICT); /* and at once: its GPU is free for others */
+        assert_string_equal(report.text, "Slurm would not place it: limit of QOS q: 1 job at once (GrpJobs)");
+        next(ADL_EVENT_EVICT);
+        say(LIMITED("7", "limit of QOS q: 1 job at once (GrpJobs)"));
+        assert_string_equal(next(ADL_EVENT_WAKE).text, "limit of QOS q: 1 job at once (GrpJobs)");
         say(PENDING("7"));
         report = next(ADL_EVENT_WAKE);
         assert_string_equal(report.text, "");
@@ -423,9 +427,11 @@ static void a_job_that_had_ended_and_is_requeued_is_placed_by_us(void **state)
     next(ADL_EVENT_KIND_COUNT);
     assert_true(was_said("\"op\":\"hold\",\"seq\":1,\"job\":7"));
     say(PENDING("7"));
-    next(ADL_EVENT_KIND_COUNT); /* its node may still be cleaned up */
+    assert_string_equal(next(ADL_EVENT_SUBMIT).arrival->bar, "its last run has only just ended");
+    const struct adl_roster_job job = job_of(1, 7);
+    admit(&job);
     now_us += 3 * S;
-    next(ADL_EVENT_SUBMIT);
+    assert_string_equal(next(ADL_EVENT_WAKE).text, "");
 }
 
 static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **state)

@@ -164,7 +164,7 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
         it->seated = true;
         it->began_us = hands->now_us;
     } else if (it->state == ADL_SLURM_PENDING && !it->eligible) {
-        adl_hands_slurm_post_evict(hands, it, it->why, 0);
+        adl_hands_slurm_post_evict(hands, it, it->why);
     } else if (it->state == ADL_SLURM_PENDING) {
         const char *flaw = find_flaw(hands, it);
         it->moved = false;
@@ -176,7 +176,7 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
         it->cramped = true;
         it->cramped_us = it->cramped_us > 0 ? it->cramped_us : hands->now_us;
         adl_hands_slurm_post_bar(hands, it, ADL_SLURM_CRAMPED);
-        adl_hands_slurm_post_evict(hands, it, flaw, 0);
+        adl_hands_slurm_post_evict(hands, it, flaw);
     }
     return 0;
 }
@@ -218,7 +218,7 @@ static void introduce(void *self, const struct adl_roster_job *job)
     it->arrived = hands->restless = true;
     if (job->energy_j > 0) /* in runs before a restart */
         it->energy_j = job->energy_j + (it->energy_j > 0 ? it->energy_j : 0);
-    for (uint32_t i = 0; i < hands->waiting_count; i++) /* it was about to be told as new */
+    for (uint32_t i = hands->waiting_first; i < hands->waiting_count; i++) /* it was about to be told as new */
         if (hands->waiting[i].job == it && hands->waiting[i].report.event.kind == ADL_EVENT_SUBMIT)
             hands->waiting[i].report.event.kind = ADL_EVENT_KIND_COUNT;
 }
@@ -325,10 +325,8 @@ static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct
 static int64_t due_us(void *self)
 {
     const struct adl_hands_slurm *hands = self;
-    int64_t due_us = hands->restless && hands->synced ? 0 : hands->link ? hands->beat_us : hands->restart_us;
-    for (uint32_t i = 0; i < hands->waiting_count; i++)
-        due_us = hands->waiting[i].due_us < due_us ? hands->waiting[i].due_us : due_us;
-    return due_us;
+    const bool due = hands->waiting_first < hands->waiting_count || (hands->restless && hands->synced);
+    return due ? 0 : hands->link ? hands->beat_us : hands->restart_us;
 }
 
 static int descriptor(void *self)

@@ -8,8 +8,7 @@
 
 #include "base/text.h"
 
-#define ADL_SLURM_FAILED_US    INT64_C(5000000) /* before a job that could not be placed is tried again */
-#define ADL_SLURM_REFUSALS_MAX 3                /* placements in a row: then Slurm may have it */
+#define ADL_SLURM_REFUSALS_MAX 3 /* placements in a row: then Slurm may have it */
 
 #define ADL_SLURM_CRAMPED "the nodes that it may use are full"
 
@@ -17,7 +16,6 @@
 struct adl_slurm_waiting {
     struct adl_report report;
     struct adl_slurm_job *job; /* of an arrival or a seizure; the report points into it */
-    int64_t due_us;
 };
 
 struct adl_hands_slurm {
@@ -26,8 +24,8 @@ struct adl_hands_slurm {
     struct adl_slurm_book book;
     struct adl_slurm_waiting *waiting;
     size_t waiting_capacity;
-    uint32_t waiting_count;
-    struct adl_slurm_job **slots; /* [slot] */
+    uint32_t waiting_first, waiting_count; /* waiting[first .. count - 1] */
+    struct adl_slurm_job **slots;          /* [slot] */
     size_t slot_capacity;
     uint32_t slot_count;
     uint32_t *free_slots;
@@ -49,12 +47,11 @@ void adl_hands_slurm_say(struct adl_hands_slurm *hands, const char *op, const st
                          const char *words);
 
 /* hands_slurm_tell.c: reports to the service, which is given them one by one. */
-void adl_hands_slurm_post(struct adl_hands_slurm *hands, const struct adl_report *report, struct adl_slurm_job *job,
-                          int64_t due_us);
-void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slurm_job *job);
+void adl_hands_slurm_post(struct adl_hands_slurm *hands, const struct adl_report *report, struct adl_slurm_job *job);
+/* bar: why it may not start yet; "": it may. */
+void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *bar);
 void adl_hands_slurm_post_end(struct adl_hands_slurm *hands, struct adl_slurm_job *job);
-void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *text,
-                                int64_t due_us);
+void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *text);
 /* Whether it may start, and why not. */
 void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
 /* It runs on the GPUs it holds, and not where the service put it, if it did. */
@@ -62,7 +59,7 @@ void adl_hands_slurm_post_place(struct adl_hands_slurm *hands, struct adl_slurm_
 /* It runs, and nobody here said so: under the slot of what it got. */
 void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slurm_job *job);
 void adl_hands_slurm_remove(struct adl_hands_slurm *hands, struct adl_slurm_job *job); /* with what waits about it */
-int adl_hands_slurm_give(struct adl_hands_slurm *hands, struct adl_report *ret);       /* 1, or 0: none is due */
+int adl_hands_slurm_give(struct adl_hands_slurm *hands, struct adl_report *ret);       /* 1, or 0: there is none */
 
 /* hands_slurm_settle.c: what follows from where a job stands there, and here. */
 /* Asks for what was asked for before, unless that was only just now. */
@@ -70,8 +67,6 @@ void adl_hands_slurm_ask(struct adl_hands_slurm *hands, struct adl_slurm_job *jo
 void adl_hands_slurm_give_back(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
 void adl_hands_slurm_end_as(struct adl_hands_slurm *hands, struct adl_slurm_job *job, int end, const char *why);
 void adl_hands_slurm_settle(struct adl_hands_slurm *hands, struct adl_slurm_job *job); /* may remove the job */
-/* A limit of a QOS or an association, known before anything is placed: it may start once others have ended. */
-bool adl_hands_slurm_is_limit(const char *why);
 void adl_hands_slurm_settle_all(struct adl_hands_slurm *hands);
 
 /* hands_slurm_hear.c: what the adapter says. */

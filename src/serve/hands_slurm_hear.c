@@ -29,7 +29,7 @@ static void follow(struct adl_hands_slurm *hands, struct adl_slurm_job *job, con
         return;
     const bool wanted = job->placed && is_wanted(hands, job, gpus, count), moved = job->moved;
     if (job->placed && !wanted)
-        adl_hands_slurm_post_evict(hands, job, "Slurm has started it on GPUs that it was not thought to take", 0);
+        adl_hands_slurm_post_evict(hands, job, "Slurm has started it on GPUs that it was not thought to take");
     const int status = adl_slurm_book_hold(&hands->book, job, gpus, count); /* without memory: used by others */
     if (wanted && status == 0)
         adl_hands_slurm_post_place(hands, job,
@@ -83,17 +83,12 @@ static void hear_done(struct adl_hands_slurm *hands, const cJSON *message)
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "error"));
     char text[160];
     snprintf(text, sizeof text, "Slurm would not place it: %s", why ? why : "no reason was given");
-    if (why && adl_hands_slurm_is_limit(why)) { /* others were placed meanwhile: it waits for the next word */
-        job->eligible = false;
-        snprintf(job->why, sizeof job->why, "%s", why);
-        adl_hands_slurm_post_bar(hands, job, why);
-        adl_hands_slurm_post_evict(hands, job, why, 0);
-        return;
-    }
     job->refusals += hands->synced;
     if (job->refusals >= ADL_SLURM_REFUSALS_MAX)
         adl_hands_slurm_give_back(hands, job, text);
-    adl_hands_slurm_post_evict(hands, job, text, hands->now_us + ADL_SLURM_FAILED_US);
+    job->failed_us = hands->now_us;
+    adl_hands_slurm_post_bar(hands, job, text);
+    adl_hands_slurm_post_evict(hands, job, text);
 }
 
 /* Everything there is was told: what was not is gone. */
@@ -149,7 +144,7 @@ static void report_gpu(struct adl_hands_slurm *hands, uint32_t gpu, bool down, u
     hands->down[gpu] = down;
     hands->restless = true;
     snprintf(report.text, sizeof report.text, "%s", why);
-    adl_hands_slurm_post(hands, &report, NULL, 0);
+    adl_hands_slurm_post(hands, &report, NULL);
 }
 
 static void look_at_bank(struct adl_hands_slurm *hands, uint32_t b)

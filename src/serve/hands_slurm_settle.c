@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STUCK_US INT64_C(60000000) /* a job that was placed and does not begin is taken back */
-#define ASK_US   INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
+#define STUCK_US  INT64_C(60000000) /* a job that was placed and does not begin is taken back */
+#define FAILED_US INT64_C(5000000)  /* before a job that could not be placed is tried again */
+#define ASK_US    INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
 #define CRAMPED_US                                                                                                     \
     INT64_C(600000000)           /* a job whose few nodes stay full so long is Slurm's, which can keep them free       \
                                   */
@@ -33,45 +34,9 @@ void adl_hands_slurm_give_back(struct adl_hands_slurm *hands, struct adl_slurm_j
     adl_hands_slurm_ask(hands, job, "giveback", words);
 }
 
-/* The adapter says that adlro cannot do it justice. */
-static bool is_beyond(const struct adl_slurm_job *job)
-{
-    return strstr(job->why, "beyond us") != NULL;
-}
-
-bool adl_hands_slurm_is_limit(const char *why)
-{
-    return strncmp(why, "limit of ", 9) == 0;
-}
-
 static bool has_just_left(const struct adl_hands_slurm *hands, const struct adl_slurm_job *job)
 {
     return job->left_us > 0 && hands->now_us < job->left_us + LEFT_US;
-}
-
-/* One that the service does not know. */
-static void receive(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
-{
-    const bool act = hands->config.mode == ADL_SLURM_ACT, pending = job->state == ADL_SLURM_PENDING;
-    const bool may = job->state == ADL_SLURM_RUNS ||
-                     (pending && (job->eligible || adl_hands_slurm_is_limit(job->why)) && !has_just_left(hands, job));
-    if (job->state == ADL_SLURM_ENDED) {
-        adl_hands_slurm_remove(hands, job);
-    } else if (act && job->ours && pending && (job->unfit[0] != '\0' || is_beyond(job))) {
-        /* Nobody waits for ever because of us. */
-        adl_hands_slurm_give_back(hands, job, is_beyond(job) ? job->why : job->unfit);
-    } else if (act && job->ours && pending && job->released) { /* it had ended, and was requeued */
-        job->left_us = hands->now_us;
-        adl_hands_slurm_ask(hands, job, "hold", "adlro: it is to be placed again");
-    } else if (may && (job->ours || !act)) {
-        adl_hands_slurm_post_arrival(hands, job);
-    }
-}
-
-/* Placed, and Slurm has a reason of its own not to start it, a limit of its QOS say. */
-static bool is_refused(const struct adl_slurm_job *job)
-{
-    return strstr(job->why, "Slurm says") != NULL;
 }
 
 /* Why it may not start now; "": it may. */
@@ -79,10 +44,32 @@ static const char *find_hindrance(const struct adl_hands_slurm *hands, struct ad
 {
     if (has_just_left(hands, job))
         return "its last run has only just ended";
-    if (!job->eligible)
+    if (!job->eligible) {
+        job->refusals = 0; /* if there were any, it is known why */
+        job->failed_us = 0;
         return job->why[0] ? job->why : "Slurm would not start it";
+    }
+    if (job->failed_us > 0 && hands->now_us < job->failed_us + FAILED_US)
+        return job->bar[0] ? job->bar : "Slurm would not place it"; /* as it was told */
     job->cramped = job->cramped && !adl_slurm_book_has_room(&hands->book, job, hands->down);
     return job->cramped ? ADL_SLURM_CRAMPED : "";
+}
+
+/* One that the service does not know. */
+static void receive(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    const bool act = hands->config.mode == ADL_SLURM_ACT, pending = job->state == ADL_SLURM_PENDING;
+    if (job->state == ADL_SLURM_ENDED) {
+        adl_hands_slurm_remove(hands, job);
+    } else if (act && job->ours && pending && (job->unfit[0] != '\0' || job->beyond)) {
+        /* Nobody waits for ever because of us. */
+        adl_hands_slurm_give_back(hands, job, job->beyond ? job->why : job->unfit);
+    } else if (act && job->ours && pending && job->released) { /* it had ended, and was requeued */
+        job->left_us = hands->now_us;
+        adl_hands_slurm_ask(hands, job, "hold", "adlro: it is to be placed again");
+    } else if ((job->ours || !act) && job->state != ADL_SLURM_ABSENT) {
+        adl_hands_slurm_post_arrival(hands, job, pending ? find_hindrance(hands, job) : "");
+    }
 }
 
 static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
@@ -94,8 +81,7 @@ static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *
     }
     if (job->stopping == ADL_STOP_CANCEL)
         adl_hands_slurm_ask(hands, job, "cancel", "");
-    else if (job->placed && job->released &&
-             hands->now_us > job->placed_us + (is_refused(job) ? ADL_SLURM_FAILED_US : STUCK_US))
+    else if (job->placed && job->released && hands->now_us > job->placed_us + (job->refused ? FAILED_US : STUCK_US))
         adl_hands_slurm_ask(hands, job, "hold", "adlro: it did not begin where it was placed");
     else if (!job->placed && job->released && act)
         adl_hands_slurm_ask(hands, job, "hold", "adlro: it is to be placed again");
@@ -108,7 +94,7 @@ static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *
         adl_hands_slurm_post_bar(hands, job, find_hindrance(hands, job));
     if (back)
         adl_hands_slurm_post_evict(
-            hands, job, job->seated ? "it ran, and is back in Slurm's queue" : "it is held in Slurm's queue", 0);
+            hands, job, job->seated ? "it ran, and is back in Slurm's queue" : "it is held in Slurm's queue");
 }
 
 static void settle_running(struct adl_hands_slurm *hands, struct adl_slurm_job *job)

@@ -5,19 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-void adl_hands_slurm_post(struct adl_hands_slurm *hands, const struct adl_report *report, struct adl_slurm_job *job,
-                          int64_t due_us)
+void adl_hands_slurm_post(struct adl_hands_slurm *hands, const struct adl_report *report, struct adl_slurm_job *job)
 {
     if (adl_grow((void **)&hands->waiting, &hands->waiting_capacity, (size_t)hands->waiting_count + 1,
                  sizeof *hands->waiting))
         return; /* the next reconciliation tells it again */
-    hands->waiting[hands->waiting_count++] = (struct adl_slurm_waiting){*report, job, due_us};
+    hands->waiting[hands->waiting_count++] = (struct adl_slurm_waiting){*report, job};
 }
 
 void adl_hands_slurm_remove(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < hands->waiting_count; i++)
+    uint32_t kept = hands->waiting_first;
+    for (uint32_t i = kept; i < hands->waiting_count; i++)
         if (hands->waiting[i].job != job)
             hands->waiting[kept++] = hands->waiting[i];
     hands->waiting_count = kept;
@@ -27,15 +26,15 @@ void adl_hands_slurm_remove(struct adl_hands_slurm *hands, struct adl_slurm_job 
     adl_slurm_book_remove(&hands->book, job);
 }
 
-void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *bar)
 {
     struct adl_report report = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE, .job = ADL_NONE}};
     job->arrived = true;
-    snprintf(job->bar, sizeof job->bar, "%s", job->state == ADL_SLURM_PENDING && !job->eligible ? job->why : "");
+    snprintf(job->bar, sizeof job->bar, "%s", bar);
     memcpy(job->arrival.bar, job->bar, sizeof job->bar);
     report.event.submit.spec = &job->spec;
     report.arrival = &job->arrival;
-    adl_hands_slurm_post(hands, &report, job, 0);
+    adl_hands_slurm_post(hands, &report, job);
 }
 
 static struct adl_report about(const struct adl_slurm_job *job, int kind)
@@ -56,11 +55,10 @@ void adl_hands_slurm_post_end(struct adl_hands_slurm *hands, struct adl_slurm_jo
     report.event.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
     report.event.outcome.run_us = job->began_us > 0 ? hands->now_us - job->began_us : 0;
     snprintf(report.text, sizeof report.text, "%s", job->why);
-    adl_hands_slurm_post(hands, &report, NULL, 0);
+    adl_hands_slurm_post(hands, &report, NULL);
 }
 
-void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *text,
-                                int64_t due_us)
+void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *text)
 {
     struct adl_report report = about(job, ADL_EVENT_EVICT);
     report.event.evict.remaining = 1.0;
@@ -73,7 +71,7 @@ void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_
     adl_slurm_book_leave(&hands->book, job);
     hands->restless = true; /* who waits for these very GPUs */
     report.energy_j = job->energy_j;
-    adl_hands_slurm_post(hands, &report, NULL, due_us);
+    adl_hands_slurm_post(hands, &report, NULL);
 }
 
 /* Whether it may start, and why not. */
@@ -86,7 +84,7 @@ void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_jo
         return;
     memcpy(job->bar, bar, sizeof bar);
     memcpy(report.text, bar, sizeof bar);
-    adl_hands_slurm_post(hands, &report, NULL, 0);
+    adl_hands_slurm_post(hands, &report, NULL);
 }
 
 static bool has_slot(const struct adl_slurm_job *job)
@@ -106,7 +104,7 @@ void adl_hands_slurm_post_place(struct adl_hands_slurm *hands, struct adl_slurm_
     report.gpus = job->gpus;
     report.gpu_count = job->gpu_count;
     snprintf(report.text, sizeof report.text, "%s", why);
-    adl_hands_slurm_post(hands, &report, job, 0);
+    adl_hands_slurm_post(hands, &report, job);
 }
 
 void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
@@ -130,19 +128,14 @@ void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slur
 
 int adl_hands_slurm_give(struct adl_hands_slurm *hands, struct adl_report *ret)
 {
-    for (uint32_t i = 0; i < hands->waiting_count;) {
-        const struct adl_slurm_waiting it = hands->waiting[i];
-        if (it.due_us > hands->now_us) {
-            i++;
+    while (hands->waiting_first < hands->waiting_count) {
+        const struct adl_slurm_waiting *it = &hands->waiting[hands->waiting_first++];
+        const bool stale = it->report.gpu_count > 0 && it->report.gpus != it->job->gpus; /* it has left them */
+        if (it->report.event.kind == ADL_EVENT_KIND_COUNT || stale)
             continue;
-        }
-        hands->waiting_count--;
-        memmove(&hands->waiting[i], &hands->waiting[i + 1], (hands->waiting_count - i) * sizeof it);
-        const bool stale = it.report.gpu_count > 0 && it.report.gpus != it.job->gpus; /* it has left them */
-        if (it.report.event.kind == ADL_EVENT_KIND_COUNT || stale)
-            continue;
-        *ret = it.report;
+        *ret = it->report;
         return 1;
     }
+    hands->waiting_first = hands->waiting_count = 0;
     return 0;
 }

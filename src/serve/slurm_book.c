@@ -433,6 +433,8 @@ struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const
     job->requeued = number_of(message, "restarts", 0) > 0;
     job->ours = says(message, "ours");
     job->eligible = says(message, "eligible");
+    job->refused = says(message, "refused");
+    job->beyond = says(message, "beyond");
     job->released = says(message, "placed");
     job->exit_code = (int32_t)whole_of(message, "exit_code", -1, 255);
     job->signal = (int32_t)whole_of(message, "signal", 0, 128);

@@ -24,6 +24,8 @@ struct adl_slurm_job {
     bool requeued;                                      /* by Slurm's count, at least once */
     bool ours;                                          /* the hook has caught it for us */
     bool eligible;                                      /* as far as the cluster is concerned it may start */
+    bool refused;                                       /* it was placed, and the cluster would not start it */
+    bool beyond;                                        /* only the cluster can tell whether it may start */
     bool released;                                      /* it waits, and Slurm may start it any time */
     bool arrived;                                       /* the service was told of it */
     bool placed;                                        /* it was told where to run, and has not begun */
@@ -37,6 +39,7 @@ struct adl_slurm_job {
     int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
     uint32_t refusals;                                  /* of placements, one after the other */
     int64_t placed_us, began_us, left_us, asked_us;     /* asked: when it was last told to stop or to wait again */
+    int64_t failed_us;                                  /* when it could not be placed; 0 = it could */
     int64_t cramped_us;                                 /* when that was first found, before it ran; 0 = never */
     uint64_t seq;                                       /* of the message that placed it */
     uint32_t sync;                                      /* the round of reconciliation in which it was last heard of */

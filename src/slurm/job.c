@@ -221,8 +221,11 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
 {
     char why[200] = "";
     const bool waits = (job->job_state & JOB_STATE_BASE) == JOB_PENDING;
-    const bool hindered = ours ? waits && adl_slurm_job_hindered(cluster, job, id, why, sizeof why)
-                               : waits && adl_slurm_job_waits_for(job, why, sizeof why);
+    enum adl_slurm_bar bar = ADL_BAR_NONE;
+    if (waits && ours)
+        bar = adl_slurm_job_bar(cluster, job, id, why, sizeof why);
+    else if (waits && adl_slurm_job_waits_for(job, why, sizeof why))
+        bar = ADL_BAR_WAIT;
     adl_json_key(json, "state");
     adl_json_string(json, state_word(job->job_state));
     adl_json_key(json, "ours");
@@ -230,7 +233,11 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
     adl_json_key(json, "placed"); /* released by us, and not started yet */
     adl_json_bool(json, ours && waits && job->priority != 0);
     adl_json_key(json, "eligible");
-    adl_json_bool(json, waits && !hindered);
+    adl_json_bool(json, waits && bar == ADL_BAR_NONE);
+    adl_json_key(json, "refused");
+    adl_json_bool(json, bar == ADL_BAR_REFUSED);
+    adl_json_key(json, "beyond");
+    adl_json_bool(json, bar == ADL_BAR_BEYOND);
     adl_json_key(json, "why");
     adl_json_string(json, why);
 }

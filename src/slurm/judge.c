@@ -19,12 +19,15 @@
 struct verdict {
     char *why;
     size_t size;
+    enum adl_slurm_bar bar;
 };
 
-static bool because(const struct verdict *verdict, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool because(struct verdict *verdict, enum adl_slurm_bar bar, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-static bool because(const struct verdict *verdict, const char *fmt, ...)
+static bool because(struct verdict *verdict, enum adl_slurm_bar bar, const char *fmt, ...)
 {
+    verdict->bar = bar;
     va_list args;
     va_start(args, fmt);
     vsnprintf(verdict->why, verdict->size, fmt, args);
@@ -32,17 +35,17 @@ static bool because(const struct verdict *verdict, const char *fmt, ...)
     return true;
 }
 
-static bool time_hinders(const struct job_info *job, int64_t now_s, const struct verdict *verdict)
+static bool time_hinders(const struct job_info *job, int64_t now_s, struct verdict *verdict)
 {
     const int64_t begin_s = job->start_time; /* of a job that waits: not before this */
     if (begin_s >= ADL_HELD_BEGIN_S)
-        return because(verdict, "held by its user");
+        return because(verdict, ADL_BAR_WAIT, "held by its user");
     if (begin_s > now_s && !(job->restart_cnt > 0 && begin_s - now_s < REQUEUE_DELAY_S)) {
         char text[32] = "";
         struct tm parts;
         if (gmtime_r(&job->start_time, &parts))
             strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-        return because(verdict, "begin time: %s", text);
+        return because(verdict, ADL_BAR_WAIT, "begin time: %s", text);
     }
     return false;
 }
@@ -83,29 +86,29 @@ static enum adl_slurm_fate fate_of(void *context, uint32_t id, int64_t array_ind
 }
 
 static bool dependency_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                               const struct verdict *verdict)
+                               struct verdict *verdict)
 {
     if (!job->dependency || !*job->dependency)
         return false;
     const int met = adl_slurm_dependency_met(job->dependency, fate_of, (void *)cluster);
     if (met == 1)
         return false;
-    return met == 0 ? because(verdict, "dependency: %s", job->dependency)
-                    : because(verdict, "dependency %s is beyond us: give it back", job->dependency);
+    return met == 0 ? because(verdict, ADL_BAR_WAIT, "dependency: %s", job->dependency)
+                    : because(verdict, ADL_BAR_BEYOND, "only Slurm can judge the dependency %s", job->dependency);
 }
 
 static bool partition_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                              const struct verdict *verdict)
+                              struct verdict *verdict)
 {
     const struct partition_info *partition = adl_slurm_partition_find(cluster, job->partition);
     if (!partition)
-        return because(verdict, "partition %s is no more", job->partition);
+        return because(verdict, ADL_BAR_WAIT, "partition %s is no more", job->partition);
     if (!(partition->state_up & PARTITION_SCHED))
-        return because(verdict, "partition %s is down", job->partition);
+        return because(verdict, ADL_BAR_WAIT, "partition %s is down", job->partition);
     if (partition->max_time != INFINITE && job->time_limit != NO_VAL && job->time_limit > partition->max_time)
-        return because(verdict, "time limit above that of partition %s", job->partition);
+        return because(verdict, ADL_BAR_WAIT, "time limit above that of partition %s", job->partition);
     if (partition->max_nodes != INFINITE && adl_slurm_job_nodes(cluster, job) > partition->max_nodes)
-        return because(verdict, "more nodes than partition %s allows", job->partition);
+        return because(verdict, ADL_BAR_WAIT, "more nodes than partition %s allows", job->partition);
     return false;
 }
 
@@ -119,22 +122,22 @@ static const struct reserve_info *find_reservation(const struct adl_slurm_cluste
 }
 
 static bool reservation_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                                const struct verdict *verdict)
+                                struct verdict *verdict)
 {
     if (!job->resv_name || !*job->resv_name)
         return false;
     const struct reserve_info *reservation = find_reservation(cluster, job->resv_name);
     const int64_t now_s = cluster->now_us / 1000000;
     if (!reservation)
-        return because(verdict, "reservation %s is no more", job->resv_name);
+        return because(verdict, ADL_BAR_WAIT, "reservation %s is no more", job->resv_name);
     if (now_s < reservation->start_time || now_s >= reservation->end_time)
-        return because(verdict, "reservation %s is not now", job->resv_name);
+        return because(verdict, ADL_BAR_WAIT, "reservation %s is not now", job->resv_name);
     return false;
 }
 
 /* Tasks of an array that may run at once: those that wait come in the order of their indices. */
 static bool array_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
-                          const struct verdict *verdict)
+                          struct verdict *verdict)
 {
     if (job->array_job_id == 0 || job->array_max_tasks == 0)
         return false;
@@ -154,12 +157,12 @@ static bool array_hinders(const struct adl_slurm_cluster *cluster, const struct 
             before += (uint32_t)((id >> 32) - 1 - first);
     }
     if (running + before >= job->array_max_tasks)
-        return because(verdict, "array limit: %u tasks at once", job->array_max_tasks);
+        return because(verdict, ADL_BAR_WAIT, "array limit: %u tasks at once", job->array_max_tasks);
     return false;
 }
 
 /* What Slurm itself says of a job that was released to it. */
-static bool slurm_hinders(const struct job_info *job, const struct verdict *verdict)
+static bool slurm_hinders(const struct job_info *job, struct verdict *verdict)
 {
     if (job->priority == 0)
         return false;
@@ -169,9 +172,9 @@ static bool slurm_hinders(const struct job_info *job, const struct verdict *verd
     case WAIT_RESOURCES:
     case WAIT_CLEANING:
     case WAIT_PROLOG:
-        return because(verdict, "placed");
+        return because(verdict, ADL_BAR_WAIT, "placed");
     default:
-        return because(verdict, "placed, and Slurm says: %s", adl_slurm_reason(job->state_reason));
+        return because(verdict, ADL_BAR_REFUSED, "placed, and Slurm says: %s", adl_slurm_reason(job->state_reason));
     }
 }
 
@@ -185,24 +188,33 @@ bool adl_slurm_job_waits_for(const struct job_info *job, char *ret_why, size_t w
     return true;
 }
 
-bool adl_slurm_job_hindered(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
-                            char *ret_why, size_t why_size)
+/* Limits come last: a job that they let through counts as offered. */
+static bool is_hindered(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                        struct verdict *verdict)
 {
-    const struct verdict verdict = {.why = ret_why, .size = why_size};
-    ret_why[0] = '\0';
-    if (job->job_state & JOB_COMPLETING)
-        return because(&verdict, "its last run still ends");
-    if (dependency_hinders(cluster, job, &verdict))
-        return true;
     const struct adl_slurm_mark *mark = adl_slurm_mark_find(cluster, id, true);
+    if (job->job_state & JOB_COMPLETING)
+        return because(verdict, ADL_BAR_WAIT, "its last run still ends");
+    if (dependency_hinders(cluster, job, verdict))
+        return true;
     if (mark)
-        return because(&verdict, "%s", mark->why);
+        return because(verdict, ADL_BAR_WAIT, "%s", mark->why);
     if (adl_constraint_holds(job->features, "") < 0)
-        return because(&verdict, "constraint '%s' is beyond us: give it back", job->features);
-    return time_hinders(job, cluster->now_us / 1000000, &verdict) || partition_hinders(cluster, job, &verdict) ||
-           reservation_hinders(cluster, job, &verdict) || slurm_hinders(job, &verdict) ||
-           array_hinders(cluster, job, id, &verdict) ||
-           adl_slurm_limits_forbid(cluster, job, id, ret_why, why_size); /* last: it is offered if nothing hinders */
+        return because(verdict, ADL_BAR_BEYOND, "only Slurm can judge the constraint '%s'", job->features);
+    if (time_hinders(job, cluster->now_us / 1000000, verdict) || partition_hinders(cluster, job, verdict) ||
+        reservation_hinders(cluster, job, verdict) || slurm_hinders(job, verdict) ||
+        array_hinders(cluster, job, id, verdict))
+        return true;
+    verdict->bar = ADL_BAR_WAIT;
+    return adl_slurm_limits_forbid(cluster, job, id, verdict->why, verdict->size);
+}
+
+enum adl_slurm_bar adl_slurm_job_bar(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                                     char *ret_why, size_t why_size)
+{
+    struct verdict verdict = {.why = ret_why, .size = why_size};
+    ret_why[0] = '\0';
+    return is_hindered(cluster, job, id, &verdict) ? verdict.bar : ADL_BAR_NONE;
 }
 
 /* Nodes that are somebody else's, now or before the job would be over. */
