@@ -234,12 +234,12 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
     adl_json_bool(json, ours && waits && job->priority != 0);
     adl_json_key(json, "eligible");
     adl_json_bool(json, waits && bar == ADL_BAR_NONE);
+    adl_json_key(json, "why");
+    adl_json_string(json, why);
     adl_json_key(json, "refused");
     adl_json_bool(json, bar == ADL_BAR_REFUSED);
     adl_json_key(json, "beyond");
     adl_json_bool(json, bar == ADL_BAR_BEYOND);
-    adl_json_key(json, "why");
-    adl_json_string(json, why);
 }
 
 uint32_t adl_slurm_job_nodes(const struct adl_slurm_cluster *cluster, const struct job_info *job)
