@@ -103,8 +103,13 @@ static void a_body_that_is_too_large_is_refused_before_it_is_sent(void **state)
 static int dial_tcp(void)
 {
     int port = 0;
-    const char *said = strstr(service_read("err"), "TCP port ");
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const char *said = NULL; /* which comes after it answers on its socket */
+    for (int i = 0; i < 500 && !said; i++) {
+        said = strstr(service_read("err"), "TCP port ");
+        if (!said)
+            nanosleep(&(struct timespec){0, 10000000}, NULL);
+    }
     assert_non_null(said);
     assert_int_equal(sscanf(said, "TCP port %d", &port), 1);
     address.sin_port = htons((uint16_t)port);
