@@ -1,7 +1,7 @@
 # The service with a Slurm cluster underneath, on real daemons where they are. Included by CMakeLists.txt of this folder.
 if(TARGET adlro-slurm AND NOT ADL_SANITIZE MATCHES thread)
   add_test(NAME slurm COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_slurm $<TARGET_FILE:adlro>)
-  add_test(NAME slurm_faults COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_again ${CMAKE_CURRENT_LIST_DIR}/check_slurm_faults $<TARGET_FILE:adlro>)
+  add_test(NAME slurm_faults COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_slurm_faults $<TARGET_FILE:adlro>)
   add_test(NAME slurm_meters COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_slurm_energy $<TARGET_FILE:adlro>)
   add_test(NAME slurm_limits COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_slurm_limits $<TARGET_FILE:adlro>)
   # Begun first, for they mostly wait.
