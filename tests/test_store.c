@@ -158,6 +158,63 @@ static void an_array_has_the_number_of_its_first_job(void **state)
     place_remove(&place);
 }
 
+static int check_shared(void *context, const struct adl_store_job *job, struct adl_error *err)
+{
+    (void)err;
+    const struct adl_store_job *expected = context;
+    const char *difference = submission_difference(expected, job);
+    assert_true(!difference || strcmp(difference, "array_id") == 0 || strcmp(difference, "array_index") == 0);
+    assert_int_equal(job->payload, expected->payload);
+    assert_string_equal(job->script, expected->script);
+    return 0;
+}
+
+static off_t size_of(const struct place *place, const char *name)
+{
+    char path[128];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/%s", place->path, name);
+    return stat(path, &about) ? 0 : about.st_size;
+}
+
+static void an_array_of_300_jobs_keeps_its_script_once_and_each_of_them_has_it(void **state)
+{
+    (void)state;
+    enum { SIZE = 1 << 20 };
+    struct place place = place_make_fast();
+    struct adl_store *store = store_open(&place);
+    struct adl_error err;
+    static struct made_job made;
+    char *script = malloc(SIZE + 1);
+    assert_non_null(script);
+    memset(script, 'x', SIZE);
+    script[SIZE] = '\0';
+    make_job(1, &made);
+    const uint64_t other = add_job(store, 2);
+    made.job.script = script;
+    uint64_t first = 0, id = 0;
+    assert_int_equal(adl_store_begin(store, &err), 0);
+    for (int i = 0; i < 300; i++) {
+        made.job.array_index = i;
+        made.job.array_id = made.job.payload = first;
+        assert_int_equal(adl_store_job_add(store, &made.job, &id, &err), 0);
+        first = first ? first : id;
+    }
+    assert_int_equal(adl_store_commit(store, &err), 0);
+    made.job.payload = first;
+    const struct adl_store_page pages[] = {{.after = other, .limit = 300}, {.limit = 300, .newest_first = true}};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(adl_store_jobs_page(store, &pages[i], check_shared, &made.job, &err), 300);
+    assert_int_equal(adl_store_job_read(store, id, check_shared, &made.job, &err), 1);
+    assert_int_equal(adl_store_job_read(store, other, check_one, (uint64_t[]){2, 2}, &err), 1);
+    assert_true(adl_store_payload_size(&made.job) > SIZE);
+    assert_in_range(size_of(&place, "adlro.db") + size_of(&place, "adlro.db-wal"), SIZE, 3 * SIZE);
+    adl_store_close(store);
+    assert_in_range(size_of(&place, "adlro.db"), SIZE, 2 * SIZE);
+    free(script);
+    place_remove(&place);
+}
+
 static void data_out_of_range_are_refused_and_the_group_goes_on_without_them(void **state)
 {
     (void)state;
@@ -348,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_change_replaces_the_whole_status_and_nothing_of_the_submission),
         cmocka_unit_test(a_group_is_kept_as_a_whole_or_not_at_all),
         cmocka_unit_test(an_array_has_the_number_of_its_first_job),
+        cmocka_unit_test(an_array_of_300_jobs_keeps_its_script_once_and_each_of_them_has_it),
         cmocka_unit_test(data_out_of_range_are_refused_and_the_group_goes_on_without_them),
         cmocka_unit_test(pages_show_what_a_search_of_everything_finds),
         cmocka_unit_test(live_jobs_are_all_that_wait_or_run_and_a_visitor_can_stop),

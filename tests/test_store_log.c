@@ -96,18 +96,20 @@ static void an_event_whose_payload_is_not_json_or_too_long_is_refused(void **sta
     place_remove(&place);
 }
 
-static void what_was_written_once_can_be_neither_changed_nor_deleted(void **state)
+static void what_was_written_once_is_not_changed_and_events_of_a_live_job_are_not_deleted(void **state)
 {
     (void)state;
     struct place place = place_make();
     struct adl_store *store = store_open(&place);
     static const char *const attempts[] = {"UPDATE event SET time_us = 0", "DELETE FROM event",
-                                           "UPDATE submission SET uid = 0", "UPDATE swap SET name = ''"};
+                                           "UPDATE submission SET uid = 0", "UPDATE payload SET script = ''",
+                                           "UPDATE swap SET name = ''"};
     struct adl_error err;
-    append(store, 1, 0, "{}");
-    add_job(store, 1);
+    const uint64_t job = add_job(store, 1);
+    append(store, 1, job, "{}");
+    assert_int_equal(adl_store_job_update(store, job, &(struct adl_store_status){.state = ADL_STORE_RUNNING}, &err), 0);
     assert_int_equal(adl_store_swap_append(store, &(struct adl_store_swap){.name = "a"}, &err), 0);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         assert_int_equal(sqlite3_exec(store->db, attempts[i], NULL, NULL, NULL) & 0xff, SQLITE_CONSTRAINT);
     adl_store_close(store);
     place_remove(&place);
@@ -308,7 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_read_back_in_order_after_any_sequence_number),
         cmocka_unit_test(an_event_whose_payload_is_not_json_or_too_long_is_refused),
-        cmocka_unit_test(what_was_written_once_can_be_neither_changed_nor_deleted),
+        cmocka_unit_test(what_was_written_once_is_not_changed_and_events_of_a_live_job_are_not_deleted),
         cmocka_unit_test(samples_are_read_back_by_time_and_gpu_with_what_was_missing),
         cmocka_unit_test(readings_that_an_older_version_did_not_know_are_missing),
         cmocka_unit_test(old_samples_are_deleted_by_age_and_by_number_in_small_steps),

@@ -256,6 +256,68 @@ static void a_migration_that_fails_leaves_the_version_before_it_whole(void **sta
     sqlite3_close(db);
 }
 
+/* A job of schema 2, in words of its own. */
+static void add_old_job(sqlite3 *db, int array_id, int array_index, const char *script)
+{
+    char sql[1000];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO submission (user_id, name_id, class_index, gpus, types, kind, flags, cpu_cores, memory_mib,"
+             " gpu_memory_mib, submitted_priority, min_steps_per_s, limit_us, deadline_us, uid, gid, user, name,"
+             " request, argv, script, directory, environment, stdout_path, stderr_path, dependencies, array_id,"
+             " array_index, submit_us) VALUES (0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0.5, 0, 1, 0, 1000, 1000, 'alice', 'old',"
+             " 'a100:1', x'6100', '%s', '/home', x'413d6200', 'out', 'err', x'020000000000000001', %d, %d, 7);"
+             "INSERT INTO job VALUES (last_insert_rowid(), 0, 0, 0.5, '', 0, 0, 0, 0, 0, x'', 0, 0, '', 0)",
+             script, array_id, array_index);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+struct old_jobs {
+    int count;
+    uint64_t payloads[8];
+    uint64_t last;
+};
+
+static int check_old_job(void *context, const struct adl_store_job *job, struct adl_error *err)
+{
+    (void)err;
+    struct old_jobs *seen = context;
+    assert_string_equal(job->argv[0], "a");
+    assert_string_equal(job->environment[0], "A=b");
+    assert_string_equal(job->request, "a100:1");
+    assert_string_equal(job->stderr_path, "err");
+    assert_int_equal(job->dependencies[0].job, 2);
+    assert_string_equal(job->script, seen->count == 3 ? "other" : "equal");
+    seen->payloads[seen->count++] = job->payload;
+    seen->last = job->spec.id;
+    return 0;
+}
+
+static void a_state_of_schema_2_is_brought_forward_and_arrays_share_what_was_equal(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    char path[128];
+    sqlite3 *db = NULL;
+    struct adl_error err;
+    struct old_jobs seen = {0};
+    snprintf(path, sizeof path, "%s/adlro.db", place.path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(adl_store_migrate(db, path, adl_store_steps, 2, &err), 0);
+    add_old_job(db, 0, 0, "equal");
+    add_old_job(db, 1, 1, "equal");
+    add_old_job(db, 1, 2, "equal");
+    add_old_job(db, 1, 3, "other");
+    add_old_job(db, 0, -1, "equal");
+    add_old_job(db, 77, 1, "equal"); /* an array of another cluster's */
+    sqlite3_close(db);
+    struct adl_store *store = store_open(&place);
+    assert_int_equal(adl_store_jobs_live(store, check_old_job, &seen, &err), 6);
+    assert_memory_equal(seen.payloads, ((uint64_t[]){1, 1, 1, 4, 5, 6}), 6 * sizeof(uint64_t));
+    assert_int_equal(add_job(store, 1), 7);
+    adl_store_close(store);
+    place_remove(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_directory_that_cannot_be_written_or_made_is_named),
         cmocka_unit_test(the_files_are_their_owners_alone),
         cmocka_unit_test(a_migration_that_fails_leaves_the_version_before_it_whole),
+        cmocka_unit_test(a_state_of_schema_2_is_brought_forward_and_arrays_share_what_was_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

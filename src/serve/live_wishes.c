@@ -123,7 +123,7 @@ static int prepare_submit(struct adl_live *live, struct adl_wish *wish)
     for (uint32_t i = 0; status == 0 && i < wish->job_count; i++) {
         uint64_t id = 0;
         submission->job.array_index = submission->array ? submission->array[i] : -1;
-        submission->job.array_id = i > 0 ? wish->first_job : 0;
+        submission->job.array_id = submission->job.payload = i > 0 ? wish->first_job : 0;
         status = adl_store_job_add(live->config.store, &submission->job, &id, &wish->err);
         if (status == 0)
             status = log_submission(live, &submission->job, id, &wish->err);
@@ -179,6 +179,7 @@ static void apply_submit(struct adl_live *live, struct adl_wish *wish)
         submission->job.spec.id = wish->first_job + i;
         submission->job.array_index = submission->array ? submission->array[i] : -1;
         submission->job.array_id = submission->array ? wish->first_job : 0;
+        submission->job.payload = wish->first_job;
         struct adl_roster_job *job = adl_live_admit(live, &submission->job, &err);
         if (!job || adl_live_place(live, job))
             continue; /* it is in the store, and comes back when there is memory: after a restart */

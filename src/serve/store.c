@@ -370,7 +370,7 @@ void adl_store_close(struct adl_store *store)
     sqlite3_close(store->db);
     if (store->lock >= 0)
         close(store->lock);
-    adl_store_jobs_clear(store);
+    adl_store_lists_clear(store);
     free(store->path);
     free(store);
 }

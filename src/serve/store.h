@@ -124,10 +124,16 @@ struct adl_store_job {
     uint32_t dependency_count;
     uint64_t array_id;   /* number of the array's first job; 0 = no array, or, with an index, that this is the first */
     int32_t array_index; /* -1 = no array */
+    uint64_t payload;    /* number of the earlier job that brought the same request, command, script, directory,
+                          * environment, paths and dependencies, which are then kept once and not read from this one;
+                          * 0 = they are its own. A job that is read has its own number in place of 0 */
     int64_t external;    /* its number in the cluster it came from; 0 = it was submitted here */
     int64_t submit_us;
     struct adl_store_status status;
 };
+
+/* Bytes of what jobs of an array share. */
+size_t adl_store_payload_size(const struct adl_store_job *job);
 
 /* Numbers rise and none is given twice, whatever becomes of its job; a number whose group was not committed was never
  * given. job->spec.id is not read. */

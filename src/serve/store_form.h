@@ -29,8 +29,10 @@ enum adl_store_sql {
     ADL_SQL_EXTERNAL,
     ADL_SQL_FIXED_COUNT, /* from here on store_jobs.c writes them from its table of fields */
     ADL_SQL_SUBMISSION_ADD = ADL_SQL_FIXED_COUNT,
+    ADL_SQL_PAYLOAD_ADD,
     ADL_SQL_JOB_ADD,
     ADL_SQL_JOB_UPDATE,
+    ADL_SQL_PAYLOAD_READ,
     ADL_SQL_JOB_READ,
     ADL_SQL_JOBS_ALL, /* each of the three is followed by its newest-first form */
     ADL_SQL_JOBS_OF_USER = ADL_SQL_JOBS_ALL + 2,
@@ -59,6 +61,7 @@ struct adl_store {
     uint64_t samples_before; /* when the group began */
     sqlite3_stmt *sql[ADL_SQL_COUNT];
     struct adl_store_list lists[ADL_STORE_LISTS];
+    struct adl_store_job shared; /* the payload that was read last, and its number; 0 = none */
 };
 
 /* ---- store.c ---- */
@@ -96,7 +99,17 @@ extern const int adl_store_step_count;
 int adl_store_jobs_prepare(struct adl_store *store, struct adl_error *err);
 int adl_store_log_prepare(struct adl_store *store, struct adl_error *err);
 int adl_store_prepare(struct adl_store *store, int which, const char *text, struct adl_error *err);
-void adl_store_jobs_clear(struct adl_store *store);
+
+/* ---- store_list.c: lists as bytes ---- */
+
+int adl_store_pack_strings(const char *const *strings, int64_t max, const char *column, struct adl_text *bytes,
+                           struct adl_error *err);
+int adl_store_pack_dependencies(const struct adl_store_job *job, struct adl_text *bytes, struct adl_error *err);
+/* ADL_EIO: they are damaged. The strings stay where the bytes are. */
+int adl_store_unpack_strings(struct adl_store_list *list, const char *bytes, size_t size, const char *const **ret);
+int adl_store_unpack_dependencies(struct adl_store_list *list, const unsigned char *bytes, size_t size,
+                                  struct adl_store_job *ret);
+void adl_store_lists_clear(struct adl_store *store);
 
 /* Length of a string that may be NULL, or -1 with a text if it is longer than max. */
 int adl_store_length(const char *string, int64_t max, const char *what, struct adl_error *err);

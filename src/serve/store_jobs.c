@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const state_names[ADL_STORE_STATE_COUNT] = {"PD", "R", "CD", "F", "CA", "TO"};
@@ -48,10 +47,7 @@ struct field {
         column, offsetof(struct adl_store_status, member), form, 0, max                                                \
     }
 
-enum { AFTER_SIZE = 9 }; /* a dependency: the job's number, lowest byte first, and the kind */
-
-#define AFTER_BYTES_MAX ((int64_t)ADL_STORE_DEPENDENCIES_MAX * AFTER_SIZE)
-#define GPUS_BYTES_MAX  ((int64_t)ADL_JOB_GPUS_MAX * (ADL_STORE_WORD_MAX + 1))
+#define GPUS_BYTES_MAX ((int64_t)ADL_JOB_GPUS_MAX * (ADL_STORE_WORD_MAX + 1))
 
 static const struct field submission_fields[] = {
     SUBMISSION("user_id", spec.user, U32, UINT32_MAX),
@@ -76,6 +72,14 @@ static const struct field submission_fields[] = {
     SUBMISSION("gid", gid, U32, UINT32_MAX),
     SUBMISSION("user", user, TEXT, ADL_STORE_WORD_MAX),
     SUBMISSION("name", name, TEXT, ADL_STORE_WORD_MAX),
+    SUBMISSION("array_id", array_id, U64, INT64_MAX),
+    SUBMISSION("array_index", array_index, I32, INT32_MAX),
+    SUBMISSION("payload", payload, U64, INT64_MAX),
+    SUBMISSION("submit_us", submit_us, I64, INT64_MAX),
+};
+
+/* What can be large and is equal for all jobs of an array: a row of its own, which they share. */
+static const struct field payload_fields[] = {
     SUBMISSION("request", request, TEXT, ADL_STORE_REASON_MAX),
     SUBMISSION_LIST("argv", argv, LIST, 0, ADL_STORE_LIST_MAX),
     SUBMISSION("script", script, TEXT, ADL_STORE_SCRIPT_MAX),
@@ -83,10 +87,7 @@ static const struct field submission_fields[] = {
     SUBMISSION_LIST("environment", environment, LIST, 1, ADL_STORE_LIST_MAX),
     SUBMISSION("stdout_path", stdout_path, TEXT, ADL_STORE_PATH_MAX),
     SUBMISSION("stderr_path", stderr_path, TEXT, ADL_STORE_PATH_MAX),
-    SUBMISSION_LIST("dependencies", dependencies, AFTER, 2, AFTER_BYTES_MAX),
-    SUBMISSION("array_id", array_id, U64, INT64_MAX),
-    SUBMISSION("array_index", array_index, I32, INT32_MAX),
-    SUBMISSION("submit_us", submit_us, I64, INT64_MAX),
+    SUBMISSION_LIST("dependencies", dependencies, AFTER, 2, 0),
 };
 
 static const struct field status_fields[] = {
@@ -108,6 +109,7 @@ static const struct field status_fields[] = {
 
 enum {
     SUBMISSION_COUNT = sizeof submission_fields / sizeof submission_fields[0],
+    PAYLOAD_COUNT = sizeof payload_fields / sizeof payload_fields[0],
     STATUS_COUNT = sizeof status_fields / sizeof status_fields[0],
 };
 
@@ -160,98 +162,6 @@ static bool whole_fits(const struct field *field, int64_t value)
     return value >= min && value <= field->max;
 }
 
-/* ---- lists as bytes ---- */
-
-static int pack_strings(const struct field *field, const char *const *strings, struct adl_text *bytes,
-                        struct adl_error *err)
-{
-    adl_text_truncate(bytes, 0);
-    for (; strings && *strings; strings++) {
-        const size_t size = strnlen(*strings, (size_t)field->max) + 1;
-        if (bytes->size + size > (size_t)field->max)
-            return adl_fail(err, ADL_EINVAL, "%s has more than %" PRId64 " bytes", field->column, field->max);
-        adl_text_bytes(bytes, *strings, size);
-    }
-    return 0;
-}
-
-static int pack_dependencies(const struct adl_store_job *job, struct adl_text *bytes, struct adl_error *err)
-{
-    adl_text_truncate(bytes, 0);
-    if (job->dependency_count > ADL_STORE_DEPENDENCIES_MAX)
-        return adl_fail(err, ADL_EINVAL, "a job may depend on %d others, not on %" PRIu32, ADL_STORE_DEPENDENCIES_MAX,
-                        job->dependency_count);
-    for (uint32_t i = 0; i < job->dependency_count; i++) {
-        const struct adl_store_dependency *one = &job->dependencies[i];
-        if (one->after >= ADL_AFTER_COUNT)
-            return adl_fail(err, ADL_EINVAL, "there is no kind of dependency %d", one->after);
-        for (int byte = 0; byte < 8; byte++)
-            adl_text_char(bytes, (char)(one->job >> (8 * byte) & 0xff));
-        adl_text_char(bytes, (char)one->after);
-    }
-    return 0;
-}
-
-/* Room for so many bytes in a list's items, or NULL. */
-static void *make_room(struct adl_store_list *list, size_t size)
-{
-    if (size > list->capacity) {
-        void *items = realloc(list->items, 2 * size);
-        if (!items)
-            return NULL;
-        list->items = items;
-        list->capacity = 2 * size;
-    }
-    return list->items;
-}
-
-/* The strings stay where they are, in the row. */
-static int unpack_strings(struct adl_store_list *list, const char *bytes, size_t size, const char *const **ret)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < size; i++)
-        count += bytes[i] == '\0';
-    if (size > 0 && bytes[size - 1] != '\0')
-        return ADL_EIO;
-    const char **items = make_room(list, (count + 1) * sizeof *items);
-    if (!items)
-        return ADL_ENOMEM;
-    for (size_t i = 0, at = 0; i < count; i++, at += strlen(bytes + at) + 1)
-        items[i] = bytes + at;
-    items[count] = NULL;
-    *ret = items;
-    return 0;
-}
-
-static int unpack_dependencies(struct adl_store_list *list, const unsigned char *bytes, size_t size,
-                               struct adl_store_job *ret)
-{
-    const size_t count = size / AFTER_SIZE;
-    if (size % AFTER_SIZE || count > ADL_STORE_DEPENDENCIES_MAX)
-        return ADL_EIO;
-    struct adl_store_dependency *items = make_room(list, (count + 1) * sizeof *items);
-    if (!items)
-        return ADL_ENOMEM;
-    for (size_t i = 0; i < count; i++, bytes += AFTER_SIZE) {
-        if (bytes[8] >= ADL_AFTER_COUNT)
-            return ADL_EIO;
-        items[i] = (struct adl_store_dependency){.after = bytes[8]};
-        for (int byte = 0; byte < 8; byte++)
-            items[i].job |= (uint64_t)bytes[byte] << (8 * byte);
-    }
-    ret->dependencies = items;
-    ret->dependency_count = (uint32_t)count;
-    return 0;
-}
-
-void adl_store_jobs_clear(struct adl_store *store)
-{
-    for (int i = 0; i < ADL_STORE_LISTS; i++) {
-        adl_text_clear(&store->lists[i].bytes);
-        free(store->lists[i].items);
-    }
-}
-
 /* ---- writing ---- */
 
 static int bind_bytes(struct adl_store *store, sqlite3_stmt *sql, int at, const struct adl_text *bytes,
@@ -269,10 +179,10 @@ static int bind_list(struct adl_store *store, sqlite3_stmt *sql, int at, const s
     struct adl_text *bytes = &store->lists[field->list].bytes;
     if (bytes->failed) /* by an earlier job: memory may be there again */
         adl_text_clear(bytes);
-    const int status =
-        field->form == AFTER
-            ? pack_dependencies(object, bytes, err)
-            : pack_strings(field, *(const char *const *const *)((const char *)object + field->offset), bytes, err);
+    const int status = field->form == AFTER
+                           ? adl_store_pack_dependencies(object, bytes, err)
+                           : adl_store_pack_strings(*(const char *const *const *)((const char *)object + field->offset),
+                                                    field->max, field->column, bytes, err);
     return status ? status : bind_bytes(store, sql, at, bytes, doing, err);
 }
 
@@ -312,24 +222,35 @@ static int bind_fields(struct adl_store *store, sqlite3_stmt *sql, int first, co
     return status;
 }
 
+/* Runs a bound statement that adds a row of this number. */
+static int run_with_id(struct adl_store *store, int which, sqlite3_int64 id, const char *doing, struct adl_error *err)
+{
+    sqlite3_bind_int64(store->sql[which], 1, id);
+    return adl_store_run(store, store->sql[which], doing, err);
+}
+
 static int insert(struct adl_store *store, const struct adl_store_job *job, uint64_t *ret_id, struct adl_error *err)
 {
     static const char doing[] = "add a job";
-    sqlite3_stmt *submission = store->sql[ADL_SQL_SUBMISSION_ADD], *status_row = store->sql[ADL_SQL_JOB_ADD];
-    int status = bind_fields(store, submission, 1, submission_fields, SUBMISSION_COUNT, job, doing, err);
+    sqlite3_stmt **sql = store->sql;
+    const bool brings = job->payload == 0;
+    int status =
+        bind_fields(store, sql[ADL_SQL_SUBMISSION_ADD], 1, submission_fields, SUBMISSION_COUNT, job, doing, err);
+    if (!status && brings)
+        status = bind_fields(store, sql[ADL_SQL_PAYLOAD_ADD], 2, payload_fields, PAYLOAD_COUNT, job, doing, err);
     if (!status)
-        status = bind_fields(store, status_row, 2, status_fields, STATUS_COUNT, &job->status, doing, err);
+        status = bind_fields(store, sql[ADL_SQL_JOB_ADD], 2, status_fields, STATUS_COUNT, &job->status, doing, err);
     if (status) {
-        sqlite3_clear_bindings(submission);
-        sqlite3_clear_bindings(status_row);
+        for (int which = ADL_SQL_SUBMISSION_ADD; which <= ADL_SQL_JOB_ADD; which++)
+            sqlite3_clear_bindings(sql[which]);
         return status;
     }
-    status = adl_store_run(store, submission, doing, err);
+    status = adl_store_run(store, sql[ADL_SQL_SUBMISSION_ADD], doing, err);
     const sqlite3_int64 id = sqlite3_last_insert_rowid(store->db);
-    if (!status) {
-        sqlite3_bind_int64(status_row, 1, id);
-        status = adl_store_run(store, status_row, doing, err);
-    }
+    if (!status && brings)
+        status = run_with_id(store, ADL_SQL_PAYLOAD_ADD, id, doing, err);
+    if (!status)
+        status = run_with_id(store, ADL_SQL_JOB_ADD, id, doing, err);
     /* Half a job must not be committed, whatever it was that the database refused. */
     store->doomed = store->doomed || status;
     if (!status)
@@ -381,8 +302,8 @@ static int read_bytes(struct adl_store *store, sqlite3_stmt *sql, int at, const 
         return ADL_ENOMEM;
     struct adl_store_list *list = &store->lists[field->list];
     if (field->form == AFTER)
-        return unpack_dependencies(list, bytes, size, object);
-    return unpack_strings(list, bytes, size, (const char *const **)((char *)object + field->offset));
+        return adl_store_unpack_dependencies(list, bytes, size, object);
+    return adl_store_unpack_strings(list, bytes, size, (const char *const **)((char *)object + field->offset));
 }
 
 static int read_field(struct adl_store *store, sqlite3_stmt *sql, int at, const struct field *field, void *object)
@@ -413,35 +334,104 @@ struct visitor {
     void *context;
 };
 
+static int fail_row(const struct adl_store *store, int status, uint64_t id, const char *column, struct adl_error *err)
+{
+    if (status == ADL_ENOMEM)
+        return adl_fail(err, status, "%.150s: cannot read job %" PRIu64 ": out of memory", store->path, id);
+    return adl_fail(err, status,
+                    "%.150s: job %" PRIu64 ": its %s is damaged; put a backup of the database in its place",
+                    store->path, id, column);
+}
+
+static int read_fields(struct adl_store *store, sqlite3_stmt *sql, int first, const struct field *fields, int count,
+                       uint64_t id, void *object, struct adl_error *err)
+{
+    for (int i = 0; i < count; i++) {
+        const int status = read_field(store, sql, first + i, &fields[i], object);
+        if (status)
+            return fail_row(store, status, id, fields[i].column, err);
+    }
+    return 0;
+}
+
+/* What jobs share is read once for all that follow each other, as those of an array do: it may be megabytes. It stays
+ * in its statement's row, and in the store's lists, until drop_payload(). */
+static int load_payload(struct adl_store *store, uint64_t id, uint64_t number, struct adl_error *err)
+{
+    sqlite3_stmt *sql = store->sql[ADL_SQL_PAYLOAD_READ];
+    if (store->shared.payload == number)
+        return 0;
+    store->shared = (struct adl_store_job){0};
+    sqlite3_reset(sql);
+    sqlite3_bind_int64(sql, 1, (sqlite3_int64)number);
+    const int code = sqlite3_step(sql);
+    if (code == SQLITE_DONE)
+        return fail_row(store, ADL_EIO, id, "payload", err);
+    if (code != SQLITE_ROW)
+        return adl_store_failed(store, code, "read a job", err);
+    const int status = read_fields(store, sql, 0, payload_fields, PAYLOAD_COUNT, id, &store->shared, err);
+    if (!status)
+        store->shared.payload = number;
+    return status;
+}
+
+static void drop_payload(struct adl_store *store)
+{
+    sqlite3_reset(store->sql[ADL_SQL_PAYLOAD_READ]);
+    store->shared = (struct adl_store_job){0};
+}
+
 static int read_row(struct adl_store *store, sqlite3_stmt *sql, void *self, struct adl_error *err)
 {
     const struct visitor *visitor = self;
-    struct adl_store_job job = {.spec.id = (uint64_t)sqlite3_column_int64(sql, 0)};
-    for (int i = 0; i < SUBMISSION_COUNT + STATUS_COUNT; i++) {
-        const bool first = i < SUBMISSION_COUNT;
-        const struct field *field = first ? &submission_fields[i] : &status_fields[i - SUBMISSION_COUNT];
-        const int status = read_field(store, sql, 1 + i, field, first ? (void *)&job : (void *)&job.status);
-        if (status == ADL_ENOMEM)
-            return adl_fail(err, status, "%.150s: cannot read job %" PRIu64 ": out of memory", store->path,
-                            job.spec.id);
-        if (status)
-            return adl_fail(err, status,
-                            "%.150s: job %" PRIu64 ": its %s is damaged; put a backup of the database in its place",
-                            store->path, job.spec.id, field->column);
-    }
+    const uint64_t id = (uint64_t)sqlite3_column_int64(sql, 0), payload = (uint64_t)sqlite3_column_int64(sql, 1);
+    int status = load_payload(store, id, payload, err);
+    struct adl_store_job job = store->shared;
+    job.spec.id = id;
+    if (!status)
+        status = read_fields(store, sql, 2, submission_fields, SUBMISSION_COUNT, id, &job, err);
+    if (!status)
+        status = read_fields(store, sql, 2 + SUBMISSION_COUNT, status_fields, STATUS_COUNT, id, &job.status, err);
+    if (status)
+        return status;
+    job.payload = payload;
     /* An array has the number of its first job, which nobody knew when that was written. */
     if (job.array_index >= 0 && job.array_id == 0)
-        job.array_id = job.spec.id;
+        job.array_id = id;
     return visitor->visit(visitor->context, &job, err);
+}
+
+static int visit_jobs(struct adl_store *store, sqlite3_stmt *sql, const char *doing, adl_store_job_visit *visit,
+                      void *context, struct adl_error *err)
+{
+    struct visitor visitor = {visit, context};
+    const int count = adl_store_each(store, sql, doing, read_row, &visitor, err);
+    drop_payload(store);
+    return count;
 }
 
 int adl_store_job_read(struct adl_store *store, uint64_t id, adl_store_job_visit *visit, void *context,
                        struct adl_error *err)
 {
-    struct visitor visitor = {visit, context};
     sqlite3_stmt *sql = store->sql[ADL_SQL_JOB_READ];
     sqlite3_bind_int64(sql, 1, (sqlite3_int64)id);
-    return adl_store_each(store, sql, "read a job", read_row, &visitor, err);
+    return visit_jobs(store, sql, "read a job", visit, context, err);
+}
+
+size_t adl_store_payload_size(const struct adl_store_job *job)
+{
+    size_t size = job->dependency_count * sizeof *job->dependencies;
+    for (int i = 0; i < PAYLOAD_COUNT; i++) {
+        const void *place = (const char *)job + payload_fields[i].offset;
+        if (payload_fields[i].form == TEXT) {
+            const char *text = *(const char *const *)place;
+            size += text ? strlen(text) : 0;
+        } else if (payload_fields[i].form == LIST) {
+            for (const char *const *at = *(const char *const *const *)place; at && *at; at++)
+                size += strlen(*at) + 1;
+        }
+    }
+    return size;
 }
 
 enum { LIVE = 1 << ADL_STORE_PENDING | 1 << ADL_STORE_RUNNING };
@@ -449,7 +439,6 @@ enum { LIVE = 1 << ADL_STORE_PENDING | 1 << ADL_STORE_RUNNING };
 static int read_jobs(struct adl_store *store, const struct adl_store_page *page, int64_t limit,
                      adl_store_job_visit *visit, void *context, struct adl_error *err)
 {
-    struct visitor visitor = {visit, context};
     const uint32_t states = page->states ? page->states : (1u << ADL_STORE_STATE_COUNT) - 1;
     const int form = !(states & ~(uint32_t)LIVE) ? ADL_SQL_JOBS_LIVE
                      : page->by_user             ? ADL_SQL_JOBS_OF_USER
@@ -460,7 +449,7 @@ static int read_jobs(struct adl_store *store, const struct adl_store_page *page,
     sqlite3_bind_int64(sql, 2, states);
     sqlite3_bind_int64(sql, 3, limit);
     sqlite3_bind_int64(sql, 4, page->by_user ? (int64_t)page->uid : -1);
-    return adl_store_each(store, sql, "read jobs", read_row, &visitor, err);
+    return visit_jobs(store, sql, "read jobs", visit, context, err);
 }
 
 int adl_store_jobs_live(struct adl_store *store, adl_store_job_visit *visit, void *context, struct adl_error *err)
@@ -495,25 +484,29 @@ static int prepare_text(struct adl_store *store, int which, struct adl_text *tex
     return status;
 }
 
+/* With the number first, unless the database gives it. */
+static int prepare_insert(struct adl_store *store, int which, const char *table, const struct field *fields, int count,
+                          bool numbered, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    adl_text_printf(&text, "INSERT INTO %s (%s", table, numbered ? "id, " : "");
+    put_columns(&text, "", "", fields, count);
+    adl_text_put(&text, ") VALUES (?1");
+    for (int i = 2; i <= count + numbered; i++)
+        adl_text_printf(&text, ", ?%d", i);
+    adl_text_put(&text, ")");
+    return prepare_text(store, which, &text, err);
+}
+
 static int prepare_writes(struct adl_store *store, struct adl_error *err)
 {
     struct adl_text text = {0};
-    adl_text_put(&text, "INSERT INTO submission (");
-    put_columns(&text, "", "", submission_fields, SUBMISSION_COUNT);
-    adl_text_put(&text, ") VALUES (?1");
-    for (int i = 2; i <= SUBMISSION_COUNT; i++)
-        adl_text_printf(&text, ", ?%d", i);
-    adl_text_put(&text, ")");
-    int status = prepare_text(store, ADL_SQL_SUBMISSION_ADD, &text, err);
-    if (status)
-        return status;
-    adl_text_put(&text, "INSERT INTO job (id, ");
-    put_columns(&text, "", "", status_fields, STATUS_COUNT);
-    adl_text_put(&text, ") VALUES (?1");
-    for (int i = 2; i <= STATUS_COUNT + 1; i++)
-        adl_text_printf(&text, ", ?%d", i);
-    adl_text_put(&text, ")");
-    status = prepare_text(store, ADL_SQL_JOB_ADD, &text, err);
+    int status =
+        prepare_insert(store, ADL_SQL_SUBMISSION_ADD, "submission", submission_fields, SUBMISSION_COUNT, false, err);
+    if (!status)
+        status = prepare_insert(store, ADL_SQL_PAYLOAD_ADD, "payload", payload_fields, PAYLOAD_COUNT, true, err);
+    if (!status)
+        status = prepare_insert(store, ADL_SQL_JOB_ADD, "job", status_fields, STATUS_COUNT, true, err);
     if (status)
         return status;
     adl_text_put(&text, "UPDATE job SET ");
@@ -523,10 +516,19 @@ static int prepare_writes(struct adl_store *store, struct adl_error *err)
     return prepare_text(store, ADL_SQL_JOB_UPDATE, &text, err);
 }
 
+static int prepare_payload(struct adl_store *store, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    adl_text_put(&text, "SELECT ");
+    put_columns(&text, "", "", payload_fields, PAYLOAD_COUNT);
+    adl_text_put(&text, " FROM payload WHERE id = ?1");
+    return prepare_text(store, ADL_SQL_PAYLOAD_READ, &text, err);
+}
+
 static int prepare_read(struct adl_store *store, int which, const char *from, struct adl_error *err)
 {
     struct adl_text text = {0};
-    adl_text_put(&text, "SELECT s.id, ");
+    adl_text_put(&text, "SELECT s.id, iif(s.payload = 0, s.id, s.payload), ");
     put_columns(&text, "s.", "", submission_fields, SUBMISSION_COUNT);
     adl_text_put(&text, ", ");
     put_columns(&text, "j.", "", status_fields, STATUS_COUNT);
@@ -559,6 +561,8 @@ int adl_store_jobs_prepare(struct adl_store *store, struct adl_error *err)
         {ADL_SQL_JOBS_LIVE + 1, OF_LIVE PAGE("j.id", "DESC", "<")},
     };
     int status = store->read_only ? 0 : prepare_writes(store, err);
+    if (!status)
+        status = prepare_payload(store, err);
     for (size_t i = 0; !status && i < sizeof reads / sizeof reads[0]; i++)
         status = prepare_read(store, reads[i].which, reads[i].from, err);
     return status;

@@ -50,7 +50,47 @@ static const char step_2[] =
     "ALTER TABLE submission ADD COLUMN external INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX submission_external ON submission (external) WHERE external > 0;";
 
-const char *const adl_store_steps[] = {step_1, step_2};
+/* What can be large and is equal for all jobs of an array is kept once: submission.payload is the number of the job
+ * that brought it, 0 = this one did. Equal payloads of arrays that are there already become one. Ended jobs can be
+ * deleted, with their events, by their age; the events of a live job cannot. */
+#define PAYLOAD_COLUMNS "request, argv, script, directory, environment, stdout_path, stderr_path, dependencies"
+#define SAME(column)    " AND f." column " = s." column
+static const char step_3[] =
+    "CREATE TABLE payload ("
+    " id INTEGER PRIMARY KEY, request TEXT NOT NULL, argv BLOB NOT NULL, script TEXT NOT NULL,"
+    " directory TEXT NOT NULL, environment BLOB NOT NULL, stdout_path TEXT NOT NULL, stderr_path TEXT NOT NULL,"
+    " dependencies BLOB NOT NULL) STRICT;"
+    "INSERT INTO payload (id, " PAYLOAD_COLUMNS ") SELECT id, " PAYLOAD_COLUMNS " FROM submission s WHERE NOT EXISTS"
+    " (SELECT 1 FROM submission f WHERE f.id = s.array_id AND f.id < s.id AND f.array_id = 0" SAME("request")
+        SAME("argv") SAME("script") SAME("directory") SAME("environment") SAME("stdout_path") SAME("stderr_path")
+            SAME("dependencies") ");"
+                                 "DROP TRIGGER submission_kept;"
+                                 "ALTER TABLE submission DROP COLUMN script;"
+                                 "ALTER TABLE submission DROP COLUMN environment;"
+                                 "ALTER TABLE submission DROP COLUMN argv;"
+                                 "ALTER TABLE submission DROP COLUMN dependencies;"
+                                 "ALTER TABLE submission DROP COLUMN request;"
+                                 "ALTER TABLE submission DROP COLUMN directory;"
+                                 "ALTER TABLE submission DROP COLUMN stdout_path;"
+                                 "ALTER TABLE submission DROP COLUMN stderr_path;"
+                                 "ALTER TABLE submission ADD COLUMN payload INTEGER NOT NULL DEFAULT 0;"
+                                 "UPDATE submission SET payload = array_id WHERE NOT EXISTS (SELECT 1 FROM payload p "
+                                 "WHERE p.id = submission.id);"
+                                 "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, "
+                                 "'written once'); END;"
+                                 "CREATE INDEX submission_payload ON submission (payload) WHERE payload > 0;"
+                                 "CREATE TRIGGER payload_kept BEFORE UPDATE ON payload BEGIN SELECT RAISE(ABORT, "
+                                 "'written once'); END;"
+                                 "CREATE INDEX job_ended ON job (end_us) WHERE state >= 2;"
+                                 "CREATE INDEX event_general ON event (time_us) WHERE job IS NULL;"
+                                 "DROP TRIGGER event_stays;"
+                                 "CREATE TRIGGER event_stays BEFORE DELETE ON event"
+                                 " WHEN EXISTS (SELECT 1 FROM job WHERE id = old.job AND state <= 1)"
+                                 " BEGIN SELECT RAISE(ABORT, 'kept as long as its job is live'); END;";
+#undef PAYLOAD_COLUMNS
+#undef SAME
+
+const char *const adl_store_steps[] = {step_1, step_2, step_3};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];
 
 static int failed(sqlite3 *db, const char *path, const char *doing, struct adl_error *err)
