@@ -54,7 +54,11 @@ static const char step_2[] =
  * that brought it, 0 = this one did. Equal payloads of arrays that are there already become one. Ended jobs can be
  * deleted, with their events, by their age; the events of a live job cannot. */
 #define PAYLOAD_COLUMNS "request, argv, script, directory, environment, stdout_path, stderr_path, dependencies"
-#define SAME(column)    " AND f." column " = s." column
+#define SUBMISSION_COLUMNS                                                                                             \
+    "id, user_id, name_id, class_index, gpus, types, kind, flags, cpu_cores, memory_mib, gpu_memory_mib,"              \
+    " submitted_priority, min_steps_per_s, limit_us, deadline_us, uid, gid, user, name, array_id, array_index,"        \
+    " submit_us, share_slowdown, step_gflop, step_gb, external"
+#define SAME(column) " AND f." column " = s." column
 static const char step_3[] =
     "CREATE TABLE payload ("
     " id INTEGER PRIMARY KEY, request TEXT NOT NULL, argv BLOB NOT NULL, script TEXT NOT NULL,"
@@ -62,32 +66,41 @@ static const char step_3[] =
     " dependencies BLOB NOT NULL) STRICT;"
     "INSERT INTO payload (id, " PAYLOAD_COLUMNS ") SELECT id, " PAYLOAD_COLUMNS " FROM submission s WHERE NOT EXISTS"
     " (SELECT 1 FROM submission f WHERE f.id = s.array_id AND f.id < s.id AND f.array_id = 0" SAME("request")
-        SAME("argv") SAME("script") SAME("directory") SAME("environment") SAME("stdout_path") SAME("stderr_path")
-            SAME("dependencies") ");"
-                                 "DROP TRIGGER submission_kept;"
-                                 "ALTER TABLE submission DROP COLUMN script;"
-                                 "ALTER TABLE submission DROP COLUMN environment;"
-                                 "ALTER TABLE submission DROP COLUMN argv;"
-                                 "ALTER TABLE submission DROP COLUMN dependencies;"
-                                 "ALTER TABLE submission DROP COLUMN request;"
-                                 "ALTER TABLE submission DROP COLUMN directory;"
-                                 "ALTER TABLE submission DROP COLUMN stdout_path;"
-                                 "ALTER TABLE submission DROP COLUMN stderr_path;"
-                                 "ALTER TABLE submission ADD COLUMN payload INTEGER NOT NULL DEFAULT 0;"
-                                 "UPDATE submission SET payload = array_id WHERE NOT EXISTS (SELECT 1 FROM payload p "
-                                 "WHERE p.id = submission.id);"
-                                 "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, "
-                                 "'written once'); END;"
-                                 "CREATE INDEX submission_payload ON submission (payload) WHERE payload > 0;"
-                                 "CREATE TRIGGER payload_kept BEFORE UPDATE ON payload BEGIN SELECT RAISE(ABORT, "
-                                 "'written once'); END;"
-                                 "CREATE INDEX job_ended ON job (end_us) WHERE state >= 2;"
-                                 "CREATE INDEX event_general ON event (time_us) WHERE job IS NULL;"
-                                 "DROP TRIGGER event_stays;"
-                                 "CREATE TRIGGER event_stays BEFORE DELETE ON event"
-                                 " WHEN EXISTS (SELECT 1 FROM job WHERE id = old.job AND state <= 1)"
-                                 " BEGIN SELECT RAISE(ABORT, 'kept as long as its job is live'); END;";
+        SAME("argv") SAME("script") SAME("directory") SAME("environment") SAME("stdout_path") SAME("stderr_path") SAME(
+            "dependencies") ");"
+                            "CREATE TABLE submission_3 ("
+                            " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+                            " user_id INTEGER NOT NULL, name_id INTEGER NOT NULL, class_index INTEGER NOT NULL, gpus "
+                            "INTEGER NOT NULL,"
+                            " types INTEGER NOT NULL, kind INTEGER NOT NULL, flags INTEGER NOT NULL, cpu_cores INTEGER "
+                            "NOT NULL,"
+                            " memory_mib INTEGER NOT NULL, gpu_memory_mib INTEGER NOT NULL, submitted_priority REAL "
+                            "NOT NULL,"
+                            " min_steps_per_s REAL NOT NULL, limit_us INTEGER NOT NULL, deadline_us INTEGER NOT NULL,"
+                            " uid INTEGER NOT NULL, gid INTEGER NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,"
+                            " array_id INTEGER NOT NULL, array_index INTEGER NOT NULL, submit_us INTEGER NOT NULL,"
+                            " share_slowdown REAL NOT NULL, step_gflop REAL NOT NULL, step_gb REAL NOT NULL, external "
+                            "INTEGER NOT NULL,"
+                            " payload INTEGER NOT NULL) STRICT;"
+                            "INSERT INTO submission_3 (" SUBMISSION_COLUMNS ", payload) SELECT " SUBMISSION_COLUMNS ","
+                            " iif(EXISTS (SELECT 1 FROM payload p WHERE p.id = s.id), 0, array_id) FROM submission s;"
+                            "DROP TABLE submission;"
+                            "ALTER TABLE submission_3 RENAME TO submission;"
+                            "CREATE INDEX submission_user ON submission (uid);"
+                            "CREATE INDEX submission_external ON submission (external) WHERE external > 0;"
+                            "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, "
+                            "'written once'); END;"
+                            "CREATE INDEX submission_payload ON submission (payload) WHERE payload > 0;"
+                            "CREATE TRIGGER payload_kept BEFORE UPDATE ON payload BEGIN SELECT RAISE(ABORT, "
+                            "'written once'); END;"
+                            "CREATE INDEX job_ended ON job (end_us) WHERE state >= 2;"
+                            "CREATE INDEX event_general ON event (time_us) WHERE job IS NULL;"
+                            "DROP TRIGGER event_stays;"
+                            "CREATE TRIGGER event_stays BEFORE DELETE ON event"
+                            " WHEN EXISTS (SELECT 1 FROM job WHERE id = old.job AND state <= 1)"
+                            " BEGIN SELECT RAISE(ABORT, 'kept as long as its job is live'); END;";
 #undef PAYLOAD_COLUMNS
+#undef SUBMISSION_COLUMNS
 #undef SAME
 
 const char *const adl_store_steps[] = {step_1, step_2, step_3};
