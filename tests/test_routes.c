@@ -253,9 +253,16 @@ static void a_submission_is_answered_with_its_place(void **state)
     assert_string_equal(routes_string(job, "name"), "sleep");
     assert_true(cJSON_IsNull(routes_member(job, "class")));
     cJSON_Delete(job);
-    job = routes_json(f, "POST", "/v1/jobs", "{\"script\":\"true\",\"directory\":\"/\",\"array\":\"1-3\"}", 201);
+    job = routes_json(f, "POST", "/v1/jobs", "{\"script\":\"#!/bin/sh\\ntrue\",\"directory\":\"/\",\"array\":\"1-3\"}",
+                      201);
     assert_true(routes_number(job, "id") == 8 && routes_number(job, "count") == 3);
     cJSON_Delete(job);
+    static const char *const lame[] = {"#!/bin/no-such-shell\\n", "true", "#!/bin/sh\\r\\ntrue\\r\\n"};
+    for (size_t i = 0; i < sizeof lame / sizeof *lame; i++) { /* scripts that could not run */
+        char body[200];
+        snprintf(body, sizeof body, "{\"script\":\"%s\",\"directory\":\"/\"}", lame[i]);
+        cJSON_Delete(routes_json(f, "POST", "/v1/jobs", body, 400));
+    }
     job = routes_json(f, "GET", "/v1/jobs/10", NULL, 200);
     assert_true(routes_number(job, "array_id") == 8 && routes_number(job, "array_index") == 3);
     assert_string_equal(routes_string(job, "label"), "8_3");

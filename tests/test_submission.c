@@ -1,5 +1,6 @@
 /* Submissions: what is read, what is refused and with which words, and the small languages inside them. */
 #include "serve/body.h"
+#include "serve/script.h"
 #include "serve/submission.h"
 
 #include <cjson/cJSON.h>
@@ -220,7 +221,6 @@ static void a_command_and_a_directory_are_needed(void **state)
     assert_refused("\"directory\":\"/\",\"command\":[]", "command: must begin with the name of a program");
     assert_refused("\"directory\":\"/\",\"command\":[\"\"]", "command: must begin");
     assert_refused("\"directory\":\"/\",\"command\":\"ls\"", "command: must be an array of strings");
-    assert_refused("\"directory\":\"/\",\"script\":\"\"", "script: is empty");
     assert_refused("\"command\":[\"true\"]", "directory: must be given, as an absolute path");
     assert_refused("\"command\":[\"true\"],\"directory\":\"home\"", "got 'home'");
     struct adl_submission *submission = NULL;
@@ -228,6 +228,46 @@ static void a_command_and_a_directory_are_needed(void **state)
     assert_int_equal(submission_parse("[]", &submission, &err), ADL_EINVAL);
     assert_non_null(strstr(err.text, "must be a JSON object"));
     adl_submission_destroy(NULL);
+}
+
+static void a_script_that_could_not_run_is_refused_with_the_remedy(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", "script: a batch script must begin with #! and the path of its interpreter"},
+        {"echo hello\\n", "make #!/bin/sh, or #!/bin/bash, its first line"},
+        {"\\n#!/bin/sh\\n", "must begin with #!"},
+        {"#!", "its first line must be #! and the path of an interpreter"},
+        {"#! \\necho\\n", "its first line must be #!"},
+        {"#!/bin/sh\\r\\necho hello\\r\\n", "script: line 1 ends in CR LF, as on Windows"},
+        {"#!/bin/sh\\necho\\necho hello\\r\\n", "line 3 ends in CR LF"},
+        {"#!/bin/sh\\r\\n", "sed -i 's/\\r$//' FILE, or dos2unix FILE"},
+        {"\\ufeff#!/bin/sh\\n", "has a byte order mark before its #!"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char members[300];
+        snprintf(members, sizeof members, "\"directory\":\"/\",\"script\":\"%s\"", cases[i][0]);
+        assert_refused(members, cases[i][1]);
+    }
+    adl_submission_destroy(submission_of("{\"directory\":\"/\",\"script\":\"#!/bin/sh\\nprintf 'a\\rb'\\n\"}"));
+}
+
+static void an_interpreter_that_is_not_there_is_found_before_the_job_runs(void **state)
+{
+    struct adl_error err = {{0}};
+    (void)state;
+    assert_int_equal(adl_script_interpreter_check("#!/bin/sh\n", "s", ADL_SCRIPT_SYSTEM, &err), 0);
+    assert_int_equal(adl_script_interpreter_check("#! /usr/bin/env python\n", "s", ADL_SCRIPT_SYSTEM, &err), 0);
+    assert_int_equal(adl_script_interpreter_check("#!/bin/no-such-shell -e\n", "s", ADL_SCRIPT_SYSTEM, &err),
+                     ADL_EINVAL);
+    assert_non_null(strstr(err.text, "s: its first line names the interpreter '/bin/no-such-shell', which does not"));
+    assert_int_equal(adl_script_interpreter_check("#!/usr/bin\n", "s", ADL_SCRIPT_SYSTEM, &err), ADL_EINVAL);
+    assert_non_null(strstr(err.text, "is not a program that can be executed"));
+    /* A path that might be on a file server is not asked for by the service. */
+    assert_int_equal(adl_script_interpreter_check("#!/nowhere/sh\n", "s", ADL_SCRIPT_SYSTEM, &err), 0);
+    assert_int_equal(adl_script_interpreter_check("#!/usr/../nowhere/sh\n", "s", ADL_SCRIPT_SYSTEM, &err), 0);
+    assert_int_equal(adl_script_interpreter_check("#!/nowhere/sh\n", "s", ADL_SCRIPT_ANYWHERE, &err), ADL_EINVAL);
+    assert_int_equal(adl_script_interpreter_check("#!env/bin/python\n", "s", ADL_SCRIPT_ANYWHERE, &err), 0);
 }
 
 /* A body of one key whose value is a string of size letters. */
@@ -428,6 +468,8 @@ int main(void)
         cmocka_unit_test(a_key_that_is_not_known_is_refused_with_the_one_meant),
         cmocka_unit_test(every_value_is_held_to_its_type_and_range),
         cmocka_unit_test(a_command_and_a_directory_are_needed),
+        cmocka_unit_test(a_script_that_could_not_run_is_refused_with_the_remedy),
+        cmocka_unit_test(an_interpreter_that_is_not_there_is_found_before_the_job_runs),
         cmocka_unit_test(what_is_too_long_is_refused_at_the_byte),
         cmocka_unit_test(requests_name_numbers_and_types),
         cmocka_unit_test(requests_that_make_no_sense_are_refused),

@@ -330,6 +330,11 @@ void adl_client_destroy(struct adl_client *client)
     free(client);
 }
 
+bool adl_client_is_local(const struct adl_client *client)
+{
+    return !client->url;
+}
+
 void adl_client_set_timeout(struct adl_client *client, int64_t timeout_us)
 {
     curl_easy_setopt(client->easy, CURLOPT_TIMEOUT_MS, (long)((timeout_us + 999) / 1000));

@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,7 @@ struct adl_client_options {
 int adl_client_create(const struct adl_client_options *options, struct adl_client **ret, struct adl_error *err);
 void adl_client_destroy(struct adl_client *client); /* accepts NULL */
 
+bool adl_client_is_local(const struct adl_client *client); /* by a socket: the service is on this machine */
 void adl_client_set_timeout(struct adl_client *client, int64_t timeout_us); /* of one call; 60 s unless set */
 
 /* path: "/v1/jobs?limit=1", with escapes where it needs them. body: sent as JSON; NULL = none. Answers of 200 to 299

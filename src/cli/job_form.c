@@ -5,18 +5,16 @@
 #include "cli/job_number.h"
 #include "cli/quantity.h"
 #include "cli/sbatch.h"
+#include "cli/script_file.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define SCRIPT_MAX (4u << 20)
-#define CPUS_MAX   65536
+#define CPUS_MAX 65536
 
 extern char **environ;
 
@@ -51,40 +49,6 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-/* 1 and its text if the file can be read and begins with "#!"; 0 if it is something else. */
-static int read_script(const char *path, struct adl_text *ret, struct adl_error *err)
-{
-    char buffer[16384], quoted[ADL_QUOTE_SIZE];
-    struct stat info;
-    struct adl_text text = {0};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return 0;
-    ssize_t got = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? 1 : 0;
-    while (got > 0 && text.size <= SCRIPT_MAX) {
-        got = read(fd, buffer, sizeof buffer);
-        if (got > 0)
-            adl_text_bytes(&text, buffer, (size_t)got);
-        if (text.size >= 2 && memcmp(text.data, "#!", 2) != 0)
-            break;
-    }
-    close(fd);
-    const bool script = text.size >= 2 && memcmp(text.data, "#!", 2) == 0;
-    int status = script ? 1 : 0;
-    if (adl_text_status(&text))
-        status = no_memory(err);
-    else if (script && text.size > SCRIPT_MAX)
-        status =
-            adl_fail(err, ADL_EINVAL, "script %s is longer than %u MiB", adl_quote(path, quoted), SCRIPT_MAX >> 20);
-    else if (script && (memchr(text.data, '\0', text.size) || !is_utf8(text.data)))
-        status = adl_fail(err, ADL_EINVAL, "script %s is not text in UTF-8", adl_quote(path, quoted));
-    if (status == 1)
-        *ret = text;
-    else
-        adl_text_clear(&text);
-    return status;
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -104,6 +68,23 @@ static int add_strings(cJSON *body, const char *key, char *const *items, int cou
     return list ? 0 : no_memory(err);
 }
 
+/* 1 and the text of the batch script that is named or comes on standard input; 0: the operands are a command. */
+static int find_script(struct builder *builder, char *const *operands, int count, bool is_command,
+                       struct adl_text *ret_script, const char **ret_name)
+{
+    const bool here = adl_client_is_local(builder->client);
+    const bool on_stdin = count == 0 || (!is_command && strcmp(operands[0], "-") == 0);
+    const char *source = on_stdin ? "standard input" : operands[0];
+    *ret_name = on_stdin ? "stdin" : base_name(operands[0]);
+    int status = is_command && !on_stdin ? 0
+                 : on_stdin              ? adl_script_stdin_read(here, ret_script, builder->err)
+                                         : adl_script_file_read(source, here, ret_script, builder->err);
+    if (status < 0 || (status == 0 && !on_stdin))
+        return status;
+    status = adl_sbatch_read(ret_script->data, ret_script->size, source, &builder->sbatch, builder->err);
+    return status ? status : 1;
+}
+
 /* What is run, and the name that it has by itself. */
 static int add_work(struct builder *builder, char *const *operands, int count, bool is_command, const char **ret_name)
 {
@@ -114,16 +95,11 @@ static int add_work(struct builder *builder, char *const *operands, int count, b
             return adl_fail(builder->err, ADL_EINVAL, "--wrap has the work already; leave the command out");
         adl_text_printf(&script, "#!/bin/sh\n# made by adlro submit --wrap\n\n%s\n", builder->form->wrap);
         *ret_name = "wrap";
-    } else if (count == 0) {
-        return adl_fail(builder->err, ADL_EINVAL, "'submit' needs a command, a script, or --wrap 'shell text'");
     } else {
-        *ret_name = base_name(operands[0]);
-        status = is_command ? 0 : read_script(operands[0], &script, builder->err);
-        if (status < 0)
-            return status;
+        status = find_script(builder, operands, count, is_command, &script, ret_name);
         if (status == 0)
             return add_strings(builder->body, "command", operands, count, builder->err);
-        status = adl_sbatch_read(script.data, script.size, operands[0], &builder->sbatch, builder->err);
+        status = status > 0 ? 0 : status;
     }
     if (status == 0 && adl_text_status(&script))
         status = no_memory(builder->err);

@@ -38,8 +38,9 @@ struct adl_job_form {
     bool hold;
 };
 
-/* operands: a command and its arguments, or, unless is_command, a script (a readable file that begins with "#!") and
- * its arguments. Members of arrays that it waits for are looked up with the client. Warnings, one a line, are appended.
+/* operands: a command and its arguments, or, unless is_command, a batch script and its arguments; the script "-", or no
+ * operand at all, stands for standard input. Members of arrays that it waits for are looked up with the client.
+ * Warnings, one a line, are appended.
  */
 int adl_job_form_build(const struct adl_job_form *form, char *const *operands, int operand_count, bool is_command,
                        struct adl_client *client, struct cJSON **ret, struct adl_text *warnings, struct adl_error *err);

@@ -60,8 +60,9 @@ static const struct adl_verb verb = {
     .name = "submit",
     .summary =
         "Gives the service a job: a command, run without a shell, or a batch script, whose #SBATCH lines count as "
-        "options that those given here beat. A file that begins with #! is a script, unless -- stands before it.",
-    .operands = "[--] COMMAND [ARGUMENTS] | SCRIPT [ARGUMENTS]",
+        "options that those given here beat. A file that begins with #! is a script, unless -- stands before it; - or "
+        "nothing stands for a script on standard input.",
+    .operands = "[--] COMMAND [ARGUMENTS] | SCRIPT [ARGUMENTS] | < SCRIPT",
     .operands_max = INT_MAX,
     .options_first = true,
     .options = table,

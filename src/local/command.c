@@ -162,7 +162,9 @@ static _Noreturn void exec_command(const struct adl_task_spec *spec, const char 
     const int error = errno;
     const char *hint = error == EACCES    ? " (chmod +x makes a script executable)"
                        : error == ENOEXEC ? " (a script starts with a line like #!/bin/sh)"
-                                          : "";
+                       : error == ENOENT && strchr(argv[0], '/') && access(argv[0], F_OK) == 0
+                           ? " (it is there, but the interpreter in its first line is not; do its lines end in CR LF?)"
+                           : "";
     give_up(report, error == ENOENT ? NOT_FOUND : NOT_RUNNABLE, "%.200s cannot be run: %s%s", argv[0], strerror(error),
             hint);
 }

@@ -1,6 +1,7 @@
 /* routes_jobs: jobs: lists, one job, submission, and all that is done to them. */
 #include "base/suggest.h"
 #include "serve/routes_form.h"
+#include "serve/script.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -356,6 +357,12 @@ static int submission_read(struct adl_request *request, int64_t now_us, struct a
     if (status == ADL_OK)
         status = adl_submission_read(document, &adl_request_caller(request)->account, now_us, ret, err);
     cJSON_Delete(document);
+    if (status == ADL_OK && (*ret)->job.script[0] != '\0')
+        status = adl_script_interpreter_check((*ret)->job.script, "script", ADL_SCRIPT_SYSTEM, err);
+    if (status < 0) {
+        adl_submission_destroy(*ret);
+        *ret = NULL;
+    }
     return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/range.h"
 #include "base/suggest.h"
+#include "serve/script.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -224,9 +225,7 @@ static int command_check(const struct draft *draft, struct adl_error *err)
         return adl_fail(err, ADL_EINVAL, "args: are a script's; put a command's into \"command\"");
     if (draft->command && (!draft->command->child || draft->command->child->valuestring[0] == '\0'))
         return adl_fail(err, ADL_EINVAL, "command: must begin with the name of a program");
-    if (draft->script && draft->script[0] == '\0')
-        return adl_fail(err, ADL_EINVAL, "script: is empty");
-    return ADL_OK;
+    return draft->script ? adl_script_check(draft->script, "script", err) : ADL_OK;
 }
 
 static int environment_check(const cJSON *environment, struct adl_error *err)
