@@ -5,11 +5,9 @@
 #include "ingest/model_store.h"
 #include "ingest/normalize.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static void print_piece(void *file, const char *text)
@@ -38,103 +36,6 @@ int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error
 {
     fprintf(stderr, "adlro %s: %s\n", verb->name, err->text);
     return status == ADL_EINVAL ? ADL_EXIT_USAGE : ADL_EXIT_FAILED;
-}
-
-static bool is_stdout(const char *path)
-{
-    return strcmp(path, "-") == 0;
-}
-
-/* The folder a path lies in, into buffer. */
-static const char *folder_of(const char *path, char *buffer, size_t size)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return ".";
-    const size_t length = slash == path ? 1 : (size_t)(slash - path);
-    if (length >= size)
-        return NULL;
-    memcpy(buffer, path, length);
-    buffer[length] = '\0';
-    return buffer;
-}
-
-static int check_output(const char *path, struct adl_error *err)
-{
-    struct stat info;
-    char buffer[4096];
-    if (!path || is_stdout(path))
-        return 0;
-    if (*path == '\0')
-        return adl_fail(err, ADL_EINVAL, "an output file needs a name (or - for standard output)");
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return adl_fail(err, ADL_EINVAL, "%s is a folder; the output needs a file name", path);
-    const char *folder = folder_of(path, buffer, sizeof buffer);
-    if (!folder)
-        return adl_fail(err, ADL_EINVAL, "the output path is longer than %zu bytes", sizeof buffer);
-    if (access(folder, W_OK | X_OK) != 0)
-        return adl_fail(err, ADL_EINVAL, "cannot write %s: folder %s: %s", path, folder, strerror(errno));
-    return 0;
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (strcmp(a, b) == 0)
-        return true;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-int adl_outputs_check(const char *const *paths, size_t count, const char *input, struct adl_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        const int status = check_output(paths[i], err);
-        if (status)
-            return status;
-        if (paths[i] && !is_stdout(paths[i]) && same_file(paths[i], input))
-            return adl_fail(err, ADL_EINVAL, "the output %s would overwrite the input", paths[i]);
-        for (size_t j = 0; paths[i] && j < i; j++)
-            if (paths[j] && same_file(paths[i], paths[j]))
-                return adl_fail(err, ADL_EINVAL, "two outputs would go to %s; each needs its own file",
-                                is_stdout(paths[i]) ? "standard output" : paths[i]);
-    }
-    return 0;
-}
-
-/* Special files (/dev/null, a pipe) are written in place; others appear whole under their name by renaming. */
-static int write_file(const char *path, const struct adl_text *text)
-{
-    struct stat info;
-    const bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-    char temporary[4200];
-    if (snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%ld.part", path, (long)getpid()) >=
-        (int)sizeof temporary)
-        return ENAMETOOLONG;
-    FILE *file = fopen(temporary, "wb");
-    if (!file)
-        return errno;
-    bool good = fwrite(text->data ? text->data : "", 1, text->size, file) == text->size;
-    good = fclose(file) == 0 && good;
-    if (good && !special)
-        good = rename(temporary, path) == 0;
-    const int reason = errno;
-    if (!good && !special)
-        remove(temporary);
-    return good ? 0 : reason;
-}
-
-int adl_output_write(const char *path, const struct adl_text *text, struct adl_error *err)
-{
-    int reason = 0;
-    if (adl_text_status(text))
-        return adl_fail(err, ADL_ENOMEM, "out of memory for the output");
-    if (is_stdout(path)) {
-        if (fwrite(text->data ? text->data : "", 1, text->size, stdout) != text->size || fflush(stdout) != 0)
-            reason = errno;
-    } else {
-        reason = write_file(path, text);
-    }
-    return reason ? adl_fail(err, ADL_EIO, "cannot write %s: %s", path, strerror(reason)) : 0;
 }
 
 static int unknown_policy(const char *name, struct adl_error *err)

@@ -1,10 +1,10 @@
-/* cli: what the verbs share: exit codes, messages, output files, progress. Only this folder prints and exits. */
+/* cli: what the verbs share: exit codes, messages, progress. Only this folder prints and exits. */
 #ifndef ADLRO_CLI_CLI_H
 #define ADLRO_CLI_CLI_H
 
 #include "base/error.h"
 #include "base/options.h"
-#include "base/text.h"
+#include "cli/output.h"
 #include "decide/policy.h"
 
 #include <stddef.h>
@@ -48,11 +48,6 @@ bool adl_cli_parse(const struct adl_verb *verb, int argc, char **argv, void *opt
 
 /* Prints "adlro VERB: text" on stderr; the exit code that belongs to the status: bad input 2, all else 1. */
 int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error *err);
-
-/* Output files ("-" is stdout) are checked before the work and written whole, or not at all, after it. A path may be
- * NULL: nothing to write. No two may be the same, and none may be the input. */
-int adl_outputs_check(const char *const *paths, size_t count, const char *input, struct adl_error *err);
-int adl_output_write(const char *path, const struct adl_text *text, struct adl_error *err);
 
 /* "fcfs,easy" to policies; at most max, each once. */
 int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32_t max, uint32_t *ret_count,

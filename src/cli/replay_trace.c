@@ -168,7 +168,7 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
                                         .csv = o->csv,
                                         .html = o->html,
                                         .timing = !o->no_timing,
-                                        .stdout_taken = o->export && strcmp(o->export, "-") == 0,
+                                        .stdout_taken = adl_output_is_stdout(o->export),
                                         .more = &more,
                                         .below_table = put_account,
                                         .self = replay};

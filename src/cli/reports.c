@@ -45,7 +45,7 @@ int adl_reports_write(const struct adl_reports *reports, const struct adl_compar
         struct adl_text text = {0};
         if (!paths[form] || (form == FORM_TABLE && stdout_taken))
             continue;
-        stdout_taken |= strcmp(paths[form], "-") == 0;
+        stdout_taken |= adl_output_is_stdout(paths[form]);
         compose(reports, comparison, (enum form)form, &text);
         status = adl_output_write(paths[form], &text, err);
         adl_text_clear(&text);

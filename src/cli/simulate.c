@@ -6,12 +6,9 @@
 #include "ingest/scenario.h"
 #include "sim/world_sim.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 struct options {
     const char *policy;
@@ -63,11 +60,12 @@ static const struct adl_verb verb = {
 
 /* Writes the recording as it goes, into a file that gets its name when the run is complete. */
 struct recorder {
-    FILE *file;
+    struct adl_output output;
     struct adl_text text;
     struct adl_recording_seal seal;
     uint32_t type_count;
-    char temporary[4200];
+    int status;           /* of the file */
+    struct adl_error err; /* why, for the engine knows only that an observer failed */
 };
 
 /* Seals the line that was just appended; `before` is where it begins. */
@@ -79,14 +77,11 @@ static void seal(struct recorder *recorder, size_t before)
 
 static int flush_text(struct recorder *recorder, size_t above)
 {
-    if (adl_text_status(&recorder->text))
-        return ADL_ENOMEM;
-    if (recorder->text.size <= above)
+    if (adl_text_status(&recorder->text) == 0 && recorder->text.size <= above)
         return 0;
-    const size_t size = recorder->text.size;
-    const bool good = fwrite(recorder->text.data, 1, size, recorder->file) == size;
+    recorder->status = adl_output_put(&recorder->output, &recorder->text, &recorder->err);
     adl_text_truncate(&recorder->text, 0);
-    return good ? 0 : ADL_EIO;
+    return recorder->status;
 }
 
 static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
@@ -123,12 +118,9 @@ static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
 static int recorder_open(struct recorder *recorder, const struct options *o, const char *name,
                          const struct adl_scenario_text *texts, uint32_t type_count, struct adl_error *err)
 {
-    if (snprintf(recorder->temporary, sizeof recorder->temporary, "%s.%ld.part", o->log, (long)getpid()) >=
-        (int)sizeof recorder->temporary)
-        return adl_fail(err, ADL_EINVAL, "the path of the log is too long");
-    recorder->file = fopen(recorder->temporary, "wb");
-    if (!recorder->file)
-        return adl_fail(err, ADL_EIO, "cannot write %s: %s", recorder->temporary, strerror(errno));
+    const int status = adl_output_open(o->log, &recorder->output, err);
+    if (status)
+        return status;
     recorder->type_count = type_count;
     const struct adl_recording_head head = {
         o->policy, adl_regime_name(o->regime), name, (uint64_t)o->seed, texts->scenario, texts->catalogue};
@@ -138,28 +130,22 @@ static int recorder_open(struct recorder *recorder, const struct options *o, con
 }
 
 /* Gives the recording its name, or removes it if the run failed. */
-static int recorder_close(struct recorder *recorder, const char *path, int status, struct adl_error *err)
+static int recorder_close(struct recorder *recorder, int status, struct adl_error *err)
 {
-    if (!recorder->file)
-        return status;
-    if (status == 0)
+    if (status == 0 && recorder->output.file) {
         adl_recording_write_end(&recorder->text, &recorder->seal);
-    if (status == 0 && flush_text(recorder, 0))
-        status = adl_fail(err, ADL_EIO, "cannot write %s", path);
-    if (fclose(recorder->file) != 0 && status == 0)
-        status = adl_fail(err, ADL_EIO, "cannot write %s: %s", path, strerror(errno));
-    if (status == 0 && rename(recorder->temporary, path) != 0)
-        status = adl_fail(err, ADL_EIO, "cannot write %s: %s", path, strerror(errno));
-    if (status)
-        remove(recorder->temporary);
+        status = flush_text(recorder, 0);
+    }
+    if (recorder->status)
+        status = adl_fail(err, recorder->status, "%s", recorder->err.text);
     adl_text_clear(&recorder->text);
-    return status;
+    return adl_output_close(&recorder->output, status, err);
 }
 
 /* Beside JSON on standard output the story goes to standard error. */
 static int tell(const struct options *o, const struct adl_story *story, struct adl_error *err)
 {
-    const bool apart = o->json && strcmp(o->json, "-") == 0;
+    const bool apart = adl_output_is_stdout(o->json);
     if (adl_text_status(&story->text))
         return adl_fail(err, ADL_ENOMEM, "out of memory for the story of job %lld", (long long)o->explain);
     if (story->text.size == 0)
@@ -192,7 +178,7 @@ static int simulate(const struct options *o, const char *name, const struct adl_
     int status = o->log ? recorder_open(&recorder, o, name, texts, scenario->cluster.type_count, err) : 0;
     if (status == 0)
         status = adl_comparison_run(&request, &comparison, err);
-    status = recorder_close(&recorder, o->log, status, err);
+    status = recorder_close(&recorder, status, err);
     if (status == 0)
         status = adl_reports_write(&reports, &comparison, err);
     if (status == 0 && o->explain > 0)
@@ -216,7 +202,7 @@ static int run(int argc, char **argv)
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
     int status = adl_cli_policies(o.policy, &policy, 1, &count, &err);
-    if (status == 0 && o.log && strcmp(o.log, "-") == 0)
+    if (status == 0 && adl_output_is_stdout(o.log))
         status = adl_fail(&err, ADL_EINVAL, "--log needs a file name");
     const char *outputs[] = {o.log, o.gantt, o.json};
     if (status == 0)

@@ -238,7 +238,7 @@ static void put_json(struct adl_text *text, const struct adl_slurm_check *check,
 static int report(const struct options *o, const struct adl_slurm_check *check, struct adl_error *err)
 {
     struct adl_text text = {0}, diff = {0};
-    const bool alone = o->diff && strcmp(o->diff, "-") == 0;
+    const bool alone = adl_output_is_stdout(o->diff);
     int status = adl_slurm_check_diff(check, &diff, err);
     if (status == 0 && o->diff)
         status = adl_output_write(o->diff, &diff, err);
@@ -258,7 +258,7 @@ static int check_operands(const struct options *o, const struct adl_operands *op
 {
     if (strcmp(operands->items[0], "check") != 0)
         return adl_fail(err, ADL_EINVAL, "there is only `adlro slurm check`, got '%.60s'", operands->items[0]);
-    if (o->json && o->diff && strcmp(o->diff, "-") == 0)
+    if (o->json && adl_output_is_stdout(o->diff))
         return adl_fail(err, ADL_EINVAL, "two outputs would go to standard output: --json and --diff -");
     return adl_outputs_check(&o->diff, 1, o->conf, err);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct options {
     const char *scenario;
@@ -81,10 +82,17 @@ static int check_what(const struct adl_operands *operands, struct adl_error *err
                     operands->count ? "' but only dqn and estimator " : "");
 }
 
+/* Models and checkpoints get their names by renaming, which would replace a device or a pipe. */
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return !adl_output_is_stdout(path) && (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
+}
+
 static int train_estimator(const struct options *o, struct adl_error *err)
 {
     const char *outputs[] = {o->out};
-    if (strcmp(o->out, "-") == 0)
+    if (!is_file(o->out))
         return adl_fail(err, ADL_EINVAL, "--out needs a file name");
     const int status = adl_outputs_check(outputs, 1, "", err);
     return status ? status : adl_train_estimator(o->out, (uint64_t)o->seed, (uint32_t)o->labs, err);
@@ -95,7 +103,7 @@ static int check_options(const struct options *o, const char *checkpoint, struct
     const char *outputs[] = {o->out, checkpoint, o->csv, o->html, o->json, o->onnx};
     if (!o->scenario)
         return adl_fail(err, ADL_EINVAL, "--scenario FILE must be given, for example scenarios/paper16.yaml");
-    if (strcmp(o->out, "-") == 0 || strcmp(checkpoint, "-") == 0)
+    if (!is_file(o->out) || !is_file(checkpoint))
         return adl_fail(err, ADL_EINVAL, "--out and --checkpoint need file names");
     return adl_outputs_check(outputs, sizeof outputs / sizeof *outputs, o->scenario, err);
 }

@@ -216,15 +216,11 @@ static void put_summary(struct adl_text *text, const struct training *t)
     adl_text_char(text, '\n');
 }
 
-static bool is_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 static int write_reports(const struct training *t, struct adl_error *err)
 {
     const struct adl_training_job *job = t->job;
-    const bool taken = is_stdout(job->csv) || is_stdout(job->html) || is_stdout(job->json) || is_stdout(job->onnx);
+    const bool taken = adl_output_is_stdout(job->csv) || adl_output_is_stdout(job->html) ||
+                       adl_output_is_stdout(job->json) || adl_output_is_stdout(job->onnx);
     const struct {
         const char *path;
         void (*put)(struct adl_text *, const struct adl_training_log *);
