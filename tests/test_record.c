@@ -162,6 +162,59 @@ static void an_exclusive_record_is_made_once(void **state)
     close(dir);
 }
 
+/* Whatever parts of it reach the disk before the power fails. */
+static void a_record_in_reserved_room_is_whole_or_missing(void **state)
+{
+    (void)state;
+    struct adl_error err;
+    struct adl_record record = {0};
+    struct adl_task_result result = {.outcome = ADL_TASK_EXITED, .exit_code = 3}, read = {0};
+    char whole[4096], part[4096];
+    const int dir = open_home();
+    memset(result.reason, 'r', sizeof result.reason - 1);
+    memset(result.notes, 'n', sizeof result.notes - 1);
+    assert_int_equal(adl_record_reserve(dir, "r", &adl_task_result_form, ADL_RECORD_SYNC, &err), 0);
+    assert_int_equal(adl_record_load(dir, "r", &adl_task_result_form, &read, &record, &err), ADL_RECORD_MISSING);
+    assert_int_equal(adl_record_fill(dir, "r", &adl_task_result_form, &result, &err), 0);
+    assert_int_equal(adl_record_reserve(dir, "r", &adl_task_result_form, ADL_RECORD_SYNC, &err), 0);
+    assert_int_equal(adl_record_load(dir, "r", &adl_task_result_form, &read, &record, &err), 0);
+    assert_int_equal(read.exit_code, 3);
+    assert_string_equal(read.reason, result.reason);
+    adl_record_clear(&record, &adl_task_result_form, &read);
+    assert_int_equal(adl_record_fill(dir, "r", &adl_task_result_form, &result, &err), ADL_EREFUSED);
+    const int fd = openat(dir, "r", O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, whole, sizeof whole, 0), sizeof whole);
+    for (unsigned sectors = 0; sectors < 7; sectors++) { /* of 256 bytes: the record takes three and a part */
+        memset(part, 0, sizeof part);
+        for (unsigned i = 0; i < 4; i++)
+            if (i == 3 || sectors >> i & 1)
+                memcpy(part + 256 * i, whole + 256 * i, 256);
+        assert_int_equal(pwrite(fd, part, sizeof part, 0), sizeof part);
+        assert_int_equal(adl_record_load(dir, "r", &adl_task_result_form, &read, &record, &err), ADL_RECORD_MISSING);
+    }
+    result.exit_code = 4; /* what counts as missing can be written again */
+    assert_int_equal(adl_record_fill(dir, "r", &adl_task_result_form, &result, &err), 0);
+    assert_int_equal(adl_record_load(dir, "r", &adl_task_result_form, &read, &record, &err), 0);
+    assert_int_equal(read.exit_code, 4);
+    adl_record_clear(&record, &adl_task_result_form, &read);
+    close(fd);
+    close(dir);
+}
+
+static void a_result_of_an_earlier_version_is_read(void **state)
+{
+    (void)state;
+    struct adl_error err;
+    struct adl_record record = {0};
+    struct adl_task_result read = {0};
+    const int dir = open_home();
+    write_text("r", "adlro-result 1\noutcome=1:1\nexit_code=1:5\nend\n", 0600);
+    assert_int_equal(adl_record_load(dir, "r", &adl_task_result_form, &read, &record, &err), 0);
+    assert_int_equal(read.exit_code, 5);
+    adl_record_clear(&record, &adl_task_result_form, &read);
+    close(dir);
+}
+
 /* All but the record itself. */
 static uint32_t count_files(void)
 {
@@ -263,6 +316,8 @@ int main(void)
         TASK_TEST(bytes_that_changed_do_no_harm),
         TASK_TEST(malformed_records_are_refused),
         TASK_TEST(an_exclusive_record_is_made_once),
+        TASK_TEST(a_record_in_reserved_room_is_whole_or_missing),
+        TASK_TEST(a_result_of_an_earlier_version_is_read),
         TASK_TEST(a_record_that_cannot_be_written_leaves_the_old_one_and_no_litter),
         TASK_TEST(records_are_files_and_not_links_or_pipes),
         TASK_TEST(contradictory_tasks_are_refused),

@@ -1,26 +1,14 @@
 /* The service on a disk that fills up, or that becomes read-only: a small tmpfs of its own. Mounting takes privileges;
  * without them the tests are skipped, and say so. */
 #include "service_check.h"
-
-#include <sys/mount.h>
-
-#define SIZE "size=3m"
-
-static char mounted[128]; /* where; "": nowhere */
-
-static void unmount(void)
-{
-    if (mounted[0] != '\0')
-        umount2(mounted, MNT_DETACH);
-    mounted[0] = '\0';
-}
+#include "small_disk.h"
 
 static int remove_mounted_service(void **state)
 {
     if (service.pid > 0)
         service_signal(SIGKILL);
     service_kill_shepherds();
-    unmount();
+    small_disk_unmount();
     return remove_service(state);
 }
 
@@ -28,25 +16,11 @@ static int remove_mounted_service(void **state)
 static void start_on_small_disk(void)
 {
     assert_true(service_make(service_slots_yaml(4, "")));
-    assert_int_equal(mkdir(service_path("state"), 0700), 0);
-    if (mount("tmpfs", service_path("state"), "tmpfs", 0, SIZE)) {
-        print_message("mounting is not allowed here (%s): skipped\n", strerror(errno));
+    if (!small_disk_mount(service_path("state")))
         skip();
-    }
-    snprintf(mounted, sizeof mounted, "%s", service_path("state"));
     client_clear(&http);
     http = client_make(service.socket);
     start_again();
-}
-
-static void fill_disk(void)
-{
-    static const char block[4096];
-    const int fd = open(service_path("state/ballast"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    while (write(fd, block, sizeof block) > 0)
-        ;
-    close(fd);
 }
 
 /* The service shows that it is well, or that it is not. */
@@ -79,7 +53,7 @@ static void on_a_full_disk_nothing_is_lost_and_nothing_half_done(void **state)
     start_on_small_disk();
     const uint64_t runs = submit("runs", "0.3", 5, ",\"time_limit_s\":60");
     marked_pid("runs");
-    fill_disk();
+    small_disk_fill();
     for (int i = 0; i < 400 && refused < 3; i++) {
         snprintf(name, sizeof name, "j%d", i);
         const int status = service_submit(&http, name, "0", 0, ",\"array\":\"0-4\"");
@@ -88,14 +62,14 @@ static void on_a_full_disk_nothing_is_lost_and_nothing_half_done(void **state)
             accepted = i + 1;
         else
             refused++;
-        fill_disk();
+        small_disk_fill();
     }
     assert_int_equal(refused, 3);
     expect_text("full");
     wait_for_health(503);
-    nap_ms(400); /* the job has ended by now, and its shepherd cannot say so either */
+    nap_ms(400); /* the job has ended by now */
     expect(200, NULL, "GET /v1/jobs?limit=1");
-    assert_int_equal(unlink(service_path("state/ballast")), 0);
+    small_disk_clear();
     wait_for_health(200);
     wait_for(runs, "state", "F");
     assert_string_equal(job_text(runs, "exit_code"), "5");
@@ -113,21 +87,50 @@ static void on_a_full_disk_nothing_is_lost_and_nothing_half_done(void **state)
     wait_for(after, "state", "CD");
 }
 
+/* The disk stays full until every shepherd has left its result and is gone. */
+static void a_job_that_ends_on_a_full_disk_has_ended_and_does_not_run_again(void **state)
+{
+    (void)state;
+    start_on_small_disk();
+    const uint64_t good = submit("good", "0.3", 0, ",\"requeue\":true");
+    const uint64_t bad = submit("bad", "0.3", 7, ",\"requeue\":true");
+    char after[60];
+    snprintf(after, sizeof after, ",\"after_ok\":[%llu]", (unsigned long long)good);
+    const uint64_t next = submit("next", "0", 0, after);
+    marked_pid("good");
+    marked_pid("bad");
+    small_disk_fill();
+    for (int i = 0; service_shepherds(NULL) > 0; i++) {
+        if (i > 4000)
+            fail_msg("a shepherd still waits for room on the disk");
+        small_disk_fill();
+        nap_ms(5);
+    }
+    small_disk_clear();
+    wait_for_health(200);
+    wait_for(good, "state", "CD");
+    wait_for(bad, "state", "F");
+    assert_string_equal(job_text(bad, "exit_code"), "7");
+    wait_for(next, "state", "CD");
+    assert_int_equal(count_marks("good"), 1);
+    assert_int_equal(count_marks("bad"), 1);
+}
+
 static void a_cancel_on_a_full_disk_is_refused_or_carried_out(void **state)
 {
     (void)state;
     start_on_small_disk();
     const uint64_t runs = submit("runs", "30", 0, "");
     const pid_t pid = marked_pid("runs");
-    fill_disk();
+    small_disk_fill();
     int status = 0;
     for (int i = 0; i < 400 && status != 507 && status != 503 && strcmp(job_text(runs, "stage"), "running") == 0; i++) {
         status = client_ask(&http, "PATCH /v1/jobs/1", "{\"priority\":0.4}");
-        fill_disk();
+        small_disk_fill();
     }
     status = client_ask(&http, "DELETE /v1/jobs/1", NULL);
     assert_true(status == 200 || status == 507 || status == 503);
-    assert_int_equal(unlink(service_path("state/ballast")), 0);
+    small_disk_clear();
     wait_for_health(200);
     if (status != 200)
         expect(200, NULL, "DELETE /v1/jobs/1");
@@ -143,11 +146,11 @@ static void a_disk_that_becomes_read_only_refuses_and_comes_back(void **state)
     wait_for(before, "state", "CD");
     client_hang_up(&http);
     assert_int_equal(service_signal(SIGTERM), 0);
-    assert_int_equal(mount("tmpfs", service_path("state"), "tmpfs", MS_REMOUNT | MS_RDONLY, SIZE), 0);
+    small_disk_set_read_only(true);
     service_launch();
     assert_int_equal(service_exit_status(20000), 1);
     assert_non_null(strstr(service_said(), "must be able to write"));
-    assert_int_equal(mount("tmpfs", service_path("state"), "tmpfs", MS_REMOUNT, SIZE), 0);
+    small_disk_set_read_only(false);
     start_again();
     assert_string_equal(job_text(before, "state"), "CD");
     const uint64_t after = submit("after", "0", 0, "");
@@ -160,10 +163,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MOUNTED_TEST(on_a_full_disk_nothing_is_lost_and_nothing_half_done),
+        MOUNTED_TEST(a_job_that_ends_on_a_full_disk_has_ended_and_does_not_run_again),
         MOUNTED_TEST(a_cancel_on_a_full_disk_is_refused_or_carried_out),
         MOUNTED_TEST(a_disk_that_becomes_read_only_refuses_and_comes_back),
     };
-    atexit(
-        unmount); /* runs before the fixture's own, which was registered earlier or later: both may be called twice */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,8 +95,7 @@ static int settle_lost(int dir, const struct adl_task_start *start, struct adl_t
         snprintf(result.reason, sizeof result.reason, "%s", cancel.reason);
     }
     result.end_us = adl_clock_wall_us();
-    const int status =
-        adl_record_store(dir, "result", &adl_task_result_form, &result, ADL_RECORD_EXCLUSIVE | ADL_RECORD_SYNC, err);
+    const int status = adl_record_fill(dir, "result", &adl_task_result_form, &result, err);
     if (status)
         return status;
     *ret_result = result;
@@ -292,7 +291,7 @@ static int forestall(int dir, const char *reason, struct adl_error *err)
         return status;
     result.end_us = adl_clock_wall_us();
     snprintf(result.reason, sizeof result.reason, "%s", reason);
-    return adl_record_store(dir, "result", &adl_task_result_form, &result, ADL_RECORD_SYNC, err);
+    return adl_record_fill(dir, "result", &adl_task_result_form, &result, err);
 }
 
 int adl_task_cancel(struct adl_task *task, const char *reason, struct adl_error *err)
@@ -306,15 +305,13 @@ int adl_task_cancel(struct adl_task *task, const char *reason, struct adl_error 
     int status = open_folder(task->folder, &dir, err);
     if (status)
         return status;
-    status =
-        adl_record_store(dir, "cancel", &adl_task_cancel_form, &cancel, ADL_RECORD_EXCLUSIVE | ADL_RECORD_SYNC, err);
-    if (status == 0 || status == ADL_EREFUSED)
-        status = forestall(dir, cancel.reason, err);
-    if (status == ADL_EREFUSED) {
+    status = adl_record_fill(dir, "cancel", &adl_task_cancel_form, &cancel, err);
+    if (status == 0 || status == ADL_EREFUSED) /* of one that was begun nothing more has to be written */
         status = load(dir, "started", &adl_task_start_form, &start, err);
-        if (status == 0 && start.shepherd.pid && same_boot(&start))
-            adl_process_signal(start.shepherd, SIGUSR1); /* one that is gone shows at the next poll */
-    }
+    if (status == ADL_RECORD_MISSING && (status = forestall(dir, cancel.reason, err)) == ADL_EREFUSED)
+        status = load(dir, "started", &adl_task_start_form, &start, err); /* begun this very moment */
+    if (status == 0 && start.shepherd.pid && same_boot(&start))
+        adl_process_signal(start.shepherd, SIGUSR1); /* one that is gone shows at the next poll */
     close(dir);
     return status < 0 ? status : 0;
 }

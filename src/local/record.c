@@ -1,5 +1,7 @@
 #include "local/record.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define KEY_MAX 32
+#define KEY_MAX  32
+#define SUM_SIZE 21 /* "sum=", 16 digits, a line feed */
 
 static void print_value(struct adl_text *text, const char *key, const char *value)
 {
@@ -55,6 +58,11 @@ void adl_record_print(struct adl_text *text, const struct adl_record_form *form,
     for (uint32_t i = 0; i < form->field_count; i++)
         print_field(text, &form->fields[i], (const char *)object + form->fields[i].offset);
     adl_text_put(text, "end\n");
+}
+
+static void print_sum(const void *bytes, size_t size, char ret[SUM_SIZE + 1])
+{
+    snprintf(ret, SUM_SIZE + 1, "sum=%016" PRIx64 "\n", adl_hash_bytes(adl_hash_start(), bytes, size));
 }
 
 /* Appends, keeping the NULL behind the last; room grows by doubling at powers of two. */
@@ -183,6 +191,24 @@ static int read_all(int fd, size_t size_max, const char *name, char **ret_bytes,
     return 0;
 }
 
+/* Leaves the record itself of what was read from reserved room. ADL_RECORD_MISSING: there is none, or not all of it. A
+ * file without checksum and without room is one that was stored. */
+static int trim_room(char *bytes, size_t *size)
+{
+    char sum[SUM_SIZE + 1];
+    const size_t room = *size;
+    size_t used = room;
+    while (used > 0 && bytes[used - 1] == 0)
+        used--;
+    const size_t text = used > SUM_SIZE ? used - SUM_SIZE : 0;
+    print_sum(bytes, text, sum);
+    if (text == 0 || memcmp(bytes + text, sum, SUM_SIZE) != 0)
+        return used == room && used > 0 ? 0 : ADL_RECORD_MISSING;
+    *size = text;
+    bytes[text] = 0;
+    return 0;
+}
+
 int adl_record_load(int dir, const char *name, const struct adl_record_form *form, void *object,
                     struct adl_record *ret_record, struct adl_error *err)
 {
@@ -195,6 +221,10 @@ int adl_record_load(int dir, const char *name, const struct adl_record_form *for
     close(fd);
     if (status)
         return status;
+    if (form->reserved && trim_room(bytes, &size)) {
+        free(bytes);
+        return ADL_RECORD_MISSING;
+    }
     struct adl_record record = {bytes};
     status = adl_record_parse(bytes, size, form, object, name, err);
     if (status)
@@ -241,18 +271,34 @@ static int name_file(int dir, const char *draft, const char *name, unsigned how)
     return error;
 }
 
+/* The bytes of a file with the record; with room behind it if padded. On success the caller clears the text. */
+static int print_file(struct adl_text *text, const char *name, const struct adl_record_form *form, const void *object,
+                      bool padded, struct adl_error *err)
+{
+    char sum[SUM_SIZE + 1];
+    adl_record_print(text, form, object);
+    if (form->reserved && adl_text_status(text) == 0) {
+        print_sum(text->data, text->size, sum);
+        adl_text_put(text, sum);
+    }
+    if (padded && text->size < form->size_max)
+        adl_text_repeat(text, 0, (uint32_t)(form->size_max - text->size));
+    if (adl_text_status(text) == 0 && text->size <= form->size_max)
+        return 0;
+    const int status = adl_text_status(text) ? ADL_ENOMEM : ADL_EINVAL;
+    adl_text_clear(text);
+    return adl_fail(err, status, "%s: %s %zu bytes", name, status == ADL_ENOMEM ? "out of memory after" : "more than",
+                    form->size_max);
+}
+
 int adl_record_store(int dir, const char *name, const struct adl_record_form *form, const void *object, unsigned how,
                      struct adl_error *err)
 {
     char draft[96];
     struct adl_text text = {0};
-    adl_record_print(&text, form, object);
-    if (adl_text_status(&text) || text.size > form->size_max) {
-        const int status = adl_text_status(&text) ? ADL_ENOMEM : ADL_EINVAL;
-        adl_text_clear(&text);
-        return adl_fail(err, status, "%s: %s %zu bytes", name,
-                        status == ADL_ENOMEM ? "out of memory after" : "more than", form->size_max);
-    }
+    const int status = print_file(&text, name, form, object, false, err);
+    if (status)
+        return status;
     snprintf(draft, sizeof draft, ".%s.%ld", name, (long)getpid());
     const int fd = openat(dir, draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     int error = fd < 0 ? errno : 0;
@@ -270,4 +316,62 @@ int adl_record_store(int dir, const char *name, const struct adl_record_form *fo
     if (error == EEXIST && (how & ADL_RECORD_EXCLUSIVE))
         return adl_fail(err, ADL_EREFUSED, "%s: is there already", name);
     return error ? adl_fail(err, ADL_EIO, "%s: cannot be written: %s", name, strerror(error)) : 0;
+}
+
+int adl_record_reserve(int dir, const char *name, const struct adl_record_form *form, unsigned how,
+                       struct adl_error *err)
+{
+    const int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    int error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)form->size_max);
+    if (!error && (how & ADL_RECORD_SYNC) && fsync(fd))
+        error = errno;
+    if (fd >= 0)
+        close(fd);
+    return error ? adl_fail(err, ADL_EIO, "%s: no room can be reserved: %s", name, strerror(error)) : 0;
+}
+
+/* 1 if the open file has a whole record, 0 if there is room for one. */
+static int is_filled(int fd, const char *name, const struct adl_record_form *form, struct adl_error *err)
+{
+    size_t size = 0;
+    char *bytes = NULL;
+    const int status = read_all(fd, form->size_max, name, &bytes, &size, err);
+    if (status)
+        return status;
+    const bool filled = trim_room(bytes, &size) == 0;
+    free(bytes);
+    return filled;
+}
+
+/* ADL_RECORD_MISSING: there is no such file. */
+static int fill_room(int dir, const char *name, const struct adl_record_form *form, const struct adl_text *text,
+                     struct adl_error *err)
+{
+    const int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? ADL_RECORD_MISSING : adl_fail(err, ADL_EIO, "%s: %s", name, strerror(errno));
+    int status = is_filled(fd, name, form, err);
+    if (status == 1)
+        status = adl_fail(err, ADL_EREFUSED, "%s: is there already", name);
+    else if (status == 0 && (lseek(fd, 0, SEEK_SET) < 0 || write_all(fd, text->data, text->size) || fsync(fd)))
+        status = adl_fail(err, ADL_EIO, "%s: cannot be written: %s", name, strerror(errno));
+    close(fd);
+    return status;
+}
+
+int adl_record_fill(int dir, const char *name, const struct adl_record_form *form, const void *object,
+                    struct adl_error *err)
+{
+    struct adl_text text = {0};
+    int status = print_file(&text, name, form, object, true, err);
+    if (status)
+        return status;
+    status = fill_room(dir, name, form, &text, err);
+    if (status == ADL_RECORD_MISSING) {
+        status = adl_record_store(dir, name, form, object, ADL_RECORD_EXCLUSIVE | ADL_RECORD_SYNC, err);
+        if (status == ADL_EREFUSED) /* or room was reserved this very moment */
+            status = fill_room(dir, name, form, &text, err);
+    }
+    adl_text_clear(&text);
+    return status;
 }

@@ -7,7 +7,8 @@
  *     end
  *
  * A field is key=SIZE:bytes and a line feed, so values may hold anything but zero bytes. The last line says that
- * nothing is missing. */
+ * nothing is missing. A record that is written into room reserved for it has a checksum behind that, sum=HEX, and zero
+ * bytes up to the end of the room. */
 #ifndef ADLRO_LOCAL_RECORD_H
 #define ADLRO_LOCAL_RECORD_H
 
@@ -45,6 +46,7 @@ struct adl_record_form {
     const struct adl_record_field *fields;
     uint32_t field_count;
     size_t size_max; /* bytes a file may have */
+    bool reserved;   /* room for it may be reserved; it is written in place then, and has a checksum */
 };
 
 #define ADL_RECORD_STRINGS_MAX 32768 /* in one list */
@@ -78,5 +80,15 @@ enum adl_record_store {
  * enum adl_record_store, or-ed. */
 int adl_record_store(int dir, const char *name, const struct adl_record_form *form, const void *object, unsigned how,
                      struct adl_error *err);
+
+/* Allocates the file, without a record in it, so that no full disk can keep the record from being written later. How:
+ * ADL_RECORD_SYNC or 0. What is there already stays as it is. */
+int adl_record_reserve(int dir, const char *name, const struct adl_record_form *form, unsigned how,
+                       struct adl_error *err);
+
+/* Writes the record into its room, once, and syncs it: ADL_EREFUSED if there is a whole one already. Where no room was
+ * reserved, it is stored. A write that is cut short leaves a record that counts as missing. */
+int adl_record_fill(int dir, const char *name, const struct adl_record_form *form, const void *object,
+                    struct adl_error *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,7 +23,8 @@
 #define GRACE_US      30000000
 #define SWEEP_US      10000000 /* how long to try to kill what is left: processes in the kernel's hands may not die */
 #define SWEEP_STEP_MS 5
-#define STORE_TRIES   30 /* a second apart, while the disk is full */
+#define STORE_WAIT_MS 50 /* until a result that could not be written is tried again; doubled each time up to */
+#define STORE_MOST_MS 5000
 
 enum phase { RUNNING, STOPPING, OVER };
 
@@ -265,6 +267,25 @@ static int64_t time_us(struct timeval time)
     return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
 }
 
+/* Somebody removed the folder: nobody could read a result. */
+static bool folder_is_gone(const struct shepherd *self)
+{
+    struct stat info;
+    return fstat(self->folder, &info) == 0 && info.st_nlink == 0;
+}
+
+/* The room is reserved, so a full disk is no obstacle. A disk that fails otherwise, or is read-only, is waited for
+ * however long it takes: a task without a result counts as lost. */
+static int store_result(struct shepherd *self, struct adl_error *err)
+{
+    for (int wait_ms = STORE_WAIT_MS;; wait_ms = wait_ms * 2 < STORE_MOST_MS ? wait_ms * 2 : STORE_MOST_MS) {
+        const int status = adl_record_fill(self->folder, "result", &adl_task_result_form, &self->result, err);
+        if (status == 0 || status == ADL_EREFUSED || folder_is_gone(self))
+            return status;
+        nanosleep(&(struct timespec){.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L}, NULL);
+    }
+}
+
 static int leave_result(struct shepherd *self, struct adl_error *err)
 {
     struct rusage usage = {0};
@@ -276,20 +297,21 @@ static int leave_result(struct shepherd *self, struct adl_error *err)
     result->user_us = time_us(usage.ru_utime);
     result->system_us = time_us(usage.ru_stime);
     result->memory_max_kib = usage.ru_maxrss;
-    for (int i = 0;; i++) {
-        const int status =
-            adl_record_store(self->folder, "result", &adl_task_result_form, result, ADL_RECORD_SYNC, err);
-        if (status == 0 || i + 1 == STORE_TRIES)
-            return status;
-        nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
-    }
+    return store_result(self, err);
 }
 
 /* ---- from start to end ---- */
 
-/* Takes the licence to run the task, which there is once. Without one the waiting command ends unborn. */
+/* Reserves the room for what has to be written until the task's end, and takes the licence to run it, which there is
+ * once. Without one the waiting command ends unborn. The last sync is that of the folder, which has all three by then.
+ */
 static int take_licence(struct shepherd *self, struct adl_error *err)
 {
+    int status = adl_record_reserve(self->folder, "cancel", &adl_task_cancel_form, 0, err);
+    if (!status)
+        status = adl_record_reserve(self->folder, "result", &adl_task_result_form, ADL_RECORD_SYNC, err);
+    if (status)
+        return status;
     self->start.start_us = adl_clock_wall_us();
     self->start_boot_us = adl_clock_boot_us();
     return adl_record_store(self->folder, "started", &adl_task_start_form, &self->start,

@@ -81,10 +81,10 @@ static const struct adl_record_field result_fields[] = {
     INT(adl_task_result, memory_max_kib), CHARS(adl_task_result, reason),  CHARS(adl_task_result, notes),
 };
 
-const struct adl_record_form adl_task_spec_form = {"adlro-job 1", spec_fields, COUNT(spec_fields), 8 << 20};
-const struct adl_record_form adl_task_start_form = {"adlro-started 1", start_fields, COUNT(start_fields), 4096};
-const struct adl_record_form adl_task_cancel_form = {"adlro-cancel 1", cancel_fields, COUNT(cancel_fields), 4096};
-const struct adl_record_form adl_task_result_form = {"adlro-result 1", result_fields, COUNT(result_fields), 4096};
+const struct adl_record_form adl_task_spec_form = {"adlro-job 1", spec_fields, COUNT(spec_fields), 8 << 20, false};
+const struct adl_record_form adl_task_start_form = {"adlro-started 1", start_fields, COUNT(start_fields), 4096, false};
+const struct adl_record_form adl_task_cancel_form = {"adlro-cancel 1", cancel_fields, COUNT(cancel_fields), 4096, true};
+const struct adl_record_form adl_task_result_form = {"adlro-result 1", result_fields, COUNT(result_fields), 4096, true};
 
 static int check_user(const struct adl_task_spec *spec, struct adl_error *err)
 {

@@ -4,7 +4,9 @@
  *     job      the description (struct adl_task_spec), from the service
  *     started  who runs it (struct adl_task_start); made once, before the command is: it is the licence to run it
  *     cancel   the service wants it to end (struct adl_task_cancel)
- *     result   how it ended (struct adl_task_result) */
+ *     result   how it ended (struct adl_task_result)
+ *
+ * Room for cancel and result is reserved before the command runs: a full disk keeps neither from being written. */
 #ifndef ADLRO_LOCAL_TASK_H
 #define ADLRO_LOCAL_TASK_H
 
