@@ -1,14 +1,12 @@
 #include "serve/job_task.h"
 
 #include "serve/account.h"
+#include "serve/job_script.h"
 #include "serve/traces.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* What the callback of the store needs to make a task of a row. */
@@ -17,30 +15,6 @@ struct launching {
     const struct adl_roster_job *job;
     struct adl_task *ret;
 };
-
-/* The script as a file that its user may read and run, and nobody may change. */
-static int write_script(const char *directory, const struct adl_store_job *row, struct adl_error *err)
-{
-    char path[ADL_STORE_PATH_MAX];
-    adl_traces_script(directory, row->spec.id, path, sizeof path);
-    unlink(path); /* of an attempt before, maybe cut short */
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return adl_fail(err, ADL_EIO, "cannot write the script to %s: %s", path, strerror(errno));
-    const size_t size = strlen(row->script);
-    bool good = true;
-    for (size_t at = 0; good && at < size;) {
-        const ssize_t wrote = write(fd, row->script + at, size - at);
-        good = wrote > 0 || (wrote < 0 && errno == EINTR);
-        at += wrote > 0 ? (size_t)wrote : 0;
-    }
-    if (geteuid() == 0)
-        good = good && fchown(fd, row->uid, row->gid) == 0;
-    good = good && fchmod(fd, 0500) == 0;
-    const int error = errno;
-    close(fd);
-    return good ? 0 : adl_fail(err, ADL_EIO, "cannot write the script to %s: %s", path, strerror(error));
-}
 
 static struct adl_strings strings_of(const char *const *list)
 {
@@ -91,12 +65,12 @@ static int build_arguments(const struct launching *it, const struct adl_store_jo
     const char **items = calloc((size_t)given.count + 2, sizeof *items);
     if (!items)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a job's arguments");
-    const int status = script ? write_script(it->config->directory, row, err) : 0;
+    adl_traces_script(it->config->directory, row->spec.id, path, size);
+    const int status = script ? adl_job_script_write(path, row->script, row->uid, row->gid, err) : 0;
     if (status) {
         free(items);
         return status;
     }
-    adl_traces_script(it->config->directory, row->spec.id, path, size);
     items[0] = path;
     for (uint32_t i = 0; i < given.count; i++)
         items[i + script] = given.items[i];
