@@ -25,6 +25,21 @@ static inline void start_service(const char *yaml)
     start_again();
 }
 
+/* The port of the service's last start. It is told after the service answers on its socket. */
+static inline int tcp_port(void)
+{
+    int port = 0;
+    for (int i = 0; i < 500 && port == 0; i++) {
+        const char *said = NULL;
+        for (const char *at = service_read("err"); (at = strstr(at, "TCP port ")); at++)
+            said = at;
+        if (!said || sscanf(said, "TCP port %d\n", &port) != 1)
+            nap_ms(10);
+    }
+    assert_true(port > 0);
+    return port;
+}
+
 static inline int remove_service(void **state)
 {
     (void)state;

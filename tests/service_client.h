@@ -1,9 +1,11 @@
-/* service_client: a small client of the service over its Unix socket, HTTP/1.1 on a connection that is kept. Asserts
- * nothing, so that threads and benchmarks may use it. */
+/* service_client: a small client of the service over its Unix socket, or over TCP with a token, HTTP/1.1 on a
+ * connection that is kept. Asserts nothing, so that threads and benchmarks may use it. */
 #ifndef SERVICE_CLIENT_H
 #define SERVICE_CLIENT_H
 
+#include <arpa/inet.h>
 #include <cjson/cJSON.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,6 +20,8 @@
 
 struct service_client {
     char socket[108];
+    int port;          /* of TCP on loopback; 0: the socket */
+    char token[100];   /* sent with each request; "": none */
     int fd;            /* -1: not connected */
     bool keep;         /* the last answer left the connection open */
     char *bytes;       /* of the last answer */
@@ -51,6 +55,18 @@ static inline int client_dial(const char *socket_path)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", socket_path);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static inline int client_dial_tcp(int port)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
         return fd;
     if (fd >= 0)
@@ -126,13 +142,15 @@ static inline int client_ask(struct service_client *client, const char *what, co
     char head[1024];
     const bool post = strncmp(what, "GET", 3) != 0;
     int size = snprintf(head, sizeof head, "%s HTTP/1.1\r\nHost: s\r\n", what);
+    if (client->token[0])
+        size += snprintf(head + size, sizeof head - (size_t)size, "Authorization: Bearer %s\r\n", client->token);
     if (body)
         size += snprintf(head + size, sizeof head - (size_t)size, "Content-Type: application/json\r\n");
     if (post)
         size += snprintf(head + size, sizeof head - (size_t)size, "Content-Length: %zu\r\n", body ? strlen(body) : 0);
     size += snprintf(head + size, sizeof head - (size_t)size, "\r\n");
     if (client->fd < 0)
-        client->fd = client_dial(client->socket);
+        client->fd = client->port ? client_dial_tcp(client->port) : client_dial(client->socket);
     if (client->fd < 0)
         return -1;
     const bool sent =

@@ -118,7 +118,7 @@ static inline void make_status(struct adl_rng *rng, uint64_t number, struct made
     make_list(rng, ret->strings + 2 * JOB_STRINGS, ret->gpus);
     ret->job.status = (struct adl_store_status){
         .state = (uint8_t)draw(rng, ADL_STORE_STATE_COUNT),
-        .hold = draw(rng, 2),
+        .hold = (uint8_t)draw(rng, 3),
         .priority = (float)draw(rng, 1000) / 7,
         .reason = ret->reason,
         .start_us = draw(rng, INT64_MAX),

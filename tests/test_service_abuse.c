@@ -1,9 +1,6 @@
 /* The running service and those who mean it harm, or know no better: malformed, huge, slow, unauthorised. */
 #include "service_check.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 /* Sends bytes as they are; the status of what comes back, 0 if the connection ends without an answer. */
 static int say(int fd, const char *bytes, size_t size)
 {
@@ -102,20 +99,7 @@ static void a_body_that_is_too_large_is_refused_before_it_is_sent(void **state)
 
 static int dial_tcp(void)
 {
-    int port = 0;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const char *said = NULL; /* which comes after it answers on its socket */
-    for (int i = 0; i < 500 && !said; i++) {
-        said = strstr(service_read("err"), "TCP port ");
-        if (!said)
-            nanosleep(&(struct timespec){0, 10000000}, NULL);
-    }
-    assert_non_null(said);
-    assert_int_equal(sscanf(said, "TCP port %d", &port), 1);
-    address.sin_port = htons((uint16_t)port);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    return fd;
+    return client_dial_tcp(tcp_port());
 }
 
 static void who_comes_by_tcp_without_a_token_changes_and_reads_nothing(void **state)

@@ -37,7 +37,7 @@ const struct adl_command_verb adl_verb_hold = {&hold, run_hold};
 
 static const struct adl_verb release = {
     .name = "release",
-    .summary = "Lets jobs that are held start again.",
+    .summary = "Lets jobs that are held start again; what an administrator holds, administrators alone.",
     .operands = "JOB...",
     .operands_min = 1,
     .operands_max = INT_MAX,
@@ -77,13 +77,14 @@ const struct adl_command_verb adl_verb_requeue = {&requeue, run_requeue};
 
 static const struct adl_verb priority = {
     .name = "priority",
-    .summary = "Changes the priority of jobs: 0 to 1, higher is more urgent.",
+    .summary =
+        "Changes the priority of jobs, 0 to 1, higher is more urgent: users may lower it, administrators raise it too.",
     .operands = "JOB... VALUE",
     .operands_min = 2,
     .operands_max = INT_MAX,
     .options = table,
     .option_count = OPTION_COUNT,
-    .example = "adlro priority 12 0.9",
+    .example = "adlro priority 12 0.2",
 };
 
 static int run_priority(int argc, char **argv)

@@ -28,7 +28,7 @@ struct form_telemetry {
 };
 
 struct form_jobs {
-    double time_limit_s, grace_s;
+    double time_limit_s, grace_s, priority_max;
     int32_t max;
     bool root;
     struct adl_yaml_link cgroup;
@@ -109,6 +109,8 @@ static const struct adl_yaml_field jobs_fields[] = {
     {"grace_s", ADL_YAML_REAL, JOBS(grace_s), .min = 0, .max = 3600,
      .help = "that a job which has to end gets between TERM and KILL"},
     {"max", ADL_YAML_INT, JOBS(max), .min = 1, .max = 1e7, .help = "jobs that wait or run; more are refused"},
+    {"priority_max", ADL_YAML_REAL, JOBS(priority_max), .min = 0, .max = 1,
+     .help = "the highest priority that users may submit with; administrators may use any"},
     {"root", ADL_YAML_BOOL, JOBS(root), .help = "root may submit jobs, which then run as root"},
     {"cgroup", ADL_YAML_LINK, JOBS(cgroup), .otherwise = "no limits on memory and cores",
      .help = "folder of a cgroup v2 that was delegated to the service; each job gets one of its own in it"},
@@ -179,7 +181,7 @@ static const struct service_form form_defaults = {
     .parts = {.lambda = 0.1, .kill_at_limit = true, .policy = {ADL_FORM_POLICY_DEFAULTS, .priority_s = 86400}},
     .listen = {.requests_per_s = 1000},
     .telemetry = {.interval_s = 2, .retention_days = 30, .avoid_foreign = true},
-    .jobs = {.time_limit_s = 86400, .grace_s = 30, .max = 200000, .root = true},
+    .jobs = {.time_limit_s = 86400, .grace_s = 30, .priority_max = 0.5, .max = 200000, .root = true},
     .slurm = {.wait_s = 30},
 };
 
@@ -337,6 +339,7 @@ static void copy_plain(struct loader *loader)
     config->rocm_smi = form->telemetry.rocm_smi.text;
     config->time_limit_s = form->jobs.time_limit_s;
     config->grace_s = form->jobs.grace_s;
+    config->priority_max = (float)form->jobs.priority_max;
     config->jobs_max = (uint32_t)form->jobs.max;
     config->root_jobs = form->jobs.root;
 }

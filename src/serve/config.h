@@ -43,6 +43,7 @@ struct adl_service_config {
     double time_limit_s; /* of jobs that say nothing */
     double grace_s;      /* from TERM to KILL */
     uint32_t jobs_max;   /* live ones; a submission beyond is refused */
+    float priority_max;  /* that users may submit with */
     bool root_jobs;      /* root may submit jobs that run as root */
     const char *cgroup;  /* v2 folder for jobs' own; NULL: none */
 

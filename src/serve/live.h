@@ -17,6 +17,7 @@ struct adl_live_config {
     bool advice_only;      /* decisions are told and not carried out */
     bool no_submission;    /* jobs come from the cluster underneath alone */
     uint32_t jobs_max;     /* live ones */
+    float priority_max;    /* that users may ask for; administrators may ask for any */
     int64_t time_limit_us; /* of jobs that do not say one */
     int64_t retention_us;
     bool root_jobs; /* root may submit */

@@ -86,6 +86,7 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
 
 /* live_jobs.c: how a job goes from one stage to another, in memory, after it was written. */
 int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err); /* its alternatives */
+const char *adl_live_held(int hold); /* what begins the reason of a job with this enum adl_hold */
 int adl_live_place(struct adl_live *live, struct adl_roster_job *job); /* held, dependent or queued, as it should be */
 void adl_live_place_dependent(struct adl_live *live); /* all again: giving up on one of them may have failed */
 void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job); /* out of the policy's queue */

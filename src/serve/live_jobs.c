@@ -171,6 +171,11 @@ void adl_live_give_up(struct adl_live *live, const struct adl_roster_job *job, c
     *end = wish;
 }
 
+const char *adl_live_held(int hold)
+{
+    return hold == ADL_HOLD_ADMIN ? "held by an administrator" : "held";
+}
+
 int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
 {
     char reason[160];
@@ -178,7 +183,8 @@ int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
     struct adl_roster *roster = &live->desk->roster;
     if (job->hold || job->barred) {
         if (job->hold && job->reason[0] == '\0')
-            adl_roster_set_reason(job, "held: release it to let it run");
+            adl_roster_set_reason(job, job->hold == ADL_HOLD_ADMIN ? adl_live_held(job->hold)
+                                                                   : "held: release it to let it run");
         adl_roster_set_stage(roster, job, ADL_STAGE_HELD);
         return 0;
     }

@@ -84,6 +84,11 @@ static int check_submission(struct adl_live *live, struct adl_wish *wish)
     if (submission->job.uid == 0 && !live->config.root_jobs)
         return adl_fail(&wish->err, ADL_EDENIED,
                         "jobs of root are not allowed here (jobs.root in the service's configuration)");
+    if (!wish->caller.admin && submission->job.spec.priority > live->config.priority_max)
+        return adl_fail(&wish->err, ADL_EDENIED,
+                        "priority: users may ask for at most %g here (jobs.priority_max in the service's "
+                        "configuration); an administrator can raise it afterwards",
+                        (double)live->config.priority_max);
     if (live->desk->roster.count + count > live->config.jobs_max)
         return refuse(wish, ADL_EREFUSED, "there are as many jobs as may wait and run here (%llu)",
                       live->config.jobs_max);
@@ -119,7 +124,7 @@ static int prepare_submit(struct adl_live *live, struct adl_wish *wish)
         return status;
     submission->job.submit_us = live->now_us;
     submission->job.status.priority = submission->job.spec.priority;
-    submission->job.status.hold = submission->hold;
+    submission->job.status.hold = submission->hold ? ADL_HOLD_USER : ADL_HOLD_NONE;
     for (uint32_t i = 0; status == 0 && i < wish->job_count; i++) {
         uint64_t id = 0;
         submission->job.array_index = submission->array ? submission->array[i] : -1;
@@ -162,7 +167,8 @@ struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_st
         /* The GPUs have changed since it was submitted. */
         char reason[240];
         snprintf(reason, sizeof reason, "GPUs: %.200s", err->text);
-        job->hold = true;
+        if (job->hold == ADL_HOLD_NONE)
+            job->hold = ADL_HOLD_USER;
         job->alternatives[0] = (struct adl_alternative){row->spec.gpus, row->spec.types, ADL_NONE};
         job->alternative_count = 1;
         if (row->status.state == ADL_STORE_PENDING)
@@ -293,6 +299,15 @@ static void apply_cancel(struct adl_live *live, struct adl_wish *wish, struct ad
     adl_live_publish_job(live, job, NULL);
 }
 
+/* The hold that a job has after the wish. A user's hold does not weaken an administrator's. */
+static uint8_t next_hold(const struct adl_wish *wish, const struct adl_roster_job *job)
+{
+    if (wish->kind != ADL_WISH_HOLD)
+        return ADL_HOLD_NONE;
+    const bool admin = wish->caller.admin && wish->caller.account.uid != job->uid;
+    return admin || job->hold == ADL_HOLD_ADMIN ? ADL_HOLD_ADMIN : ADL_HOLD_USER;
+}
+
 static int prepare_hold(struct adl_live *live, struct adl_wish *wish, const struct adl_roster_job *job)
 {
     struct adl_store_status status = adl_live_status(live, job);
@@ -301,13 +316,15 @@ static int prepare_hold(struct adl_live *live, struct adl_wish *wish, const stru
         return refuse_job(wish, ADL_EREFUSED, job, "runs: requeue it, then hold it");
     if (!hold && !job->hold)
         return refuse_job(wish, ADL_EREFUSED, job, "is not held");
+    if (!hold && job->hold == ADL_HOLD_ADMIN && !wish->caller.admin)
+        return refuse_job(wish, ADL_EDENIED, job, "is held by an administrator, who alone can release it");
     if (!hold) { /* GPUs may have changed since it was submitted */
         struct adl_roster_job trial = *job;
         const int fits = adl_live_request(live, &trial, &wish->err);
         if (fits)
             return fits == ADL_EINVAL ? ADL_EREFUSED : fits;
     }
-    status.hold = hold;
+    status.hold = next_hold(wish, job);
     status.reason = "";
     const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
     return result ? result : log_wish(live, wish, hold ? "hold" : "release", &wish->err);
@@ -316,12 +333,14 @@ static int prepare_hold(struct adl_live *live, struct adl_wish *wish, const stru
 static void apply_hold(struct adl_live *live, struct adl_wish *wish, struct adl_roster_job *job)
 {
     char why[200], reason[240];
-    job->hold = wish->kind == ADL_WISH_HOLD;
+    const bool kept = job->hold == ADL_HOLD_ADMIN && !wish->caller.admin; /* and so is its reason */
+    job->hold = next_hold(wish, job);
     if (job->hold) {
         adl_live_withdraw(live, job);
         phrase(wish, "", why, sizeof why);
-        snprintf(reason, sizeof reason, "held: %s", why);
-        adl_roster_set_reason(job, reason);
+        snprintf(reason, sizeof reason, "%s: %s", adl_live_held(job->hold), why);
+        if (!kept)
+            adl_roster_set_reason(job, reason);
     } else {
         adl_roster_set_reason(job, "");
         job->eligible_us = 0;
@@ -359,6 +378,12 @@ static int prepare_priority(struct adl_live *live, struct adl_wish *wish, const 
     struct adl_store_status status = adl_live_status(live, job);
     if (!(wish->priority >= 0 && wish->priority <= 1))
         return refuse_job(wish, ADL_EINVAL, job, "takes a priority between 0 and 1");
+    if (wish->priority > job->priority && !wish->caller.admin) {
+        char why[120];
+        snprintf(why, sizeof why, "has priority %g: users may lower it, only administrators raise it",
+                 (double)job->priority);
+        return refuse_job(wish, ADL_EDENIED, job, why);
+    }
     status.priority = wish->priority;
     const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
     return result ? result : log_wish(live, wish, "priority", &wish->err);

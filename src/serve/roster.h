@@ -35,7 +35,7 @@ struct adl_roster_job {
     uint32_t taken; /* which of them holds GPUs */
     uint8_t stage;  /* enum adl_stage */
     uint8_t stop;   /* enum adl_stop */
-    bool hold;      /* what the user asked for; a job that still runs may have it too */
+    uint8_t hold;   /* enum adl_hold; a job that still runs may have it too */
     bool barred;    /* the cluster underneath would not start it now */
     float priority;
     uint32_t uid;

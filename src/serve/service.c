@@ -211,6 +211,7 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
                                          .hands = service->hands,
                                          .clock = &service->clock,
                                          .jobs_max = service->config.jobs_max,
+                                         .priority_max = service->config.priority_max,
                                          .time_limit_us = (int64_t)(service->config.time_limit_s * 1e6),
                                          .retention_us = (int64_t)(service->config.retention_days * 86400e6),
                                          .root_jobs = service->config.root_jobs,

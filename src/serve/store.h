@@ -87,10 +87,13 @@ struct adl_store_dependency {
 #define ADL_STORE_DEPENDENCIES_MAX 1000
 #define ADL_STORE_PAGE_MAX         1000 /* rows that one call visits, except those for all live jobs */
 
+/* Who keeps a job from starting. An administrator's hold is released by administrators alone. */
+enum adl_hold { ADL_HOLD_NONE, ADL_HOLD_USER, ADL_HOLD_ADMIN };
+
 /* What changes in a job's life. Written as a whole. */
 struct adl_store_status {
-    uint8_t state; /* enum adl_store_state */
-    bool hold;
+    uint8_t state;      /* enum adl_store_state */
+    uint8_t hold;       /* enum adl_hold */
     float priority;     /* in force now; spec.priority is what was submitted */
     const char *reason; /* why it waits, or why it ended as it did */
     int64_t start_us;   /* of the last attempt; 0 = none yet */

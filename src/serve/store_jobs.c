@@ -92,7 +92,7 @@ static const struct field payload_fields[] = {
 
 static const struct field status_fields[] = {
     STATUS("state", state, U8, ADL_STORE_STATE_COUNT - 1),
-    STATUS("hold", hold, U8, 1),
+    STATUS("hold", hold, U8, ADL_HOLD_ADMIN),
     STATUS("priority", priority, F32, 0),
     STATUS("reason", reason, TEXT, ADL_STORE_REASON_MAX),
     STATUS("start_us", start_us, I64, INT64_MAX),

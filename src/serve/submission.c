@@ -529,8 +529,11 @@ static int submission_build(const struct draft *draft, const struct adl_account 
     head.job.gid = account->gid;
     head.job.array_index = array_count > 0 ? array[0] : -1;
     head.job.submit_us = now_us;
-    head.job.status = (struct adl_store_status){
-        .state = ADL_STORE_PENDING, .hold = draft->hold, .priority = head.job.spec.priority, .reason = "", .boot = ""};
+    head.job.status = (struct adl_store_status){.state = ADL_STORE_PENDING,
+                                                .hold = draft->hold ? ADL_HOLD_USER : ADL_HOLD_NONE,
+                                                .priority = head.job.spec.priority,
+                                                .reason = "",
+                                                .boot = ""};
     *submission = head;
     const int status = paths_check(&submission->job, err);
     if (status < 0)
