@@ -91,6 +91,26 @@ static void scripts_for_slurm_find_their_names(void **state)
     adl_environment_clear(&env);
 }
 
+static void what_was_submitted_beats_what_a_login_would_set(void **state)
+{
+    (void)state;
+    const char *submitted[] = {"PATH=/opt/bin", "SHELL=", NULL};
+    const struct adl_environment environment = {.job_id = 9,
+                                                .array_index = -1,
+                                                .user = "u",
+                                                .home = "/home/u",
+                                                .shell = "/bin/bash",
+                                                .path = "/usr/bin:/bin",
+                                                .lang = "C.UTF-8"};
+    struct adl_strings env = build(&environment, submitted);
+    static const char *expected[][2] = {{"PATH", "/opt/bin"},   {"SHELL", ""},    {"HOME", "/home/u"},
+                                        {"USER", "u"},          {"LOGNAME", "u"}, {"LANG", "C.UTF-8"},
+                                        {"SLURM_JOB_USER", "u"}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_string_equal(value_of(&env, expected[i][0]), expected[i][1]);
+    adl_environment_clear(&env);
+}
+
 static void what_was_submitted_stays_but_for_names_of_another_job(void **state)
 {
     (void)state;
@@ -118,6 +138,7 @@ int main(void)
         cmocka_unit_test(gpus_are_named_as_their_runtimes_want_them),
         cmocka_unit_test(gpus_that_are_not_the_jobs_are_hidden),
         cmocka_unit_test(scripts_for_slurm_find_their_names),
+        cmocka_unit_test(what_was_submitted_beats_what_a_login_would_set),
         cmocka_unit_test(what_was_submitted_stays_but_for_names_of_another_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

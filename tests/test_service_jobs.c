@@ -1,6 +1,8 @@
 /* What becomes of jobs in the running service: conditions, types, limits, cancelling, requeueing, priorities. */
 #include "service_check.h"
 
+#include <pwd.h>
+
 static const char two_types[] = "virtual: true\n"
                                 "cluster:\n"
                                 "  network_gbs: 1\n"
@@ -178,6 +180,43 @@ static void a_job_can_be_taken_out_of_the_queue_while_it_is_let_in(void **state)
     wait_for(last, "state", "CD");
 }
 
+/* Runs `env` in the job and leaves what it prints in home/NAME. environment: a key of the submission, or "". */
+static const char *environment_of(const char *name, const char *environment)
+{
+    char body[600];
+    snprintf(body, sizeof body, "{\"command\":[\"env\"],\"directory\":\"%s\",\"stdout\":\"%s\"%s}", service.home, name,
+             environment);
+    expect(201, body, "POST /v1/jobs");
+    wait_for((uint64_t)client_number(&http, "id", 0), "state", "CD");
+    return service_read(name);
+}
+
+static void expect_variable(const char *printed, const char *name, const char *value)
+{
+    char line[1200];
+    snprintf(line, sizeof line, "\n%s=%s\n", name, value);
+    if (!strstr(printed, line))
+        fail_msg("no %s=%s in %s", name, value, printed);
+}
+
+static void a_job_submitted_without_an_environment_gets_that_of_its_account(void **state)
+{
+    (void)state;
+    const struct passwd *account = getpwuid(geteuid());
+    start_service(service_slots_yaml(2, ""));
+    assert_non_null(account);
+    const char *printed = environment_of("plain", "");
+    expect_variable(printed, "HOME", account->pw_dir);
+    expect_variable(printed, "LOGNAME", account->pw_name);
+    expect_variable(printed, "SHELL", account->pw_shell[0] ? account->pw_shell : "/bin/sh");
+    assert_non_null(strstr(printed, "PATH=/usr/local/"));
+    assert_non_null(strstr(printed, "USER="));
+    printed = environment_of("given", ",\"environment\":[\"FIRST=1\",\"HOME=/elsewhere\",\"PATH=/usr/bin:/bin\"]");
+    expect_variable(printed, "HOME", "/elsewhere");
+    expect_variable(printed, "PATH", "/usr/bin:/bin");
+    expect_variable(printed, "LOGNAME", account->pw_name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +229,7 @@ int main(void)
         SERVICE_TEST(the_higher_priority_goes_first_and_what_is_held_does_not_go),
         SERVICE_TEST(many_ends_at_once_let_in_many_others_and_all_run_once),
         SERVICE_TEST(a_job_can_be_taken_out_of_the_queue_while_it_is_let_in),
+        SERVICE_TEST(a_job_submitted_without_an_environment_gets_that_of_its_account),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

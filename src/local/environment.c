@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_MAX 40
+#define OWN_MAX 64
 
 /* The job's own entries: texts one after another, each ended by a zero byte. */
 struct own {
@@ -170,6 +170,10 @@ int adl_environment_build(const struct adl_environment *environment, const struc
     put_string(&own, "USER", environment->user);
     put_string(&own, "LOGNAME", environment->user);
     put_string(&own, "HOME", environment->home);
+    put_string(&own, "SHELL", environment->shell);
+    put_string(&own, "PATH", environment->path);
+    put_string(&own, "LANG", environment->lang);
+    const uint32_t defaults = own.count;
     put_gpus(&own, "CUDA_VISIBLE_DEVICES", environment, ADL_GPU_NVIDIA, false);
     put_gpus(&own, "ROCR_VISIBLE_DEVICES", environment, ADL_GPU_AMD, false);
     /* HIP counts among what ROCR left visible. */
@@ -181,10 +185,12 @@ int adl_environment_build(const struct adl_environment *environment, const struc
     const char **entries = calloc(room, sizeof *entries);
     struct ordered *scratch = calloc(room, sizeof *scratch);
     int status = adl_text_status(&own.text) || !entries || !scratch ? ADL_ENOMEM : 0;
+    for (uint32_t i = 0; !status && i < defaults; i++)
+        entries[count++] = own.text.data + own.at[i];
     for (uint32_t i = 0; !status && i < submitted->count; i++)
         if (!inherited(submitted->items[i]))
             entries[count++] = submitted->items[i];
-    for (uint32_t i = 0; !status && i < own.count; i++)
+    for (uint32_t i = defaults; !status && i < own.count; i++)
         entries[count++] = own.text.data + own.at[i];
     if (!status)
         status = pack(entries, drop_repeats(entries, count, scratch), ret_env);

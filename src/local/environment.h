@@ -21,8 +21,8 @@ struct adl_environment {
     int64_t job_id;
     const char *name;
     const char *submit_dir;
-    const char *user; /* NULL leaves USER, LOGNAME and HOME as submitted */
-    const char *home; /* or NULL */
+    /* For USER and LOGNAME, HOME, SHELL, PATH and LANG where the submission does not have them; NULL: nothing. */
+    const char *user, *home, *shell, *path, *lang;
     const char *node; /* or NULL */
     int64_t array_id; /* job id of the array; used if array_index is not -1 */
     int64_t array_index;
@@ -33,7 +33,7 @@ struct adl_environment {
     uint32_t gpu_count;
 };
 
-/* The submitted entries (NAME=value; the last of equal names wins), those of the job in their place or behind them.
+/* Defaults, the submitted entries (NAME=value; the last of equal names wins), then those of the job.
  * Without GPUs of a vendor that vendor's are hidden. The list is one allocation, free with adl_environment_clear(). */
 int adl_environment_build(const struct adl_environment *environment, const struct adl_strings *submitted,
                           struct adl_strings *ret_env, struct adl_error *err);

@@ -111,6 +111,25 @@ int adl_account_of_name(const char *name, gid_t group, struct adl_account *ret, 
     return ADL_OK;
 }
 
+static void copy_path(char ret[ADL_ACCOUNT_PATH_SIZE], const char *path)
+{
+    if (path && path[0] == '/' && strlen(path) < ADL_ACCOUNT_PATH_SIZE)
+        snprintf(ret, ADL_ACCOUNT_PATH_SIZE, "%s", path);
+}
+
+struct adl_account_login adl_account_login(uid_t uid)
+{
+    struct adl_account_login login = {.home = "/", .shell = "/bin/sh"};
+    struct passwd entry, *found = NULL;
+    char *buffer = malloc(ENTRY_SIZE);
+    if (buffer && getpwuid_r(uid, &entry, buffer, ENTRY_SIZE, &found) == 0 && found) {
+        copy_path(login.home, found->pw_dir);
+        copy_path(login.shell, found->pw_shell);
+    }
+    free(buffer);
+    return login;
+}
+
 int adl_account_find_group(const char *name, gid_t *ret, struct adl_error *err)
 {
     struct group entry, *found = NULL;

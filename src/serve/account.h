@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #define ADL_ACCOUNT_NAME_SIZE 64
+#define ADL_ACCOUNT_PATH_SIZE 1024
 
 struct adl_account {
     uid_t uid;
@@ -24,6 +25,12 @@ struct adl_account {
 int adl_account_of_socket(int fd, gid_t group, struct adl_account *ret, struct adl_error *err);
 
 int adl_account_of_name(const char *name, gid_t group, struct adl_account *ret, struct adl_error *err);
+
+/* Where a user is at home and which shell the user has; "/" and "/bin/sh" if the account does not say. */
+struct adl_account_login {
+    char home[ADL_ACCOUNT_PATH_SIZE], shell[ADL_ACCOUNT_PATH_SIZE];
+};
+struct adl_account_login adl_account_login(uid_t uid);
 
 /* The groups of a user beside gid, as many as there is room for: how many. None if there is no such user. */
 uint32_t adl_account_groups(const char *name, gid_t gid, gid_t *ret, uint32_t max);

@@ -16,6 +16,12 @@ struct launching {
     struct adl_task *ret;
 };
 
+/* As a login would set it. */
+static const char *path_of(uint32_t uid)
+{
+    return uid == 0 ? "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" : "/usr/local/bin:/usr/bin:/bin";
+}
+
 static struct adl_strings strings_of(const char *const *list)
 {
     uint32_t count = 0;
@@ -37,7 +43,13 @@ static int build_environment(const struct launching *it, const struct adl_store_
         const struct adl_inventory_gpu *gpu = &inventory->gpus[it->job->gpus[i]];
         gpus[i] = (struct adl_environment_gpu){.vendor = gpu->vendor, .index = gpu->index, .id = gpu->device};
     }
+    const struct adl_account_login login = adl_account_login(row->uid);
     const struct adl_environment environment = {
+        .user = row->user,
+        .home = login.home,
+        .shell = login.shell,
+        .path = path_of(row->uid),
+        .lang = getenv("LANG"),
         .job_id = (int64_t)row->spec.id,
         .name = row->name,
         .submit_dir = row->directory,
