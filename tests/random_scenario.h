@@ -62,7 +62,7 @@ static inline void random_gangs(struct adl_rng *rng, const struct adl_scenario *
 }
 
 /* Two to four classes, one line of the mix each. */
-static inline void random_mix(struct adl_rng *rng, struct adl_scenario *s)
+static inline void random_mix(struct adl_rng *rng, struct adl_scenario *s, uint64_t seed)
 {
     const uint32_t lines = 2 + adl_rng_below(rng, 3), types = s->cluster.type_count;
     for (uint32_t i = 0; i < lines; i++) {
@@ -86,6 +86,10 @@ static inline void random_mix(struct adl_rng *rng, struct adl_scenario *s)
         mix->memory_mib = (int32_t)adl_rng_below(rng, 16384);
         mix->gpu_memory_mib = (int32_t)adl_rng_below(rng, 8193);
         mix->priority_max = 1;
+        if (mix->flags & ADL_JOB_PREEMPTIBLE)
+            mix->stop_loss = (uint8_t)(seed / 2 + i) % ADL_LOSS_COUNT;
+        if (mix->stop_loss == ADL_LOSS_SINCE_CHECKPOINT)
+            mix->checkpoint_us = (int64_t)(2 + seed % 7) * 1000000;
         mix->deadline_share = adl_rng_uniform(rng);
         mix->deadline_slack = draw_between(rng, 1, 5);
         mix->throughput_share = draw_between(rng, 0, 0.5);
@@ -143,7 +147,7 @@ static inline struct adl_scenario random_scenario(uint64_t seed, uint64_t jobs)
     struct adl_scenario s = tiny_start(jobs);
     adl_rng_seed(&rng, seed, "random scenario");
     random_cluster(&rng, &s);
-    random_mix(&rng, &s);
+    random_mix(&rng, &s, seed);
     random_mishaps(&rng, &s);
     random_affinity(&rng, &s);
     s.workload.users = 5;

@@ -113,6 +113,23 @@ static void jobs_that_may_not_be_preempted_run_to_their_end(void **state)
     adl_scenario_clear(&s);
 }
 
+/* Rounds of 360 s: a turn ends only at the end of a round in which the job has written a checkpoint. */
+static void no_turn_ends_before_something_of_it_is_kept(void **state)
+{
+    (void)state;
+    struct adl_scenario s = tiny_plain(2, 1, 3600, ADL_JOB_PREEMPTIBLE);
+    s.workload.mix[0].stop_loss = ADL_LOSS_ALL;
+    const struct tally all = run_scenario(&s, &adl_policy_gavel, 1);
+    assert_int_equal(all.evicted, 0);
+    assert_true(fabs(all.end_s - 7200) < 1);
+    s.workload.mix[0].stop_loss = ADL_LOSS_SINCE_CHECKPOINT;
+    s.workload.mix[0].checkpoint_us = INT64_C(400000000);
+    const struct tally some = run_scenario(&s, &adl_policy_gavel, 1);
+    assert_int_equal(some.finished, 2);
+    assert_true(some.evicted > 2 && some.end_s > 7200 && some.end_s < 2 * 7200);
+    adl_scenario_clear(&s);
+}
+
 static void jobs_that_keep_their_gpus_are_not_restarted(void **state)
 {
     (void)state;
@@ -273,6 +290,7 @@ int main(void)
         cmocka_unit_test(equal_jobs_take_turns_on_one_gpu),
         cmocka_unit_test(the_length_of_a_round_is_a_parameter),
         cmocka_unit_test(jobs_that_may_not_be_preempted_run_to_their_end),
+        cmocka_unit_test(no_turn_ends_before_something_of_it_is_kept),
         cmocka_unit_test(jobs_that_keep_their_gpus_are_not_restarted),
         cmocka_unit_test(the_job_that_gains_most_from_a_type_runs_on_it),
         cmocka_unit_test(a_new_job_waits_for_shares_if_told_to),

@@ -108,9 +108,17 @@ static void open_for_a_move(struct gogh_desk *desk, double cost_s)
     desk->config.preemption_us = (int64_t)(cost_s * S);
 }
 
-static void begin_for_a_move(struct gogh_desk *desk, double work_s, int flags)
+/* What a stop of job 1 loses. */
+struct loss {
+    int stop_loss;
+    double checkpoint_s;
+};
+
+static void begin_with_loss(struct gogh_desk *desk, double work_s, int flags, struct loss loss)
 {
-    const struct adl_job_spec spec = desk_spec(1, work_s, flags);
+    struct adl_job_spec spec = desk_spec(1, work_s, flags);
+    spec.stop_loss = (uint8_t)loss.stop_loss;
+    spec.checkpoint_us = (int64_t)(loss.checkpoint_s * S);
     desk_open(desk);
     desk_teach(desk, &spec, FAST, 10, 0.5);
     desk_teach(desk, &spec, SLOW, 5, 0.5);
@@ -122,13 +130,18 @@ static void begin_for_a_move(struct gogh_desk *desk, double work_s, int flags)
     assert_runs_on(desk, 1, SLOW);
 }
 
+static void begin_for_a_move(struct gogh_desk *desk, double work_s, int flags)
+{
+    begin_with_loss(desk, work_s, flags, (struct loss){ADL_LOSS_NOTHING, 0});
+}
+
 /* Whether job 1 is stopped when the fast GPU becomes free, after it has run for so long. */
-static bool moves(double cost_s, double work_s, double ran_s, int flags, bool stay)
+static bool moves_at_loss(double cost_s, double work_s, double ran_s, int flags, bool stay, struct loss loss)
 {
     struct gogh_desk desk;
     open_for_a_move(&desk, cost_s);
     desk.config.stay = stay;
-    begin_for_a_move(&desk, work_s, flags);
+    begin_with_loss(&desk, work_s, flags, loss);
     desk.now_us += (int64_t)(ran_s * S);
     desk_finish(&desk, 0);
     desk_decide(&desk);
@@ -144,6 +157,24 @@ static bool moves(double cost_s, double work_s, double ran_s, int flags, bool st
     }
     desk_close(&desk);
     return stopped;
+}
+
+static bool moves(double cost_s, double work_s, double ran_s, int flags, bool stay)
+{
+    return moves_at_loss(cost_s, work_s, ran_s, flags, stay, (struct loss){ADL_LOSS_NOTHING, 0});
+}
+
+static void a_job_that_would_lose_much_of_its_work_stays_where_it_is(void **state)
+{
+    (void)state;
+    const struct loss all = {ADL_LOSS_ALL, 0}, often = {ADL_LOSS_SINCE_CHECKPOINT, 30},
+                      rarely = {ADL_LOSS_SINCE_CHECKPOINT, 700};
+    assert_true(moves(20, 3600, 605, ADL_JOB_PREEMPTIBLE, false));
+    assert_false(moves_at_loss(20, 3600, 605, ADL_JOB_PREEMPTIBLE, false, all));
+    assert_true(moves_at_loss(20, 3600, 10, ADL_JOB_PREEMPTIBLE, false, all));
+    assert_true(moves_at_loss(20, 3600, 605, ADL_JOB_PREEMPTIBLE, false, often));
+    assert_false(moves_at_loss(20, 3600, 605, ADL_JOB_PREEMPTIBLE, false, rarely));
+    assert_true(moves_at_loss(20, 3600, 705, ADL_JOB_PREEMPTIBLE, false, rarely));
 }
 
 static void a_job_with_long_work_left_and_a_cheap_checkpoint_moves_to_a_better_gpu(void **state)
@@ -478,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_job_does_not_wait_for_gpus_beside_which_it_never_has_room),
         cmocka_unit_test(after_measurements_that_contradict_the_specification_jobs_of_the_class_go_where_it_was_faster),
         cmocka_unit_test(a_job_with_long_work_left_and_a_cheap_checkpoint_moves_to_a_better_gpu),
+        cmocka_unit_test(a_job_that_would_lose_much_of_its_work_stays_where_it_is),
         cmocka_unit_test(a_job_that_is_nearly_done_stays_where_it_is),
         cmocka_unit_test(a_job_whose_checkpoint_is_expensive_stays_where_it_is),
         cmocka_unit_test(a_job_that_may_not_be_preempted_never_moves),

@@ -185,7 +185,7 @@ static void the_csv_has_a_full_row_for_every_policy_and_seed(void **state)
         const char *at = text.data;
         uint32_t rows = 0;
         for (; *at; rows++)
-            assert_int_equal(csv_record(&at), 4 + ADL_METRIC_COUNT + 9);
+            assert_int_equal(csv_record(&at), 4 + ADL_METRIC_COUNT + 10);
         assert_int_equal(rows, 1 + recipes[i].policies * recipes[i].seeds);
         adl_text_clear(&text);
     }

@@ -193,6 +193,7 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(m->cpu_cores == 1 && m->memory_mib == 1024 && m->gpu_memory_mib == 2000);
     assert_true(m->priority_min == 0.5 && m->priority_max == 0.5);
     assert_int_equal(m->flags, ADL_JOB_PREEMPTIBLE);
+    assert_true(m->stop_loss == ADL_LOSS_NOTHING && m->checkpoint_us == 0);
     assert_true(m->deadline_share == 0 && m->throughput_share == 0);
     assert_true(s.faults.gpu_mtbf_h == 0 && s.faults.gpu_repair_h == 1 && s.faults.node_mtbf_h == 0);
     assert_true(s.faults.node_repair_h == 1);
@@ -212,6 +213,24 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_int_equal(s.policy.las_limit_count, 0);
     assert_true(s.policy.las_promote == 0 && s.policy.round_s == 360);
     adl_scenario_clear(&s);
+}
+
+static void what_a_stop_loses_is_read_for_each_line_of_the_mix(void **state)
+{
+    (void)state;
+    char *text = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/small.yaml");
+    struct adl_scenario s;
+    struct adl_error err = {{0}};
+    char longer[1024], *reference = strstr(text, ", reference: ");
+    assert_non_null(reference);
+    snprintf(longer, sizeof longer, "%.*s, stop_loses: since_checkpoint, checkpoint_every_s: 600.5%s",
+             (int)(reference - text), text, reference);
+    if (parse_with(longer, fixture_catalogue, &s, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(s.workload.mix[0].stop_loss, ADL_LOSS_SINCE_CHECKPOINT);
+    assert_int_equal(s.workload.mix[0].checkpoint_us, 600500000);
+    adl_scenario_clear(&s);
+    free(text);
 }
 
 /* Each case replaces one line of full.yaml. */
@@ -282,8 +301,18 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "dir/t.yaml:39: unknown key 'klasse' in workload.mix[0]; did you mean 'class'? (keys: class, "
          "weight, "
          "duration_s, reference, types, gpus, cpu_cores, memory_mib, gpu_memory_mib, priority, share, "
-         "preemptible, "
+         "preemptible, stop_loses, checkpoint_every_s, "
          "span, deadline, throughput)"},
+        {50, "      stop_loses: all\n      preemptible: false",
+         "dir/t.yaml:50: workload.mix[0].stop_loses: these jobs are not preemptible, so nothing is ever lost; leave it "
+         "out or set preemptible: true"},
+        {59, "      reference: big\n      stop_loses: everything",
+         "dir/t.yaml:60: workload.mix[2].stop_loses must be one of nothing, since_checkpoint, all, got 'everything'"},
+        {59, "      reference: big\n      stop_loses: since_checkpoint",
+         "dir/t.yaml:60: missing key 'checkpoint_every_s' in workload.mix[2] (stop_loses: since_checkpoint needs it)"},
+        {59, "      reference: big\n      checkpoint_every_s: 600",
+         "dir/t.yaml:60: workload.mix[2].checkpoint_every_s: has a meaning only with stop_loses: since_checkpoint"},
+        {59, "      reference: big\n      stop_loses: since_checkpoint\n      checkpoint_every_s: 600", NULL},
         {40, "      weight: -3", "dir/t.yaml:40: workload.mix[0].weight must be between 0 and 1e6, got -3"},
         {41, "      duration_s: {median: 20, sigma: 0.8,\n        min: 601, max: 600}",
          "dir/t.yaml:42: workload.mix[0].duration_s: min 601 is above max 600"},
@@ -589,6 +618,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_of_a_scenario_arrives),
         cmocka_unit_test(what_a_scenario_leaves_out_has_the_documented_default),
+        cmocka_unit_test(what_a_stop_loses_is_read_for_each_line_of_the_mix),
         cmocka_unit_test(a_scenario_that_makes_no_sense_is_refused_with_its_line),
         cmocka_unit_test(a_mix_in_which_nothing_weighs_is_refused),
         cmocka_unit_test(a_catalogue_that_makes_no_sense_is_refused_with_its_line),

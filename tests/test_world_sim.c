@@ -196,6 +196,42 @@ static void a_preempted_job_pays_for_checkpoint_and_restart_and_keeps_its_work(v
     release(&kept, &s);
 }
 
+/* Stopped after 40 of 100 s, with a checkpoint each 15 s, it goes on from the second: 30 s are kept, 10 lost. */
+static void a_stopped_job_goes_on_from_its_last_checkpoint(void **state)
+{
+    (void)state;
+    struct adl_scenario s = tiny_plain(1, 2, 100, ADL_JOB_PREEMPTIBLE);
+    s.workload.mix[0].stop_loss = ADL_LOSS_SINCE_CHECKPOINT;
+    s.workload.mix[0].checkpoint_us = 15 * S;
+    s.preemption = (struct adl_preemption){.checkpoint_s = 5, .restart_s = 3};
+    const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}},
+                                      {40, SCRIPT_PREEMPT, 1, 0, {0}},
+                                      {50, SCRIPT_START, 1, 1, {1}},
+                                      {60, SCRIPT_PREEMPT, 1, 0, {0}},
+                                      {70, SCRIPT_START, 1, 1, {1}}};
+    struct kept_run kept = run_script(&s, 1, ROWS(rows));
+    assert_close(find_event(&kept, ADL_EVENT_EVICT, 1, 0)->event.evict.remaining, 0.7);
+    assert_close(find_event(&kept, ADL_EVENT_EVICT, 1, 1)->event.evict.remaining, 0.7); /* before its next checkpoint */
+    assert_int_equal(end_of(&kept, 1), (70 + 3 + 70) * S);
+    assert_int_equal(kept.result.lost_gpu_s, 10 + 10);
+    release(&kept, &s);
+}
+
+static void a_job_that_loses_all_begins_at_its_beginning_after_a_stop(void **state)
+{
+    (void)state;
+    struct adl_scenario s = tiny_plain(1, 2, 100, ADL_JOB_PREEMPTIBLE);
+    s.workload.mix[0].stop_loss = ADL_LOSS_ALL;
+    s.preemption = (struct adl_preemption){.checkpoint_s = 5, .restart_s = 3, .interval_s = 10};
+    const struct script_row rows[] = {
+        {0, SCRIPT_START, 1, 1, {0}}, {40, SCRIPT_PREEMPT, 1, 0, {0}}, {50, SCRIPT_START, 1, 1, {1}}};
+    struct kept_run kept = run_script(&s, 1, ROWS(rows));
+    assert_true(find_event(&kept, ADL_EVENT_EVICT, 1, 0)->event.evict.remaining == 1.0);
+    assert_int_equal(end_of(&kept, 1), (50 + 3 + 100) * S);
+    assert_int_equal(kept.result.lost_gpu_s, 40);
+    release(&kept, &s);
+}
+
 static void a_free_preemption_ends_at_its_own_instant(void **state)
 {
     (void)state;
@@ -494,6 +530,8 @@ int main(void)
         cmocka_unit_test(a_pair_on_one_gpu_slows_down_and_the_one_that_stays_speeds_up_again),
         cmocka_unit_test(a_gang_goes_at_the_pace_of_its_one_shared_gpu),
         cmocka_unit_test(a_preempted_job_pays_for_checkpoint_and_restart_and_keeps_its_work),
+        cmocka_unit_test(a_stopped_job_goes_on_from_its_last_checkpoint),
+        cmocka_unit_test(a_job_that_loses_all_begins_at_its_beginning_after_a_stop),
         cmocka_unit_test(a_free_preemption_ends_at_its_own_instant),
         cmocka_unit_test(a_neighbour_runs_at_full_speed_while_the_other_saves_or_loads),
         cmocka_unit_test(a_software_update_changes_the_speed_of_its_type_from_its_time_on),

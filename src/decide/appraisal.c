@@ -5,6 +5,7 @@
 #include "predict/loads.h"
 #include "predict/power.h"
 #include "predict/similar.h"
+#include "state/stop.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 #define TAIL         0.3    /* of what was done, that is at least believed to be left: run times have long tails */
 #define LIMIT_SHARE  0.1    /* of the user's limit, the work of a job before any has ended */
 #define LEFT_LEAST_S 10.0
+#define LOST_LEAST_S 2.0 /* a stop that loses less than that loses nothing */
 #define URGENCY_STEP 0.25
 #define SLACK_STEP   0.25
 
@@ -222,6 +224,24 @@ static uint8_t quantize(double quanta)
     return quanta < 0 ? 0 : quanta > ADL_URGENCY_MAX ? ADL_URGENCY_MAX : (uint8_t)quanta;
 }
 
+/* Work that a running job does in so much time where it is, in seconds at its best speed. */
+static double work_done_s(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot,
+                          uint32_t beside, int64_t ran_us)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const struct memo *memo = &appraisal->memos[slot];
+    const double rate = estimate(appraisal, memo->profile, job->type, beside).steps_per_s,
+                 best = best_rate(appraisal, memo->profile, job->eligible & memo->types);
+    return best > 0 ? rate / best * (double)ran_us * 1e-6 : 0;
+}
+
+static double work_lost_s(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot,
+                          uint32_t beside)
+{
+    const int64_t lost_us = adl_stop_lost_us(state, slot);
+    return lost_us > 0 ? work_done_s(appraisal, state, slot, beside, lost_us) : 0;
+}
+
 /* Of a job's work, in seconds at its best speed. */
 static double work_left_s(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot,
                           uint32_t beside)
@@ -230,9 +250,7 @@ static double work_left_s(const struct adl_appraisal *appraisal, const struct ad
     const struct memo *memo = &appraisal->memos[slot];
     double left_s = (double)memo->work_us * 1e-6 * job->remaining;
     if (job->phase == ADL_PHASE_RUNNING) {
-        const double rate = estimate(appraisal, memo->profile, job->type, beside).steps_per_s,
-                     best = best_rate(appraisal, memo->profile, job->eligible & memo->types);
-        const double done_s = best > 0 ? rate / best * (double)(state->now_us - job->start_us) * 1e-6 : 0;
+        const double done_s = work_done_s(appraisal, state, slot, beside, state->now_us - job->start_us);
         left_s = left_s - done_s > TAIL * done_s ? left_s - done_s : TAIL * done_s;
     }
     return left_s > LEFT_LEAST_S ? left_s : LEFT_LEAST_S;
@@ -260,8 +278,10 @@ void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl
     ret->settled = runs && job->attempts > 1 &&
                    (double)(state->now_us - job->start_us) * 1e-6 < SETTLE_COSTS * appraisal->switch_s;
     const double left_s = work_left_s(appraisal, state, slot, ret->beside);
+    const double lost_s = runs ? work_lost_s(appraisal, state, slot, ret->beside) : 0;
     const double age_s = (double)(state->now_us - job->submit_us) * 1e-6;
     ret->left = quantize(2.0 * 1.4426950408889634 * adl_log(left_s));
+    ret->lost = lost_s >= LOST_LEAST_S ? quantize(2.0 * 1.4426950408889634 * adl_log(lost_s)) : 0;
     ret->urgency = quantize(((double)spec->priority + 0.5 * age_s / AGE_S) / URGENCY_STEP);
     ret->slack = ADL_SLACK_NONE;
     if (spec->deadline_us > 0) {
@@ -275,6 +295,7 @@ void adl_appraisal_look(const struct adl_appraisal *appraisal, const struct adl_
 {
     memset(ret, 0, sizeof *ret);
     ret->left_s = adl_exp(0.5 * 0.6931471805599453 * (job->left + 0.5));
+    ret->lost_s = job->lost > 0 ? adl_exp(0.5 * 0.6931471805599453 * (job->lost + 0.5)) : 0;
     ret->worth_w = appraisal->worth_w * job->gpus * (0.75 + 0.5 * URGENCY_STEP * job->urgency);
     for (uint32_t left = job->types; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
@@ -312,11 +333,13 @@ static double sla_w(const struct adl_appraisal *appraisal, struct adl_party part
     return missed * appraisal->sla_w * job->gpus;
 }
 
-/* What stopping and restarting costs, spread over the time in which it has to pay. */
+/* What stopping and restarting costs, and doing again what is lost by it, spread over the time in which it has to pay.
+ */
 static double moving_w(const struct adl_appraisal *appraisal, struct adl_party party, double speed, double power_w)
 {
-    const double there_s = party.prospect->left_s / (speed > 0.01 ? speed : 0.01);
-    const double cost_j = appraisal->switch_s * (party.prospect->worth_w * speed + power_w);
+    const double least = speed > 0.01 ? speed : 0.01;
+    const double again_s = party.prospect->lost_s / least, there_s = party.prospect->left_s / least + again_s;
+    const double cost_j = (appraisal->switch_s + again_s) * (party.prospect->worth_w * speed + power_w);
     return cost_j / (there_s < HORIZON_S ? there_s : HORIZON_S) + HESITATION * party.prospect->worth_w;
 }
 
@@ -407,7 +430,8 @@ double adl_appraisal_wait(const struct adl_appraisal *appraisal, struct adl_part
 {
     const struct adl_standing *job = party.job;
     if (job->place != ADL_PLACE_QUEUE)
-        return (adl_standing_fixed(job) ? BREAK_SHARE : STOP_SHARE) * party.prospect->worth_w;
+        return (adl_standing_fixed(job) ? BREAK_SHARE : STOP_SHARE + party.prospect->lost_s / HORIZON_S) *
+               party.prospect->worth_w;
     const bool late = job->slack != ADL_SLACK_NONE && 1.0 + SLACK_STEP * job->slack < 1.25 * TIME_MARGIN;
     return late ? appraisal->sla_w * job->gpus : 0;
 }

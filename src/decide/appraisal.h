@@ -27,6 +27,7 @@ struct adl_standing {
     uint8_t kind;
     bool settled;    /* it moved a short while ago and stays for now */
     uint8_t left;    /* work left, quantized: 2^(left / 2) s on its best type */
+    uint8_t lost;    /* of the work done, what a stop would lose, quantized in the same way; 0 = nothing */
     uint8_t urgency; /* priority and age, quantized */
     uint8_t slack;   /* time until the deadline over time needed at best speed, quantized; ADL_SLACK_NONE */
 };
@@ -39,6 +40,7 @@ struct adl_standing {
 struct adl_prospect {
     double worth_w; /* of progress at best speed */
     double left_s;  /* at best speed */
+    double lost_s;  /* work that a stop would lose, at best speed */
     double best_steps_per_s;
     double best_low; /* the most that is sure on any type */
     struct {

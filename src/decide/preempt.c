@@ -1,6 +1,7 @@
 #include "decide/preempt.h"
 
 #include "decide/place.h"
+#include "state/stop.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -158,9 +159,11 @@ static bool comes_after(const struct adl_preempt *list, uint32_t holder, uint32_
     return list->nodes[holder].key - list->bonus > list->nodes[waiting].key;
 }
 
-static bool may_stop(const struct adl_job *job)
+static bool may_stop(const struct adl_preempt *list, const struct adl_state *state, uint32_t victim, uint32_t wanted)
 {
-    return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE);
+    const struct adl_job *job = &state->jobs[victim];
+    return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE) &&
+           (list->weighs_loss || adl_stop_pays(state, victim, wanted));
 }
 
 /* GPUs of the type that nobody further up waits for: free now, and when the stopping have left. */
@@ -181,7 +184,7 @@ static int64_t below(const struct adl_preempt *list, const struct adl_state *sta
     int64_t found = 0;
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && found < wanted && comes_after(list, v, waiting);
          v = list->nodes[v].previous)
-        if (may_stop(&state->jobs[v]))
+        if (may_stop(list, state, v, waiting))
             found += state->jobs[v].spec.gpus;
     return found;
 }
@@ -208,7 +211,7 @@ static enum verdict pass_down(struct adl_preempt *list, const struct adl_state *
     uint32_t holder = ADL_NONE;
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous) {
-        left += may_stop(&state->jobs[v]) ? state->jobs[v].spec.gpus : 0;
+        left += may_stop(list, state, v, slot) ? state->jobs[v].spec.gpus : 0;
         holder = v;
     }
     adl_walk_next(queue);
@@ -216,9 +219,11 @@ static enum verdict pass_down(struct adl_preempt *list, const struct adl_state *
         const uint32_t waiting = adl_walk_job(queue);
         if (waiting == ADL_NONE || !comes_after(list, holder, waiting)) {
             const struct adl_job *job = &state->jobs[holder];
-            if (may_stop(job) && job->spec.gpus <= left)
+            if (!may_stop(list, state, holder, slot))
+                ;
+            else if (job->spec.gpus <= left)
                 left -= job->spec.gpus;
-            else if (may_stop(job) && adl_plan_preempt(plan, holder))
+            else if (adl_plan_preempt(plan, holder))
                 return FULL;
             holder = list->nodes[holder].next;
         } else if (competes(state, waiting, type) && state->jobs[waiting].spec.gpus <= left) {
@@ -355,7 +360,7 @@ static enum verdict clear_place(struct adl_preempt *list, const struct adl_state
     release_stopping(list, state, &search);
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && !suffices(list, state, &search, place);
          v = list->nodes[v].previous) {
-        if (!may_stop(&state->jobs[v]) || !holds_in(list, state, v, place))
+        if (!may_stop(list, state, v, slot) || !holds_in(list, state, v, place))
             continue;
         search_release(list, state, &search, v);
         if (adl_plan_preempt(plan, v))
@@ -383,7 +388,7 @@ static enum verdict seek_place(struct adl_preempt *list, const struct adl_state 
         return UNSERVED;
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && search.found == ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous)
-        if (may_stop(&state->jobs[v]))
+        if (may_stop(list, state, v, slot))
             search_release(list, state, &search, v);
     return search.found == ADL_NONE ? UNSERVED : clear_place(list, state, slot, type, search.found, plan);
 }

@@ -40,6 +40,7 @@ struct adl_preempt {
     struct adl_order holding[ADL_TYPES_MAX]; /* those that hold GPUs, by key */
     uint32_t holding_count;
     int64_t bonus;       /* a job that holds GPUs counts as if its key were lower by this */
+    bool weighs_loss;    /* keys of jobs that hold GPUs count what a stop would lose; else adl_stop_pays decides */
     uint64_t sequence;   /* of insertions into holding */
     uint32_t last_start; /* the job of the last START that was proposed, or ADL_NONE */
     bool goes_on;        /* the pass that proposed it can go on behind it ... */

@@ -1,5 +1,7 @@
 #include "decide/seating.h"
 
+#include "state/stop.h"
+
 #include <stdlib.h>
 
 #define DOWN (ADL_NONE - 1) /* in place of a slot: nobody's seat in this round */
@@ -254,9 +256,11 @@ static void open_seats(struct adl_seating *self, const struct adl_state *state)
     }
 }
 
-static bool runs_on(const struct adl_job *job)
+static bool runs_on(const struct adl_state *state, uint32_t slot)
 {
-    return job->phase == ADL_PHASE_RUNNING && !(job->spec.flags & ADL_JOB_PREEMPTIBLE);
+    const struct adl_job *job = &state->jobs[slot];
+    return job->phase == ADL_PHASE_RUNNING &&
+           (!(job->spec.flags & ADL_JOB_PREEMPTIBLE) || adl_stop_keeps_nothing(state, slot));
 }
 
 void adl_seating_begin(struct adl_seating *self, const struct adl_state *state, const uint32_t *jobs, uint32_t count)
@@ -270,7 +274,7 @@ void adl_seating_begin(struct adl_seating *self, const struct adl_state *state, 
         *seat = (struct seat){.type = ADL_NONE, .first_gpu = ADL_NONE, .passed_over = seat->passed_over};
     }
     for (uint32_t i = 0; i < count; i++)
-        if (runs_on(&state->jobs[jobs[i]])) {
+        if (runs_on(state, jobs[i])) {
             const struct adl_job *job = &state->jobs[jobs[i]];
             claim_own(self, state, jobs[i]);
             self->seats[jobs[i]].type = job->type;

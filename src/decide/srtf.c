@@ -8,6 +8,7 @@
 #include "decide/policy.h"
 #include "decide/preempt.h"
 #include "decide/quota.h"
+#include "state/stop.h"
 
 #include <stdlib.h>
 
@@ -80,7 +81,8 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
         adl_preempt_leave(&self->list, event->job);
 }
 
-/* What rank would say of a running job, were it stopped now. */
+/* What rank would say of a running job, were it stopped now and had it kept all its work, less what it would lose: only
+ * a job that is shorter by that, too, is served before it. */
 static int64_t key_now(const struct adl_state *state, uint32_t slot, const void *context)
 {
     const struct srtf *self = context;
@@ -92,7 +94,7 @@ static int64_t key_now(const struct adl_state *state, uint32_t slot, const void 
         if (best_us != here_us)
             left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
     }
-    return left_us * (self->by_gpu_time ? job->spec.gpus : 1);
+    return (left_us - adl_stop_lost_us(state, slot)) * (self->by_gpu_time ? job->spec.gpus : 1);
 }
 
 static int decide_list(struct srtf *self, const struct adl_state *state, struct adl_plan *plan)
@@ -104,6 +106,7 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
     if (self->list.queue.count == 0)
         return 0;
     self->list.bonus = self->cost_us;
+    self->list.weighs_loss = true;
     if (self->by_count || self->refreshed_us != state->now_us) /* who started since has the key it would get */
         adl_preempt_refresh(&self->list, state, key_now, self);
     self->refreshed_us = state->now_us;
@@ -152,13 +155,13 @@ static uint32_t give_back(struct srtf *self, const struct adl_state *state, uint
 static bool worth_stopping(const struct srtf *self, const struct adl_state *state, uint32_t victim, uint32_t wanted)
 {
     const struct adl_job *job = &state->jobs[victim];
-    const int64_t left_us = job->expected_us - state->now_us;
+    const int64_t left_us = job->expected_us - state->now_us, cost_us = adl_stop_cost_us(state, victim, self->cost_us);
     if (job->phase != ADL_PHASE_RUNNING || !(job->spec.flags & ADL_JOB_PREEMPTIBLE) ||
-        left_us <= adl_state_remaining_us(state, wanted, job->type) + self->cost_us)
+        left_us <= adl_state_remaining_us(state, wanted, job->type) + cost_us)
         return false;
     const double share = (double)left_us / (double)adl_state_remaining_us(state, victim, job->type);
     const double best_us = share * (double)adl_state_shortest_us(state, victim);
-    return best_us > (double)(adl_state_shortest_us(state, wanted) + self->cost_us);
+    return best_us > (double)(adl_state_shortest_us(state, wanted) + cost_us);
 }
 
 static bool holds_bank(const struct adl_state *state, uint32_t victim, uint32_t bank)

@@ -1,5 +1,7 @@
 #include "decide/taking.h"
 
+#include "state/stop.h"
+
 /* What of a bank a job could have. */
 enum held { HELD_FREE, HELD_BY_ONE, HELD_BY_GANG, HELD_KINDS };
 
@@ -13,7 +15,7 @@ static enum held held_how(const struct adl_state *state, uint32_t slot, uint32_t
         return HELD_FREE;
     const struct adl_job *holder = &state->jobs[use->job[0]];
     if (holder->phase != ADL_PHASE_RUNNING || !(holder->spec.flags & ADL_JOB_PREEMPTIBLE) ||
-        holder->submit_us <= state->jobs[slot].submit_us)
+        holder->submit_us <= state->jobs[slot].submit_us || !adl_stop_pays(state, use->job[0], slot))
         return HELD_KINDS;
     return holder->spec.gpus == 1 ? HELD_BY_ONE : HELD_BY_GANG;
 }

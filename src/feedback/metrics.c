@@ -3,6 +3,7 @@
 #include "feedback/hyperscore.h"
 #include "feedback/reward.h"
 #include "feedback/statistics.h"
+#include "state/stop.h"
 
 #include <stdlib.h>
 
@@ -38,6 +39,7 @@ struct adl_metrics {
     double *jct_s; /* of every job that ended */
     size_t jct_capacity;
     uint64_t jobs, timeouts, evictions;
+    double lost_gpu_s;
     double jct_sum_s, wait_sum_s, slowdown_sum;
     double ideal_gpu_s;
     uint64_t sla_jobs, sla_met;
@@ -127,9 +129,20 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     return 0;
 }
 
+static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus,
+                      const struct adl_state *state)
+{
+    (void)gpus;
+    struct adl_metrics *metrics = self;
+    if (command->kind == ADL_COMMAND_PREEMPT)
+        metrics->lost_gpu_s +=
+            (double)adl_stop_lost_us(state, command->job) * 1e-6 * state->jobs[command->job].spec.gpus;
+    return 0;
+}
+
 struct adl_tap adl_metrics_tap(struct adl_metrics *metrics)
 {
-    return (struct adl_tap){.self = metrics, .event = on_event};
+    return (struct adl_tap){.self = metrics, .event = on_event, .command = on_command};
 }
 
 static double ratio(double a, double b)
@@ -158,6 +171,7 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
     *ret = (struct adl_result){.jobs = metrics->jobs,
                                .timeouts = metrics->timeouts,
                                .evictions = metrics->evictions,
+                               .lost_gpu_s = (uint64_t)(metrics->lost_gpu_s + 0.5),
                                .events = counts->events,
                                .decisions = counts->decisions,
                                .refused = counts->refused,

@@ -43,7 +43,8 @@ struct adl_result {
     double value[ADL_METRIC_COUNT];
     uint64_t jobs; /* finished, whatever their end */
     uint64_t timeouts;
-    uint64_t evictions; /* preemptions and faults */
+    uint64_t evictions;  /* preemptions and faults */
+    uint64_t lost_gpu_s; /* GPU time whose work preemptions lost, by what the jobs say that a stop loses */
     uint64_t events;
     uint64_t decisions;
     uint64_t refused;                          /* commands that did not validate; the guard took over */

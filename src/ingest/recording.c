@@ -65,10 +65,12 @@ static const struct spec_field {
     bool is_signed;
     bool optional; /* left out where it is 0 */
 } spec_fields[] = {
-#define FIELD(name, is_signed)                                                                                         \
+#define NUMBER(name, is_signed, optional)                                                                              \
     {                                                                                                                  \
-#name, offsetof(struct adl_job_spec, name), sizeof(((struct adl_job_spec *)0)->name), is_signed, false         \
+#name, offsetof(struct adl_job_spec, name), sizeof(((struct adl_job_spec *)0)->name), is_signed, optional      \
     }
+#define FIELD(name, is_signed)    NUMBER(name, is_signed, false)
+#define OPTIONAL(name, is_signed) NUMBER(name, is_signed, true)
     FIELD(id, false),
     FIELD(user, false),
     FIELD(name_id, false),
@@ -82,6 +84,8 @@ static const struct spec_field {
     FIELD(limit_us, true),
     FIELD(gpu_memory_mib, true),
     FIELD(deadline_us, true),
+    OPTIONAL(stop_loss, false),
+    OPTIONAL(checkpoint_us, true),
     {"priority", offsetof(struct adl_job_spec, priority), 0, true, false},
     {"min_steps_per_s", offsetof(struct adl_job_spec, min_steps_per_s), 0, true, false},
     {"share_slowdown", offsetof(struct adl_job_spec, share_slowdown), 0, true, true},
@@ -104,6 +108,8 @@ static void write_spec(struct adl_json *json, const struct adl_job_spec *spec)
         }
         uint64_t bits = 0;
         memcpy(&bits, at, field->size); /* little-endian: x86-64 and arm64 */
+        if (field->optional && bits == 0)
+            continue;
         const int shift = 64 - 8 * field->size;
         put_int(json, field->key, field->is_signed ? (int64_t)(bits << shift) >> shift : (int64_t)bits);
     }
@@ -340,12 +346,12 @@ static bool read_spec(const cJSON *json, struct adl_job_spec *ret)
             continue;
         }
         const double max = field->size == 8 ? TIME_MAX : ldexp(1.0, 8 * field->size - field->is_signed) - 1;
-        int64_t value;
-        if (!get_int(json, field->key, 0, max, &value))
+        int64_t value = 0;
+        if (!(field->optional && !cJSON_HasObjectItem(json, field->key)) && !get_int(json, field->key, 0, max, &value))
             return false;
         memcpy(at, &value, field->size);
     }
-    return ret->kind < ADL_KIND_COUNT && ret->gpus >= 1;
+    return ret->kind < ADL_KIND_COUNT && ret->stop_loss < ADL_LOSS_COUNT && ret->gpus >= 1;
 }
 
 static bool read_submit(struct adl_recording *r, const cJSON *json, struct adl_event *ret)

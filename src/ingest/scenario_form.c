@@ -128,6 +128,8 @@ static const struct adl_yaml_field throughput_fields[] = {
 };
 static const struct adl_yaml_table throughput_table = {TABLE(throughput_fields, struct adl_form_promise)};
 
+static const char *const loss_names[] = {"nothing", "since_checkpoint", "all", NULL}; /* enum adl_stop_loss */
+
 #define MIX(member) ADL_YAML_AT(struct adl_form_mix, member)
 static const struct adl_yaml_field mix_fields[] = {
     {"class", ADL_YAML_LINK, MIX(class), .required = true, .help = "a job class of the catalogue"},
@@ -147,7 +149,12 @@ static const struct adl_yaml_field mix_fields[] = {
     {"priority", ADL_YAML_GROUP, MIX(priority), .table = &priority_table, .otherwise = "optional",
      .help = "drawn evenly between two bounds"},
     {"share", ADL_YAML_BOOL, MIX(share), .help = "may run beside one other job on the same GPU"},
-    {"preemptible", ADL_YAML_BOOL, MIX(preemptible), .help = "may be stopped and resumed from a checkpoint"},
+    {"preemptible", ADL_YAML_BOOL, MIX(preemptible), .help = "may be stopped and run again"},
+    {"stop_loses", ADL_YAML_NAME, MIX(stop_loss), .names = loss_names, .otherwise = "nothing",
+     .help = "what a stop loses: `nothing` (the job saves its work when told to stop), the work `since_checkpoint`, or "
+             "`all` of it"},
+    {"checkpoint_every_s", ADL_YAML_REAL, MIX(checkpoint_every_s), .min = 0.01, .max = TASK_S,
+     .otherwise = "required for `since_checkpoint`", .help = "run time from one checkpoint to the next"},
     {"span", ADL_YAML_BOOL, MIX(span), .help = "the GPUs of one job may be on several nodes"},
     {"deadline", ADL_YAML_GROUP, MIX(deadline), .table = &deadline_table, .otherwise = "optional",
      .help = "jobs that must finish in time"},
@@ -227,7 +234,7 @@ static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, st
 #define PREEMPTION(member) ADL_YAML_AT(struct adl_form_preemption, member)
 static const struct adl_yaml_field preemption_fields[] = {
     {"checkpoint_s", ADL_YAML_REAL, PREEMPTION(model.checkpoint_s), .min = 0, .max = 1e5,
-     .help = "to write a checkpoint, GPUs held"},
+     .help = "from the order to stop until the GPUs are free"},
     {"restart_s", ADL_YAML_REAL, PREEMPTION(model.restart_s), .min = 0, .max = 1e5,
      .help = "to read it back, GPUs held"},
     {"restart_by_gpus_s", ADL_YAML_REALS, PREEMPTION(restart_by_gpus_s), .min = 3, .max = 3,

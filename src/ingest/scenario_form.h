@@ -60,6 +60,8 @@ struct adl_form_mix {
     int32_t gpu_memory_mib; /* -1 = the class's */
     struct adl_form_priority priority;
     bool share, preemptible, span;
+    int stop_loss;             /* enum adl_stop_loss */
+    double checkpoint_every_s; /* 0 = not given */
     struct adl_form_promise deadline;
     struct adl_form_promise throughput;
 };

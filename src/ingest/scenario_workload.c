@@ -180,6 +180,29 @@ static int check_bounds(const struct adl_scenario_reader *reader, uint32_t index
     return 0;
 }
 
+/* What a stop loses is only said of jobs that may be stopped, and an interval only where it counts. */
+static int check_stops(const struct adl_scenario_reader *reader, uint32_t index)
+{
+    const struct adl_form_mix *form = mix_form(reader, index);
+    const bool every = form->checkpoint_every_s > 0, needs = form->stop_loss == ADL_LOSS_SINCE_CHECKPOINT;
+    if (form->stop_loss != ADL_LOSS_NOTHING && !form->preemptible)
+        return adl_yaml_fail(reader->yaml, adl_yaml_line(form->at, "stop_loses"), reader->err,
+                             "workload.mix[%u].stop_loses: these jobs are not preemptible, so nothing is ever lost; "
+                             "leave it out or set preemptible: true",
+                             (unsigned)index);
+    if (needs && !every)
+        return adl_yaml_fail(reader->yaml, adl_yaml_line(form->at, "stop_loses"), reader->err,
+                             "missing key 'checkpoint_every_s' in workload.mix[%u] (stop_loses: since_checkpoint needs "
+                             "it)",
+                             (unsigned)index);
+    if (every && !needs)
+        return adl_yaml_fail(reader->yaml, adl_yaml_line(form->at, "checkpoint_every_s"), reader->err,
+                             "workload.mix[%u].checkpoint_every_s: has a meaning only with stop_loses: "
+                             "since_checkpoint",
+                             (unsigned)index);
+    return 0;
+}
+
 static struct adl_job_spec demand(const struct adl_scenario *scenario, const struct adl_mix *mix, uint32_t gang,
                                   uint32_t types)
 {
@@ -245,6 +268,8 @@ static int read_mix(struct adl_scenario_reader *reader, uint32_t index)
         .priority_max = form->priority.max,
         .flags = (uint8_t)((form->share ? ADL_JOB_SHARE : 0) | (form->preemptible ? ADL_JOB_PREEMPTIBLE : 0) |
                            (form->span ? ADL_JOB_SPAN : 0)),
+        .stop_loss = (uint8_t)form->stop_loss,
+        .checkpoint_us = (int64_t)(form->checkpoint_every_s * 1e6 + 0.5),
         .deadline_share = form->deadline.share,
         .deadline_slack = form->deadline.size,
         .throughput_share = form->throughput.share,
@@ -256,6 +281,7 @@ static int read_mix(struct adl_scenario_reader *reader, uint32_t index)
     mix.gpu_memory_mib =
         form->gpu_memory_mib >= 0 ? form->gpu_memory_mib : reader->scenario->classes[mix.class_index].gpu_memory_mib;
     status = check_bounds(reader, index);
+    status = status ? status : check_stops(reader, index);
     status = status ? status : read_reference(reader, index, &mix);
     status = status ? status : read_types(reader, index, &mix);
     status = status ? status : read_gangs(reader, index, &mix);

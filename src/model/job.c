@@ -6,12 +6,25 @@
 #include <string.h>
 
 static const char *const kind_names[ADL_KIND_COUNT] = {"training", "inference", "simulation", "data"};
+static const char *const loss_names[ADL_LOSS_COUNT] = {"nothing", "since_checkpoint", "all"};
 static const char *const end_names[] = {"CD", "F", "CA", "TO"};
 
 uint32_t adl_job_name_id(const char *name)
 {
     const uint32_t id = *name ? (uint32_t)adl_hash_bytes(adl_hash_start(), name, strlen(name)) : 0;
     return *name && id == 0 ? 1 : id;
+}
+
+int64_t adl_job_lost_us(const struct adl_job_spec *spec, int64_t ran_us)
+{
+    if (spec->stop_loss == ADL_LOSS_SINCE_CHECKPOINT && spec->checkpoint_us > 0)
+        return ran_us % spec->checkpoint_us;
+    return spec->stop_loss == ADL_LOSS_NOTHING ? 0 : ran_us;
+}
+
+const char *adl_stop_loss_name(int loss)
+{
+    return loss_names[loss];
 }
 
 const char *adl_job_kind_name(int kind)

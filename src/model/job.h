@@ -14,8 +14,16 @@ enum adl_job_kind {
 
 enum adl_job_flag {
     ADL_JOB_SHARE = 1 << 0,       /* may run beside one other job on the same GPU */
-    ADL_JOB_PREEMPTIBLE = 1 << 1, /* may be stopped and resumed from a checkpoint */
+    ADL_JOB_PREEMPTIBLE = 1 << 1, /* may be stopped and run again; what that loses: enum adl_stop_loss */
     ADL_JOB_SPAN = 1 << 2,        /* its GPUs may be on several nodes */
+};
+
+/* What a job loses when it is stopped and run again later, beside the time that stopping and restarting take. */
+enum adl_stop_loss {
+    ADL_LOSS_NOTHING,          /* it saves its work when it is told to stop */
+    ADL_LOSS_SINCE_CHECKPOINT, /* what it did since its last checkpoint: one each checkpoint_us of run time */
+    ADL_LOSS_ALL,              /* all its work: the next run begins at the beginning */
+    ADL_LOSS_COUNT,
 };
 
 #define ADL_JOB_GPUS_MAX 4096
@@ -30,6 +38,7 @@ struct adl_job_spec {
     uint32_t types;         /* mask of acceptable GPU types */
     uint8_t kind;           /* enum adl_job_kind */
     uint8_t flags;          /* enum adl_job_flag */
+    uint8_t stop_loss;      /* enum adl_stop_loss */
     int32_t cpu_cores;      /* per GPU */
     int32_t memory_mib;     /* host memory, per GPU */
     int32_t gpu_memory_mib; /* on each GPU */
@@ -40,6 +49,7 @@ struct adl_job_spec {
     float step_gb;          /* bytes a step moves to and from one GPU's memory, in GB; 0 = it does not say */
     int64_t limit_us;       /* the user's time limit, wall clock on whatever GPU it gets */
     int64_t deadline_us;    /* SLA: finish within this time after submission; 0 = none */
+    int64_t checkpoint_us;  /* ADL_LOSS_SINCE_CHECKPOINT: run time from one checkpoint to the next, above 0; else 0 */
 };
 
 /* How a job ended; the letters are Slurm's. */
@@ -53,8 +63,12 @@ enum adl_job_end {
 /* A number for the name of a job, its model or a user: equal names, equal numbers. 0 for an empty one. */
 uint32_t adl_job_name_id(const char *name);
 
-const char *adl_job_kind_name(int kind); /* "training", ... */
-int adl_job_kind_find(const char *name); /* -1 if there is none */
+/* Of the time that a job has run since it last started: how much a stop would have it do again. */
+int64_t adl_job_lost_us(const struct adl_job_spec *spec, int64_t ran_us);
+
+const char *adl_stop_loss_name(int loss); /* "nothing", "since_checkpoint", "all" */
+const char *adl_job_kind_name(int kind);  /* "training", ... */
+int adl_job_kind_find(const char *name);  /* -1 if there is none */
 const char *adl_job_end_name(int end);
 
 #endif

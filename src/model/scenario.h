@@ -66,6 +66,8 @@ struct adl_mix {
     double priority_min;
     double priority_max;
     uint8_t flags;           /* enum adl_job_flag */
+    uint8_t stop_loss;       /* enum adl_stop_loss */
+    int64_t checkpoint_us;   /* as in struct adl_job_spec */
     double deadline_share;   /* share of the jobs that carry a deadline */
     double deadline_slack;   /* deadline = slack * run time on the reference type */
     double throughput_share; /* share that asks for a least throughput */
@@ -122,10 +124,12 @@ struct adl_telemetry_model {
     bool progress;     /* running jobs report their speed as often, with the same noise */
 };
 
+/* What every stop costs; what it loses of the work is the job's (enum adl_stop_loss). */
 struct adl_preemption {
-    double checkpoint_s;         /* time to write one, GPUs held */
-    double restart_s;            /* time to read one back, GPUs held */
-    double interval_s;           /* a failure loses at most this much work; 0 = all of it */
+    double checkpoint_s;         /* from the order to stop until the GPUs are free: to write a checkpoint, GPUs held */
+    double restart_s;            /* to begin again: to read a checkpoint back, GPUs held */
+    double interval_s;           /* of jobs that save their work when told to stop, a failure loses at most this much
+                                  * work; 0 = all of it */
     double restart_by_gpus_s[3]; /* restart_s of a job with 1, 2 to 8, more GPUs; all 0 = restart_s for every job */
     double rework_by_gpus_s[3];  /* run time that each preemption adds to what such a job has left to do */
 };

@@ -180,6 +180,7 @@ struct adl_result adl_policy_totals(const struct adl_policy_result *policy, uint
         sum.jobs += run->jobs;
         sum.timeouts += run->timeouts;
         sum.evictions += run->evictions;
+        sum.lost_gpu_s += run->lost_gpu_s;
         sum.events += run->events;
         sum.decisions += run->decisions;
         sum.refused += run->refused;

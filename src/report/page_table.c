@@ -188,12 +188,13 @@ void adl_page_put_counts(struct adl_text *text, const struct adl_comparison *com
     adl_text_put(text,
                  "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">policy</th><th scope=\"col\">jobs ended"
                  "</th><th scope=\"col\">at their limit</th><th scope=\"col\">unfinished</th><th scope=\"col\">"
-                 "evictions</th><th scope=\"col\">decisions</th><th scope=\"col\">refused</th><th scope=\"col\">"
+                 "evictions</th><th scope=\"col\">GPU-s lost</th><th scope=\"col\">decisions</th><th "
+                 "scope=\"col\">refused</th><th scope=\"col\">"
                  "events</th></tr></thead>\n<tbody>\n");
     for (uint32_t i = 0; i < comparison->policy_count; i++) {
         const struct adl_result sum = adl_policy_totals(&comparison->policies[i], comparison->seed_count);
-        const uint64_t counts[] = {sum.jobs,      sum.timeouts, sum.unfinished, sum.evictions,
-                                   sum.decisions, sum.refused,  sum.events};
+        const uint64_t counts[] = {sum.jobs,       sum.timeouts,  sum.unfinished, sum.evictions,
+                                   sum.lost_gpu_s, sum.decisions, sum.refused,    sum.events};
         put_row_head(text, comparison, i);
         for (size_t j = 0; j < sizeof counts / sizeof *counts; j++)
             adl_text_printf(text, "<td>%" PRIu64 "</td>", counts[j]);

@@ -33,7 +33,8 @@ static void put_header(struct adl_text *text, int metric_count)
         adl_text_char(text, ',');
         put_field(text, adl_metric_table[i].name);
     }
-    adl_text_put(text, ",bound_jct_s,jobs,timeouts,evictions,events,decisions,refused,unfinished,plan_hash\r\n");
+    adl_text_put(text,
+                 ",bound_jct_s,jobs,timeouts,evictions,lost_gpu_s,events,decisions,refused,unfinished,plan_hash\r\n");
 }
 
 static void put_run(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, uint32_t seed,
@@ -49,9 +50,10 @@ static void put_run(struct adl_text *text, const struct adl_comparison *comparis
     for (int i = 0; i < metric_count; i++)
         put_real(text, run->value[i]);
     put_real(text, run->bound_jct_s);
-    adl_text_printf(text, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-                    run->jobs, run->timeouts, run->evictions, run->events, run->decisions, run->refused,
-                    run->unfinished);
+    const uint64_t counts[] = {run->jobs,   run->timeouts,  run->evictions, run->lost_gpu_s,
+                               run->events, run->decisions, run->refused,   run->unfinished};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        adl_text_printf(text, ",%" PRIu64, counts[i]);
     adl_text_printf(text, ",%016" PRIx64 "\r\n", run->plan_hash);
 }
 

@@ -62,6 +62,7 @@ static void put_counters(struct adl_json *json, const struct adl_result *totals)
     put_count(json, "jobs", totals->jobs);
     put_count(json, "timeouts", totals->timeouts);
     put_count(json, "evictions", totals->evictions);
+    put_count(json, "lost_gpu_s", totals->lost_gpu_s);
     put_count(json, "events", totals->events);
     put_count(json, "decisions", totals->decisions);
     put_count(json, "refused", totals->refused);

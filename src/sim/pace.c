@@ -337,7 +337,8 @@ int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
     return 0;
 }
 
-/* What a failure leaves of the work: the last checkpoint of this attempt, or its beginning. */
+/* What a failure leaves of the work: the last checkpoint of this attempt, or its beginning. Jobs that save their work
+ * when they are told to stop, which a failure does not do, have a checkpoint each interval_s. */
 static double after_failure(const struct adl_world_sim *world, const struct sim_job *job)
 {
     const double interval_us = world->scenario->preemption.interval_s * 1e6;
@@ -345,6 +346,28 @@ static double after_failure(const struct adl_world_sim *world, const struct sim_
     if (interval_us <= 0 || ran_us < interval_us)
         return job->saved;
     return job->saved - (job->saved - job->remaining) * (floor(ran_us / interval_us) * interval_us / ran_us);
+}
+
+/* Takes away what a stop at this moment loses of the work of this attempt; what a job starts from after that, its first
+ * attempt's beginning or a checkpoint, is never lost. */
+static void lose_work(const struct adl_world_sim *world, struct sim_job *job)
+{
+    const struct adl_job_spec spec = {.stop_loss = job->stop_loss, .checkpoint_us = job->checkpoint_us};
+    const int64_t ran_us = world->now_us - job->start_us, lost_us = adl_job_lost_us(&spec, ran_us);
+    if (lost_us == ran_us)
+        job->remaining = job->saved;
+    else if (lost_us > 0)
+        job->remaining += (job->saved - job->remaining) * ((double)lost_us / (double)ran_us);
+}
+
+int adl_sim_stop(struct adl_world_sim *world, uint32_t slot)
+{
+    struct sim_job *job = &world->jobs[slot];
+    const int64_t end_us = world->now_us + adl_sim_us(world->scenario->preemption.checkpoint_s);
+    if (adl_sim_set_phase(world, slot, SIM_STOPPING))
+        return ADL_ENOMEM;
+    lose_work(world, job);
+    return adl_sim_schedule(world, end_us, HAPPEN_EVICT, slot, ++job->generation);
 }
 
 /* Share of the work that a preemption adds. */
@@ -361,10 +384,12 @@ int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
 {
     struct sim_job *job = &world->jobs[slot];
     progress(world, job);
-    if (fault)
-        job->remaining = after_failure(world, job);
-    else
+    if (!fault)
         job->remaining += rework(world, slot);
+    else if (job->stop_loss == ADL_LOSS_NOTHING)
+        job->remaining = after_failure(world, job);
+    else if (job->phase != SIM_STOPPING)
+        lose_work(world, job);
     if (adl_sim_leave(world, slot))
         return ADL_ENOMEM;
     job->phase = SIM_QUEUED;

@@ -13,8 +13,8 @@
 /* What lies in the heap, the more urgent first: at one instant things end before others begin. */
 enum happening {
     HAPPEN_FINISH, /* of a job: done or out of time */
-    HAPPEN_EVICT,  /* of a job: its checkpoint is written */
-    HAPPEN_RESUME, /* of a job: its checkpoint is read; inside the world only */
+    HAPPEN_EVICT,  /* of a job: it has stopped, its checkpoint, if it saves one now, is written */
+    HAPPEN_RESUME, /* of a job: it has restarted, its checkpoint is read; inside the world only */
     HAPPEN_GPU_UP,
     HAPPEN_NODE_UP,
     HAPPEN_GPU_FAIL,
@@ -43,8 +43,10 @@ struct sim_job {
     uint32_t first_gpu;
     uint32_t generation; /* of the one happening of this job in the heap that is not stale */
     uint32_t attempts;
+    int64_t checkpoint_us; /* of the job's specification, as stop_loss */
     uint16_t class_index;
     uint16_t gpus;
+    uint8_t stop_loss;
     uint8_t phase;
     bool out_of_time; /* its FINISH is its limit */
     uint32_t next_free;
@@ -142,6 +144,7 @@ int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command
 int adl_sim_leave(struct adl_world_sim *world, uint32_t slot);      /* its GPUs */
 int adl_sim_set_pace_on(struct adl_world_sim *world, uint32_t gpu); /* of the jobs that run there */
 int adl_sim_cap(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
+int adl_sim_stop(struct adl_world_sim *world, uint32_t slot); /* it works no more; its EVICT follows */
 int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault);
 double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot); /* 0 = it was not steady */
 

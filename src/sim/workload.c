@@ -273,6 +273,8 @@ static void fill_spec(const struct adl_workload_choice *choice, const struct adl
         .types = choice->types,
         .kind = scenario->classes[mix->class_index].kind,
         .flags = mix->flags,
+        .stop_loss = mix->stop_loss,
+        .checkpoint_us = mix->checkpoint_us,
         .cpu_cores = mix->cpu_cores,
         .memory_mib = mix->memory_mib,
         .gpu_memory_mib = mix->gpu_memory_mib,
@@ -332,7 +334,8 @@ int adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, uint64
                                   (uint64_t)spec->limit_us,
                                   (uint64_t)spec->deadline_us,
                                   (uint64_t)spec->class_index << 32 | spec->gpus,
-                                  (uint64_t)spec->types << 32 | (uint64_t)spec->kind << 8 | spec->flags,
+                                  (uint64_t)spec->types << 32 | (uint64_t)spec->stop_loss << 16 |
+                                      (uint64_t)spec->kind << 8 | spec->flags,
                                   (uint64_t)(uint32_t)spec->cpu_cores << 32 | (uint32_t)spec->memory_mib,
                                   (uint64_t)(uint32_t)spec->gpu_memory_mib << 32 | spec->user};
         hash = adl_hash_bytes(hash, words, sizeof words);

@@ -67,6 +67,8 @@ uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job 
                             .steps = truth->steps,
                             .first_gpu = ADL_NONE,
                             .generation = generation + 1,
+                            .checkpoint_us = truth->spec.checkpoint_us,
+                            .stop_loss = truth->spec.stop_loss,
                             .class_index = truth->spec.class_index,
                             .gpus = truth->spec.gpus,
                             .phase = SIM_QUEUED};
@@ -331,11 +333,7 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
     } else if (command->kind == ADL_COMMAND_CAP) {
         status = adl_sim_cap(world, command, gpus);
     } else {
-        const int64_t end_us = world->now_us + adl_sim_us(world->scenario->preemption.checkpoint_s);
-        status = adl_sim_set_phase(world, command->job, SIM_STOPPING);
-        if (status == 0)
-            status =
-                adl_sim_schedule(world, end_us, HAPPEN_EVICT, command->job, ++world->jobs[command->job].generation);
+        status = adl_sim_stop(world, command->job);
     }
     return status ? adl_fail(err, status, "out of memory in the simulator") : 0;
 }

@@ -1,0 +1,21 @@
+#include "state/stop.h"
+
+bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted)
+{
+    const int64_t lost_us = adl_stop_lost_us(state, victim);
+    const struct adl_job *job = &state->jobs[wanted];
+    const int64_t waited_us = state->now_us - job->submit_us - job->attained_us;
+    return lost_us == 0 ||
+           (double)lost_us * state->jobs[victim].spec.gpus <= (double)waited_us * (double)job->spec.gpus;
+}
+
+double adl_stop_remaining(const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const int64_t whole_us = adl_state_runtime(state, slot, job->type);
+    const int64_t kept_us = state->now_us - job->start_us - adl_stop_lost_us(state, slot);
+    if (job->phase < ADL_PHASE_RUNNING || whole_us <= 0)
+        return job->remaining;
+    const double left = job->remaining - (double)kept_us / (double)whole_us;
+    return left > ADL_STOP_REMAINING_LEAST ? left : ADL_STOP_REMAINING_LEAST;
+}
