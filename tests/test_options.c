@@ -42,6 +42,7 @@ static const struct adl_verb verb = {.name = "compare",
                                      .operands_max = 2,
                                      .options = options,
                                      .option_count = COUNT(options),
+                                     .alias = {"runs", "seeds"},
                                      .example = "adlro compare scenarios/paper16.yaml --seeds 30"};
 static const struct target defaults = {.seeds = 30, .share = 0.25, .regime = 1};
 
@@ -92,6 +93,20 @@ static void all_kinds_and_spellings_are_read(void **state)
     assert_string_equal(operands.items[1], "--");
     assert_int_equal(parse("--output= a", buffer, &t, &operands, NULL), 0);
     assert_string_equal(t.output, "");
+}
+
+static void an_option_is_understood_by_its_other_name_and_the_caller_learns_which_were_given(void **state)
+{
+    (void)state;
+    char buffer[200];
+    struct target t = defaults;
+    struct adl_operands operands;
+    struct adl_error err;
+    assert_int_equal(parse("--runs=7 a.yaml --regime learned", buffer, &t, &operands, NULL), 0);
+    assert_int_equal(t.seeds, 7);
+    assert_int_equal(operands.seen, 1 << 2 | 1 << 4); /* the default, said aloud, was given too */
+    assert_int_equal(parse("--runs 7 --seeds 7 a.yaml", buffer, &t, &operands, &err), ADL_EINVAL);
+    assert_string_equal(err.text, "--seeds is given twice");
 }
 
 static void bad_command_lines_are_refused_and_change_nothing(void **state)
@@ -334,6 +349,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_kinds_and_spellings_are_read),
+        cmocka_unit_test(an_option_is_understood_by_its_other_name_and_the_caller_learns_which_were_given),
         cmocka_unit_test(bad_command_lines_are_refused_and_change_nothing),
         cmocka_unit_test(operands_keep_their_order_and_a_failed_call_leaves_argv_alone),
         cmocka_unit_test(a_verb_may_have_neither_options_nor_operands),

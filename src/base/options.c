@@ -48,7 +48,12 @@ static const struct adl_option *find_option(const struct adl_verb *verb, const c
 {
     const bool is_long = argument[1] == '-';
     const char *name = argument + (is_long ? 2 : 1);
-    const size_t length = is_long ? strcspn(name, "=") : strlen(name);
+    size_t length = is_long ? strcspn(name, "=") : strlen(name);
+    if (is_long && verb->alias.also && strlen(verb->alias.also) == length &&
+        memcmp(verb->alias.also, name, length) == 0) {
+        name = verb->alias.name;
+        length = strlen(name);
+    }
     for (size_t i = 0; i < verb->option_count; i++) {
         const struct adl_option *option = &verb->options[i];
         if (is_long ? strlen(option->name) == length && memcmp(option->name, name, length) == 0
@@ -221,6 +226,6 @@ int adl_options_parse(const struct adl_verb *verb, int argc, char **argv, void *
     char nothing = 0; /* a verb without options may pass no struct; the second walk still has operands to move */
     struct walk store = {.verb = verb, .argc = argc, .argv = argv, .target = target ? target : &nothing};
     walk_arguments(&store);
-    *ret_operands = (struct adl_operands){.items = argv, .count = store.operand_count};
+    *ret_operands = (struct adl_operands){.items = argv, .count = store.operand_count, .seen = store.seen};
     return 0;
 }

@@ -49,12 +49,16 @@ struct adl_verb {
     bool options_first; /* the first operand ends the options: what follows is somebody else's command line */
     const struct adl_option *options;
     size_t option_count;
+    struct {
+        const char *also, *name; /* --also is understood as --name; NULL = none */
+    } alias;
     const char *example; /* a whole command; several with a newline between them */
 };
 
 struct adl_operands {
     char **items; /* a slice of argv */
     int count;
+    uint64_t seen; /* which options were given: a bit for each row of the table */
 };
 
 #define ADL_OPTIONS_HELP 1

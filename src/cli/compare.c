@@ -58,7 +58,8 @@ static const struct adl_verb verb = {
     .operands_max = 1,
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro compare scenarios/paper16.yaml --policies fcfs,static,easy --seeds 30 --html report.html",
+    .alias = {"policy", "policies"},
+    .example = "adlro compare paper16 --policies fcfs,static,easy --seeds 30 --html report.html",
 };
 
 static int run_comparison(const struct options *o, const struct adl_scenario *scenario,

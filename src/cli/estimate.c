@@ -52,7 +52,7 @@ static const struct adl_verb verb = {
     .operands_max = 1,
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro estimate resnet50-b64 --scenario scenarios/mixed64.yaml --beside lm-b80",
+    .example = "adlro estimate resnet50-b64 --scenario mixed64 --beside lm-b80",
 };
 
 struct desk {
@@ -287,7 +287,7 @@ static int estimate(struct desk *desk, const char *name, struct adl_error *err)
 
 static int run(int argc, char **argv)
 {
-    struct options o = {.scenario = "scenarios/mixed64.yaml", .gpus = 1};
+    struct options o = {.scenario = "mixed64", .gpus = 1};
     struct adl_operands operands;
     struct adl_error err, inner = {{0}};
     struct adl_scenario scenario = {0};

@@ -38,8 +38,7 @@ static void print_usage(FILE *file)
           file);
     for (size_t i = 0; i < VERB_COUNT; i++)
         print_verb(file, verbs[i]->verb);
-    fputs("\nadlro VERB --help tells more.\nexample: adlro compare scenarios/paper16.yaml --policies fcfs,easy\n",
-          file);
+    fputs("\nadlro VERB --help tells more.\nexample: adlro compare paper16 --policies fcfs,easy\n", file);
 }
 
 static int unknown_verb(const char *name)

@@ -24,7 +24,7 @@ static const struct adl_option table[] = {
     {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
      "write all figures as JSON (- is standard output, instead of the table)"},
     {"cluster", 'c', ADL_OPTION_TEXT, AT(cluster), 0, 0, NULL, "FILE",
-     "trace: the cluster that its jobs are to run on, a YAML file as in scenarios/clusters"},
+     "trace: the cluster that its jobs are to run on: a YAML file, or the name of a shipped cluster or scenario"},
     {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]",
      "trace: policies; the first is what the others are held against"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
@@ -41,7 +41,8 @@ static const struct adl_option table[] = {
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "trace: only the first N jobs; 0 = all"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
      "trace: what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
-    {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the result does not depend on it"},
+    {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N",
+     "trace: 0 = all cores; the result does not depend on it"},
     {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "trace: write a row per policy"},
     {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "trace: write one self-contained page with plots"},
     {"export", 0, ADL_OPTION_TEXT, AT(export), 0, 0, NULL, "FILE",
@@ -59,8 +60,9 @@ static const struct adl_verb verb = {
     .operands_max = 1,
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro simulate scenarios/paper16.yaml --log run.log && adlro replay run.log\n"
-               "adlro replay month.csv --cluster scenarios/clusters/pool64.yaml --policies fcfs,easy",
+    .alias = {"policy", "policies"},
+    .example = "adlro simulate paper16 --log run.log && adlro replay run.log\n"
+               "adlro replay month.csv --cluster pool64 --policies fcfs,easy",
 };
 
 static int read_catalogue(void *text, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
@@ -181,14 +183,24 @@ static bool is_recording(FILE *file)
     return first == '{';
 }
 
-static int replay_recording(const char *path, FILE *file, const struct adl_replay_options *o, struct adl_error *err)
+/* Options whose help begins with "trace:" mean nothing for a recording, which has its own cluster, jobs and policy. */
+static int refuse_for_traces(const char *path, uint64_t seen, struct adl_error *err)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if ((seen >> i & 1) && strncmp(table[i].help, "trace:", 6) == 0)
+            return adl_fail(err, ADL_EINVAL,
+                            "%.150s is a recording, which has its own cluster, jobs and policy: --%s is for traces "
+                            "(`adlro compare SCENARIO --policies ...` runs a scenario under other policies)",
+                            path, table[i].name);
+    return 0;
+}
+
+static int replay_recording(const char *path, FILE *file, const struct adl_replay_options *o, uint64_t seen,
+                            struct adl_error *err)
 {
     struct adl_recording *recording = NULL;
     struct adl_recording_head head;
-    int status = 0;
-    if (o->cluster || o->export)
-        status = adl_fail(err, ADL_EINVAL, "%.200s is a recording, which has its own cluster: --%s is for traces", path,
-                          o->cluster ? "cluster" : "export");
+    int status = refuse_for_traces(path, seen, err);
     status = status ? status : adl_outputs_check(&o->json, 1, path, err);
     status = status ? status : adl_recording_open(path, file, &recording, &head, err);
     status = status ? status : replay(recording, &head, o, err);
@@ -211,7 +223,7 @@ static int run(int argc, char **argv)
         return adl_cli_fail(&verb, ADL_EINVAL, &err);
     }
     const bool recorded = is_recording(file);
-    int status = recorded ? replay_recording(path, file, &o, &err) : 0;
+    int status = recorded ? replay_recording(path, file, &o, operands.seen, &err) : 0;
     fclose(file);
     if (!recorded)
         status = adl_replay_trace(path, &o, &err);

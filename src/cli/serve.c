@@ -48,8 +48,9 @@ static const struct adl_verb verb = {
                "its end; TERM ends it, HUP has it read its configuration again.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
+    .alias = {"policies", "policy"},
     .example = "adlro serve --state /var/lib/adlro --config /etc/adlro.yaml\n"
-               "adlro serve --state twin --twin scenarios/mixed64.yaml --speed 60 --policy gogh\n"
+               "adlro serve --state twin --twin mixed64 --speed 60 --policy gogh\n"
                "adlro serve --state /var/lib/adlro --engine slurm --partitions gpu --mode observe",
 };
 

@@ -55,7 +55,8 @@ static const struct adl_verb verb = {
     .operands_max = 1,
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro simulate scenarios/paper16.yaml --policy easy --seed 7 --log run.log --gantt run.html",
+    .alias = {"policies", "policy"},
+    .example = "adlro simulate paper16 --policy easy --seed 7 --log run.log --gantt run.html",
 };
 
 /* Writes the recording as it goes, into a file that gets its name when the run is complete. */
@@ -148,10 +149,8 @@ static int tell(const struct options *o, const struct adl_story *story, struct a
     const bool apart = adl_output_is_stdout(o->json);
     if (adl_text_status(&story->text))
         return adl_fail(err, ADL_ENOMEM, "out of memory for the story of job %lld", (long long)o->explain);
-    if (story->text.size == 0)
-        return adl_fail(err, ADL_EINVAL, "there is no job %lld in this run; jobs are numbered from 1",
-                        (long long)o->explain);
-    fprintf(apart ? stderr : stdout, "\nJob %lld\n%s", (long long)o->explain, story->text.data);
+    fprintf(apart ? stderr : stdout, "\nJob %lld\n%s", (long long)o->explain,
+            story->text.size ? story->text.data : "nothing happened to it\n");
     return 0;
 }
 
@@ -215,6 +214,9 @@ static int run(int argc, char **argv)
         status = ADL_EINVAL; /* a file that was named wrongly */
     if (o.jobs > 0)
         scenario.workload.jobs = (uint64_t)o.jobs;
+    if (status == 0 && (uint64_t)o.explain > scenario.workload.jobs)
+        status = adl_fail(&err, ADL_EINVAL, "there is no job %lld in this run: it has %llu jobs, numbered from 1",
+                          (long long)o.explain, (unsigned long long)scenario.workload.jobs);
     if (status == 0)
         status = simulate(&o, operands.items[0], &scenario, &texts, policy, &err);
     adl_scenario_text_clear(&texts);

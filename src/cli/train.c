@@ -64,7 +64,7 @@ static const struct adl_verb verb = {
     .operands_max = 1,
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro train dqn --scenario scenarios/paper16.yaml --episodes 2000 --html curves.html",
+    .example = "adlro train dqn --scenario paper16 --episodes 2000 --html curves.html",
 };
 
 static bool is_estimator(const struct adl_operands *operands)
@@ -102,7 +102,7 @@ static int check_options(const struct options *o, const char *checkpoint, struct
 {
     const char *outputs[] = {o->out, checkpoint, o->csv, o->html, o->json, o->onnx};
     if (!o->scenario)
-        return adl_fail(err, ADL_EINVAL, "--scenario FILE must be given, for example scenarios/paper16.yaml");
+        return adl_fail(err, ADL_EINVAL, "--scenario FILE must be given, for example paper16");
     if (!is_file(o->out) || !is_file(checkpoint))
         return adl_fail(err, ADL_EINVAL, "--out and --checkpoint need file names");
     return adl_outputs_check(outputs, sizeof outputs / sizeof *outputs, o->scenario, err);

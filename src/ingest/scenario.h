@@ -33,8 +33,9 @@ extern const struct adl_yaml_table adl_scenario_table;
 int adl_scenario_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
                        struct adl_scenario *ret, struct adl_error *err);
 
-/* From files; the catalogue's path is relative to the scenario's folder. ret_texts may be NULL. The second gives the
- * speeds of measured classes, from a file of them; a path of NULL gives none. */
+/* From files; the catalogue's path is relative to the scenario's folder. A path without an ending at which there is no
+ * file names a shipped scenario, or for adl_cluster_load() a shipped cluster, by its last part. ret_texts may be NULL.
+ * The second gives the speeds of measured classes, from a file of them; a path of NULL gives none. */
 int adl_scenario_load(const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
                       struct adl_error *err);
 int adl_scenario_load_measured(const char *path, const char *throughputs, struct adl_scenario *ret,

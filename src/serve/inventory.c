@@ -1,7 +1,7 @@
 #include "serve/inventory.h"
 
 #include "ingest/scenario_form.h"
-#include "ingest/shipped_catalogue.h"
+#include "ingest/shipped.h"
 #include "ingest/text_file.h"
 
 #include <assert.h>
@@ -60,8 +60,10 @@ int adl_inventory_catalogue(const char *path, struct adl_catalogue *ret, struct 
         status = status ? status : adl_catalogue_parse(path, text, size, &catalogue, err);
         free(text);
     } else {
-        status = adl_catalogue_parse("the catalogue in the program", (const char *)adl_shipped_catalogue,
-                                     adl_shipped_catalogue_size, &catalogue, err);
+        const struct adl_shipped_file *shipped = adl_shipped_at("catalogue.yaml");
+        assert(shipped);
+        status = adl_catalogue_parse("the catalogue in the program", (const char *)shipped->text, shipped->size,
+                                     &catalogue, err);
     }
     status = status ? status : add_virtual_type(&catalogue, err);
     if (status)
