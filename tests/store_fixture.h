@@ -136,6 +136,7 @@ static inline void make_status(struct adl_rng *rng, uint64_t number, struct made
 
 static inline void make_job(uint64_t number, struct made_job *ret)
 {
+    static const char *const limits[2][3] = {{NULL}, {"nofile=9", "core=unlimited", NULL}};
     struct adl_rng rng;
     adl_rng_seed(&rng, number, "store");
     memset(ret, 0, sizeof *ret);
@@ -172,6 +173,8 @@ static inline void make_job(uint64_t number, struct made_job *ret)
         .script = ret->script,
         .directory = "/home/alice/a b\n'c'",
         .environment = ret->environment,
+        .mask = number % 3 ? "027" : "",
+        .limits = limits[number % 2],
         .stdout_path = "out-%j.txt",
         .stderr_path = "",
         .dependencies = ret->dependencies,
@@ -260,6 +263,8 @@ static inline const char *submission_difference(const struct adl_store_job *a, c
     SAME_TEXT(directory);
     if (!lists_equal(a->environment, b->environment))
         return "environment";
+    if (strcmp(a->mask, b->mask) != 0 || !lists_equal(a->limits, b->limits))
+        return "mask or limits";
     SAME_TEXT(stdout_path);
     SAME_TEXT(stderr_path);
     SAME(dependency_count);

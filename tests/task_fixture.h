@@ -100,7 +100,7 @@ static inline struct adl_task_spec plain_spec(void)
                                   .uid = geteuid(),
                                   .gid = getegid(),
                                   .root = geteuid() == 0,
-                                  .limits = {[ADL_TASK_LIMIT_CORE] = -1}};
+                                  .limits = {[ADL_RESOURCE_CORE] = -1}};
 }
 
 static inline struct adl_task_spec shell_spec(const char *text)

@@ -15,7 +15,7 @@ static struct adl_task_spec rich_spec(void)
                                   .append = true,
                                   .uid = 5,
                                   .time_limit_us = INT64_MAX,
-                                  .limits = {[ADL_TASK_LIMIT_STACK] = -1},
+                                  .limits = {[ADL_RESOURCE_STACK] = -1},
                                   .cpuset = "0-3"};
 }
 
@@ -38,7 +38,7 @@ static void what_was_stored_is_loaded(void **state)
     assert_int_equal(adl_record_store(dir, "job", &adl_task_spec_form, &spec, ADL_RECORD_SYNC, &err), 0);
     assert_int_equal(adl_record_load(dir, "job", &adl_task_spec_form, &read, &record, &err), 0);
     assert_true(read.job_id == spec.job_id && read.uid == 5 && read.time_limit_us == INT64_MAX && read.append);
-    assert_int_equal(read.limits[ADL_TASK_LIMIT_STACK], -1);
+    assert_int_equal(read.limits[ADL_RESOURCE_STACK], -1);
     assert_string_equal(read.cwd, spec.cwd);
     assert_string_equal(read.stdout_path, "");
     assert_string_equal(read.cpuset, "0-3");

@@ -2,6 +2,8 @@
  * tests are skipped, and say so. */
 #include "service_check.h"
 
+#include <sys/resource.h>
+
 #define USER_ID  65534 /* a user that every system has */
 #define OTHER_ID 65533
 
@@ -68,10 +70,38 @@ static void a_job_can_read_its_script_and_nobody_can_write_to_it(void **state)
     assert_int_equal(access(service_path(path), F_OK), -1);
 }
 
+static void a_job_has_the_umask_and_the_limits_of_its_submission(void **state)
+{
+    (void)state;
+    need_root();
+    const uint64_t job = submit_script("umask; ulimit -Sn; ulimit -Ss; ulimit -Sc",
+                                       ",\"umask\":\"0\",\"limits\":[\"nofile=77\",\"stack=4194304\",\"core=0\"]");
+    wait_for(job, "state", "CD");
+    assert_string_equal(service_read("marks/out"), "0000\n77\n4096\n0\n");
+}
+
+/* The service raises its own limit of open files; jobs do not get that. */
+static void a_job_that_does_not_say_has_the_defaults(void **state)
+{
+    (void)state;
+    struct rlimit before, low;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    low = before;
+    low.rlim_cur = 500;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    need_root();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    const uint64_t job = submit_script("umask; ulimit -Sn", "");
+    wait_for(job, "state", "CD");
+    assert_string_equal(service_read("marks/out"), "0022\n500\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SERVICE_TEST(a_job_can_read_its_script_and_nobody_can_write_to_it),
+        SERVICE_TEST(a_job_has_the_umask_and_the_limits_of_its_submission),
+        SERVICE_TEST(a_job_that_does_not_say_has_the_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

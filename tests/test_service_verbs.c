@@ -5,6 +5,9 @@
 #include "cli/top_frame.h"
 #include "service_double.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 static struct service_double *service;
 
 static int open_service(void **state)
@@ -88,6 +91,26 @@ static void a_command_is_submitted_with_its_own_options_left_alone(void **state)
     assert_string_equal(adl_member_text(body, "directory"), here);
     assert_true(has_variable(body, "SEED=7"));
     assert_null(strstr(service->body, "adl_secret"));
+    cJSON_Delete(body);
+    free(p);
+}
+
+static void umask_and_soft_limits_of_the_caller_go_along(void **state)
+{
+    (void)state;
+    struct rlimit before, low;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    low = before;
+    low.rlim_cur = 333;
+    const mode_t mask = umask(037);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    struct printed *p = RUN(submit, "--", "python");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(umask(mask), 037); /* and stays as it was */
+    assert_int_equal(p->code, 0);
+    cJSON *body = sent();
+    assert_string_equal(adl_member_text(body, "umask"), "037");
+    assert_non_null(strstr(service->body, "\"nofile=333\""));
     cJSON_Delete(body);
     free(p);
 }
@@ -497,6 +520,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_command_is_submitted_with_its_own_options_left_alone),
+        TEST(umask_and_soft_limits_of_the_caller_go_along),
         TEST(a_script_is_sent_as_text_and_its_lines_count_less_than_the_command_line),
         TEST(only_wrap_makes_a_shell_script_of_words),
         TEST(a_dry_run_says_what_would_be),

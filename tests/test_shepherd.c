@@ -1,6 +1,8 @@
 /* Tasks from start to end, with real processes. */
 #include "task_fixture.h"
 
+#include <sys/resource.h>
+
 static void exit_codes_are_recorded(void **state)
 {
     (void)state;
@@ -278,9 +280,33 @@ static void resource_limits_hold(void **state)
 {
     (void)state;
     struct adl_task_spec spec = shell_spec("ulimit -n; ulimit -c");
-    spec.limits[ADL_TASK_LIMIT_NOFILE] = 123;
+    spec.limits[ADL_RESOURCE_NOFILE] = 123;
     assert_int_equal(run("t", &spec).exit_code, 0);
     assert_string_equal(read_text("out"), "123\n0\n");
+}
+
+static void limits_are_soft_and_never_above_the_hard_ones(void **state)
+{
+    (void)state;
+    struct rlimit before, lower;
+    struct adl_task_spec spec = shell_spec("ulimit -Sn; ulimit -Hn; ulimit -Sf; umask");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    lower = (struct rlimit){100, 200};
+    spec.limits[ADL_RESOURCE_NOFILE] = 300;
+    spec.limits[ADL_RESOURCE_FSIZE] = 512000;
+    spec.mask = 027;
+    const pid_t pid = fork();
+    if (pid == 0) { /* a service of its own, for nobody gets a hard limit back */
+        if (setrlimit(RLIMIT_NOFILE, &lower))
+            _exit(1);
+        struct adl_task task = launch("t", &spec);
+        finish(&task);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_string_equal(read_text("out"), "200\n200\n1000\n0027\n");
 }
 
 static void root_runs_a_task_as_its_user(void **state)
@@ -479,6 +505,7 @@ int main(int argc, char **argv)
         TASK_TEST(output_does_not_follow_links_or_wait_for_readers),
         TASK_TEST(the_command_gets_clean_signals_session_and_descriptors),
         TASK_TEST(resource_limits_hold),
+        TASK_TEST(limits_are_soft_and_never_above_the_hard_ones),
         TASK_TEST(root_runs_a_task_as_its_user),
         TASK_TEST(a_user_that_was_forgotten_is_not_root),
         TASK_TEST(cancelling_ends_a_running_command),

@@ -94,7 +94,7 @@ static void everything_that_is_said_is_kept(void **state)
         "\"gpu_memory_mib\":8000,\"time_limit_s\":90.5,\"deadline_s\":7200,\"min_steps_per_s\":2.5,\"share\":true,"
         "\"share_slowdown\":1.5,\"requeue\":true,\"hold\":true,\"after\":[3],\"after_ok\":[4,9007199254740992],"
         "\"array\":\"7,0-9:4,1-2\",\"directory\":\"/home/"
-        "ann\",\"environment\":[\"A=1\",\"B==\"],\"stdout\":\"o-%A_%a\","
+        "ann\",\"environment\":[\"A=1\",\"B==\"],\"umask\":\"027\",\"limits\":[\"core=0\"],\"stdout\":\"o-%A_%a\","
         "\"stderr\":\"/tmp/%x.err\"}");
     const struct adl_store_job *job = &submission->job;
     const int32_t indices[] = {0, 1, 2, 4, 7, 8};
@@ -127,6 +127,9 @@ static void everything_that_is_said_is_kept(void **state)
     assert_int_equal(job->array_index, 0);
     assert_string_equal(job->environment[1], "B==");
     assert_null(job->environment[2]);
+    assert_string_equal(job->mask, "027");
+    assert_string_equal(job->limits[0], "core=0");
+    assert_null(job->limits[1]);
     assert_string_equal(job->directory, "/home/ann");
     assert_string_equal(job->stdout_path, "o-%A_%a");
     assert_string_equal(job->stderr_path, "/tmp/%x.err");
@@ -193,6 +196,15 @@ static void every_value_is_held_to_its_type_and_range(void **state)
         {"\"environment\":[1]", "environment: must be an array of strings alone"},
         {"\"environment\":[\"A\"]", "environment: 'A' must be NAME=value"},
         {"\"environment\":[\"=A\"]", "environment: '=A' must be NAME=value"},
+        {"\"umask\":18", "umask: must be a string"},
+        {"\"umask\":\"088\"", "umask: '088' must be an octal number from 000 to 777"},
+        {"\"umask\":\"1777\"", "umask: '1777' must be an octal number"},
+        {"\"limits\":{}", "limits: must be an array of strings"},
+        {"\"limits\":[\"files=3\"]", "limits: 'files=3' must be as nofile=1024"},
+        {"\"limits\":[\"nofile\"]", "limits: 'nofile' must be as"},
+        {"\"limits\":[\"nofile=-1\"]", "limits: 'nofile=-1' must be as"},
+        {"\"limits\":[\"nofile=1x\"]", "limits: 'nofile=1x' must be as"},
+        {"\"limits\":[\"nofile=99999999999999999999\"]", "limits: 'nofile=99999999999999999999' must be as"},
         {"\"stdout\":\"x%s\"", "stdout: after '%' there must be"},
         {"\"stderr\":\"x%\"", "stderr: after '%' there must be"},
         {"\"args\":[]", "args: are a script's"},

@@ -6,12 +6,14 @@
 #include "cli/quantity.h"
 #include "cli/sbatch.h"
 #include "cli/script_file.h"
+#include "local/resource.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CPUS_MAX 65536
@@ -237,6 +239,22 @@ static int add_directory(struct builder *builder)
     return add_text(builder, "directory", path);
 }
 
+/* The caller's umask and soft limits go along, as with sbatch. */
+static int add_process(struct builder *builder)
+{
+    char text[40];
+    cJSON *limits = cJSON_AddArrayToObject(builder->body, "limits");
+    const mode_t mask = umask(0);
+    umask(mask);
+    for (int i = 0; limits && i < ADL_RESOURCE_COUNT; i++) {
+        adl_resource_print_own((enum adl_resource)i, text, sizeof text);
+        if (text[0] != '\0' && !cJSON_AddItemToArray(limits, cJSON_CreateString(text)))
+            return no_memory(builder->err);
+    }
+    snprintf(text, sizeof text, "%03o", (unsigned)mask);
+    return limits ? add_text(builder, "umask", text) : no_memory(builder->err);
+}
+
 static int add_values(struct builder *builder, const char *own_name)
 {
     const struct adl_job_form *form = builder->form;
@@ -259,6 +277,7 @@ static int add_values(struct builder *builder, const char *own_name)
     status = status ? status : add_text(builder, "stderr", either(form->error, sbatch->error));
     status = status ? status : add_after(builder, "after", either(form->after, sbatch->after));
     status = status ? status : add_after(builder, "after_ok", either(form->after_ok, sbatch->after_ok));
+    status = status ? status : add_process(builder);
     return status ? status : add_directory(builder);
 }
 

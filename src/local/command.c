@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,27 +33,12 @@ static _Noreturn void give_up(int report, int code, const char *fmt, ...)
     _exit(code);
 }
 
-static const struct {
-    int resource;
-    const char *name;
-} limits[ADL_TASK_LIMIT_COUNT] = {
-    [ADL_TASK_LIMIT_CORE] = {RLIMIT_CORE, "core"},          [ADL_TASK_LIMIT_FILE] = {RLIMIT_FSIZE, "file size"},
-    [ADL_TASK_LIMIT_MEMLOCK] = {RLIMIT_MEMLOCK, "memlock"}, [ADL_TASK_LIMIT_NOFILE] = {RLIMIT_NOFILE, "nofile"},
-    [ADL_TASK_LIMIT_NPROC] = {RLIMIT_NPROC, "nproc"},       [ADL_TASK_LIMIT_STACK] = {RLIMIT_STACK, "stack"},
-};
-
 static void set_limits(const struct adl_task_spec *spec, int report)
 {
-    for (int i = 0; i < ADL_TASK_LIMIT_COUNT; i++) {
-        const int64_t value = spec->limits[i];
-        if (value == 0)
-            continue;
-        const rlim_t limit = value < 0 ? 0 : value == INT64_MAX ? RLIM_INFINITY : (rlim_t)value;
-        const struct rlimit both = {limit, limit};
-        if (setrlimit(limits[i].resource, &both))
-            give_up(report, NOT_RUNNABLE, "resource limit %s cannot be set to %lld: %s", limits[i].name,
-                    (long long)value, strerror(errno));
-    }
+    for (int i = 0; i < ADL_RESOURCE_COUNT; i++)
+        if (adl_resource_set((enum adl_resource)i, spec->limits[i]))
+            give_up(report, NOT_RUNNABLE, "resource limit %s cannot be set to %lld: %s",
+                    adl_resource_name((enum adl_resource)i), (long long)spec->limits[i], strerror(errno));
 }
 
 static void become_user(const struct adl_task_spec *spec, int report)
@@ -174,13 +158,13 @@ static _Noreturn void become_command(const struct adl_task_spec *spec, const cha
 {
     if (join >= 0 && write(join, "0", 1) < 0)
         give_up(report, NOT_RUNNABLE, "the task's cgroup cannot be joined: %s", strerror(errno));
-    set_limits(spec, report);
     become_user(spec, report);
     umask((mode_t)(spec->mask == 0 ? 022 : spec->mask < 0 ? 0 : spec->mask));
     if (chdir(spec->cwd))
         give_up(report, NOT_RUNNABLE, "working directory %.200s: %s", spec->cwd, strerror(errno));
     open_files(spec, report);
     reset_signals();
+    set_limits(spec, report); /* so late that none gets in the way of the above */
     /* A command whose shepherd is killed goes with it. Asked for after the user was changed, which takes it back. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != shepherd)
         _exit(NOT_RUNNABLE);

@@ -49,12 +49,16 @@ static const struct adl_record_field spec_fields[] = {
     BOOL(adl_task_spec, root),
     INT(adl_task_spec, time_limit_us),
     INT(adl_task_spec, grace_us),
-    NAMED(adl_task_spec, "limit_core", limits[ADL_TASK_LIMIT_CORE]),
-    NAMED(adl_task_spec, "limit_file", limits[ADL_TASK_LIMIT_FILE]),
-    NAMED(adl_task_spec, "limit_memlock", limits[ADL_TASK_LIMIT_MEMLOCK]),
-    NAMED(adl_task_spec, "limit_nofile", limits[ADL_TASK_LIMIT_NOFILE]),
-    NAMED(adl_task_spec, "limit_nproc", limits[ADL_TASK_LIMIT_NPROC]),
-    NAMED(adl_task_spec, "limit_stack", limits[ADL_TASK_LIMIT_STACK]),
+    NAMED(adl_task_spec, "limit_as", limits[ADL_RESOURCE_AS]),
+    NAMED(adl_task_spec, "limit_core", limits[ADL_RESOURCE_CORE]),
+    NAMED(adl_task_spec, "limit_cpu", limits[ADL_RESOURCE_CPU]),
+    NAMED(adl_task_spec, "limit_data", limits[ADL_RESOURCE_DATA]),
+    NAMED(adl_task_spec, "limit_fsize", limits[ADL_RESOURCE_FSIZE]),
+    NAMED(adl_task_spec, "limit_memlock", limits[ADL_RESOURCE_MEMLOCK]),
+    NAMED(adl_task_spec, "limit_nofile", limits[ADL_RESOURCE_NOFILE]),
+    NAMED(adl_task_spec, "limit_nproc", limits[ADL_RESOURCE_NPROC]),
+    NAMED(adl_task_spec, "limit_rss", limits[ADL_RESOURCE_RSS]),
+    NAMED(adl_task_spec, "limit_stack", limits[ADL_RESOURCE_STACK]),
     STRING(adl_task_spec, cgroup_parent),
     INT(adl_task_spec, memory_max_mib),
     INT(adl_task_spec, cpus_milli),
@@ -122,9 +126,10 @@ int adl_task_spec_check(const struct adl_task_spec *spec, struct adl_error *err)
         return adl_fail(err, ADL_EINVAL, "job %lld: a limit or the umask is out of range", id);
     if (spec->memory_max_mib > (INT64_MAX >> 20) || spec->cpus_milli > INT64_MAX / 1000)
         return adl_fail(err, ADL_EINVAL, "job %lld: its memory or CPU limit is too large", id);
-    for (int i = 0; i < ADL_TASK_LIMIT_COUNT; i++)
+    for (int i = 0; i < ADL_RESOURCE_COUNT; i++)
         if (spec->limits[i] < -1)
-            return adl_fail(err, ADL_EINVAL, "job %lld: resource limit %d is below -1", id, i);
+            return adl_fail(err, ADL_EINVAL, "job %lld: resource limit %s is below -1", id,
+                            adl_resource_name((enum adl_resource)i));
     for (uint32_t i = 0; i < spec->env.count; i++) {
         const char *equals = strchr(spec->env.items[i], '=');
         if (!equals || equals == spec->env.items[i])

@@ -12,21 +12,10 @@
 
 #include "local/process.h"
 #include "local/record.h"
+#include "local/resource.h"
 
 #define ADL_TASK_GROUPS_MAX 256
 #define ADL_TASK_TEXT_SIZE  400
-
-/* Resource limits (setrlimit), both soft and hard: 0 leaves one as the service has it, -1 stands for zero, INT64_MAX
- * for no limit. */
-enum adl_task_limit {
-    ADL_TASK_LIMIT_CORE,
-    ADL_TASK_LIMIT_FILE,    /* bytes of a file */
-    ADL_TASK_LIMIT_MEMLOCK, /* bytes */
-    ADL_TASK_LIMIT_NOFILE,
-    ADL_TASK_LIMIT_NPROC,
-    ADL_TASK_LIMIT_STACK, /* bytes */
-    ADL_TASK_LIMIT_COUNT,
-};
 
 /* What is to be run. Strings are the caller's, or in a file that was read, the file's. */
 struct adl_task_spec {
@@ -48,9 +37,9 @@ struct adl_task_spec {
     struct adl_strings groups; /* further groups, as numbers */
     bool root;                 /* uid 0 is meant, not forgotten */
 
-    int64_t time_limit_us; /* 0: none */
-    int64_t grace_us;      /* from TERM to KILL; 0 is 30 s, -1 none */
-    int64_t limits[ADL_TASK_LIMIT_COUNT];
+    int64_t time_limit_us;              /* 0: none */
+    int64_t grace_us;                   /* from TERM to KILL; 0 is 30 s, -1 none */
+    int64_t limits[ADL_RESOURCE_COUNT]; /* soft ones, as in resource.h; hard ones stay as the service has them */
 
     const char *cgroup_parent; /* a cgroup v2 folder in which one for the task is made; NULL: none */
     int64_t memory_max_mib;    /* 0: no limit, here and below */

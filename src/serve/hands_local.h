@@ -16,6 +16,7 @@ struct adl_hands_local_config {
     int urgent_fd;        /* readable while somebody waits for an answer: launching then leaves off; -1: none */
     const char *shepherd; /* program that watches over a task; NULL: this one does */
     const char *cgroup;   /* parent of the jobs' own; NULL: none */
+    int64_t file_limit;   /* open files of a job that does not say (local/resource.h); 0: as many as this process */
     bool avoid_foreign;   /* a GPU with processes from outside the queue is reported down */
 };
 

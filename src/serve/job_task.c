@@ -107,6 +107,24 @@ static int build_groups(const struct adl_store_job *row, struct adl_strings *ret
     return 0;
 }
 
+/* Umask and soft limits as they were where the job was submitted. */
+static int build_process(const struct launching *it, const struct adl_store_job *row, struct adl_task_spec *spec,
+                         struct adl_error *err)
+{
+    unsigned mask = 0;
+    int status = adl_umask_read(row->mask, &mask, err);
+    spec->mask = mask == 0 ? -1 : (int64_t)mask;
+    spec->limits[ADL_RESOURCE_NOFILE] = it->config->file_limit;
+    for (const char *const *at = row->limits; status == 0 && at && *at; at++) {
+        enum adl_resource resource = ADL_RESOURCE_AS;
+        int64_t limit = 0;
+        status = adl_resource_read(*at, &resource, &limit, err);
+        if (status == 0)
+            spec->limits[resource] = limit;
+    }
+    return status;
+}
+
 static int launch_row(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     const struct launching *it = context;
@@ -119,7 +137,7 @@ static int launch_row(void *context, const struct adl_store_job *row, struct adl
     if (status == 0 && build_groups(row, &groups))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for a job's groups");
     if (status == 0) {
-        const struct adl_task_spec spec = {
+        struct adl_task_spec spec = {
             .job_id = (int64_t)row->spec.id,
             .argv = argv,
             .env = env,
@@ -139,7 +157,9 @@ static int launch_row(void *context, const struct adl_store_job *row, struct adl
         };
         adl_traces_task(config->directory, row->spec.id, it->job->attempts, folder, sizeof folder);
         const struct adl_launch_options options = {.program = config->shepherd};
-        status = adl_task_launch(folder, &spec, &options, it->ret, err);
+        status = build_process(it, row, &spec, err);
+        if (status == 0)
+            status = adl_task_launch(folder, &spec, &options, it->ret, err);
     }
     adl_environment_clear(&env);
     free(argv.items);

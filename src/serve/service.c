@@ -36,7 +36,8 @@ struct adl_service {
     struct adl_auth *auth;
     struct adl_http *http;
     struct adl_routes_context routes;
-    bool locked; /* the desk's lock exists */
+    int64_t file_limit; /* of open files, for jobs; 0: as this process has it */
+    bool locked;        /* the desk's lock exists */
 };
 
 static int64_t desk_now(const struct adl_desk *desk)
@@ -44,11 +45,13 @@ static int64_t desk_now(const struct adl_desk *desk)
     return adl_service_clock_now(desk->clock);
 }
 
-/* Each running job takes a descriptor, each client one. */
-static void raise_limits(void)
+/* Each running job takes a descriptor, each client one. Jobs keep the limit that there was before: programs exist that
+ * take long, or fail, with a high one. */
+static void raise_limits(struct adl_service *service)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        service->file_limit = limit.rlim_cur < INT64_MAX ? (int64_t)limit.rlim_cur : INT64_MAX;
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
@@ -164,6 +167,7 @@ static int open_hands(struct adl_service *service, struct adl_error *err)
                                            .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
                                            .grace_us = (int64_t)(config->grace_s * 1e6),
                                            .cgroup = config->cgroup,
+                                           .file_limit = service->file_limit,
                                            .avoid_foreign = config->avoid_foreign};
     int status = open_watch(service, &local.watch, err);
     if (status == 0)
@@ -336,7 +340,7 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
     if (!service)
         return adl_fail(err, ADL_ENOMEM, "out of memory for the service");
     service->options = *options;
-    raise_limits();
+    raise_limits(service);
     int status = load_config(options, &service->config, err);
     if (status == 0)
         status = open_state(service, err);

@@ -123,13 +123,15 @@ struct adl_store_job {
     const char *const *environment; /* "NAME=value"; may hold secrets, so the files are their owner's alone */
     const char *stdout_path;
     const char *stderr_path;
+    const char *mask;          /* umask, octal; "" = 022 */
+    const char *const *limits; /* soft resource limits, "nofile=1024" (local/resource.h); others are the service's */
     const struct adl_store_dependency *dependencies;
     uint32_t dependency_count;
     uint64_t array_id;   /* number of the array's first job; 0 = no array, or, with an index, that this is the first */
     int32_t array_index; /* -1 = no array */
     uint64_t payload;    /* number of the earlier job that brought the same request, command, script, directory,
-                          * environment, paths and dependencies, which are then kept once and not read from this one;
-                          * 0 = they are its own. A job that is read has its own number in place of 0 */
+                          * environment, paths, umask, limits and dependencies, which are then kept once and not read from
+                          * this one;    0 = they are its own. A job that is read has its own number in place of 0 */
     int64_t external;    /* its number in the cluster it came from; 0 = it was submitted here */
     int64_t submit_us;
     struct adl_store_status status;

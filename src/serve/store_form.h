@@ -40,7 +40,7 @@ enum adl_store_sql {
     ADL_SQL_COUNT = ADL_SQL_JOBS_LIVE + 2,
 };
 
-enum { ADL_STORE_LISTS = 4 }; /* fields of a job that are lists */
+enum { ADL_STORE_LISTS = 5 }; /* fields of a job that are lists */
 
 /* A list on its way to the database, as bytes, or from it, as items. */
 struct adl_store_list {

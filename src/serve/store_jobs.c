@@ -87,6 +87,8 @@ static const struct field payload_fields[] = {
     SUBMISSION_LIST("environment", environment, LIST, 1, ADL_STORE_LIST_MAX),
     SUBMISSION("stdout_path", stdout_path, TEXT, ADL_STORE_PATH_MAX),
     SUBMISSION("stderr_path", stderr_path, TEXT, ADL_STORE_PATH_MAX),
+    SUBMISSION("mask", mask, TEXT, ADL_STORE_WORD_MAX),
+    SUBMISSION_LIST("limits", limits, LIST, 4, ADL_STORE_REASON_MAX),
     SUBMISSION_LIST("dependencies", dependencies, AFTER, 2, 0),
 };
 

@@ -103,7 +103,11 @@ static const char step_3[] =
 #undef SUBMISSION_COLUMNS
 #undef SAME
 
-const char *const adl_store_steps[] = {step_1, step_2, step_3};
+/* The umask and the resource limits of whoever submitted the job. */
+static const char step_4[] = "ALTER TABLE payload ADD COLUMN mask TEXT NOT NULL DEFAULT '';"
+                             "ALTER TABLE payload ADD COLUMN limits BLOB NOT NULL DEFAULT x'';";
+
+const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];
 
 static int failed(sqlite3 *db, const char *path, const char *doing, struct adl_error *err)

@@ -4,6 +4,7 @@
 
 #include "base/range.h"
 #include "base/suggest.h"
+#include "local/resource.h"
 #include "serve/script.h"
 
 #include <cjson/cJSON.h>
@@ -19,8 +20,8 @@
 
 /* What the document says, checked value by value. NULL and NaN: it does not. */
 struct draft {
-    const cJSON *command, *args, *environment, *gpus, *after, *after_ok;
-    const char *script, *name, *kind, *class_name, *array, *directory, *stdout_path, *stderr_path;
+    const cJSON *command, *args, *environment, *limits, *gpus, *after, *after_ok;
+    const char *script, *name, *kind, *class_name, *array, *directory, *stdout_path, *stderr_path, *mask;
     double priority, cpus, memory_mib, gpu_memory_mib, limit_s, deadline_s, min_steps_per_s, share_slowdown;
     bool share, requeue, hold;
 };
@@ -62,6 +63,7 @@ static const struct key keys[] = {
     {"gpus", GPUS, AT(gpus), 1, ADL_JOB_GPUS_MAX},
     {"hold", FLAG, AT(hold), 0, 0},
     {"kind", WORD, AT(kind), 0, ADL_NAME_SIZE},
+    {"limits", STRINGS, AT(limits), 0, ADL_STORE_REASON_MAX},
     {"memory_mib_per_gpu", WHOLE, AT(memory_mib), 0, 1 << 30},
     {"min_steps_per_s", REAL, AT(min_steps_per_s), 1e-9, 1e9},
     {"name", WORD, AT(name), 0, ADL_STORE_WORD_MAX},
@@ -73,6 +75,7 @@ static const struct key keys[] = {
     {"stderr", WORD, AT(stderr_path), 0, ADL_STORE_PATH_MAX - 1},
     {"stdout", WORD, AT(stdout_path), 0, ADL_STORE_PATH_MAX - 1},
     {"time_limit_s", REAL, AT(limit_s), 1, TIME_MAX_S},
+    {"umask", WORD, AT(mask), 0, ADL_STORE_WORD_MAX},
 };
 
 enum { KEY_COUNT = sizeof keys / sizeof *keys };
@@ -242,6 +245,23 @@ static int environment_check(const cJSON *environment, struct adl_error *err)
     return ADL_OK;
 }
 
+static int process_check(const struct draft *draft, struct adl_error *err)
+{
+    struct adl_error inner;
+    enum adl_resource resource;
+    int64_t limit;
+    unsigned mask;
+    const cJSON *item;
+    if (draft->mask && adl_umask_read(draft->mask, &mask, &inner))
+        return adl_fail(err, ADL_EINVAL, "umask: %s", inner.text);
+    cJSON_ArrayForEach(item, draft->limits)
+    {
+        if (adl_resource_read(item->valuestring, &resource, &limit, &inner))
+            return adl_fail(err, ADL_EINVAL, "limits: %s", inner.text);
+    }
+    return ADL_OK;
+}
+
 static int pattern_check(const char *key, const char *pattern, struct adl_error *err)
 {
     for (const char *c = pattern; c && (c = strchr(c, '%')); c += 2)
@@ -260,6 +280,8 @@ static int draft_check(const struct draft *draft, struct adl_error *err)
     int status = command_check(draft, err);
     if (status == ADL_OK)
         status = environment_check(draft->environment, err);
+    if (status == ADL_OK)
+        status = process_check(draft, err);
     if (status == ADL_OK)
         status = pattern_check("stdout", draft->stdout_path, err);
     if (status == ADL_OK)
@@ -474,6 +496,7 @@ static void lay_out(const struct draft *draft, const struct adl_account *account
     request_text(draft->gpus, request, sizeof request);
     job->argv = room_strings(room, draft->script ? draft->args : draft->command);
     job->environment = room_strings(room, draft->environment);
+    job->limits = room_strings(room, draft->limits);
     job->dependencies = room_dependencies(room, draft, &job->dependency_count);
     ret->array = room_take(room, ret->array_count * sizeof *ret->array, _Alignof(int32_t));
     job->user = room_text(room, account->name);
@@ -483,6 +506,7 @@ static void lay_out(const struct draft *draft, const struct adl_account *account
     job->directory = room_text(room, draft->directory);
     job->stdout_path = room_text(room, out);
     job->stderr_path = room_text(room, draft->stderr_path ? draft->stderr_path : out);
+    job->mask = room_text(room, draft->mask);
     ret->class_name = room_text(room, draft->class_name);
 }
 
