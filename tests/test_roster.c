@@ -68,7 +68,7 @@ static void jobs_that_come_and_go_are_found_by_number_and_by_slot(void **state)
     for (const struct adl_roster_job *job = roster.first; job; job = job->next) {
         assert_true(there[job->id] && job->id > last);
         last = job->id;
-        bytes += job->bytes;
+        bytes += job->bytes + job->shared->memory; /* no two share anything here */
         count++;
     }
     for (uint64_t id = 1; id <= NUMBERS; id++)
@@ -99,10 +99,39 @@ static void a_job_says_what_it_runs_and_where(void **state)
     adl_roster_clear(&roster);
 }
 
-/* How jobs that are not in the roster ended; those above 90 never were. */
+static void jobs_of_an_array_share_their_strings_and_their_users_account_counts_them_once(void **state)
+{
+    (void)state;
+    struct adl_roster roster;
+    struct adl_store_job row = {.uid = 5, .user = "ann", .name = "a", .script = "0123456789", .payload = 7};
+    struct adl_roster_job *jobs[3];
+    assert_int_equal(adl_roster_create(&roster), 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        row.spec.id = 7 + i;
+        jobs[i] = adl_roster_add(&roster, &row);
+        assert_ptr_equal(jobs[i]->name, jobs[0]->name);
+        assert_int_equal(adl_roster_user(&roster, 5).bytes, 10 + (i + 1) * ADL_STORE_JOB_SIZE);
+    }
+    row = (struct adl_store_job){.spec.id = 20, .uid = 5, .name = "b", .payload = 20};
+    assert_string_equal(adl_roster_add(&roster, &row)->name, "b");
+    assert_int_equal(adl_roster_user(&roster, 5).jobs, 4);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(jobs[i]->name, "a");
+        adl_roster_remove(&roster, jobs[i]);
+        assert_int_equal(adl_roster_user(&roster, 5).bytes, (i < 2 ? 10 : 0) + (3 - i) * ADL_STORE_JOB_SIZE);
+    }
+    adl_roster_remove(&roster, adl_roster_find(&roster, 20));
+    assert_int_equal(roster.user_count, 0);
+    assert_int_equal(roster.bytes, 0);
+    adl_roster_clear(&roster);
+}
+
+/* How jobs that are not in the roster ended; those above 90 never were, and 88 was deleted since. */
 static int end_of(void *context, uint64_t id)
 {
     (void)context;
+    if (id == 88)
+        return ADL_ROSTER_PURGED;
     return id > 90 ? -1 : id % 2 == 0 ? ADL_END_COMPLETED : ADL_END_FAILED;
 }
 
@@ -128,6 +157,7 @@ static void who_depends_on_a_job_waits_for_its_end_and_on_an_array_for_all_of_it
     assert_int_equal(culprit, 60);
     assert_int_equal(ask(&roster, 4, ADL_AFTER_OK, &culprit), 1);
     assert_int_equal(ask(&roster, 5, ADL_AFTER_ANY, &culprit), 1);
+    assert_int_equal(ask(&roster, 88, ADL_AFTER_OK, &culprit), 1);
     assert_int_equal(ask(&roster, 5, ADL_AFTER_OK, &culprit), -1);
     assert_int_equal(culprit, 5);
     adl_roster_remove(&roster, adl_roster_find(&roster, 62));
@@ -140,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_that_come_and_go_are_found_by_number_and_by_slot),
         cmocka_unit_test(a_job_says_what_it_runs_and_where),
+        cmocka_unit_test(jobs_of_an_array_share_their_strings_and_their_users_account_counts_them_once),
         cmocka_unit_test(who_depends_on_a_job_waits_for_its_end_and_on_an_array_for_all_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,8 +28,8 @@ struct form_telemetry {
 };
 
 struct form_jobs {
-    double time_limit_s, grace_s, priority_max;
-    int32_t max;
+    double retention_days, mib_per_user, time_limit_s, grace_s, priority_max;
+    int32_t max, max_per_user;
     bool root;
     struct adl_yaml_link cgroup;
 };
@@ -109,6 +109,14 @@ static const struct adl_yaml_field jobs_fields[] = {
     {"grace_s", ADL_YAML_REAL, JOBS(grace_s), .min = 0, .max = 3600,
      .help = "that a job which has to end gets between TERM and KILL"},
     {"max", ADL_YAML_INT, JOBS(max), .min = 1, .max = 1e7, .help = "jobs that wait or run; more are refused"},
+    {"max_per_user", ADL_YAML_INT, JOBS(max_per_user), .min = 1, .max = 1e7,
+     .help = "of one user, administrators included; more are refused"},
+    {"mib_per_user", ADL_YAML_REAL, JOBS(mib_per_user), .min = 0.001, .max = 1e9,
+     .help =
+         "MiB of the state that a user's jobs take. Beyond it submissions are refused, and the oldest of the user's "
+         "ended jobs are deleted early"},
+    {"retention_days", ADL_YAML_REAL, JOBS(retention_days), .min = 1e-6, .max = 36500,
+     .help = "how long ended jobs and events are kept"},
     {"priority_max", ADL_YAML_REAL, JOBS(priority_max), .min = 0, .max = 1,
      .help = "the highest priority that users may submit with; administrators may use any"},
     {"root", ADL_YAML_BOOL, JOBS(root), .help = "root may submit jobs, which then run as root"},
@@ -181,7 +189,14 @@ static const struct service_form form_defaults = {
     .parts = {.lambda = 0.1, .kill_at_limit = true, .policy = {ADL_FORM_POLICY_DEFAULTS, .priority_s = 86400}},
     .listen = {.requests_per_s = 1000},
     .telemetry = {.interval_s = 2, .retention_days = 30, .avoid_foreign = true},
-    .jobs = {.time_limit_s = 86400, .grace_s = 30, .priority_max = 0.5, .max = 200000, .root = true},
+    .jobs = {.time_limit_s = 86400,
+             .grace_s = 30,
+             .priority_max = 0.5,
+             .max = 200000,
+             .max_per_user = 100000,
+             .mib_per_user = 1024,
+             .retention_days = 365,
+             .root = true},
     .slurm = {.wait_s = 30},
 };
 
@@ -341,6 +356,9 @@ static void copy_plain(struct loader *loader)
     config->grace_s = form->jobs.grace_s;
     config->priority_max = (float)form->jobs.priority_max;
     config->jobs_max = (uint32_t)form->jobs.max;
+    config->jobs_per_user = (uint32_t)form->jobs.max_per_user;
+    config->mib_per_user = form->jobs.mib_per_user;
+    config->jobs_retention_days = form->jobs.retention_days;
     config->root_jobs = form->jobs.root;
 }
 

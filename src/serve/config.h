@@ -43,9 +43,12 @@ struct adl_service_config {
     double time_limit_s; /* of jobs that say nothing */
     double grace_s;      /* from TERM to KILL */
     uint32_t jobs_max;   /* live ones; a submission beyond is refused */
-    float priority_max;  /* that users may submit with */
-    bool root_jobs;      /* root may submit jobs that run as root */
-    const char *cgroup;  /* v2 folder for jobs' own; NULL: none */
+    uint32_t jobs_per_user;
+    double mib_per_user;        /* of the state */
+    double jobs_retention_days; /* of ended jobs */
+    float priority_max;         /* that users may submit with */
+    bool root_jobs;             /* root may submit jobs that run as root */
+    const char *cgroup;         /* v2 folder for jobs' own; NULL: none */
 
     struct adl_inventory inventory; /* with the policy's own settings in inventory.scenario.policy */
     const char *model_path;         /* of a trained network; NULL: the one in the program */

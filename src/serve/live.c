@@ -11,6 +11,7 @@
 #define RETRY_US  INT64_C(1000000)
 #define PRUNE_US  INT64_C(60000000)
 #define PRUNE_MAX 5000 /* samples at once */
+#define PURGE_MAX 50   /* ended jobs at once */
 #define SAMPLES   20000000
 #define WAIT_MS   1000 /* the longest wait: ends and history go on without events too */
 
@@ -273,13 +274,14 @@ static void wait_for_something(struct adl_live *live)
 
 static void prune(struct adl_live *live)
 {
+    struct adl_store *store = live->config.store;
     if (live->now_us < live->prune_us || live->retry_us > 0)
         return;
     adl_desk_unlock(live->desk);
-    const int pruned =
-        adl_store_prune(live->config.store, live->now_us - live->config.retention_us, SAMPLES, PRUNE_MAX, NULL);
+    const int pruned = adl_store_prune(store, live->now_us - live->config.retention_us, SAMPLES, PRUNE_MAX, NULL);
+    const int purged = adl_store_purge(store, live->now_us - live->config.jobs_retention_us, PURGE_MAX, NULL);
     adl_desk_lock(live->desk);
-    if (pruned < PRUNE_MAX)
+    if (pruned < PRUNE_MAX && purged < PURGE_MAX)
         live->prune_us = live->now_us + (int64_t)(PRUNE_US * live->config.clock->speed);
 }
 
@@ -622,6 +624,7 @@ void adl_live_destroy(struct adl_live *live)
     free(live->outbox);
     free(live->acts);
     free(live->seizures);
+    free(live->claims);
     adl_plan_clear(&live->plan);
     for (uint32_t i = 0; i < live->report_count; i++)
         free(live->reports[i].gpus);

@@ -19,7 +19,10 @@ struct adl_live_config {
     uint32_t jobs_max;     /* live ones */
     float priority_max;    /* that users may ask for; administrators may ask for any */
     int64_t time_limit_us; /* of jobs that do not say one */
-    int64_t retention_us;
+    uint32_t jobs_per_user;
+    uint64_t bytes_per_user; /* of the state */
+    int64_t retention_us;    /* of samples */
+    int64_t jobs_retention_us;
     bool root_jobs; /* root may submit */
     bool any_user;  /* jobs of other users than ours can be run */
     /* Reads configuration and model anew; text for people. Called with the lock held. 1: another engine is needed, so

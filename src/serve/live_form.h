@@ -71,6 +71,10 @@ struct adl_live {
     int64_t point_us, point_step_us, counted_us; /* history: end of the step, its length, counted up to */
     struct adl_point point;                      /* the step that is being counted */
     double busy_gpu_us;
+    struct adl_roster_user *claims; /* live_quota.c */
+    size_t claim_capacity;
+    uint32_t claim_count;
+    uint64_t claim_group;
     uint64_t kept_points; /* of desk->point_count, when one was last put into the store */
     int64_t prune_us;
     bool *down;         /* [gpu] as the engine was or is about to be told */
@@ -112,6 +116,11 @@ void adl_live_stopping(struct adl_live *live, struct adl_roster_job *job, int st
 bool adl_live_wish_waits(const struct adl_live *live, const struct adl_wish *wish); /* for the next group */
 int adl_live_wish_prepare(struct adl_live *live, struct adl_wish *wish);
 void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish);
+
+/* live_quota.c: whether there is room for a submission, which is then counted; the same in the state, where ended jobs
+ * of the user give way once it is written. */
+int adl_live_quota_check(struct adl_live *live, const struct adl_wish *wish, struct adl_error *err);
+int adl_live_quota_room(struct adl_live *live, uint32_t uid, struct adl_error *err);
 
 /* A stored job into the roster; if its GPUs are no more, held with that reason. NULL: out of memory. */
 struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_store_job *row, struct adl_error *err);

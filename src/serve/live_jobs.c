@@ -138,7 +138,7 @@ int adl_live_end_of(void *self, uint64_t id)
     struct adl_live *live = self;
     struct ending first = {.end = -1}, next;
     if (adl_store_job_read(live->config.store, id, read_end, &first, NULL) != 1)
-        return -1;
+        return id > 0 && id <= adl_store_job_last(live->config.store) ? ADL_ROSTER_PURGED : -1;
     /* The numbers of an array follow each other. */
     for (uint64_t member = id + 1; first.end == ADL_END_COMPLETED && first.array_index >= 0 && first.array_id == id;
          member++) {

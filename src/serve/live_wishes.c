@@ -20,6 +20,8 @@ static int refuse(struct adl_wish *wish, int status, const char *fmt, unsigned l
     return adl_fail(&wish->err, status, "%s", text);
 }
 
+#define PURGED " ended so long ago that it was deleted (jobs.retention_days in the service's configuration)"
+
 /* ---- submissions ---- */
 
 /* The class and what follows from it. */
@@ -55,7 +57,9 @@ static int check_dependencies(struct adl_live *live, struct adl_wish *wish)
         const uint64_t on = job->dependencies[i].job;
         if (!adl_roster_find(&live->desk->roster, on) &&
             adl_store_job_read(live->config.store, on, see_row, NULL, NULL) != 1)
-            return refuse(wish, ADL_EINVAL, "after: there is no job %llu", on);
+            return on > 0 && on <= adl_store_job_last(live->config.store)
+                       ? refuse(wish, ADL_EINVAL, "after: job %llu" PURGED "; leave it out if it completed", on)
+                       : refuse(wish, ADL_EINVAL, "after: there is no job %llu", on);
     }
     return 0;
 }
@@ -73,7 +77,6 @@ static int check_demand(struct adl_live *live, struct adl_wish *wish)
 static int check_submission(struct adl_live *live, struct adl_wish *wish)
 {
     struct adl_submission *submission = wish->submission;
-    const uint32_t count = submission->array ? submission->array_count : 1;
     if (live->config.no_submission)
         return adl_fail(&wish->err, ADL_EREFUSED, "jobs come from the cluster underneath: submit it there (sbatch)");
     if (!live->config.any_user && submission->job.uid != geteuid())
@@ -89,15 +92,14 @@ static int check_submission(struct adl_live *live, struct adl_wish *wish)
                         "priority: users may ask for at most %g here (jobs.priority_max in the service's "
                         "configuration); an administrator can raise it afterwards",
                         (double)live->config.priority_max);
-    if (live->desk->roster.count + count > live->config.jobs_max)
-        return refuse(wish, ADL_EREFUSED, "there are as many jobs as may wait and run here (%llu)",
-                      live->config.jobs_max);
     if (submission->job.spec.limit_us <= 0)
         submission->job.spec.limit_us = live->config.time_limit_us;
     int status = read_class(live, wish);
     if (status == 0)
         status = check_demand(live, wish);
-    return status ? status : check_dependencies(live, wish);
+    if (status == 0)
+        status = check_dependencies(live, wish);
+    return status ? status : adl_live_quota_check(live, wish, &wish->err);
 }
 
 static int log_submission(struct adl_live *live, const struct adl_store_job *job, uint64_t id, struct adl_error *err)
@@ -135,17 +137,22 @@ static int prepare_submit(struct adl_live *live, struct adl_wish *wish)
         if (i == 0)
             wish->first_job = id;
     }
-    return status;
+    return status ? status : adl_live_quota_room(live, submission->job.uid, &wish->err);
 }
 
 static void expand_paths(struct adl_live *live, const struct adl_store_job *from, struct adl_roster_job *job)
 {
     const char *node = live->desk->inventory->scenario.cluster.nodes[0].name;
     char *out = adl_path_expand(from->stdout_path, from, job->id, node);
-    char *err = adl_path_expand(from->stderr_path, from, job->id, node);
+    const bool same = from->stdout_path && from->stderr_path && strcmp(from->stdout_path, from->stderr_path) == 0;
+    char *err = same ? NULL : adl_path_expand(from->stderr_path, from, job->id, node);
     if (out) {
         free((void *)job->stdout_path);
         job->stdout_path = out;
+    }
+    if (out && same) {
+        free((void *)job->stderr_path);
+        job->stderr_path = out;
     }
     if (err) {
         free((void *)job->stderr_path);
@@ -214,7 +221,9 @@ static int refuse_absent(struct adl_live *live, struct adl_wish *wish)
 {
     char label[ADL_LABEL_SIZE] = "";
     if (adl_store_job_read(live->config.store, wish->job, see_label, label, NULL) != 1)
-        return refuse(wish, ADL_EABSENT, "there is no job %llu", wish->job);
+        return wish->job > 0 && wish->job <= adl_store_job_last(live->config.store)
+                   ? refuse(wish, ADL_EABSENT, "job %llu" PURGED, wish->job)
+                   : refuse(wish, ADL_EABSENT, "there is no job %llu", wish->job);
     return adl_fail(&wish->err, ADL_EREFUSED, "job %s has ended", label);
 }
 

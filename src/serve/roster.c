@@ -13,14 +13,22 @@ int adl_roster_create(struct adl_roster *ret)
     return ret->table ? 0 : ADL_ENOMEM;
 }
 
+static void shared_release(struct adl_roster_shared *shared)
+{
+    if (shared && --shared->jobs == 0)
+        free(shared);
+}
+
 static void job_free(struct adl_roster_job *job)
 {
     if (!job)
         return;
+    shared_release(job->shared);
     free(job->gpus);
     free((void *)job->reason);
+    if (job->stderr_path != job->stdout_path)
+        free((void *)job->stderr_path);
     free((void *)job->stdout_path);
-    free((void *)job->stderr_path);
     free(job);
 }
 
@@ -32,6 +40,7 @@ void adl_roster_clear(struct adl_roster *roster)
     }
     free(roster->slots);
     free(roster->table);
+    free(roster->users);
     *roster = (struct adl_roster){0};
 }
 
@@ -91,42 +100,115 @@ static const char *string_put(char **at, const char *string)
     return put;
 }
 
-/* What never changes is one block: the job, its dependencies, its strings. */
-static struct adl_roster_job *job_make(const struct adl_store_job *from)
+/* One block: the dependencies, then the strings. The job gets pointers into it. */
+static struct adl_roster_shared *shared_make(const struct adl_store_job *from, struct adl_roster_job *job)
 {
     char command[256];
     adl_command_text(from, command, sizeof command);
     const size_t dependencies = from->dependency_count * sizeof *from->dependencies;
-    const size_t size = sizeof(struct adl_roster_job) + dependencies + string_size(from->user) +
+    const size_t size = sizeof(struct adl_roster_shared) + dependencies + string_size(from->user) +
                         string_size(from->name) + string_size(from->request) + string_size(from->directory) +
                         string_size(command);
-    struct adl_roster_job *job = calloc(1, size);
-    if (!job)
+    struct adl_roster_shared *shared = calloc(1, size);
+    if (!shared)
         return NULL;
-    job->dependencies = (struct adl_store_dependency *)(job + 1);
+    *shared = (struct adl_roster_shared){
+        .payload = from->payload, .jobs = 1, .memory = size, .stored = adl_store_payload_size(from)};
+    job->dependencies = (struct adl_store_dependency *)(shared + 1);
     job->dependency_count = from->dependency_count;
     if (dependencies > 0)
         memcpy(job->dependencies, from->dependencies, dependencies);
-    char *at = (char *)(job + 1) + dependencies;
+    char *at = (char *)(shared + 1) + dependencies;
     job->user = string_put(&at, from->user);
     job->name = string_put(&at, from->name);
     job->request = string_put(&at, from->request);
     job->directory = string_put(&at, from->directory);
     job->command = string_put(&at, command);
+    return shared;
+}
+
+static struct adl_roster_shared *shared_join(const struct adl_roster_job *other, struct adl_roster_job *job)
+{
+    job->dependencies = other->dependencies;
+    job->dependency_count = other->dependency_count;
+    job->user = other->user;
+    job->name = other->name;
+    job->request = other->request;
+    job->directory = other->directory;
+    job->command = other->command;
+    other->shared->jobs++;
+    return other->shared;
+}
+
+/* Jobs of an array follow each other, so the last job is the only one to look at. */
+static struct adl_roster_job *job_make(const struct adl_roster *roster, const struct adl_store_job *from)
+{
+    struct adl_roster_job *job = calloc(1, sizeof *job);
+    const struct adl_roster_job *last = roster->last;
+    if (!job)
+        return NULL;
+    job->shared = from->payload > 0 && last && last->shared->payload == from->payload ? shared_join(last, job)
+                                                                                      : shared_make(from, job);
     job->reason = strdup(from->status.reason ? from->status.reason : "");
     job->stdout_path = strdup(from->stdout_path ? from->stdout_path : "");
     job->stderr_path = strdup(from->stderr_path ? from->stderr_path : "");
-    if (!job->reason || !job->stdout_path || !job->stderr_path) {
+    if (!job->shared || !job->reason || !job->stdout_path || !job->stderr_path) {
         job_free(job);
         return NULL;
     }
-    job->bytes = size + strlen(job->stdout_path) + strlen(job->stderr_path);
+    job->bytes = sizeof *job + strlen(job->stdout_path) + strlen(job->stderr_path);
     return job;
 }
 
+/* ---- users ---- */
+
+static struct adl_roster_user *user_find(const struct adl_roster *roster, uint32_t uid)
+{
+    for (uint32_t i = 0; i < roster->user_count; i++)
+        if (roster->users[i].uid == uid)
+            return &roster->users[i];
+    return NULL;
+}
+
+struct adl_roster_user adl_roster_user(const struct adl_roster *roster, uint32_t uid)
+{
+    const struct adl_roster_user *user = user_find(roster, uid);
+    return user ? *user : (struct adl_roster_user){.uid = uid};
+}
+
+/* What a job adds to its user's account, as the only one with what it shares or beside others. */
+static uint64_t stored_by(const struct adl_roster_job *job)
+{
+    return ADL_STORE_JOB_SIZE + (job->shared->jobs == 1 ? job->shared->stored : 0);
+}
+
+static int user_add(struct adl_roster *roster, const struct adl_roster_job *job)
+{
+    struct adl_roster_user *user = user_find(roster, job->uid);
+    if (!user) {
+        if (adl_grow((void **)&roster->users, &roster->user_capacity, (size_t)roster->user_count + 1, sizeof *user))
+            return ADL_ENOMEM;
+        user = &roster->users[roster->user_count++];
+        *user = (struct adl_roster_user){.uid = job->uid};
+    }
+    user->jobs++;
+    user->bytes += stored_by(job);
+    return 0;
+}
+
+static void user_remove(struct adl_roster *roster, const struct adl_roster_job *job)
+{
+    struct adl_roster_user *user = user_find(roster, job->uid);
+    user->bytes -= stored_by(job);
+    if (--user->jobs == 0)
+        *user = roster->users[--roster->user_count];
+}
+
+/* ---- coming and going ---- */
+
 struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct adl_store_job *from)
 {
-    struct adl_roster_job *job = table_grow(roster) ? NULL : job_make(from);
+    struct adl_roster_job *job = table_grow(roster) ? NULL : job_make(roster, from);
     if (!job)
         return NULL;
     job->id = from->spec.id;
@@ -141,13 +223,17 @@ struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct ad
     job->submit_us = from->submit_us;
     job->attempts = from->status.attempts;
     job->energy_j = from->status.energy_j;
+    if (user_add(roster, job)) {
+        job_free(job);
+        return NULL;
+    }
     job->previous = roster->last;
     *(roster->last ? &roster->last->next : &roster->first) = job;
     roster->last = job;
     *place(roster, job->id) = job;
     roster->count++;
     roster->by_stage[ADL_STAGE_HELD]++;
-    roster->bytes += job->bytes;
+    roster->bytes += job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
     return job;
 }
 
@@ -158,7 +244,8 @@ void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job)
     *(job->previous ? &job->previous->next : &roster->first) = job->next;
     *(job->next ? &job->next->previous : &roster->last) = job->previous;
     roster->count--;
-    roster->bytes -= job->bytes;
+    roster->bytes -= job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
+    user_remove(roster, job);
     roster->by_stage[job->stage]--;
     job_free(job);
 }
@@ -232,7 +319,10 @@ int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_ro
             if (answer > 0)
                 *ret_culprit = on->job;
             answer = 0;
-        } else if (on->after == ADL_AFTER_OK && end_of(context, on->job) != ADL_END_COMPLETED) {
+        } else if (on->after == ADL_AFTER_OK) {
+            const int end = end_of(context, on->job);
+            if (end == ADL_END_COMPLETED || end == ADL_ROSTER_PURGED)
+                continue;
             *ret_culprit = on->job;
             return -1;
         }

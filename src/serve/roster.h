@@ -27,6 +27,21 @@ struct adl_alternative {
     uint32_t slot;  /* while QUEUED, and that of the one taken while it holds GPUs; else ADL_NONE */
 };
 
+/* What never changes and is equal for all jobs of an array, kept once: strings and dependencies are behind it. */
+struct adl_roster_shared {
+    uint64_t payload; /* its number in the store; 0: nobody shares it */
+    uint32_t jobs;    /* that use it */
+    size_t memory;    /* bytes that it takes here */
+    size_t stored;    /* and in the state */
+};
+
+/* What the live jobs of a user come to. */
+struct adl_roster_user {
+    uint32_t uid;
+    uint32_t jobs;
+    uint64_t bytes; /* of the state, counted as adl_store_usage() does */
+};
+
 struct adl_roster_job {
     uint64_t id;
     struct adl_job_spec spec; /* gpus and types are those of the alternative taken, else of the first */
@@ -52,13 +67,14 @@ struct adl_roster_job {
     uint32_t *gpus;     /* while it holds GPUs: spec.gpus of them */
     const char *reason; /* why it is HELD or DEPENDENT, or STOPPING; "": the policy knows. Owned, as all strings here */
     const char *why;    /* it is started, for the hands that are told to; not owned, and NULL at all other times */
+    struct adl_roster_shared *shared; /* owns the next five and the dependencies */
     const char *user;
     const char *name;
     const char *request; /* "v100:2|a100:1" */
     const char *command; /* for people, cut short */
     const char *directory;
-    const char *stdout_path; /* as they will be or are: %j and the like put in */
-    const char *stderr_path;
+    const char *stdout_path;                   /* as they will be or are: %j and the like put in */
+    const char *stderr_path;                   /* may be the same string */
     struct adl_store_dependency *dependencies; /* all that were asked for */
     uint32_t dependency_count;
     size_t bytes;                           /* of memory, roughly */
@@ -74,6 +90,9 @@ struct adl_roster {
     size_t table_size;
     uint32_t count;
     uint32_t by_stage[ADL_STAGE_STOPPING + 1];
+    struct adl_roster_user *users; /* those that have jobs, user_count, in no order */
+    size_t user_capacity;
+    uint32_t user_count;
     size_t bytes; /* of memory, roughly, for all jobs */
 };
 
@@ -84,8 +103,9 @@ void adl_roster_clear(struct adl_roster *roster);
  * HELD until it is set; alternatives are the caller's to fill. */
 struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct adl_store_job *from);
 void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job);
-struct adl_roster_job *adl_roster_find(const struct adl_roster *roster, uint64_t id); /* NULL: none */
-struct adl_roster_job *adl_roster_at(const struct adl_roster *roster, uint32_t slot); /* NULL: none */
+struct adl_roster_job *adl_roster_find(const struct adl_roster *roster, uint64_t id);  /* NULL: none */
+struct adl_roster_user adl_roster_user(const struct adl_roster *roster, uint32_t uid); /* zero: has no job */
+struct adl_roster_job *adl_roster_at(const struct adl_roster *roster, uint32_t slot);  /* NULL: none */
 
 void adl_roster_set_stage(struct adl_roster *roster, struct adl_roster_job *job, int stage);
 int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, uint32_t alternative, uint32_t slot);
@@ -94,7 +114,9 @@ int adl_roster_set_reason(struct adl_roster_job *job, const char *reason);
 
 /* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will. The number of an array,
  * which is its first job's, stands for all of it. end_of tells how what is not in the roster ended: an enum
- * adl_job_end, of an array that of its first member that did not complete; negative if there is no such job. */
+ * adl_job_end, of an array that of its first member that did not complete; negative if there is no such job;
+ * ADL_ROSTER_PURGED if it was deleted since: who still waits was not given up when it ended, so it ended as wanted. */
+#define ADL_ROSTER_PURGED (-100)
 int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
                             int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit);
 

@@ -86,6 +86,8 @@ struct adl_store_dependency {
 #define ADL_STORE_CONTENT_MAX      (16l << 20)
 #define ADL_STORE_DEPENDENCIES_MAX 1000
 #define ADL_STORE_PAGE_MAX         1000 /* rows that one call visits, except those for all live jobs */
+#define ADL_STORE_PURGE_MAX        200  /* jobs that one call deletes */
+#define ADL_STORE_JOB_SIZE         1024 /* bytes that a job counts for beside its payload: rows and events */
 
 /* Who keeps a job from starting. An administrator's hold is released by administrators alone. */
 enum adl_hold { ADL_HOLD_NONE, ADL_HOLD_USER, ADL_HOLD_ADMIN };
@@ -160,6 +162,17 @@ int adl_store_jobs_live(struct adl_store *store, adl_store_job_visit *visit, voi
 /* The job that has this number in the cluster it came from, the last if several had it; 0 = none. */
 uint64_t adl_store_job_of_external(struct adl_store *store, int64_t external);
 
+/* The last number that was given, also if its job is deleted; 0 = none. */
+uint64_t adl_store_job_last(struct adl_store *store);
+
+/* Deletes jobs that ended before before_us, with their events, and events about no job that are older; at most step of
+ * them so that nobody waits long. Returns how many; fewer than step says that it is done. */
+int adl_store_purge(struct adl_store *store, int64_t before_us, uint32_t step, struct adl_error *err);
+/* The same for the first step ended jobs of a user, however old. */
+int adl_store_purge_user(struct adl_store *store, uint32_t uid, uint32_t step, struct adl_error *err);
+/* Bytes that all jobs of a user take, ended ones too: their payloads and ADL_STORE_JOB_SIZE for each. */
+int adl_store_usage(struct adl_store *store, uint32_t uid, int64_t *ret, struct adl_error *err);
+
 struct adl_store_page {
     uint64_t after;    /* the last number of the page before; 0 = from the start */
     uint32_t limit;    /* 1..ADL_STORE_PAGE_MAX */
@@ -172,7 +185,7 @@ struct adl_store_page {
 int adl_store_jobs_page(struct adl_store *store, const struct adl_store_page *page, adl_store_job_visit *visit,
                         void *context, struct adl_error *err);
 
-/* ---- events and decisions: what happened, in order, for ever ---- */
+/* ---- events and decisions: what happened, in order ---- */
 
 struct adl_store_event {
     uint64_t sequence; /* given by the store: rising, from 1 */

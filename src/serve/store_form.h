@@ -27,6 +27,15 @@ enum adl_store_sql {
     ADL_SQL_DRAIN_END,
     ADL_SQL_DRAINS,
     ADL_SQL_EXTERNAL,
+    ADL_SQL_JOB_LAST,
+    ADL_SQL_USAGE,
+    ADL_SQL_ENDED,
+    ADL_SQL_ENDED_OF_USER,
+    ADL_SQL_EVENTS_DELETE, /* the order of these four is that of a purge */
+    ADL_SQL_JOB_DELETE,
+    ADL_SQL_SUBMISSION_DELETE,
+    ADL_SQL_PAYLOAD_DELETE,
+    ADL_SQL_GENERAL_DELETE,
     ADL_SQL_FIXED_COUNT, /* from here on store_jobs.c writes them from its table of fields */
     ADL_SQL_SUBMISSION_ADD = ADL_SQL_FIXED_COUNT,
     ADL_SQL_PAYLOAD_ADD,
@@ -99,6 +108,10 @@ extern const int adl_store_step_count;
 int adl_store_jobs_prepare(struct adl_store *store, struct adl_error *err);
 int adl_store_log_prepare(struct adl_store *store, struct adl_error *err);
 int adl_store_prepare(struct adl_store *store, int which, const char *text, struct adl_error *err);
+
+/* The first column of the only row of a bound statement, 0 if there is none. */
+int adl_store_number(struct adl_store *store, sqlite3_stmt *sql, const char *doing, int64_t *ret,
+                     struct adl_error *err);
 
 /* ---- store_list.c: lists as bytes ---- */
 

@@ -80,6 +80,7 @@ static const struct field submission_fields[] = {
 
 /* What can be large and is equal for all jobs of an array: a row of its own, which they share. */
 static const struct field payload_fields[] = {
+    SUBMISSION("uid", uid, U32, UINT32_MAX),
     SUBMISSION("request", request, TEXT, ADL_STORE_REASON_MAX),
     SUBMISSION_LIST("argv", argv, LIST, 0, ADL_STORE_LIST_MAX),
     SUBMISSION("script", script, TEXT, ADL_STORE_SCRIPT_MAX),
@@ -224,6 +225,22 @@ static int bind_fields(struct adl_store *store, sqlite3_stmt *sql, int first, co
     return status;
 }
 
+size_t adl_store_payload_size(const struct adl_store_job *job)
+{
+    size_t size = job->dependency_count * sizeof *job->dependencies;
+    for (int i = 0; i < PAYLOAD_COUNT; i++) {
+        const void *place = (const char *)job + payload_fields[i].offset;
+        if (payload_fields[i].form == TEXT) {
+            const char *text = *(const char *const *)place;
+            size += text ? strlen(text) : 0;
+        } else if (payload_fields[i].form == LIST) {
+            for (const char *const *at = *(const char *const *const *)place; at && *at; at++)
+                size += strlen(*at) + 1;
+        }
+    }
+    return size;
+}
+
 /* Runs a bound statement that adds a row of this number. */
 static int run_with_id(struct adl_store *store, int which, sqlite3_int64 id, const char *doing, struct adl_error *err)
 {
@@ -239,7 +256,7 @@ static int insert(struct adl_store *store, const struct adl_store_job *job, uint
     int status =
         bind_fields(store, sql[ADL_SQL_SUBMISSION_ADD], 1, submission_fields, SUBMISSION_COUNT, job, doing, err);
     if (!status && brings)
-        status = bind_fields(store, sql[ADL_SQL_PAYLOAD_ADD], 2, payload_fields, PAYLOAD_COUNT, job, doing, err);
+        status = bind_fields(store, sql[ADL_SQL_PAYLOAD_ADD], 3, payload_fields, PAYLOAD_COUNT, job, doing, err);
     if (!status)
         status = bind_fields(store, sql[ADL_SQL_JOB_ADD], 2, status_fields, STATUS_COUNT, &job->status, doing, err);
     if (status) {
@@ -249,8 +266,10 @@ static int insert(struct adl_store *store, const struct adl_store_job *job, uint
     }
     status = adl_store_run(store, sql[ADL_SQL_SUBMISSION_ADD], doing, err);
     const sqlite3_int64 id = sqlite3_last_insert_rowid(store->db);
-    if (!status && brings)
+    if (!status && brings) {
+        sqlite3_bind_int64(sql[ADL_SQL_PAYLOAD_ADD], 2, (sqlite3_int64)adl_store_payload_size(job));
         status = run_with_id(store, ADL_SQL_PAYLOAD_ADD, id, doing, err);
+    }
     if (!status)
         status = run_with_id(store, ADL_SQL_JOB_ADD, id, doing, err);
     /* Half a job must not be committed, whatever it was that the database refused. */
@@ -420,22 +439,6 @@ int adl_store_job_read(struct adl_store *store, uint64_t id, adl_store_job_visit
     return visit_jobs(store, sql, "read a job", visit, context, err);
 }
 
-size_t adl_store_payload_size(const struct adl_store_job *job)
-{
-    size_t size = job->dependency_count * sizeof *job->dependencies;
-    for (int i = 0; i < PAYLOAD_COUNT; i++) {
-        const void *place = (const char *)job + payload_fields[i].offset;
-        if (payload_fields[i].form == TEXT) {
-            const char *text = *(const char *const *)place;
-            size += text ? strlen(text) : 0;
-        } else if (payload_fields[i].form == LIST) {
-            for (const char *const *at = *(const char *const *const *)place; at && *at; at++)
-                size += strlen(*at) + 1;
-        }
-    }
-    return size;
-}
-
 enum { LIVE = 1 << ADL_STORE_PENDING | 1 << ADL_STORE_RUNNING };
 
 static int read_jobs(struct adl_store *store, const struct adl_store_page *page, int64_t limit,
@@ -486,15 +489,15 @@ static int prepare_text(struct adl_store *store, int which, struct adl_text *tex
     return status;
 }
 
-/* With the number first, unless the database gives it. */
-static int prepare_insert(struct adl_store *store, int which, const char *table, const struct field *fields, int count,
-                          bool numbered, struct adl_error *err)
+/* Columns that are not fields come first. */
+static int prepare_insert(struct adl_store *store, int which, const char *into, int before, const struct field *fields,
+                          int count, struct adl_error *err)
 {
     struct adl_text text = {0};
-    adl_text_printf(&text, "INSERT INTO %s (%s", table, numbered ? "id, " : "");
+    adl_text_printf(&text, "INSERT INTO %s", into);
     put_columns(&text, "", "", fields, count);
     adl_text_put(&text, ") VALUES (?1");
-    for (int i = 2; i <= count + numbered; i++)
+    for (int i = 2; i <= before + count; i++)
         adl_text_printf(&text, ", ?%d", i);
     adl_text_put(&text, ")");
     return prepare_text(store, which, &text, err);
@@ -504,11 +507,12 @@ static int prepare_writes(struct adl_store *store, struct adl_error *err)
 {
     struct adl_text text = {0};
     int status =
-        prepare_insert(store, ADL_SQL_SUBMISSION_ADD, "submission", submission_fields, SUBMISSION_COUNT, false, err);
+        prepare_insert(store, ADL_SQL_SUBMISSION_ADD, "submission (", 0, submission_fields, SUBMISSION_COUNT, err);
     if (!status)
-        status = prepare_insert(store, ADL_SQL_PAYLOAD_ADD, "payload", payload_fields, PAYLOAD_COUNT, true, err);
+        status =
+            prepare_insert(store, ADL_SQL_PAYLOAD_ADD, "payload (id, bytes, ", 2, payload_fields, PAYLOAD_COUNT, err);
     if (!status)
-        status = prepare_insert(store, ADL_SQL_JOB_ADD, "job", status_fields, STATUS_COUNT, true, err);
+        status = prepare_insert(store, ADL_SQL_JOB_ADD, "job (id, ", 1, status_fields, STATUS_COUNT, err);
     if (status)
         return status;
     adl_text_put(&text, "UPDATE job SET ");

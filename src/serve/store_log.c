@@ -36,6 +36,24 @@ static const char *const fixed_sql[ADL_SQL_FIXED_COUNT] = {
     [ADL_SQL_DRAIN_SET] = "INSERT OR REPLACE INTO drain (gpu, reason, time_us) VALUES (?1, ?2, ?3)",
     [ADL_SQL_DRAIN_END] = "DELETE FROM drain WHERE gpu = ?1",
     [ADL_SQL_EXTERNAL] = "SELECT max(id) FROM submission WHERE external = ?1 AND external > 0",
+    [ADL_SQL_JOB_LAST] = "SELECT seq FROM sqlite_sequence WHERE name = 'submission'",
+    [ADL_SQL_USAGE] = "SELECT bytes FROM usage WHERE uid = ?1",
+    [ADL_SQL_ENDED] = "SELECT j.id, iif(s.payload = 0, s.id, s.payload) FROM job j INDEXED BY job_ended"
+                      " CROSS JOIN submission s ON s.id = j.id WHERE j.state >= 2 AND j.end_us > 0 AND j.end_us < ?1"
+                      " ORDER BY j.end_us LIMIT ?2",
+    [ADL_SQL_ENDED_OF_USER] = "SELECT s.id, iif(s.payload = 0, s.id, s.payload) FROM submission s"
+                              " INDEXED BY submission_user CROSS JOIN job j ON j.id = s.id"
+                              " WHERE s.uid = ?1 AND j.state >= 2 ORDER BY s.id LIMIT ?2",
+    [ADL_SQL_EVENTS_DELETE] =
+        "DELETE FROM event WHERE sequence IN (SELECT sequence FROM event WHERE job = ?1 LIMIT ?2)",
+    [ADL_SQL_JOB_DELETE] = "DELETE FROM job WHERE id = ?1",
+    [ADL_SQL_SUBMISSION_DELETE] = "DELETE FROM submission WHERE id = ?1",
+    [ADL_SQL_PAYLOAD_DELETE] = "DELETE FROM payload WHERE id = ?1"
+                               " AND NOT EXISTS (SELECT 1 FROM submission WHERE id = ?1)"
+                               " AND NOT EXISTS (SELECT 1 FROM submission WHERE payload = ?1 AND payload > 0)",
+    [ADL_SQL_GENERAL_DELETE] =
+        "DELETE FROM event WHERE sequence IN (SELECT sequence FROM event INDEXED BY event_general"
+        " WHERE job IS NULL AND time_us < ?1 ORDER BY time_us LIMIT ?2)",
     [ADL_SQL_DRAINS] = "SELECT gpu, reason, time_us FROM drain ORDER BY gpu",
 };
 
@@ -356,14 +374,30 @@ int adl_store_drains(struct adl_store *store, adl_store_drain_visit *visit, void
 static int take_number(struct adl_store *store, sqlite3_stmt *sql, void *self, struct adl_error *err)
 {
     (void)store, (void)err;
-    *(uint64_t *)self = (uint64_t)sqlite3_column_int64(sql, 0);
+    *(int64_t *)self = sqlite3_column_int64(sql, 0);
     return 0;
+}
+
+int adl_store_number(struct adl_store *store, sqlite3_stmt *sql, const char *doing, int64_t *ret, struct adl_error *err)
+{
+    int64_t number = 0;
+    const int found = adl_store_each(store, sql, doing, take_number, &number, err);
+    if (found >= 0)
+        *ret = number;
+    return found < 0 ? found : 0;
 }
 
 uint64_t adl_store_job_of_external(struct adl_store *store, int64_t external)
 {
-    uint64_t number = 0;
+    int64_t number = 0;
     sqlite3_bind_int64(store->sql[ADL_SQL_EXTERNAL], 1, external);
-    const int found = adl_store_each(store, store->sql[ADL_SQL_EXTERNAL], "look for a job", take_number, &number, NULL);
-    return found == 1 ? number : 0;
+    adl_store_number(store, store->sql[ADL_SQL_EXTERNAL], "look for a job", &number, NULL);
+    return (uint64_t)number;
+}
+
+uint64_t adl_store_job_last(struct adl_store *store)
+{
+    int64_t number = 0;
+    adl_store_number(store, store->sql[ADL_SQL_JOB_LAST], "look for the last job", &number, NULL);
+    return (uint64_t)number;
 }

@@ -51,63 +51,77 @@ static const char step_2[] =
     "CREATE INDEX submission_external ON submission (external) WHERE external > 0;";
 
 /* What can be large and is equal for all jobs of an array is kept once: submission.payload is the number of the job
- * that brought it, 0 = this one did. Equal payloads of arrays that are there already become one. Ended jobs can be
- * deleted, with their events, by their age; the events of a live job cannot. */
-#define PAYLOAD_COLUMNS "request, argv, script, directory, environment, stdout_path, stderr_path, dependencies"
+ * that brought it, 0 = this one did. Equal payloads of arrays that are there already become one. */
+#define TEXT_OF(number)   #number
+#define DIGITS(number)    TEXT_OF(number)
+#define JOB_SIZE          DIGITS(ADL_STORE_JOB_SIZE)
+#define PAYLOAD_COLUMNS   "request, argv, script, directory, environment, stdout_path, stderr_path, dependencies"
+#define SAME(column)      " AND f." column " = s." column
+#define TEXT_SIZE(column) "length(CAST(" column " AS BLOB))"
+#define COUNT_IN(uid, bytes)                                                                                           \
+    "INSERT INTO usage (uid, bytes) VALUES (" uid ", " bytes ") ON CONFLICT (uid) DO UPDATE SET bytes = bytes + "      \
+    "excluded.bytes;"
+#define COUNT_OUT(uid, bytes) "UPDATE usage SET bytes = bytes - " bytes " WHERE uid = " uid ";"
 #define SUBMISSION_COLUMNS                                                                                             \
     "id, user_id, name_id, class_index, gpus, types, kind, flags, cpu_cores, memory_mib, gpu_memory_mib,"              \
     " submitted_priority, min_steps_per_s, limit_us, deadline_us, uid, gid, user, name, array_id, array_index,"        \
     " submit_us, share_slowdown, step_gflop, step_gb, external"
-#define SAME(column) " AND f." column " = s." column
+/* clang-format off */
 static const char step_3[] =
     "CREATE TABLE payload ("
-    " id INTEGER PRIMARY KEY, request TEXT NOT NULL, argv BLOB NOT NULL, script TEXT NOT NULL,"
-    " directory TEXT NOT NULL, environment BLOB NOT NULL, stdout_path TEXT NOT NULL, stderr_path TEXT NOT NULL,"
-    " dependencies BLOB NOT NULL) STRICT;"
-    "INSERT INTO payload (id, " PAYLOAD_COLUMNS ") SELECT id, " PAYLOAD_COLUMNS " FROM submission s WHERE NOT EXISTS"
-    " (SELECT 1 FROM submission f WHERE f.id = s.array_id AND f.id < s.id AND f.array_id = 0" SAME("request")
-        SAME("argv") SAME("script") SAME("directory") SAME("environment") SAME("stdout_path") SAME("stderr_path") SAME(
-            "dependencies") ");"
-                            "CREATE TABLE submission_3 ("
-                            " id INTEGER PRIMARY KEY AUTOINCREMENT,"
-                            " user_id INTEGER NOT NULL, name_id INTEGER NOT NULL, class_index INTEGER NOT NULL, gpus "
-                            "INTEGER NOT NULL,"
-                            " types INTEGER NOT NULL, kind INTEGER NOT NULL, flags INTEGER NOT NULL, cpu_cores INTEGER "
-                            "NOT NULL,"
-                            " memory_mib INTEGER NOT NULL, gpu_memory_mib INTEGER NOT NULL, submitted_priority REAL "
-                            "NOT NULL,"
-                            " min_steps_per_s REAL NOT NULL, limit_us INTEGER NOT NULL, deadline_us INTEGER NOT NULL,"
-                            " uid INTEGER NOT NULL, gid INTEGER NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,"
-                            " array_id INTEGER NOT NULL, array_index INTEGER NOT NULL, submit_us INTEGER NOT NULL,"
-                            " share_slowdown REAL NOT NULL, step_gflop REAL NOT NULL, step_gb REAL NOT NULL, external "
-                            "INTEGER NOT NULL,"
-                            " payload INTEGER NOT NULL) STRICT;"
-                            "INSERT INTO submission_3 (" SUBMISSION_COLUMNS ", payload) SELECT " SUBMISSION_COLUMNS ","
-                            " iif(EXISTS (SELECT 1 FROM payload p WHERE p.id = s.id), 0, array_id) FROM submission s;"
-                            "DROP TABLE submission;"
-                            "ALTER TABLE submission_3 RENAME TO submission;"
-                            "CREATE INDEX submission_user ON submission (uid);"
-                            "CREATE INDEX submission_external ON submission (external) WHERE external > 0;"
-                            "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, "
-                            "'written once'); END;"
-                            "CREATE INDEX submission_payload ON submission (payload) WHERE payload > 0;"
-                            "CREATE TRIGGER payload_kept BEFORE UPDATE ON payload BEGIN SELECT RAISE(ABORT, "
-                            "'written once'); END;"
-                            "CREATE INDEX job_ended ON job (end_us) WHERE state >= 2;"
-                            "CREATE INDEX event_general ON event (time_us) WHERE job IS NULL;"
-                            "DROP TRIGGER event_stays;"
-                            "CREATE TRIGGER event_stays BEFORE DELETE ON event"
-                            " WHEN EXISTS (SELECT 1 FROM job WHERE id = old.job AND state <= 1)"
-                            " BEGIN SELECT RAISE(ABORT, 'kept as long as its job is live'); END;";
-#undef PAYLOAD_COLUMNS
-#undef SUBMISSION_COLUMNS
-#undef SAME
+    " id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, bytes INTEGER NOT NULL, request TEXT NOT NULL, argv BLOB NOT NULL,"
+    " script TEXT NOT NULL, directory TEXT NOT NULL, environment BLOB NOT NULL, stdout_path TEXT NOT NULL,"
+    " stderr_path TEXT NOT NULL, dependencies BLOB NOT NULL) STRICT;"
+    "INSERT INTO payload (id, uid, bytes, " PAYLOAD_COLUMNS ") SELECT id, uid, length(argv) + length(environment)"
+    " + length(dependencies) + " TEXT_SIZE("script") " + " TEXT_SIZE("request") " + " TEXT_SIZE("directory")
+    " + " TEXT_SIZE("stdout_path") " + " TEXT_SIZE("stderr_path") ", " PAYLOAD_COLUMNS " FROM submission s WHERE NOT"
+    " EXISTS (SELECT 1 FROM submission f WHERE f.id = s.array_id AND f.id < s.id AND f.array_id = 0" SAME("uid")
+    SAME("request") SAME("argv") SAME("script") SAME("directory") SAME("environment") SAME("stdout_path")
+    SAME("stderr_path") SAME("dependencies") ");"
+    "CREATE TABLE submission_3 ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " user_id INTEGER NOT NULL, name_id INTEGER NOT NULL, class_index INTEGER NOT NULL, gpus INTEGER NOT NULL,"
+    " types INTEGER NOT NULL, kind INTEGER NOT NULL, flags INTEGER NOT NULL, cpu_cores INTEGER NOT NULL,"
+    " memory_mib INTEGER NOT NULL, gpu_memory_mib INTEGER NOT NULL, submitted_priority REAL NOT NULL,"
+    " min_steps_per_s REAL NOT NULL, limit_us INTEGER NOT NULL, deadline_us INTEGER NOT NULL,"
+    " uid INTEGER NOT NULL, gid INTEGER NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,"
+    " array_id INTEGER NOT NULL, array_index INTEGER NOT NULL, submit_us INTEGER NOT NULL,"
+    " share_slowdown REAL NOT NULL, step_gflop REAL NOT NULL, step_gb REAL NOT NULL, external INTEGER NOT NULL,"
+    " payload INTEGER NOT NULL) STRICT;"
+    "INSERT INTO submission_3 (" SUBMISSION_COLUMNS ", payload) SELECT " SUBMISSION_COLUMNS ","
+    " iif(EXISTS (SELECT 1 FROM payload p WHERE p.id = s.id), 0, array_id) FROM submission s;"
+    "DROP TABLE submission;"
+    "ALTER TABLE submission_3 RENAME TO submission;"
+    "CREATE INDEX submission_user ON submission (uid);"
+    "CREATE INDEX submission_external ON submission (external) WHERE external > 0;"
+    "CREATE INDEX submission_payload ON submission (payload) WHERE payload > 0;"
+    "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, 'written once'); END;"
+    "CREATE TRIGGER payload_kept BEFORE UPDATE ON payload BEGIN SELECT RAISE(ABORT, 'written once'); END;";
 
 /* The umask and the resource limits of whoever submitted the job. */
 static const char step_4[] = "ALTER TABLE payload ADD COLUMN mask TEXT NOT NULL DEFAULT '';"
                              "ALTER TABLE payload ADD COLUMN limits BLOB NOT NULL DEFAULT x'';";
 
-const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4};
+/* Ended jobs can be deleted, with their events, by their age; the events of a live job cannot. What a user's jobs take
+ * is counted in usage: the bytes of payloads, and for each job a flat ADL_STORE_JOB_SIZE, because a job without a
+ * payload is not free either. */
+static const char step_5[] =
+    "CREATE TABLE usage (uid INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;"
+    "INSERT INTO usage (uid, bytes) SELECT uid, count(*) * " JOB_SIZE " + (SELECT ifnull(sum(p.bytes), 0) FROM payload p"
+    " WHERE p.uid = s.uid) FROM submission s GROUP BY uid;"
+    "CREATE TRIGGER submission_in AFTER INSERT ON submission BEGIN " COUNT_IN("new.uid", JOB_SIZE) " END;"
+    "CREATE TRIGGER submission_out AFTER DELETE ON submission BEGIN " COUNT_OUT("old.uid", JOB_SIZE) " END;"
+    "CREATE TRIGGER payload_in AFTER INSERT ON payload BEGIN " COUNT_IN("new.uid", "new.bytes") " END;"
+    "CREATE TRIGGER payload_out AFTER DELETE ON payload BEGIN " COUNT_OUT("old.uid", "old.bytes") " END;"
+    "CREATE INDEX job_ended ON job (end_us) WHERE state >= 2;"
+    "CREATE INDEX event_general ON event (time_us) WHERE job IS NULL;"
+    "DROP TRIGGER event_stays;"
+    "CREATE TRIGGER event_stays BEFORE DELETE ON event"
+    " WHEN EXISTS (SELECT 1 FROM job WHERE id = old.job AND state <= 1)"
+    " BEGIN SELECT RAISE(ABORT, 'kept as long as its job is live'); END;";
+/* clang-format on */
+
+const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];
 
 static int failed(sqlite3 *db, const char *path, const char *doing, struct adl_error *err)

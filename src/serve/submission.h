@@ -9,7 +9,8 @@
 #include "serve/roster.h"
 #include "serve/store.h"
 
-#define ADL_ARRAY_MAX 10000 /* jobs in one array */
+#define ADL_ARRAY_MAX       10000        /* jobs in one array */
+#define ADL_ARRAY_BYTES_MAX (1ull << 30) /* their number times the bytes of what they share */
 
 struct cJSON;
 
