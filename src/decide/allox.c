@@ -20,6 +20,7 @@
 
 #include "decide/forecast.h"
 #include "decide/place.h"
+#include "decide/reason.h"
 #include "solve/assignment.h"
 
 #include <math.h>
@@ -324,8 +325,14 @@ static bool serve_urgent_gang(struct allox *self, const struct adl_state *state,
     const uint32_t urgent = urgent_gang(self, state);
     if (urgent == ADL_NONE)
         return false;
-    if (adl_place_start(state, urgent, &self->place, plan))
+    if (adl_place_start(state, urgent, &self->place, plan)) {
+        const double age_s = (double)(state->now_us - state->jobs[urgent].submit_us) * 1e-6;
+        const double most_s = (double)(PATIENCE * adl_state_shortest_us(state, urgent)) * 1e-6;
+        adl_plan_because(plan, urgent == adl_queue_head(&state->queue)
+                                   ? adl_reason_ranked(state, &state->queue, urgent, ADL_RULE_SHORTEST)
+                                   : adl_reason_make(ADL_RULE_OVERDUE, ADL_NONE, age_s, most_s));
         return true;
+    }
     if (adl_forecast_promise(self->forecast, state, urgent))
         self->place.reservations = adl_forecast_reservations(self->forecast, &self->place.reservation_count);
     return false;
@@ -340,6 +347,16 @@ static uint32_t free_for(const struct adl_state *state, uint32_t slot)
     return gpus;
 }
 
+/* Starts a gang in its turn, which is by remaining time. */
+static bool start_gang(struct allox *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
+{
+    if (!adl_place_start(state, slot, &self->place, plan))
+        return false;
+    adl_plan_because(plan,
+                     adl_reason_make(ADL_RULE_GANG, ADL_NONE, (double)adl_state_shortest_us(state, slot) * 1e-6, 0));
+    return true;
+}
+
 /* Starts the first gang that fits into what one-GPU jobs have left. Lanes are in order of remaining time: where the
  * first gang of one does not fit, neither do the longer ones after it. */
 static bool start_leftover(struct allox *self, const struct adl_state *state, struct adl_plan *plan)
@@ -347,7 +364,7 @@ static bool start_leftover(struct allox *self, const struct adl_state *state, st
     const struct adl_queue *queue = &state->queue;
     adl_walk_begin(queue);
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE; adl_walk_leave(queue))
-        if (state->jobs[slot].spec.gpus > 1 && adl_place_start(state, slot, &self->place, plan))
+        if (state->jobs[slot].spec.gpus > 1 && start_gang(self, state, slot, plan))
             return true;
     return false;
 }
@@ -372,7 +389,7 @@ static bool walk(struct allox *self, const struct adl_state *state, struct adl_p
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE;) {
         if (state->jobs[slot].spec.gpus > 1) {
             if (free_for(state, slot) >= self->row_count + state->jobs[slot].spec.gpus &&
-                adl_place_start(state, slot, &self->place, plan))
+                start_gang(self, state, slot, plan))
                 return true;
             adl_walk_leave(queue);
         } else if (self->row_count == WINDOW) {
@@ -387,6 +404,18 @@ static bool walk(struct allox *self, const struct adl_state *state, struct adl_p
     return false;
 }
 
+static struct adl_reason reason_of(const struct adl_state *state, const struct start *start)
+{
+    int64_t other_us = INT64_MAX;
+    for (uint32_t left = state->jobs[start->slot].eligible & ~(1u << start->type); left; left &= left - 1) {
+        const int64_t there_us = adl_state_remaining_us(state, start->slot, (uint32_t)__builtin_ctz(left));
+        other_us = there_us < other_us ? there_us : other_us;
+    }
+    return adl_reason_make(ADL_RULE_MATCHING, ADL_NONE,
+                           (double)adl_state_remaining_us(state, start->slot, start->type) * 1e-6,
+                           other_us == INT64_MAX ? 0 : (double)other_us * 1e-6);
+}
+
 /* The next start of the last matching; one that no longer fits beside those before it is left for another matching. */
 static bool start_next(struct allox *self, const struct adl_state *state, struct adl_plan *plan)
 {
@@ -396,8 +425,12 @@ static bool start_next(struct allox *self, const struct adl_state *state, struct
         const struct adl_hold hold = hold_until(self, state, start->slot, start->type);
         if (state->jobs[start->slot].phase != ADL_PHASE_PENDING)
             continue;
-        if (adl_fit_find(state, start->slot, start->type, &hold, gpu))
-            return adl_plan_start(plan, start->slot, 1) == 0;
+        if (adl_fit_find(state, start->slot, start->type, &hold, gpu)) {
+            if (adl_plan_start(plan, start->slot, 1))
+                return false;
+            adl_plan_because(plan, reason_of(state, start));
+            return true;
+        }
         self->unfinished = true;
     }
     return false;

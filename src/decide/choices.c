@@ -117,6 +117,7 @@ static bool serve_claim(struct adl_choices *choices, const struct adl_state *sta
         return false;
     memcpy(choices->gpus, choices->claim, choices->claim_count * sizeof *choices->gpus);
     add(choices, state, claimant, adl_gpu_type_of(state->cluster, choices->claim[0]), false);
+    choices->list[0].cleared = true;
     return true;
 }
 
@@ -181,7 +182,11 @@ int adl_choices_carry_out(struct adl_choices *choices, const struct adl_state *s
         if (!room)
             return ADL_EREFUSED;
         memcpy(room, gpus, choice->gpu_count * sizeof *room);
-        return adl_plan_start(plan, choice->job, choice->gpu_count);
+        const int started = adl_plan_start(plan, choice->job, choice->gpu_count);
+        if (started == 0)
+            adl_plan_because(plan,
+                             adl_reason_make(choice->cleared ? ADL_RULE_CLEARED : ADL_RULE_AGENT, ADL_NONE, 0, 0));
+        return started;
     }
     const uint32_t victims = adl_taking_victims(state, gpus, choice->gpu_count, choices->victims);
     choices->claimant = choice->job;
@@ -189,7 +194,10 @@ int adl_choices_carry_out(struct adl_choices *choices, const struct adl_state *s
     choices->claim_count = choice->gpu_count;
     memcpy(choices->claim, gpus, choice->gpu_count * sizeof *choices->claim);
     int status = 0;
-    for (uint32_t v = 0; v < victims && status == 0; v++)
+    for (uint32_t v = 0; v < victims && status == 0; v++) {
         status = adl_plan_preempt(plan, choices->victims[v]);
+        if (status == 0)
+            adl_plan_because(plan, adl_taking_reason(state, choices->victims[v], choice->job));
+    }
     return status;
 }

@@ -23,8 +23,9 @@ struct adl_choice {
     uint32_t gpu_offset; /* its GPUs are gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
     uint16_t gpu_count;
     uint16_t type;
-    bool shared; /* beside another job */
-    bool takes;  /* jobs on its GPUs are stopped first, and it starts once they are gone */
+    bool shared;  /* beside another job */
+    bool cleared; /* jobs were stopped for it and are gone */
+    bool takes;   /* jobs on its GPUs are stopped first, and it starts once they are gone */
 };
 
 struct adl_choices {
@@ -53,9 +54,8 @@ void adl_choices_destroy(struct adl_choices *choices); /* accepts NULL */
 /* Lists them anew. Needs a queue in order of submission and state->running. */
 void adl_choices_find(struct adl_choices *choices, const struct adl_state *state);
 
-/* Adds to the plan what carries out a choice of the last list: a start, or stopping those in its way. 0 or
- * ADL_EREFUSED.
- */
+/* Adds to the plan what carries out a choice of the last list: a start, or stopping those in its way. Why it was chosen
+ * is said of stops and of what follows them; of other starts the caller says it. 0 or ADL_EREFUSED. */
 int adl_choices_carry_out(struct adl_choices *choices, const struct adl_state *state, const struct adl_choice *choice,
                           const uint32_t *gpus, struct adl_plan *plan);
 

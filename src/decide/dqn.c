@@ -6,6 +6,7 @@
  * plans on every machine. */
 #include "decide/choices.h"
 #include "decide/policy.h"
+#include "decide/reason.h"
 #include "decide/shipped_model.h"
 #include "decide/sight.h"
 #include "nn/model_file.h"
@@ -165,6 +166,27 @@ static uint32_t best_choice(struct dqn *self, const struct adl_state *state)
     return best;
 }
 
+/* Of several choices, what the network made of this one and of the next best; of one alone, why there is no other. */
+static struct adl_reason reason_of(const struct dqn *self, const struct adl_state *state, uint32_t chosen)
+{
+    const struct adl_choices *choices = self->choices;
+    const struct adl_choice *choice = &choices->list[chosen];
+    if (choices->count > 1) {
+        uint32_t next = chosen == 0 ? 1 : 0;
+        for (uint32_t c = next + 1; c < choices->count; c++)
+            next = c != chosen && self->q[c] > self->q[next] ? c : next;
+        const uint32_t other = choices->list[next].job;
+        return adl_reason_make(ADL_RULE_VALUE, other == choice->job ? ADL_NONE : other, (double)self->q[chosen],
+                               (double)self->q[next]);
+    }
+    if (!choices->promised)
+        return choice->job == choices->head ? adl_reason_ranked(state, &state->queue, choice->job, ADL_RULE_FIRST)
+                                            : adl_reason_make(ADL_RULE_ONLY, ADL_NONE, 0, 0);
+    return adl_reason_make(ADL_RULE_ONLY, choices->head,
+                           (double)adl_state_remaining_us(state, choice->job, choice->type) * 1e-6,
+                           (double)(choices->promise.start_us - state->now_us) * 1e-6);
+}
+
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     struct dqn *self = policy;
@@ -174,8 +196,12 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
         adl_choices_keep_first_job(choices);
     if (choices->count == 0)
         return 0;
-    const struct adl_choice *choice = &choices->list[choices->count > 1 ? best_choice(self, state) : 0];
-    return adl_choices_carry_out(choices, state, choice, &choices->gpus[choice->gpu_offset], plan);
+    const uint32_t chosen = choices->count > 1 ? best_choice(self, state) : 0;
+    const struct adl_choice *choice = &choices->list[chosen];
+    const int status = adl_choices_carry_out(choices, state, choice, &choices->gpus[choice->gpu_offset], plan);
+    if (status == 0 && !choice->takes && !choice->cleared)
+        adl_plan_because(plan, reason_of(self, state, chosen));
+    return status;
 }
 
 const struct adl_policy_ops adl_policy_dqn = {

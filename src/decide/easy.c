@@ -9,6 +9,7 @@
 #include "decide/forecast.h"
 #include "decide/place.h"
 #include "decide/policy.h"
+#include "decide/reason.h"
 
 #include <stdlib.h>
 
@@ -168,6 +169,25 @@ static bool note_start(struct easy *self, const struct adl_state *state, const s
     return true;
 }
 
+/* Starts a job beside the promises made so far, if it can. */
+static bool start(struct easy *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
+{
+    const struct adl_place *place = &self->place;
+    if (!adl_place_start(state, slot, place, plan))
+        return false;
+    if (place->reservation_count == 0) {
+        adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST));
+        return true;
+    }
+    const struct adl_command *command = &plan->commands[plan->command_count - 1];
+    const uint32_t type = adl_gpu_type_of(state->cluster, plan->gpus[command->gpu_offset]);
+    const struct adl_reservation *first = &place->reservations[0];
+    adl_plan_because(plan, adl_reason_make(ADL_RULE_BACKFILL, first->job,
+                                           (double)adl_state_remaining_us(state, slot, type) * 1e-6,
+                                           (double)(first->start_us - state->now_us) * 1e-6));
+    return true;
+}
+
 /* One pass down the queue from where the walk stands, until something starts. Promises matter only to a later job that
  * would fit, so with put_off they are made when the first such job turns up. False if one could not be made then: who
  * comes after would have got it, which only a pass that does not put off finds out. */
@@ -180,7 +200,7 @@ static bool pass(struct easy *self, const struct adl_state *state, bool put_off,
         const bool may_fit = !asked || fits_at_all(state, slot, place->share, plan);
         if (may_fit && !keep_word(self, state))
             return false;
-        if (may_fit && (place->share || adl_fit_room(state, slot)) && adl_place_start(state, slot, place, plan)) {
+        if (may_fit && (place->share || adl_fit_room(state, slot)) && start(self, state, slot, plan)) {
             adl_walk_next(queue);
             self->goes_on = note_start(self, state, plan) && put_off;
             return true;
@@ -236,7 +256,7 @@ static bool decide_arrived(struct easy *self, const struct adl_state *state, str
     const bool fits = fits_at_all(state, self->arrived, self->place.share, plan);
     if (fits && !keep_word(self, state))
         return false;
-    if (fits && adl_place_start(state, self->arrived, &self->place, plan))
+    if (fits && start(self, state, self->arrived, plan))
         self->settled = note_start(self, state, plan);
     else if (self->place.reservation_count + self->owed_count < self->depth)
         self->owed[self->owed_count++] = self->arrived;
@@ -280,6 +300,7 @@ static bool start_due(struct easy *self, const struct adl_state *state, struct a
     const struct adl_place bare = {.types = UINT32_MAX};
     if (promises[due].start_us < state->now_us || !adl_place_start(state, promises[due].job, &bare, plan))
         return false;
+    adl_plan_because(plan, adl_reason_make(ADL_RULE_RESERVED, ADL_NONE, 0, 0));
     adl_forecast_remove(self->forecast, due);
     self->place.reservation_count--;
     return true;

@@ -35,18 +35,46 @@ static uint32_t take_next(struct adl_errands *errands, const struct adl_program 
     return program->jobs[member];
 }
 
-static void start(struct adl_errands *errands, const struct adl_state *state, uint32_t job, uint32_t beside,
-                  uint32_t type, double cap_w)
+/* What a job of the group costs as it is. */
+static double cost_as_it_is(const struct adl_program *program, uint32_t group)
 {
-    if (state->jobs[job].phase == ADL_PHASE_PENDING)
-        errands->starts[errands->start_count++] = (struct adl_errand){job, beside, (uint16_t)type, false, cap_w};
-    else if (state->jobs[job].phase == ADL_PHASE_RUNNING && state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
-        errands->stops[errands->stop_count++] = job; /* it starts there once it waits */
+    struct adl_standing standing = program->groups[group].standing;
+    struct adl_price price;
+    standing.beside = ADL_NONE;
+    const struct adl_party party = {&standing, &program->groups[group].prospect};
+    if (standing.place == ADL_PLACE_QUEUE || !adl_appraisal_alone(program->appraisal, party, standing.place, 0, &price))
+        return program->wait_cost[group];
+    return price.cost_w;
+}
+
+/* An offer that was taken, for one of its jobs. */
+static struct adl_errand errand_of(const struct adl_program *program, uint32_t o, uint32_t job, uint32_t beside)
+{
+    const struct adl_offer *offer = &program->offers[o];
+    struct adl_errand errand = {.job = job,
+                                .beside = beside,
+                                .type = (uint16_t)offer->pool,
+                                .cap_w = program->cap_w[o],
+                                .cost_w = offer->cost,
+                                .else_w = cost_as_it_is(program, offer->group[0])};
+    if (offer->group[1] != ADL_NONE)
+        errand.else_w += cost_as_it_is(program, offer->group[1]);
+    return errand;
+}
+
+static void start(struct adl_errands *errands, const struct adl_state *state, struct adl_errand errand)
+{
+    const struct adl_job *job = &state->jobs[errand.job];
+    if (job->phase == ADL_PHASE_PENDING)
+        errands->starts[errands->start_count++] = errand;
+    else if (job->phase == ADL_PHASE_RUNNING && job->spec.flags & ADL_JOB_PREEMPTIBLE)
+        errands->stops[errands->stop_count++] = errand; /* it starts there once it waits */
 }
 
 static void stay(struct adl_errands *errands, uint32_t job, uint32_t type, double cap_w)
 {
-    errands->stays[errands->stay_count++] = (struct adl_errand){job, ADL_NONE, (uint16_t)type, false, cap_w};
+    errands->stays[errands->stay_count++] =
+        (struct adl_errand){.job = job, .beside = ADL_NONE, .type = (uint16_t)type, .cap_w = cap_w};
 }
 
 /* Two that go on sharing. Who shares with whom was told by profiles alone, so of these two each may sit beside another
@@ -63,8 +91,10 @@ static void keep_pair(struct adl_errands *errands, const struct adl_program *pro
 
 /* One of the two is there already, or both come. */
 static void form_pair(struct adl_errands *errands, struct adl_program *program, const struct adl_state *state,
-                      const struct adl_offer *offer, double cap_w)
+                      uint32_t o)
 {
+    const struct adl_offer *offer = &program->offers[o];
+    const double cap_w = program->cap_w[o];
     uint32_t a = take_next(errands, program, offer->group[0]), b = take_next(errands, program, offer->group[1]);
     const uint32_t type = offer->pool;
     if (a == ADL_NONE || b == ADL_NONE)
@@ -79,8 +109,8 @@ static void form_pair(struct adl_errands *errands, struct adl_program *program, 
     if (a_stays || b_stays)
         stay(errands, a, type, cap_w);
     else
-        start(errands, state, a, ADL_NONE, type, cap_w);
-    start(errands, state, b, a, type, cap_w);
+        start(errands, state, errand_of(program, o, a, ADL_NONE));
+    start(errands, state, errand_of(program, o, b, a));
 }
 
 static void list_pairs(struct adl_errands *errands, struct adl_program *program, const struct adl_state *state,
@@ -96,22 +126,22 @@ static void list_pairs(struct adl_errands *errands, struct adl_program *program,
             if (together)
                 keep_pair(errands, program, offer, program->cap_w[o]);
             else
-                form_pair(errands, program, state, offer, program->cap_w[o]);
+                form_pair(errands, program, state, o);
     }
 }
 
 /* A job that is to have its GPU for itself: of two that share one, both of which are, one has to go. */
-static void stay_alone(struct adl_errands *errands, const struct adl_state *state, uint32_t job, uint32_t type,
-                       double cap_w)
+static void stay_alone(struct adl_errands *errands, const struct adl_program *program, const struct adl_state *state,
+                       uint32_t job, uint32_t o)
 {
     const uint32_t other = adl_state_neighbour(state, job);
     for (uint32_t i = 0; i < errands->stay_count && other != ADL_NONE; i++)
         if (errands->stays[i].job == other && errands->stays[i].alone) {
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
-                errands->stops[errands->stop_count++] = job;
+                errands->stops[errands->stop_count++] = errand_of(program, o, job, ADL_NONE);
             return;
         }
-    stay(errands, job, type, cap_w);
+    stay(errands, job, program->offers[o].pool, program->cap_w[o]);
     errands->stays[errands->stay_count - 1].alone = true;
 }
 
@@ -124,9 +154,9 @@ static void list_singles(struct adl_errands *errands, struct adl_program *progra
             if (job == ADL_NONE)
                 break;
             if (program->groups[offer->group[0]].standing.place == offer->pool)
-                stay_alone(errands, state, job, offer->pool, program->cap_w[o]);
+                stay_alone(errands, program, state, job, o);
             else
-                start(errands, state, job, ADL_NONE, offer->pool, program->cap_w[o]);
+                start(errands, state, errand_of(program, o, job, ADL_NONE));
         }
     }
 }
@@ -138,7 +168,8 @@ static void list_losers(struct adl_errands *errands, const struct adl_program *p
         for (uint32_t job; program->groups[g].standing.place != ADL_PLACE_QUEUE &&
                            (job = take_next(errands, program, g)) != ADL_NONE;)
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
-                errands->stops[errands->stop_count++] = job;
+                errands->stops[errands->stop_count++] = (struct adl_errand){
+                    .job = job, .beside = ADL_NONE, .type = ADL_TYPES_MAX, .else_w = cost_as_it_is(program, g)};
             else
                 errands->unstoppable = true;
 }

@@ -11,12 +11,14 @@ struct adl_errand {
     uint16_t type;
     bool alone; /* of one that stays: with its GPU for itself */
     double cap_w;
+    double cost_w; /* of a start or a move: the price of the offer that was taken, for both if it is a pair */
+    double else_w; /* what it would cost not to take it: to let who waits wait, who runs run alone where it is */
 };
 
 struct adl_errands {
     struct adl_errand *starts; /* of waiting jobs, the largest first: they are hardest to place */
     uint32_t start_count;
-    uint32_t *stops; /* running jobs that move, or go back to the queue */
+    struct adl_errand *stops; /* running jobs that move, or go back to the queue: of these the type is ADL_TYPES_MAX */
     uint32_t stop_count;
     bool unstoppable; /* a job that got nothing may not be stopped: what was planned without it cannot all come true */
     struct adl_errand *stays; /* running jobs that stay, with the cap their GPUs are to have */

@@ -9,7 +9,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 {
     (void)cluster, (void)seed;
     const struct adl_place place = {.types = UINT32_MAX, .share = config->share};
-    return adl_head_create(&place, config->first_fit, ret_policy, err);
+    return adl_head_create(&place, ADL_RULE_FIRST, config->first_fit, ret_policy, err);
 }
 
 const struct adl_policy_ops adl_policy_fcfs = {

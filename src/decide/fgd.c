@@ -11,7 +11,9 @@
  * puts it. */
 #include "decide/place.h"
 #include "decide/policy.h"
+#include "decide/reason.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define MIX_MAX        32
@@ -135,6 +137,7 @@ static double fragmentation(const struct fgd *self, const struct adl_state *stat
 struct choice {
     uint32_t bank;
     double growth;
+    double next; /* growth in the next best place; HUGE_VAL = there is none */
 };
 
 /* Nodes alike in cores and memory, of one type and number of free GPUs, that were looked at. */
@@ -174,8 +177,26 @@ static void choose_among(const struct fgd *self, const struct adl_state *state, 
         const struct taken taken = {b, spec->gpus, (int32_t)cores, (int32_t)memory_mib};
         const double growth = fragmentation(self, state, node, &taken) - fragmentation(self, state, node, NULL);
         if (choice->bank == ADL_NONE || growth < choice->growth)
-            *choice = (struct choice){b, growth};
+            *choice = (struct choice){b, growth, choice->bank == ADL_NONE ? HUGE_VAL : choice->growth};
+        else if (growth < choice->next)
+            choice->next = growth;
     }
+}
+
+/* Of one place alone nothing can be compared. */
+static struct adl_reason reason_of(const struct fgd *self, const struct adl_state *state, uint32_t slot,
+                                   const struct choice *choice)
+{
+    struct adl_reason reason = adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST);
+    double weights = 0;
+    for (uint32_t i = 0; i < self->mix_count; i++)
+        weights += self->mix[i].weight;
+    if (choice->bank == ADL_NONE || choice->next == HUGE_VAL || weights <= 0)
+        return reason;
+    reason.rule = ADL_RULE_FRAGMENTS;
+    reason.value = choice->growth / weights;
+    reason.against = choice->next / weights;
+    return reason;
 }
 
 static bool place(const struct fgd *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
@@ -189,9 +210,11 @@ static bool place(const struct fgd *self, const struct adl_state *state, uint32_
         for (; numbers; numbers &= numbers - 1)
             choose_among(self, state, &job->spec, &state->pool.banks[type][__builtin_ctzll(numbers) + 1], &choice);
     }
-    if (choice.bank == ADL_NONE)
-        return adl_place_start(state, slot, &self->rest, plan);
-    return adl_place_start_in(state, slot, choice.bank, plan);
+    if (choice.bank == ADL_NONE ? !adl_place_start(state, slot, &self->rest, plan)
+                                : !adl_place_start_in(state, slot, choice.bank, plan))
+        return false;
+    adl_plan_because(plan, reason_of(self, state, slot, &choice));
+    return true;
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)

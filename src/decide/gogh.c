@@ -136,9 +136,11 @@ static void lay_claim(struct gogh *self, const struct adl_state *state, const st
         !adl_taking_find(state, errand->job, errand->type, self->claim))
         return;
     const uint32_t count = adl_taking_victims(state, self->claim, job->spec.gpus, self->victims);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         if (adl_plan_preempt(plan, self->victims[i]))
             return;
+        adl_plan_because(plan, adl_taking_reason(state, self->victims[i], errand->job));
+    }
     self->stopped_us = state->now_us;
     self->claimant = errand->job;
     self->claimant_id = job->spec.id;
@@ -218,8 +220,13 @@ static int start_next(struct gogh *self, const struct adl_state *state, struct a
         const struct adl_errand *errand = &self->errands.starts[self->next_start++];
         if (state->jobs[errand->job].phase != ADL_PHASE_PENDING)
             continue;
-        if (find_gpus(self, state, errand, self->victims)) /* scratch */
-            return start_on(state, plan, errand->job, self->victims, errand->cap_w);
+        if (find_gpus(self, state, errand, self->victims)) { /* scratch */
+            if (start_on(state, plan, errand->job, self->victims, errand->cap_w))
+                return ADL_EREFUSED;
+            const uint32_t beside = state->gpus[self->victims[0]].job[0];
+            adl_plan_because(plan, adl_reason_make(ADL_RULE_COST, beside, errand->cost_w, errand->else_w));
+            return 0;
+        }
         if (errand->beside == ADL_NONE)
             lay_claim(self, state, errand, plan);
     }
@@ -241,6 +248,32 @@ static int set_caps(struct gogh *self, const struct adl_state *state, struct adl
     return status;
 }
 
+/* Whoever is to have GPUs of a running job's type, or ADL_NONE: one that waits, else one that moves there. */
+static const struct adl_errand *heir_of(const struct gogh *self, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_errands *errands = &self->errands;
+    for (uint32_t i = 0; i < errands->start_count; i++)
+        if (errands->starts[i].type == state->jobs[slot].type)
+            return &errands->starts[i];
+    for (uint32_t i = 0; i < errands->stop_count; i++)
+        if (errands->stops[i].type == state->jobs[slot].type && errands->stops[i].job != slot)
+            return &errands->stops[i];
+    return NULL;
+}
+
+static struct adl_reason reason_of_stop(const struct gogh *self, const struct adl_state *state,
+                                        const struct adl_errand *errand)
+{
+    const bool moves = errand->type < ADL_TYPES_MAX;
+    const struct adl_errand *heir = moves && errand->cost_w < errand->else_w ? NULL : heir_of(self, state, errand->job);
+    if (heir)
+        return adl_reason_make(ADL_RULE_FOR_COST, heir->job, errand->else_w, heir->cost_w);
+    if (moves)
+        return adl_reason_make(ADL_RULE_MOVES, errand->job, errand->else_w, errand->cost_w);
+    return adl_reason_make(ADL_RULE_SAVING, errand->job, adl_appraisal_stopping_w(self->appraisal, state, errand->job),
+                           0);
+}
+
 static int plan_anew(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     struct adl_allotment_answer answer;
@@ -249,7 +282,10 @@ static int plan_anew(struct gogh *self, const struct adl_state *state, struct ad
     if (self->claimant != ADL_NONE && adl_taking_ready(state, self->claimant, self->claim)) {
         const uint32_t job = self->claimant;
         drop_claim(self);
-        return start_on(state, plan, job, self->claim, self->claim_cap_w);
+        if (start_on(state, plan, job, self->claim, self->claim_cap_w))
+            return ADL_EREFUSED;
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0));
+        return 0;
     }
     self->stale = false;
     self->program.stay = self->stay || self->stopped_us == state->now_us;
@@ -259,9 +295,11 @@ static int plan_anew(struct gogh *self, const struct adl_state *state, struct ad
     const uint32_t stops = self->stopped_us == state->now_us ? 0 : self->errands.stop_count;
     if (stops > 0)
         self->stopped_us = state->now_us;
-    for (uint32_t i = 0; i < stops; i++)
-        if (adl_plan_preempt(plan, self->errands.stops[i]))
+    for (uint32_t i = 0; i < stops; i++) {
+        if (adl_plan_preempt(plan, self->errands.stops[i].job))
             return ADL_EREFUSED;
+        adl_plan_because(plan, reason_of_stop(self, state, &self->errands.stops[i]));
+    }
     /* What those draw who are to go is there once they are gone. */
     if (self->program.power_limit_w > 0 && (self->errands.stop_count > 0 || self->errands.unstoppable))
         self->errands.start_count = 0;

@@ -8,12 +8,13 @@
 
 struct adl_head {
     struct adl_place place;
+    enum adl_rule rule;        /* what the rank is */
     bool first_fit;            /* a job that does not fit does not block those behind it */
     uint32_t blocked_job;      /* did not fit ... */
     uint64_t blocked_releases; /* ... and nothing became free since */
 };
 
-int adl_head_create(const struct adl_place *place, bool first_fit, void **ret_policy,
+int adl_head_create(const struct adl_place *place, enum adl_rule rule, bool first_fit, void **ret_policy,
                     struct adl_error *err); /* free() destroys */
 int adl_head_decide(void *policy, const struct adl_state *state, struct adl_plan *plan);
 

@@ -311,6 +311,27 @@ static int plan_wake(struct las *self, int64_t now_us, struct adl_plan *plan)
     return adl_plan_wake(plan, wake_us);
 }
 
+static double service_gpu_s(const struct las_job *job, int64_t now_us)
+{
+    return (double)held_us(job, now_us) * job->gpus * 1e-6;
+}
+
+/* The lower queue goes first; inside one, whoever was submitted first or whose turn it is. */
+static struct adl_reason reason_of(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
+                                   bool stops)
+{
+    const struct las *self = context;
+    const struct las_job *job = &self->jobs[slot], *against = other == ADL_NONE ? job : &self->jobs[other];
+    const double had = service_gpu_s(job, state->now_us), had_other = service_gpu_s(against, state->now_us);
+    if (job->queue != against->queue || other == ADL_NONE)
+        return adl_reason_make(stops ? ADL_RULE_FOR_LESS_HAD : ADL_RULE_LEAST_HAD, other, had, had_other);
+    if (self->running_first)
+        return adl_reason_make(stops ? ADL_RULE_FOR_TURN : ADL_RULE_TURN, other, had, had_other);
+    return adl_reason_make(stops ? ADL_RULE_FOR_OLDER : ADL_RULE_FIRST, other,
+                           (double)(state->now_us - job->submit_us) * 1e-6,
+                           (double)(state->now_us - against->submit_us) * 1e-6);
+}
+
 /* Those stopped now will come first among the waiting of their queue, in the order they have; but who had just joined
  * the queue stays behind those that were there. */
 static void turn_to_front(struct las *self, const struct adl_plan *plan)
@@ -340,6 +361,8 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
         change_queues(self, state->now_us);
     }
     self->awake = false;
+    self->list.reason = reason_of;
+    self->list.reason_context = self;
     const int status = adl_preempt_decide(&self->list, state, plan);
     turn_to_front(self, plan);
     return status || plan->command_count > 0 ? status : plan_wake(self, state->now_us, plan);

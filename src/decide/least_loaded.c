@@ -5,6 +5,7 @@
  * types the fastest that fits is taken. What no single node can hold is spread over the emptiest, if it may. */
 #include "decide/place.h"
 #include "decide/policy.h"
+#include "decide/reason.h"
 
 #include <stdlib.h>
 
@@ -95,9 +96,17 @@ static bool place(const struct least_loaded *self, const struct adl_state *state
     struct choice choice = {.bank = ADL_NONE};
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1)
         choose_of_type(self, state, slot, (uint32_t)__builtin_ctz(left), &choice);
-    if (choice.bank == ADL_NONE)
-        return adl_place_start(state, slot, &self->rest, plan);
-    return adl_place_start_in(state, slot, choice.bank, plan);
+    const bool rest = choice.bank == ADL_NONE;
+    if (rest ? !adl_place_start(state, slot, &self->rest, plan) : !adl_place_start_in(state, slot, choice.bank, plan))
+        return false;
+    struct adl_reason reason = adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST);
+    if (!rest) {
+        reason.rule = ADL_RULE_SPREAD;
+        reason.value = (double)choice.free_gpus / choice.gpus;
+        reason.against = 0;
+    }
+    adl_plan_because(plan, reason);
+    return true;
 }
 
 /* Where one job of a lane does not fit none does. */

@@ -153,6 +153,21 @@ uint32_t adl_preempt_next_started(struct adl_preempt *list, const struct adl_sta
     return slot;
 }
 
+void adl_preempt_because(const struct adl_preempt *list, const struct adl_state *state, uint32_t wanted,
+                         struct adl_plan *plan)
+{
+    const struct adl_command *command = &plan->commands[plan->command_count - 1];
+    if (command->kind == ADL_COMMAND_PREEMPT) {
+        adl_plan_because(plan, list->reason(list->reason_context, state, command->job, wanted, true));
+        return;
+    }
+    const uint32_t head = adl_queue_head(&list->queue);
+    const uint32_t other = head == command->job ? adl_queue_second(&list->queue) : head;
+    struct adl_reason reason = list->reason(list->reason_context, state, command->job, other, false);
+    reason.passed = head != command->job;
+    adl_plan_because(plan, reason);
+}
+
 /* True if a job that holds GPUs comes after one that waits; of equals, who holds them keeps them. */
 static bool comes_after(const struct adl_preempt *list, uint32_t holder, uint32_t waiting)
 {
@@ -207,8 +222,8 @@ static enum verdict pass_down(struct adl_preempt *list, const struct adl_state *
                               struct adl_plan *plan)
 {
     const struct adl_queue *queue = &list->queue;
-    int64_t left = spare_soon(list, state, type) - state->jobs[slot].spec.gpus;
-    uint32_t holder = ADL_NONE;
+    int64_t left = spare_soon(list, state, type) - state->jobs[slot].spec.gpus, missing = -left;
+    uint32_t holder = ADL_NONE, last = slot; /* the last that waits and is served */
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous) {
         left += may_stop(list, state, v, slot) ? state->jobs[v].spec.gpus : 0;
@@ -225,9 +240,14 @@ static enum verdict pass_down(struct adl_preempt *list, const struct adl_state *
                 left -= job->spec.gpus;
             else if (adl_plan_preempt(plan, holder))
                 return FULL;
+            else {
+                adl_preempt_because(list, state, missing > 0 ? slot : last, plan);
+                missing -= job->spec.gpus;
+            }
             holder = list->nodes[holder].next;
         } else if (competes(state, waiting, type) && state->jobs[waiting].spec.gpus <= left) {
             left -= state->jobs[waiting].spec.gpus;
+            last = waiting;
             adl_walk_next(queue);
         } else {
             adl_walk_leave(queue);
@@ -365,6 +385,7 @@ static enum verdict clear_place(struct adl_preempt *list, const struct adl_state
         search_release(list, state, &search, v);
         if (adl_plan_preempt(plan, v))
             return FULL;
+        adl_preempt_because(list, state, slot, plan);
     }
     return PROPOSED;
 }
@@ -422,6 +443,7 @@ static enum verdict serve(struct adl_preempt *list, const struct adl_state *stat
         if (spare_now(list, state, types[i]) < state->jobs[slot].spec.gpus)
             continue;
         if (adl_place_start(state, slot, &place, plan)) {
+            adl_preempt_because(list, state, slot, plan);
             list->last_start = slot;
             list->goes_on = list->by_count;
             adl_walk_next(&list->queue);

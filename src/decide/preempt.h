@@ -39,6 +39,11 @@ struct adl_preempt {
     struct adl_queue queue;                  /* those that wait, by key */
     struct adl_order holding[ADL_TYPES_MAX]; /* those that hold GPUs, by key */
     uint32_t holding_count;
+    /* Why of these two jobs the first comes before the other, or, if stops, why it is stopped for the other. The policy
+     * sets it. */
+    struct adl_reason (*reason)(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
+                                bool stops);
+    const void *reason_context;
     int64_t bonus;       /* a job that holds GPUs counts as if its key were lower by this */
     bool weighs_loss;    /* keys of jobs that hold GPUs count what a stop would lose; else adl_stop_pays decides */
     uint64_t sequence;   /* of insertions into holding */
@@ -76,6 +81,11 @@ void adl_preempt_refresh(struct adl_preempt *list, const struct adl_state *state
 /* At the beginning of each decide(): the job that started since the last call, or ADL_NONE; call until ADL_NONE. It has
  * kept its key. */
 uint32_t adl_preempt_next_started(struct adl_preempt *list, const struct adl_state *state);
+
+/* The reason of the START or PREEMPT that was just added to the plan: of a stop, for whom; else compared with the first
+ * that waits, or the second. */
+void adl_preempt_because(const struct adl_preempt *list, const struct adl_state *state, uint32_t wanted,
+                         struct adl_plan *plan);
 
 /* Adds one START, or PREEMPTs in order of keys, or nothing. */
 int adl_preempt_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan);

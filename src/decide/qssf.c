@@ -37,6 +37,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy qssf");
     }
     self->head.place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->head.rule = ADL_RULE_LEAST_WORK;
     self->head.first_fit = config->first_fit;
     self->head.blocked_job = ADL_NONE;
     *ret_policy = self;

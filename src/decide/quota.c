@@ -6,6 +6,7 @@
 struct pass {
     int64_t left[ADL_TYPES_MAX];    /* GPUs not yet taken */
     uint32_t holder[ADL_TYPES_MAX]; /* the next in order of those that hold GPUs of the type */
+    uint32_t served[ADL_TYPES_MAX]; /* the last that waits and took GPUs of the type */
 };
 
 static bool may_stop(const struct adl_job *job)
@@ -19,6 +20,7 @@ static struct pass pass_begin(const struct adl_preempt *list, const struct adl_s
     struct pass pass = {0};
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         pass.left[t] = state->pool.free_gpus[t];
+        pass.served[t] = ADL_NONE;
         pass.holder[t] = list->holding[t].first;
         for (uint32_t v = pass.holder[t]; v != ADL_NONE; v = list->nodes[v].next)
             pass.left[t] += may_stop(&state->jobs[v]) ? state->jobs[v].spec.gpus : 0;
@@ -46,6 +48,8 @@ static int serve_holders(const struct adl_preempt *list, const struct adl_state 
             pass->left[type] -= job->spec.gpus;
         else if (adl_plan_preempt(plan, v))
             return ADL_EREFUSED;
+        else
+            adl_preempt_because(list, state, pass->served[type], plan);
     }
     pass->holder[type] = v;
     return 0;
@@ -80,10 +84,12 @@ static int pass_down(struct adl_preempt *list, const struct adl_state *state, bo
         if (type != ADL_NONE) {
             const struct adl_place place = {.types = UINT32_C(1) << type};
             if (places && adl_place_start(state, slot, &place, plan)) {
+                adl_preempt_because(list, state, slot, plan);
                 list->last_start = slot;
                 return 1;
             }
             pass.left[type] -= state->jobs[slot].spec.gpus;
+            pass.served[type] = slot;
             ++*ret_chosen;
             adl_walk_next(queue);
         } else if (slot != ADL_NONE) {

@@ -297,8 +297,52 @@ static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rou
     return status ? status : adl_plan_wake(plan, now_us + self->config.round_us);
 }
 
-int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate,
-                      void *context, struct adl_plan *plan)
+/* ---- reasons ---- */
+
+/* What the round goes by: the share of time on the type, or the time owed there until the round ends. */
+static double due(const struct adl_rounds *self, uint32_t slot, uint32_t type)
+{
+    const size_t at = (size_t)slot * self->types + type;
+    const double until_s = (double)(self->begun_us + self->config.round_us - self->clocks_us) * 1e-6;
+    return self->config.by_owed_time ? owed_s(self, at, until_s) : self->share[at];
+}
+
+static struct adl_reason reason_of_start(const struct adl_rounds *self, uint32_t slot, uint32_t type)
+{
+    const size_t at = (size_t)slot * self->types + type;
+    const double had = self->type_s[type] > 0 ? self->had_s[at] / self->type_s[type] : 0;
+    if (self->config.by_owed_time)
+        return adl_reason_make(ADL_RULE_OWED, ADL_NONE, due(self, slot, type), 0);
+    if (self->share[at] <= 0)
+        return adl_reason_make(ADL_RULE_LEFTOVER, ADL_NONE, 0, 0);
+    return adl_reason_make(ADL_RULE_SHARE, ADL_NONE, self->share[at], had);
+}
+
+static struct adl_reason reason_of_stop(const struct adl_rounds *self, const struct adl_state *state, uint32_t slot)
+{
+    const uint32_t heir = adl_seating_heir(self->seating, state, slot), type = state->jobs[slot].type;
+    const double here = due(self, slot, type);
+    const enum adl_rule rule = self->config.by_owed_time ? ADL_RULE_FOR_OWED : ADL_RULE_FOR_SHARE;
+    if (heir == slot)
+        return adl_reason_make(self->config.by_owed_time ? ADL_RULE_MOVES_OWED : ADL_RULE_MOVES_SHARE, slot, here,
+                               due(self, slot, adl_seating_type(self->seating, slot)));
+    return adl_reason_make(rule, heir, here, heir == ADL_NONE ? 0 : due(self, heir, type));
+}
+
+static void give_reasons(const struct adl_rounds *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->command_count; i++) {
+        struct adl_command *command = &plan->commands[i];
+        if (command->kind == ADL_COMMAND_START)
+            command->reason =
+                reason_of_start(self, command->job, adl_gpu_type_of(state->cluster, plan->gpus[command->gpu_offset]));
+        else if (command->kind == ADL_COMMAND_PREEMPT)
+            command->reason = reason_of_stop(self, state, command->job);
+    }
+}
+
+static int decide(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate, void *context,
+                  struct adl_plan *plan)
 {
     if (self->out_of_memory)
         return ADL_ENOMEM;
@@ -314,4 +358,12 @@ int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, ad
     }
     const int status = begin(self, state, allocate, context, plan);
     return status ? status : adl_seating_start(self->seating, state, plan);
+}
+
+int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate,
+                      void *context, struct adl_plan *plan)
+{
+    const int status = decide(self, state, allocate, context, plan);
+    give_reasons(self, state, plan);
+    return status;
 }

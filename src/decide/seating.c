@@ -363,6 +363,21 @@ int adl_seating_preempt(struct adl_seating *self, const struct adl_state *state,
     return 0;
 }
 
+uint32_t adl_seating_heir(const struct adl_seating *self, const struct adl_state *state, uint32_t slot)
+{
+    if (self->seats[slot].first_gpu != ADL_NONE)
+        return slot;
+    for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
+        if (self->gpus[gpu].slot < DOWN)
+            return self->gpus[gpu].slot;
+    return ADL_NONE;
+}
+
+uint32_t adl_seating_type(const struct adl_seating *self, uint32_t slot)
+{
+    return self->seats[slot].type;
+}
+
 /* ---- starts ---- */
 
 /* Writes the job's GPUs to the plan if all are free and their nodes have room beside what the plan has taken. */

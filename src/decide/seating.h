@@ -28,6 +28,11 @@ bool adl_seating_full(const struct adl_seating *seating); /* no GPU is left to c
  * of those that must leave to the plan. 0 or ADL_EREFUSED. */
 int adl_seating_preempt(struct adl_seating *seating, const struct adl_state *state, struct adl_plan *plan);
 
+/* For whom a running job that is not to stay has to leave: itself if it is given other GPUs, else who is given one of
+ * its, or ADL_NONE. */
+uint32_t adl_seating_heir(const struct adl_seating *seating, const struct adl_state *state, uint32_t slot);
+uint32_t adl_seating_type(const struct adl_seating *seating, uint32_t slot); /* it is chosen for, or ADL_NONE */
+
 /* Adds the starts of jobs whose GPUs are free. 0 or ADL_EREFUSED. */
 int adl_seating_start(struct adl_seating *seating, const struct adl_state *state, struct adl_plan *plan);
 

@@ -8,7 +8,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 {
     (void)cluster, (void)seed;
     const struct adl_place place = {.types = UINT32_MAX, .fastest = true, .share = config->share};
-    return adl_head_create(&place, config->first_fit, ret_policy, err);
+    return adl_head_create(&place, ADL_RULE_SHORTEST, config->first_fit, ret_policy, err);
 }
 
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)

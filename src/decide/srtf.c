@@ -8,6 +8,7 @@
 #include "decide/policy.h"
 #include "decide/preempt.h"
 #include "decide/quota.h"
+#include "decide/reason.h"
 #include "state/stop.h"
 
 #include <stdlib.h>
@@ -97,6 +98,20 @@ static int64_t key_now(const struct adl_state *state, uint32_t slot, const void 
     return (left_us - adl_stop_lost_us(state, slot)) * (self->by_gpu_time ? job->spec.gpus : 1);
 }
 
+/* By what the list is ordered by, but for what a stop would lose: time left, or that times GPUs. */
+static struct adl_reason reason_of(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
+                                   bool stops)
+{
+    const struct srtf *self = context;
+    const struct adl_order_node *nodes = self->list.nodes;
+    const int64_t lost_us = stops ? adl_stop_lost_us(state, slot) : 0;
+    const int64_t own_us = nodes[slot].key + lost_us * (self->by_gpu_time ? state->jobs[slot].spec.gpus : 1);
+    const enum adl_rule starts_by = self->by_gpu_time ? ADL_RULE_LEAST_WORK : ADL_RULE_SHORTEST,
+                        stops_by = self->by_gpu_time ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_FOR_SHORTER;
+    return adl_reason_make(stops ? stops_by : starts_by, other, (double)own_us * 1e-6,
+                           other == ADL_NONE ? 0 : (double)nodes[other].key * 1e-6);
+}
+
 static int decide_list(struct srtf *self, const struct adl_state *state, struct adl_plan *plan)
 {
     if (self->failed)
@@ -106,6 +121,8 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
     if (self->list.queue.count == 0)
         return 0;
     self->list.bonus = self->cost_us;
+    self->list.reason = reason_of;
+    self->list.reason_context = self;
     self->list.weighs_loss = true;
     if (self->by_count || self->refreshed_us != state->now_us) /* who started since has the key it would get */
         adl_preempt_refresh(&self->list, state, key_now, self);
@@ -216,6 +233,9 @@ static int preempt_for(struct srtf *self, const struct adl_state *state, uint32_
         const int status = adl_plan_preempt(plan, v);
         if (status)
             return status;
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_FOR_SHORTER, wanted,
+                                               (double)(state->jobs[v].expected_us - state->now_us) * 1e-6,
+                                               (double)adl_state_remaining_us(state, wanted, type) * 1e-6));
     }
     return 0;
 }
@@ -226,8 +246,12 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if (self->listed)
         return decide_list(self, state, plan);
     const uint32_t head = adl_queue_head(&state->queue);
-    if (head == ADL_NONE || adl_place_start(state, head, &self->place, plan))
+    if (head == ADL_NONE)
         return 0;
+    if (adl_place_start(state, head, &self->place, plan)) {
+        adl_plan_because(plan, adl_reason_ranked(state, &state->queue, head, ADL_RULE_SHORTEST));
+        return 0;
+    }
     uint32_t types[ADL_TYPES_MAX];
     const uint32_t count = adl_place_order(state, head, UINT32_MAX, types);
     for (uint32_t i = 0; i < count; i++) {

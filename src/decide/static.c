@@ -1,6 +1,7 @@
 /* static: each kind of job has its own GPU types and its own first-come, first-served line for them. */
 #include "decide/place.h"
 #include "decide/policy.h"
+#include "decide/reason.h"
 
 #include <stdlib.h>
 
@@ -31,8 +32,10 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     for (uint32_t slot; (slot = adl_walk_job(&state->queue)) != ADL_NONE;) {
         const uint8_t kind = state->jobs[slot].spec.kind;
         const struct adl_place place = {.types = self->types[kind], .share = self->share};
-        if (!blocked[kind] && adl_place_start(state, slot, &place, plan))
+        if (!blocked[kind] && adl_place_start(state, slot, &place, plan)) {
+            adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST));
             return 0;
+        }
         blocked[kind] = true;
         adl_walk_leave(&state->queue);
     }

@@ -104,3 +104,9 @@ uint32_t adl_taking_victims(const struct adl_state *state, const uint32_t *gpus,
     }
     return count;
 }
+
+struct adl_reason adl_taking_reason(const struct adl_state *state, uint32_t victim, uint32_t claimant)
+{
+    return adl_reason_make(ADL_RULE_FOR_OLDER, claimant, (double)(state->now_us - state->jobs[victim].submit_us) * 1e-6,
+                           (double)(state->now_us - state->jobs[claimant].submit_us) * 1e-6);
+}

@@ -5,6 +5,7 @@
 #ifndef ADLRO_DECIDE_TAKING_H
 #define ADLRO_DECIDE_TAKING_H
 
+#include "model/reason.h"
 #include "state/state.h"
 
 /* Finds GPUs of one type for the job: free ones first, then those of jobs with few GPUs. In one node if it can be, else
@@ -15,6 +16,9 @@ bool adl_taking_find(const struct adl_state *state, uint32_t slot, uint32_t type
 
 /* True if the job can start on GPUs that were found for it: those who held them are gone. */
 bool adl_taking_ready(const struct adl_state *state, uint32_t slot, const uint32_t *gpus);
+
+/* Why a job is stopped for another. */
+struct adl_reason adl_taking_reason(const struct adl_state *state, uint32_t victim, uint32_t claimant);
 
 /* The jobs that hold these GPUs, each once; how many. ret has room for gpu_count. */
 uint32_t adl_taking_victims(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, uint32_t *ret);

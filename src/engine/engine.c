@@ -375,20 +375,33 @@ static int ask(struct adl_engine *engine, const struct adl_policy_ops *ops)
     return status;
 }
 
+/* A reason outlives the state that it was given in: the other job by its number, and how long this one waited. */
+static void complete_reason(const struct adl_state *state, struct adl_command *command)
+{
+    struct adl_reason *reason = &command->reason;
+    const bool live = reason->other < state->job_capacity && state->jobs[reason->other].phase != ADL_PHASE_NONE;
+    if (!live)
+        reason->other = ADL_NONE;
+    reason->other_id = live ? state->jobs[reason->other].spec.id : 0;
+    if (command->kind == ADL_COMMAND_START && command->job < state->job_capacity)
+        reason->waited_us = adl_state_waited_us(state, command->job);
+}
+
 /* Carries out a plan up to the first command that is refused. */
 static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret_refused, bool *ret_acted,
                struct adl_error *err)
 {
     *ret_refused = *ret_acted = false;
     for (uint32_t i = 0; i < plan->command_count && !*ret_refused; i++) {
-        const struct adl_command *command = &plan->commands[i];
-        const int status = carry_out(engine, command, &plan->gpus[command->gpu_offset], &engine->counts.last_refusal);
+        struct adl_command command = plan->commands[i];
+        complete_reason(engine->state, &command);
+        const int status = carry_out(engine, &command, &plan->gpus[command.gpu_offset], &engine->counts.last_refusal);
         if (status == ADL_ENOMEM)
             return adl_fail(err, status, "out of memory while carrying out a plan");
         if (engine->observer_failed)
             return adl_fail(err, ADL_EIO, "an observer of commands failed");
         *ret_refused = status != 0;
-        *ret_acted |= command->kind == ADL_COMMAND_START || command->kind == ADL_COMMAND_PREEMPT;
+        *ret_acted |= command.kind == ADL_COMMAND_START || command.kind == ADL_COMMAND_PREEMPT;
     }
     engine->counts.refused += *ret_refused;
     return 0;

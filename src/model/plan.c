@@ -30,6 +30,7 @@ static int append(struct adl_plan *plan, struct adl_command command)
 {
     if (plan->command_count == plan->command_capacity)
         return ADL_EREFUSED;
+    command.reason.other = ADL_NONE;
     plan->commands[plan->command_count++] = command;
     return 0;
 }

@@ -3,6 +3,7 @@
 #define ADLRO_MODEL_PLAN_H
 
 #include "base/error.h"
+#include "model/reason.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ struct adl_command {
         int64_t time_us; /* WAKE */
         double power_w;  /* CAP: ADL_CAP_LEAST of the type's max_w to all of it; 0 = no cap */
     };
+    struct adl_reason reason; /* START, PREEMPT: why; not part of what is decided */
 };
 
 /* Room for every GPU to be given out and capped and every running job to be stopped: a plan never grows after it was
@@ -56,5 +58,11 @@ int adl_plan_start(struct adl_plan *plan, uint32_t job, uint32_t gpu_count); /* 
 int adl_plan_preempt(struct adl_plan *plan, uint32_t job);
 int adl_plan_wake(struct adl_plan *plan, int64_t time_us);
 int adl_plan_cap(struct adl_plan *plan, uint32_t gpu_count, double power_w); /* GPUs already written by the caller */
+
+/* Why the command that was added last is given. Every START and PREEMPT of a policy has one. */
+static inline void adl_plan_because(struct adl_plan *plan, struct adl_reason reason)
+{
+    plan->commands[plan->command_count - 1].reason = reason;
+}
 
 #endif

@@ -171,7 +171,8 @@ static int seat(struct adl_engine *engine, struct adl_plan *plan, struct adl_ros
     if (!gpus)
         return adl_fail(err, ADL_EINVAL, "job %s holds more GPUs than there are", adl_label_of_live(job, label));
     memcpy(gpus, held, count * sizeof *gpus);
-    adl_plan_start(plan, job->alternatives[job->taken].slot, count);
+    if (adl_plan_start(plan, job->alternatives[job->taken].slot, count) == 0)
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_RUNS, ADL_NONE, 0, 0));
     job->gpus = NULL;
     const int status = adl_engine_act(engine, plan, ret_refused, err);
     free(held);

@@ -231,6 +231,18 @@ void adl_queue_remove(struct adl_queue *queue, uint32_t slot, uint32_t lane_inde
     lane_settle(queue, position);
 }
 
+uint32_t adl_queue_second(const struct adl_queue *queue)
+{
+    const uint32_t head = adl_queue_head(queue);
+    uint32_t second = head == ADL_NONE ? ADL_NONE : queue->nodes[head].next;
+    for (uint32_t i = 1; i < queue->heap_count && i <= 2; i++) {
+        const uint32_t first = queue->lanes[queue->heap[i]].jobs.first;
+        if (second == ADL_NONE || adl_order_before(&queue->nodes[first], &queue->nodes[second]))
+            second = first;
+    }
+    return second;
+}
+
 static bool cursor_before(const struct adl_queue *queue, uint32_t a, uint32_t b)
 {
     const struct adl_queue_walk *walk = queue->walk;

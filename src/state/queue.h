@@ -67,6 +67,9 @@ static inline uint32_t adl_queue_head(const struct adl_queue *queue)
     return queue->heap_count > 0 ? queue->lanes[queue->heap[0]].jobs.first : ADL_NONE;
 }
 
+/* The job after the first, or ADL_NONE. */
+uint32_t adl_queue_second(const struct adl_queue *queue);
+
 /* The walk: begin, then look at the job it stands at (ADL_NONE = end) and go on in one of three ways. The queue must
  * not change meanwhile. The constness of the queue is that of its jobs: the scratch is written. */
 void adl_walk_begin(const struct adl_queue *queue);

@@ -110,6 +110,12 @@ static inline int64_t adl_state_remaining_us(const struct adl_state *state, uint
 /* The same on the eligible type where it is least. */
 int64_t adl_state_shortest_us(const struct adl_state *state, uint32_t slot);
 
+/* How long a pending job has waited in all, without the time that it held GPUs. */
+static inline int64_t adl_state_waited_us(const struct adl_state *state, uint32_t slot)
+{
+    return state->now_us - state->jobs[slot].submit_us - state->jobs[slot].attained_us;
+}
+
 /* The GPU after this one in the job's chain, or ADL_NONE. */
 static inline uint32_t adl_state_next_gpu(const struct adl_state *state, uint32_t slot, uint32_t gpu)
 {
