@@ -78,6 +78,89 @@ static void what_is_not_http_is_refused(void **state)
     fixture_close(fixture);
 }
 
+/* Heads that a proxy may read otherwise than the server does. A zero byte is written as '@'. */
+static void a_head_that_can_be_read_in_two_ways_is_refused_and_ends_the_connection(void **state)
+{
+    struct http_fixture *fixture = open_quick();
+    static const char *const bad[] = {
+        POST "Content-Length: 2\r\nTransfer-Encoding : chunked\r\n\r\n{}",
+        POST "Transfer-Encoding : chunked\r\nContent-Length: 2\r\n\r\n{}",
+        POST "Content-Length: 2\r\nTransfer-Encoding\t: chunked\r\n\r\n{}",
+        POST "Content-Length : 2\r\n\r\n{}",
+        POST "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        POST "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        POST "Transfer-Encoding: \vchunked\r\nContent-Length: 2\r\n\r\n{}",
+        POST "X-A: b\nContent-Length: 2\r\n\r\n{}",
+        POST "Content-Length: 2\n\r\n{}",
+        POST "Content-Length: 2\r\n\n{}",
+        POST "X-A: b\r\n c\r\nContent-Length: 2\r\n\r\n{}",
+        POST "X-A: b\rContent-Length: 2\r\n\r\n",
+        POST "X-A: b@\r\nContent-Length: 2\r\n\r\n{}",
+        POST "X-@A: b\r\nContent-Length: 2\r\n\r\n{}",
+        POST "Content-Length: 2@0\r\n\r\n{}",
+        POST "Transfer-Encoding@: chunked\r\nContent-Length: 2\r\n\r\n{}",
+        "GET /healthz HTTP/1.1\nHost: test\n\n",
+        "GET /healthz HTTP/1.1\nHost: test\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: test\n\n",
+        "GET /healthz HTTP/1.1\r\nHost: te@st\r\n\r\n",
+        "GET /healthz@ HTTP/1.1\r\nHost: test\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: test\r\nX(A): b\r\n\r\n",
+    };
+    static const char next[] = "GET /v1/whoami HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct adl_text request = {0};
+        for (const char *c = bad[i]; *c; c++)
+            adl_text_char(&request, *c == '@' ? '\0' : *c);
+        adl_text_put(&request, next);
+        struct adl_text answer = fixture_exchange(fixture_connect_unix(fixture), request.data, request.size);
+        if (status_of(&answer) != 400)
+            fail_msg("%s\nwas answered: %s", bad[i], answer.data);
+        adl_text_clear(&answer);
+        adl_text_clear(&request);
+    }
+    assert_int_equal(adl_http_counts(fixture->http).answers[2], 0); /* nor was what followed */
+    expect_well(fixture);
+    fixture_close(fixture);
+}
+
+/* What is unusual and plain enough: many headers, in any order, with white space around their values, one request
+ * behind the other on a connection. */
+static void heads_that_are_only_unusual_are_read(void **state)
+{
+    struct http_fixture *fixture = open_quick();
+    static const char requests[] =
+        "GET /healthz?a=b HTTP/1.1\r\nX-Empty:\r\nX-Tab:\t b \t\r\nCookie: a=b; c=d\r\nHost:test\r\n\r\n"
+        "POST /v1/jobs HTTP/1.1\r\nhost: test\r\nCONTENT-TYPE: application/json\r\nContent-Length: 00002\r\n\r\n{}"
+        "POST /v1/jobs HTTP/1.1\r\nHost: test\r\ncontent-type: application/json\r\n"
+        "Transfer-Encoding: Chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+        "\r\nGET /healthz HTTP/1.1\r\nHost: test\r\nX-UTF-8: \xc3\xa4\r\nConnection: close\r\n\r\n";
+    (void)state;
+    struct adl_text answer = fixture_exchange(fixture_connect_unix(fixture), requests, sizeof requests - 1);
+    const struct adl_http_counts counts = adl_http_counts(fixture->http);
+    if (counts.answers[2] != 4 || counts.answers[4] != 0)
+        fail_msg("%s", answer.data);
+    adl_text_clear(&answer);
+    for (int size = 1; size < 200; size += 13) { /* a head that comes in pieces, each of which makes the library wait */
+        struct adl_text text = {0};
+        const int fd = fixture_connect_tcp(fixture);
+        static const char head[] =
+            "GET /healthz?x=y HTTP/1.1\r\nHost: test\r\nX-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n"
+            "X-More: bbbbbbbbbbbbbbbbbbbbb\r\nConnection: close\r\n\r\n";
+        for (size_t at = 0; at < sizeof head - 1; at += (size_t)size) {
+            const size_t left = sizeof head - 1 - at;
+            fixture_send(fd, head + at, left < (size_t)size ? left : (size_t)size);
+            if (size > 13)
+                fixture_sleep_ms(1);
+        }
+        assert_true(fixture_read_until(fd, &text, "HTTP/1.1 200", 2000));
+        adl_text_clear(&text);
+        close(fd);
+    }
+    expect_well(fixture);
+    fixture_close(fixture);
+}
+
 static void heads_of_any_size_are_bounded(void **state)
 {
     struct http_fixture *fixture = open_quick();
@@ -412,6 +495,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_http_is_refused),
+        cmocka_unit_test(a_head_that_can_be_read_in_two_ways_is_refused_and_ends_the_connection),
+        cmocka_unit_test(heads_that_are_only_unusual_are_read),
         cmocka_unit_test(heads_of_any_size_are_bounded),
         cmocka_unit_test(a_body_may_be_as_large_as_its_route_says_and_no_larger),
         cmocka_unit_test(chunks_make_a_body_and_are_bounded_alike),

@@ -112,6 +112,8 @@ void *adl_exchange_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
         return NULL;
     request->connection = connection;
     connection->request = request;
+    request->address = uri;
+    request->address_end = uri + strlen(uri);
     request->target_status = adl_target_parse(&request->target, uri, &request->target_error);
     return request;
 }
@@ -217,30 +219,15 @@ static bool is_type(const char *header, const char *type)
     return header && strncasecmp(header, type, size) == 0 && (header[size] == '\0' || strchr("; \t", header[size]));
 }
 
-static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+/* What follows a request that can be read in two ways may be part of it: nothing more is read from the connection. */
+static bool is_framed(struct adl_request *request, const char *method, const char *version, bool *ret_has_body)
 {
-    int *counts = cls;
-    (void)kind, (void)value;
-    counts[0] += strcasecmp(name, "Content-Length") == 0 ? 1 : 0;
-    counts[1] += strcasecmp(name, "Transfer-Encoding") == 0 ? 1 : 0;
-    counts[2] += strcasecmp(name, "Host") == 0 ? 1 : 0;
-    return MHD_YES;
-}
-
-/* A length given in two ways is how one request is smuggled within another. */
-static bool is_framed(struct adl_request *request, bool *ret_has_body)
-{
-    int counts[3] = {0};
-    MHD_get_connection_values(request->connection->mhd, MHD_HEADER_KIND, count_header, counts);
-    const char *coding = header_of(request, "Transfer-Encoding"), *length = header_of(request, "Content-Length");
-    if (counts[0] + counts[1] > 1 || counts[2] > 1)
-        refuse(request, 400, "bad_framing", "The length of the body, or the host, is given more than once.", NULL);
-    else if (coding && strcasecmp(coding, "chunked") != 0)
-        refuse(request, 400, "bad_framing", "The only transfer encoding understood is chunked.", NULL);
-    else if (length && length[strspn(length, "0123456789")] != '\0')
-        refuse(request, 400, "bad_framing", "Content-Length must be a number.", NULL);
-    *ret_has_body = coding || (length && length[strspn(length, "0")] != '\0');
-    return !request->refused;
+    const char *fault = adl_framing_fault(request, method, version, ret_has_body);
+    if (fault) {
+        refuse(request, 400, "bad_framing", fault, NULL);
+        request->reply.close = true;
+    }
+    return !fault;
 }
 
 static void refuse_size(struct adl_request *request)
@@ -318,6 +305,8 @@ static bool add_headers(struct MHD_Response *response, const struct adl_request 
         added &= MHD_add_response_header(response, "Content-Type", reply->type) == MHD_YES;
     if (asset)
         added &= MHD_add_response_header(response, "ETag", asset->etag) == MHD_YES;
+    if (reply->close)
+        added &= MHD_add_response_header(response, "Connection", "close") == MHD_YES;
     if (reply->location[0])
         added &= MHD_add_response_header(response, "Location", reply->location) == MHD_YES;
     if (reply->status == 405)
@@ -350,7 +339,7 @@ static enum MHD_Result send_reply(struct adl_request *request)
     return result;
 }
 
-static enum MHD_Result begin(struct adl_request *request, const char *method)
+static enum MHD_Result begin(struct adl_request *request, const char *method, const char *version)
 {
     struct adl_http *http = request->connection->listener->http;
     bool has_body = false;
@@ -358,8 +347,8 @@ static enum MHD_Result begin(struct adl_request *request, const char *method)
     request->connection->due_us = http->now_us + http->config.limits.receive_us;
     if (http->stopping)
         refuse(request, 503, "stopping", "The service is being stopped.", "Try again in a moment.");
-    else if (is_framed(request, &has_body) && is_within_rate(request, 1) && is_routed(request, method) &&
-             is_allowed(request) && is_acceptable(request, has_body))
+    else if (is_framed(request, method, version, &has_body) && is_within_rate(request, 1) &&
+             is_routed(request, method) && is_allowed(request) && is_acceptable(request, has_body))
         return MHD_YES;
     return request->refused ? send_reply(request) : MHD_NO;
 }
@@ -402,12 +391,12 @@ enum MHD_Result adl_exchange_access(void *cls, struct MHD_Connection *mhd, const
                                     const char *version, const char *upload, size_t *upload_size, void **context)
 {
     struct adl_request *request = *context;
-    (void)cls, (void)mhd, (void)url, (void)version;
+    (void)cls, (void)mhd, (void)url;
     if (!request)
         return MHD_NO;
     if (!request->begun) {
         request->begun = true;
-        return begin(request, method);
+        return begin(request, method, version);
     }
     if (*upload_size > 0) {
         const size_t size = *upload_size;

@@ -25,6 +25,7 @@ struct adl_reply {
     struct adl_text body;
     const struct adl_asset *asset; /* instead of a body */
     bool events;                   /* instead of a body */
+    bool close;                    /* the connection ends with it */
     int64_t retry_s;               /* 0: none */
     char location[128];
 };
@@ -75,6 +76,8 @@ struct adl_request {
     bool deferred, answered;
     struct adl_reply reply;
     struct adl_error target_error;
+    const char *address,
+        *address_end; /* in libmicrohttpd's memory, and only good for comparing while the head is looked at */
     int target_status;
     struct adl_target target;
 };
@@ -116,6 +119,11 @@ void adl_exchange_completed(void *cls, struct MHD_Connection *mhd, void **contex
 void adl_exchange_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
                              enum MHD_ConnectionNotificationCode code);
 size_t adl_exchange_unescape(void *cls, struct MHD_Connection *mhd, char *text);
+
+/* http_framing.c: why the head of a request is not to be trusted; NULL: it is. method and version: as libmicrohttpd
+ * gives them. */
+const char *adl_framing_fault(const struct adl_request *request, const char *method, const char *version,
+                              bool *ret_has_body);
 
 /* http_stream.c */
 struct MHD_Response *adl_stream_open(struct adl_connection *connection, struct adl_reply *reply);
