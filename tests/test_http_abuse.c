@@ -114,7 +114,9 @@ static void a_head_that_can_be_read_in_two_ways_is_refused_and_ends_the_connecti
             adl_text_char(&request, *c == '@' ? '\0' : *c);
         adl_text_put(&request, next);
         struct adl_text answer = fixture_exchange(fixture_connect_unix(fixture), request.data, request.size);
-        if (status_of(&answer) != 400)
+        /* libmicrohttpd 1.0 has no answer to a zero byte in the first line, and ends the connection. */
+        const bool cut = memchr(bad[i], '@', strcspn(bad[i], "\r\n")) && answer.size == 0;
+        if (status_of(&answer) != 400 && !cut)
             fail_msg("%s\nwas answered: %s", bad[i], answer.data);
         adl_text_clear(&answer);
         adl_text_clear(&request);
@@ -367,7 +369,8 @@ static void who_asks_too_often_is_told_to_wait(void **state)
     struct adl_http_limits limits = quick();
     struct http_fixture *fixture;
     (void)state;
-    limits.client = (struct adl_limits_config){.requests_per_s = 0.5, .burst = 5, .connections_per_client = 10};
+    limits.client = (struct adl_limits_config){
+        .requests_per_s = 0.5, .burst = 5, .connections_per_client = 10, .streams_per_client = 10};
     fixture = fixture_open(&limits);
     int good = 0;
     for (int i = 0; i < 10; i++) {

@@ -12,7 +12,7 @@
 
 static struct adl_client_limits *create(double rate, double burst, uint32_t connections)
 {
-    const struct adl_limits_config config = {rate, burst, connections};
+    const struct adl_limits_config config = {rate, burst, connections, connections};
     struct adl_client_limits *limits = NULL;
     struct adl_error err;
     assert_int_equal(adl_limits_create(&config, &limits, &err), ADL_OK);
@@ -111,9 +111,10 @@ static void addresses_of_one_network_are_one_client(void **state)
     assert_true(adl_client_key_address(v4a).low != adl_client_key_address(v4b).low);
     struct adl_client_limits *limits = NULL;
     struct adl_error err;
-    assert_int_equal(adl_limits_create(&(struct adl_limits_config){-1, 1, 1}, &limits, &err), ADL_EINVAL);
-    assert_int_equal(adl_limits_create(&(struct adl_limits_config){1, 0, 1}, &limits, &err), ADL_EINVAL);
-    assert_int_equal(adl_limits_create(&(struct adl_limits_config){1, 1, 0}, &limits, &err), ADL_EINVAL);
+    assert_int_equal(adl_limits_create(&(struct adl_limits_config){-1, 1, 1, 1}, &limits, &err), ADL_EINVAL);
+    assert_int_equal(adl_limits_create(&(struct adl_limits_config){1, 0, 1, 1}, &limits, &err), ADL_EINVAL);
+    assert_int_equal(adl_limits_create(&(struct adl_limits_config){1, 1, 0, 1}, &limits, &err), ADL_EINVAL);
+    assert_int_equal(adl_limits_create(&(struct adl_limits_config){1, 1, 1, 0}, &limits, &err), ADL_EINVAL);
     assert_null(limits);
 }
 

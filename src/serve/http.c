@@ -17,10 +17,14 @@
 struct adl_http_limits adl_http_limits_default(void)
 {
     return (struct adl_http_limits){
-        .client = {.requests_per_s = 1000, .burst = 2000, .connections_per_client = 128},
+        .client = {.requests_per_s = 1000, .burst = 2000, .connections_per_client = 128, .streams_per_client = 64},
         .connections = 512,
+        .reserved = 64,
+        .strangers = 128,
+        .streams = 256,
         .head_size = 16384,
         .receive_us = 10 * SECOND_US,
+        .stranger_us = 5 * SECOND_US,
         .send_us = 30 * SECOND_US,
         .send_bytes_per_s = 65536,
         .answer_us = 30 * SECOND_US,
@@ -246,7 +250,7 @@ static int start_daemon(struct adl_http *http, int fd, bool tcp, bool tls, struc
     const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (tls ? (unsigned)MHD_USE_TLS : 0u);
     listener->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, adl_exchange_access, listener, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)http->config.limits.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, http->config.limits.head_size,
+        adl_connection_limit(&http->config.limits), MHD_OPTION_CONNECTION_MEMORY_LIMIT, http->config.limits.head_size,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_URI_LOG_CALLBACK,
         adl_exchange_uri, listener, MHD_OPTION_UNESCAPE_CALLBACK, adl_exchange_unescape, NULL,
         MHD_OPTION_NOTIFY_COMPLETED, adl_exchange_completed, listener, MHD_OPTION_NOTIFY_CONNECTION,
@@ -269,8 +273,9 @@ static int check_config(const struct adl_http_config *config, struct adl_error *
         return adl_fail(err, ADL_EINVAL, "TLS needs both a certificate and its key");
     if (config->tcp && !adl_auth_has_tokens(config->auth))
         return adl_fail(err, ADL_EINVAL, "tcp: needs a token file, for TCP does not tell who is asking");
-    if (limits->connections < 1 || limits->head_size < 2048 || limits->receive_us < 1 || limits->send_us < 1 ||
-        limits->send_bytes_per_s < 1 || limits->answer_us < 1 || limits->heartbeat_us < 1 || limits->stream_us < 1)
+    if (limits->connections < 1 || limits->strangers < 1 || limits->streams < 1 || limits->stranger_us < 1 ||
+        limits->head_size < 2048 || limits->receive_us < 1 || limits->send_us < 1 || limits->send_bytes_per_s < 1 ||
+        limits->answer_us < 1 || limits->heartbeat_us < 1 || limits->stream_us < 1)
         return adl_fail(err, ADL_EINVAL,
                         "http: connections, times and rates must be positive, a head has 2048 bytes or more");
     return adl_routes_check(config->routes, config->route_count, err);

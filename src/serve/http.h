@@ -20,8 +20,12 @@ struct adl_http;
 struct adl_http_limits {
     struct adl_limits_config client;
     uint32_t connections;      /* on each of the two sockets */
+    uint32_t reserved;         /* further ones on the Unix socket, for root and the service's own user */
+    uint32_t strangers;        /* of those on TCP, connections over which no valid token came yet */
+    uint32_t streams;          /* event streams in all, so that some connections are left for requests */
     size_t head_size;          /* bytes of request line and headers; at least 2048 */
     int64_t receive_us;        /* from connection or last answer to a whole head, and from there to a whole body */
+    int64_t stranger_us;       /* the same without a valid token, if that is less */
     int64_t send_us;           /* for an answer, with the time that its size takes at the rate below */
     uint32_t send_bytes_per_s; /* that a client has to take at least */
     int64_t answer_us;         /* for a handler that deferred; then 504 */
@@ -57,7 +61,7 @@ struct adl_http_counts {
     uint64_t connections; /* ever */
     uint64_t requests;    /* whose head was read */
     uint64_t answers[6];  /* by the first digit of the status */
-    uint64_t refused;     /* connections over the limit of their client */
+    uint64_t refused;     /* connections over a limit: new ones that were closed, or idle ones that made room */
     uint64_t limited;     /* 429 */
     uint64_t timed_out;   /* clients too slow to send or to read, and answers that did not come */
     uint64_t dropped;     /* event streams that fell behind */

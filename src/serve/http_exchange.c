@@ -1,6 +1,5 @@
 #include "serve/http_form.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,86 +9,13 @@
 
 #define DISCARD_MAX (1 << 20) /* bytes beyond a body's limit that are read so that the client gets to read its 413 */
 
-/* --- connections --- */
-
-static struct adl_client_key key_of_address(const struct sockaddr *address)
-{
-    uint8_t bytes[16] = {[10] = 0xff, [11] = 0xff};
-    if (address->sa_family == AF_INET6)
-        memcpy(bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
-    else
-        memcpy(bytes + 12, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
-    return adl_client_key_address(bytes);
-}
-
-/* Who connected, and whether one more of its connections is welcome. */
-static bool identify(struct adl_connection *connection)
-{
-    struct adl_http *http = connection->listener->http;
-    struct adl_client_key key;
-    if (connection->listener->tcp) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-        if (!info || !info->client_addr)
-            return false;
-        key = key_of_address(info->client_addr);
-    } else {
-        if (adl_auth_socket(http->config.auth, connection->fd, &connection->peer, NULL) < 0)
-            return false;
-        key = adl_client_key_user(connection->peer.account.uid);
-    }
-    connection->client = adl_limits_connect(http->limits, key, http->now_us);
-    return connection->client != NULL;
-}
-
-static struct adl_connection *connection_open(struct adl_listener *listener, struct MHD_Connection *mhd)
-{
-    struct adl_http *http = listener->http;
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct adl_connection *connection = calloc(1, sizeof *connection);
-    if (!info || !connection) {
-        free(connection);
-        return NULL;
-    }
-    connection->listener = listener;
-    connection->mhd = mhd;
-    connection->fd = info->connect_fd;
-    connection->phase = ADL_PHASE_RECEIVING;
-    connection->due_us = http->now_us + http->config.limits.receive_us;
-    connection->next = http->connections;
-    if (http->connections)
-        http->connections->previous = connection;
-    http->connections = connection;
-    adl_http_count(http, &http->counts.connections, 1);
-    adl_http_count(http, &http->counts.open, 1);
-    if (!identify(connection)) {
-        adl_http_count(http, &http->counts.refused, 1);
-        shutdown(connection->fd, SHUT_RDWR); /* libmicrohttpd then finds the end of the stream and closes it */
-    }
-    return connection;
-}
-
-static void connection_close(struct adl_connection *connection)
-{
-    struct adl_http *http = connection->listener->http;
-    if (connection->previous)
-        connection->previous->next = connection->next;
-    else
-        http->connections = connection->next;
-    if (connection->next)
-        connection->next->previous = connection->previous;
-    adl_limits_disconnect(connection->client);
-    adl_http_count(http, &http->counts.open, -1);
-    free(connection);
-}
-
 void adl_exchange_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
                              enum MHD_ConnectionNotificationCode code)
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *socket_context = connection_open(cls, mhd);
+        *socket_context = adl_connection_open(cls, mhd);
     } else if (*socket_context) {
-        connection_close(*socket_context);
+        adl_connection_close(*socket_context);
         *socket_context = NULL;
     }
 }
@@ -126,15 +52,13 @@ size_t adl_exchange_unescape(void *cls, struct MHD_Connection *mhd, char *text)
 
 void adl_exchange_completed(void *cls, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode code)
 {
-    const struct adl_listener *listener = cls;
     struct adl_request *request = *context;
-    (void)mhd, (void)code;
+    (void)cls, (void)mhd, (void)code;
     if (!request)
         return;
     struct adl_connection *connection = request->connection;
     connection->request = NULL;
-    connection->phase = ADL_PHASE_RECEIVING;
-    connection->due_us = listener->http->now_us + listener->http->config.limits.receive_us;
+    adl_connection_rest(connection);
     request->connection = NULL;
     *context = NULL;
     adl_request_leave(request);
@@ -197,6 +121,13 @@ static bool is_allowed(struct adl_request *request)
         !adl_auth_bearer(http->config.auth, authorization, &request->caller)) {
         if (is_within_rate(request, (double)http->config.limits.wrong_token_cost))
             refuse(request, 401, "wrong_token", "This token is not known here.", "Ask an administrator for a token.");
+        return false;
+    }
+    if (request->connection->listener->tcp && request->caller.known &&
+        !adl_connection_claim(request->connection, request->caller.account.uid)) {
+        refuse(request, 429, "too_many_connections", "This user has too many connections.",
+               "Close some of them first.");
+        request->reply.close = true;
         return false;
     }
     const int need = request->match.route->need;

@@ -43,7 +43,11 @@ struct adl_connection {
     struct adl_listener *listener;
     struct MHD_Connection *mhd;
     struct adl_request *request; /* the one being served, or NULL */
-    struct adl_client *client;   /* NULL: refused */
+    struct adl_client *client;   /* whose it is and whose rate it takes from; NULL: refused, or to be closed */
+    bool owner;                  /* root or the service's own user, on the Unix socket */
+    bool known;                  /* a user's; false: nobody has said yet who it is */
+    uint32_t uid;                /* that user */
+    bool streams;                /* it counts among the client's event streams */
     struct adl_caller peer;      /* of a Unix socket */
     int fd;
     int phase;
@@ -60,6 +64,7 @@ struct adl_listener {
     struct adl_http *http;
     struct MHD_Daemon *daemon;
     bool tcp;
+    uint32_t open, strangers; /* connections: all but the owner's; those of nobody that is known */
 };
 
 struct adl_request {
@@ -109,6 +114,17 @@ int adl_listen_unix(struct adl_http *http, const char *path, const char *group, 
 int adl_listen_tcp(struct adl_http *http, const char *address, bool tls, int *ret_fd, struct adl_error *err);
 void adl_listen_remove(struct adl_http *http); /* the file of the Unix socket, if it is still ours */
 int adl_listen_read_pem(const char *path, bool secret, char **ret, struct adl_error *err);
+
+/* http_connection.c: which connections there may be, and whose they are */
+unsigned adl_connection_limit(const struct adl_http_limits *limits); /* of libmicrohttpd, which should not be reached */
+struct adl_connection *adl_connection_open(struct adl_listener *listener, struct MHD_Connection *mhd);
+void adl_connection_close(struct adl_connection *connection);
+void adl_connection_rest(struct adl_connection *connection); /* until its next request */
+/* A valid token came over it: it is this user's from now on. false: that user has too many. */
+bool adl_connection_claim(struct adl_connection *connection, uint32_t uid);
+/* Room for an event stream on it. Taken with true, given back with end. */
+bool adl_connection_stream(struct adl_connection *connection);
+void adl_connection_stream_end(struct adl_connection *connection);
 
 /* http_exchange.c: what libmicrohttpd calls */
 void *adl_exchange_uri(void *cls, const char *uri, struct MHD_Connection *mhd);

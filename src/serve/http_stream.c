@@ -52,6 +52,7 @@ static void close_stream(void *cls)
     struct adl_connection *connection = cls;
     struct adl_http *http = connection->listener->http;
     adl_http_count(http, &http->counts.streams, -1);
+    adl_connection_stream_end(connection);
 }
 
 struct MHD_Response *adl_stream_open(struct adl_connection *connection, struct adl_reply *reply)

@@ -12,7 +12,7 @@
 struct adl_client {
     struct adl_client_key key;
     bool used;
-    uint32_t connections;
+    uint32_t connections, streams;
     double tokens; /* at time_us */
     int64_t time_us;
 };
@@ -42,8 +42,10 @@ struct adl_client_key adl_client_key_address(const uint8_t address[16])
 
 int adl_limits_create(const struct adl_limits_config *config, struct adl_client_limits **ret, struct adl_error *err)
 {
-    if (!(config->requests_per_s >= 0) || !(config->burst >= 1) || config->connections_per_client < 1)
-        return adl_fail(err, ADL_EINVAL, "limits: the rate must not be negative, burst and connections at least 1");
+    if (!(config->requests_per_s >= 0) || !(config->burst >= 1) || config->connections_per_client < 1 ||
+        config->streams_per_client < 1)
+        return adl_fail(err, ADL_EINVAL,
+                        "limits: the rate must not be negative; burst, connections and streams must be at least 1");
     struct adl_client_limits *limits = calloc(1, sizeof *limits);
     if (!limits)
         return adl_fail(err, ADL_ENOMEM, "no memory for the table of clients");
@@ -110,6 +112,20 @@ void adl_limits_disconnect(struct adl_client *client)
 {
     if (client && client->connections > 0)
         client->connections--;
+}
+
+bool adl_limits_stream(struct adl_client_limits *limits, struct adl_client *client)
+{
+    if (client->streams >= limits->config.streams_per_client)
+        return false;
+    client->streams++;
+    return true;
+}
+
+void adl_limits_stream_end(struct adl_client *client)
+{
+    if (client && client->streams > 0)
+        client->streams--;
 }
 
 int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_client *client, double cost, int64_t now_us)

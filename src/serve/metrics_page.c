@@ -238,7 +238,7 @@ static void put_http(struct adl_metrics_page *page, const struct adl_http_counts
                        "Answers, by the first digit of their status.");
     for (int digit = 1; digit < 6; digit++)
         put_labelled(page, "class", (const char[]){(char)('0' + digit), 'x', 'x', '\0'}, (double)http->answers[digit]);
-    put(page, "adlro_http_refused_connections", ADL_METRIC_COUNTER, NULL, "Connections over their client's limit.",
+    put(page, "adlro_http_refused_connections", ADL_METRIC_COUNTER, NULL, "Connections over a limit.",
         (double)http->refused);
     put(page, "adlro_http_limited", ADL_METRIC_COUNTER, NULL, "Requests over their client's rate.",
         (double)http->limited);

@@ -283,6 +283,11 @@ void adl_request_answer_events(struct adl_request *request)
         adl_request_answer_problem(request, 400, "bad_event_id", err.text, NULL);
         return;
     }
+    if (!adl_connection_stream(request->connection)) {
+        adl_request_answer_problem(request, 503, "too_many_streams", "There are too many event streams.",
+                                   "Close some of yours, or ask for what you need now and then.");
+        return;
+    }
     struct adl_reply reply = {.status = 200, .type = "text/event-stream", .events = true};
     answer(request, &reply);
 }
