@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../bench/agree_gavel.h"
+#include "shared_data.h"
 
 #define ROWS (sizeof agree_rows / sizeof *agree_rows)
 
@@ -17,10 +18,8 @@ static void answer_row(const struct agree_row *row, struct peer_answer *ret)
     struct adl_scenario scenario;
     struct adl_error err;
     const int status = peer_read(row->trace, &trace, &err);
-    if (status > 0) {
-        print_message("SKIPPED: there is no " PEER_TRACES "%s.csv\n", row->trace);
-        skip();
-    }
+    if (status > 0)
+        fail_msg("there is no " PEER_TRACES "%s.csv", row->trace);
     if (status < 0 || agree_scenario(row, &scenario, &err) || agree_run(row, &scenario, &trace, ret, &err))
         fail_msg("%s", err.text);
     assert_int_equal(ret->jobs, trace.count);
@@ -106,10 +105,8 @@ static void gavel_answers_what_its_authors_simulator_does(void **state)
     struct agree_gavel gavel;
     struct adl_error err;
     const int status = agree_gavel_open(&gavel, &err);
-    if (status > 0) {
-        print_message("SKIPPED: there is no " AGREE_GAVEL_TRACE "\n");
-        skip();
-    }
+    if (status > 0)
+        fail_msg("there is no " AGREE_GAVEL_TRACE);
     if (status < 0)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < AGREE_GAVEL_ROWS; i++) {
@@ -127,9 +124,12 @@ static void gavel_answers_what_its_authors_simulator_does(void **state)
     agree_gavel_close(&gavel);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_readings_of_a_rule_differ_on_these_traces),
+    };
+    const struct CMUnitTest shared[] = {
         cmocka_unit_test(fcfs_answers_what_every_simulator_answers),
         cmocka_unit_test(sjf_answers_what_others_do),
         cmocka_unit_test(easy_answers_what_cqsim_and_batsim_do_by_its_two_rules),
@@ -137,7 +137,6 @@ int main(void)
         cmocka_unit_test(gavel_answers_what_its_authors_simulator_does),
         cmocka_unit_test(srtf_answers_what_tiresias_helios_and_lucid_do),
         cmocka_unit_test(las_answers_what_tiresias_does),
-        cmocka_unit_test(the_readings_of_a_rule_differ_on_these_traces),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_PLAIN_OR_SHARED(argc, argv, tests, shared);
 }

@@ -3,14 +3,14 @@
 #include "ingest/catalogue.h"
 #include "ingest/scenario.h"
 #include "scripted_run.h"
+#include "shared_data.h"
 #include "tiny_scenario.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #define S        1000000 /* microseconds in a second */
 #define ROWS(r)  (r), (uint32_t)(sizeof(r) / sizeof *(r))
-#define GAVEL    ADL_SOURCE_DIR "/../shared/data/gavel/simulation_throughputs.json"
+#define GAVEL    SHARED_DATA "data/gavel/simulation_throughputs.json"
 #define GAVEL108 ADL_SOURCE_DIR "/scenarios/gavel108.yaml"
 
 static const char throughput_text[] =
@@ -269,10 +269,6 @@ static void neighbours_are_as_fast_as_was_measured_and_each_as_it_was(void **sta
 static void load_gavel(struct adl_scenario *ret)
 {
     struct adl_error err = {{0}};
-    if (access(GAVEL, R_OK) != 0) {
-        print_message("SKIPPED: there is no " GAVEL "\n");
-        skip();
-    }
     if (adl_scenario_load_measured(GAVEL108, GAVEL, ret, NULL, &err))
         fail_msg("%s", err.text);
 }
@@ -343,7 +339,7 @@ static void gavel108_runs_to_its_end_and_loads_the_cluster_as_it_says(void **sta
     adl_scenario_clear(&s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_found_from_both_sides),
@@ -355,8 +351,10 @@ int main(void)
         cmocka_unit_test(a_class_has_either_speeds_or_is_measured),
         cmocka_unit_test(neighbours_are_as_fast_as_was_measured_and_each_as_it_was),
         cmocka_unit_test(gavel108_says_what_it_lacks_without_the_measurements),
+    };
+    const struct CMUnitTest shared[] = {
         cmocka_unit_test(memory_says_which_of_gavels_pairs_fit_but_for_the_stated_ones),
         cmocka_unit_test(gavel108_runs_to_its_end_and_loads_the_cluster_as_it_says),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_PLAIN_OR_SHARED(argc, argv, tests, shared);
 }

@@ -6,10 +6,12 @@
 
 #include <cmocka.h>
 
+#include "shared_data.h"
+
 #include "../bench/foresight.h"
 
 #define SECOND  INT64_C(1000000)
-#define CHRONUS ADL_SOURCE_DIR "/../shared/data/chronus/trace_job_Philly_MIX1.csv"
+#define CHRONUS SHARED_DATA "data/chronus/trace_job_Philly_MIX1.csv"
 
 static struct adl_similar *create(uint32_t capacity)
 {
@@ -154,8 +156,6 @@ static void chronus_jobs_are_told_better_than_by_deadlines_and_means(void **unus
     (void)unused;
     size_t count = 0;
     struct past_job *jobs = jobs_of_chronus(CHRONUS, true, &count);
-    if (!jobs)
-        skip(); /* the trace is not beside the project */
     assert_int_equal(count, 30940);
     struct adl_similar *similar = create(4096);
     const struct foresight seen = look_ahead(jobs + count / 3, 6000, 200, true, similar);
@@ -164,7 +164,7 @@ static void chronus_jobs_are_told_better_than_by_deadlines_and_means(void **unus
     free(jobs);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_said_before_anything_was_learned),
@@ -173,7 +173,9 @@ int main(void)
         cmocka_unit_test(a_missing_limit_is_not_a_limit_of_nothing),
         cmocka_unit_test(what_was_forgotten_has_no_say),
         cmocka_unit_test(campus_jobs_are_told_better_than_by_limits_means_and_history),
+    };
+    const struct CMUnitTest shared[] = {
         cmocka_unit_test(chronus_jobs_are_told_better_than_by_deadlines_and_means),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_PLAIN_OR_SHARED(argc, argv, tests, shared);
 }

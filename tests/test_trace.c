@@ -1,9 +1,9 @@
 /* test_trace: each trace format read exactly, each reason reached, and the real traces where they are at hand. */
 #include "base/text.h"
+#include "shared_data.h"
 #include "trace_fixture.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 /* ---- Philly ---- */
 
@@ -425,8 +425,6 @@ static void a_row_written_reads_back_the_same(void **state)
 
 /* ---- the real ones ---- */
 
-#define SHARED ADL_SOURCE_DIR "/../shared/"
-
 struct totals {
     uint64_t rows;
     uint64_t gpus;
@@ -435,17 +433,13 @@ struct totals {
     int64_t last_us;
 };
 
-/* Reads a whole trace that others recorded, or skips the test where it is not at hand. */
+/* Reads a whole trace that others recorded. */
 static struct totals read_real(const char *path, int format, uint64_t counts[ADL_TRACE_REASON_COUNT])
 {
     struct adl_trace *trace = NULL;
     struct adl_error err = {{0}};
     struct adl_trace_row row;
     struct totals totals = {0};
-    if (access(path, R_OK) != 0) {
-        print_message("%s is not here: nothing to compare with\n", path);
-        skip();
-    }
     if (adl_trace_open(path, &by_itself, &trace, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(adl_trace_format(trace), format);
@@ -469,7 +463,7 @@ static void philly_has_52849_jobs(void **state)
 {
     (void)state;
     uint64_t counts[ADL_TRACE_REASON_COUNT];
-    const struct totals totals = read_real(SHARED "data/philly/philly_2017_sep_oct.csv", ADL_TRACE_PHILLY, counts);
+    const struct totals totals = read_real(SHARED_DATA "data/philly/philly_2017_sep_oct.csv", ADL_TRACE_PHILLY, counts);
     assert_int_equal(totals.rows, 52849);
     assert_int_equal(totals.gpus, 63436);
     assert_true(totals.duration_s == 722412566);
@@ -481,12 +475,12 @@ static void openb_has_8152_pods_of_which_some_have_no_gpu_or_wait(void **state)
 {
     (void)state;
     uint64_t counts[ADL_TRACE_REASON_COUNT];
-    struct totals totals = read_real(SHARED "data/openb/openb_pod_list_gpuspec33.csv", ADL_TRACE_OPENB, counts);
+    struct totals totals = read_real(SHARED_DATA "data/openb/openb_pod_list_gpuspec33.csv", ADL_TRACE_OPENB, counts);
     assert_int_equal(totals.rows, 6203);
     assert_int_equal(counts[ADL_TRACE_NO_GPU], 1088);
     assert_int_equal(counts[ADL_TRACE_NOT_STARTED], 861);
     assert_int_equal(counts[ADL_TRACE_OUT_OF_ORDER], 0);
-    totals = read_real(SHARED "data/openb/openb_pod_list_gpushare40.csv", ADL_TRACE_OPENB, counts);
+    totals = read_real(SHARED_DATA "data/openb/openb_pod_list_gpushare40.csv", ADL_TRACE_OPENB, counts);
     assert_int_equal(totals.rows, 6119);
     assert_int_equal(counts[ADL_TRACE_NO_GPU], 1088);
     assert_int_equal(counts[ADL_TRACE_NOT_STARTED], 945);
@@ -497,11 +491,12 @@ static void gavel_traces_give_all_their_jobs(void **state)
 {
     (void)state;
     uint64_t counts[ADL_TRACE_REASON_COUNT];
-    struct totals totals = read_real(SHARED "data/gavel/traces/msr/11cb48.trace", ADL_TRACE_GAVEL, counts);
+    struct totals totals = read_real(SHARED_DATA "data/gavel/traces/msr/11cb48.trace", ADL_TRACE_GAVEL, counts);
     assert_int_equal(totals.rows, 2000);
     assert_int_equal(totals.gpus, 4405);
     assert_int_equal(totals.last_us, 8799232 * S);
-    totals = read_real(SHARED "data/gavel/traces/physical_cluster/max_min_fairness.trace", ADL_TRACE_GAVEL, counts);
+    totals =
+        read_real(SHARED_DATA "data/gavel/traces/physical_cluster/max_min_fairness.trace", ADL_TRACE_GAVEL, counts);
     assert_int_equal(totals.rows, 96);
     assert_int_equal(totals.gpus, 169);
     assert_true(totals.steps == 18166806);
@@ -512,7 +507,7 @@ static void lcg_2005_has_188041_jobs(void **state)
 {
     (void)state;
     uint64_t counts[ADL_TRACE_REASON_COUNT];
-    const struct totals totals = read_real(SHARED "data/swf/LCG-2005-1.swf.gz", ADL_TRACE_SWF, counts);
+    const struct totals totals = read_real(SHARED_DATA "data/swf/LCG-2005-1.swf.gz", ADL_TRACE_SWF, counts);
     assert_int_equal(totals.rows, 188041 - 521);
     assert_int_equal(counts[ADL_TRACE_BAD_TIME], 521); /* ran for less than half a second: written as 0 */
     assert_int_equal(totals.gpus, totals.rows);
@@ -524,15 +519,15 @@ static void peers_traces_are_our_csv(void **state)
 {
     (void)state;
     uint64_t counts[ADL_TRACE_REASON_COUNT];
-    const struct totals csv = read_real(SHARED "peers/synth1k.csv", ADL_TRACE_CSV, counts);
+    const struct totals csv = read_real(SHARED_DATA "peers/synth1k.csv", ADL_TRACE_CSV, counts);
     assert_int_equal(csv.rows, 1000);
-    const struct totals same = read_real(SHARED "peers/synth1k.swf", ADL_TRACE_SWF, counts);
+    const struct totals same = read_real(SHARED_DATA "peers/synth1k.swf", ADL_TRACE_SWF, counts);
     assert_int_equal(same.gpus, csv.gpus);
     assert_true(same.duration_s == csv.duration_s);
     assert_int_equal(same.last_us, csv.last_us);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philly_rows_are_sorted_and_read_exactly),
@@ -546,11 +541,13 @@ int main(void)
         cmocka_unit_test(sacct_says_what_a_job_asked_for_that_adlro_has_placed),
         cmocka_unit_test(csv_has_a_least_form_and_a_full_one),
         cmocka_unit_test(a_row_written_reads_back_the_same),
+    };
+    const struct CMUnitTest shared[] = {
         cmocka_unit_test(philly_has_52849_jobs),
         cmocka_unit_test(openb_has_8152_pods_of_which_some_have_no_gpu_or_wait),
         cmocka_unit_test(gavel_traces_give_all_their_jobs),
         cmocka_unit_test(lcg_2005_has_188041_jobs),
         cmocka_unit_test(peers_traces_are_our_csv),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_PLAIN_OR_SHARED(argc, argv, tests, shared);
 }
