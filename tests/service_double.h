@@ -67,7 +67,8 @@ static inline void double_put_job(struct adl_text *text, const struct service_do
         "\"%s\","
         "\"hold\":false,\"priority\":0.5,\"kind\":\"training\",\"class\":null,\"request\":\"v100:2|a100:1\","
         "\"gpus\":2,\"types\":[\"v100\"],\"cpus_per_gpu\":4,\"memory_mib_per_gpu\":1024,"
-        "\"gpu_memory_mib\":0,\"share\":false,\"requeue\":true,\"time_limit_s\":3600,\"deadline_s\":null,"
+        "\"gpu_memory_mib\":0,\"share\":false,\"requeue\":true,\"stop_loses\":\"all\",\"checkpoint_every_s\":null,"
+        "\"time_limit_s\":3600,\"deadline_s\":null,"
         "\"command\":\"python t.py\",\"directory\":\"/home/ann\",\"stdout\":\"%s\",\"stderr\":\"%s\","
         "\"after\":[{\"job\":3,\"ok\":true}],",
         double_number(id), label, id == 2 ? "evil\\u001b[2J\\u009b31m" : "train", state,

@@ -56,11 +56,27 @@ static void a_usual_script_is_understood(void **state)
     assert_string_equal(s.after, "7");
     assert_string_equal(s.array, "0-9");
     assert_int_equal(s.requeue, 1);
+    assert_true(s.checkpoint_s == 0 && !s.checkpoint_on_stop);
     assert_int_equal(s.hold, 1);
     assert_string_equal(s.chdir, "/data/run");
     assert_string_equal(s.exported, "ALL,SEED=1");
     assert_non_null(strstr(s.warnings.data, "job.sh:11: #SBATCH --array cannot bound")); /* and nothing else: */
     assert_ptr_equal(strchr(s.warnings.data, '\n') + 1, s.warnings.data + s.warnings.size);
+    adl_sbatch_clear(&s);
+}
+
+static void a_script_says_how_its_work_is_saved(void **state)
+{
+    (void)state;
+    static const char *const every[] = {"#SBATCH --checkpoint=10\n", "#SBATCH --checkpoint-every=10m\n",
+                                        "#SBATCH --checkpoint-every 600s\n"};
+    for (size_t i = 0; i < COUNT(every); i++) {
+        struct adl_sbatch s = read(every[i]);
+        assert_int_equal(s.checkpoint_s, 600);
+        adl_sbatch_clear(&s);
+    }
+    struct adl_sbatch s = read("#SBATCH --checkpoint-on-stop\n");
+    assert_true(s.checkpoint_on_stop && s.checkpoint_s == 0);
     adl_sbatch_clear(&s);
 }
 
@@ -278,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_usual_script_is_understood),
+        cmocka_unit_test(a_script_says_how_its_work_is_saved),
         cmocka_unit_test(a_script_without_such_lines_asks_for_nothing),
         cmocka_unit_test(reading_stops_at_the_first_command_and_not_before),
         cmocka_unit_test(quotes_and_backslashes_work_as_in_slurm),

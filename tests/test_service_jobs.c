@@ -112,6 +112,44 @@ static void a_job_that_is_requeued_runs_again_from_its_start(void **state)
     expect(409, NULL, "POST /v1/jobs/%llu/requeue", (unsigned long long)id);
 }
 
+/* Its first run waits for SIGTERM, saves and exits 0; the second finds what was saved. */
+static void a_job_that_saves_its_work_on_sigterm_goes_on_from_there(void **state)
+{
+    (void)state;
+    char body[1200];
+    start_service(service_slots_yaml(1, ""));
+    snprintf(
+        body, sizeof body,
+        "{\"name\":\"saves\",\"directory\":\"%s\",\"stdout\":\"/dev/null\",\"checkpoint_on_stop\":true,"
+        "\"command\":[\"/bin/sh\",\"-c\",\"if [ -f saved ]; then exit 0; fi; trap 'echo half >saved; exit 0' TERM; "
+        "echo up >up; while :; do sleep 0.05; done\"]}",
+        service.home);
+    assert_int_equal(client_ask(&http, "POST /v1/jobs", body), 201);
+    const uint64_t id = (uint64_t)client_number(&http, "id", 0);
+    assert_string_equal(job_text(id, "stop_loses"), "nothing");
+    for (int i = 0; i < 1000 && access(service_path("up"), F_OK); i++)
+        nap_ms(10);
+    expect(200, NULL, "POST /v1/jobs/%llu/requeue", (unsigned long long)id);
+    wait_for(id, "state", "CD");
+    assert_string_equal(job_text(id, "attempts"), "2");
+    assert_string_equal(service_read("saved"), "half\n");
+}
+
+static void what_a_stop_loses_is_kept_over_a_restart(void **state)
+{
+    (void)state;
+    start_service(service_slots_yaml(1, ""));
+    const uint64_t all = submit("all", "0", 0, ",\"hold\":true,\"requeue\":true"),
+                   some = submit("some", "0", 0, ",\"hold\":true,\"checkpoint_every_s\":90"),
+                   never = submit("never", "0", 0, ",\"hold\":true");
+    assert_int_equal(service_signal(SIGTERM), 0);
+    start_again();
+    assert_string_equal(job_text(all, "stop_loses"), "all");
+    assert_string_equal(job_text(some, "stop_loses"), "since_checkpoint");
+    assert_string_equal(job_text(some, "checkpoint_every_s"), "90");
+    assert_string_equal(job_text(never, "stop_loses"), "-1"); /* null: it is never stopped */
+}
+
 static void the_higher_priority_goes_first_and_what_is_held_does_not_go(void **state)
 {
     (void)state;
@@ -226,6 +264,8 @@ int main(void)
         SERVICE_TEST(a_job_ends_at_its_time_limit),
         SERVICE_TEST(cancelling_ends_what_waits_at_once_and_what_runs_soon),
         SERVICE_TEST(a_job_that_is_requeued_runs_again_from_its_start),
+        SERVICE_TEST(a_job_that_saves_its_work_on_sigterm_goes_on_from_there),
+        SERVICE_TEST(what_a_stop_loses_is_kept_over_a_restart),
         SERVICE_TEST(the_higher_priority_goes_first_and_what_is_held_does_not_go),
         SERVICE_TEST(many_ends_at_once_let_in_many_others_and_all_run_once),
         SERVICE_TEST(a_job_can_be_taken_out_of_the_queue_while_it_is_let_in),

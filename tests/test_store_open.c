@@ -264,7 +264,7 @@ static void add_old_job(sqlite3 *db, int array_id, int array_index, const char *
              "INSERT INTO submission (user_id, name_id, class_index, gpus, types, kind, flags, cpu_cores, memory_mib,"
              " gpu_memory_mib, submitted_priority, min_steps_per_s, limit_us, deadline_us, uid, gid, user, name,"
              " request, argv, script, directory, environment, stdout_path, stderr_path, dependencies, array_id,"
-             " array_index, submit_us) VALUES (0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0.5, 0, 1, 0, 1000, 1000, 'alice', 'old',"
+             " array_index, submit_us) VALUES (0, 0, 0, 1, 1, 0, 2, 1, 1, 1, 0.5, 0, 1, 0, 1000, 1000, 'alice', 'old',"
              " 'a100:1', x'6100', '%s', '/home', x'413d6200', 'out', 'err', x'020000000000000001', %d, %d, 7);"
              "INSERT INTO job VALUES (last_insert_rowid(), 0, 0, 0.5, '', 0, 0, 0, 0, 0, x'', 0, 0, '', 0)",
              script, array_id, array_index);
@@ -285,6 +285,7 @@ static int check_old_job(void *context, const struct adl_store_job *job, struct 
     assert_string_equal(job->environment[0], "A=b");
     assert_string_equal(job->request, "a100:1");
     assert_string_equal(job->stderr_path, "err");
+    assert_int_equal(job->spec.stop_loss, ADL_LOSS_ALL); /* it may be stopped, and nobody kept its work */
     assert_int_equal(job->dependencies[0].job, 2);
     assert_string_equal(job->script, seen->count == 3 ? "other" : "equal");
     seen->payloads[seen->count++] = job->payload;

@@ -84,6 +84,33 @@ static void the_least_that_can_be_sent_gets_defaults(void **state)
     adl_submission_destroy(submission);
 }
 
+static void what_a_stop_loses_follows_from_how_the_work_is_saved(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys;
+        uint8_t flags;
+        int loss;
+        int64_t checkpoint_us;
+    } cases[] = {
+        {"", 0, ADL_LOSS_NOTHING, 0},
+        {",\"requeue\":true", ADL_JOB_PREEMPTIBLE, ADL_LOSS_ALL, 0},
+        {",\"checkpoint_every_s\":600", ADL_JOB_PREEMPTIBLE, ADL_LOSS_SINCE_CHECKPOINT, 600000000},
+        {",\"requeue\":true,\"checkpoint_every_s\":1.5", ADL_JOB_PREEMPTIBLE, ADL_LOSS_SINCE_CHECKPOINT, 1500000},
+        {",\"checkpoint_on_stop\":true", ADL_JOB_PREEMPTIBLE, ADL_LOSS_NOTHING, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "{\"command\":[\"true\"],\"directory\":\"/\"%s}", cases[i].keys);
+        struct adl_submission *submission = submission_of(text);
+        const struct adl_job_spec *spec = &submission->job.spec;
+        assert_int_equal(spec->flags, cases[i].flags);
+        assert_int_equal(spec->stop_loss, cases[i].loss);
+        assert_int_equal(spec->checkpoint_us, cases[i].checkpoint_us);
+        adl_submission_destroy(submission);
+    }
+}
+
 static void everything_that_is_said_is_kept(void **state)
 {
     struct adl_submission *submission = submission_of(
@@ -176,6 +203,9 @@ static void every_value_is_held_to_its_type_and_range(void **state)
         {"\"share\":1", "share: must be true or false"},
         {"\"share\":true,\"share_slowdown\":0.5", "share_slowdown: must be a number between 1 and 100"},
         {"\"share_slowdown\":2", "share_slowdown: has no meaning unless"},
+        {"\"checkpoint_every_s\":0", "checkpoint_every_s: must be a number between 1 and 3.16224e8, got 0"},
+        {"\"checkpoint_every_s\":60,\"checkpoint_on_stop\":true",
+         "checkpoint_every_s: a job with \"checkpoint_on_stop\" loses nothing when it is stopped; give one of the two"},
         {"\"requeue\":\"yes\"", "requeue: must be true or false"},
         {"\"hold\":{}", "hold: must be true or false"},
         {"\"kind\":\"mining\"", "kind: must be training, inference, simulation or data, got 'mining'"},
@@ -475,6 +505,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_that_can_be_sent_gets_defaults),
+        cmocka_unit_test(what_a_stop_loses_follows_from_how_the_work_is_saved),
         cmocka_unit_test(everything_that_is_said_is_kept),
         cmocka_unit_test(a_name_comes_from_the_program_and_null_is_nothing),
         cmocka_unit_test(a_key_that_is_not_known_is_refused_with_the_one_meant),

@@ -71,7 +71,7 @@ function facts(j) {
     ['Deadline', at(j.deadline_s)], ['Attempts', j.attempts > 1 ? f.count(j.attempts) : null],
     ['After', (j.after || []).map((other) => `#${other.job}${other.ok ? ' if it completes' : ''}`).join(', ') || null],
     ['Number', j.array_id && j.id < 2 ** 32 ? String(j.id) : null], // that of a task of Slurm's tells people nothing
-    ['May', [j.share && 'share its GPU', j.requeue && 'be stopped and run again'].filter(Boolean).join(', ') || null],
+    ['May', [j.share && 'share its GPU', j.requeue && STOPS[j.stop_loses]].filter(Boolean).join(', ') || null],
     ['Directory', j.directory], ['Output', j.stdout], ['Errors', j.stderr && j.stderr !== j.stdout ? j.stderr : null],
   ].filter(([, value]) => value);
 }
@@ -128,6 +128,7 @@ function actions(j) {
   return list;
 }
 
+const STOPS = {nothing: 'be stopped, and saves its work then', since_checkpoint: 'be stopped, and goes on from its last checkpoint', all: 'be stopped and run again from its beginning'};
 const LABELS = {hold: 'Hold', release: 'Release', requeue: 'Stop and queue again', cancel: 'Cancel job', again: 'Submit again…'};
 
 async function act(action, button) {

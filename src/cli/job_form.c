@@ -255,11 +255,27 @@ static int add_process(struct builder *builder)
     return limits ? add_text(builder, "umask", text) : no_memory(builder->err);
 }
 
+/* Whether it may be stopped, and what that loses. What the command line says of checkpoints beats all that the script
+ * says of them; a script's --no-requeue beats its own checkpoints. */
+static int add_stops(struct builder *builder)
+{
+    const struct adl_job_form *form = builder->form;
+    const struct adl_sbatch *sbatch = &builder->sbatch;
+    const bool told = form->checkpoint_every || form->checkpoint_on_stop, may = sbatch->requeue != 0 && !told;
+    int status = add_flag(builder, "requeue", form->requeue || sbatch->requeue == 1);
+    status = status ? status
+                    : add_duration(builder, "checkpoint_every_s", "--checkpoint-every", form->checkpoint_every,
+                                   may ? sbatch->checkpoint_s : 0);
+    return status ? status
+                  : add_flag(builder, "checkpoint_on_stop",
+                             form->checkpoint_on_stop || (may && sbatch->checkpoint_on_stop));
+}
+
 static int add_values(struct builder *builder, const char *own_name)
 {
     const struct adl_job_form *form = builder->form;
     const struct adl_sbatch *sbatch = &builder->sbatch;
-    const bool hold = form->hold || sbatch->hold == 1, requeue = form->requeue || sbatch->requeue == 1;
+    const bool hold = form->hold || sbatch->hold == 1;
     int status = add_text(builder, "name", either(form->name, either(sbatch->name, own_name)));
     status = status ? status : add_demands(builder);
     status = status ? status : add_text(builder, "kind", form->kind);
@@ -270,7 +286,7 @@ static int add_values(struct builder *builder, const char *own_name)
     status = status ? status : add_real(builder, "min_steps_per_s", "--min-steps", form->min_steps, 0, 1e9);
     status = status ? status : add_real(builder, "share_slowdown", "--share-slowdown", form->share_slowdown, 1, 100);
     status = status ? status : add_flag(builder, "share", form->share || form->share_slowdown);
-    status = status ? status : add_flag(builder, "requeue", requeue);
+    status = status ? status : add_stops(builder);
     status = status ? status : add_flag(builder, "hold", hold);
     status = status ? status : add_text(builder, "array", either(form->array, sbatch->array));
     status = status ? status : add_text(builder, "stdout", either(form->output, sbatch->output));

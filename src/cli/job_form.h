@@ -25,6 +25,7 @@ struct adl_job_form {
     const char *deadline;
     const char *min_steps;
     const char *share_slowdown;
+    const char *checkpoint_every;
     const char *after;
     const char *after_ok;
     const char *array;
@@ -35,6 +36,7 @@ struct adl_job_form {
     const char *wrap;
     bool share;
     bool requeue;
+    bool checkpoint_on_stop;
     bool hold;
 };
 

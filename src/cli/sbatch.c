@@ -29,6 +29,8 @@ enum key {
     KEY_HOLD,
     KEY_REQUEUE,
     KEY_NO_REQUEUE,
+    KEY_CHECKPOINT,
+    KEY_CHECKPOINT_ON_STOP,
     KEY_NONE, /* Slurm's, without a meaning here */
 };
 
@@ -64,6 +66,9 @@ static const struct row {
     {"hold", 'H', KEY_HOLD, TAKES_NOTHING},
     {"requeue", 0, KEY_REQUEUE, TAKES_NOTHING},
     {"no-requeue", 0, KEY_NO_REQUEUE, TAKES_NOTHING},
+    {"checkpoint", 0, KEY_CHECKPOINT, TAKES_VALUE},
+    {"checkpoint-every", 0, KEY_CHECKPOINT, TAKES_VALUE},
+    {"checkpoint-on-stop", 0, KEY_CHECKPOINT_ON_STOP, TAKES_NOTHING},
     {"partition", 'p', KEY_NONE, TAKES_VALUE},
     {"account", 'A', KEY_NONE, TAKES_VALUE},
     {"qos", 'q', KEY_NONE, TAKES_VALUE},
@@ -205,6 +210,14 @@ static int read_time(struct reader *reader, const char *option, const char *text
     return 0;
 }
 
+static int read_interval(struct reader *reader, const char *option, const char *text, int64_t *ret)
+{
+    struct adl_error inner;
+    char what[32];
+    snprintf(what, sizeof what, "--%s", option);
+    return adl_duration_read(text, what, ret, &inner) ? FAIL(reader, "%s", inner.text) : 0;
+}
+
 static int read_memory(struct reader *reader, const char *option, const char *text, int64_t *ret)
 {
     struct adl_error inner;
@@ -339,6 +352,11 @@ static int set_option(struct reader *reader, const struct row *row, char *value)
     case KEY_REQUEUE:
     case KEY_NO_REQUEUE:
         out->requeue = row->key == KEY_REQUEUE;
+        return 0;
+    case KEY_CHECKPOINT:
+        return read_interval(reader, row->name, value, &out->checkpoint_s);
+    case KEY_CHECKPOINT_ON_STOP:
+        out->checkpoint_on_stop = true;
         return 0;
     case KEY_NONE:
         break;

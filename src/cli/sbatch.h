@@ -25,13 +25,15 @@ struct adl_sbatch {
     const char *after;    /* "3,4" */
     const char *after_ok;
     int64_t time_s;
+    int64_t checkpoint_s;    /* of --checkpoint-every, or --checkpoint as Slurm knew it until 20.02 */
     int64_t cpus;            /* of the whole job */
     int64_t cpus_per_gpu;    /* of each GPU */
     int64_t mem_mib;         /* of the whole job */
     int64_t mem_per_cpu_mib; /* the last of the three memory options counts, as in Slurm; the others are 0 */
     int64_t mem_per_gpu_mib;
-    int hold;                 /* 1 */
-    int requeue;              /* 0 or 1 */
+    int hold;    /* 1 */
+    int requeue; /* 0 or 1 */
+    bool checkpoint_on_stop;
     struct adl_text warnings; /* one a line */
     char *words;              /* what the strings are in */
 };

@@ -85,6 +85,16 @@ static void state_line(struct adl_text *text, const cJSON *job)
     adl_text_put(text, adl_member_flag(job, "hold") ? ", held)\n" : ")\n");
 }
 
+static const char *requeue_text(const cJSON *job)
+{
+    const char *loses = adl_member_text(job, "stop_loses");
+    if (!adl_member_flag(job, "requeue"))
+        return "";
+    if (strcmp(loses, "nothing") == 0)
+        return "yes, it saves its work when it is stopped";
+    return strcmp(loses, "since_checkpoint") == 0 ? "yes, from its last checkpoint" : "yes, from its beginning";
+}
+
 static void demand_lines(struct adl_text *text, const cJSON *job)
 {
     const double slowest = adl_member_number(job, "min_steps_per_s", 0);
@@ -100,7 +110,8 @@ static void demand_lines(struct adl_text *text, const cJSON *job)
         adl_text_real(text, slowest);
         adl_text_put(text, " steps/s\n");
     }
-    line(text, "Requeue", adl_member_flag(job, "requeue") ? "yes, it may be stopped and run again" : "");
+    line(text, "Requeue", requeue_text(job));
+    duration_line(text, "Checkpoint", job, "checkpoint_every_s");
 }
 
 static void allocation_lines(struct adl_text *text, const cJSON *job)

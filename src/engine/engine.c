@@ -460,6 +460,11 @@ int adl_engine_act(struct adl_engine *engine, const struct adl_plan *plan, bool 
     return act(engine, plan, ret_refused, &acted, err);
 }
 
+void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us)
+{
+    adl_state_began(engine->state, slot, start_us);
+}
+
 int adl_engine_settle(struct adl_engine *engine, struct adl_error *err)
 {
     engine->counts.plan_hash = adl_hash_u64(engine->counts.plan_hash, engine->instant_hash);

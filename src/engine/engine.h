@@ -63,6 +63,9 @@ int adl_engine_advance(struct adl_engine *engine, struct adl_error *err);
 int adl_engine_act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret_refused, struct adl_error *err);
 int adl_engine_settle(struct adl_engine *engine, struct adl_error *err);
 
+/* A job that was given its GPUs by adl_engine_act has run on them since this time in the past: it was adopted. */
+void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us);
+
 /* As after create, with another seed, for a world that begins anew. Memory is kept; reserve takes it beforehand for as
  * many live jobs. */
 int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error *err);

@@ -33,7 +33,8 @@ struct adl_report {
      * would again. */
     const uint32_t *gpus;
     uint32_t gpu_count;
-    /* FINISH and EVICT of jobs that ran: */
+    /* FINISH and EVICT of jobs that ran; evict.remaining negative = not known: what the job says that a stop loses is
+     * believed. */
     int32_t exit_code;
     int32_t signal;
     int64_t start_us;        /* 0 = as it was told */

@@ -29,15 +29,16 @@ struct hand {
     uint32_t attempt;
     uint32_t tries; /* launches that failed */
     bool used;
-    bool wanted;  /* stands in line to be launched */
-    bool retry;   /* is to be launched again, for the last time failed */
-    bool requeue; /* it is stopped to be run again */
-    bool stopped; /* it is to end; text says why, unless it failed */
-    bool untold;  /* and its shepherd could not be told */
-    bool again;   /* its job may be run again if its shepherd is lost */
-    bool failed;  /* it could not be launched: text says why */
-    bool unknown; /* nor is it known whether it was begun before: it is not to be run again */
-    bool asked;   /* is to be looked at without being announced */
+    bool wanted;        /* stands in line to be launched */
+    bool retry;         /* is to be launched again, for the last time failed */
+    bool requeue;       /* it is stopped to be run again */
+    bool stopped;       /* it is to end; text says why, unless it failed */
+    bool untold;        /* and its shepherd could not be told */
+    bool again;         /* its job may be run again if its shepherd is lost */
+    bool saves_on_stop; /* its job saves its work when it is told to stop */
+    bool failed;        /* it could not be launched: text says why */
+    bool unknown;       /* nor is it known whether it was begun before: it is not to be run again */
+    bool asked;         /* is to be looked at without being announced */
     char text[200];
     uint32_t next; /* behind a free slot, or behind one that is to be launched or forgotten */
 };
@@ -162,6 +163,7 @@ static void prepare(struct hand *hand, const struct adl_roster_job *job)
     hand->tries = 0;
     hand->requeue = hand->failed = hand->unknown = hand->retry = hand->stopped = hand->untold = false;
     hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
+    hand->saves_on_stop = job->spec.stop_loss == ADL_LOSS_NOTHING;
 }
 
 /* A decision may start a thousand, at a millisecond or more each. They stand in line, and poll launches one at a time:
@@ -304,7 +306,8 @@ static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_r
                                .signal = (int32_t)result->signal,
                                .start_us = result->start_us};
     if (evict) {
-        ret->event.evict.remaining = 1.0;
+        /* One that saves its work when it is told to stop was not told. */
+        ret->event.evict.remaining = lost && hand->saves_on_stop ? 1.0 : -1;
         ret->event.evict.fault = lost;
     } else {
         ret->event.outcome.end = end_of(result);

@@ -99,8 +99,10 @@ void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, ui
 int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job);
 /* "v0:volta#0 v0:volta#1", as far as it fits. */
 void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size);
-int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot); /* it does not run any more */
-int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t slot);  /* it runs, but not there */
+/* It does not run any more; it runs, but not there. remaining is the share of its work still to do, negative = not
+ * known: what its specification says that a stop loses is believed. */
+int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining);
+int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining);
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
 void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end); /* ended: out of the roster */
 /* Has a job cancelled that holds no GPUs, in a group of its own. */

@@ -1,5 +1,6 @@
 /* live_jobs: how a job goes from one stage to the next, in memory, once that is written. */
 #include "serve/live_form.h"
+#include "state/stop.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,18 +66,18 @@ bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
     return slot < state->job_capacity && state->jobs[slot].phase != ADL_PHASE_NONE;
 }
 
-int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t slot)
+int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining)
 {
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = slot}};
     const struct adl_state *state = adl_engine_state(live->desk->engine);
-    item.event.evict.remaining = 1.0;
+    item.event.evict.remaining = remaining >= 0 ? remaining : adl_stop_remaining(state, slot, live->now_us);
     free(job->gpus);
     job->gpus = NULL;
     adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
     return state->jobs[slot].phase >= ADL_PHASE_RUNNING ? adl_live_post(live, &item) : 0;
 }
 
-int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot)
+int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining)
 {
     job->stop = ADL_STOP_NONE;
     job->start_us = 0;
@@ -89,7 +90,7 @@ int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t
         adl_roster_free_slots(&live->desk->roster, job);
         return adl_live_place(live, job);
     }
-    if (adl_live_unseat(live, job, slot))
+    if (adl_live_unseat(live, job, slot, remaining))
         return ADL_ENOMEM;
     if (job->barred) {
         adl_live_withdraw(live, job);

@@ -193,12 +193,13 @@ static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct ad
     if (refused) { /* its GPUs, cores or memory are not what they were */
         adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_STOPPING);
         job->stop = job->stop ? job->stop : ADL_STOP_REQUEUE;
-    }
+    } else
+        adl_engine_began(engine, slot, job->start_us);
     const char *why = strchr(job->reason, ':');
     if (!hands->ops->adopt(hands->self, job, slot, job->gpus)) { /* a twin forgets who ran */
         if (job->stop == ADL_STOP_CANCEL)
             adl_live_give_up(live, job, why ? why + 2 : "");
-        return adl_live_requeue(live, job, slot);
+        return adl_live_requeue(live, job, slot, 1.0);
     }
     if (job->stop) {
         adl_live_stopping(live, job, job->stop, why ? why + 2 : "the GPUs it ran on are not the same any more");

@@ -158,7 +158,7 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
         }
         adl_live_depart(live, job, end);
     } else {
-        adl_live_requeue(live, job, event.job);
+        adl_live_requeue(live, job, event.job, event.evict.remaining);
         if (job->barred)
             adl_roster_set_reason(job, report->text);
         adl_live_publish_job(live, job, NULL);
@@ -317,7 +317,7 @@ static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
                         sizeof *live->seizures) == 0) {
         live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, slot, moved};
         if (moved)
-            adl_live_unseat(live, job, slot);
+            adl_live_unseat(live, job, slot, 1.0);
         job->gpus = report->gpus;
         report->gpus = NULL;
     }

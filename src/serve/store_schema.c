@@ -121,7 +121,15 @@ static const char step_5[] =
     " BEGIN SELECT RAISE(ABORT, 'kept as long as its job is live'); END;";
 /* clang-format on */
 
-const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5};
+/* What a stop loses. Jobs of before that may be stopped (flag 2) start from nothing when they are run again. */
+static const char step_6[] = "ALTER TABLE submission ADD COLUMN stop_loss INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE submission ADD COLUMN checkpoint_us INTEGER NOT NULL DEFAULT 0;"
+                             "DROP TRIGGER submission_kept;"
+                             "UPDATE submission SET stop_loss = 2 WHERE flags & 2;"
+                             "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, "
+                             "'written once'); END;";
+
+const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5, step_6};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];
 
 static int failed(sqlite3 *db, const char *path, const char *doing, struct adl_error *err)

@@ -22,8 +22,9 @@
 struct draft {
     const cJSON *command, *args, *environment, *limits, *gpus, *after, *after_ok;
     const char *script, *name, *kind, *class_name, *array, *directory, *stdout_path, *stderr_path, *mask;
-    double priority, cpus, memory_mib, gpu_memory_mib, limit_s, deadline_s, min_steps_per_s, share_slowdown;
-    bool share, requeue, hold;
+    double priority, cpus, memory_mib, gpu_memory_mib, limit_s, deadline_s, min_steps_per_s, share_slowdown,
+        checkpoint_every_s;
+    bool share, requeue, checkpoint_on_stop, hold;
 };
 
 /* ---- the keys ---- */
@@ -53,6 +54,8 @@ static const struct key keys[] = {
     {"after_ok", JOBS, AT(after_ok), 0, 0},
     {"args", STRINGS, AT(args), 0, ADL_STORE_LIST_MAX},
     {"array", WORD, AT(array), 0, ADL_STORE_REASON_MAX},
+    {"checkpoint_every_s", REAL, AT(checkpoint_every_s), 1, TIME_MAX_S},
+    {"checkpoint_on_stop", FLAG, AT(checkpoint_on_stop), 0, 0},
     {"class", WORD, AT(class_name), 0, ADL_NAME_SIZE - 1},
     {"command", STRINGS, AT(command), 0, ADL_STORE_LIST_MAX},
     {"cpus_per_gpu", WHOLE, AT(cpus), 0, 4096},
@@ -299,6 +302,10 @@ static int draft_check(const struct draft *draft, struct adl_error *err)
                         dependencies, ADL_STORE_DEPENDENCIES_MAX);
     if (!isnan(draft->share_slowdown) && !draft->share)
         return adl_fail(err, ADL_EINVAL, "share_slowdown: has no meaning unless \"share\" is true");
+    if (!isnan(draft->checkpoint_every_s) && draft->checkpoint_on_stop)
+        return adl_fail(err, ADL_EINVAL,
+                        "checkpoint_every_s: a job with \"checkpoint_on_stop\" loses nothing when it is stopped; give "
+                        "one of the two");
     return ADL_OK;
 }
 
@@ -449,13 +456,24 @@ static double or_else(double number, double fallback)
     return isnan(number) ? fallback : number;
 }
 
+/* Who says how its work is saved may be stopped; who only says that it may be run again starts from nothing. */
+static void draft_stops(const struct draft *draft, struct adl_job_spec *spec)
+{
+    const bool often = !isnan(draft->checkpoint_every_s);
+    if (!draft->requeue && !often && !draft->checkpoint_on_stop)
+        return;
+    spec->flags |= ADL_JOB_PREEMPTIBLE;
+    spec->stop_loss = draft->checkpoint_on_stop ? ADL_LOSS_NOTHING : often ? ADL_LOSS_SINCE_CHECKPOINT : ADL_LOSS_ALL;
+    spec->checkpoint_us = often ? (int64_t)(draft->checkpoint_every_s * 1e6) : 0;
+}
+
 static struct adl_job_spec draft_spec(const struct draft *draft, const struct adl_account *account)
 {
-    return (struct adl_job_spec){
+    struct adl_job_spec spec = {
         .user = account->uid,
         .name_id = draft->name ? adl_job_name_id(draft->name) : 0,
         .kind = draft->kind ? (uint8_t)adl_job_kind_find(draft->kind) : ADL_KIND_TRAINING,
-        .flags = (uint8_t)((draft->share ? ADL_JOB_SHARE : 0) | (draft->requeue ? ADL_JOB_PREEMPTIBLE : 0)),
+        .flags = (uint8_t)(draft->share ? ADL_JOB_SHARE : 0),
         .cpu_cores = (int32_t)or_else(draft->cpus, 0),
         .memory_mib = (int32_t)or_else(draft->memory_mib, 0),
         .gpu_memory_mib = (int32_t)or_else(draft->gpu_memory_mib, 0),
@@ -464,6 +482,8 @@ static struct adl_job_spec draft_spec(const struct draft *draft, const struct ad
         .limit_us = (int64_t)(or_else(draft->limit_s, 0) * 1e6),
         .deadline_us = (int64_t)(or_else(draft->deadline_s, 0) * 1e6),
     };
+    draft_stops(draft, &spec);
+    return spec;
 }
 
 /* What a job is called that does not say: its program, without folders. */
@@ -577,7 +597,8 @@ int adl_submission_read(const struct cJSON *document, const struct adl_account *
                           .limit_s = NAN,
                           .deadline_s = NAN,
                           .min_steps_per_s = NAN,
-                          .share_slowdown = NAN};
+                          .share_slowdown = NAN,
+                          .checkpoint_every_s = NAN};
     int32_t *array = NULL;
     uint32_t array_count = 0;
     int status = draft_read(document, &draft, err);

@@ -115,7 +115,10 @@ static void put_demand(struct adl_json *json, const struct adl_scenario *scenari
     put_int(json, "memory_mib_per_gpu", spec->memory_mib);
     put_int(json, "gpu_memory_mib", spec->gpu_memory_mib);
     put_bool(json, "share", (spec->flags & ADL_JOB_SHARE) != 0);
-    put_bool(json, "requeue", (spec->flags & ADL_JOB_PREEMPTIBLE) != 0);
+    const bool stops = spec->flags & ADL_JOB_PREEMPTIBLE;
+    put_bool(json, "requeue", stops);
+    put_string(json, "stop_loses", stops ? adl_stop_loss_name(spec->stop_loss) : NULL);
+    adl_view_time(json, "checkpoint_every_s", spec->checkpoint_us);
     put_seconds(json, "time_limit_s", spec->limit_us);
     adl_view_time(json, "deadline_s", spec->deadline_us);
     put_real_or_null(json, "min_steps_per_s", (double)spec->min_steps_per_s, spec->min_steps_per_s > 0);

@@ -226,6 +226,19 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
                          0);
 }
 
+void adl_state_began(struct adl_state *state, uint32_t slot, int64_t start_us)
+{
+    struct adl_job *job = &state->jobs[slot];
+    if (job->phase != ADL_PHASE_RUNNING || start_us >= job->start_us)
+        return;
+    job->expected_us -= job->start_us - start_us;
+    job->start_us = start_us;
+    if (!state->track_running)
+        return;
+    adl_order_remove(state->nodes, &state->running[job->type], slot);
+    adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++, 0);
+}
+
 void adl_state_stopping(struct adl_state *state, uint32_t slot)
 {
     assert(state->jobs[slot].phase == ADL_PHASE_RUNNING);

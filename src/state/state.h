@@ -84,6 +84,8 @@ int adl_state_reserve(struct adl_state *state, size_t jobs); /* room for so many
 int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us);
 int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank);
 void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpus); /* validated: spec.gpus of them */
+void adl_state_began(struct adl_state *state, uint32_t slot,
+                     int64_t start_us); /* a running job did, and not only now */
 void adl_state_stopping(struct adl_state *state, uint32_t slot);
 void adl_state_evict(struct adl_state *state, uint32_t slot, double remaining); /* then enqueue it again */
 void adl_state_finish(struct adl_state *state, uint32_t slot);  /* whatever its phase: the job is gone */

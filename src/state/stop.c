@@ -9,13 +9,14 @@ bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t want
            (double)lost_us * state->jobs[victim].spec.gpus <= (double)waited_us * (double)job->spec.gpus;
 }
 
-double adl_stop_remaining(const struct adl_state *state, uint32_t slot)
+double adl_stop_remaining(const struct adl_state *state, uint32_t slot, int64_t now_us)
 {
     const struct adl_job *job = &state->jobs[slot];
-    const int64_t whole_us = adl_state_runtime(state, slot, job->type);
-    const int64_t kept_us = state->now_us - job->start_us - adl_stop_lost_us(state, slot);
-    if (job->phase < ADL_PHASE_RUNNING || whole_us <= 0)
+    const int64_t whole_us = job->phase < ADL_PHASE_RUNNING ? 0 : adl_state_runtime(state, slot, job->type);
+    if (whole_us <= 0)
         return job->remaining;
+    const int64_t ran_us = now_us > job->start_us ? now_us - job->start_us : 0;
+    const int64_t kept_us = ran_us - adl_job_lost_us(&job->spec, ran_us);
     const double left = job->remaining - (double)kept_us / (double)whole_us;
-    return left > ADL_STOP_REMAINING_LEAST ? left : ADL_STOP_REMAINING_LEAST;
+    return kept_us == 0 || left > ADL_STOP_REMAINING_LEAST ? left : ADL_STOP_REMAINING_LEAST;
 }

@@ -34,7 +34,8 @@ static inline bool adl_stop_keeps_nothing(const struct adl_state *state, uint32_
  */
 #define ADL_STOP_REMAINING_LEAST 0.05
 
-/* Believed share of a job's work that is still to be done if it leaves its GPUs now: for worlds that do not know it. */
-double adl_stop_remaining(const struct adl_state *state, uint32_t slot);
+/* Believed share of a job's work that is still to be done if it leaves its GPUs then: for worlds that do not know it.
+ */
+double adl_stop_remaining(const struct adl_state *state, uint32_t slot, int64_t now_us);
 
 #endif
