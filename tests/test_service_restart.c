@@ -80,6 +80,7 @@ static void a_drained_gpu_stays_so_over_a_restart(void **state)
 /* Until the last reload is in force, or was refused, and said so. */
 static void reload_and_wait(const char *said)
 {
+    assert_true(service_write("err", "")); /* what was said before does not count */
     kill(service.pid, SIGHUP);
     for (int i = 0; !strstr(service_said(), said); i++) {
         if (i > 5000)
@@ -103,6 +104,38 @@ static void another_policy_takes_over_jobs_that_run_and_wait(void **state)
     wait_for(waits, "state", "CD");
     assert_string_equal(job_text(runs, "exit_code"), "4");
     assert_int_equal(count_marks("runs"), 1);
+}
+
+/* Shortest first, by what is believed: "brisk" has the longer limit and takes less time. */
+static const char *who_goes_first(void)
+{
+    submit("holder", "0.3", 0, ",\"time_limit_s\":5000");
+    marked_pid("holder");
+    const uint64_t slow = submit("tardy", "0.1", 0, ",\"time_limit_s\":100");
+    const uint64_t fast = submit("brisk", "0", 0, ",\"time_limit_s\":3000");
+    wait_for(slow, "state", "CD");
+    wait_for(fast, "state", "CD");
+    unlink(service_path("marks/holder"));
+    return job_number(fast, "start_s") < job_number(slow, "start_s") ? "brisk" : "tardy";
+}
+
+static void what_was_learned_of_run_times_outlives_a_reload_also_to_another_policy(void **state)
+{
+    (void)state;
+    start_service(service_slots_yaml(1, "policy: {name: sjf}\n"));
+    assert_string_equal(who_goes_first(), "tardy"); /* nothing was learned: by the limits */
+    for (int i = 0; i < 4; i++) {
+        wait_for(submit("tardy", "0.1", 0, ",\"time_limit_s\":100"), "state", "CD");
+        wait_for(submit("brisk", "0", 0, ",\"time_limit_s\":3000"), "state", "CD");
+    }
+    assert_string_equal(who_goes_first(), "brisk");
+    reload_and_wait("read again: policy sjf");
+    assert_string_equal(who_goes_first(), "brisk");
+    assert_true(service_write("c.yaml", service_slots_yaml(1, "policy: {name: easy}\n")));
+    reload_and_wait("read again: policy easy");
+    assert_true(service_write("c.yaml", service_slots_yaml(1, "policy: {name: sjf}\n")));
+    reload_and_wait("read again: policy sjf");
+    assert_string_equal(who_goes_first(), "brisk");
 }
 
 static void a_configuration_that_is_wrong_changes_nothing_and_is_told(void **state)
@@ -179,6 +212,7 @@ int main(void)
         SERVICE_TEST(after_a_reboot_jobs_run_again_that_may_and_others_fail_with_a_reason),
         SERVICE_TEST(a_drained_gpu_stays_so_over_a_restart),
         SERVICE_TEST(another_policy_takes_over_jobs_that_run_and_wait),
+        SERVICE_TEST(what_was_learned_of_run_times_outlives_a_reload_also_to_another_policy),
         SERVICE_TEST(a_configuration_that_is_wrong_changes_nothing_and_is_told),
         SERVICE_TEST(a_second_service_on_the_same_state_or_socket_is_refused),
         SERVICE_TEST(a_state_that_is_damaged_or_cannot_be_written_is_said_at_the_start),

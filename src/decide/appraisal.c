@@ -87,6 +87,19 @@ int adl_appraisal_create(const struct adl_policy_config *config, const struct ad
     return status;
 }
 
+void adl_appraisal_inherit(struct adl_appraisal *appraisal, struct adl_appraisal *from)
+{
+    const struct adl_appraisal mine = *appraisal;
+    appraisal->estimates = from->estimates;
+    appraisal->loads = from->loads;
+    appraisal->similar = from->similar;
+    memcpy(appraisal->keys, from->keys, sizeof appraisal->keys);
+    from->estimates = mine.estimates;
+    from->loads = mine.loads;
+    from->similar = mine.similar;
+    memcpy(from->keys, mine.keys, sizeof from->keys);
+}
+
 /* ---- learning ---- */
 
 static struct adl_estimate estimate(const struct adl_appraisal *appraisal, uint32_t profile, uint32_t type,

@@ -60,6 +60,9 @@ int adl_appraisal_create(const struct adl_policy_config *config, const struct ad
                          struct adl_appraisal **ret, struct adl_error *err);
 void adl_appraisal_destroy(struct adl_appraisal *appraisal); /* accepts NULL */
 
+/* Takes over what another one of the same cluster has learned, and leaves it without; before any event. */
+void adl_appraisal_inherit(struct adl_appraisal *appraisal, struct adl_appraisal *from);
+
 /* Learns from an event before it changes the state. 0 or ADL_ENOMEM; only a submission allocates. */
 int adl_appraisal_observe(struct adl_appraisal *appraisal, const struct adl_event *event,
                           const struct adl_state *state);

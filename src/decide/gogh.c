@@ -91,6 +91,11 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
         event->kind != ADL_EVENT_TELEMETRY && event->kind != ADL_EVENT_METER && event->kind != ADL_EVENT_PROGRESS;
 }
 
+static void inherit(void *policy, void *from)
+{
+    adl_appraisal_inherit(((struct gogh *)policy)->appraisal, ((struct gogh *)from)->appraisal);
+}
+
 /* ---- a gang's claim ---- */
 
 static void drop_claim(struct gogh *self)
@@ -366,5 +371,6 @@ const struct adl_policy_ops adl_policy_gogh = {
     .destroy = destroy,
     .decide = decide,
     .observe = observe,
+    .inherit = inherit,
     .explain = explain,
 };

@@ -28,6 +28,10 @@ struct adl_policy_ops {
     void (*observe)(void *policy, const struct adl_event *, const struct adl_state *); /* optional: events, before they
                                                                                         * change the state */
 
+    /* Optional: takes over what another policy of the same kind has learned, which runs on the same cluster's GPUs and
+     * is only destroyed afterwards. Called before the policy has seen anything; cannot fail. */
+    void (*inherit)(void *policy, void *from);
+
     /* Optional: why a waiting job waits, in words (decide/reason.h), as the policy sees it now. */
     void (*explain)(void *policy, const struct adl_state *, uint32_t slot, char *ret, size_t size);
 };

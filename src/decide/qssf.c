@@ -86,6 +86,14 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
                       time_on_best(state, event->job, event->outcome.run_us));
 }
 
+static void inherit(void *policy, void *from)
+{
+    struct qssf *self = policy, *other = from;
+    const struct adl_history mine = self->history;
+    self->history = other->history;
+    other->history = mine;
+}
+
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     const struct qssf *self = policy;
@@ -100,4 +108,5 @@ const struct adl_policy_ops adl_policy_qssf = {
     .rank = rank,
     .decide = decide,
     .observe = observe,
+    .inherit = inherit,
 };

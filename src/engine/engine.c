@@ -9,13 +9,23 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Decision times kept: enough for a steady 99th percentile, too few to matter for memory. */
 #define TIMED_EVERY 16
 #define TIMED_MAX   (1u << 16)
 
+/* Policies that learn, at most. */
+#define LEARNERS_MAX 8
+
 /* Jobs that run times are told from: more told campus512 no better. */
 #define REMEMBERED_JOBS 4096
+
+/* A policy that decides no more and is kept for what it has learned. */
+struct learner {
+    const struct adl_policy_ops *ops;
+    void *policy;
+};
 
 struct adl_engine {
     struct adl_engine_config config;
@@ -24,6 +34,7 @@ struct adl_engine {
     struct adl_runtime runtime;
     struct adl_similar *similar; /* NULL unless run times are learned */
     void *policy;
+    struct learner learners[LEARNERS_MAX]; /* one of each kind, none of the policy's; unused: ops NULL */
     struct adl_plan plan;
     struct adl_engine_counts counts;
     float *decision_ns; /* [TIMED_MAX] */
@@ -78,6 +89,9 @@ void adl_engine_destroy(struct adl_engine *engine)
         return;
     if (engine->policy)
         engine->config.policy->destroy(engine->policy);
+    for (int i = 0; i < LEARNERS_MAX; i++)
+        if (engine->learners[i].ops)
+            engine->learners[i].ops->destroy(engine->learners[i].policy);
     adl_similar_destroy(engine->similar);
     adl_plan_clear(&engine->plan);
     adl_validator_destroy(engine->validator);
@@ -102,6 +116,39 @@ int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error 
     engine->preempted_count = 0;
     engine->observer_failed = false;
     return 0;
+}
+
+/* Has the policy learn from one of its kind, which goes then, or keeps that for later. */
+static void take_learner(struct adl_engine *engine, struct learner learner)
+{
+    int i = 0;
+    if (learner.ops == engine->config.policy) {
+        learner.ops->inherit(engine->policy, learner.policy);
+        learner.ops->destroy(learner.policy);
+        return;
+    }
+    while (engine->learners[i].ops && i + 1 < LEARNERS_MAX)
+        i++;
+    assert(!engine->learners[i].ops);
+    engine->learners[i] = learner;
+}
+
+void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from)
+{
+    assert(engine->config.cluster == from->config.cluster);
+    if (engine->similar && from->similar) {
+        struct adl_similar *mine = engine->similar;
+        engine->similar = from->similar;
+        from->similar = mine;
+    }
+    for (int i = 0; i < LEARNERS_MAX; i++)
+        if (from->learners[i].ops)
+            take_learner(engine, from->learners[i]);
+    memset(from->learners, 0, sizeof from->learners);
+    if (from->config.policy->inherit) {
+        take_learner(engine, (struct learner){from->config.policy, from->policy});
+        from->policy = NULL;
+    }
 }
 
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs)

@@ -71,6 +71,11 @@ void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us
 int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error *err);
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOMEM */
 
+/* Takes over what an engine of the same cluster has learned of jobs, however its policy differs: what a policy has
+ * learned is kept until a policy of its kind comes again. Before the first event; from is only to be destroyed
+ * afterwards. */
+void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from);
+
 /* Why a job that waits does so, in words: what the policy says, or what the state does (decide/reason.h). */
 void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size);
 

@@ -471,6 +471,7 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
 {
     char text[100];
     struct adl_desk *desk = &service->desk;
+    adl_engine_inherit(service->next_engine, desk->engine);
     adl_engine_destroy(desk->engine);
     desk->engine = service->next_engine;
     service->next_engine = NULL;
