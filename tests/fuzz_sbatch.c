@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(strncmp(err.text, "script:", 7) == 0);
         return 0;
     }
-    const char *const strings[] = {sbatch.name,     sbatch.output, sbatch.error, sbatch.chdir,   sbatch.array,
-                                   sbatch.exported, sbatch.gpus,   sbatch.after, sbatch.after_ok};
+    const char *const strings[] = {sbatch.name,     sbatch.output, sbatch.error,      sbatch.chdir, sbatch.array,
+                                   sbatch.exported, sbatch.gpus,   sbatch.dependency, sbatch.begin, sbatch.signal};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
         must(!strings[i] || strlen(strings[i]) <= size + 1);
     must(sbatch.time_s >= 0 && sbatch.cpus >= 0 && sbatch.mem_mib >= 0);

@@ -179,6 +179,14 @@ static inline void make_job(uint64_t number, struct made_job *ret)
         .stderr_path = "",
         .dependencies = ret->dependencies,
         .dependency_count = dependency_count,
+        .dependency_any = number % 4 == 1,
+        .begin_us = draw(&rng, INT64_MAX),
+        .warn_signal = number % 3 ? "" : "B:USR1@60",
+        .array = {.count = (uint32_t)draw(&rng, 10000),
+                  .limit = (uint32_t)draw(&rng, 100),
+                  .min = (int32_t)draw(&rng, 1000),
+                  .max = (int32_t)draw(&rng, 1000000),
+                  .step = (int32_t)draw(&rng, 100)},
         .array_id = number % 5 == 0 ? number + 1 : 0,
         .array_index = number % 5 == 0 ? (int32_t)number : -1,
         .submit_us = 1700000000000000 + (int64_t)number,
@@ -225,6 +233,8 @@ static inline const char *status_difference(const struct adl_store_status *a, co
     SAME(pid_ticks);
     SAME_TEXT(boot);
     SAME(energy_j);
+    SAME(requeue_us);
+    SAME(requeue_end);
     return NULL;
 }
 
@@ -271,6 +281,14 @@ static inline const char *submission_difference(const struct adl_store_job *a, c
     for (uint32_t i = 0; i < a->dependency_count; i++)
         if (a->dependencies[i].job != b->dependencies[i].job || a->dependencies[i].after != b->dependencies[i].after)
             return "dependencies";
+    SAME(dependency_any);
+    SAME(begin_us);
+    SAME_TEXT(warn_signal);
+    SAME(array.count);
+    SAME(array.limit);
+    SAME(array.min);
+    SAME(array.max);
+    SAME(array.step);
     SAME(array_id);
     SAME(array_index);
     SAME(submit_us);

@@ -403,7 +403,7 @@ static void every_key_of_a_submission_is_described(void **state)
             fail_msg("%s", err.text);
         cJSON_Delete(body);
     }
-    assert_int_equal(cJSON_GetArraySize(properties), 29);
+    assert_int_equal(cJSON_GetArraySize(properties), 35);
 }
 
 int main(void)

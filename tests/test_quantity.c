@@ -1,4 +1,5 @@
 /* Times and sizes as people write them for Slurm, and words of others made harmless. */
+#include "cli/begin.h"
 #include "cli/display.h"
 #include "cli/quantity.h"
 
@@ -7,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -147,9 +149,62 @@ static void a_table_is_cut_to_the_width_where_that_is_allowed(void **state)
     adl_text_clear(&text);
 }
 
+static void the_time_to_begin_is_read_as_slurm_does(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t seconds; /* after 2026-11-17 10:30:00, a Tuesday, or before it */
+    } forms[] = {
+        {"now", 0},
+        {"now+90", 90},
+        {"now+90seconds", 90},
+        {"now+1minute", 60},
+        {"now+1hour", 3600},
+        {"NOW+2days", 172800},
+        {"now+1week", 604800},
+        {"10:30", 0},
+        {"16:00", 19800},
+        {"16:00:30", 19830},
+        {"9:00", 81000}, /* tomorrow */
+        {"4:00pm", 19800},
+        {"12:00AM", 48600},
+        {"noon", 5400},
+        {"midnight", 48600},
+        {"teatime", 19800},
+        {"today", 0},
+        {"tomorrow", 48600},
+        {"2026-11-18", 48600},
+        {"2026-11-17T10:30:01", 1},
+        {"2027-01-01T00:00", 44 * 86400 + 48600},
+    };
+    static const char *const bad[] = {
+        "",           "soon",       "25:00",      "10:60",       "now+",       "now-1",
+        "now+1moon",  "2026-13-01", "2026-02-30", "2026-1-1",    "13:00pm",    "10",
+        "2026-11-16", "10:30 ",     "now+1 hour", "2026-11-17T", "tomorrow+1", "now+99999999999999999999"};
+    struct tm parts = {.tm_year = 126, .tm_mon = 10, .tm_mday = 17, .tm_hour = 10, .tm_min = 30, .tm_isdst = -1};
+    struct adl_error err;
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    const int64_t now_s = (int64_t)mktime(&parts);
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        int64_t begin_s = -1;
+        if (adl_begin_read(forms[i].text, now_s, &begin_s, &err))
+            fail_msg("%s: %s", forms[i].text, err.text);
+        if (begin_s - now_s != forms[i].seconds)
+            fail_msg("%s: %lld", forms[i].text, (long long)(begin_s - now_s));
+    }
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        int64_t begin_s = -1;
+        if (adl_begin_read(bad[i], now_s, &begin_s, &err) != ADL_EINVAL || begin_s != -1)
+            fail_msg("%s is taken as %lld", bad[i], (long long)(begin_s - now_s));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_time_to_begin_is_read_as_slurm_does),
         cmocka_unit_test(every_form_of_a_time_is_read),
         cmocka_unit_test(what_is_no_time_is_refused_with_forms_that_are),
         cmocka_unit_test(sizes_are_read_in_mebibytes),

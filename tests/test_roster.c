@@ -138,9 +138,12 @@ static int end_of(void *context, uint64_t id)
 static int ask(const struct adl_roster *roster, uint64_t on, uint8_t after, uint64_t *ret_culprit)
 {
     struct adl_store_dependency dependency = {.job = on, .after = after};
-    const struct adl_roster_job job = {.id = 1000, .dependencies = &dependency, .dependency_count = 1};
-    *ret_culprit = 0;
-    return adl_roster_dependencies(roster, &job, end_of, NULL, ret_culprit);
+    const struct adl_store_dependency *culprit = NULL;
+    const struct adl_roster_job job = {
+        .id = 1000, .submit_us = 1000, .name = "train", .dependencies = &dependency, .dependency_count = 1};
+    const int answer = adl_roster_dependencies(roster, &job, end_of, NULL, &culprit);
+    *ret_culprit = culprit ? culprit->job : 0;
+    return answer;
 }
 
 static void who_depends_on_a_job_waits_for_its_end_and_on_an_array_for_all_of_it(void **state)
@@ -165,6 +168,94 @@ static void who_depends_on_a_job_waits_for_its_end_and_on_an_array_for_all_of_it
     adl_roster_clear(&roster);
 }
 
+static void every_kind_of_dependency_waits_for_what_slurm_says(void **state)
+{
+    (void)state;
+    struct adl_roster roster;
+    uint64_t culprit;
+    assert_int_equal(adl_roster_create(&roster), 0);
+    struct adl_roster_job *job = add(&roster, 50, 0, -1);
+    assert_int_equal(ask(&roster, 50, ADL_AFTER_NOT_OK, &culprit), 0);
+    assert_int_equal(ask(&roster, 5, ADL_AFTER_NOT_OK, &culprit), 1); /* it failed */
+    assert_int_equal(ask(&roster, 4, ADL_AFTER_NOT_OK, &culprit), -1);
+    assert_int_equal(culprit, 4);
+    assert_int_equal(ask(&roster, 99, ADL_AFTER_NOT_OK, &culprit), 1); /* deleted since */
+    assert_int_equal(ask(&roster, 50, ADL_AFTER_START, &culprit), 0);
+    assert_int_equal(ask(&roster, 5, ADL_AFTER_START, &culprit), 1);
+    adl_roster_set_stage(&roster, job, ADL_STAGE_RUNNING);
+    assert_int_equal(ask(&roster, 50, ADL_AFTER_START, &culprit), 1);
+    assert_int_equal(ask(&roster, 50, ADL_AFTER_ANY, &culprit), 0);
+    assert_int_equal(ask(&roster, 0, ADL_AFTER_SINGLETON, &culprit), 0); /* of the same name and user */
+    job->uid = 7;
+    assert_int_equal(ask(&roster, 0, ADL_AFTER_SINGLETON, &culprit), 1);
+    /* It ended, and was put back after the other was submitted: that one does not wait for it again. */
+    job->requeue_us = 1001;
+    assert_int_equal(ask(&roster, 50, ADL_AFTER_ANY, &culprit), 1);
+    job->requeue_us = 999;
+    assert_int_equal(ask(&roster, 50, ADL_AFTER_ANY, &culprit), 0);
+    adl_roster_clear(&roster);
+}
+
+static void one_of_several_dependencies_is_enough_if_that_was_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t on[2]; /* 50 is live, 4 completed, 5 failed */
+        int all, any;
+    } cases[] = {{{50, 4}, 0, 1},  {{4, 50}, 0, 1},  {{50, 5}, -1, 0},
+                 {{5, 50}, -1, 0}, {{5, 7}, -1, -1}, {{4, 6}, 1, 1}};
+    struct adl_roster roster;
+    assert_int_equal(adl_roster_create(&roster), 0);
+    add(&roster, 50, 0, -1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct adl_store_dependency on[2] = {{cases[i].on[0], ADL_AFTER_OK}, {cases[i].on[1], ADL_AFTER_OK}};
+        struct adl_roster_job job = {.id = 1000, .name = "x", .dependencies = on, .dependency_count = 2};
+        const struct adl_store_dependency *culprit = NULL;
+        assert_int_equal(adl_roster_dependencies(&roster, &job, end_of, NULL, &culprit), cases[i].all);
+        job.dependency_any = true;
+        assert_int_equal(adl_roster_dependencies(&roster, &job, end_of, NULL, &culprit), cases[i].any);
+        assert_true(cases[i].any > 0 || culprit);
+    }
+    adl_roster_clear(&roster);
+}
+
+static void jobs_of_a_bounded_array_are_counted_together_and_one_that_comes_back_finds_its_place(void **state)
+{
+    (void)state;
+    struct adl_roster roster;
+    struct adl_store_job row = {
+        .spec = {.id = 1, .gpus = 1}, .payload = 1, .array_index = 0, .array = {.count = 4, .limit = 2}};
+    assert_int_equal(adl_roster_create(&roster), 0);
+    for (uint64_t id = 1; id <= 4; id++) {
+        row.spec.id = id;
+        row.array_id = id > 1 ? 1 : 0;
+        assert_non_null(adl_roster_add(&roster, &row));
+    }
+    add(&roster, 9, 0, -1);
+    struct adl_roster_job *first = roster.first, *second = first->next;
+    assert_ptr_equal(first->shared, second->shared);
+    assert_int_equal(first->shared->jobs, 4);
+    assert_int_equal(first->shared->array.limit, 2);
+    adl_roster_set_stage(&roster, first, ADL_STAGE_QUEUED);
+    adl_roster_set_stage(&roster, second, ADL_STAGE_RUNNING);
+    assert_int_equal(first->shared->active, 2);
+    adl_roster_set_wait(&roster, second->next, ADL_WAIT_ARRAY);
+    adl_roster_set_wait(&roster, second->next, ADL_WAIT_TIME);
+    assert_int_equal(roster.by_wait[ADL_WAIT_ARRAY], 0);
+    assert_int_equal(roster.by_wait[ADL_WAIT_TIME], 1);
+    assert_int_equal(roster.by_stage[ADL_STAGE_DEPENDENT], 1);
+    adl_roster_remove(&roster, second);
+    assert_int_equal(first->shared->active, 1);
+    row.spec.id = 2;
+    second = adl_roster_add(&roster, &row);
+    assert_ptr_equal(second->previous, first);
+    assert_int_equal(second->next->id, 3);
+    assert_ptr_equal(second->next->previous, second);
+    assert_ptr_equal(second->shared, first->shared);
+    assert_int_equal(first->shared->jobs, 4);
+    adl_roster_clear(&roster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +263,9 @@ int main(void)
         cmocka_unit_test(a_job_says_what_it_runs_and_where),
         cmocka_unit_test(jobs_of_an_array_share_their_strings_and_their_users_account_counts_them_once),
         cmocka_unit_test(who_depends_on_a_job_waits_for_its_end_and_on_an_array_for_all_of_it),
+        cmocka_unit_test(every_kind_of_dependency_waits_for_what_slurm_says),
+        cmocka_unit_test(one_of_several_dependencies_is_enough_if_that_was_asked_for),
+        cmocka_unit_test(jobs_of_a_bounded_array_are_counted_together_and_one_that_comes_back_finds_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

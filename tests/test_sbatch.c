@@ -41,7 +41,8 @@ static void a_usual_script_is_understood(void **state)
                                "#SBATCH --gres=gpu:v100:2\n"
                                "#SBATCH --nodes=1 --ntasks 1\n"
                                "#SBATCH --dependency=afterok:12:13,afterany:7\n"
-                               "#SBATCH --array=0-9%4 --requeue -H\n"
+                               "#SBATCH --array=0-9%4 --requeue -H -p gpu\n"
+                               "#SBATCH --begin=now+1hour --signal=B:USR1@120\n"
                                "#SBATCH --chdir /data/run --export=ALL,SEED=1\n"
                                "srun python train.py\n"
                                "#SBATCH --job-name=late\n");
@@ -52,15 +53,16 @@ static void a_usual_script_is_understood(void **state)
     assert_int_equal(s.cpus, 8);
     assert_int_equal(s.mem_mib, 65536);
     assert_string_equal(s.gpus, "v100:2");
-    assert_string_equal(s.after_ok, "12,13");
-    assert_string_equal(s.after, "7");
-    assert_string_equal(s.array, "0-9");
+    assert_string_equal(s.dependency, "afterok:12:13,afterany:7");
+    assert_string_equal(s.array, "0-9%4");
+    assert_string_equal(s.begin, "now+1hour");
+    assert_string_equal(s.signal, "B:USR1@120");
     assert_int_equal(s.requeue, 1);
     assert_true(s.checkpoint_s == 0 && !s.checkpoint_on_stop);
     assert_int_equal(s.hold, 1);
     assert_string_equal(s.chdir, "/data/run");
     assert_string_equal(s.exported, "ALL,SEED=1");
-    assert_non_null(strstr(s.warnings.data, "job.sh:11: #SBATCH --array cannot bound")); /* and nothing else: */
+    assert_non_null(strstr(s.warnings.data, "job.sh:11: #SBATCH --partition means nothing")); /* and nothing else: */
     assert_ptr_equal(strchr(s.warnings.data, '\n') + 1, s.warnings.data + s.warnings.size);
     adl_sbatch_clear(&s);
 }
@@ -198,14 +200,12 @@ static void what_means_nothing_here_is_warned_about_once_each(void **state)
                                         "-A lab",
                                         "--account=lab",
                                         "--qos high",
-                                        "--begin=now+1hour",
                                         "--exclusive",
                                         "--exclusive=user",
                                         "--nice",
                                         "--nice=100",
                                         "-C a100",
                                         "--constraint='a100&nvlink'",
-                                        "--signal=B:USR1@60",
                                         "--time=UNLIMITED",
                                         "-v"};
     (void)state;
@@ -244,11 +244,17 @@ static void nonsense_is_refused_with_its_line_and_what_would_be_right(void **sta
         {"--gres=gpu:", "--gres must name GPUs once"},
         {"--gres=gpu:1,gpu:2", "--gres must name GPUs once"},
         {"-d 12", "--dependency must be like afterok:1:2"},
-        {"-d afternotok:12", "--dependency must be like afterok:1:2"},
-        {"-d afterok:", "--dependency must name jobs by number"},
-        {"-d afterok:1:", "--dependency must name jobs by number"},
-        {"-d afterok:x", "--dependency must name jobs by number"},
-        {"-d afterok:1?afterok:2", "--dependency: any one of several"},
+        {"-d afterok:", "--dependency must be like afterok:1:2"},
+        {"-d afterok:1:", "numbers of jobs, or singleton"},
+        {"-d afterok:x", "got 'afterok:x'"},
+        {"-d afterok:1,", "--dependency must be like"},
+        {"-d aftercorr:1", "--dependency must be like"},
+        {"-d singleton:1", "--dependency must be like"},
+        {"-d after:1+5", "--dependency must be like"},
+        {"-d afterok:1?afterok:2,afterok:3", "',' (all) or '?' (one of them)"},
+        {"-b soon", "--begin must be such as 16:00"},
+        {"-b 2001-01-01", "--begin must be a time to come, and '2001-01-01' is past"},
+        {"--signal=B:NONE@60", "--signal: must be a signal and how many seconds"},
         {"-", "takes options only"},
         {"--", "has no option '--'"},
     };

@@ -154,6 +154,43 @@ static void a_script_is_sent_as_text_and_its_lines_count_less_than_the_command_l
     unlink(path);
 }
 
+static void dependencies_begin_and_signal_are_sent_as_the_service_takes_them(void **state)
+{
+    char path[200];
+    (void)state;
+    struct printed *p = RUN(submit, "-d", "afterok:1:10_7,afternotok:2,after:3,singleton", "--begin", "now+1hour",
+                            "--signal", "B:USR1@120", "--array", "0-9%4", "true");
+    assert_int_equal(p->code, 0);
+    cJSON *body = sent();
+    static const struct {
+        const char *key;
+        int count, first;
+    } lists[] = {{"after_ok", 2, 1}, {"after_not_ok", 1, 2}, {"after_start", 1, 3}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, lists[i].key);
+        assert_int_equal(cJSON_GetArraySize(list), lists[i].count);
+        assert_int_equal(list->child->valuedouble, lists[i].first);
+    }
+    assert_int_equal(adl_member_flag(body, "singleton"), 1);
+    assert_int_equal(adl_member_flag(body, "dependency_any"), 0);
+    assert_true(adl_member_number(body, "begin_s", 0) >= (double)time(NULL) + 3590);
+    assert_string_equal(adl_member_text(body, "warn_signal"), "B:USR1@120");
+    assert_string_equal(adl_member_text(body, "array"), "0-9%4");
+    cJSON_Delete(body);
+    free(p);
+    snprintf(path, sizeof path, "%s/dep.sh", service->fixture->folder);
+    fixture_write(path, "#!/bin/sh\n#SBATCH -d afterok:1,afterany:2\ntrue\n", 0600);
+    p = RUN(submit, "--dependency", "afterany:4?afterok:3", path); /* the command line's, and nothing of the script's */
+    assert_int_equal(p->code, 0);
+    body = sent();
+    assert_int_equal(adl_member_flag(body, "dependency_any"), 1);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(body, "after")), 1);
+    assert_int_equal(cJSON_GetObjectItemCaseSensitive(body, "after_ok")->child->valuedouble, 3);
+    cJSON_Delete(body);
+    free(p);
+    unlink(path);
+}
+
 static void only_wrap_makes_a_shell_script_of_words(void **state)
 {
     (void)state;
@@ -202,6 +239,8 @@ static void bad_submissions_are_refused_before_anything_is_sent(void **state)
         {"--mem-per-gpu", "x", "true"}, {"--cpus-per-gpu", "-1", "true"},
         {"--after", "x", "true"},       {"--share-slowdown", "0.5", "true"},
         {"--name", "\xff", "true"},     {"\xff"},
+        {"--begin", "soon", "true"},    {"--signal", "USR1@x", "true"},
+        {"-d", "afterok", "true"},      {"-d", "afterok:1,singleton?afterok:2", "true"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -522,6 +561,7 @@ int main(void)
         TEST(a_command_is_submitted_with_its_own_options_left_alone),
         TEST(umask_and_soft_limits_of_the_caller_go_along),
         TEST(a_script_is_sent_as_text_and_its_lines_count_less_than_the_command_line),
+        TEST(dependencies_begin_and_signal_are_sent_as_the_service_takes_them),
         TEST(only_wrap_makes_a_shell_script_of_words),
         TEST(a_dry_run_says_what_would_be),
         TEST(wait_lasts_until_the_job_has_ended),

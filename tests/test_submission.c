@@ -120,7 +120,8 @@ static void everything_that_is_said_is_kept(void **state)
         "2048,"
         "\"gpu_memory_mib\":8000,\"time_limit_s\":90.5,\"deadline_s\":7200,\"min_steps_per_s\":2.5,\"share\":true,"
         "\"share_slowdown\":1.5,\"requeue\":true,\"hold\":true,\"after\":[3],\"after_ok\":[4,9007199254740992],"
-        "\"array\":\"7,0-9:4,1-2\",\"directory\":\"/home/"
+        "\"after_not_ok\":[5],\"after_start\":[6],\"singleton\":true,\"dependency_any\":true,"
+        "\"begin_s\":1800000000.5,\"warn_signal\":\"B:USR1@90\",\"array\":\"7,0-9:4,1-2%3\",\"directory\":\"/home/"
         "ann\",\"environment\":[\"A=1\",\"B==\"],\"umask\":\"027\",\"limits\":[\"core=0\"],\"stdout\":\"o-%A_%a\","
         "\"stderr\":\"/tmp/%x.err\"}");
     const struct adl_store_job *job = &submission->job;
@@ -144,11 +145,22 @@ static void everything_that_is_said_is_kept(void **state)
     assert_true(job->spec.min_steps_per_s == 2.5f && job->spec.share_slowdown == 1.5f);
     assert_int_equal(job->spec.flags, ADL_JOB_SHARE | ADL_JOB_PREEMPTIBLE);
     assert_true(submission->hold && job->status.hold);
-    assert_int_equal(job->dependency_count, 3);
+    assert_int_equal(job->dependency_count, 6);
     assert_int_equal(job->dependencies[0].job, 3);
     assert_int_equal(job->dependencies[0].after, ADL_AFTER_ANY);
     assert_int_equal(job->dependencies[2].job, UINT64_C(9007199254740992));
     assert_int_equal(job->dependencies[2].after, ADL_AFTER_OK);
+    assert_int_equal(job->dependencies[3].after, ADL_AFTER_NOT_OK);
+    assert_int_equal(job->dependencies[4].after, ADL_AFTER_START);
+    assert_int_equal(job->dependencies[5].after, ADL_AFTER_SINGLETON);
+    assert_true(job->dependency_any);
+    assert_int_equal(job->begin_us, 1800000000500000);
+    assert_string_equal(job->warn_signal, "B:USR1@90");
+    assert_int_equal(job->array.count, 6);
+    assert_int_equal(job->array.limit, 3);
+    assert_int_equal(job->array.min, 0);
+    assert_int_equal(job->array.max, 8);
+    assert_int_equal(job->array.step, 1);
     assert_int_equal(submission->array_count, 6);
     assert_memory_equal(submission->array, indices, sizeof indices);
     assert_int_equal(job->array_index, 0);
@@ -243,7 +255,19 @@ static void every_value_is_held_to_its_type_and_range(void **state)
         {"\"array\":\"1-\"", "array: must be indices"},
         {"\"array\":\"3-1\"", "array: must be indices"},
         {"\"array\":\"0-9:0\"", "array: must be indices"},
-        {"\"array\":\"0-9%4\"", "array: must be indices"},
+        {"\"array\":\"0-9%0\"", "array: must be indices"},
+        {"\"array\":\"0-9%\"", "with %4 behind them at most 4 of its jobs run at once"},
+        {"\"array\":\"0-9%4,12\"", "array: must be indices"},
+        {"\"array\":\"%4\"", "array: must be indices"},
+        {"\"after_not_ok\":[0]", "after_not_ok: must hold numbers of jobs"},
+        {"\"after_start\":7", "after_start: must be an array of numbers of jobs"},
+        {"\"singleton\":\"yes\"", "singleton: must be true or false"},
+        {"\"begin_s\":-1", "begin_s: must be a number between 0 and"},
+        {"\"begin_s\":\"noon\"", "begin_s: must be a number"},
+        {"\"warn_signal\":\"NONE@60\"", "warn_signal: must be a signal and how many seconds"},
+        {"\"warn_signal\":\"USR1@soon\"", "warn_signal: must be a signal"},
+        {"\"warn_signal\":\"B:\"", "got 'B:'"},
+        {"\"warn_signal\":\"USR1@70000\"", "up to 65535"},
         {"\"array\":\"1,\"", "array: must be indices"},
         {"\"array\":\"99999999999999999999\"", "array: must be indices"},
         {"\"array\":\"0-10000\"", "array: has 10001 jobs; at most 10000"},

@@ -57,6 +57,8 @@ function result(j) {
   return typeof j.exit_code === 'number' ? `exit code ${j.exit_code}` : null;
 }
 
+const AFTER = {afterok: ' if it completes', afternotok: ' if it does not complete', after: ' once it has started'};
+
 function facts(j) {
   const nodes = [...new Set((j.allocation || []).map((gpu) => gpu.node))];
   const places = nodes.map((node) => `${node}: ${f.allocation(j.allocation.filter((gpu) => gpu.node === node))}`).join('; ');
@@ -69,7 +71,9 @@ function facts(j) {
     ['Result', result(j)], ['Energy', j.energy_j > 0 ? f.energy(j.energy_j) : null],
     ['Priority', String(Math.round(j.priority * 1000) / 1000)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
     ['Deadline', at(j.deadline_s)], ['Attempts', j.attempts > 1 ? f.count(j.attempts) : null],
-    ['After', (j.after || []).map((other) => `#${other.job}${other.ok ? ' if it completes' : ''}`).join(', ') || null],
+    ['After', [...(j.after || []).map((other) => `#${other.job}${AFTER[other.kind] || ''}`), j.singleton && 'all earlier jobs of its name']
+      .filter(Boolean).join(j.dependency_any ? ' or ' : ', ') || null],
+    ['Not before', at(j.begin_s)], ['Signal', j.warn_signal], ['At once', j.array_limit ? `${f.count(j.array_limit)} of its array` : null],
     ['Number', j.array_id && j.id < 2 ** 32 ? String(j.id) : null], // that of a task of Slurm's tells people nothing
     ['May', [j.share && 'share its GPU', j.requeue && STOPS[j.stop_loses]].filter(Boolean).join(', ') || null],
     ['Directory', j.directory], ['Output', j.stdout], ['Errors', j.stderr && j.stderr !== j.stdout ? j.stderr : null],

@@ -64,6 +64,7 @@ async function body() {
   result.gpus = /^\d+$/.test(gpus) ? Number(gpus) : gpus;
   if (value('name')) result.name = value('name');
   if (value('array')) result.array = value('array');
+  if (value('begin')) result.begin_s = new Date(value('begin')).getTime() / 1000;
   if (value('after')) result.after = await Promise.all(value('after').split(/[\s,]+/).filter(Boolean).map(numberOf));
   if (value('priority') !== '' && Number(value('priority')) !== 0.5) result.priority = Number(value('priority'));
   for (const flag of ['requeue', 'share', 'hold']) if ($(`#f-${flag}`).checked) result[flag] = true;

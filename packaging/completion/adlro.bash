@@ -56,6 +56,9 @@ _adlro() {
     case $before in
     --policy | --policies) words=$(_adlro_policies "$program") ;;
     --after | --after-ok) words=$(_adlro_jobs "$program") ;;
+    --dependency | -d) words="afterok: afterany: afternotok: after: singleton" ;;
+    --begin | -b) words="now+1hour today tomorrow midnight noon" ;;
+    --signal) words="USR1@60 B:USR1@60 TERM@60 B:TERM@60" ;;
     --kind) words="training inference simulation data" ;;
     --export) words="ALL NONE" ;;
     --chdir | -D)

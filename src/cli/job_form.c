@@ -2,11 +2,14 @@
 
 #include "base/range.h"
 #include "base/suggest.h"
+#include "cli/begin.h"
+#include "cli/dependency.h"
 #include "cli/job_number.h"
 #include "cli/quantity.h"
 #include "cli/sbatch.h"
 #include "cli/script_file.h"
 #include "local/resource.h"
+#include "serve/warn_signal.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -14,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CPUS_MAX 65536
@@ -198,30 +202,67 @@ static int add_demands(struct builder *builder)
     return status;
 }
 
-/* "3,12_4" to numbers. The service takes an array's own number for all of its jobs. */
+/* A job to come after, by the key that says how. The service takes an array's own number for all of its jobs. */
+static int add_dependency(void *context, const char *key, const char *job, struct adl_error *err)
+{
+    struct builder *builder = context;
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(builder->body, key);
+    uint64_t id;
+    if (!job)
+        return list || cJSON_AddTrueToObject(builder->body, key) ? 0 : no_memory(err);
+    const int status = adl_job_number_find(builder->client, job, &id, NULL, err);
+    if (status)
+        return status;
+    if (!list)
+        list = cJSON_AddArrayToObject(builder->body, key);
+    return list && cJSON_AddItemToArray(list, cJSON_CreateNumber((double)id)) ? 0 : no_memory(err);
+}
+
+/* "3,12_4" */
 static int add_after(struct builder *builder, const char *key, const char *list)
 {
     char one[64], quoted[ADL_QUOTE_SIZE];
-    if (!list)
-        return 0;
-    cJSON *array = cJSON_AddArrayToObject(builder->body, key);
-    if (!array)
-        return no_memory(builder->err);
     for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        uint64_t id;
         const size_t length = strcspn(at, ",");
         if (length >= sizeof one)
             return adl_fail(builder->err, ADL_EINVAL, "jobs to wait for are numbers with commas, got %s",
                             adl_quote(list, quoted));
         memcpy(one, at, length);
         one[length] = '\0';
-        const int status = adl_job_number_find(builder->client, one, &id, NULL, builder->err);
+        const int status = add_dependency(builder, key, one, builder->err);
         if (status)
             return status;
-        if (!cJSON_AddItemToArray(array, cJSON_CreateNumber((double)id)))
-            return no_memory(builder->err);
     }
     return 0;
+}
+
+/* Those of the command line, all of them together, beat the script's. */
+static int add_dependencies(struct builder *builder)
+{
+    const struct adl_job_form *form = builder->form;
+    const bool given = form->after || form->after_ok || form->dependency;
+    const char *text = given ? form->dependency : builder->sbatch.dependency;
+    bool any = false;
+    int status = text ? adl_dependency_read(text, add_dependency, builder, &any, builder->err) : 0;
+    status = status ? status : add_after(builder, "after", form->after);
+    status = status ? status : add_after(builder, "after_ok", form->after_ok);
+    return status ? status : add_flag(builder, "dependency_any", any);
+}
+
+static int add_signal(struct builder *builder)
+{
+    const char *text = either(builder->form->signal, builder->sbatch.signal);
+    struct adl_warn_signal warn;
+    const int status = text ? adl_warn_signal_read(text, "--signal", &warn, builder->err) : 0;
+    return status ? status : add_text(builder, "warn_signal", text);
+}
+
+static int add_begin(struct builder *builder)
+{
+    const char *text = either(builder->form->begin, builder->sbatch.begin);
+    int64_t begin_s = 0;
+    const int status = text ? adl_begin_read(text, (int64_t)time(NULL), &begin_s, builder->err) : 0;
+    return status || !text ? status : add_number(builder, "begin_s", (double)begin_s);
 }
 
 /* The working folder, absolute. */
@@ -291,8 +332,9 @@ static int add_values(struct builder *builder, const char *own_name)
     status = status ? status : add_text(builder, "array", either(form->array, sbatch->array));
     status = status ? status : add_text(builder, "stdout", either(form->output, sbatch->output));
     status = status ? status : add_text(builder, "stderr", either(form->error, sbatch->error));
-    status = status ? status : add_after(builder, "after", either(form->after, sbatch->after));
-    status = status ? status : add_after(builder, "after_ok", either(form->after_ok, sbatch->after_ok));
+    status = status ? status : add_signal(builder);
+    status = status ? status : add_begin(builder);
+    status = status ? status : add_dependencies(builder);
     status = status ? status : add_process(builder);
     return status ? status : add_directory(builder);
 }

@@ -28,6 +28,9 @@ struct adl_job_form {
     const char *checkpoint_every;
     const char *after;
     const char *after_ok;
+    const char *dependency; /* in Slurm's form */
+    const char *begin;
+    const char *signal;
     const char *array;
     const char *output;
     const char *error;

@@ -2,12 +2,16 @@
 
 #include "base/range.h"
 #include "base/suggest.h"
+#include "cli/begin.h"
+#include "cli/dependency.h"
 #include "cli/quantity.h"
+#include "serve/warn_signal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 enum key {
     KEY_NAME,
@@ -26,6 +30,8 @@ enum key {
     KEY_GPUS,
     KEY_ONE, /* nodes, tasks: there is one */
     KEY_DEPENDENCY,
+    KEY_BEGIN,
+    KEY_SIGNAL,
     KEY_HOLD,
     KEY_REQUEUE,
     KEY_NO_REQUEUE,
@@ -76,7 +82,7 @@ static const struct row {
     {"mail-user", 0, KEY_NONE, TAKES_VALUE},
     {"comment", 0, KEY_NONE, TAKES_VALUE},
     {"constraint", 'C', KEY_NONE, TAKES_VALUE},
-    {"begin", 'b', KEY_NONE, TAKES_VALUE},
+    {"begin", 'b', KEY_BEGIN, TAKES_VALUE},
     {"deadline", 0, KEY_NONE, TAKES_VALUE},
     {"priority", 0, KEY_NONE, TAKES_VALUE},
     {"nice", 0, KEY_NONE, TAKES_MAYBE},
@@ -93,7 +99,7 @@ static const struct row {
     {"export-file", 0, KEY_NONE, TAKES_VALUE},
     {"open-mode", 0, KEY_NONE, TAKES_VALUE},
     {"input", 'i', KEY_NONE, TAKES_VALUE},
-    {"signal", 0, KEY_NONE, TAKES_VALUE},
+    {"signal", 0, KEY_SIGNAL, TAKES_VALUE},
     {"verbose", 'v', KEY_NONE, TAKES_NOTHING},
     {"quiet", 'Q', KEY_NONE, TAKES_NOTHING},
     {"parsable", 0, KEY_NONE, TAKES_NOTHING},
@@ -261,40 +267,33 @@ static int read_gres(struct reader *reader, const char *option, char *text)
     return 0;
 }
 
-/* "afterok:1:2,afterany:3" to lists of numbers in place: what they take is never longer. */
-static int read_dependency(struct reader *reader, char *text)
+static int read_dependency(struct reader *reader, const char *text)
 {
-    char quoted[ADL_QUOTE_SIZE];
-    const size_t size = strlen(text) + 2;
-    char *lists[2] = {reader->free, reader->free + size}; /* after, after_ok */
-    char *ends[2] = {lists[0], lists[1]};
-    if (strchr(text, '?'))
-        return FAIL(reader, "--dependency: any one of several jobs (?) is not possible here, got %s",
-                    adl_quote(text, quoted));
-    for (char *next = NULL; text; text = next) {
-        next = strchr(text, ',');
-        if (next)
-            *next++ = '\0';
-        const bool ok = strncmp(text, "afterok:", 8) == 0;
-        if (!ok && strncmp(text, "afterany:", 9) != 0)
-            return FAIL(reader, "--dependency must be like afterok:1:2,afterany:3, got %s", adl_quote(text, quoted));
-        for (const char *c = strchr(text, ':') + 1;; c++) {
-            const size_t digits = strspn(c, "0123456789_");
-            if (digits == 0 || (c[digits] != '\0' && c[digits] != ':'))
-                return FAIL(reader, "--dependency must name jobs by number, got %s", adl_quote(text, quoted));
-            if (ends[ok] > lists[ok])
-                *ends[ok]++ = ',';
-            memcpy(ends[ok], c, digits);
-            ends[ok] += digits;
-            c += digits;
-            if (*c == '\0')
-                break;
-        }
-    }
-    *ends[0] = *ends[1] = '\0';
-    reader->free += 2 * size;
-    reader->out.after = ends[0] > lists[0] ? lists[0] : NULL;
-    reader->out.after_ok = ends[1] > lists[1] ? lists[1] : NULL;
+    struct adl_error inner;
+    bool any;
+    if (adl_dependency_read(text, NULL, NULL, &any, &inner))
+        return FAIL(reader, "%s", inner.text);
+    reader->out.dependency = text;
+    return 0;
+}
+
+static int read_begin(struct reader *reader, const char *text)
+{
+    struct adl_error inner;
+    int64_t begin_s;
+    if (adl_begin_read(text, (int64_t)time(NULL), &begin_s, &inner))
+        return FAIL(reader, "%s", inner.text);
+    reader->out.begin = text;
+    return 0;
+}
+
+static int read_signal(struct reader *reader, const char *text)
+{
+    struct adl_error inner;
+    struct adl_warn_signal warn;
+    if (adl_warn_signal_read(text, "--signal", &warn, &inner))
+        return FAIL(reader, "%s", inner.text);
+    reader->out.signal = text;
     return 0;
 }
 
@@ -316,12 +315,11 @@ static int set_option(struct reader *reader, const struct row *row, char *value)
         return 0;
     case KEY_ARRAY:
         out->array = value;
-        value = strchr(value, '%');
-        if (value) {
-            *value = '\0';
-            warn(reader, row->name, "cannot bound how many run at once (%) here");
-        }
         return 0;
+    case KEY_BEGIN:
+        return read_begin(reader, value);
+    case KEY_SIGNAL:
+        return read_signal(reader, value);
     case KEY_EXPORT:
         out->exported = value;
         return 0;
@@ -458,9 +456,8 @@ static int read_script(struct reader *reader, const char *script, size_t size)
 int adl_sbatch_read(const char *script, size_t size, const char *name, struct adl_sbatch *ret, struct adl_error *err)
 {
     struct reader reader = {.name = name, .out = {.hold = -1, .requeue = -1}, .err = err};
-    /* A dependency is kept as read and once more, apart; all else once. A word and its end take no more than the word
-     * and the blank before it. */
-    reader.out.words = reader.free = malloc(3 * size + 64);
+    /* A word and its end take no more than the word and the blank before it. */
+    reader.out.words = reader.free = malloc(size + 64);
     if (!reader.free)
         return adl_fail(err, ADL_ENOMEM, "out of memory for the script");
     int status = read_script(&reader, script, size);

@@ -20,10 +20,11 @@ struct adl_sbatch {
     const char *error;
     const char *chdir;
     const char *array;
-    const char *exported; /* of --export */
-    const char *gpus;     /* "2", "v100:2", "v100:2|a100:1" */
-    const char *after;    /* "3,4" */
-    const char *after_ok;
+    const char *exported;   /* of --export */
+    const char *gpus;       /* "2", "v100:2", "v100:2|a100:1" */
+    const char *dependency; /* "afterok:3:4,singleton", of the right form */
+    const char *begin;
+    const char *signal; /* "B:USR1@60" */
     int64_t time_s;
     int64_t checkpoint_s;    /* of --checkpoint-every, or --checkpoint as Slurm knew it until 20.02 */
     int64_t cpus;            /* of the whole job */

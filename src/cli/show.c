@@ -104,6 +104,7 @@ static void demand_lines(struct adl_text *text, const cJSON *job)
     measure_line(text, "GPU memory", job, "gpu_memory_mib", "MiB on each GPU");
     line(text, "Share", adl_member_flag(job, "share") ? "yes, it may run beside one other job" : "");
     duration_line(text, "Time limit", job, "time_limit_s");
+    line(text, "Signal at", adl_member_text(job, "warn_signal"));
     duration_line(text, "Deadline", job, "deadline_s");
     if (slowest > 0) {
         key(text, "Least speed");
@@ -133,16 +134,24 @@ static void allocation_lines(struct adl_text *text, const cJSON *job)
 static void after_line(struct adl_text *text, const cJSON *job)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(job, "after"), *one;
+    const bool singleton = adl_member_flag(job, "singleton");
+    const char *between = adl_member_flag(job, "dependency_any") ? " or " : ", ";
     bool first = true;
-    if (!list || !list->child)
+    if ((!list || !list->child) && !singleton)
         return;
     key(text, "After");
     cJSON_ArrayForEach(one, list)
     {
-        adl_text_printf(text, "%s%.0f%s", first ? "" : ", ", adl_member_number(one, "job", 0),
-                        adl_member_flag(one, "ok") ? " (completed)" : "");
+        const char *kind = adl_member_text(one, "kind");
+        adl_text_printf(text, "%s%.0f%s", first ? "" : between, adl_member_number(one, "job", 0),
+                        adl_member_flag(one, "ok")        ? " (completed)"
+                        : strcmp(kind, "afternotok") == 0 ? " (not completed)"
+                        : strcmp(kind, "after") == 0      ? " (started)"
+                                                          : "");
         first = false;
     }
+    if (singleton)
+        adl_text_printf(text, "%sall earlier jobs of its name (singleton)", first ? "" : between);
     adl_text_char(text, '\n');
 }
 
@@ -168,6 +177,7 @@ static void show_job(struct adl_text *text, const cJSON *job)
 {
     char label[ADL_JOB_LABEL_SIZE];
     const double attempts = adl_member_number(job, "attempts", 0), id = adl_member_number(job, "id", 0);
+    const double array_limit = adl_member_number(job, "array_limit", 0);
     const char *output = adl_member_text(job, "stdout"), *errors = adl_member_text(job, "stderr");
     key(text, "Job");
     adl_text_printf(text, "%s", adl_job_label(job, label));
@@ -186,6 +196,12 @@ static void show_job(struct adl_text *text, const cJSON *job)
     line(text, "Kind", adl_member_text(job, "kind"));
     line(text, "Class", adl_member_text(job, "class"));
     after_line(text, job);
+    moment_line(text, "Begin", job, "begin_s");
+    if (array_limit > 0) {
+        key(text, "Array");
+        adl_text_printf(text, "%.0f jobs, at most %.0f at once\n", adl_member_number(job, "array_count", 0),
+                        array_limit);
+    }
     moment_line(text, "Submitted", job, "submit_s");
     moment_line(text, "Eligible", job, "eligible_s");
     moment_line(text, "Started", job, "start_s");

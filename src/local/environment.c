@@ -63,12 +63,17 @@ static void put_slurm(struct own *own, const struct adl_environment *environment
     put_int(own, "SLURM_JOBID", environment->job_id);
     put_string(own, "SLURM_JOB_NAME", environment->name);
     put_string(own, "SLURM_JOB_USER", environment->user);
+    put_int(own, "SLURM_JOB_UID", environment->uid);
+    put_int(own, "SLURM_JOB_GID", environment->gid);
     put_string(own, "SLURM_SUBMIT_DIR", environment->submit_dir);
     put_string(own, "SLURMD_NODENAME", environment->node);
     put_string(own, "SLURM_JOB_NODELIST", environment->node);
+    put_string(own, "SLURM_NODELIST", environment->node);
     put_int(own, "SLURM_JOB_NUM_NODES", 1);
     put_int(own, "SLURM_NNODES", 1);
     put_int(own, "SLURM_NTASKS", 1);
+    put_int(own, "SLURM_NPROCS", 1);
+    put_int(own, "SLURM_TASKS_PER_NODE", 1);
     put_int(own, "SLURM_PROCID", 0);
     put_int(own, "SLURM_LOCALID", 0);
     put_int(own, "SLURM_NODEID", 0);
@@ -76,14 +81,27 @@ static void put_slurm(struct own *own, const struct adl_environment *environment
         put_int(own, "SLURM_ARRAY_JOB_ID", environment->array_id);
         put_int(own, "SLURM_ARRAY_TASK_ID", environment->array_index);
     }
+    if (environment->array_index >= 0 && environment->array_count > 0) {
+        put_int(own, "SLURM_ARRAY_TASK_COUNT", environment->array_count);
+        put_int(own, "SLURM_ARRAY_TASK_MIN", environment->array_min);
+        put_int(own, "SLURM_ARRAY_TASK_MAX", environment->array_max);
+        put_int(own, "SLURM_ARRAY_TASK_STEP", environment->array_step);
+    }
+    if (environment->start_us > 0) {
+        put_int(own, "SLURM_JOB_START_TIME", environment->start_us / 1000000);
+        if (environment->limit_us > 0)
+            put_int(own, "SLURM_JOB_END_TIME", (environment->start_us + environment->limit_us) / 1000000);
+    }
     if (environment->cpu_count > 0) {
         put_int(own, "SLURM_CPUS_PER_TASK", environment->cpu_count);
         put_int(own, "SLURM_CPUS_ON_NODE", environment->cpu_count);
+        put_int(own, "SLURM_JOB_CPUS_PER_NODE", environment->cpu_count);
     }
     if (environment->memory_mib > 0)
         put_int(own, "SLURM_MEM_PER_NODE", environment->memory_mib);
     if (environment->restart_count > 0)
         put_int(own, "SLURM_RESTART_COUNT", environment->restart_count);
+    put_int(own, "SLURM_GPUS", environment->gpu_count);
     put_int(own, "SLURM_GPUS_ON_NODE", environment->gpu_count);
     begin(own, "SLURM_JOB_GPUS");
     for (uint32_t i = 0; i < environment->gpu_count; i++)

@@ -26,6 +26,15 @@ struct adl_environment {
     const char *node; /* or NULL */
     int64_t array_id; /* job id of the array; used if array_index is not -1 */
     int64_t array_index;
+    uint32_t array_count; /* jobs of the array as submitted, with their least and highest index and the step between
+                           * them; 0: not known */
+    int32_t array_min;
+    int32_t array_max;
+    int32_t array_step;
+    uint32_t uid;
+    uint32_t gid;
+    int64_t start_us;   /* wall clock; 0: not said */
+    int64_t limit_us;   /* 0: none */
     uint32_t cpu_count; /* 0: not said */
     int64_t memory_mib; /* 0: not said */
     uint32_t restart_count;

@@ -194,6 +194,7 @@ void adl_process_kill_children(void)
 
 struct descent {
     int64_t except_group;
+    int64_t except_pid;
     int signal;
     int depth; /* left to go */
 };
@@ -203,19 +204,19 @@ struct descent {
 static void signal_child(void *arg, int64_t pid)
 {
     const struct descent *above = arg;
-    struct descent below = {above->except_group, above->signal, above->depth - 1};
+    struct descent below = {above->except_group, above->except_pid, above->signal, above->depth - 1};
     struct adl_process_stat stat;
     if (adl_process_stat_read(pid, &stat))
         return;
     if (below.depth > 0)
         each_child(pid, signal_child, &below);
-    if (stat.group != above->except_group)
+    if (stat.group != above->except_group && pid != above->except_pid)
         adl_process_signal((struct adl_process){pid, stat.start_ticks}, above->signal);
 }
 
-void adl_process_signal_descendants(int64_t except_group, int signal)
+void adl_process_signal_descendants(int64_t except_group, int64_t except_pid, int signal)
 {
-    struct descent descent = {except_group, signal, DEPTH_MAX};
+    struct descent descent = {except_group, except_pid, signal, DEPTH_MAX};
     each_child(getpid(), signal_child, &descent);
 }
 

@@ -39,9 +39,9 @@ int adl_process_each(bool (*visit)(void *arg, int64_t pid), void *arg);
 /* Kills the processes of which the caller is the parent; their own children become the caller's if it is a subreaper,
  * so that calling again until none is left leaves nothing. */
 void adl_process_kill_children(void);
-/* Signals all below the caller but those in one process group, each once. Those that are forked meanwhile may be
- * missed. */
-void adl_process_signal_descendants(int64_t except_group, int signal);
+/* Signals all below the caller but those in one process group and one process (0 = none), each once. Those that are
+ * forked meanwhile may be missed. */
+void adl_process_signal_descendants(int64_t except_group, int64_t except_pid, int signal);
 
 int adl_boot_id_read(char ret_id[ADL_BOOT_ID_SIZE]); /* 0, or -1 */
 

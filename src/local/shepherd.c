@@ -40,7 +40,8 @@ struct shepherd {
     int join;
     int64_t start_boot_us;
     enum phase phase;
-    bool begun; /* the command was given the word */
+    bool begun;  /* the command was given the word */
+    bool warned; /* that its time limit is near */
     bool command_ended;
     bool childless;
 };
@@ -133,7 +134,7 @@ static void stop(struct shepherd *self, enum adl_task_outcome outcome)
     self->phase = STOPPING;
     if (!self->command_ended) {
         /* Those that left the group one by one, and before it: it keeps them findable. */
-        adl_process_signal_descendants(self->command.pid, SIGTERM);
+        adl_process_signal_descendants(self->command.pid, 0, SIGTERM);
         if (kill(-self->command.pid, SIGTERM))
             kill(self->command.pid, SIGTERM); /* it has not come to leading a group yet */
         kill(-self->command.pid, SIGCONT);
@@ -209,6 +210,27 @@ static void hear_signals(struct shepherd *self)
     }
 }
 
+/* When the task is to be ended, by the clock of the timer. */
+static int64_t limit_boot_us(const struct shepherd *self)
+{
+    return self->spec.time_limit_us > INT64_MAX - self->start_boot_us ? INT64_MAX
+                                                                      : self->start_boot_us + self->spec.time_limit_us;
+}
+
+/* The signal that was asked for before the time limit: what becomes of it is the job's own affair. */
+static void warn(struct shepherd *self)
+{
+    const int signal = (int)self->spec.warn_signal;
+    self->warned = true;
+    set_timer(self, limit_boot_us(self));
+    if (self->command_ended)
+        return;
+    if (!self->spec.warn_command)
+        adl_process_signal_descendants(0, self->spec.warn_others ? self->command.pid : 0, signal);
+    else
+        kill((pid_t)self->command.pid, signal);
+}
+
 static void hear_timer(struct shepherd *self)
 {
     uint64_t times;
@@ -216,6 +238,10 @@ static void hear_timer(struct shepherd *self)
         return;
     if (self->phase == STOPPING) {
         self->phase = OVER;
+        return;
+    }
+    if (self->spec.warn_signal > 0 && !self->warned) {
+        warn(self);
         return;
     }
     snprintf(self->result.reason, sizeof self->result.reason, "its time limit of %" PRId64 ".%03" PRId64 " s was over",
@@ -334,9 +360,7 @@ static void begin(struct shepherd *self)
         return;
     }
     if (self->spec.time_limit_us > 0)
-        set_timer(self, self->spec.time_limit_us > INT64_MAX - self->start_boot_us
-                            ? INT64_MAX
-                            : self->start_boot_us + self->spec.time_limit_us);
+        set_timer(self, limit_boot_us(self) - (self->spec.warn_signal > 0 ? self->spec.warn_us : 0));
     self->begun = true;
     if (write(self->command.go, "g", 1) != 1)
         fail_to_start(self, 126, "the process for its command is gone");

@@ -49,6 +49,10 @@ static const struct adl_record_field spec_fields[] = {
     BOOL(adl_task_spec, root),
     INT(adl_task_spec, time_limit_us),
     INT(adl_task_spec, grace_us),
+    INT(adl_task_spec, warn_signal),
+    INT(adl_task_spec, warn_us),
+    BOOL(adl_task_spec, warn_command),
+    BOOL(adl_task_spec, warn_others),
     NAMED(adl_task_spec, "limit_as", limits[ADL_RESOURCE_AS]),
     NAMED(adl_task_spec, "limit_core", limits[ADL_RESOURCE_CORE]),
     NAMED(adl_task_spec, "limit_cpu", limits[ADL_RESOURCE_CPU]),
@@ -124,6 +128,10 @@ int adl_task_spec_check(const struct adl_task_spec *spec, struct adl_error *err)
     if (spec->time_limit_us < 0 || spec->grace_us < -1 || spec->memory_max_mib < 0 || spec->cpus_milli < 0 ||
         spec->pids_max < 0 || spec->mask < -1 || spec->mask > 0777)
         return adl_fail(err, ADL_EINVAL, "job %lld: a limit or the umask is out of range", id);
+    if (spec->warn_signal < 0 || spec->warn_signal > 64 || spec->warn_us < 0 ||
+        (spec->warn_signal > 0 && spec->warn_us >= spec->time_limit_us))
+        return adl_fail(err, ADL_EINVAL, "job %lld: a signal before its time limit must be 1 to 64, after its start",
+                        id);
     if (spec->memory_max_mib > (INT64_MAX >> 20) || spec->cpus_milli > INT64_MAX / 1000)
         return adl_fail(err, ADL_EINVAL, "job %lld: its memory or CPU limit is too large", id);
     for (int i = 0; i < ADL_RESOURCE_COUNT; i++)

@@ -37,8 +37,12 @@ struct adl_task_spec {
     struct adl_strings groups; /* further groups, as numbers */
     bool root;                 /* uid 0 is meant, not forgotten */
 
-    int64_t time_limit_us;              /* 0: none */
-    int64_t grace_us;                   /* from TERM to KILL; 0 is 30 s, -1 none */
+    int64_t time_limit_us; /* 0: none */
+    int64_t grace_us;      /* from TERM to KILL; 0 is 30 s, -1 none */
+    int64_t warn_signal;   /* sent warn_us before the time limit; 0: none */
+    int64_t warn_us;
+    bool warn_command;                  /* to the command's own process alone */
+    bool warn_others;                   /* to all of its processes but that one; neither: to all of them */
     int64_t limits[ADL_RESOURCE_COUNT]; /* soft ones, as in resource.h; hard ones stay as the service has them */
 
     const char *cgroup_parent; /* a cgroup v2 folder in which one for the task is made; NULL: none */

@@ -61,7 +61,7 @@ void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *j
         return;
     }
     static const char *const others[] = {[ADL_STAGE_HELD] = "held: release it to let it run",
-                                         [ADL_STAGE_DEPENDENT] = "dependency: waits for other jobs",
+                                         [ADL_STAGE_DEPENDENT] = "dependency: waits for other jobs or for a time",
                                          [ADL_STAGE_QUEUED] = "",
                                          [ADL_STAGE_RUNNING] = "runs",
                                          [ADL_STAGE_STOPPING] = "is being stopped"};

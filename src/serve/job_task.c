@@ -3,6 +3,7 @@
 #include "serve/account.h"
 #include "serve/job_script.h"
 #include "serve/traces.h"
+#include "serve/warn_signal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,14 @@ static int build_environment(const struct launching *it, const struct adl_store_
         .node = cluster->nodes[adl_gpu_node_of(cluster, it->job->gpus[0])].name,
         .array_id = (int64_t)it->job->array_id,
         .array_index = row->array_index,
+        .array_count = row->array.count,
+        .array_min = row->array.min,
+        .array_max = row->array.max,
+        .array_step = row->array.step,
+        .uid = row->uid,
+        .gid = row->gid,
+        .start_us = it->job->start_us,
+        .limit_us = row->spec.limit_us,
         .cpu_count = (uint32_t)(row->spec.cpu_cores * (int32_t)count),
         .memory_mib = (int64_t)row->spec.memory_mib * count,
         .restart_count = it->job->attempts > 0 ? it->job->attempts - 1 : 0,
@@ -130,12 +139,15 @@ static int launch_row(void *context, const struct adl_store_job *row, struct adl
     const struct launching *it = context;
     const struct adl_hands_local_config *config = it->config;
     struct adl_strings env = {0}, argv = {0}, groups = {0};
+    struct adl_warn_signal warn = {0};
     char folder[ADL_STORE_PATH_MAX], path[ADL_STORE_PATH_MAX];
     int status = build_environment(it, row, &env, err);
     if (status == 0)
         status = build_arguments(it, row, path, sizeof path, &argv, err);
     if (status == 0 && build_groups(row, &groups))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for a job's groups");
+    if (status == 0 && row->warn_signal[0] != '\0')
+        status = adl_warn_signal_read(row->warn_signal, "warn_signal", &warn, err);
     if (status == 0) {
         struct adl_task_spec spec = {
             .job_id = (int64_t)row->spec.id,
@@ -151,6 +163,10 @@ static int launch_row(void *context, const struct adl_store_job *row, struct adl
             .root = row->uid == 0,
             .time_limit_us = row->spec.limit_us,
             .grace_us = config->grace_us > 0 ? config->grace_us : -1,
+            .warn_signal = warn.signal,
+            .warn_us = warn.before_us,
+            .warn_command = warn.shell_only,
+            .warn_others = warn.signal > 0 && !warn.shell_only && row->script[0] != '\0',
             .cgroup_parent = config->cgroup,
             .memory_max_mib = config->cgroup ? (int64_t)row->spec.memory_mib * it->job->spec.gpus : 0,
             .cpus_milli = config->cgroup ? (int64_t)row->spec.cpu_cores * it->job->spec.gpus * 1000 : 0,

@@ -45,7 +45,9 @@ struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_
                                      .start_us = runs ? job->start_us : 0,
                                      .attempts = job->attempts,
                                      .gpus = live->names,
-                                     .energy_j = job->energy_j};
+                                     .energy_j = job->energy_j,
+                                     .requeue_us = job->requeue_us,
+                                     .requeue_end = job->requeue_end};
 }
 
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload, struct adl_error *err)
@@ -263,6 +265,9 @@ static void wait_for_something(struct adl_live *live)
     int64_t until_us = live->retry_us > 0 ? live->retry_us : hands->ops->due_us(hands->self);
     if (wake && wake->time_us < until_us)
         until_us = wake->time_us;
+    const struct adl_heap_item *begin = adl_heap_top(&live->begins);
+    if (begin && begin->time_us < until_us)
+        until_us = begin->time_us;
     if (live->point_us < until_us)
         until_us = live->point_us;
     struct pollfd fds[2] = {{adl_inbox_fd(live->desk->inbox), POLLIN, 0},
@@ -293,6 +298,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         if (live->now_us >= live->retry_us)
             live->retry_us = 0;
         adl_live_count(live, live->now_us);
+        adl_live_begin_due(live);
         if (live->outbox_first < live->outbox_count) {
             struct adl_live_item *item = &live->outbox[live->outbox_first++];
             *ret = item->event;
@@ -564,6 +570,7 @@ static void carry_out(struct adl_live *live)
             hands->ops->start(hands->self, job, act->slot, job->gpus, NULL);
             job->why = NULL;
             live->desk->counts.started++;
+            adl_live_started(live, job);
         } else {
             hands->ops->stop(hands->self, job, act->slot, true, "preempted", NULL);
         }
@@ -621,6 +628,7 @@ void adl_live_destroy(struct adl_live *live)
         wish->answer(wish);
     }
     adl_heap_clear(&live->wakes);
+    adl_heap_clear(&live->begins);
     free(live->outbox);
     free(live->acts);
     free(live->seizures);

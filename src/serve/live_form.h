@@ -51,6 +51,7 @@ struct adl_live {
     struct adl_live_item *outbox;
     size_t outbox_capacity, outbox_first, outbox_count;
     struct adl_heap wakes;
+    struct adl_heap begins; /* tagged with jobs that wait for that time; some may do so no more */
 
     struct adl_wish *wishes; /* taken from the inbox and not yet looked at */
     struct adl_live_report reports[ADL_LIVE_REPORTS_MAX];
@@ -92,6 +93,9 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
 int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err); /* its alternatives */
 const char *adl_live_held(int hold); /* what begins the reason of a job with this enum adl_hold */
 int adl_live_place(struct adl_live *live, struct adl_roster_job *job); /* held, dependent or queued, as it should be */
+void adl_live_fill_array(struct adl_live *live, struct adl_roster_job *member); /* NULL or unbounded: nothing */
+void adl_live_begin_due(struct adl_live *live);                                 /* those whose time has come */
+void adl_live_started(struct adl_live *live, const struct adl_roster_job *job); /* for those that wait for that */
 void adl_live_place_dependent(struct adl_live *live); /* all again: giving up on one of them may have failed */
 void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job); /* out of the policy's queue */
 /* The same, but the hands keep this slot of it. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err)
 {
@@ -130,7 +131,10 @@ struct ending {
 static int read_end(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     (void)err;
-    *(struct ending *)context = (struct ending){row->status.state - ADL_STORE_ENDED, row->array_id, row->array_index};
+    /* One that is in the queue again is asked for by those for whom its earlier end counts. */
+    const bool again = row->status.state < ADL_STORE_ENDED && row->status.requeue_us > 0;
+    *(struct ending *)context = (struct ending){again ? row->status.requeue_end : row->status.state - ADL_STORE_ENDED,
+                                                row->array_id, row->array_index};
     return 0;
 }
 
@@ -177,34 +181,112 @@ const char *adl_live_held(int hold)
     return hold == ADL_HOLD_ADMIN ? "held by an administrator" : "held";
 }
 
+/* "dependency: waits for job 3", or, if it never will be, why not. */
+static void say_dependency(const struct adl_roster_job *job, const struct adl_store_dependency *on, bool never,
+                           char *ret, size_t size)
+{
+    const unsigned long long id = on->job;
+    if (never)
+        snprintf(ret, size, "dependency never satisfied: job %llu %s", id,
+                 on->after == ADL_AFTER_NOT_OK ? "completed" : "did not complete");
+    else if (on->after == ADL_AFTER_SINGLETON)
+        snprintf(ret, size, "dependency: singleton, waits for other jobs of the name %.100s", job->name);
+    else
+        snprintf(ret, size, "dependency: waits for job %llu%s", id,
+                 on->after == ADL_AFTER_START    ? " to start"
+                 : on->after == ADL_AFTER_NOT_OK ? " to fail"
+                                                 : "");
+}
+
+static int wait_for_jobs(struct adl_live *live, struct adl_roster_job *job, const struct adl_store_dependency *on,
+                         bool never)
+{
+    char reason[200];
+    say_dependency(job, on, false, reason, sizeof reason);
+    adl_roster_set_reason(job, reason);
+    adl_roster_set_wait(&live->desk->roster, job, ADL_WAIT_JOBS);
+    if (never) {
+        say_dependency(job, on, true, reason, sizeof reason);
+        adl_live_give_up(live, job, reason);
+    }
+    return 0;
+}
+
+static int wait_for_begin(struct adl_live *live, struct adl_roster_job *job)
+{
+    const time_t begin = (time_t)(job->begin_us / 1000000);
+    char reason[80] = "begins later";
+    struct tm parts;
+    if (localtime_r(&begin, &parts))
+        strftime(reason, sizeof reason, "begins at %Y-%m-%d %H:%M:%S %Z", &parts);
+    adl_roster_set_reason(job, reason);
+    job->eligible_us = 0;
+    adl_roster_set_wait(&live->desk->roster, job, ADL_WAIT_TIME);
+    return adl_heap_push(&live->begins, (struct adl_heap_item){job->begin_us, job->id});
+}
+
+static int wait_for_array(struct adl_live *live, struct adl_roster_job *job)
+{
+    char reason[120];
+    snprintf(reason, sizeof reason, "array throttle: at most %u jobs of array %llu run at once",
+             job->shared->array.limit, (unsigned long long)job->array_id);
+    adl_roster_set_reason(job, reason);
+    adl_roster_set_wait(&live->desk->roster, job, ADL_WAIT_ARRAY);
+    return 0;
+}
+
+void adl_live_fill_array(struct adl_live *live, struct adl_roster_job *member)
+{
+    const struct adl_roster_shared *array = member ? member->shared : NULL;
+    if (!array || array->array.limit == 0)
+        return;
+    while (member->previous && member->previous->shared == array)
+        member = member->previous;
+    for (struct adl_roster_job *next; member && member->shared == array && array->active < array->array.limit;
+         member = next) {
+        next = member->next;
+        if (member->stage == ADL_STAGE_DEPENDENT && member->wait == ADL_WAIT_ARRAY) {
+            adl_live_place(live, member);
+            adl_live_publish_job(live, member, NULL);
+        }
+    }
+}
+
 int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
 {
-    char reason[160];
-    uint64_t culprit = 0;
+    const struct adl_store_dependency *culprit = NULL;
     struct adl_roster *roster = &live->desk->roster;
     if (job->hold || job->barred) {
         if (job->hold && job->reason[0] == '\0')
             adl_roster_set_reason(job, job->hold == ADL_HOLD_ADMIN ? adl_live_held(job->hold)
                                                                    : "held: release it to let it run");
         adl_roster_set_stage(roster, job, ADL_STAGE_HELD);
+        adl_live_fill_array(live, job);
         return 0;
     }
     const int may = adl_roster_dependencies(roster, job, adl_live_end_of, live, &culprit);
-    if (may <= 0) {
-        snprintf(reason, sizeof reason, "dependency: waits for job %llu", (unsigned long long)culprit);
-        adl_roster_set_reason(job, reason);
-        adl_roster_set_stage(roster, job, ADL_STAGE_DEPENDENT);
-        if (may < 0) {
-            snprintf(reason, sizeof reason, "dependency never satisfied: job %llu did not complete",
-                     (unsigned long long)culprit);
-            adl_live_give_up(live, job, reason);
-        }
-        return 0;
-    }
-    adl_roster_set_reason(job, "");
+    if (may <= 0)
+        return wait_for_jobs(live, job, culprit, may < 0);
+    if (job->begin_us > live->now_us)
+        return wait_for_begin(live, job);
     if (job->eligible_us == 0)
         job->eligible_us = live->now_us;
+    const uint32_t limit = job->shared->array.limit;
+    if (limit > 0 && job->stage < ADL_STAGE_QUEUED && job->shared->active >= limit)
+        return wait_for_array(live, job);
+    adl_roster_set_reason(job, "");
     return adl_live_enqueue(live, job);
+}
+
+void adl_live_begin_due(struct adl_live *live)
+{
+    for (const struct adl_heap_item *top; (top = adl_heap_top(&live->begins)) && top->time_us <= live->now_us;) {
+        struct adl_roster_job *job = adl_roster_find(&live->desk->roster, adl_heap_pop(&live->begins).tag);
+        if (!job || job->stage != ADL_STAGE_DEPENDENT || job->wait != ADL_WAIT_TIME)
+            continue;
+        adl_live_place(live, job);
+        adl_live_publish_job(live, job, NULL);
+    }
 }
 
 void adl_live_place_dependent(struct adl_live *live)
@@ -216,12 +298,30 @@ void adl_live_place_dependent(struct adl_live *live)
     }
 }
 
-static bool depends_on(const struct adl_roster_job *job, uint64_t id, uint64_t array_id)
+/* Those that wait for a job which has started or ended, or for all of its name and user to end: of these only the
+ * first, or the first array, behind which the others go on waiting. */
+static void place_dependants(struct adl_live *live, uint64_t id, uint64_t array_id, uint32_t uid, const char *name)
 {
-    for (uint32_t i = 0; i < job->dependency_count; i++)
-        if (job->dependencies[i].job == id || (array_id > 0 && job->dependencies[i].job == array_id))
-            return true;
-    return false;
+    struct adl_roster *roster = &live->desk->roster;
+    const struct adl_roster_job *single = NULL;
+    for (struct adl_roster_job *job = roster->first, *next; job && roster->by_wait[ADL_WAIT_JOBS] > 0; job = next) {
+        next = job->next;
+        if (job->stage != ADL_STAGE_DEPENDENT || job->wait != ADL_WAIT_JOBS)
+            continue;
+        const bool turn = name && job->uid == uid && strcmp(job->name, name) == 0 && adl_roster_is_singleton(job) &&
+                          (!single || (single->array_id > 0 && single->array_id == job->array_id));
+        single = turn ? job : single;
+        if (turn || adl_roster_depends(job, id, array_id)) {
+            adl_live_place(live, job);
+            adl_live_publish_job(live, job, NULL);
+        }
+    }
+}
+
+void adl_live_started(struct adl_live *live, const struct adl_roster_job *job)
+{
+    if (live->desk->roster.start_waiters > 0)
+        place_dependants(live, job->id, job->array_id, 0, NULL);
 }
 
 void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end)
@@ -229,6 +329,11 @@ void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end)
     struct adl_roster *roster = &live->desk->roster;
     struct adl_desk_counts *counts = &live->desk->counts;
     const uint64_t id = job->id, array_id = job->array_id;
+    const uint32_t uid = job->uid;
+    struct adl_roster_job *beside = job->previous && job->previous->shared == job->shared ? job->previous : job->next;
+    char name[ADL_STORE_WORD_MAX + 1];
+    snprintf(name, sizeof name, "%s", job->name);
+    beside = beside && beside->shared == job->shared ? beside : NULL;
     uint64_t *const by_end[] = {&counts->completed, &counts->failed, &counts->cancelled, &counts->timed_out};
     ++*by_end[end];
     live->point.ended++;
@@ -238,12 +343,8 @@ void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end)
     }
     adl_live_publish_job(live, job, adl_store_state_name(ADL_STORE_ENDED + end));
     adl_roster_remove(roster, job);
-    for (struct adl_roster_job *other = roster->first, *next; other && roster->by_stage[ADL_STAGE_DEPENDENT] > 0;
-         other = next) {
-        next = other->next;
-        if (other->stage == ADL_STAGE_DEPENDENT && depends_on(other, id, array_id))
-            adl_live_place(live, other);
-    }
+    adl_live_fill_array(live, beside);
+    place_dependants(live, id, array_id, uid, name);
 }
 
 void adl_live_stopping(struct adl_live *live, struct adl_roster_job *job, int stop, const char *why)

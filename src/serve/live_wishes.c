@@ -1,5 +1,6 @@
 /* live_wishes: what people want: checked and written, then done. */
 #include "serve/live_form.h"
+#include "serve/warn_signal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static int check_dependencies(struct adl_live *live, struct adl_wish *wish)
     const struct adl_store_job *job = &wish->submission->job;
     for (uint32_t i = 0; i < job->dependency_count; i++) {
         const uint64_t on = job->dependencies[i].job;
-        if (!adl_roster_find(&live->desk->roster, on) &&
+        if (on > 0 && !adl_roster_find(&live->desk->roster, on) &&
             adl_store_job_read(live->config.store, on, see_row, NULL, NULL) != 1)
             return on > 0 && on <= adl_store_job_last(live->config.store)
                        ? refuse(wish, ADL_EINVAL, "after: job %llu" PURGED "; leave it out if it completed", on)
@@ -71,6 +72,20 @@ static int check_demand(struct adl_live *live, struct adl_wish *wish)
     const int status = adl_live_request(live, &trial, &wish->err);
     if (status == 0)
         wish->submission->job.spec = trial.spec;
+    return status;
+}
+
+static int check_warning(struct adl_wish *wish)
+{
+    const struct adl_store_job *job = &wish->submission->job;
+    struct adl_warn_signal warn;
+    if (!job->warn_signal || job->warn_signal[0] == '\0')
+        return 0;
+    const int status = adl_warn_signal_read(job->warn_signal, "warn_signal", &warn, &wish->err);
+    if (status == 0 && warn.before_us >= job->spec.limit_us)
+        return adl_fail(&wish->err, ADL_EINVAL,
+                        "warn_signal: %lld s before its time limit of %lld s would be before it starts",
+                        (long long)(warn.before_us / 1000000), (long long)(job->spec.limit_us / 1000000));
     return status;
 }
 
@@ -94,7 +109,9 @@ static int check_submission(struct adl_live *live, struct adl_wish *wish)
                         (double)live->config.priority_max);
     if (submission->job.spec.limit_us <= 0)
         submission->job.spec.limit_us = live->config.time_limit_us;
-    int status = read_class(live, wish);
+    int status = check_warning(wish);
+    if (status == 0)
+        status = read_class(live, wish);
     if (status == 0)
         status = check_demand(live, wish);
     if (status == 0)

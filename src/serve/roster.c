@@ -108,12 +108,15 @@ static struct adl_roster_shared *shared_make(const struct adl_store_job *from, s
     const size_t dependencies = from->dependency_count * sizeof *from->dependencies;
     const size_t size = sizeof(struct adl_roster_shared) + dependencies + string_size(from->user) +
                         string_size(from->name) + string_size(from->request) + string_size(from->directory) +
-                        string_size(command);
+                        string_size(command) + string_size(from->warn_signal);
     struct adl_roster_shared *shared = calloc(1, size);
     if (!shared)
         return NULL;
-    *shared = (struct adl_roster_shared){
-        .payload = from->payload, .jobs = 1, .memory = size, .stored = adl_store_payload_size(from)};
+    *shared = (struct adl_roster_shared){.payload = from->payload,
+                                         .jobs = 1,
+                                         .memory = size,
+                                         .stored = adl_store_payload_size(from),
+                                         .array = from->array};
     job->dependencies = (struct adl_store_dependency *)(shared + 1);
     job->dependency_count = from->dependency_count;
     if (dependencies > 0)
@@ -124,6 +127,7 @@ static struct adl_roster_shared *shared_make(const struct adl_store_job *from, s
     job->request = string_put(&at, from->request);
     job->directory = string_put(&at, from->directory);
     job->command = string_put(&at, command);
+    job->warn_signal = string_put(&at, from->warn_signal);
     return shared;
 }
 
@@ -136,19 +140,38 @@ static struct adl_roster_shared *shared_join(const struct adl_roster_job *other,
     job->request = other->request;
     job->directory = other->directory;
     job->command = other->command;
+    job->warn_signal = other->warn_signal;
     other->shared->jobs++;
     return other->shared;
 }
 
-/* Jobs of an array follow each other, so the last job is the only one to look at. */
+/* The last job with a lower number; NULL: it comes first. */
+static struct adl_roster_job *find_before(const struct adl_roster *roster, uint64_t id)
+{
+    struct adl_roster_job *job = roster->last;
+    while (job && job->id > id)
+        job = job->previous;
+    return job;
+}
+
+/* Jobs of an array follow each other, so that only the neighbours have to be looked at. */
+static struct adl_roster_shared *shared_find(const struct adl_store_job *from, struct adl_roster_job *job)
+{
+    const struct adl_roster_job *const beside[] = {job->previous, job->next};
+    for (int i = 0; i < 2 && from->payload > 0; i++)
+        if (beside[i] && beside[i]->shared->payload == from->payload)
+            return shared_join(beside[i], job);
+    return shared_make(from, job);
+}
+
 static struct adl_roster_job *job_make(const struct adl_roster *roster, const struct adl_store_job *from)
 {
     struct adl_roster_job *job = calloc(1, sizeof *job);
-    const struct adl_roster_job *last = roster->last;
     if (!job)
         return NULL;
-    job->shared = from->payload > 0 && last && last->shared->payload == from->payload ? shared_join(last, job)
-                                                                                      : shared_make(from, job);
+    job->previous = find_before(roster, from->spec.id);
+    job->next = job->previous ? job->previous->next : roster->first;
+    job->shared = shared_find(from, job);
     job->reason = strdup(from->status.reason ? from->status.reason : "");
     job->stdout_path = strdup(from->stdout_path ? from->stdout_path : "");
     job->stderr_path = strdup(from->stderr_path ? from->stderr_path : "");
@@ -206,36 +229,60 @@ static void user_remove(struct adl_roster *roster, const struct adl_roster_job *
 
 /* ---- coming and going ---- */
 
+static void count_waiter(struct adl_roster *roster, const struct adl_roster_job *job, uint32_t by)
+{
+    bool waits = false;
+    for (uint32_t i = 0; i < job->dependency_count; i++)
+        waits = waits || job->dependencies[i].after == ADL_AFTER_START;
+    roster->start_waiters += waits ? by : 0;
+}
+
 struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct adl_store_job *from)
 {
     struct adl_roster_job *job = table_grow(roster) ? NULL : job_make(roster, from);
     if (!job)
         return NULL;
+    job->array_id = from->array_index >= 0 ? (from->array_id ? from->array_id : from->spec.id) : 0;
     job->id = from->spec.id;
     job->spec = from->spec;
     job->hold = from->status.hold;
     job->priority = from->status.priority;
     job->uid = from->uid;
     job->gid = from->gid;
-    job->array_id = from->array_index >= 0 ? (from->array_id ? from->array_id : from->spec.id) : 0;
     job->array_index = from->array_index;
     job->external = from->external;
     job->submit_us = from->submit_us;
+    job->begin_us = from->begin_us;
+    job->dependency_any = from->dependency_any;
     job->attempts = from->status.attempts;
+    job->requeue_us = from->status.requeue_us;
+    job->requeue_end = from->status.requeue_end;
     job->energy_j = from->status.energy_j;
     if (user_add(roster, job)) {
         job_free(job);
         return NULL;
     }
-    job->previous = roster->last;
-    *(roster->last ? &roster->last->next : &roster->first) = job;
-    roster->last = job;
+    *(job->previous ? &job->previous->next : &roster->first) = job;
+    *(job->next ? &job->next->previous : &roster->last) = job;
+    count_waiter(roster, job, 1);
     *place(roster, job->id) = job;
     roster->count++;
     roster->by_stage[ADL_STAGE_HELD]++;
     roster->bytes += job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
     return job;
 }
+
+/* The counts of where it stands. */
+static void count_stage(struct adl_roster *roster, const struct adl_roster_job *job, uint32_t by)
+{
+    roster->by_stage[job->stage] += by;
+    if (job->stage == ADL_STAGE_DEPENDENT)
+        roster->by_wait[job->wait] += by;
+    if (job->stage >= ADL_STAGE_QUEUED)
+        job->shared->active += by;
+}
+
+#define MINUS_ONE UINT32_MAX /* as it is added to a count */
 
 void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job)
 {
@@ -246,7 +293,8 @@ void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job)
     roster->count--;
     roster->bytes -= job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
     user_remove(roster, job);
-    roster->by_stage[job->stage]--;
+    count_stage(roster, job, MINUS_ONE);
+    count_waiter(roster, job, MINUS_ONE);
     job_free(job);
 }
 
@@ -262,9 +310,17 @@ struct adl_roster_job *adl_roster_at(const struct adl_roster *roster, uint32_t s
 
 void adl_roster_set_stage(struct adl_roster *roster, struct adl_roster_job *job, int stage)
 {
-    roster->by_stage[job->stage]--;
-    roster->by_stage[stage]++;
+    count_stage(roster, job, MINUS_ONE);
     job->stage = (uint8_t)stage;
+    count_stage(roster, job, 1);
+}
+
+void adl_roster_set_wait(struct adl_roster *roster, struct adl_roster_job *job, int wait)
+{
+    count_stage(roster, job, MINUS_ONE);
+    job->stage = ADL_STAGE_DEPENDENT;
+    job->wait = (uint8_t)wait;
+    count_stage(roster, job, 1);
 }
 
 int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, uint32_t alternative, uint32_t slot)
@@ -296,36 +352,4 @@ int adl_roster_set_reason(struct adl_roster_job *job, const char *reason)
     free((void *)job->reason);
     job->reason = copy;
     return 0;
-}
-
-/* A job of this number, or one of the array that has it, which still waits or runs. */
-static bool is_live(const struct adl_roster *roster, uint64_t id)
-{
-    if (adl_roster_find(roster, id))
-        return true;
-    for (const struct adl_roster_job *job = roster->last; job && job->id > id; job = job->previous)
-        if (job->array_id == id)
-            return true;
-    return false;
-}
-
-int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
-                            int (*end_of)(void *context, uint64_t id), void *context, uint64_t *ret_culprit)
-{
-    int answer = 1;
-    for (uint32_t i = 0; i < job->dependency_count; i++) {
-        const struct adl_store_dependency *on = &job->dependencies[i];
-        if (is_live(roster, on->job)) {
-            if (answer > 0)
-                *ret_culprit = on->job;
-            answer = 0;
-        } else if (on->after == ADL_AFTER_OK) {
-            const int end = end_of(context, on->job);
-            if (end == ADL_END_COMPLETED || end == ADL_ROSTER_PURGED)
-                continue;
-            *ret_culprit = on->job;
-            return -1;
-        }
-    }
-    return answer;
 }

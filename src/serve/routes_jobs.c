@@ -308,6 +308,8 @@ static void foretell(struct adl_desk *desk, const struct adl_submission *submiss
         snprintf(ret, size, "would be held until it is released");
     else if (submission->job.dependency_count > 0)
         snprintf(ret, size, "would wait: for other jobs");
+    else if (submission->job.begin_us > desk->now_us(desk))
+        snprintf(ret, size, "would wait: until it is to begin");
     else if (idle < wanted)
         snprintf(ret, size, "would wait: %" PRIu32 " of %" PRIu32 " GPUs of a type it takes %s idle", idle, wanted,
                  idle == 1 ? "is" : "are");

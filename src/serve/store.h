@@ -66,14 +66,26 @@ const char *adl_store_state_name(int state); /* "PD", "R", "CD", "F", "CA", "TO"
 int adl_store_state_find(const char *name);  /* -1 if there is none */
 
 enum adl_store_after {
-    ADL_AFTER_ANY, /* when that job ended, however */
-    ADL_AFTER_OK,  /* when it completed */
+    ADL_AFTER_ANY,       /* when that job ended, however */
+    ADL_AFTER_OK,        /* when it completed */
+    ADL_AFTER_NOT_OK,    /* when it ended without having completed */
+    ADL_AFTER_START,     /* when it was started, or ended without that */
+    ADL_AFTER_SINGLETON, /* when all earlier jobs of its name and user have ended; job is 0 */
     ADL_AFTER_COUNT,
 };
 
 struct adl_store_dependency {
     uint64_t job;
     uint8_t after; /* enum adl_store_after */
+};
+
+/* An array as it was submitted, whatever is left of it. */
+struct adl_store_array {
+    uint32_t count; /* 0: no array, or one from before this was kept */
+    uint32_t limit; /* of its jobs that run at once; 0: none */
+    int32_t min;    /* least index */
+    int32_t max;
+    int32_t step; /* from each index to the next; 1 if that differs */
 };
 
 /* Bytes; a list counts a zero byte after each of its strings. Longer is refused. */
@@ -108,6 +120,8 @@ struct adl_store_status {
     uint64_t pid_ticks;      /* when that process began, field 22 of /proc/PID/stat */
     const char *boot;        /* id of the boot this was in */
     double energy_j;
+    int64_t requeue_us;  /* when it was last put back into the queue after it had ended; 0 = never */
+    uint8_t requeue_end; /* the enum adl_job_end that it then had */
 };
 
 /* A submission, which never changes, and its status. Lists are NULL-terminated; NULL is an empty one. */
@@ -129,11 +143,16 @@ struct adl_store_job {
     const char *const *limits; /* soft resource limits, "nofile=1024" (local/resource.h); others are the service's */
     const struct adl_store_dependency *dependencies;
     uint32_t dependency_count;
+    bool dependency_any;          /* one of them suffices */
+    int64_t begin_us;             /* it is not started before; 0 = at any time */
+    const char *warn_signal;      /* to be sent before its time limit, "[B:]SIGNAL[@SECONDS]"; "" = none */
+    struct adl_store_array array; /* that it is a job of */
     uint64_t array_id;   /* number of the array's first job; 0 = no array, or, with an index, that this is the first */
     int32_t array_index; /* -1 = no array */
     uint64_t payload;    /* number of the earlier job that brought the same request, command, script, directory,
-                          * environment, paths, umask, limits and dependencies, which are then kept once and not read from
-                          * this one;    0 = they are its own. A job that is read has its own number in place of 0 */
+                          * environment, paths, umask, limits, dependencies, begin, signal and array, which are then kept
+                          * once and not read from this one; 0 = they are its own. A job that is read has its own number
+                          * in place of 0 */
     int64_t external;    /* its number in the cluster it came from; 0 = it was submitted here */
     int64_t submit_us;
     struct adl_store_status status;

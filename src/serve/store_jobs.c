@@ -93,6 +93,14 @@ static const struct field payload_fields[] = {
     SUBMISSION("mask", mask, TEXT, ADL_STORE_WORD_MAX),
     SUBMISSION_LIST("limits", limits, LIST, 4, ADL_STORE_REASON_MAX),
     SUBMISSION_LIST("dependencies", dependencies, AFTER, 2, 0),
+    SUBMISSION("dependency_any", dependency_any, U8, 1),
+    SUBMISSION("begin_us", begin_us, I64, INT64_MAX),
+    SUBMISSION("warn_signal", warn_signal, TEXT, ADL_STORE_WORD_MAX),
+    SUBMISSION("array_count", array.count, U32, UINT32_MAX),
+    SUBMISSION("array_limit", array.limit, U32, UINT32_MAX),
+    SUBMISSION("array_min", array.min, I32, INT32_MAX),
+    SUBMISSION("array_max", array.max, I32, INT32_MAX),
+    SUBMISSION("array_step", array.step, I32, INT32_MAX),
 };
 
 static const struct field status_fields[] = {
@@ -110,6 +118,8 @@ static const struct field status_fields[] = {
     STATUS("pid_ticks", pid_ticks, U64, INT64_MAX),
     STATUS("boot", boot, TEXT, ADL_STORE_WORD_MAX),
     STATUS("energy_j", energy_j, F64, 0),
+    STATUS("requeue_us", requeue_us, I64, INT64_MAX),
+    STATUS("requeue_end", requeue_end, U8, ADL_STORE_STATE_COUNT - ADL_STORE_ENDED - 1),
 };
 
 enum {

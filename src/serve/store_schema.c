@@ -129,7 +129,21 @@ static const char step_6[] = "ALTER TABLE submission ADD COLUMN stop_loss INTEGE
                              "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, "
                              "'written once'); END;";
 
-const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5, step_6};
+/* What Slurm's users ask for besides: a bound on the jobs of an array that run at once, and how large the array is; a
+ * time before which a job is not started; a signal before its time limit; one dependency out of several. A job that was
+ * put back into the queue after it had ended: those that were submitted before that do not wait for it again. */
+static const char step_7[] = "ALTER TABLE payload ADD COLUMN dependency_any INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE payload ADD COLUMN begin_us INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE payload ADD COLUMN warn_signal TEXT NOT NULL DEFAULT '';"
+                             "ALTER TABLE payload ADD COLUMN array_count INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE payload ADD COLUMN array_limit INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE payload ADD COLUMN array_min INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE payload ADD COLUMN array_max INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE payload ADD COLUMN array_step INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE job ADD COLUMN requeue_us INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE job ADD COLUMN requeue_end INTEGER NOT NULL DEFAULT 0;";
+
+const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5, step_6, step_7};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];
 
 static int failed(sqlite3 *db, const char *path, const char *doing, struct adl_error *err)

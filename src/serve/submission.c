@@ -5,7 +5,9 @@
 #include "base/range.h"
 #include "base/suggest.h"
 #include "local/resource.h"
+#include "serve/job_array.h"
 #include "serve/script.h"
+#include "serve/warn_signal.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -14,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARRAY_INDEX_MAX 999999
-#define TIME_MAX_S      (10 * 366 * 86400.0)
-#define JOB_ID_MAX      9007199254740992.0 /* 2^53: beyond, a double is not a whole number's equal */
+#define TIME_MAX_S  (10 * 366 * 86400.0)
+#define BEGIN_MAX_S 1e11               /* some three thousand years */
+#define JOB_ID_MAX  9007199254740992.0 /* 2^53: beyond, a double is not a whole number's equal */
 
 /* What the document says, checked value by value. NULL and NaN: it does not. */
 struct draft {
-    const cJSON *command, *args, *environment, *limits, *gpus, *after, *after_ok;
-    const char *script, *name, *kind, *class_name, *array, *directory, *stdout_path, *stderr_path, *mask;
-    double priority, cpus, memory_mib, gpu_memory_mib, limit_s, deadline_s, min_steps_per_s, share_slowdown,
+    const cJSON *command, *args, *environment, *limits, *gpus, *after, *after_ok, *after_not_ok, *after_start;
+    const char *script, *name, *kind, *class_name, *array, *directory, *stdout_path, *stderr_path, *mask, *warn_signal;
+    double priority, cpus, memory_mib, gpu_memory_mib, limit_s, deadline_s, min_steps_per_s, share_slowdown, begin_s,
         checkpoint_every_s;
-    bool share, requeue, checkpoint_on_stop, hold;
+    bool share, requeue, checkpoint_on_stop, hold, singleton, dependency_any;
 };
 
 /* ---- the keys ---- */
@@ -51,15 +53,19 @@ struct key {
 
 static const struct key keys[] = {
     {"after", JOBS, AT(after), 0, 0},
+    {"after_not_ok", JOBS, AT(after_not_ok), 0, 0},
     {"after_ok", JOBS, AT(after_ok), 0, 0},
+    {"after_start", JOBS, AT(after_start), 0, 0},
     {"args", STRINGS, AT(args), 0, ADL_STORE_LIST_MAX},
     {"array", WORD, AT(array), 0, ADL_STORE_REASON_MAX},
+    {"begin_s", REAL, AT(begin_s), 0, BEGIN_MAX_S},
     {"checkpoint_every_s", REAL, AT(checkpoint_every_s), 1, TIME_MAX_S},
     {"checkpoint_on_stop", FLAG, AT(checkpoint_on_stop), 0, 0},
     {"class", WORD, AT(class_name), 0, ADL_NAME_SIZE - 1},
     {"command", STRINGS, AT(command), 0, ADL_STORE_LIST_MAX},
     {"cpus_per_gpu", WHOLE, AT(cpus), 0, 4096},
     {"deadline_s", REAL, AT(deadline_s), 1, TIME_MAX_S},
+    {"dependency_any", FLAG, AT(dependency_any), 0, 0},
     {"directory", TEXT, AT(directory), 0, ADL_STORE_PATH_MAX - 1},
     {"environment", STRINGS, AT(environment), 0, ADL_STORE_LIST_MAX},
     {"gpu_memory_mib", WHOLE, AT(gpu_memory_mib), 0, 1 << 24},
@@ -75,10 +81,12 @@ static const struct key keys[] = {
     {"script", TEXT, AT(script), 0, ADL_STORE_SCRIPT_MAX},
     {"share", FLAG, AT(share), 0, 0},
     {"share_slowdown", REAL, AT(share_slowdown), 1, 100},
+    {"singleton", FLAG, AT(singleton), 0, 0},
     {"stderr", WORD, AT(stderr_path), 0, ADL_STORE_PATH_MAX - 1},
     {"stdout", WORD, AT(stdout_path), 0, ADL_STORE_PATH_MAX - 1},
     {"time_limit_s", REAL, AT(limit_s), 1, TIME_MAX_S},
     {"umask", WORD, AT(mask), 0, ADL_STORE_WORD_MAX},
+    {"warn_signal", WORD, AT(warn_signal), 0, ADL_STORE_WORD_MAX},
 };
 
 enum { KEY_COUNT = sizeof keys / sizeof *keys };
@@ -276,9 +284,16 @@ static int pattern_check(const char *key, const char *pattern, struct adl_error 
     return ADL_OK;
 }
 
+static int dependency_count(const struct draft *draft)
+{
+    return cJSON_GetArraySize(draft->after) + cJSON_GetArraySize(draft->after_ok) +
+           cJSON_GetArraySize(draft->after_not_ok) + cJSON_GetArraySize(draft->after_start) + draft->singleton;
+}
+
 static int draft_check(const struct draft *draft, struct adl_error *err)
 {
-    const int dependencies = cJSON_GetArraySize(draft->after) + cJSON_GetArraySize(draft->after_ok);
+    const int dependencies = dependency_count(draft);
+    struct adl_warn_signal warn;
     char quoted[ADL_QUOTE_SIZE];
     int status = command_check(draft, err);
     if (status == ADL_OK)
@@ -289,6 +304,8 @@ static int draft_check(const struct draft *draft, struct adl_error *err)
         status = pattern_check("stdout", draft->stdout_path, err);
     if (status == ADL_OK)
         status = pattern_check("stderr", draft->stderr_path, err);
+    if (status == ADL_OK && draft->warn_signal)
+        status = adl_warn_signal_read(draft->warn_signal, "warn_signal", &warn, err);
     if (status < 0)
         return status;
     if (!draft->directory || draft->directory[0] != '/')
@@ -298,7 +315,7 @@ static int draft_check(const struct draft *draft, struct adl_error *err)
         return adl_fail(err, ADL_EINVAL, "kind: must be training, inference, simulation or data, got %s",
                         adl_quote(draft->kind, quoted));
     if (dependencies > ADL_STORE_DEPENDENCIES_MAX)
-        return adl_fail(err, ADL_EINVAL, "after: %d jobs are named here and in after_ok; at most %d are possible",
+        return adl_fail(err, ADL_EINVAL, "after: %d jobs are named here and in its kin; at most %d are possible",
                         dependencies, ADL_STORE_DEPENDENCIES_MAX);
     if (!isnan(draft->share_slowdown) && !draft->share)
         return adl_fail(err, ADL_EINVAL, "share_slowdown: has no meaning unless \"share\" is true");
@@ -306,88 +323,6 @@ static int draft_check(const struct draft *draft, struct adl_error *err)
         return adl_fail(err, ADL_EINVAL,
                         "checkpoint_every_s: a job with \"checkpoint_on_stop\" loses nothing when it is stopped; give "
                         "one of the two");
-    return ADL_OK;
-}
-
-/* ---- arrays ---- */
-
-/* Digits up to ARRAY_INDEX_MAX, from *at on; -1 if there are none. */
-static int32_t index_read(const char **at)
-{
-    int32_t index = -1;
-    for (; **at >= '0' && **at <= '9'; (*at)++) {
-        index = (index < 0 ? 0 : index * 10) + (**at - '0');
-        if (index > ARRAY_INDEX_MAX)
-            return -1;
-    }
-    return index;
-}
-
-/* "4", "0-9" or "0-9:2", from *at on. */
-static bool span_read(const char **at, int32_t *ret_first, int32_t *ret_last, int32_t *ret_step)
-{
-    *ret_first = *ret_last = index_read(at);
-    *ret_step = 1;
-    if (*ret_first >= 0 && **at == '-') {
-        (*at)++;
-        *ret_last = index_read(at);
-        if (**at == ':') {
-            (*at)++;
-            *ret_step = index_read(at);
-        }
-    }
-    return *ret_first >= 0 && *ret_last >= *ret_first && *ret_step >= 1 && (**at == '\0' || **at == ',');
-}
-
-/* Marks the indices in bits of ARRAY_INDEX_MAX + 1, and counts them. */
-static int array_mark(const char *text, uint8_t *bits, uint32_t *ret_count, struct adl_error *err)
-{
-    uint32_t count = 0;
-    for (const char *at = text;; at++) {
-        int32_t first, last, step;
-        if (!span_read(&at, &first, &last, &step))
-            return adl_fail(err, ADL_EINVAL,
-                            "array: must be indices as in 0-9,12 or 0-9:2, none above %d, each span rising",
-                            ARRAY_INDEX_MAX);
-        for (int32_t i = first; i <= last; i += step) {
-            count += bits[i / 8] >> i % 8 & 1 ? 0 : 1;
-            bits[i / 8] = (uint8_t)(bits[i / 8] | 1 << i % 8);
-        }
-        if (*at == '\0')
-            break;
-    }
-    if (count > ADL_ARRAY_MAX)
-        return adl_fail(err, ADL_EINVAL, "array: has %" PRIu32 " jobs; at most %d are possible", count, ADL_ARRAY_MAX);
-    *ret_count = count;
-    return ADL_OK;
-}
-
-/* A new list of indices, ascending, of those that are marked. */
-static int32_t *array_list(const uint8_t *bits, uint32_t count)
-{
-    int32_t *indices = calloc((size_t)count + 1, sizeof *indices);
-    uint32_t found = 0;
-    for (int32_t i = 0; indices && i <= ARRAY_INDEX_MAX && found < count; i++)
-        if (bits[i / 8] >> i % 8 & 1)
-            indices[found++] = i;
-    return indices;
-}
-
-static int array_read(const char *text, int32_t **ret, uint32_t *ret_count, struct adl_error *err)
-{
-    uint8_t *bits = calloc(ARRAY_INDEX_MAX / 8 + 1, 1);
-    uint32_t count = 0;
-    if (!bits)
-        return adl_fail(err, ADL_ENOMEM, "no memory for the array");
-    const int status = array_mark(text, bits, &count, err);
-    int32_t *indices = status == ADL_OK ? array_list(bits, count) : NULL;
-    free(bits);
-    if (status < 0)
-        return status;
-    if (!indices)
-        return adl_fail(err, ADL_ENOMEM, "no memory for the array");
-    *ret = indices;
-    *ret_count = count;
     return ADL_OK;
 }
 
@@ -436,18 +371,25 @@ static const char *const *room_strings(struct room *room, const cJSON *list)
 static const struct adl_store_dependency *room_dependencies(struct room *room, const struct draft *draft,
                                                             uint32_t *ret_count)
 {
-    const size_t count = (size_t)cJSON_GetArraySize(draft->after) + (size_t)cJSON_GetArraySize(draft->after_ok);
+    const struct {
+        const cJSON *jobs;
+        uint8_t after;
+    } lists[] = {{draft->after, ADL_AFTER_ANY},
+                 {draft->after_ok, ADL_AFTER_OK},
+                 {draft->after_not_ok, ADL_AFTER_NOT_OK},
+                 {draft->after_start, ADL_AFTER_START}};
+    const size_t count = (size_t)dependency_count(draft);
     struct adl_store_dependency *at = room_take(room, count * sizeof *at, _Alignof(struct adl_store_dependency)),
                                 *next = at;
-    const cJSON *item;
     *ret_count = (uint32_t)count;
     if (!at)
         return NULL;
     memset(at, 0, count * sizeof *at);
-    for (item = draft->after ? draft->after->child : NULL; item; item = item->next)
-        *next++ = (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_ANY};
-    for (item = draft->after_ok ? draft->after_ok->child : NULL; item; item = item->next)
-        *next++ = (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = ADL_AFTER_OK};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const cJSON *item = lists[i].jobs ? lists[i].jobs->child : NULL; item; item = item->next)
+            *next++ = (struct adl_store_dependency){.job = (uint64_t)item->valuedouble, .after = lists[i].after};
+    if (draft->singleton)
+        *next = (struct adl_store_dependency){.after = ADL_AFTER_SINGLETON};
     return at;
 }
 
@@ -527,6 +469,7 @@ static void lay_out(const struct draft *draft, const struct adl_account *account
     job->stdout_path = room_text(room, out);
     job->stderr_path = room_text(room, draft->stderr_path ? draft->stderr_path : out);
     job->mask = room_text(room, draft->mask);
+    job->warn_signal = room_text(room, draft->warn_signal);
     ret->class_name = room_text(room, draft->class_name);
 }
 
@@ -535,7 +478,7 @@ static int paths_check(const struct adl_store_job *job, struct adl_error *err)
 {
     static const char node[ADL_NAME_SIZE] = "a-name-of-a-node-as-long-as-any-of-them-can-be-";
     struct adl_store_job longest = *job;
-    longest.array_index = job->array_index < 0 ? -1 : ARRAY_INDEX_MAX;
+    longest.array_index = job->array_index < 0 ? -1 : ADL_ARRAY_INDEX_MAX;
     for (int i = 0; i < 2; i++) {
         char *path = adl_path_expand(i ? job->stderr_path : job->stdout_path, &longest, INT64_MAX, node);
         const bool fits = path && strlen(path) < ADL_STORE_PATH_MAX;
@@ -552,10 +495,9 @@ static int paths_check(const struct adl_store_job *job, struct adl_error *err)
 }
 
 static int submission_build(const struct draft *draft, const struct adl_account *account, int64_t now_us,
-                            const int32_t *array, uint32_t array_count, struct adl_submission **ret,
-                            struct adl_error *err)
+                            const struct adl_job_array *array, struct adl_submission **ret, struct adl_error *err)
 {
-    struct adl_submission head = {.array_count = array_count, .hold = draft->hold};
+    struct adl_submission head = {.array_count = array->facts.count, .hold = draft->hold};
     struct room room = {.used = sizeof head};
     lay_out(draft, account, &room, &head);
     struct adl_submission *submission = malloc(room.used);
@@ -563,15 +505,18 @@ static int submission_build(const struct draft *draft, const struct adl_account 
         return adl_fail(err, ADL_ENOMEM, "no memory for the submission");
     room = (struct room){.data = (char *)submission, .used = sizeof head};
     lay_out(draft, account, &room, &head);
-    if (array_count > 0)
-        memcpy(head.array, array, array_count * sizeof *array);
+    if (head.array_count > 0)
+        memcpy(head.array, array->indices, head.array_count * sizeof *head.array);
     else
         head.array = NULL;
     head.job.spec = draft_spec(draft, account);
     head.job.spec.share_slowdown = (float)or_else(draft->share_slowdown, 0);
     head.job.uid = account->uid;
     head.job.gid = account->gid;
-    head.job.array_index = array_count > 0 ? array[0] : -1;
+    head.job.dependency_any = draft->dependency_any;
+    head.job.begin_us = (int64_t)(or_else(draft->begin_s, 0) * 1e6);
+    head.job.array = array->facts;
+    head.job.array_index = head.array_count > 0 ? array->indices[0] : -1;
     head.job.submit_us = now_us;
     head.job.status = (struct adl_store_status){.state = ADL_STORE_PENDING,
                                                 .hold = draft->hold ? ADL_HOLD_USER : ADL_HOLD_NONE,
@@ -598,17 +543,17 @@ int adl_submission_read(const struct cJSON *document, const struct adl_account *
                           .deadline_s = NAN,
                           .min_steps_per_s = NAN,
                           .share_slowdown = NAN,
+                          .begin_s = NAN,
                           .checkpoint_every_s = NAN};
-    int32_t *array = NULL;
-    uint32_t array_count = 0;
+    struct adl_job_array array = {0};
     int status = draft_read(document, &draft, err);
     if (status == ADL_OK)
         status = draft_check(&draft, err);
     if (status == ADL_OK && draft.array)
-        status = array_read(draft.array, &array, &array_count, err);
+        status = adl_job_array_read(draft.array, &array, err);
     if (status == ADL_OK)
-        status = submission_build(&draft, account, now_us, array, array_count, ret, err);
-    free(array);
+        status = submission_build(&draft, account, now_us, &array, ret, err);
+    adl_job_array_clear(&array);
     return status;
 }
 

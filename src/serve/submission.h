@@ -9,8 +9,7 @@
 #include "serve/roster.h"
 #include "serve/store.h"
 
-#define ADL_ARRAY_MAX       10000        /* jobs in one array */
-#define ADL_ARRAY_BYTES_MAX (1ull << 30) /* their number times the bytes of what they share */
+#define ADL_ARRAY_BYTES_MAX (1ull << 30) /* jobs of an array times the bytes of what they share */
 
 struct cJSON;
 

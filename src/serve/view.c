@@ -20,8 +20,12 @@ struct job {
     float priority;
     const struct adl_store_dependency *dependencies;
     uint32_t dependency_count;
+    bool dependency_any;
+    const char *warn_signal;
     uint64_t array_id; /* 0 = none */
     int32_t array_index;
+    struct adl_store_array array;
+    int64_t begin_us;
     int64_t submit_us, eligible_us, start_us, end_us, run_us;
     uint32_t attempts;
     const uint32_t *gpus; /* gpu_count of them, or by name: */
@@ -126,15 +130,27 @@ static void put_demand(struct adl_json *json, const struct adl_scenario *scenari
 
 static void put_dependencies(struct adl_json *json, const struct job *job)
 {
+    static const char *const kinds[] = {[ADL_AFTER_ANY] = "afterany",
+                                        [ADL_AFTER_OK] = "afterok",
+                                        [ADL_AFTER_NOT_OK] = "afternotok",
+                                        [ADL_AFTER_START] = "after"};
+    bool singleton = false;
     adl_json_key(json, "after");
     adl_json_array(json);
     for (uint32_t i = 0; i < job->dependency_count; i++) {
+        const struct adl_store_dependency *on = &job->dependencies[i];
+        singleton = singleton || on->after == ADL_AFTER_SINGLETON;
+        if (on->after == ADL_AFTER_SINGLETON)
+            continue;
         adl_json_object(json);
-        put_int(json, "job", (int64_t)job->dependencies[i].job);
-        put_bool(json, "ok", job->dependencies[i].after == ADL_AFTER_OK);
+        put_int(json, "job", (int64_t)on->job);
+        put_bool(json, "ok", on->after == ADL_AFTER_OK);
+        put_string(json, "kind", kinds[on->after]);
         adl_json_end(json);
     }
     adl_json_end(json);
+    put_bool(json, "singleton", singleton);
+    put_bool(json, "dependency_any", job->dependency_any);
 }
 
 /* name: of a GPU that may not be there any more. */
@@ -182,6 +198,10 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
     put_dependencies(json, job);
     put_int_or_null(json, "array_id", (int64_t)job->array_id, job->array_id > 0);
     put_int_or_null(json, "array_index", job->array_index, job->array_id > 0);
+    put_int_or_null(json, "array_count", job->array.count, job->array.count > 0);
+    put_int_or_null(json, "array_limit", job->array.limit, job->array.limit > 0);
+    adl_view_time(json, "begin_s", job->begin_us);
+    put_string(json, "warn_signal", job->warn_signal && job->warn_signal[0] ? job->warn_signal : NULL);
     adl_view_time(json, "submit_s", job->submit_us);
     adl_view_time(json, "eligible_s", job->eligible_us);
     adl_view_time(json, "start_s", job->start_us);
@@ -228,6 +248,10 @@ void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const
                           .priority = job->priority,
                           .dependencies = job->dependencies,
                           .dependency_count = job->dependency_count,
+                          .dependency_any = job->dependency_any,
+                          .warn_signal = job->warn_signal,
+                          .begin_us = job->begin_us,
+                          .array = job->shared->array,
                           .array_id = job->array_id,
                           .array_index = job->array_index,
                           .submit_us = job->submit_us,
@@ -279,6 +303,10 @@ void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, con
                           .priority = status->priority,
                           .dependencies = job->dependencies,
                           .dependency_count = job->dependency_count,
+                          .dependency_any = job->dependency_any,
+                          .warn_signal = job->warn_signal,
+                          .begin_us = job->begin_us,
+                          .array = job->array,
                           .array_id = job->array_index < 0 ? 0
                                       : job->array_id      ? job->array_id
                                                            : job->spec.id,
