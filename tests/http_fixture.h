@@ -197,7 +197,7 @@ static inline struct http_fixture *fixture_create(void)
     assert_non_null(mkdtemp(fixture->folder));
     snprintf(fixture->socket, sizeof fixture->socket, "%s/socket", fixture->folder);
     snprintf(fixture->tokens, sizeof fixture->tokens, "%s/tokens", fixture->folder);
-    assert_int_equal(adl_token_create(fixture_user(), fixture->token, line, &err), ADL_OK);
+    assert_int_equal(adl_token_create(fixture_user(), 0, fixture->token, line, &err), ADL_OK);
     strcat(line, "\n");
     fixture_write(fixture->tokens, line, 0600);
     assert_int_equal(adl_auth_create(NULL, fixture->tokens, &fixture->auth, &err), ADL_OK);

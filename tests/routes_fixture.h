@@ -304,9 +304,9 @@ static inline void routes_make_tokens(struct routes_fixture *f)
 {
     char lines[2 * (ADL_TOKEN_LINE_SIZE + 1)], line[ADL_TOKEN_LINE_SIZE];
     struct adl_error err = {{0}};
-    assert_int_equal(adl_token_create(fixture_user(), f->http->token, line, &err), ADL_OK);
+    assert_int_equal(adl_token_create(fixture_user(), 0, f->http->token, line, &err), ADL_OK);
     snprintf(lines, sizeof lines, "%s\n", line);
-    assert_int_equal(adl_token_create("nobody", f->stranger, line, &err), ADL_OK);
+    assert_int_equal(adl_token_create("nobody", 0, f->stranger, line, &err), ADL_OK);
     strcat(strcat(lines, line), "\n");
     fixture_write(f->http->tokens, lines, 0600);
     assert_int_equal(adl_auth_reload(f->http->auth, &err), ADL_OK);

@@ -37,9 +37,25 @@ static inline void access_add_token(const char *name, char ret[ADL_TOKEN_SIZE])
 {
     char line[ADL_TOKEN_LINE_SIZE], all[8192];
     struct adl_error err = {{0}};
-    assert_int_equal(adl_token_create(name, ret, line, &err), ADL_OK);
+    assert_int_equal(adl_token_create(name, 0, ret, line, &err), ADL_OK);
     snprintf(all, sizeof all, "%.7000s%s\n", service_read("tokens"), line);
     assert_true(service_write("tokens", all) && chmod(service_path("tokens"), 0600) == 0);
+}
+
+/* Runs the program with these words, which end with NULL; its exit code. What it prints goes to home/out. */
+static inline int access_run(const char *const *words)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int fd = open(service_path("out"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        dup2(fd, 1);
+        dup2(fd, 2);
+        execv(ADL_PROGRAM, (char *const *)(uintptr_t)words); // NOLINT(performance-no-int-to-ptr)
+        _exit(127);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static inline void access_start_again(void)

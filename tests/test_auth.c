@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -100,7 +101,7 @@ static int make_file(void **state)
     const int fd = mkstemp(file->path);
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(adl_token_create(own_name(), file->token, file->line, &err), ADL_OK);
+    assert_int_equal(adl_token_create(own_name(), 0, file->token, file->line, &err), ADL_OK);
     write_file(file->path, file->line, 0600);
     *state = file;
     return 0;
@@ -168,6 +169,99 @@ static void a_token_that_is_taken_away_works_no_longer(void **state)
     adl_auth_destroy(auth);
 }
 
+static char said[2000];
+
+static void listen_to(const char *text)
+{
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", text);
+}
+
+static void a_token_of_an_account_that_is_gone_is_refused_and_the_others_work(void **state)
+{
+    struct token_file *file = *state;
+    struct adl_auth *auth = NULL;
+    struct adl_error err;
+    struct adl_caller caller;
+    char text[3 * ADL_TOKEN_LINE_SIZE], token[ADL_TOKEN_SIZE], line[ADL_TOKEN_LINE_SIZE], *name;
+    assert_int_equal(adl_token_create("nobody", 0, token, line, &err), ADL_OK);
+    name = strstr(line, "nobody");
+    memcpy(name, "gone-1", 6);
+    snprintf(text, sizeof text, "%s\n%s\n", line, file->line);
+    write_file(file->path, text, 0600);
+    assert_int_equal(adl_auth_create(NULL, file->path, &auth, &err), ADL_OK);
+    said[0] = '\0';
+    adl_auth_tell(auth, listen_to);
+    assert_non_null(strstr(said, "is refused: its user 'gone-1' is not known on this machine"));
+    *name = '\0';
+    name[-1] = '\0';
+    assert_non_null(strstr(said, line)); /* the id */
+    assert_null(strstr(strchr(said, '\n') + 1, "token "));
+    assert_false(is_taken(auth, token, &caller));
+    assert_true(is_taken(auth, file->token, &caller));
+    adl_auth_destroy(auth);
+}
+
+static void a_token_is_good_until_it_expires(void **state)
+{
+    struct token_file *file = *state;
+    struct adl_auth *auth = NULL;
+    struct adl_error err;
+    struct adl_caller caller;
+    char text[3 * ADL_TOKEN_LINE_SIZE], token[2][ADL_TOKEN_SIZE], line[2][ADL_TOKEN_LINE_SIZE];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(adl_token_create(own_name(), time(NULL) + (i == 0 ? 1000 : -1), token[i], line[i], &err),
+                         ADL_OK);
+    snprintf(text, sizeof text, "%s\n%s\n", line[0], line[1]);
+    write_file(file->path, text, 0600);
+    assert_int_equal(adl_auth_create(NULL, file->path, &auth, &err), ADL_OK);
+    assert_true(is_taken(auth, token[0], &caller));
+    assert_true(adl_auth_holds(auth, &caller));
+    assert_false(is_taken(auth, token[1], &caller));
+    memcpy(caller.token, token[1] + 4, 8);
+    assert_false(adl_auth_holds(auth, &caller));
+    adl_auth_destroy(auth);
+}
+
+/* Nobody calls adl_auth_reload() here. */
+static void a_token_file_that_changes_is_read_again_by_itself(void **state)
+{
+    struct token_file *file = *state;
+    struct adl_auth *auth = NULL;
+    struct adl_error err;
+    struct adl_caller caller;
+    char token[ADL_TOKEN_SIZE], line[ADL_TOKEN_LINE_SIZE], id[9];
+    snprintf(id, sizeof id, "%.8s", file->line);
+    assert_int_equal(adl_auth_create(NULL, file->path, &auth, &err), ADL_OK);
+    said[0] = '\0';
+    adl_auth_tell(auth, listen_to);
+    assert_int_equal(adl_token_create("nobody", 0, token, line, &err), ADL_OK);
+    assert_int_equal(adl_tokens_append(file->path, line, &err), ADL_OK); /* the line before has no line feed */
+    assert_true(is_taken(auth, token, &caller));
+    assert_true(is_taken(auth, file->token, &caller));
+    const char *const absent[] = {id, "00000000"}, *const ids[] = {id};
+    assert_int_equal(adl_tokens_revoke(file->path, absent, 2, &err), ADL_EABSENT);
+    assert_true(is_taken(auth, file->token, &caller)); /* nothing was changed */
+    assert_int_equal(adl_tokens_revoke(file->path, ids, 1, &err), ADL_OK);
+    assert_false(adl_auth_holds(auth, &caller));
+    assert_false(is_taken(auth, file->token, &caller));
+    assert_true(is_taken(auth, token, &caller));
+    assert_string_equal(said, "");
+    for (int i = 0; i < 2; i++) { /* a file that is wrong is not put in force, and that is said once */
+        if (i == 0)
+            write_file(file->path, "nonsense\n", 0600);
+        else
+            unlink(file->path);
+        said[0] = '\0';
+        assert_true(is_taken(auth, token, &caller) && is_taken(auth, token, &caller));
+        assert_non_null(strstr(said, "the tokens stay as they were: "));
+        assert_null(strchr(strchr(said, '\n') + 1, '\n'));
+    }
+    write_file(file->path, file->line, 0600);
+    assert_false(is_taken(auth, token, &caller));
+    assert_true(is_taken(auth, file->token, &caller));
+    adl_auth_destroy(auth);
+}
+
 static void a_file_that_others_can_read_is_refused(void **state)
 {
     struct token_file *file = *state;
@@ -201,22 +295,24 @@ static void a_malformed_line_is_named_but_not_shown(void **state)
     struct adl_auth *auth = NULL;
     char text[3 * ADL_TOKEN_LINE_SIZE];
     struct adl_error err = {{0}};
+    char *hash = strchr(file->line, ' ');
+    for (int i = 0; i < 2; i++)
+        hash = strchr(hash + 1, ' ');
     for (int kind = 0; kind < 5; kind++) {
-        char bad[ADL_TOKEN_LINE_SIZE + 16];
-        snprintf(bad, sizeof bad, kind == 1 ? "%s extra" : "%s", file->line);
-        if (kind == 0)
-            bad[strlen(bad) - 1] = '\0';
-        else if (kind == 2)
+        static const char *const ends[] = {"", " extra", "", " expires=tomorrow", ""};
+        char bad[ADL_TOKEN_LINE_SIZE + 32];
+        snprintf(bad, sizeof bad, "%s%s", file->line + (kind == 0 ? 1 : 0), ends[kind]);
+        if (kind == 2)
             bad[0] = 'G';
-        else if (kind == 3)
-            bad[9] = '!'; /* of the user */
         snprintf(text, sizeof text, "# first\n%s\n%s\n", kind == 4 ? file->line : "", bad);
         write_file(file->path, text, 0600);
         assert_int_equal(adl_auth_create(NULL, file->path, &auth, &err), ADL_EINVAL);
         char where[80];
         snprintf(where, sizeof where, "%s:3: ", file->path);
         assert_ptr_equal(strstr(err.text, where), err.text);
-        assert_null(strstr(err.text, strrchr(file->line, ' ') + 1));
+        char secret[ADL_TOKEN_LINE_SIZE];
+        snprintf(secret, sizeof secret, "%.64s", hash + 1);
+        assert_null(strstr(err.text, secret));
     }
 }
 
@@ -261,7 +357,7 @@ static void a_name_is_looked_up_with_its_groups(void **state)
     assert_true(account.in_group);
     assert_int_equal(adl_account_of_name("no-such-user-here", 0, &account, &err), ADL_EINVAL);
     char token[ADL_TOKEN_SIZE], line[ADL_TOKEN_LINE_SIZE];
-    assert_int_equal(adl_token_create("no-such-user-here", token, line, &err), ADL_EINVAL);
+    assert_int_equal(adl_token_create("no-such-user-here", 0, token, line, &err), ADL_EINVAL);
 }
 
 #define with_file(test) cmocka_unit_test_setup_teardown(test, make_file, remove_file)
@@ -273,6 +369,9 @@ int main(void)
         cmocka_unit_test(a_million_letters_hash_alike_in_pieces_of_any_size),
         with_file(a_token_is_its_users_and_is_not_in_the_file),
         with_file(a_token_that_is_taken_away_works_no_longer),
+        with_file(a_token_of_an_account_that_is_gone_is_refused_and_the_others_work),
+        with_file(a_token_is_good_until_it_expires),
+        with_file(a_token_file_that_changes_is_read_again_by_itself),
         with_file(a_file_that_others_can_read_is_refused),
         with_file(a_malformed_line_is_named_but_not_shown),
         cmocka_unit_test(the_groups_of_a_peer_make_an_administrator),

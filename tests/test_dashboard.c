@@ -35,7 +35,7 @@ static void write_configuration(void)
     struct adl_error err = {{0}};
     const struct passwd *me = getpwuid(geteuid());
     assert_non_null(me);
-    assert_int_equal(adl_token_create(me->pw_name, lab.token, line, &err), ADL_OK);
+    assert_int_equal(adl_token_create(me->pw_name, 0, lab.token, line, &err), ADL_OK);
     strcat(line, "\n");
     write_file("tokens", line);
     snprintf(text, sizeof text,

@@ -41,10 +41,10 @@ static void add_tokens(struct http_fixture *fixture, char tokens[OTHERS][ADL_TOK
 {
     char lines[(OTHERS + 1) * (ADL_TOKEN_LINE_SIZE + 1)] = "", line[ADL_TOKEN_LINE_SIZE];
     struct adl_error err = {{0}};
-    assert_int_equal(adl_token_create(fixture_user(), fixture->token, line, &err), ADL_OK);
+    assert_int_equal(adl_token_create(fixture_user(), 0, fixture->token, line, &err), ADL_OK);
     strcat(strcat(lines, line), "\n");
     for (int i = 0; i < OTHERS; i++) {
-        assert_int_equal(adl_token_create(others[i], tokens[i], line, &err), ADL_OK);
+        assert_int_equal(adl_token_create(others[i], 0, tokens[i], line, &err), ADL_OK);
         strcat(strcat(lines, line), "\n");
     }
     fixture_write(fixture->tokens, lines, 0600);

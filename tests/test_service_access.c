@@ -64,6 +64,63 @@ static void an_administrators_hold_is_released_by_administrators_alone(void **st
     expect_user(200, NULL, "POST /v1/jobs/%llu/release", held); /* what its user held, its user releases */
 }
 
+static void a_token_of_a_deleted_account_does_not_keep_the_service_from_starting(void **state)
+{
+    (void)state;
+    access_start("");
+    char tokens[2000];
+    snprintf(tokens, sizeof tokens, "%.900s0123abcd deleted-user %032d %064d\n", service_read("tokens"), 0, 0);
+    assert_int_equal(service_signal(SIGTERM), 0);
+    assert_true(service_write("tokens", tokens));
+    access_start_again();
+    if (!strstr(service_read("err"), "token 0123abcd is refused: its user 'deleted-user' is not known"))
+        fail_msg("it says %s", service_read("err"));
+    expect_user(200, NULL, "GET /v1/whoami");
+    snprintf(user.token, sizeof user.token, "adl_0123abcd_%064d", 0);
+    expect_user(401, NULL, "GET /v1/whoami");
+}
+
+static void a_token_is_listed_without_its_secret_and_revoked_while_the_service_runs(void **state)
+{
+    (void)state;
+    char id[9], tokens[128];
+    access_start("");
+    snprintf(id, sizeof id, "%.8s", user.token + 4);
+    snprintf(tokens, sizeof tokens, "%s", service_path("tokens"));
+    const char *const create[] = {"adlro", "token", "nobody", "--file", tokens, "--expires", "90d", NULL};
+    const char *const list[] = {"adlro", "token", "list", "--file", tokens, NULL};
+    const char *const revoke[] = {"adlro", "token", "revoke", id, "--file", tokens, NULL};
+    assert_int_equal(access_run(create), 0);
+    struct service_client second = user;
+    second.bytes = NULL;
+    second.fd = -1;
+    snprintf(second.token, sizeof second.token, "%.77s", service_read("out"));
+    assert_int_equal(client_ask(&second, "GET /v1/whoami", NULL), 200); /* it is known at once */
+    assert_int_equal(access_run(list), 0);
+    assert_non_null(strstr(service_read("out"), id));
+    assert_non_null(strstr(service_read("out"), "never"));
+    assert_null(strstr(service_read("out"), user.token + 13));
+    assert_null(strstr(service_read("out"), second.token + 13));
+    struct service_client stream = user;
+    stream.bytes = NULL;
+    stream.fd = client_dial_tcp(user.port);
+    char head[300];
+    const int size = snprintf(head, sizeof head,
+                              "GET /v1/events HTTP/1.1\r\nHost: s\r\nAuthorization: Bearer %s\r\n\r\n", user.token);
+    assert_true(client_send(stream.fd, head, (size_t)size) && client_more(&stream));
+    expect_user(200, NULL, "GET /v1/whoami");
+    assert_int_equal(access_run(revoke), 0);
+    expect_user(401, NULL, "GET /v1/whoami"); /* on the connection that was open, too */
+    access_submit(&http, "news", "");
+    while (!strstr(stream.bytes, "\r\n0\r\n\r\n")) /* the stream ends before its next event */
+        assert_true(client_more(&stream));
+    assert_null(strstr(stream.bytes, "news"));
+    assert_int_equal(client_ask(&second, "GET /v1/whoami", NULL), 200);
+    assert_int_equal(access_run(revoke), 1); /* it is gone */
+    client_clear(&second);
+    client_clear(&stream);
+}
+
 static int remove_access(void **state)
 {
     client_clear(&user);
@@ -78,6 +135,8 @@ int main(void)
         ACCESS_TEST(users_lower_priorities_and_only_administrators_raise_them),
         ACCESS_TEST(a_user_submits_with_at_most_the_priority_that_is_configured),
         ACCESS_TEST(an_administrators_hold_is_released_by_administrators_alone),
+        ACCESS_TEST(a_token_of_a_deleted_account_does_not_keep_the_service_from_starting),
+        ACCESS_TEST(a_token_is_listed_without_its_secret_and_revoked_while_the_service_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

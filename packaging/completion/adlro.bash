@@ -90,7 +90,7 @@ _adlro() {
             mapfile -t COMPREPLY < <(compgen -W "$(_adlro_jobs "$program")" -- "$word")
             ;;
         drain) mapfile -t COMPREPLY < <(compgen -W "$(_adlro_gpus "$program")" -- "$word") ;;
-        token) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
+        token) mapfile -t COMPREPLY < <(compgen -u -W "list revoke" -- "$word") ;;
         slurm) mapfile -t COMPREPLY < <(compgen -W check -- "$word") ;;
         queue | top | policies) ;;
         *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

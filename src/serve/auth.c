@@ -1,230 +1,149 @@
 #include "serve/auth.h"
 
-#include "serve/sha256.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#define ID_SIZE       ((size_t)4) /* bytes; twice as many digits */
-#define SALT_SIZE     ((size_t)16)
-#define SECRET_SIZE   ((size_t)32)
-#define TOKEN_MAX     4096
-#define FILE_SIZE_MAX ((size_t)TOKEN_MAX * ADL_TOKEN_LINE_SIZE)
-#define TOKEN_PREFIX  "adl_"
 #define BEARER_PREFIX "Bearer "
-#define PREFIX_LENGTH (sizeof TOKEN_PREFIX - 1)
-#define SECRET_AT     (PREFIX_LENGTH + 2 * ID_SIZE + 1)
-#define TOKEN_LENGTH  (SECRET_AT + 2 * SECRET_SIZE)
-_Static_assert(TOKEN_LENGTH + 1 == ADL_TOKEN_SIZE, "the size in the header");
+#define LOOKUP_S      60 /* after which an account is looked up again */
 
-struct token {
-    uint8_t id[ID_SIZE];
-    uint8_t salt[SALT_SIZE];
-    uint8_t hash[ADL_SHA256_SIZE];
-    struct adl_caller caller;
-};
-
-struct token_list {
-    struct token *tokens;
-    size_t count;
+/* The account of a token. */
+struct holder {
+    struct adl_caller caller; /* known is false: there is no such account, or it could not be looked up */
+    int64_t looked_s;         /* when */
 };
 
 struct adl_auth {
     gid_t admin_group;
     char *path; /* NULL: no tokens */
+    void (*say)(const char *text);
     pthread_mutex_t mutex;
-    struct token_list list; /* under the mutex */
+    /* Under the mutex. */
+    struct adl_tokens tokens;
+    struct holder *holders;   /* [token] */
+    struct adl_tokens failed; /* empty: what the file was when it could last not be read, so that this is said once */
+    bool missing;             /* the same if there was none */
 };
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool read_hex(const char *text, size_t length, uint8_t *bytes, size_t size)
-{
-    if (length != 2 * size)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        const int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        bytes[i] = (uint8_t)(high * 16 + low);
-    }
-    return true;
-}
-
-static void write_hex(char *text, const uint8_t *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        snprintf(text + 2 * i, 3, "%02x", (unsigned)bytes[i]);
-}
-
-static void hash_secret(const uint8_t salt[SALT_SIZE], const uint8_t secret[SECRET_SIZE], uint8_t ret[ADL_SHA256_SIZE])
-{
-    struct adl_sha256 hash;
-    adl_sha256_start(&hash);
-    adl_sha256_add(&hash, salt, SALT_SIZE);
-    adl_sha256_add(&hash, secret, SECRET_SIZE);
-    adl_sha256_end(&hash, ret);
-}
-
-static bool is_same(const uint8_t *a, const uint8_t *b, size_t size)
-{
-    volatile uint8_t difference = 0;
-    for (size_t i = 0; i < size; i++)
-        difference = (uint8_t)(difference | (a[i] ^ b[i]));
-    return difference == 0;
-}
 
 static bool is_admin(const struct adl_account *account)
 {
     return account->uid == 0 || account->uid == geteuid() || account->in_group;
 }
 
-/* text: one line, taken apart in place. Messages say where, never what stands there. */
-static int parse_line(const struct adl_auth *auth, char *text, size_t line, struct token *ret, struct adl_error *err)
+static int64_t now_s(void)
 {
-    char *fields[5] = {0}, *rest = NULL;
-    size_t count = 0;
-    for (char *field = strtok_r(text, " \t", &rest); field && count < 5; field = strtok_r(NULL, " \t", &rest))
-        fields[count++] = field;
-    struct token token = {0};
-    if (count != 4 || !read_hex(fields[0], strlen(fields[0]), token.id, ID_SIZE) ||
-        !read_hex(fields[2], strlen(fields[2]), token.salt, SALT_SIZE) ||
-        !read_hex(fields[3], strlen(fields[3]), token.hash, ADL_SHA256_SIZE))
-        return adl_fail(err, ADL_EINVAL, "%s:%zu: a line is ID USER SALT HASH, with 8, 32 and 64 hexadecimal digits",
-                        auth->path, line);
+    return (int64_t)time(NULL);
+}
+
+/* A lookup that fails for another reason than that there is no such user leaves what is known. */
+static void look_up(const struct adl_auth *auth, const struct adl_token *token, struct holder *holder)
+{
+    struct adl_account account;
     struct adl_error why;
-    const int status = adl_account_of_name(fields[1], auth->admin_group, &token.caller.account, &why);
-    if (status < 0)
-        return adl_fail(err, status, "%s:%zu: %.200s", auth->path, line, why.text);
-    token.caller.known = true;
-    token.caller.admin = is_admin(&token.caller.account);
-    *ret = token;
-    return ADL_OK;
-}
-
-static int add_line(const struct adl_auth *auth, struct token_list *list, char *text, size_t line,
-                    struct adl_error *err)
-{
-    text[strcspn(text, "#\r")] = '\0';
-    if (text[strspn(text, " \t")] == '\0')
-        return ADL_OK;
-    if (list->count == TOKEN_MAX)
-        return adl_fail(err, ADL_EINVAL, "%s:%zu: at most %d tokens", auth->path, line, TOKEN_MAX);
-    struct token *token = &list->tokens[list->count];
-    const int status = parse_line(auth, text, line, token, err);
-    for (size_t i = 0; status == ADL_OK && i < list->count; i++)
-        if (memcmp(list->tokens[i].id, token->id, ID_SIZE) == 0)
-            return adl_fail(err, ADL_EINVAL, "%s:%zu: the id is that of an earlier line", auth->path, line);
-    list->count += status == ADL_OK ? 1 : 0;
-    return status;
-}
-
-static int parse_file(const struct adl_auth *auth, char *text, struct token_list *ret, struct adl_error *err)
-{
-    struct token_list list = {.tokens = calloc(TOKEN_MAX, sizeof *list.tokens)};
-    if (!list.tokens)
-        return adl_fail(err, ADL_ENOMEM, "no memory for the tokens");
-    int status = ADL_OK;
-    size_t line = 0;
-    while (status == ADL_OK && text) {
-        char *next = strchr(text, '\n');
-        if (next)
-            *next++ = '\0';
-        status = add_line(auth, &list, text, ++line, err);
-        text = next;
+    const int status = adl_account_of_name(token->user, auth->admin_group, &account, &why);
+    holder->looked_s = now_s();
+    if (status == ADL_OK) {
+        holder->caller = (struct adl_caller){.known = true, .admin = is_admin(&account), .account = account};
+        memcpy(holder->caller.token, token->id, sizeof token->id);
+    } else if (status == ADL_EINVAL) {
+        holder->caller = (struct adl_caller){0};
     }
-    if (status < 0)
-        free(list.tokens);
-    else
-        *ret = list;
-    return status;
 }
 
-static int check_file(const struct adl_auth *auth, int fd, struct adl_error *err)
+static void say_dead(const struct adl_auth *auth, const struct adl_tokens *tokens, const struct holder *holders)
 {
-    struct stat about;
-    if (fstat(fd, &about) < 0)
-        return adl_fail(err, ADL_EIO, "%s: %s", auth->path, strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        return adl_fail(err, ADL_EINVAL, "%s: the token file must be a regular file", auth->path);
-    if ((about.st_mode & 077) != 0)
-        return adl_fail(err, ADL_EINVAL, "%s: its mode is %04o, so that others may read or write it; chmod 600 it",
-                        auth->path, (unsigned)(about.st_mode & 07777));
-    if (about.st_uid != 0 && about.st_uid != geteuid())
-        return adl_fail(err, ADL_EINVAL, "%s: belongs to uid %lu; it must be root's or the service's own (%lu)",
-                        auth->path, (unsigned long)about.st_uid, (unsigned long)geteuid());
-    return ADL_OK;
-}
-
-/* ret_text: FILE_SIZE_MAX + 1 bytes. */
-static int read_text(const struct adl_auth *auth, int fd, char *ret_text, struct adl_error *err)
-{
-    size_t size = 0;
-    while (size <= FILE_SIZE_MAX) {
-        const ssize_t got = read(fd, ret_text + size, FILE_SIZE_MAX + 1 - size);
-        if (got < 0 && errno == EINTR)
+    char text[400];
+    for (size_t i = 0; auth->say && i < tokens->count; i++) {
+        if (holders[i].caller.known)
             continue;
-        if (got < 0)
-            return adl_fail(err, ADL_EIO, "%s: %s", auth->path, strerror(errno));
-        if (got == 0)
-            break;
-        size += (size_t)got;
+        snprintf(text, sizeof text,
+                 "%.200s: token %s is refused: its user '%.64s' is not known on this machine (`adlro token revoke %s` "
+                 "removes it)",
+                 auth->path, tokens->items[i].id, tokens->items[i].user, tokens->items[i].id);
+        auth->say(text);
     }
-    if (size > FILE_SIZE_MAX)
-        return adl_fail(err, ADL_EINVAL, "%s: more than %zu bytes is no token file", auth->path, FILE_SIZE_MAX);
-    if (memchr(ret_text, '\0', size))
-        return adl_fail(err, ADL_EINVAL, "%s: a zero byte is in it; a token file is text", auth->path);
-    ret_text[size] = '\0';
-    return ADL_OK;
 }
 
-static int read_file(const struct adl_auth *auth, int fd, struct token_list *ret, struct adl_error *err)
+static int read_tokens(const struct adl_auth *auth, struct adl_tokens *ret, struct holder **ret_holders,
+                       struct adl_error *err)
 {
-    int status = check_file(auth, fd, err);
+    struct adl_tokens tokens = {0};
+    int status = adl_tokens_read(auth->path, &tokens, err);
     if (status < 0)
         return status;
-    char *text = malloc(FILE_SIZE_MAX + 1);
-    if (!text)
-        return adl_fail(err, ADL_ENOMEM, "no memory for the tokens");
-    status = read_text(auth, fd, text, err);
-    if (status == ADL_OK)
-        status = parse_file(auth, text, ret, err);
-    free(text);
-    return status;
+    const uid_t owner = tokens.about.st_uid;
+    struct holder *holders = calloc(tokens.count + 1, sizeof *holders);
+    if (owner != 0 && owner != geteuid())
+        status = adl_fail(err, ADL_EINVAL, "%s: belongs to uid %lu; it must be root's or the service's own (%lu)",
+                          auth->path, (unsigned long)owner, (unsigned long)geteuid());
+    else if (!holders)
+        status = adl_fail(err, ADL_ENOMEM, "no memory for the tokens");
+    if (status < 0) {
+        free(holders);
+        adl_tokens_clear(&tokens);
+        return status;
+    }
+    for (size_t i = 0; i < tokens.count; i++)
+        look_up(auth, &tokens.items[i], &holders[i]);
+    *ret = tokens;
+    *ret_holders = holders;
+    return ADL_OK;
 }
 
 int adl_auth_reload(struct adl_auth *auth, struct adl_error *err)
 {
-    struct token_list list = {0};
+    struct adl_tokens tokens, old_tokens;
+    struct holder *holders = NULL, *old_holders;
     if (!auth->path)
         return ADL_OK;
-    const int fd = open(auth->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return adl_fail(err, ADL_EIO, "%s: %s", auth->path, errno == ELOOP ? "is a symbolic link" : strerror(errno));
-    const int status = read_file(auth, fd, &list, err);
-    close(fd);
+    const int status = read_tokens(auth, &tokens, &holders, err);
     if (status < 0)
         return status;
+    say_dead(auth, &tokens, holders);
     pthread_mutex_lock(&auth->mutex);
-    struct token *old = auth->list.tokens;
-    auth->list = list;
+    old_tokens = auth->tokens;
+    old_holders = auth->holders;
+    auth->tokens = tokens;
+    auth->holders = holders;
     pthread_mutex_unlock(&auth->mutex);
-    free(old);
+    adl_tokens_clear(&old_tokens);
+    free(old_holders);
     return ADL_OK;
+}
+
+/* Revoking a token takes effect with the next request. */
+static void refresh(struct adl_auth *auth)
+{
+    struct stat about = {0};
+    struct adl_error err;
+    char text[700];
+    if (!auth->path)
+        return;
+    const bool there = lstat(auth->path, &about) == 0;
+    pthread_mutex_lock(&auth->mutex);
+    const bool changed = there ? adl_tokens_changed(&auth->tokens, auth->path) &&
+                                     (auth->missing || adl_tokens_changed(&auth->failed, auth->path))
+                               : !auth->missing;
+    auth->missing = !there;
+    auth->failed.about = about;
+    pthread_mutex_unlock(&auth->mutex);
+    if (!changed || adl_auth_reload(auth, &err) == ADL_OK)
+        return;
+    snprintf(text, sizeof text, "the tokens stay as they were: %s", err.text);
+    if (auth->say)
+        auth->say(text);
+}
+
+void adl_auth_tell(struct adl_auth *auth, void (*say)(const char *text))
+{
+    auth->say = say;
+    say_dead(auth, &auth->tokens, auth->holders);
 }
 
 int adl_auth_create(const char *admin_group, const char *token_path, struct adl_auth **ret, struct adl_error *err)
@@ -254,7 +173,8 @@ void adl_auth_destroy(struct adl_auth *auth)
     if (!auth)
         return;
     pthread_mutex_destroy(&auth->mutex);
-    free(auth->list.tokens);
+    adl_tokens_clear(&auth->tokens);
+    free(auth->holders);
     free(auth->path);
     free(auth);
 }
@@ -275,51 +195,57 @@ int adl_auth_socket(struct adl_auth *auth, int fd, struct adl_caller *ret, struc
     return ADL_OK;
 }
 
+/* Under the mutex; the count if there is none. */
+static size_t find_token(const struct adl_auth *auth, const char *id)
+{
+    size_t at = 0;
+    while (at < auth->tokens.count && strcmp(auth->tokens.items[at].id, id) != 0)
+        at++;
+    return at;
+}
+
+/* Under the mutex: whether a token that was proved, or was before, is good for its user. */
+static bool is_good(struct adl_auth *auth, size_t at)
+{
+    const struct adl_token *token = &auth->tokens.items[at];
+    struct holder *holder = &auth->holders[at];
+    const int64_t now = now_s();
+    if (adl_token_expired(token, now))
+        return false;
+    if (!holder->caller.known || now - holder->looked_s >= LOOKUP_S || now < holder->looked_s)
+        look_up(auth, token, holder);
+    return holder->caller.known;
+}
+
 bool adl_auth_bearer(struct adl_auth *auth, const char *header, struct adl_caller *ret)
 {
-    static const struct token nobody;
-    uint8_t id[ID_SIZE], secret[SECRET_SIZE], hash[ADL_SHA256_SIZE];
+    static const struct adl_token nobody; /* so that an unknown id takes as long as a known one */
+    char id[ADL_TOKEN_ID_SIZE];
+    uint8_t secret[32];
     const size_t scheme = sizeof BEARER_PREFIX - 1;
-    if (strncasecmp(header, BEARER_PREFIX, scheme) != 0)
+    if (strncasecmp(header, BEARER_PREFIX, scheme) != 0 ||
+        !adl_token_split(header + scheme + strspn(header + scheme, " "), id, secret))
         return false;
-    const char *text = header + scheme + strspn(header + scheme, " ");
-    if (strlen(text) != TOKEN_LENGTH || strncmp(text, TOKEN_PREFIX, PREFIX_LENGTH) != 0 || text[SECRET_AT - 1] != '_' ||
-        !read_hex(text + PREFIX_LENGTH, 2 * ID_SIZE, id, ID_SIZE) ||
-        !read_hex(text + SECRET_AT, 2 * SECRET_SIZE, secret, SECRET_SIZE))
-        return false;
+    refresh(auth);
     pthread_mutex_lock(&auth->mutex);
-    const struct token *token = &nobody;
-    for (size_t i = 0; i < auth->list.count; i++)
-        if (memcmp(auth->list.tokens[i].id, id, ID_SIZE) == 0)
-            token = &auth->list.tokens[i];
-    hash_secret(token->salt, secret, hash);
-    const bool right = is_same(hash, token->hash, sizeof hash) && token != &nobody;
+    const size_t at = find_token(auth, id);
+    const bool known = at < auth->tokens.count;
+    const bool right =
+        adl_token_proves(known ? &auth->tokens.items[at] : &nobody, secret) && known && is_good(auth, at);
     if (right)
-        *ret = token->caller;
+        *ret = auth->holders[at].caller;
     pthread_mutex_unlock(&auth->mutex);
     return right;
 }
 
-int adl_token_create(const char *user, char ret_token[ADL_TOKEN_SIZE], char ret_line[ADL_TOKEN_LINE_SIZE],
-                     struct adl_error *err)
+bool adl_auth_holds(struct adl_auth *auth, const struct adl_caller *caller)
 {
-    struct adl_account account;
-    uint8_t bytes[ID_SIZE + SALT_SIZE + SECRET_SIZE], hash[ADL_SHA256_SIZE];
-    char id[2 * ID_SIZE + 1], salt[2 * SALT_SIZE + 1], secret[2 * SECRET_SIZE + 1], hashed[2 * ADL_SHA256_SIZE + 1];
-    const int status = adl_account_of_name(user, ADL_ACCOUNT_NO_GROUP, &account, err);
-    if (status < 0)
-        return status;
-    if (user[0] == '\0' || strpbrk(user, " \t\r\n#"))
-        return adl_fail(err, ADL_EINVAL, "a user's name must have no white space and no '#' to have a token");
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return adl_fail(err, ADL_EIO, "the system gives no random bytes");
-    const uint8_t *salt_bytes = bytes + ID_SIZE, *secret_bytes = salt_bytes + SALT_SIZE;
-    hash_secret(salt_bytes, secret_bytes, hash);
-    write_hex(id, bytes, ID_SIZE);
-    write_hex(salt, salt_bytes, SALT_SIZE);
-    write_hex(secret, secret_bytes, SECRET_SIZE);
-    write_hex(hashed, hash, sizeof hash);
-    snprintf(ret_token, ADL_TOKEN_SIZE, TOKEN_PREFIX "%s_%s", id, secret);
-    snprintf(ret_line, ADL_TOKEN_LINE_SIZE, "%s %s %s %s", id, user, salt, hashed);
-    return ADL_OK;
+    if (caller->token[0] == '\0')
+        return true;
+    refresh(auth);
+    pthread_mutex_lock(&auth->mutex);
+    const size_t at = find_token(auth, caller->token);
+    const bool holds = at < auth->tokens.count && is_good(auth, at);
+    pthread_mutex_unlock(&auth->mutex);
+    return holds;
 }

@@ -120,7 +120,8 @@ static bool is_allowed(struct adl_request *request)
     if (request->connection->listener->tcp && authorization &&
         !adl_auth_bearer(http->config.auth, authorization, &request->caller)) {
         if (is_within_rate(request, (double)http->config.limits.wrong_token_cost))
-            refuse(request, 401, "wrong_token", "This token is not known here.", "Ask an administrator for a token.");
+            refuse(request, 401, "wrong_token", "This token is not known here, or not any more.",
+                   "It may have expired or been revoked, or its account is gone: ask an administrator for a token.");
         return false;
     }
     if (request->connection->listener->tcp && request->caller.known &&

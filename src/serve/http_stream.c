@@ -29,7 +29,8 @@ static ssize_t read_stream(void *cls, uint64_t position, char *buffer, size_t si
     (void)position;
     connection->phase = ADL_PHASE_STREAMING;
     connection->due_us = http->now_us + http->config.limits.send_us;
-    if (http->stopping || http->now_us >= connection->end_us)
+    if (http->stopping || http->now_us >= connection->end_us ||
+        !adl_auth_holds(http->config.auth, &connection->request->caller))
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (connection->preface[connection->preface_sent] != '\0')
         return send_preface(connection, buffer, size);

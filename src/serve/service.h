@@ -24,7 +24,7 @@ struct adl_service_options {
     const char *mode;       /* of that: observe, advise, act */
     double speed;
     bool no_limits;                /* of requests, for measuring */
-    void (*say)(const char *text); /* for whoever looks after the service; NULL: nobody. In the thread that runs it */
+    void (*say)(const char *text); /* for whoever looks after the service; NULL: nobody. From any thread */
 };
 
 int adl_service_create(const struct adl_service_options *options, struct adl_service **ret, struct adl_error *err);
