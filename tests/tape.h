@@ -24,6 +24,7 @@ struct tape {
     struct adl_recording_seal seal;
     uint32_t type_count;
     uint64_t decisions;
+    uint64_t reasons; /* hash of those of this instant */
 };
 
 static inline void seal_from(struct tape *tape, size_t before)
@@ -49,6 +50,7 @@ static inline int tape_command(void *self, const struct adl_command *command, co
     struct tape *tape = self;
     const size_t before = tape->text.size;
     adl_recording_write_command(&tape->text, command, gpus);
+    tape->reasons = adl_command_hash_reason(tape->reasons, command);
     seal_from(tape, before);
     return 0;
 }
@@ -58,7 +60,8 @@ static inline int tape_decided(void *self, uint64_t hash, const struct adl_state
     (void)state;
     struct tape *tape = self;
     const size_t before = tape->text.size;
-    adl_recording_write_decision(&tape->text, hash);
+    adl_recording_write_decision(&tape->text, hash, tape->reasons);
+    tape->reasons = 0;
     seal_from(tape, before);
     tape->decisions++;
     return 0;
@@ -97,7 +100,7 @@ static inline struct tape record(const struct adl_scenario *s, uint64_t seed, co
 
 struct replayed {
     struct adl_engine_counts counts;
-    uint64_t decisions;
+    uint64_t decisions, reasoned, differ; /* as in struct adl_world_log */
 };
 
 /* A policy of a test's own, which the registry does not know. */
@@ -129,7 +132,7 @@ static inline int replay_file(const struct adl_scenario *s, FILE *file, struct r
     status = adl_engine_run(engine, err);
     if (status)
         adl_recording_blame(recording, status, err);
-    *ret = (struct replayed){*adl_engine_counts(engine), world.decisions};
+    *ret = (struct replayed){*adl_engine_counts(engine), world.decisions, world.reasoned, world.differ};
     adl_engine_destroy(engine);
     adl_recording_close(recording);
     return status;

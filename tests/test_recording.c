@@ -75,6 +75,10 @@ static void a_replay_of_every_policy_decides_as_recorded(void **state)
             assert_int_equal(replayed.counts.decisions, result.decisions);
             assert_int_equal(replayed.counts.refused, result.refused);
             assert_int_equal(replayed.decisions, tape.decisions);
+            assert_true(replayed.reasoned >= 10);
+            if (replayed.differ > 0)
+                fail_msg("%s: %llu of %llu decisions are given other reasons", adl_policy_at(p)->name,
+                         (unsigned long long)replayed.differ, (unsigned long long)replayed.reasoned);
             evictions += result.evictions;
             adl_text_clear(&tape.text);
             adl_scenario_clear(&s);
@@ -385,7 +389,7 @@ static struct adl_recording *round_trip(const struct adl_event *event, uint32_t 
     struct adl_recording *recording = NULL;
     struct adl_recording_head head;
     struct adl_error err = {.text = ""};
-    uint64_t hash;
+    struct adl_recorded decision;
     adl_recording_write_event(&tape.text, event, types);
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -395,7 +399,7 @@ static struct adl_recording *round_trip(const struct adl_event *event, uint32_t 
     assert_true(head.seed == UINT64_MAX);
     assert_string_equal(head.name, "odd \"name\"\n.yaml");
     adl_recording_set_types(recording, types);
-    if (adl_recording_next(recording, ret, &hash, &err) != 1)
+    if (adl_recording_next(recording, ret, &decision, &err) != 1)
         fail_msg("%s in %s", err.text, tape.text.data);
     assert_int_equal(ret->time_us, event->time_us);
     assert_int_equal(ret->kind, event->kind);

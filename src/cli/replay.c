@@ -75,8 +75,8 @@ static int read_catalogue(void *text, const char *path, char **ret_text, size_t 
     return 0;
 }
 
-static int report(const struct adl_engine *engine, const struct adl_recording_head *head, uint64_t decisions,
-                  const char *json, struct adl_error *err)
+static int report(const struct adl_engine *engine, const struct adl_recording_head *head,
+                  const struct adl_world_log *world, const char *json, struct adl_error *err)
 {
     const struct adl_engine_counts *counts = adl_engine_counts(engine);
     struct adl_text text = {0};
@@ -90,7 +90,11 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
         adl_json_key(&out, "events");
         adl_json_uint(&out, counts->events);
         adl_json_key(&out, "decisions");
-        adl_json_uint(&out, decisions);
+        adl_json_uint(&out, world->decisions);
+        adl_json_key(&out, "reasoned"); /* of these, with reasons in the recording */
+        adl_json_uint(&out, world->reasoned);
+        adl_json_key(&out, "reasons_differ"); /* from those given now */
+        adl_json_uint(&out, world->differ);
         adl_json_key(&out, "commands");
         adl_json_uint(&out, counts->commands);
         adl_json_key(&out, "plan_hash");
@@ -100,7 +104,11 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
     } else {
         adl_text_printf(
             &text, "%s on seed %" PRIu64 ": %" PRIu64 " events, %" PRIu64 " decisions, all as recorded (plan %s)\n",
-            head->policy, head->seed, counts->events, decisions, hash);
+            head->policy, head->seed, counts->events, world->decisions, hash);
+        if (world->differ > 0)
+            adl_text_printf(&text,
+                            "the reasons given for %" PRIu64 " of %" PRIu64 " decisions differ from the recorded\n",
+                            world->differ, world->reasoned);
     }
     const int status = adl_output_write(json ? json : "-", &text, err);
     adl_text_clear(&text);
@@ -128,7 +136,7 @@ static int play_back(struct adl_recording *recording, const struct adl_recording
             adl_recording_blame(recording, status, err);
     }
     if (status == 0)
-        status = report(engine, head, world.decisions, json, err);
+        status = report(engine, head, &world, json, err);
     adl_engine_destroy(engine);
     return status;
 }

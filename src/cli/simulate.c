@@ -65,6 +65,7 @@ struct recorder {
     struct adl_text text;
     struct adl_recording_seal seal;
     uint32_t type_count;
+    uint64_t reasons;     /* hash of those of this instant */
     int status;           /* of the file */
     struct adl_error err; /* why, for the engine knows only that an observer failed */
 };
@@ -102,6 +103,7 @@ static int on_command(void *self, const struct adl_command *command, const uint3
     struct recorder *recorder = self;
     const size_t before = recorder->text.size;
     adl_recording_write_command(&recorder->text, command, gpus);
+    recorder->reasons = adl_command_hash_reason(recorder->reasons, command);
     seal(recorder, before);
     return 0;
 }
@@ -111,7 +113,8 @@ static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
     (void)state;
     struct recorder *recorder = self;
     const size_t before = recorder->text.size;
-    adl_recording_write_decision(&recorder->text, hash);
+    adl_recording_write_decision(&recorder->text, hash, recorder->reasons);
+    recorder->reasons = 0;
     seal(recorder, before);
     return 0;
 }

@@ -55,6 +55,13 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     return story->next && story->next->event ? story->next->event(story->next->self, event, state) : 0;
 }
 
+static void tell_reason(struct adl_story *story, const struct adl_reason *reason)
+{
+    char words[ADL_REASON_SIZE];
+    adl_reason_words(reason, NULL, words, sizeof words);
+    adl_text_printf(&story->text, ": %s\n", words);
+}
+
 static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus,
                       const struct adl_state *state)
 {
@@ -69,10 +76,11 @@ static int on_command(void *self, const struct adl_command *command, const uint3
                         cluster->nodes[adl_gpu_node_of(cluster, gpus[0])].name);
         if (use->job[1] == story->slot)
             adl_text_printf(&story->text, ", beside job %llu", (unsigned long long)state->jobs[use->job[0]].spec.id);
-        adl_text_char(&story->text, '\n');
+        tell_reason(story, &command->reason);
     } else if (story->slot != ADL_NONE && command->kind == ADL_COMMAND_PREEMPT && command->job == story->slot) {
         stamp(story, state->now_us);
-        adl_text_put(&story->text, "told to stop\n");
+        adl_text_put(&story->text, "told to stop");
+        tell_reason(story, &command->reason);
     }
     return story->next && story->next->command ? story->next->command(story->next->self, command, gpus, state) : 0;
 }

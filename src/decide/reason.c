@@ -117,7 +117,7 @@ static const char *say_percent(double share, char ret[FIGURE_SIZE])
 
 static const char *say_number(double value, char ret[FIGURE_SIZE])
 {
-    snprintf(ret, FIGURE_SIZE, "%.3g", value);
+    snprintf(ret, FIGURE_SIZE, "%.4g", value);
     return ret;
 }
 
@@ -161,8 +161,9 @@ static const struct phrase {
                             "first in the queue that fits ({o} does not); where fewest GPUs become useless to others "
                             "({v}, elsewhere {a} or more)",
                             say_number},
-    [ADL_RULE_COST] = {"beside {o} the two cost {v}, leaving things as they are costs {a}",
-                       "serving it costs {v}, letting it wait {a}", NULL, say_watts},
+    [ADL_RULE_COST] = {"net cost of the two {v} beside {o} (power less the worth of progress), {a} as things are",
+                       "net cost {v} if it runs here (power less the worth of progress), {a} if it waits", NULL,
+                       say_watts},
     [ADL_RULE_VALUE] = {"the network values this start at {v}, the next best, of {o}, at {a}",
                         "the oldest job; the network values these GPUs at {v}, the next best for it at {a}", NULL,
                         say_number},
@@ -181,10 +182,9 @@ static const struct phrase {
                             "not its turn in this round (due {v} of the time)", NULL, say_percent},
     [ADL_RULE_FOR_OWED] = {"makes room for {o}, to which {a} of GPU time is owed (to this one {v})",
                            "not its turn in this round ({v} of GPU time owed to it)", NULL, say_time},
-    [ADL_RULE_FOR_COST] = {"makes room for {o}: these GPUs cost {a} with that one, {v} with this one", NULL, NULL,
+    [ADL_RULE_FOR_COST] = {"makes room for {o}: net cost {a} of serving that one, {v} of serving this one", NULL, NULL,
                            say_watts},
-    [ADL_RULE_MOVES] = {"moves to other GPUs: {v} as it is, {a} there with the cost of the move", NULL, NULL,
-                        say_watts},
+    [ADL_RULE_MOVES] = {"moves to other GPUs: net cost {v} as it is, {a} there with the move", NULL, NULL, say_watts},
     [ADL_RULE_MOVES_SHARE] = {"moves to other GPUs: due {a} of the time there, {v} here", NULL, NULL, say_percent},
     [ADL_RULE_MOVES_OWED] = {"moves to other GPUs: {a} of GPU time owed to it there, {v} here", NULL, NULL, say_time},
     [ADL_RULE_SAVING] = {"saves {v}: its progress is not worth the power now", NULL, NULL, say_watts},

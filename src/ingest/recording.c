@@ -190,6 +190,22 @@ static void put_gpus(struct adl_json *json, const uint32_t *gpus, uint32_t count
     adl_json_end(json);
 }
 
+static void put_reason(struct adl_json *json, const struct adl_reason *reason)
+{
+    adl_json_key(json, "why");
+    adl_json_object(json);
+    put_string(json, "rule", adl_rule_name(reason->rule));
+    if (reason->other != ADL_NONE)
+        put_int(json, "other", reason->other);
+    if (reason->passed)
+        put_int(json, "passed", 1);
+    put_real(json, "value", reason->value);
+    put_real(json, "against", reason->against);
+    if (!adl_rule_stops(reason->rule))
+        put_int(json, "waited_us", reason->waited_us);
+    adl_json_end(json);
+}
+
 void adl_recording_write_command(struct adl_text *text, const struct adl_command *command, const uint32_t *gpus)
 {
     struct adl_json json = adl_json_start(text, false);
@@ -198,20 +214,25 @@ void adl_recording_write_command(struct adl_text *text, const struct adl_command
         put_int(&json, "wake_us", command->time_us);
     } else if (command->kind == ADL_COMMAND_PREEMPT) {
         put_int(&json, "preempt", command->job);
+        put_reason(&json, &command->reason);
     } else if (command->kind == ADL_COMMAND_CAP) {
         put_real(&json, "cap_w", command->power_w);
         put_gpus(&json, gpus, command->gpu_count);
     } else {
         put_int(&json, "start", command->job);
         put_gpus(&json, gpus, command->gpu_count);
+        put_reason(&json, &command->reason);
     }
     adl_json_end(&json);
     adl_text_char(text, '\n');
 }
 
-void adl_recording_write_decision(struct adl_text *text, uint64_t hash)
+void adl_recording_write_decision(struct adl_text *text, uint64_t hash, uint64_t reasons)
 {
-    adl_text_printf(text, "{\"decision\":\"%016" PRIx64 "\"}\n", hash);
+    adl_text_printf(text, "{\"decision\":\"%016" PRIx64 "\"", hash);
+    if (reasons) /* most instants start and stop nothing */
+        adl_text_printf(text, ",\"reasons\":\"%016" PRIx64 "\"", reasons);
+    adl_text_put(text, "}\n");
 }
 
 void adl_recording_write_end(struct adl_text *text, const struct adl_recording_seal *seal)
@@ -469,15 +490,18 @@ static bool is_command(const cJSON *json)
 }
 
 /* What a line says: as adl_recording_next, or 3 for a line that is only for people. */
-static int read_record(struct adl_recording *r, const cJSON *json, struct adl_event *ret_event, uint64_t *ret_hash,
-                       struct adl_error *err)
+static int read_record(struct adl_recording *r, const cJSON *json, struct adl_event *ret_event,
+                       struct adl_recorded *ret_decision, struct adl_error *err)
 {
+    const char *reasons = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "reasons"));
     const char *decision = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "decision"));
     if (cJSON_HasObjectItem(json, "end") && !cJSON_HasObjectItem(json, "event"))
         return read_end(r, json, err);
     adl_recording_seal_line(&r->seal, r->line, r->line_size);
     if (decision) {
-        *ret_hash = strtoull(decision, NULL, 16);
+        *ret_decision = (struct adl_recorded){.hash = strtoull(decision, NULL, 16),
+                                              .reasons = reasons ? strtoull(reasons, NULL, 16) : 0,
+                                              .reasoned = reasons != NULL};
         return 2;
     }
     if (cJSON_HasObjectItem(json, "event"))
@@ -487,7 +511,8 @@ static int read_record(struct adl_recording *r, const cJSON *json, struct adl_ev
     return is_command(json) ? 3 : complain(r, err, "neither an event nor a command, a decision or the end");
 }
 
-int adl_recording_next(void *recording, struct adl_event *ret_event, uint64_t *ret_hash, struct adl_error *err)
+int adl_recording_next(void *recording, struct adl_event *ret_event, struct adl_recorded *ret_decision,
+                       struct adl_error *err)
 {
     struct adl_recording *r = recording;
     for (;;) {
@@ -496,7 +521,7 @@ int adl_recording_next(void *recording, struct adl_event *ret_event, uint64_t *r
         if (status == 0)
             return complain(r, err, "the recording breaks off: its last line, the end, is missing");
         if (status > 0)
-            status = read_record(r, json, ret_event, ret_hash, err);
+            status = read_record(r, json, ret_event, ret_decision, err);
         cJSON_Delete(json);
         if (status != 3)
             return status;

@@ -59,6 +59,20 @@ int adl_plan_preempt(struct adl_plan *plan, uint32_t job);
 int adl_plan_wake(struct adl_plan *plan, int64_t time_us);
 int adl_plan_cap(struct adl_plan *plan, uint32_t gpu_count, double power_w); /* GPUs already written by the caller */
 
+/* What is recorded of an instant's decision. */
+struct adl_recorded {
+    uint64_t hash;    /* of its commands */
+    uint64_t reasons; /* of their reasons: adl_command_hash_reason from 0 on */
+    bool reasoned;    /* reasons was recorded; old recordings have none */
+};
+
+/* Over the reasons of starts and stops; other commands have none. */
+static inline uint64_t adl_command_hash_reason(uint64_t hash, const struct adl_command *command)
+{
+    const bool has = command->kind == ADL_COMMAND_START || command->kind == ADL_COMMAND_PREEMPT;
+    return has ? adl_reason_hash(hash, &command->reason) : hash;
+}
+
 /* Why the command that was added last is given. Every START and PREEMPT of a policy has one. */
 static inline void adl_plan_because(struct adl_plan *plan, struct adl_reason reason)
 {
