@@ -46,7 +46,7 @@ static void another_reason_is_told_and_an_old_recording_without_reasons_is_read(
     struct adl_result result;
     struct replayed replayed;
     struct adl_error err;
-    struct tape tape = record(&s, 11, &adl_policy_easy, ADL_REGIME_DECLARED, &result), other = {0}, old = {0};
+    struct tape tape = record(&s, 11, &adl_policy_easy, 0, &result), other = {0}, old = {0};
     bool changed = false;
     for (const char *line = tape.text.data, *next; *line; line = next) {
         next = strchr(line, '\n') + 1;

@@ -69,7 +69,7 @@ struct adl_decision {
     char label[ADL_LABEL_SIZE];
     char what[16]; /* "start", "preempt", "advise" */
     char gpus[120];
-    char why[240];
+    char why[264];
 };
 
 #define ADL_DECISIONS_MAX 256

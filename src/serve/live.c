@@ -43,6 +43,8 @@ struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_
                                      .priority = job->priority,
                                      .reason = job->reason,
                                      .start_us = runs ? job->start_us : 0,
+                                     .eligible_us = job->eligible_us,
+                                     .ran_us = job->ran_us,
                                      .attempts = job->attempts,
                                      .gpus = live->names,
                                      .energy_j = job->energy_j,
@@ -330,27 +332,6 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
     }
 }
 
-/* How many older jobs wait that this one goes before; counted up to a bound. */
-static uint32_t count_older(const struct adl_live *live, const struct adl_roster_job *job)
-{
-    uint32_t count = 0;
-    for (const struct adl_roster_job *at = live->desk->roster.first; at && at != job && count < 1000; at = at->next)
-        count += at->stage == ADL_STAGE_QUEUED;
-    return count;
-}
-
-static void say_why(const struct adl_live *live, const struct adl_roster_job *job, char *ret, size_t size)
-{
-    const uint32_t older = count_older(live, job);
-    const double waited_s = (double)(live->now_us - job->eligible_us) * 1e-6;
-    const char *policy = live->desk->policy->name;
-    if (older == 0)
-        snprintf(ret, size, "%s: first in line after %.1f s", policy, waited_s);
-    else
-        snprintf(ret, size, "%s: after %.1f s, before %u older job%s that wait%s on", policy, waited_s, older,
-                 older == 1 ? "" : "s", older == 1 ? "s" : "");
-}
-
 void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
 {
     const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
@@ -403,13 +384,13 @@ static int advise(struct adl_live *live, struct adl_roster_job *job, const struc
     if (hash != job->advised) {
         job->advised = hash;
         adl_label_of_live(job, decision.label);
-        say_why(live, job, decision.why, sizeof decision.why);
+        adl_live_say_why(live, job, &command->reason, decision.why, sizeof decision.why);
         adl_live_name_gpus(live, gpus, command->gpu_count, decision.gpus, sizeof decision.gpus);
         decision.sequence = ++desk->decision_count;
         desk->decisions[(desk->decision_count - 1) % ADL_DECISIONS_MAX] = decision;
         publish_decision(live, &decision);
         if (live->config.hands.ops->advise) {
-            char text[400];
+            char text[420];
             snprintf(text, sizeof text, "adlro would start it on %s (%s)", decision.gpus, decision.why);
             live->config.hands.ops->advise(live->config.hands.self, job, text);
         }
@@ -436,7 +417,7 @@ static int begin_start(struct adl_live *live, struct adl_roster_job *job, const 
     struct adl_live_act *act = &live->acts[live->act_count++];
     *act = (struct adl_live_act){.job = job->id, .slot = command->job, .start = true};
     if (!live->adopting)
-        say_why(live, job, act->why, sizeof act->why);
+        adl_live_say_why(live, job, &command->reason, act->why, sizeof act->why);
     for (uint32_t i = 0; i < job->alternative_count; i++)
         if (job->alternatives[i].slot == command->job)
             job->taken = i;
@@ -468,10 +449,10 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
         return adl_fail(err, ADL_EREFUSED, "job %llu is being stopped already", (unsigned long long)job->id);
     if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
         return adl_fail(err, ADL_ENOMEM, "out of memory to stop job %llu", (unsigned long long)job->id);
-    live->acts[live->act_count++] = (struct adl_live_act){.job = job->id, .slot = command->job};
-    snprintf(live->acts[live->act_count - 1].why, sizeof live->acts->why, "%s: makes room for another",
-             live->desk->policy->name);
-    adl_live_stopping(live, job, ADL_STOP_REQUEUE, "preempted by the policy");
+    struct adl_live_act *act = &live->acts[live->act_count++];
+    *act = (struct adl_live_act){.job = job->id, .slot = command->job};
+    adl_live_say_why(live, job, &command->reason, act->why, sizeof act->why);
+    adl_live_stopping(live, job, ADL_STOP_REQUEUE, act->why);
     return 0;
 }
 
@@ -516,7 +497,8 @@ static void undo_acts(struct adl_live *live)
     for (uint32_t i = 0; i < live->act_count; i++) {
         struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->acts[i].job);
         if (!live->acts[i].start) { /* the engine waits for its end: it is asked for all the same, and written then */
-            live->config.hands.ops->stop(live->config.hands.self, job, live->acts[i].slot, true, "preempted", NULL);
+            live->config.hands.ops->stop(live->config.hands.self, job, live->acts[i].slot, true, live->acts[i].why,
+                                         NULL);
             continue;
         }
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = live->acts[i].slot}};
@@ -572,7 +554,7 @@ static void carry_out(struct adl_live *live)
             live->desk->counts.started++;
             adl_live_started(live, job);
         } else {
-            hands->ops->stop(hands->self, job, act->slot, true, "preempted", NULL);
+            hands->ops->stop(hands->self, job, act->slot, true, act->why, NULL);
         }
         tell_decision(live, act, job);
     }

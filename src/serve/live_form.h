@@ -22,7 +22,7 @@ struct adl_live_act {
     uint64_t job;
     uint32_t slot;
     bool start; /* else it is preempted */
-    char why[240];
+    char why[264];
 };
 
 /* A job that runs without having been started here: to be entered into the engine's books. */
@@ -88,6 +88,13 @@ int adl_live_post(struct adl_live *live, const struct adl_live_item *item); /* t
 /* Status of a job as the store keeps it; strings are the job's and the live world's until the next call. */
 struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_roster_job *job);
 void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state);
+
+/* live_why.c: in words, what the reason of a command about a job says; and how long the job has waited, without the
+ * time that it ran. */
+void adl_live_say_why(const struct adl_live *live, const struct adl_roster_job *job, const struct adl_reason *reason,
+                      char *ret, size_t size);
+int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_roster_job *job);
+int64_t adl_live_held_us(const struct adl_live *live, const struct adl_roster_job *job); /* GPUs, in this attempt */
 
 /* live_jobs.c: how a job goes from one stage to another, in memory, after it was written. */
 int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err); /* its alternatives */

@@ -81,6 +81,7 @@ int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t 
 int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining)
 {
     job->stop = ADL_STOP_NONE;
+    job->ran_us += adl_live_held_us(live, job);
     job->start_us = 0;
     live->desk->counts.requeued++;
     adl_roster_set_reason(job, "");
@@ -269,8 +270,10 @@ int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
         return wait_for_jobs(live, job, culprit, may < 0);
     if (job->begin_us > live->now_us)
         return wait_for_begin(live, job);
-    if (job->eligible_us == 0)
+    if (job->eligible_us == 0) {
         job->eligible_us = live->now_us;
+        job->ran_us = 0;
+    }
     const uint32_t limit = job->shared->array.limit;
     if (limit > 0 && job->stage < ADL_STAGE_QUEUED && job->shared->active >= limit)
         return wait_for_array(live, job);

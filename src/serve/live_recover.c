@@ -42,7 +42,8 @@ static int keep_job(void *context, const struct adl_store_job *row, struct adl_e
     uint32_t count = 0;
     if (!job)
         return ADL_ENOMEM;
-    job->eligible_us = row->submit_us;
+    job->eligible_us = row->status.hold ? 0 : row->status.eligible_us > 0 ? row->status.eligible_us : row->submit_us;
+    job->ran_us = row->status.ran_us;
     if (row->status.state != ADL_STORE_RUNNING)
         return 0;
     job->start_us = row->status.start_us;

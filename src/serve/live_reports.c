@@ -95,6 +95,7 @@ static int prepare_end(struct adl_live *live, const struct adl_report *report, s
     } else {
         snprintf(reason, sizeof reason, "%s", job->reason[0] != '\0' ? job->reason : report->text);
         status.state = ADL_STORE_PENDING;
+        status.ran_us += adl_live_held_us(live, job);
         status.start_us = 0;
         status.gpus = NULL;
     }

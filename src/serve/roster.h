@@ -75,6 +75,7 @@ struct adl_roster_job {
     int64_t begin_us;    /* not to be started before; 0 = at any time */
     int64_t eligible_us; /* since when it might run: neither held nor waiting for others */
     int64_t start_us;    /* of this attempt, while it holds GPUs */
+    int64_t ran_us;      /* that it held GPUs since then in earlier attempts */
     uint32_t attempts;
     int64_t requeue_us;  /* when it was put back into the queue after it had ended; 0 = never */
     uint8_t requeue_end; /* the enum adl_job_end that it then had */

@@ -106,12 +106,14 @@ enum adl_hold { ADL_HOLD_NONE, ADL_HOLD_USER, ADL_HOLD_ADMIN };
 
 /* What changes in a job's life. Written as a whole. */
 struct adl_store_status {
-    uint8_t state;      /* enum adl_store_state */
-    uint8_t hold;       /* enum adl_hold */
-    float priority;     /* in force now; spec.priority is what was submitted */
-    const char *reason; /* why it waits, or why it ended as it did */
-    int64_t start_us;   /* of the last attempt; 0 = none yet */
-    int64_t end_us;     /* 0 = not ended */
+    uint8_t state;       /* enum adl_store_state */
+    uint8_t hold;        /* enum adl_hold */
+    float priority;      /* in force now; spec.priority is what was submitted */
+    const char *reason;  /* why it waits, or why it ended as it did */
+    int64_t start_us;    /* of the last attempt; 0 = none yet */
+    int64_t eligible_us; /* since when it might run, neither held nor waiting for others; 0 = not known */
+    int64_t ran_us;      /* that it held GPUs since then, in earlier attempts */
+    int64_t end_us;      /* 0 = not ended */
     int32_t exit_code;
     int32_t signal; /* that ended it; 0 = none */
     uint32_t attempts;

@@ -109,6 +109,8 @@ static const struct field status_fields[] = {
     STATUS("priority", priority, F32, 0),
     STATUS("reason", reason, TEXT, ADL_STORE_REASON_MAX),
     STATUS("start_us", start_us, I64, INT64_MAX),
+    STATUS("eligible_us", eligible_us, I64, INT64_MAX),
+    STATUS("ran_us", ran_us, I64, INT64_MAX),
     STATUS("end_us", end_us, I64, INT64_MAX),
     STATUS("exit_code", exit_code, I32, INT32_MAX),
     STATUS("signal", signal, I32, INT32_MAX),

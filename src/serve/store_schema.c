@@ -143,7 +143,11 @@ static const char step_7[] = "ALTER TABLE payload ADD COLUMN dependency_any INTE
                              "ALTER TABLE job ADD COLUMN requeue_us INTEGER NOT NULL DEFAULT 0;"
                              "ALTER TABLE job ADD COLUMN requeue_end INTEGER NOT NULL DEFAULT 0;";
 
-const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5, step_6, step_7};
+/* Since when a job might run, and how long it ran since then: waits are told without the time that it ran. */
+static const char step_8[] = "ALTER TABLE job ADD COLUMN eligible_us INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE job ADD COLUMN ran_us INTEGER NOT NULL DEFAULT 0;";
+
+const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];
 
 static int failed(sqlite3 *db, const char *path, const char *doing, struct adl_error *err)
