@@ -41,6 +41,12 @@ static int need_file(const struct options *o, struct adl_error *err)
     return o->file ? 0 : adl_fail(err, ADL_EINVAL, "--file FILE: which token file? (listen.tokens of the service)");
 }
 
+/* A file that is not as it should be is no mistake on the command line. */
+static int of_file(int status)
+{
+    return status == ADL_EINVAL ? ADL_EIO : status;
+}
+
 /* ---- list ---- */
 
 static const char *moment(int64_t seconds, const char *otherwise, char buffer[ADL_DURATION_SIZE])
@@ -63,7 +69,7 @@ static int list(const struct options *o, struct adl_error *err)
     struct adl_tokens tokens = {0};
     int status = need_file(o, err);
     if (status == 0)
-        status = adl_tokens_read(o->file, &tokens, err);
+        status = of_file(adl_tokens_read(o->file, &tokens, err));
     if (status)
         return status;
     printf("%-8s  %-16s  %-19s  %-19s  %s\n", "ID", "USER", "CREATED", "EXPIRES", "STATE");
@@ -86,7 +92,7 @@ static int revoke(const struct options *o, const char *const *ids, int count, st
     if (status == 0 && count == 0)
         status = adl_fail(err, ADL_EINVAL, "revoke: which token? (`adlro token list` shows their ids)");
     if (status == 0)
-        status = adl_tokens_revoke(o->file, ids, (size_t)count, err);
+        status = of_file(adl_tokens_revoke(o->file, ids, (size_t)count, err));
     for (int i = 0; status == 0 && i < count; i++)
         printf("token %s revoked\n", ids[i]);
     return status;
@@ -128,7 +134,7 @@ static int create(const struct options *o, const char *user, struct adl_error *e
     if (status == 0)
         status = adl_token_create(user, expires_s, token, line, err);
     if (status == 0 && o->file)
-        status = adl_tokens_append(o->file, line, err);
+        status = of_file(adl_tokens_append(o->file, line, err));
     if (status)
         return status;
     puts(token);
