@@ -125,7 +125,7 @@ static void handle_asset(void *context, struct adl_request *request)
 static void handle_events(void *context, struct adl_request *request)
 {
     (void)context;
-    adl_request_answer_events(request);
+    adl_request_answer_events(request, false);
 }
 
 static void handle_forget(void *context, struct adl_request *request)

@@ -73,7 +73,7 @@ static void a_small_buffer_gets_the_same_bytes_piece_by_piece(void **state)
 static void who_comes_back_misses_nothing_or_is_told(void **state)
 {
     struct adl_events *events = create(4, 1);
-    struct adl_events_place place;
+    struct adl_events_place place = {0};
     (void)state;
     assert_true(adl_events_resume(events, 0, &place));
     assert_int_equal(place.id, 1);

@@ -121,6 +121,114 @@ static void a_token_is_listed_without_its_secret_and_revoked_while_the_service_r
     client_clear(&stream);
 }
 
+/* The user's last answer tells nothing of the administrator's job. */
+static void expect_no_trace(void)
+{
+    if (strstr(user.body, "hush") || strstr(user.body, "user0"))
+        fail_msg("it is told: %.600s", user.body);
+}
+
+/* Asks the same of a job of another user and of one that never was: the answers differ in the number alone. */
+static void expect_same_as_absent(const char *method, const char *suffix, const char *body, number hidden)
+{
+    char what[80], texts[2][400];
+    for (int i = 0; i < 2; i++) {
+        const number id = i == 0 ? hidden : 987654;
+        char digits[24];
+        snprintf(what, sizeof what, "%s /v1/jobs/%llu%s", method, id, suffix);
+        const int status = client_ask(&user, what, body);
+        if (status != 404)
+            fail_msg("%d for %s: %.300s", status, what, status > 0 ? user.body : "");
+        snprintf(digits, sizeof digits, "%llu", id);
+        const char *at = strstr(user.body, digits);
+        assert_non_null(at);
+        snprintf(texts[i], sizeof texts[i], "%.*s#%s", (int)(at - user.body), user.body, at + strlen(digits));
+    }
+    assert_string_equal(texts[0], texts[1]);
+}
+
+static void where_listings_are_private_users_see_their_own_jobs_alone(void **state)
+{
+    (void)state;
+    char body[200], own[40], admin_name[80];
+    access_start("jobs: {private: true}\n");
+    const number hidden = access_submit(&http, "hush", ""), mine = access_submit(&user, "mine", "");
+    const number ended = access_submit(&http, "hush-ended", "");
+    expect(200, NULL, "DELETE /v1/jobs/%llu", ended);
+    static const char *const lists[] = {"",          "?state=all",  "?state=PD",         "?state=R", "?state=ended",
+                                        "?state=CA", "?user=user0", "?limit=1&state=all"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        expect_user(200, NULL, "GET /v1/jobs%s", lists[i]);
+        expect_no_trace();
+        const bool one = i < 3 || i == 7;
+        if ((strstr(user.body, "\"name\":\"mine\"") != NULL) != one)
+            fail_msg("%s: %.300s", lists[i], user.body);
+        expect_user_text("\"counts\":{\"pending\":1,\"running\":0}");
+    }
+    expect(200, NULL, "GET /v1/whoami");
+    client_string(&http, "user", admin_name, sizeof admin_name);
+    expect_user(200, NULL, "GET /v1/jobs?user=%s&state=all", admin_name);
+    expect_no_trace();
+    for (int i = 0; i < 2; i++) {
+        const number id = i == 0 ? hidden : ended;
+        expect_same_as_absent("GET", "", NULL, id);
+        expect_same_as_absent("GET", "/events", NULL, id);
+        expect_same_as_absent("DELETE", "", NULL, id);
+        expect_same_as_absent("PATCH", "", "{\"priority\":0.1}", id);
+        expect_same_as_absent("POST", "/hold", NULL, id);
+        expect_same_as_absent("POST", "/release", NULL, id);
+        expect_same_as_absent("POST", "/requeue", NULL, id);
+        snprintf(body, sizeof body, "{\"directory\":\"/tmp\",\"command\":[\"true\"],\"after\":[%llu]}", id);
+        expect_user(400, body, "POST /v1/jobs");
+        snprintf(own, sizeof own, "after: there is no job %llu", id);
+        expect_user_text(own);
+    }
+    expect_user(200, NULL, "GET /v1/cluster");
+    expect_user_text("\"state\":\"busy\"");
+    expect_no_trace();
+    expect_user(200, NULL, "GET /v1/decisions");
+    expect_user_text("\"decisions\":[]");
+    expect_user(200, NULL, "GET /metrics");
+    expect_no_trace();
+    expect_user(200, NULL, "GET /v1/jobs/%llu", mine);
+    if (strstr(user.body, "job 1"))
+        fail_msg("its reason names another's: %.900s", user.body);
+    expect_user(200, NULL, "GET /v1/jobs/%llu/events", mine);
+    /* Administrators see everything, and users do where it is not private. */
+    expect(200, NULL, "GET /v1/jobs?state=all");
+    expect_text("\"name\":\"hush-ended\"");
+    expect_text("\"name\":\"mine\"");
+    expect(200, NULL, "GET /v1/cluster");
+    expect_text("user0");
+    assert_int_equal(service_signal(SIGTERM), 0);
+    assert_true(service_write("c.yaml", "engine: sim\nscenario: small.yaml\n"));
+    access_start_again();
+    expect_user(200, NULL, "GET /v1/jobs/%llu", hidden);
+}
+
+static void where_listings_are_private_streams_carry_no_jobs_of_others(void **state)
+{
+    (void)state;
+    struct service_client stream;
+    char head[300];
+    access_start("jobs: {private: true}\n");
+    stream = user;
+    stream.bytes = NULL;
+    stream.fd = client_dial_tcp(user.port);
+    const int size =
+        snprintf(head, sizeof head, "GET /v1/events?after=1 HTTP/1.1\r\nHost: s\r\nAuthorization: Bearer %s\r\n\r\n",
+                 user.token);
+    assert_true(client_send(stream.fd, head, (size_t)size) && client_more(&stream));
+    const number hidden = access_submit(&http, "hush", "");
+    expect(200, NULL, "DELETE /v1/jobs/%llu", hidden);
+    access_submit(&user, "mine", "");
+    while (!strstr(stream.bytes, "\"name\":\"mine\""))
+        assert_true(client_more(&stream));
+    if (strstr(stream.bytes, "hush") || strstr(stream.bytes, "user0"))
+        fail_msg("it is told: %.900s", stream.bytes);
+    client_clear(&stream);
+}
+
 static int remove_access(void **state)
 {
     client_clear(&user);
@@ -135,6 +243,8 @@ int main(void)
         ACCESS_TEST(users_lower_priorities_and_only_administrators_raise_them),
         ACCESS_TEST(a_user_submits_with_at_most_the_priority_that_is_configured),
         ACCESS_TEST(an_administrators_hold_is_released_by_administrators_alone),
+        ACCESS_TEST(where_listings_are_private_users_see_their_own_jobs_alone),
+        ACCESS_TEST(where_listings_are_private_streams_carry_no_jobs_of_others),
         ACCESS_TEST(a_token_of_a_deleted_account_does_not_keep_the_service_from_starting),
         ACCESS_TEST(a_token_is_listed_without_its_secret_and_revoked_while_the_service_runs),
     };

@@ -91,7 +91,7 @@ function updateGpu(node, gpu) {
   text(p.index, gpu.index);
   setSign(p.state, gpu.state, gpu.state);
   const first = gpu.jobs[0];
-  text(p.name, first ? first.name || `job ${first.label}` : '');
+  text(p.name, first ? first.name || `job ${first.label}` : gpu.state === 'busy' ? 'in use' : '');
   if (!first) text(p.user, gpu.reason || '');
   else text(p.user, gpu.jobs.length > 1 ? `${first.user} +${gpu.jobs.length - 1}` : first.user);
   updateMeters(node, gpu);
@@ -145,7 +145,7 @@ function renderLegend(cluster) {
     for (const gpu of node.gpus) {
       const entry = types.get(gpu.type) || {type: gpu.type, all: 0, busy: 0};
       entry.all += 1;
-      entry.busy += gpu.jobs.length > 0 ? 1 : 0;
+      entry.busy += gpu.jobs.length > 0 || gpu.state === 'busy' ? 1 : 0;
       types.set(gpu.type, entry);
     }
   reconcile($('#legend'), [...types.values()], (entry) => entry.type,

@@ -30,7 +30,7 @@ struct form_telemetry {
 struct form_jobs {
     double retention_days, mib_per_user, time_limit_s, grace_s, priority_max;
     int32_t max, max_per_user;
-    bool root;
+    bool root, private;
     struct adl_yaml_link cgroup;
 };
 
@@ -119,6 +119,8 @@ static const struct adl_yaml_field jobs_fields[] = {
      .help = "how long ended jobs and events are kept"},
     {"priority_max", ADL_YAML_REAL, JOBS(priority_max), .min = 0, .max = 1,
      .help = "the highest priority that users may submit with; administrators may use any"},
+    {"private", ADL_YAML_BOOL, JOBS(private),
+     .help = "users see only their own jobs, wherever jobs are shown; administrators see all"},
     {"root", ADL_YAML_BOOL, JOBS(root), .help = "root may submit jobs, which then run as root"},
     {"cgroup", ADL_YAML_LINK, JOBS(cgroup), .otherwise = "no limits on memory and cores",
      .help = "folder of a cgroup v2 that was delegated to the service; each job gets one of its own in it"},
@@ -360,6 +362,7 @@ static void copy_plain(struct loader *loader)
     config->mib_per_user = form->jobs.mib_per_user;
     config->jobs_retention_days = form->jobs.retention_days;
     config->root_jobs = form->jobs.root;
+    config->private_jobs = form->jobs.private;
 }
 
 struct adl_telemetry_options adl_service_telemetry(const struct adl_service_config *config, bool with_exporters)

@@ -47,6 +47,7 @@ struct adl_service_config {
     double mib_per_user;        /* of the state */
     double jobs_retention_days; /* of ended jobs */
     float priority_max;         /* that users may submit with */
+    bool private_jobs;          /* users see only their own */
     bool root_jobs;             /* root may submit jobs that run as root */
     const char *cgroup;         /* v2 folder for jobs' own; NULL: none */
 

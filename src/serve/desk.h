@@ -67,6 +67,7 @@ struct adl_decision {
     int64_t time_us;
     uint64_t job; /* the number that people know it by, and what they call it */
     char label[ADL_LABEL_SIZE];
+    uint32_t uid;  /* whose it is */
     char what[16]; /* "start", "preempt", "advise" */
     char gpus[120];
     char why[264];
@@ -98,6 +99,7 @@ struct adl_desk {
     struct adl_inbox *inbox; /* may be used without the lock, as the following */
     struct adl_events *events;
     const char *state_directory; /* for a store of one's own */
+    bool private_jobs;           /* users see no jobs but their own; administrators see all */
 };
 
 void adl_desk_lock(struct adl_desk *desk);

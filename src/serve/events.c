@@ -10,14 +10,22 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define FOR_ALL (-1)
+
+/* As it goes over the wire, and for whom. */
+struct entry {
+    struct adl_text text;
+    int64_t uid; /* or FOR_ALL */
+};
+
 struct adl_events {
     int fd;
     uint32_t capacity;
     pthread_mutex_t mutex;
-    /* Under the mutex. The event of an id is at id % capacity, as it goes over the wire. */
+    /* Under the mutex. The event of an id is at id % capacity. */
     bool signalled;
     uint64_t first_id, next_id;
-    struct adl_text *ring;
+    struct entry *ring;
 };
 
 int adl_events_create(uint32_t capacity, uint64_t first_id, struct adl_events **ret, struct adl_error *err)
@@ -48,7 +56,7 @@ void adl_events_destroy(struct adl_events *events)
     if (!events)
         return;
     for (uint32_t i = 0; events->ring && i < events->capacity; i++)
-        adl_text_clear(&events->ring[i]);
+        adl_text_clear(&events->ring[i].text);
     free(events->ring);
     if (events->fd >= 0)
         close(events->fd);
@@ -79,8 +87,8 @@ static void write_event(struct adl_text *text, const char *kind, const char *dat
     adl_text_char(text, '\n');
 }
 
-int adl_events_publish(struct adl_events *events, const char *kind, const char *data, uint64_t *ret_id,
-                       struct adl_error *err)
+static int publish(struct adl_events *events, int64_t uid, const char *kind, const char *data, uint64_t *ret_id,
+                   struct adl_error *err)
 {
     if (!is_kind(kind))
         return adl_fail(err, ADL_EINVAL, "an event's kind is of letters, digits, '_', '-' and '.'");
@@ -98,8 +106,9 @@ int adl_events_publish(struct adl_events *events, const char *kind, const char *
     adl_text_bytes(&text, body.data, body.size);
     status = adl_text_status(&text);
     if (status == ADL_OK) {
-        struct adl_text *place = &events->ring[events->next_id % events->capacity], old = *place;
-        *place = text;
+        struct entry *place = &events->ring[events->next_id % events->capacity];
+        const struct adl_text old = place->text;
+        *place = (struct entry){text, uid};
         text = old;
         if (ret_id)
             *ret_id = events->next_id;
@@ -112,6 +121,18 @@ int adl_events_publish(struct adl_events *events, const char *kind, const char *
     adl_text_clear(&text);
     adl_text_clear(&body);
     return status == ADL_OK ? ADL_OK : adl_fail(err, status, "no memory for an event");
+}
+
+int adl_events_publish(struct adl_events *events, const char *kind, const char *data, uint64_t *ret_id,
+                       struct adl_error *err)
+{
+    return publish(events, FOR_ALL, kind, data, ret_id, err);
+}
+
+int adl_events_publish_to(struct adl_events *events, uint32_t uid, const char *kind, const char *data,
+                          struct adl_error *err)
+{
+    return publish(events, uid, kind, data, NULL, err);
 }
 
 int adl_events_fd(const struct adl_events *events)
@@ -148,7 +169,8 @@ bool adl_events_resume(struct adl_events *events, uint64_t last_id, struct adl_e
     pthread_mutex_lock(&events->mutex);
     const uint64_t oldest = oldest_id(events);
     const bool whole = last_id < events->next_id && last_id + 1 >= oldest;
-    *ret = (struct adl_events_place){.id = whole ? last_id + 1 : oldest};
+    ret->id = whole ? last_id + 1 : oldest;
+    ret->offset = 0;
     pthread_mutex_unlock(&events->mutex);
     return whole;
 }
@@ -159,13 +181,20 @@ ssize_t adl_events_read(struct adl_events *events, struct adl_events_place *plac
     pthread_mutex_lock(&events->mutex);
     const bool behind = place->id < oldest_id(events);
     while (!behind && place->id < events->next_id && copied < size) {
-        const struct adl_text *text = &events->ring[place->id % events->capacity];
+        const struct entry *entry = &events->ring[place->id % events->capacity];
+        const struct adl_text *text = &entry->text;
+        if (place->filtered && entry->uid != FOR_ALL && entry->uid != place->uid) {
+            place->id++;
+            continue;
+        }
         const size_t left = text->size - place->offset, room = size - copied, taken = left < room ? left : room;
         memcpy(buffer + copied, text->data + place->offset, taken);
         copied += taken;
         place->offset += taken;
-        if (place->offset == text->size)
-            *place = (struct adl_events_place){.id = place->id + 1};
+        if (place->offset == text->size) {
+            place->id++;
+            place->offset = 0;
+        }
     }
     pthread_mutex_unlock(&events->mutex);
     return behind ? -1 : (ssize_t)copied;

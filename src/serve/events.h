@@ -20,6 +20,8 @@ struct adl_events;
 struct adl_events_place {
     uint64_t id;   /* of the event that is next */
     size_t offset; /* bytes of it that were read */
+    bool filtered; /* only events for this user, and those for all, are read */
+    uint32_t uid;
 };
 
 /* The first event will have first_id, which is at least 1: a number above all that an earlier life of the service gave,
@@ -32,6 +34,10 @@ void adl_events_destroy(struct adl_events *events);
 int adl_events_publish(struct adl_events *events, const char *kind, const char *data, uint64_t *ret_id,
                        struct adl_error *err);
 
+/* The same for one user: readers who are filtered for another do not get it. */
+int adl_events_publish_to(struct adl_events *events, uint32_t uid, const char *kind, const char *data,
+                          struct adl_error *err);
+
 /* Readable when something was published since adl_events_heard() was called. */
 int adl_events_fd(const struct adl_events *events);
 void adl_events_heard(struct adl_events *events);
@@ -39,7 +45,7 @@ void adl_events_heard(struct adl_events *events);
 uint64_t adl_events_next_id(struct adl_events *events);
 
 /* Where the reader goes on that saw everything up to and with this id. false: some of what followed is gone, or the id
- * is of no event that was ever published; the place is then the oldest event. */
+ * is of no event that was ever published; the place is then the oldest event. For whom it reads stays as it was. */
 bool adl_events_resume(struct adl_events *events, uint64_t last_id, struct adl_events_place *ret);
 
 /* Copies what fits of what comes next and moves the place: the bytes copied, 0 if there is nothing new, -1 if the

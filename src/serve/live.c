@@ -1,5 +1,6 @@
 #include "base/hash.h"
 #include "serve/live_form.h"
+#include "serve/veil.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -63,6 +64,20 @@ int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct a
     return status;
 }
 
+/* Where listings are private, what is told of other jobs in passing goes too, for administrators as well: they share
+ * the event with the job's user. Clears the text. */
+static void publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text)
+{
+    struct adl_text veiled = {0};
+    if (live->desk->private_jobs && adl_text_status(text) == 0)
+        adl_veil_put(&veiled, live->desk, uid, text->data);
+    const struct adl_text *told = live->desk->private_jobs ? &veiled : text;
+    if (adl_text_status(told) == 0 && told->data)
+        adl_events_publish_to(live->desk->events, uid, kind, told->data, NULL);
+    adl_text_clear(&veiled);
+    adl_text_clear(text);
+}
+
 void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state)
 {
     static const char *const stages[] = {"held", "dependent", "queued", "running", "stopping"};
@@ -85,9 +100,7 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
     adl_json_key(&json, "reason");
     adl_json_string(&json, job->reason);
     adl_json_end(&json);
-    if (adl_text_status(&text) == 0)
-        adl_events_publish(live->desk->events, "job", text.data, NULL, NULL);
-    adl_text_clear(&text);
+    publish_to(live, job->uid, "job", &text);
 }
 
 /* ---- groups: what happened is written, then done ---- */
@@ -369,9 +382,7 @@ static void publish_decision(struct adl_live *live, const struct adl_decision *d
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     write_decision(&json, decision);
-    if (adl_text_status(&text) == 0)
-        adl_events_publish(live->desk->events, "decision", text.data, NULL, NULL);
-    adl_text_clear(&text);
+    publish_to(live, decision->uid, "decision", &text);
 }
 
 /* What would be done is told once, and refused. */
@@ -379,7 +390,8 @@ static int advise(struct adl_live *live, struct adl_roster_job *job, const struc
                   const uint32_t *gpus, struct adl_error *err)
 {
     struct adl_desk *desk = live->desk;
-    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job), .what = "advise"};
+    struct adl_decision decision = {
+        .time_us = live->now_us, .job = adl_roster_shown(job), .uid = job->uid, .what = "advise"};
     const uint64_t hash = adl_hash_bytes(adl_hash_start(), gpus, command->gpu_count * sizeof *gpus);
     if (hash != job->advised) {
         job->advised = hash;
@@ -461,7 +473,7 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
 static struct adl_decision decision_of(const struct adl_live *live, const struct adl_live_act *act,
                                        const struct adl_roster_job *job)
 {
-    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job)};
+    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job), .uid = job->uid};
     adl_label_of_live(job, decision.label);
     snprintf(decision.what, sizeof decision.what, "%s", act->start ? "start" : "preempt");
     snprintf(decision.why, sizeof decision.why, "%s", act->why);

@@ -1,5 +1,6 @@
 /* live_wishes: what people want: checked and written, then done. */
 #include "serve/live_form.h"
+#include "serve/veil.h"
 #include "serve/warn_signal.h"
 
 #include <math.h>
@@ -45,9 +46,10 @@ static int read_class(const struct adl_live *live, struct adl_wish *wish)
                     submission->class_name);
 }
 
-static int see_row(void *context, const struct adl_store_job *row, struct adl_error *err)
+static int see_uid(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
-    (void)context, (void)row, (void)err;
+    (void)err;
+    *(uint32_t *)context = row->uid;
     return 0;
 }
 
@@ -56,8 +58,12 @@ static int check_dependencies(struct adl_live *live, struct adl_wish *wish)
     const struct adl_store_job *job = &wish->submission->job;
     for (uint32_t i = 0; i < job->dependency_count; i++) {
         const uint64_t on = job->dependencies[i].job;
-        if (on > 0 && !adl_roster_find(&live->desk->roster, on) &&
-            adl_store_job_read(live->config.store, on, see_row, NULL, NULL) != 1)
+        const struct adl_roster_job *other = on > 0 ? adl_roster_find(&live->desk->roster, on) : NULL;
+        uint32_t uid = other ? other->uid : 0;
+        const bool there = on == 0 || other || adl_store_job_read(live->config.store, on, see_uid, &uid, NULL) == 1;
+        if (on > 0 && adl_veil_hides(live->desk, &wish->caller) && !(there && uid == wish->caller.account.uid))
+            return refuse(wish, ADL_EINVAL, "after: there is no job %llu", on);
+        if (!there)
             return on > 0 && on <= adl_store_job_last(live->config.store)
                        ? refuse(wish, ADL_EINVAL, "after: job %llu" PURGED "; leave it out if it completed", on)
                        : refuse(wish, ADL_EINVAL, "after: there is no job %llu", on);

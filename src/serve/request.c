@@ -254,7 +254,8 @@ static int place_stream(struct adl_connection *connection, struct adl_events *ev
                         struct adl_error *err)
 {
     bool whole = true;
-    connection->place = (struct adl_events_place){.id = adl_events_next_id(events)};
+    connection->place.id = adl_events_next_id(events);
+    connection->place.offset = 0;
     if (last) {
         char *end = NULL;
         errno = 0;
@@ -270,7 +271,7 @@ static int place_stream(struct adl_connection *connection, struct adl_events *ev
     return ADL_OK;
 }
 
-void adl_request_answer_events(struct adl_request *request)
+void adl_request_answer_events(struct adl_request *request, bool own)
 {
     struct adl_events *events = request->connection->listener->http->config.events;
     const char *last = adl_request_header(request, "Last-Event-ID");
@@ -279,6 +280,7 @@ void adl_request_answer_events(struct adl_request *request)
         adl_request_answer_problem(request, 404, "no_events", "This server has no stream of events.", NULL);
         return;
     }
+    request->connection->place = (struct adl_events_place){.filtered = own, .uid = request->caller.account.uid};
     if (place_stream(request->connection, events, last ? last : adl_request_query(request, "after"), &err) < 0) {
         adl_request_answer_problem(request, 400, "bad_event_id", err.text, NULL);
         return;

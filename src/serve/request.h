@@ -45,9 +45,9 @@ void adl_request_answer_asset(struct adl_request *request, const struct adl_asse
 /* {"error":{"code":...,"message":...,"hint":...}}; hint may be NULL. */
 void adl_request_answer_problem(struct adl_request *request, int status, const char *code, const char *message,
                                 const char *hint);
-/* The server's stream of events, from Last-Event-ID or the query parameter "after", else from now. Not after deferring.
- */
-void adl_request_answer_events(struct adl_request *request);
+/* The server's stream of events, from Last-Event-ID or the query parameter "after", else from now. own: without those
+ * for other users. Not after deferring. */
+void adl_request_answer_events(struct adl_request *request, bool own);
 
 /* The value of Location in the answer that follows; for 201 and 202. A path of fewer than 128 bytes. */
 void adl_request_locate(struct adl_request *request, const char *path);

@@ -91,6 +91,33 @@ bool adl_route_query_int(struct adl_request *request, const char *name, int64_t 
     return false;
 }
 
+static int read_uid(void *context, const struct adl_store_job *job, struct adl_error *err)
+{
+    (void)err;
+    *(uint32_t *)context = job->uid;
+    return 0;
+}
+
+/* Where listings are private, a job of another user is answered as one that was never there, or is no more. */
+static bool is_visible(struct adl_routes_context *routes, struct adl_request *request, struct adl_store *store,
+                       uint64_t id)
+{
+    const struct adl_caller *viewer = adl_request_caller(request);
+    struct adl_desk *desk = routes->desk;
+    uint32_t uid = 0;
+    if (!adl_veil_hides(desk, viewer))
+        return true;
+    adl_desk_lock(desk);
+    const struct adl_roster_job *job = adl_roster_find(&desk->roster, id);
+    bool there = job != NULL;
+    if (job)
+        uid = job->uid;
+    adl_desk_unlock(desk);
+    if (!there)
+        there = adl_store_job_read(store, id, read_uid, &uid, NULL) == 1;
+    return there && adl_veil_shows(desk, viewer, uid);
+}
+
 bool adl_route_job_id(struct adl_routes_context *routes, struct adl_request *request, uint64_t *ret)
 {
     const char *label = adl_request_param(request, "id");
@@ -98,9 +125,11 @@ bool adl_route_job_id(struct adl_routes_context *routes, struct adl_request *req
     struct adl_error err;
     struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
     const bool external = strcmp(routes->desk->engine_name, "slurm") == 0;
-    const int status = store ? adl_label_find(store, label, external, ret, &err) : ADL_EIO;
-    if (status == 0)
+    int status = store ? adl_label_find(store, label, external, ret, &err) : ADL_EIO;
+    if (status == 0 && is_visible(routes, request, store, *ret))
         return true;
+    if (status == 0 || (status == ADL_EABSENT && adl_veil_hides(routes->desk, adl_request_caller(request))))
+        status = adl_fail(&err, ADL_EABSENT, "there is no job %s", label);
     if (status == ADL_EINVAL) {
         snprintf(message, sizeof message, "there is no job %s; %.250s", adl_quote(label, quoted), err.text);
         adl_request_answer_problem(request, 404, "not_found", message, NULL);
@@ -263,6 +292,7 @@ void adl_route_post(struct adl_wish *wish)
 
 struct job_answer {
     struct adl_desk *desk;
+    const struct adl_caller *viewer;
     struct adl_json *json;
 };
 
@@ -271,7 +301,7 @@ static int put_stored(void *context, const struct adl_store_job *job, struct adl
     const struct job_answer *answer = context;
     (void)err;
     adl_desk_lock(answer->desk);
-    adl_view_stored_job(answer->json, answer->desk, job);
+    adl_view_stored_job(answer->json, answer->desk, answer->viewer, job);
     adl_desk_unlock(answer->desk);
     return 0;
 }
@@ -279,6 +309,7 @@ static int put_stored(void *context, const struct adl_store_job *job, struct adl
 void adl_route_answer_job(struct adl_routes_context *context, struct adl_store **reader, struct adl_request *request,
                           uint64_t id)
 {
+    const struct adl_caller *viewer = adl_request_caller(request);
     struct adl_desk *desk = context->desk;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
@@ -286,12 +317,12 @@ void adl_route_answer_job(struct adl_routes_context *context, struct adl_store *
     adl_desk_lock(desk);
     const struct adl_roster_job *job = adl_roster_find(&desk->roster, id);
     if (job)
-        adl_view_live_job(&json, desk, job);
+        adl_view_live_job(&json, desk, viewer, job);
     adl_desk_unlock(desk);
     int found = job ? 1 : 0;
     if (!found) {
         struct adl_store *store = adl_route_store(desk, reader, &err);
-        found = store ? adl_store_job_read(store, id, put_stored, &(struct job_answer){desk, &json}, &err) : -1;
+        found = store ? adl_store_job_read(store, id, put_stored, &(struct job_answer){desk, viewer, &json}, &err) : -1;
     }
     if (found > 0) {
         adl_request_answer_json(request, 200, &text);

@@ -12,7 +12,7 @@ static void answer_cluster(struct adl_desk *desk, struct adl_request *request)
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_desk_lock(desk);
-    adl_view_cluster(&json, desk);
+    adl_view_cluster(&json, desk, adl_request_caller(request));
     adl_desk_unlock(desk);
     adl_request_answer_json(request, 200, &text);
 }
@@ -164,7 +164,7 @@ void adl_route_decisions(void *context, struct adl_request *request)
         !adl_route_query_int(request, "limit", 1, ADL_DECISIONS_MAX, 50, &limit))
         return;
     adl_desk_lock(routes->desk);
-    adl_view_decisions(&json, routes->desk, (uint32_t)limit);
+    adl_view_decisions(&json, routes->desk, adl_request_caller(request), (uint32_t)limit);
     adl_desk_unlock(routes->desk);
     adl_request_answer_json(request, 200, &text);
 }

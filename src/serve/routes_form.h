@@ -4,6 +4,7 @@
 
 #include "serve/request.h"
 #include "serve/routes.h"
+#include "serve/veil.h"
 #include "serve/view.h"
 
 struct cJSON;

@@ -19,6 +19,7 @@ struct list {
     int live;        /* SHOW_... of those in memory; 0 = from the store */
     uint32_t states; /* of the store */
     const char *user;
+    const struct adl_caller *viewer;
     uint32_t limit;
     uint64_t after;
     uint64_t last; /* that was written */
@@ -54,7 +55,7 @@ static bool list_read(struct adl_request *request, struct list *ret)
 {
     static const char *const names[] = {"state", "user", "limit", "after", NULL};
     int64_t limit, after;
-    *ret = (struct list){.user = adl_request_query(request, "user")};
+    *ret = (struct list){.user = adl_request_query(request, "user"), .viewer = adl_request_caller(request)};
     if (!adl_route_query_known(request, names) || !list_state(request, ret) ||
         !adl_route_query_int(request, "limit", 1, ADL_STORE_PAGE_MAX, 100, &limit) ||
         !adl_route_query_int(request, "after", 0, INT64_MAX, 0, &after))
@@ -65,13 +66,14 @@ static bool list_read(struct adl_request *request, struct list *ret)
 }
 
 /* The first job with a higher number that the list shows. */
-static const struct adl_roster_job *next_live(const struct adl_roster *roster, const struct list *list)
+static const struct adl_roster_job *next_live(const struct adl_desk *desk, const struct list *list)
 {
+    const struct adl_roster *roster = &desk->roster;
     const struct adl_roster_job *job = list->last ? adl_roster_find(roster, list->last) : NULL;
     job = job ? job->next : roster->first;
     while (job &&
            (job->id <= list->last || !(list->live & (adl_roster_holds_gpus(job) ? SHOW_RUNNING : SHOW_PENDING)) ||
-            (list->user && strcmp(list->user, job->user) != 0)))
+            (list->user && strcmp(list->user, job->user) != 0) || !adl_veil_shows(desk, list->viewer, job->uid)))
         job = job->next;
     return job;
 }
@@ -82,14 +84,14 @@ static void put_live(struct adl_json *json, struct adl_desk *desk, struct list *
     while (list->more && list->written < list->limit) {
         adl_desk_lock(desk);
         for (uint32_t i = 0; i < CHUNK && list->written < list->limit; i++) {
-            const struct adl_roster_job *job = next_live(&desk->roster, list);
+            const struct adl_roster_job *job = next_live(desk, list);
             if (!job)
                 break;
-            adl_view_live_job(json, desk, job);
+            adl_view_live_job(json, desk, list->viewer, job);
             list->last = job->id;
             list->written++;
         }
-        list->more = next_live(&desk->roster, list) != NULL;
+        list->more = next_live(desk, list) != NULL;
         adl_desk_unlock(desk);
     }
 }
@@ -110,9 +112,9 @@ static int put_stored(void *context, const struct adl_store_job *row, struct adl
     const struct adl_roster_job *job =
         row->status.state < ADL_STORE_ENDED ? adl_roster_find(&desk->roster, row->spec.id) : NULL;
     if (job)
-        adl_view_live_job(stored->json, desk, job);
+        adl_view_live_job(stored->json, desk, stored->list->viewer, job);
     else
-        adl_view_stored_job(stored->json, desk, row);
+        adl_view_stored_job(stored->json, desk, stored->list->viewer, row);
     adl_desk_unlock(desk);
     stored->list->last = row->spec.id;
     stored->list->written++;
@@ -153,6 +155,12 @@ static int put_from_store(struct adl_routes_context *context, struct adl_request
         return ADL_EIO;
     if (list->user && !find_uid(request, list->user, &page.uid))
         return 0; /* somebody who is not known here has no jobs */
+    if (list->user && !adl_veil_shows(context->desk, list->viewer, page.uid))
+        return 0;
+    if (adl_veil_hides(context->desk, list->viewer)) {
+        page.by_user = true;
+        page.uid = list->viewer->account.uid;
+    }
     const int count = adl_store_jobs_page(store, &page, put_stored, &(struct stored){json, context->desk, list}, err);
     if (count < 0 || (uint32_t)count < page.limit)
         return count;
@@ -161,6 +169,25 @@ static int put_from_store(struct adl_routes_context *context, struct adl_request
     const int more = adl_store_jobs_page(store, &page, look, NULL, err);
     list->more = more > 0;
     return more;
+}
+
+/* Of all jobs that the viewer may see. */
+static void count_live(struct adl_desk *desk, const struct adl_caller *viewer, uint32_t *ret_pending,
+                       uint32_t *ret_running)
+{
+    uint32_t pending = 0, running = 0;
+    adl_desk_lock(desk);
+    for (const struct adl_roster_job *job = adl_veil_hides(desk, viewer) ? desk->roster.first : NULL; job;
+         job = job->next)
+        if (adl_veil_shows(desk, viewer, job->uid))
+            ++*(adl_roster_holds_gpus(job) ? &running : &pending);
+    if (!adl_veil_hides(desk, viewer)) {
+        pending = adl_view_pending(&desk->roster);
+        running = adl_view_running(&desk->roster);
+    }
+    adl_desk_unlock(desk);
+    *ret_pending = pending;
+    *ret_running = running;
 }
 
 void adl_route_jobs(void *context, struct adl_request *request)
@@ -189,9 +216,8 @@ void adl_route_jobs(void *context, struct adl_request *request)
         adl_json_uint(&json, list.last);
     else
         adl_json_null(&json);
-    adl_desk_lock(desk);
-    const uint32_t pending = adl_view_pending(&desk->roster), running = adl_view_running(&desk->roster);
-    adl_desk_unlock(desk);
+    uint32_t pending, running;
+    count_live(desk, list.viewer, &pending, &running);
     adl_json_key(&json, "counts");
     adl_json_object(&json);
     adl_json_key(&json, "pending");
@@ -215,6 +241,8 @@ void adl_route_job(void *context, struct adl_request *request)
 
 struct events {
     struct adl_json *json;
+    struct adl_desk *desk;
+    const struct adl_caller *viewer;
     uint64_t shown; /* the number that people know the job by */
 };
 
@@ -224,6 +252,17 @@ static int see_number(void *context, const struct adl_store_job *row, struct adl
     (void)err;
     events->shown = row->external > 0 ? (uint64_t)row->external : row->spec.id;
     return 0;
+}
+
+static void put_payload(const struct events *events, const char *payload)
+{
+    struct adl_text veiled = {0};
+    adl_desk_lock(events->desk);
+    if (adl_veil_hides(events->desk, events->viewer))
+        adl_veil_put(&veiled, events->desk, events->viewer->account.uid, payload);
+    adl_desk_unlock(events->desk);
+    adl_json_raw(events->json, veiled.data ? veiled.data : payload);
+    adl_text_clear(&veiled);
 }
 
 static int put_event(void *context, const struct adl_store_event *event, struct adl_error *err)
@@ -240,7 +279,7 @@ static int put_event(void *context, const struct adl_store_event *event, struct 
     adl_json_key(json, "job");
     adl_json_uint(json, events->shown);
     adl_json_key(json, "data");
-    adl_json_raw(json, event->payload[0] ? event->payload : "{}");
+    put_payload(events, event->payload[0] ? event->payload : "{}");
     adl_json_end(json);
     return 0;
 }
@@ -250,7 +289,7 @@ void adl_route_job_events(void *context, struct adl_request *request)
     struct adl_routes_context *routes = context;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
-    struct events events = {.json = &json};
+    struct events events = {.json = &json, .desk = routes->desk, .viewer = adl_request_caller(request)};
     struct adl_error err = {{0}};
     uint64_t id;
     if (!adl_route_query_known(request, NULL) || !adl_route_job_id(routes, request, &id))

@@ -10,9 +10,9 @@
 void adl_route_events(void *context, struct adl_request *request)
 {
     static const char *const names[] = {"after", NULL};
-    (void)context;
+    const struct adl_routes_context *routes = context;
     if (adl_route_query_known(request, names))
-        adl_request_answer_events(request);
+        adl_request_answer_events(request, adl_veil_hides(routes->desk, adl_request_caller(request)));
 }
 
 void adl_route_whoami(void *context, struct adl_request *request)

@@ -201,6 +201,7 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
     service->locked = true;
     desk->inventory = &service->config.inventory;
     desk->policy = service->config.policy;
+    desk->private_jobs = service->config.private_jobs;
     desk->engine_name = service->hands.ops->name;
     desk->speed = service->clock.speed;
     desk->started_us = adl_service_clock_now(&service->clock);

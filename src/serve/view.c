@@ -1,6 +1,7 @@
 #include "serve/view.h"
 
 #include "serve/submission.h"
+#include "serve/veil.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -225,12 +226,14 @@ static const char *stage_name(int stage)
     return names[stage];
 }
 
-void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_roster_job *job)
+void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                       const struct adl_roster_job *job)
 {
     const bool holds = adl_roster_holds_gpus(job);
     char reason[REASON_SIZE] = "";
     if (job->stage != ADL_STAGE_RUNNING)
         adl_desk_reason(desk, job, reason, sizeof reason);
+    adl_veil_draw(desk, viewer, reason, sizeof reason);
     put_job(json, desk->inventory,
             &(struct job){.id = adl_roster_shown(job),
                           .spec = &job->spec,
@@ -271,18 +274,20 @@ static const char *node_of(const struct adl_inventory *inventory, const char *co
     return gpu < cluster->gpu_count ? cluster->nodes[adl_gpu_node_of(cluster, gpu)].name : NULL;
 }
 
-void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_store_job *job)
+void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                         const struct adl_store_job *job)
 {
     const struct adl_store_status *status = &job->status;
     const bool ended = status->state >= ADL_STORE_ENDED;
     const char *node = node_of(desk->inventory, status->gpus);
     char *out = adl_path_expand(job->stdout_path, job, job->spec.id, node);
     char *err = adl_path_expand(job->stderr_path, job, job->spec.id, node);
-    const char *reason = status->reason;
-    char command[COMMAND_SIZE];
+    char command[COMMAND_SIZE], reason[ADL_STORE_REASON_MAX + 1];
     adl_command_text(job, command, sizeof command);
-    if (status->state == ADL_STORE_PENDING && reason[0] == '\0')
-        reason = "submitted: it is about to be queued";
+    snprintf(reason, sizeof reason, "%s",
+             status->state == ADL_STORE_PENDING && status->reason[0] == '\0' ? "submitted: it is about to be queued"
+                                                                             : status->reason);
+    adl_veil_draw(desk, viewer, reason, sizeof reason);
     put_job(json, desk->inventory,
             &(struct job){.id = job->external > 0 ? (uint64_t)job->external : job->spec.id,
                           .spec = &job->spec,

@@ -10,12 +10,17 @@
 
 #define ADL_VIEW_POINTS_MAX 360
 
-void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_roster_job *job);
+/* A job that the viewer may see; its reason does not name others that the viewer may not. */
+void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                       const struct adl_roster_job *job);
 /* A job of the store that the roster does not have. */
-void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_store_job *job);
+void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                         const struct adl_store_job *job);
 
-void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk);
-void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, uint32_t limit); /* newest first */
+/* Without the jobs that the viewer may not see. */
+void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer);
+void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                        uint32_t limit); /* newest first */
 
 /* Copies the last points, at most max, oldest first; how many. */
 uint32_t adl_view_points(const struct adl_desk *desk, struct adl_point *ret, uint32_t max);

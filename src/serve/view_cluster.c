@@ -1,8 +1,10 @@
 /* view_cluster: the cluster, its history and the last decisions as JSON. */
+#include "serve/veil.h"
 #include "serve/view.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void put_string(struct adl_json *json, const char *key, const char *value)
 {
@@ -31,13 +33,16 @@ static double reading(const struct adl_desk_gpu *gpu, int index)
     return gpu->last_us == 0 || (gpu->last.missing >> index & 1) ? NAN : (double)gpu->last.value[index];
 }
 
-static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, const struct adl_gpu_use *use)
+static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                         const struct adl_gpu_use *use)
 {
     adl_json_key(json, "jobs");
     adl_json_array(json);
     for (int place = 0; place < ADL_GPU_JOBS_MAX; place++) {
         const struct adl_roster_job *job =
             use->job[place] == ADL_NONE ? NULL : adl_roster_at(&desk->roster, use->job[place]);
+        if (job && !adl_veil_shows(desk, viewer, job->uid))
+            continue;
         if (!job || !adl_roster_holds_gpus(job)) /* its slot was given on, and the engine is about to hear of it */
             continue;
         char label[ADL_LABEL_SIZE];
@@ -51,7 +56,7 @@ static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, con
     adl_json_end(json);
 }
 
-static void put_gpu(struct adl_json *json, const struct adl_desk *desk, uint32_t gpu)
+static void put_gpu(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer, uint32_t gpu)
 {
     static const char *const vendors[] = {
         [ADL_GPU_VIRTUAL] = "virtual", [ADL_GPU_NVIDIA] = "nvidia", [ADL_GPU_AMD] = "amd"};
@@ -70,7 +75,7 @@ static void put_gpu(struct adl_json *json, const struct adl_desk *desk, uint32_t
     put_string(json, "vendor", vendors[known->vendor]);
     put_string(json, "state", adl_gpu_state_name(state));
     put_string(json, "reason", state == ADL_GPU_IDLE || state == ADL_GPU_BUSY ? "" : it->reason);
-    put_gpu_jobs(json, desk, use);
+    put_gpu_jobs(json, desk, viewer, use);
     adl_json_key(json, "memory_mib");
     adl_json_int(json, type->memory_mib);
     put_real(json, "memory_used_mib", it->last_us > 0 ? (double)it->memory_used_mib : -1, 0);
@@ -83,7 +88,7 @@ static void put_gpu(struct adl_json *json, const struct adl_desk *desk, uint32_t
     adl_json_end(json);
 }
 
-static void put_nodes(struct adl_json *json, const struct adl_desk *desk)
+static void put_nodes(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer)
 {
     const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
     const struct adl_state *state = adl_engine_state(desk->engine);
@@ -104,7 +109,7 @@ static void put_nodes(struct adl_json *json, const struct adl_desk *desk)
         adl_json_key(json, "gpus");
         adl_json_array(json);
         for (uint32_t g = 0; g < node->gpu_count; g++)
-            put_gpu(json, desk, node->gpu_first + g);
+            put_gpu(json, desk, viewer, node->gpu_first + g);
         adl_json_end(json);
         adl_json_end(json);
     }
@@ -149,7 +154,7 @@ static double power_w(const struct adl_desk *desk)
     return sum;
 }
 
-void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk)
+void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer)
 {
     adl_json_object(json);
     put_string(json, "engine", desk->engine_name);
@@ -169,27 +174,41 @@ void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk)
     put_counts(json, desk);
     put_real(json, "power_w", power_w(desk), 0);
     put_real(json, "energy_j", desk->counts.energy_j, 1e-9); /* null: nothing was measured */
-    put_nodes(json, desk);
+    put_nodes(json, desk, viewer);
     adl_json_end(json);
 }
 
-void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, uint32_t limit)
+static void put_decision(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                         const struct adl_decision *decision)
+{
+    char why[sizeof decision->why];
+    memcpy(why, decision->why, sizeof why);
+    adl_veil_draw(desk, viewer, why, sizeof why);
+    adl_json_object(json);
+    put_uint(json, "sequence", decision->sequence);
+    adl_view_time(json, "time_s", decision->time_us);
+    put_uint(json, "job", decision->job);
+    put_string(json, "label", decision->label);
+    put_string(json, "what", decision->what);
+    put_string(json, "gpus", decision->gpus);
+    put_string(json, "why", why);
+    adl_json_end(json);
+}
+
+void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                        uint32_t limit)
 {
     const uint64_t kept = desk->decision_count < ADL_DECISIONS_MAX ? desk->decision_count : ADL_DECISIONS_MAX;
+    uint32_t shown = 0;
     adl_json_object(json);
     adl_json_key(json, "decisions");
     adl_json_array(json);
-    for (uint64_t i = 0; i < kept && i < limit; i++) {
+    for (uint64_t i = 0; i < kept && shown < limit; i++) {
         const struct adl_decision *decision = &desk->decisions[(desk->decision_count - 1 - i) % ADL_DECISIONS_MAX];
-        adl_json_object(json);
-        put_uint(json, "sequence", decision->sequence);
-        adl_view_time(json, "time_s", decision->time_us);
-        put_uint(json, "job", decision->job);
-        put_string(json, "label", decision->label);
-        put_string(json, "what", decision->what);
-        put_string(json, "gpus", decision->gpus);
-        put_string(json, "why", decision->why);
-        adl_json_end(json);
+        if (!adl_veil_shows(desk, viewer, decision->uid))
+            continue;
+        put_decision(json, desk, viewer, decision);
+        shown++;
     }
     adl_json_end(json);
     adl_json_end(json);
