@@ -116,26 +116,91 @@ static void a_job_that_ends_on_a_full_disk_has_ended_and_does_not_run_again(void
     assert_int_equal(count_marks("bad"), 1);
 }
 
-static void a_cancel_on_a_full_disk_is_refused_or_carried_out(void **state)
+static void fill_until_submissions_are_refused(void)
+{
+    int status = 201;
+    for (int i = 0; status == 201; i++) {
+        assert_true(i < 400);
+        small_disk_fill();
+        status = service_submit(&http, "more", "0", 0, ",\"hold\":true");
+    }
+    assert_int_equal(status, 507);
+    expect_text("full");
+    small_disk_fill(); /* what the refusal left */
+}
+
+static void expect_cancelled_held_and_drained(uint64_t runs, uint64_t waits, uint64_t held)
+{
+    wait_for(runs, "state", "CA");
+    assert_string_equal(job_text(waits, "stage"), "held");
+    wait_for(held, "state", "CA");
+    expect(200, NULL, "GET /v1/cluster");
+    expect_text("broken fan");
+}
+
+static void on_a_full_disk_jobs_are_cancelled_and_held_and_gpus_drained_for_good(void **state)
 {
     (void)state;
     start_on_small_disk();
     const uint64_t runs = submit("runs", "30", 0, "");
     const pid_t pid = marked_pid("runs");
-    small_disk_fill();
-    int status = 0;
-    for (int i = 0; i < 400 && status != 507 && status != 503 && strcmp(job_text(runs, "stage"), "running") == 0; i++) {
-        status = client_ask(&http, "PATCH /v1/jobs/1", "{\"priority\":0.4}");
-        small_disk_fill();
-    }
-    status = client_ask(&http, "DELETE /v1/jobs/1", NULL);
-    assert_true(status == 200 || status == 507 || status == 503);
+    const uint64_t held = submit("held", "0", 0, ",\"hold\":true");
+    const uint64_t waits = submit("waits", "0", 0, ",\"after\":[1]");
+    fill_until_submissions_are_refused();
+    expect(200, NULL, "POST /v1/jobs/%llu/hold", (unsigned long long)waits);
+    expect(200, NULL, "DELETE /v1/jobs/%llu", (unsigned long long)runs);
+    expect(200, NULL, "POST /v1/jobs/%llu/release", (unsigned long long)held);
+    expect(200, NULL, "DELETE /v1/jobs/%llu", (unsigned long long)held);
+    expect(200, "{\"reason\":\"broken fan\"}", "POST /v1/gpus/3/drain");
+    expect_cancelled_held_and_drained(runs, waits, held);
+    assert_false(process_lives(pid));
+    assert_int_equal(service_submit(&http, "more", "0", 0, ""), 507);
+    expect(503, NULL, "GET /healthz");
+    service_signal(SIGKILL);
+    start_again(); /* with a disk that is as full as before */
+    expect_cancelled_held_and_drained(runs, waits, held);
+    assert_int_equal(service_submit(&http, "more", "0", 0, ""), 507);
     small_disk_clear();
     wait_for_health(200);
-    if (status != 200)
-        expect(200, NULL, "DELETE /v1/jobs/1");
-    wait_for(runs, "state", "CA");
-    assert_false(process_lives(pid));
+    const uint64_t after = submit("after", "0", 0, "");
+    wait_for(after, "state", "CD");
+}
+
+/* ---- a state that goes away ---- */
+
+static void a_state_that_was_moved_away_is_noticed_and_nothing_is_acknowledged(void **state)
+{
+    (void)state;
+    start_service(service_slots_yaml(2, ""));
+    wait_for(submit("before", "0", 0, ""), "state", "CD");
+    assert_int_equal(rename(service_path("state"), service_path("away")), 0);
+    assert_int_equal(service_submit(&http, "lost", "0", 0, ""), 503);
+    expect_text("the directory was moved, replaced or deleted");
+    expect(503, NULL, "GET /healthz");
+    assert_int_equal(mkdir(service_path("state"), 0700), 0); /* another one in its place is not it */
+    assert_int_equal(service_submit(&http, "lost", "0", 0, ""), 503);
+    assert_int_equal(rmdir(service_path("state")), 0);
+    assert_int_equal(rename(service_path("away"), service_path("state")), 0);
+    wait_for_health(200);
+    wait_for(submit("after", "0", 0, ""), "state", "CD");
+    expect_name_count("lost", 0);
+}
+
+static void a_database_that_was_deleted_is_noticed_though_nobody_submits(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"state/adlro.db", "state/adlro.db-wal"};
+    for (int i = 0; i < 2; i++) {
+        start_service(service_slots_yaml(2, ""));
+        submit("before", "0", 0, ",\"hold\":true");
+        assert_int_equal(rename(service_path(names[i]), service_path("kept")), 0);
+        wait_for_health(503);
+        expect_text("was moved, replaced or deleted");
+        assert_int_equal(service_submit(&http, "lost", "0", 0, ""), 503);
+        assert_int_equal(rename(service_path("kept"), service_path(names[i])), 0);
+        wait_for_health(200);
+        remove_service(NULL);
+    }
 }
 
 static void a_disk_that_becomes_read_only_refuses_and_comes_back(void **state)
@@ -164,8 +229,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MOUNTED_TEST(on_a_full_disk_nothing_is_lost_and_nothing_half_done),
         MOUNTED_TEST(a_job_that_ends_on_a_full_disk_has_ended_and_does_not_run_again),
-        MOUNTED_TEST(a_cancel_on_a_full_disk_is_refused_or_carried_out),
+        MOUNTED_TEST(on_a_full_disk_jobs_are_cancelled_and_held_and_gpus_drained_for_good),
         MOUNTED_TEST(a_disk_that_becomes_read_only_refuses_and_comes_back),
+        SERVICE_TEST(a_state_that_was_moved_away_is_noticed_and_nothing_is_acknowledged),
+        SERVICE_TEST(a_database_that_was_deleted_is_noticed_though_nobody_submits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,6 +224,100 @@ static void the_files_are_their_owners_alone(void **state)
     place_remove(&place);
 }
 
+/* ---- directories that are not ours ---- */
+
+static mode_t mode_of(const char *path)
+{
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_mode & 07777;
+}
+
+static void put_file(const struct place *place, const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", place->path, name);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void a_directory_with_something_else_in_it_is_refused_and_left_as_it_is(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    put_file(&place, "passwd");
+    assert_int_equal(chmod(place.path, 0755), 0);
+    check_refused(&place, ADL_STORE_SERVE, ADL_EINVAL, "it holds 'passwd' and no adlro.db");
+    assert_int_equal(mode_of(place.path), 0755);
+    char lock[128];
+    snprintf(lock, sizeof lock, "%s/lock", place.path);
+    assert_int_equal(access(lock, F_OK), -1);
+    place_remove(&place);
+}
+
+static void an_empty_directory_of_ours_is_taken_and_becomes_its_owners_alone(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    assert_int_equal(chmod(place.path, 0755), 0);
+    adl_store_close(store_open(&place));
+    assert_int_equal(mode_of(place.path), 0700);
+    put_file(&place, "note"); /* what is beside a database of ours does not matter */
+    adl_store_close(store_open(&place));
+    place_empty(&place);
+    put_file(&place, "lock"); /* a start that was cut short */
+    adl_store_close(store_open(&place));
+    place_remove(&place);
+}
+
+static void a_symbolic_link_is_refused_also_with_a_slash_behind_it(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"", "/", "/.", "//./"};
+    struct place place = place_make(), link = place;
+    strcat(link.path, "-l");
+    assert_int_equal(chmod(place.path, 0755), 0);
+    assert_int_equal(symlink(place.path, link.path), 0);
+    for (int i = 0; i < 4; i++) {
+        struct place at = link;
+        strcat(at.path, ends[i]);
+        struct adl_store *store = NULL;
+        struct adl_error err = {{0}};
+        assert_int_equal(adl_store_open(at.path, ADL_STORE_SERVE, &store, &err), ADL_EINVAL);
+        assert_non_null(strstr(err.text, "symbolic link"));
+    }
+    assert_int_equal(mode_of(place.path), 0755);
+    unlink(link.path);
+    place_remove(&place);
+}
+
+static void a_directory_of_another_user_is_refused(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can give a directory away: skipped\n");
+        skip();
+    }
+    struct place place = place_make();
+    assert_int_equal(chown(place.path, 65534, 65534), 0);
+    assert_int_equal(chmod(place.path, 0755), 0);
+    check_refused(&place, ADL_STORE_SERVE, ADL_EINVAL, "belongs to uid 65534");
+    assert_int_equal(mode_of(place.path), 0755);
+    place_remove(&place);
+}
+
+static void a_database_that_is_a_link_is_refused(void **state)
+{
+    (void)state;
+    struct place place = place_make();
+    char path[128];
+    snprintf(path, sizeof path, "%s/adlro.db", place.path);
+    assert_int_equal(symlink("/etc/hostname", path), 0);
+    check_refused(&place, ADL_STORE_SERVE, ADL_EINVAL, "not a plain file");
+    place_remove(&place);
+}
+
 /* ---- migrations ---- */
 
 static int version_of(sqlite3 *db)
@@ -329,6 +423,11 @@ int main(void)
         cmocka_unit_test(a_database_with_a_wrong_byte_never_crashes_a_reader),
         cmocka_unit_test(a_directory_that_cannot_be_written_or_made_is_named),
         cmocka_unit_test(the_files_are_their_owners_alone),
+        cmocka_unit_test(a_directory_with_something_else_in_it_is_refused_and_left_as_it_is),
+        cmocka_unit_test(an_empty_directory_of_ours_is_taken_and_becomes_its_owners_alone),
+        cmocka_unit_test(a_symbolic_link_is_refused_also_with_a_slash_behind_it),
+        cmocka_unit_test(a_directory_of_another_user_is_refused),
+        cmocka_unit_test(a_database_that_is_a_link_is_refused),
         cmocka_unit_test(a_migration_that_fails_leaves_the_version_before_it_whole),
         cmocka_unit_test(a_state_of_schema_2_is_brought_forward_and_arrays_share_what_was_equal),
     };

@@ -10,6 +10,7 @@ enum adl_status {
     ADL_EREFUSED = -4, /* a well-formed request that may not be carried out now */
     ADL_EABSENT = -5,  /* what is named does not exist */
     ADL_EDENIED = -6,  /* it does, but is not theirs */
+    ADL_EFULL = -7,    /* there is no room for it now */
 };
 
 struct adl_error {

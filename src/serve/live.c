@@ -203,7 +203,7 @@ static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_
            !adl_live_report_waits(live, &live->reports[*ret_reports].told))
         status = adl_live_report_prepare(live, &live->reports[(*ret_reports)++], err);
     status = prepare_wishes(live, status, ret_done, ret_rest, err);
-    if (status == 0 && live->desk->trouble[0] != '\0')
+    if (status == 0 && live->desk->trouble[0] != '\0' && !live->tight)
         status = log_recovery(live, err);
     if (status == 0)
         return adl_store_commit(live->config.store, err);
@@ -228,6 +228,17 @@ static void answer_all(struct adl_live *live, struct adl_wish *done, int status,
     }
 }
 
+/* Wishes that were to be one group, and those behind them. */
+static struct adl_wish *join(struct adl_wish *done, struct adl_wish *rest)
+{
+    struct adl_wish *first = done ? done : rest;
+    while (done && done->next)
+        done = done->next;
+    if (done)
+        done->next = rest;
+    return first;
+}
+
 /* Looks at what there is and deals with one group of it. The lock is held, and let go while looking and writing. False:
  * there was nothing. */
 static bool deal(struct adl_live *live)
@@ -240,16 +251,24 @@ static bool deal(struct adl_live *live)
         gather_reports(live, &err);
     if (!live->wishes)
         live->wishes = adl_inbox_take(live->desk->inbox);
-    const bool ask = live->desk->trouble[0] != '\0' && live->retry_us == 0; /* can it be written again? */
+    const bool look = live->tight && live->now_us >= live->space_us;
+    /* Can it be written again? */
+    const bool ask = look || (live->desk->trouble[0] != '\0' && live->retry_us == 0 && !live->tight);
     if (!live->wishes && !ask && (live->report_count == 0 || live->retry_us > 0)) {
         adl_desk_lock(live->desk);
         return false;
     }
-    const int status = write_group(live, &told, &done, &rest, &err);
+    if (look)
+        adl_live_space_look(live);
+    int status = write_group(live, &told, &done, &rest, &err);
+    while (status && adl_live_space_yield(live)) {
+        live->wishes = join(done, rest);
+        status = write_group(live, &told, &done, &rest, &err);
+    }
     adl_desk_lock(live->desk);
     live->wishes = rest;
-    const bool recovered = status == 0 && live->desk->trouble[0] != '\0';
-    set_trouble(live, status ? err.text : "");
+    const bool recovered = status == 0 && live->desk->trouble[0] != '\0' && !live->tight;
+    set_trouble(live, status ? err.text : live->tight ? ADL_LIVE_TIGHT : "");
     if (status) {
         live->desk->counts.store_failures++;
         live->retry_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
@@ -278,11 +297,12 @@ static void wait_for_something(struct adl_live *live)
     const struct adl_hands *hands = &live->config.hands;
     const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
     int64_t until_us = live->retry_us > 0 ? live->retry_us : hands->ops->due_us(hands->self);
-    if (wake && wake->time_us < until_us)
-        until_us = wake->time_us;
     const struct adl_heap_item *begin = adl_heap_top(&live->begins);
     if (begin && begin->time_us < until_us)
         until_us = begin->time_us;
+    const int64_t engine_us = live->pause_us > live->now_us ? live->pause_us : wake ? wake->time_us : INT64_MAX;
+    if (engine_us < until_us)
+        until_us = engine_us;
     if (live->point_us < until_us)
         until_us = live->point_us;
     struct pollfd fds[2] = {{adl_inbox_fd(live->desk->inbox), POLLIN, 0},
@@ -305,6 +325,19 @@ static void prune(struct adl_live *live)
         live->prune_us = live->now_us + (int64_t)(PRUNE_US * live->config.clock->speed);
 }
 
+/* A state that was moved away is noticed also when nobody wants anything written. */
+static void look_for_state(struct adl_live *live)
+{
+    struct adl_error err = {""};
+    if (live->now_us < live->present_us || live->retry_us > 0 || live->desk->trouble[0] != '\0')
+        return;
+    live->present_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
+    if (adl_store_present(live->config.store, &err) == 0)
+        return;
+    set_trouble(live, err.text);
+    live->retry_us = live->present_us;
+}
+
 static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
 {
     struct adl_live *live = self;
@@ -314,7 +347,10 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
             live->retry_us = 0;
         adl_live_count(live, live->now_us);
         adl_live_begin_due(live);
-        if (live->outbox_first < live->outbox_count) {
+        /* After a decision that could not be written the engine is told nothing for a while: it would decide the same.
+         */
+        const bool pause = live->now_us < live->pause_us && !atomic_load(&live->ending) && !live->moving;
+        if (live->outbox_first < live->outbox_count && !pause) {
             struct adl_live_item *item = &live->outbox[live->outbox_first++];
             *ret = item->event;
             ret->time_us = live->now_us;
@@ -323,7 +359,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
                 ret->submit.spec = &item->spec;
             return 1;
         }
-        if (live->seizure_count > 0) {
+        if (live->seizure_count > 0 && !pause) {
             const int status = adl_live_seize(live, err);
             *ret =
                 (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
@@ -332,7 +368,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         if (atomic_load(&live->ending) || live->moving)
             return 0;
         const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
-        if (wake && wake->time_us <= live->now_us) {
+        if (wake && wake->time_us <= live->now_us && !pause) {
             adl_heap_pop(&live->wakes);
             *ret =
                 (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
@@ -340,7 +376,8 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         }
         adl_live_keep_point(live);
         prune(live);
-        if (!deal(live) && live->outbox_first == live->outbox_count)
+        look_for_state(live);
+        if (!deal(live) && (live->outbox_first == live->outbox_count || pause))
             wait_for_something(live);
     }
 }
@@ -581,15 +618,17 @@ static int decided(void *self, uint64_t hash, struct adl_error *err)
     if (live->act_count == 0 || live->adopting)
         return 0;
     adl_desk_unlock(live->desk);
-    const int status = write_acts(live, &trouble);
+    const int status = live->tight ? adl_fail(&trouble, ADL_EFULL, ADL_LIVE_TIGHT) : write_acts(live, &trouble);
     adl_desk_lock(live->desk);
     if (status) {
         set_trouble(live, trouble.text);
         live->desk->counts.store_failures++;
         undo_acts(live);
-        /* Not at once: the same decision would fail the same way. */
-        live->retry_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
-        adl_heap_push(&live->wakes, (struct adl_heap_item){live->retry_us, 0});
+        /* Not at once: the same decision would fail the same way. Reports go on if only starts have no room. */
+        const int64_t again_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
+        live->retry_us = live->tight ? live->retry_us : again_us;
+        live->pause_us = again_us;
+        adl_heap_push(&live->wakes, (struct adl_heap_item){again_us, 0});
         live->act_count = 0;
         return 0;
     }

@@ -72,6 +72,10 @@ struct adl_live {
     int64_t point_us, point_step_us, counted_us; /* history: end of the step, its length, counted up to */
     struct adl_point point;                      /* the step that is being counted */
     double busy_gpu_us;
+    int64_t pause_us;               /* until then the engine is told nothing */
+    bool tight;                     /* live_space.c: the disk is full, so that submissions are refused */
+    int64_t space_us;               /* it is looked at again then */
+    int64_t present_us;             /* that the state is where it was is looked at again then */
     struct adl_roster_user *claims; /* live_quota.c */
     size_t claim_capacity;
     uint32_t claim_count;
@@ -129,6 +133,14 @@ void adl_live_stopping(struct adl_live *live, struct adl_roster_job *job, int st
 bool adl_live_wish_waits(const struct adl_live *live, const struct adl_wish *wish); /* for the next group */
 int adl_live_wish_prepare(struct adl_live *live, struct adl_wish *wish);
 void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish);
+
+/* live_space.c */
+#define ADL_LIVE_TIGHT                                                                                                 \
+    "the disk of the state is full: submissions and starts are refused until there is room; cancels, holds and ends "  \
+    "of jobs are still kept"
+/* After a group failed: true if it is worth another try, without submissions or with what the reserve gave. */
+bool adl_live_space_yield(struct adl_live *live);
+void adl_live_space_look(struct adl_live *live); /* is there room again? Once a second */
 
 /* live_quota.c: whether there is room for a submission, which is then counted; the same in the state, where ended jobs
  * of the user give way once it is written. */

@@ -80,6 +80,8 @@ void adl_live_keep_point(struct adl_live *live)
     if (desk->point_count < live->kept_points + KEPT_EVERY)
         return;
     live->kept_points = desk->point_count;
+    if (live->tight)
+        return;
     const struct adl_point point = desk->points[(desk->point_count - 1) % ADL_POINTS_MAX];
     const struct point_field fields[] = {{"busy_gpus", (double)point.busy_gpus},
                                          {"utilization", (double)point.utilization},

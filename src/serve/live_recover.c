@@ -127,6 +127,9 @@ int adl_live_create(const struct adl_live_config *config, struct adl_live **ret,
         return status;
     }
     adl_live_find_points(live);
+    adl_live_space_look(live);
+    if (live->tight)
+        snprintf(live->desk->trouble, sizeof live->desk->trouble, "%s", ADL_LIVE_TIGHT);
     *ret = live;
     return 0;
 }

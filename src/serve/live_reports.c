@@ -495,7 +495,7 @@ int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, s
     case ADL_EVENT_GPU_UP:
         return log_gpu(live, report, err);
     case ADL_EVENT_TELEMETRY:
-        return write_sample(live, report, err);
+        return live->tight ? 0 : write_sample(live, report, err);
     default:
         return 0;
     }

@@ -147,6 +147,8 @@ static int prepare_submit(struct adl_live *live, struct adl_wish *wish)
     wish->job_count = submission->array ? submission->array_count : 1;
     if (status || wish->dry_run)
         return status;
+    if (live->tight)
+        return adl_fail(&wish->err, ADL_EFULL, ADL_LIVE_TIGHT);
     submission->job.submit_us = live->now_us;
     submission->job.status.priority = submission->job.spec.priority;
     submission->job.status.hold = submission->hold ? ADL_HOLD_USER : ADL_HOLD_NONE;

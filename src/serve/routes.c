@@ -230,7 +230,7 @@ static void answer_failure(struct adl_wish *wish)
         {ADL_ENOMEM, 503, "no_memory", "Nothing was changed. Try again in a moment."},
     };
     const char *text = wish->err.text;
-    if (wish->status == ADL_EIO && (strstr(text, "full") || strstr(text, "space"))) {
+    if (wish->status == ADL_EFULL || (wish->status == ADL_EIO && (strstr(text, "full") || strstr(text, "space")))) {
         adl_request_answer_problem(wish->request, 507, "disk_full", text,
                                    "Nothing was changed. The disk of the service has to be cleared first.");
         return;

@@ -3,12 +3,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BUSY_MS = 2000 }; /* nobody else writes; a stranger with an SQLite shell may, and is waited for so long */
@@ -57,6 +54,7 @@ int adl_store_failed(struct adl_store *store, int code, const char *doing, struc
     const int problem = sqlite3_system_errno(store->db);
     const bool told = problem && ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN);
     const int status = status_of(code);
+    store->full = (code & 0xff) == SQLITE_FULL || (told && (problem == ENOSPC || problem == EDQUOT));
     if (store->grouped && status != ADL_EINVAL)
         store->doomed = true;
     return adl_fail(err, status, "%.150s: cannot %s: %s%s%s%s", store->path, doing,
@@ -127,6 +125,7 @@ int adl_store_begin(struct adl_store *store, struct adl_error *err)
         return status;
     store->grouped = true;
     store->doomed = false;
+    store->full = false;
     store->samples_before = store->samples;
     return 0;
 }
@@ -152,9 +151,10 @@ static int fail_doomed(const struct adl_store *store, struct adl_error *err)
 int adl_store_commit(struct adl_store *store, struct adl_error *err)
 {
     assert(store->grouped && !store->visiting);
-    int status = store->doomed || sqlite3_get_autocommit(store->db)
-                     ? fail_doomed(store, err)
-                     : adl_store_run(store, store->sql[ADL_SQL_COMMIT], "commit", err);
+    int status =
+        store->doomed || sqlite3_get_autocommit(store->db) ? fail_doomed(store, err) : adl_store_present(store, err);
+    if (!status)
+        status = adl_store_run(store, store->sql[ADL_SQL_COMMIT], "commit", err);
     if (status)
         adl_store_rollback(store);
     store->grouped = false;
@@ -181,80 +181,49 @@ int adl_store_leave(struct adl_store *store, bool own, int status, struct adl_er
     return status;
 }
 
-/* ---- the directory and its lock ---- */
+/* ---- room for what must not fail ---- */
 
-static int fail_file(const char *path, const char *what, struct adl_error *err)
+bool adl_store_is_full(const struct adl_store *store)
 {
-    return adl_fail(err, ADL_EIO, "%.200s: cannot %s: %s; the service keeps its state here and must be able to write",
-                    path, what, strerror(errno));
+    return store->full;
 }
 
-/* A new name is safe only when the directory that has it is. */
-static int sync_parent(const char *path, struct adl_error *err)
+/* Each commit goes into the database itself at once, so that the WAL is used from its beginning again and does not
+ * grow; or every 1000 pages, as usual. */
+static void set_thrift(struct adl_store *store, bool thrift)
 {
-    char *copy = strdup(path);
-    if (!copy)
-        return adl_fail(err, ADL_ENOMEM, "%.200s: no memory to open it", path);
-    const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int status = fd < 0 || fsync(fd) != 0 ? fail_file(path, "sync the directory it is in", err) : 0;
-    if (fd >= 0)
-        close(fd);
-    free(copy);
-    return status;
+    sqlite3_wal_autocheckpoint(store->db, thrift ? 1 : 1000);
+    if (!thrift)
+        return;
+    sqlite3_busy_timeout(store->db, 0); /* a reader that is in the way is not waited for */
+    sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_busy_timeout(store->db, BUSY_MS);
 }
 
-static int make_directory(const char *path, struct adl_error *err)
+void adl_store_save_room(struct adl_store *store)
 {
-    if (mkdir(path, 0700) == 0)
-        return sync_parent(path, err);
-    return errno == EEXIST ? 0 : fail_file(path, "make the directory", err);
+    assert(!store->grouped);
+    set_thrift(store, true);
 }
 
-static int fail_locked(const char *directory, int fd, struct adl_error *err)
+bool adl_store_reserve_spend(struct adl_store *store)
 {
-    struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(fd, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK && holder.l_pid > 0)
-        return adl_fail(
-            err, ADL_EREFUSED,
-            "%.200s: in use by another service (pid %ld); stop it first, or give each a directory of its own",
-            directory, (long)holder.l_pid);
-    return adl_fail(err, ADL_EREFUSED,
-                    "%.200s: in use by another service; stop it first, or give each a directory of its own", directory);
+    return adl_store_folder_spend(&store->folder);
 }
 
-/* A record lock: the kernel drops it with the process, however that ends, and no child of ours inherits it. */
-static int take_lock(const char *directory, int *ret_fd, struct adl_error *err)
+bool adl_store_reserve_build(struct adl_store *store)
 {
-    struct adl_text path = {0};
-    adl_text_printf(&path, "%s/lock", directory);
-    if (adl_text_status(&path)) {
-        adl_text_clear(&path);
-        return adl_fail(err, ADL_ENOMEM, "%.200s: no memory to open it", directory);
-    }
-    int status = 0;
-    const int fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fd < 0)
-        status = fail_file(path.data, "open the lock", err);
-    else if (fcntl(fd, F_SETLK, &whole) != 0)
-        status = errno == EACCES || errno == EAGAIN ? fail_locked(directory, fd, err)
-                                                    : fail_file(path.data, "take the lock", err);
-    if (status && fd >= 0)
-        close(fd);
-    if (!status)
-        *ret_fd = fd;
-    adl_text_clear(&path);
-    return status;
+    assert(!store->grouped);
+    set_thrift(store, true);
+    if (!adl_store_folder_reserve(&store->folder))
+        return false;
+    set_thrift(store, false);
+    return true;
 }
 
-/* SQLite would make the file with everybody's right to read; its WAL gets the rights that the file has. Only a file
- * that was not there is touched: closing one that is open elsewhere in this process would drop SQLite's locks on it. */
-static int make_private(const char *path, struct adl_error *err)
+int adl_store_present(struct adl_store *store, struct adl_error *err)
 {
-    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 || errno == EEXIST ? 0 : fail_file(path, "create the database", err);
+    return adl_store_folder_check(&store->folder, err);
 }
 
 /* ---- opening ---- */
@@ -322,6 +291,22 @@ static int open_tables(struct adl_store *store, struct adl_error *err)
     return status;
 }
 
+static bool ran_out(const struct adl_store *store)
+{
+    const int problem = store->db ? sqlite3_system_errno(store->db) : 0;
+    return store->full || problem == ENOSPC || problem == EDQUOT;
+}
+
+static void close_tables(struct adl_store *store)
+{
+    for (int i = 0; i < ADL_SQL_COUNT; i++) {
+        sqlite3_finalize(store->sql[i]);
+        store->sql[i] = NULL;
+    }
+    sqlite3_close(store->db);
+    store->db = NULL;
+}
+
 static int open_parts(struct adl_store *store, const char *directory, struct adl_error *err)
 {
     struct adl_text path = {0};
@@ -334,15 +319,18 @@ static int open_parts(struct adl_store *store, const char *directory, struct adl
     if (store->read_only && access(store->path, F_OK) != 0)
         return adl_fail(err, ADL_EIO, "%.200s: cannot read it: %s; the service makes it when it first starts here",
                         store->path, strerror(errno));
-    int status = 0;
-    if (!store->read_only) {
-        status = make_directory(directory, err);
-        if (!status)
-            status = take_lock(directory, &store->lock, err);
-        if (!status)
-            status = make_private(store->path, err);
+    if (store->read_only)
+        return open_tables(store, err);
+    int status = adl_store_folder_open(directory, &store->folder, err);
+    if (!status)
+        status = open_tables(store, err);
+    if (status && ran_out(store) && adl_store_reserve_spend(store)) {
+        close_tables(store);
+        status = open_tables(store, err);
     }
-    return status ? status : open_tables(store, err);
+    if (!status)
+        status = adl_store_present(store, err);
+    return status;
 }
 
 int adl_store_open(const char *directory, enum adl_store_mode mode, struct adl_store **ret, struct adl_error *err)
@@ -350,7 +338,7 @@ int adl_store_open(const char *directory, enum adl_store_mode mode, struct adl_s
     struct adl_store *store = calloc(1, sizeof *store);
     if (!store)
         return adl_fail(err, ADL_ENOMEM, "%.200s: no memory to open it", directory);
-    store->lock = -1;
+    store->folder.fd = store->folder.lock = store->folder.reserve = -1;
     store->read_only = mode == ADL_STORE_READ;
     const int status = open_parts(store, directory, err);
     if (status)
@@ -365,11 +353,8 @@ void adl_store_close(struct adl_store *store)
     if (!store)
         return;
     adl_store_rollback(store);
-    for (int i = 0; i < ADL_SQL_COUNT; i++)
-        sqlite3_finalize(store->sql[i]);
-    sqlite3_close(store->db);
-    if (store->lock >= 0)
-        close(store->lock);
+    close_tables(store);
+    adl_store_folder_close(&store->folder);
     adl_store_lists_clear(store);
     free(store->path);
     free(store);

@@ -36,9 +36,10 @@ enum adl_store_mode {
     ADL_STORE_READ,  /* reads only, beside a service or without one */
 };
 
-/* Creates the directory if only its last part is missing. Refuses, with a text that says what to do: a state that
- * another service uses, a schema newer than this program's, a damaged database, one of another program, a directory
- * that cannot be written. The lock is the process's, so within one process a state is opened with ADL_STORE_SERVE once.
+/* Creates the directory if only its last part is missing. Refuses, with a text that says what to do: a directory that
+ * is another user's, a symbolic link, or not empty and without a database of ours; a state that another service uses, a
+ * schema newer than this program's, a damaged database, one of another program, a directory that cannot be written. The
+ * lock is the process's, so within one process a state is opened with ADL_STORE_SERVE once.
  */
 int adl_store_open(const char *directory, enum adl_store_mode mode, struct adl_store **ret, struct adl_error *err);
 void adl_store_close(struct adl_store *store); /* a group that is open is undone; accepts NULL */
@@ -48,6 +49,19 @@ void adl_store_close(struct adl_store *store); /* a group that is open is undone
 int adl_store_begin(struct adl_store *store, struct adl_error *err);
 int adl_store_commit(struct adl_store *store, struct adl_error *err); /* ends the group also when it fails */
 void adl_store_rollback(struct adl_store *store);                     /* nothing to do without a group */
+
+/* Refuses, with a text, if the directory or the database was moved away, replaced or deleted; whoever moves them back
+ * makes it well. A commit asks by itself. */
+int adl_store_present(struct adl_store *store, struct adl_error *err);
+
+/* ---- room for what must not fail ---- */
+
+/* Beside the database is a file of a few megabytes, the reserve. When the disk is full, giving it up makes room for
+ * small writes: cancels, ends of jobs. These are called without a group. */
+bool adl_store_is_full(const struct adl_store *store); /* the last failure was for want of space */
+void adl_store_save_room(struct adl_store *store);     /* from now on the WAL is kept small */
+bool adl_store_reserve_spend(struct adl_store *store); /* false: there is none */
+bool adl_store_reserve_build(struct adl_store *store); /* there it is, and as much room beside it; or false */
 
 /* ---- jobs ---- */
 

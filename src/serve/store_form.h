@@ -6,6 +6,7 @@
 #include "serve/store.h"
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 enum adl_store_sql {
     ADL_SQL_BEGIN,
@@ -58,10 +59,23 @@ struct adl_store_list {
     size_t capacity; /* of items, in bytes */
 };
 
+/* Which file has a name. */
+struct adl_store_file {
+    dev_t device;
+    ino_t number; /* 0: not known yet */
+};
+
+struct adl_store_folder {
+    char *path;
+    int fd, lock, reserve; /* descriptors, or -1 */
+    struct adl_store_file self, database, wal;
+};
+
 struct adl_store {
     char *path; /* of the database, for messages */
     sqlite3 *db;
-    int lock; /* descriptor, or -1 */
+    struct adl_store_folder folder; /* of one that serves */
+    bool full;                      /* the last failure was for want of space */
     bool read_only;
     bool grouped;
     bool doomed;   /* a write of the group failed: it can only be undone */
@@ -88,6 +102,17 @@ int adl_store_leave(struct adl_store *store, bool own, int status, struct adl_er
 typedef int adl_store_row(struct adl_store *store, sqlite3_stmt *sql, void *visitor, struct adl_error *err);
 int adl_store_each(struct adl_store *store, sqlite3_stmt *sql, const char *doing, adl_store_row *row, void *visitor,
                    struct adl_error *err);
+
+/* ---- store_folder.c ---- */
+
+/* What was opened is closed by the caller also after a failure. */
+int adl_store_folder_open(const char *directory, struct adl_store_folder *ret, struct adl_error *err);
+void adl_store_folder_close(struct adl_store_folder *folder); /* accepts one that is not open */
+/* Refuses if another directory or database has its name now, or none. */
+int adl_store_folder_check(struct adl_store_folder *folder, struct adl_error *err);
+/* The reserve is there, or was built; false: there is not twice as much room. */
+bool adl_store_folder_reserve(struct adl_store_folder *folder);
+bool adl_store_folder_spend(struct adl_store_folder *folder); /* false: there was none */
 
 /* ---- store_schema.c ---- */
 

@@ -2,31 +2,47 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int make_folder(const char *parent, const char *name, mode_t mode, struct adl_error *err)
+/* The mode of a folder that is ours; through no link. name ".": of the parent itself. */
+static int set_mode(int parent, const char *directory, const char *name, mode_t mode, struct adl_error *err)
 {
-    char path[ADL_STORE_PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", parent, name);
-    if (mkdir(path, mode) && errno != EEXIST)
-        return adl_fail(err, ADL_EIO, "cannot make %s: %s", path, strerror(errno));
-    if (chmod(path, mode))
-        return adl_fail(err, ADL_EIO, "cannot set the mode of %s: %s", path, strerror(errno));
-    return 0;
+    struct stat about;
+    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int failed = fd < 0 || fstat(fd, &about) ? errno : 0;
+    if (!failed && about.st_uid != geteuid())
+        failed = EPERM;
+    if (!failed && (about.st_mode & 07777) != mode && fchmod(fd, mode))
+        failed = errno;
+    if (fd >= 0)
+        close(fd);
+    return failed ? adl_fail(err, ADL_EIO, "cannot set the mode of %s/%s: %s", directory, name, strerror(failed)) : 0;
+}
+
+static int make_folder(int parent, const char *directory, const char *name, mode_t mode, struct adl_error *err)
+{
+    if (mkdirat(parent, name, mode) && errno != EEXIST)
+        return adl_fail(err, ADL_EIO, "cannot make %s/%s: %s", directory, name, strerror(errno));
+    return set_mode(parent, directory, name, mode, err);
 }
 
 int adl_traces_create(const char *directory, struct adl_error *err)
 {
-    int status = make_folder(directory, "tasks", 0700, err);
+    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return adl_fail(err, ADL_EIO, "cannot open %s: %s", directory, strerror(errno));
+    int status = make_folder(fd, directory, "tasks", 0700, err);
     if (status == 0)
-        status = make_folder(directory, "scripts", 0711, err);
+        status = make_folder(fd, directory, "scripts", 0711, err);
     /* Users run their scripts from below; the files beside are for the service alone each by its own mode. */
-    if (status == 0 && geteuid() == 0 && chmod(directory, 0711))
-        status = adl_fail(err, ADL_EIO, "cannot set the mode of %s: %s", directory, strerror(errno));
+    if (status == 0 && geteuid() == 0)
+        status = set_mode(fd, directory, ".", 0711, err);
+    close(fd);
     return status;
 }
 
