@@ -1,7 +1,7 @@
 /* random_agent: plays scenarios at random, in eight environments at a time, and prints how that went.
  *
  *     cc random_agent.c $(pkg-config --cflags --libs adlro) -o random_agent
- *     ./random_agent scenarios/paper16.yaml 20
+ *     ./random_agent paper16 20
  *
  * To try an agent of your own, replace choose(). */
 #include <adlro/adlro.h>

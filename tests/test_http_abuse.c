@@ -226,13 +226,20 @@ static void chunks_make_a_body_and_are_bounded_alike(void **state)
 {
     struct http_fixture *fixture = open_quick();
     (void)state;
-    struct adl_text request = post("Transfer-Encoding: chunked\r\n", 0);
-    adl_text_put(&request, "5\r\n{\"a\":\r\n3;x=y\r\n [1\r\n2\r\n]}\r\n0\r\n\r\n");
-    struct adl_text answer = fixture_exchange(fixture_connect_unix(fixture), request.data, request.size);
-    assert_int_equal(status_of(&answer), 201);
-    assert_non_null(strstr(answer.data, "{\"a\": [1]}"));
-    adl_text_clear(&answer);
-    adl_text_clear(&request);
+    struct adl_text request, answer;
+    /* An extension of a chunk is ignored by libmicrohttpd 0.9 and refused by 1.0; to neither is it a part of the body.
+     */
+    for (int extended = 0; extended < 2; extended++) {
+        request = post("Transfer-Encoding: chunked\r\n", 0);
+        adl_text_printf(&request, "5\r\n{\"a\":\r\n3%s\r\n [1\r\n2\r\n]}\r\n0\r\n\r\n", extended ? ";x=y" : "");
+        answer = fixture_exchange(fixture_connect_unix(fixture), request.data, request.size);
+        if (!extended || status_of(&answer) != 400) {
+            assert_int_equal(status_of(&answer), 201);
+            assert_non_null(strstr(answer.data, "{\"a\": [1]}"));
+        }
+        adl_text_clear(&answer);
+        adl_text_clear(&request);
+    }
     for (int kind = 0; kind < 2; kind++) { /* some too much is read to its end, no end of it is not */
         request = post("Transfer-Encoding: chunked\r\n", 0);
         for (int i = 0; i < (kind == 0 ? 100 : 5000); i++) {
