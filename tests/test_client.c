@@ -118,29 +118,29 @@ static void the_number_of_an_array_stands_for_its_members(void **state)
     struct adl_job_name *names = NULL;
     size_t count = 0;
     (void)state;
-    assert_int_equal(adl_job_numbers_find(service->client, "10", &names, &count, &err), 0);
+    assert_int_equal(adl_job_numbers_find(service->client, "10", false, &names, &count, &err), 0);
     assert_int_equal(count, 3); /* 10 has failed */
     assert_int_equal(names[0].id, 11);
     assert_string_equal(names[0].label, "10_2");
     assert_int_equal(names[2].id, 13);
     free(names);
-    assert_int_equal(adl_job_numbers_find(service->client, "10_*", &names, &count, &err), 0);
+    assert_int_equal(adl_job_numbers_find(service->client, "10_*", false, &names, &count, &err), 0);
     assert_int_equal(count, 3);
     free(names);
-    assert_int_equal(adl_job_numbers_find(service->client, "10_0", &names, &count, &err), 0);
+    assert_int_equal(adl_job_numbers_find(service->client, "10_0", false, &names, &count, &err), 0);
     assert_int_equal(count, 1);
     assert_string_equal(names[0].label, "10_0");
     free(names);
-    assert_int_equal(adl_job_numbers_find(service->client, "1_*", &names, &count, &err), ADL_EABSENT);
+    assert_int_equal(adl_job_numbers_find(service->client, "1_*", false, &names, &count, &err), ADL_EABSENT);
     /* Slurm's arrays: no job has the number of the array. */
-    assert_int_equal(adl_job_numbers_find(service->client, "70", &names, &count, &err), 0);
+    assert_int_equal(adl_job_numbers_find(service->client, "70", false, &names, &count, &err), 0);
     assert_int_equal(count, 2);
     assert_true(names[0].id == 4294967366 && names[1].id == 8589934662);
     assert_string_equal(names[1].label, "70_1");
     free(names);
-    assert_int_equal(adl_job_numbers_find(service->client, "70_*", &names, &count, &err), 0);
+    assert_int_equal(adl_job_numbers_find(service->client, "70_*", false, &names, &count, &err), 0);
     free(names);
-    assert_int_equal(adl_job_numbers_find(service->client, "71", &names, &count, &err), ADL_EABSENT);
+    assert_int_equal(adl_job_numbers_find(service->client, "71", false, &names, &count, &err), ADL_EABSENT);
     double_close(service);
 }
 

@@ -21,6 +21,23 @@ static void users_lower_priorities_and_only_administrators_raise_them(void **sta
     assert_true(fabs(job_number(id, "priority") - 0.7) < 1e-6);
 }
 
+static void users_requeue_their_own_jobs_alone_and_these_come_back_as_they_were(void **state)
+{
+    (void)state;
+    access_start("");
+    const number held = access_submit(&user, "held", ""), other = access_submit(&http, "other", ",\"hold\":true");
+    expect(200, NULL, "POST /v1/jobs/%llu/hold", held);
+    expect_user(200, NULL, "DELETE /v1/jobs/%llu", held);
+    expect_user(200, NULL, "POST /v1/jobs/%llu/requeue", held); /* an administrator's hold is not shaken off by that */
+    expect_user_text("\"stage\":\"held\"");
+    expect_user(403, NULL, "POST /v1/jobs/%llu/release", held);
+    expect(200, NULL, "DELETE /v1/jobs/%llu", other);
+    expect_user(403, NULL, "POST /v1/jobs/%llu/requeue", other);
+    expect_user_text("is another user's");
+    expect_user(200, NULL, "DELETE /v1/jobs/%llu", held);
+    expect(200, NULL, "POST /v1/jobs/%llu/requeue", held); /* administrators may */
+}
+
 static void a_user_submits_with_at_most_the_priority_that_is_configured(void **state)
 {
     (void)state;
@@ -241,6 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ACCESS_TEST(users_lower_priorities_and_only_administrators_raise_them),
+        ACCESS_TEST(users_requeue_their_own_jobs_alone_and_these_come_back_as_they_were),
         ACCESS_TEST(a_user_submits_with_at_most_the_priority_that_is_configured),
         ACCESS_TEST(an_administrators_hold_is_released_by_administrators_alone),
         ACCESS_TEST(where_listings_are_private_users_see_their_own_jobs_alone),

@@ -109,7 +109,64 @@ static void a_job_that_is_requeued_runs_again_from_its_start(void **state)
     assert_string_equal(job_text(id, "attempts"), "2");
     assert_int_equal(count_marks("again"), 2);
     assert_false(process_lives(pid));
+}
+
+static void a_job_that_has_ended_is_requeued_under_its_number_and_nobody_waits_for_it_again(void **state)
+{
+    (void)state;
+    char more[100];
+    start_service(service_slots_yaml(2, ""));
+    const uint64_t id = submit("ended", "0", 3, "");
+    snprintf(more, sizeof more, ",\"after\":[%llu],\"hold\":true", (unsigned long long)id);
+    const uint64_t before = submit("before", "0", 0, more);
+    wait_for(id, "state", "F");
+    const uint64_t blocker = submit("blocker", "30", 0, ",\"gpus\":2");
+    wait_for(blocker, "state", "R");
+    expect(200, NULL, "POST /v1/jobs/%llu/requeue", (unsigned long long)id);
+    expect_text("\"state\":\"PD\"");
+    expect_text("\"end_s\":null");
     expect(409, NULL, "POST /v1/jobs/%llu/requeue", (unsigned long long)id);
+    expect_text("does not run: it waits already");
+    snprintf(more, sizeof more, ",\"after\":[%llu]", (unsigned long long)id);
+    const uint64_t after = submit("after", "0", 0, more);
+    assert_string_equal(job_text(after, "stage"), "dependent"); /* it came after the requeue */
+    assert_int_equal(service_signal(SIGKILL), 128 + SIGKILL);
+    start_again();
+    assert_string_equal(job_text(id, "state"), "PD");
+    expect(200, NULL, "POST /v1/jobs/%llu/release", (unsigned long long)before);
+    assert_string_equal(job_text(before, "stage"), "queued"); /* what it waited for had ended before */
+    assert_string_equal(job_text(after, "stage"), "dependent");
+    expect(200, NULL, "DELETE /v1/jobs/%llu", (unsigned long long)blocker);
+    wait_for(id, "state", "F");
+    wait_for(before, "state", "CD");
+    wait_for(after, "state", "CD");
+    assert_string_equal(job_text(id, "attempts"), "2");
+    assert_int_equal(count_marks("ended"), 2);
+    expect(404, NULL, "POST /v1/jobs/4711/requeue");
+}
+
+static void tasks_of_an_array_are_requeued_in_their_place_and_within_its_bound(void **state)
+{
+    (void)state;
+    start_service(service_slots_yaml(4, ""));
+    const uint64_t id = submit("array", "0.1", 0, ",\"array\":\"0-3%1\"");
+    wait_for(id + 3, "state", "CD");
+    for (uint64_t i = 0; i < 3; i++)
+        expect(200, NULL, "POST /v1/jobs/%llu_%llu/requeue", (unsigned long long)id, (unsigned long long)i);
+    expect(200, NULL, "GET /v1/jobs");
+    const char *first = strstr(http.body, "\"label\":\"1_"), *queued = http.body;
+    int in_queue = 0;
+    while ((queued = strstr(queued, "array throttle"))) {
+        in_queue++;
+        queued++;
+    }
+    assert_true(first && in_queue >= 1 && in_queue <= 2); /* one is let in, or has run already */
+    for (uint64_t i = 0; i < 3; i++) {
+        wait_for(id + i, "state", "CD");
+        assert_string_equal(job_text(id + i, "attempts"), "2");
+    }
+    assert_string_equal(job_text(id + 3, "attempts"), "1");
+    assert_int_equal(count_marks("array"), 7);
 }
 
 /* Its first run waits for SIGTERM, saves and exits 0; the second finds what was saved. */
@@ -264,6 +321,8 @@ int main(void)
         SERVICE_TEST(a_job_ends_at_its_time_limit),
         SERVICE_TEST(cancelling_ends_what_waits_at_once_and_what_runs_soon),
         SERVICE_TEST(a_job_that_is_requeued_runs_again_from_its_start),
+        SERVICE_TEST(a_job_that_has_ended_is_requeued_under_its_number_and_nobody_waits_for_it_again),
+        SERVICE_TEST(tasks_of_an_array_are_requeued_in_their_place_and_within_its_bound),
         SERVICE_TEST(a_job_that_saves_its_work_on_sigterm_goes_on_from_there),
         SERVICE_TEST(what_a_stop_loses_is_kept_over_a_restart),
         SERVICE_TEST(the_higher_priority_goes_first_and_what_is_held_does_not_go),

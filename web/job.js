@@ -127,20 +127,21 @@ function actions(j) {
   const list = [];
   if (j.state === 'PD') list.push(j.hold ? 'release' : 'hold');
   if (j.state === 'R' && j.requeue && j.stage !== 'stopping') list.push('requeue');
+  if (j.stage === 'ended') list.push('rerun');
   if ((j.state === 'PD' || j.state === 'R') && j.stage !== 'stopping') list.push('cancel');
   if (j.command) list.push('again');
   return list;
 }
 
 const STOPS = {nothing: 'be stopped, and saves its work then', since_checkpoint: 'be stopped, and goes on from its last checkpoint', all: 'be stopped and run again from its beginning'};
-const LABELS = {hold: 'Hold', release: 'Release', requeue: 'Stop and queue again', cancel: 'Cancel job', again: 'Submit again…'};
+const LABELS = {hold: 'Hold', release: 'Release', requeue: 'Stop and queue again', rerun: 'Queue again', cancel: 'Cancel job', again: 'Submit again…'};
 
 async function act(action, button) {
   button.disabled = true;
   try {
     const path = `/v1/jobs/${job.id}`;
     job = action === 'cancel' ? await call('DELETE', `${path}?reason=${encodeURIComponent('cancelled from the dashboard')}`)
-                              : await call('POST', `${path}/${action}`);
+                              : await call('POST', `${path}/${action === 'rerun' ? 'requeue' : action}`);
     touch('queue', 'running', 'ended', 'cluster');
     renderJob();
     reload(); // what happened since may be known already

@@ -57,7 +57,9 @@ const struct adl_command_verb adl_verb_release = {&release, run_release};
 
 static const struct adl_verb requeue = {
     .name = "requeue",
-    .summary = "Stops jobs that run and puts them back into the queue, to run again from their start.",
+    .summary =
+        "Puts jobs back into the queue, to run again from their start under the same number: those that have ended, "
+        "and those that run, which are stopped.",
     .operands = "JOB...",
     .operands_min = 1,
     .operands_max = INT_MAX,
@@ -69,7 +71,7 @@ static const struct adl_verb requeue = {
 static int run_requeue(int argc, char **argv)
 {
     static const struct adl_jobs_act act = {
-        .verb = &requeue, .method = "POST", .suffix = "/requeue", .done = "requeued"};
+        .verb = &requeue, .method = "POST", .suffix = "/requeue", .done = "requeued", .ended = true};
     return run_act(&act, argc, argv);
 }
 

@@ -93,9 +93,42 @@ static int list_live(struct adl_client *client, uint64_t array, struct adl_job_n
     return 0;
 }
 
+/* Those members of an array of adlro's own that run or have ended, in order: its numbers follow each other, so that
+ * they are looked for among the MEMBERS_MAX from its own on. */
+static int list_past(struct adl_client *client, uint64_t array, struct adl_job_name *names, size_t *ret_count,
+                     struct adl_error *err)
+{
+    uint64_t after = array + MEMBERS_MAX;
+    size_t count = 0;
+    for (bool more = true; more;) {
+        char path[96];
+        cJSON *page = NULL;
+        const cJSON *job;
+        snprintf(path, sizeof path, "/v1/jobs?state=all&limit=1000&after=%llu", (unsigned long long)after);
+        const int status = adl_client_get(client, path, &page, err);
+        if (status)
+            return status;
+        more = adl_member_number(page, "next", -1) > (double)array;
+        cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(page, "jobs"))
+        {
+            after = (uint64_t)adl_member_number(job, "id", 0);
+            if (is_member(job, array) && strcmp(adl_member_text(job, "state"), "PD") != 0 && count < MEMBERS_MAX)
+                name_job(&names[count++], job);
+        }
+        cJSON_Delete(page);
+    }
+    for (size_t i = 0; i < count / 2; i++) { /* the store lists the newest first */
+        const struct adl_job_name name = names[i];
+        names[i] = names[count - 1 - i];
+        names[count - 1 - i] = name;
+    }
+    *ret_count = count;
+    return 0;
+}
+
 /* number: of a job, or of an array, of which there is a job of that number only if it was submitted to adlro itself.
  * names has room for MEMBERS_MAX. */
-static int list_all(struct adl_client *client, uint64_t number, bool array_only, struct adl_job_name *names,
+static int list_all(struct adl_client *client, uint64_t number, bool array_only, bool ended, struct adl_job_name *names,
                     size_t *ret_count, struct adl_error *err)
 {
     char text[32];
@@ -116,17 +149,21 @@ static int list_all(struct adl_client *client, uint64_t number, bool array_only,
         *ret_count = 1;
         return array_only ? adl_fail(err, ADL_EABSENT, "job %s is not an array", text) : 0;
     }
-    const int status = list_live(client, number, names, ret_count, err);
+    const bool past = ended && is_array;
+    const int status =
+        past ? list_past(client, number, names, ret_count, err) : list_live(client, number, names, ret_count, err);
     if (status || *ret_count > 0)
         return status;
+    if (past)
+        return adl_fail(err, ADL_EREFUSED, "all jobs of array %s wait already", text);
     if (is_array)
         return adl_fail(err, ADL_EREFUSED, "all jobs of array %s have ended", text);
     *err = absent;
     return found;
 }
 
-int adl_job_numbers_find(struct adl_client *client, const char *text, struct adl_job_name **ret, size_t *ret_count,
-                         struct adl_error *err)
+int adl_job_numbers_find(struct adl_client *client, const char *text, bool ended, struct adl_job_name **ret,
+                         size_t *ret_count, struct adl_error *err)
 {
     uint64_t number = 0;
     int64_t index = INDEX_NONE;
@@ -139,7 +176,7 @@ int adl_job_numbers_find(struct adl_client *client, const char *text, struct adl
     if (!names)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     if (index < 0) {
-        status = list_all(client, number, index == INDEX_ALL, names, &count, err);
+        status = list_all(client, number, index == INDEX_ALL, ended, names, &count, err);
     } else {
         uint64_t id;
         status = adl_job_number_find(client, text, &id, &job, err);

@@ -6,6 +6,7 @@
 #include "cli/client.h"
 #include "cli/jobs_table.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,9 +21,9 @@ struct adl_job_name {
     char label[ADL_JOB_LABEL_SIZE];
 };
 
-/* The number of an array, or "12_*", stands for those of its members that have not ended. *ret is the caller's to
- * free. */
-int adl_job_numbers_find(struct adl_client *client, const char *text, struct adl_job_name **ret, size_t *ret_count,
-                         struct adl_error *err);
+/* The number of an array, or "12_*", stands for those of its members that have not ended; with ended, for those that
+ * run or have ended. *ret is the caller's to free. */
+int adl_job_numbers_find(struct adl_client *client, const char *text, bool ended, struct adl_job_name **ret,
+                         size_t *ret_count, struct adl_error *err);
 
 #endif

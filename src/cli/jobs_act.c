@@ -64,8 +64,9 @@ static void act_on(struct round *round, const struct adl_job_name *name)
                                         : adl_client_call(round->client, dry ? "GET" : act->method, path.data,
                                                           dry ? NULL : act->body, &job, &err);
     adl_text_clear(&path);
-    if (status == 0 && dry && adl_job_has_ended(job)) {
-        status = adl_fail(&err, ADL_EREFUSED, "it has ended");
+    if (status == 0 && dry &&
+        (act->ended ? strcmp(adl_member_text(job, "state"), "PD") == 0 : adl_job_has_ended(job))) {
+        status = adl_fail(&err, ADL_EREFUSED, act->ended ? "it waits already" : "it has ended");
         cJSON_Delete(job);
     }
     if (status)
@@ -86,7 +87,7 @@ int adl_jobs_act(const struct adl_jobs_act *act, const struct adl_jobs_act_optio
     for (int i = 0; i < jobs->count; i++) {
         struct adl_job_name *names = NULL;
         size_t count = 0;
-        status = adl_job_numbers_find(round.client, jobs->items[i], &names, &count, &err);
+        status = adl_job_numbers_find(round.client, jobs->items[i], act->ended, &names, &count, &err);
         if (status)
             fail(&round, status, &err);
         for (size_t k = 0; status == 0 && k < count; k++)

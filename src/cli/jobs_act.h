@@ -26,9 +26,11 @@ struct adl_jobs_act {
     const char *suffix; /* after /v1/jobs/ID: "/hold" */
     const struct cJSON *body;
     const char *done; /* "held" */
+    bool ended;       /* jobs that have ended are meant too, and those that wait are not */
 };
 
-/* Tries all; the exit code is that of the worst. The number of an array stands for its members that have not ended. */
+/* Tries all; the exit code is that of the worst. The number of an array stands for its members that have not ended, or,
+ * if ended ones are meant, for those that do not wait. */
 int adl_jobs_act(const struct adl_jobs_act *act, const struct adl_jobs_act_options *options,
                  const struct adl_operands *jobs);
 

@@ -76,6 +76,8 @@ struct adl_live {
     bool tight;                     /* live_space.c: the disk is full, so that submissions are refused */
     int64_t space_us;               /* it is looked at again then */
     int64_t present_us;             /* that the state is where it was is looked at again then */
+    uint64_t again_group;           /* in which an ended job was last put back: until it is in the roster, others who
+                                     * want something of a job that is not there wait */
     struct adl_roster_user *claims; /* live_quota.c */
     size_t claim_capacity;
     uint32_t claim_count;
@@ -145,7 +147,16 @@ void adl_live_space_look(struct adl_live *live); /* is there room again? Once a 
 /* live_quota.c: whether there is room for a submission, which is then counted; the same in the state, where ended jobs
  * of the user give way once it is written. */
 int adl_live_quota_check(struct adl_live *live, const struct adl_wish *wish, struct adl_error *err);
+int adl_live_quota_claim(struct adl_live *live, uint32_t uid, uint32_t jobs, uint64_t bytes, bool dry_run,
+                         struct adl_error *err);
 int adl_live_quota_room(struct adl_live *live, uint32_t uid, struct adl_error *err);
+
+int adl_live_user_check(const struct adl_live *live, uint32_t uid, struct adl_error *err); /* whose jobs may run here */
+int adl_live_log_wish(struct adl_live *live, const struct adl_wish *wish, const char *kind, struct adl_error *err);
+
+/* live_again.c: an ended job back into the queue. */
+int adl_live_again_prepare(struct adl_live *live, struct adl_wish *wish);
+void adl_live_again_apply(struct adl_live *live, const struct adl_wish *wish);
 
 /* A stored job into the roster; if its GPUs are no more, held with that reason. NULL: out of memory. */
 struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_store_job *row, struct adl_error *err);

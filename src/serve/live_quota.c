@@ -59,13 +59,11 @@ static int check_user(const struct adl_live *live, const struct adl_roster_user 
     return 0;
 }
 
-int adl_live_quota_check(struct adl_live *live, const struct adl_wish *wish, struct adl_error *err)
+int adl_live_quota_claim(struct adl_live *live, uint32_t uid, uint32_t jobs, uint64_t bytes, bool dry_run,
+                         struct adl_error *err)
 {
-    const struct adl_submission *submission = wish->submission;
     const struct adl_roster *roster = &live->desk->roster;
-    const uint32_t uid = submission->job.uid, jobs = submission->array ? submission->array_count : 1;
-    const uint64_t size = adl_store_payload_size(&submission->job);
-    const struct adl_roster_user adds = {uid, jobs, size + (uint64_t)jobs * ADL_STORE_JOB_SIZE};
+    const struct adl_roster_user adds = {uid, jobs, bytes};
     struct adl_roster_user *claim = claim_of(live, uid), has = adl_roster_user(roster, uid);
     if (!claim)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a submission");
@@ -76,14 +74,23 @@ int adl_live_quota_check(struct adl_live *live, const struct adl_wish *wish, str
                         "%u jobs wait or run here, this submission has %u, and at most %u are allowed (jobs.max in the "
                         "service's configuration)",
                         roster->count, jobs, live->config.jobs_max);
-    int status = check_array(wish, jobs, size, err);
-    if (status == 0)
-        status = check_user(live, &has, &adds, err);
-    if (status == 0 && !wish->dry_run) {
+    const int status = check_user(live, &has, &adds, err);
+    if (status == 0 && !dry_run) {
         claim->jobs += adds.jobs;
         claim->bytes += adds.bytes;
     }
     return status;
+}
+
+int adl_live_quota_check(struct adl_live *live, const struct adl_wish *wish, struct adl_error *err)
+{
+    const struct adl_submission *submission = wish->submission;
+    const uint32_t jobs = submission->array ? submission->array_count : 1;
+    const uint64_t size = adl_store_payload_size(&submission->job);
+    const int status = check_array(wish, jobs, size, err);
+    return status ? status
+                  : adl_live_quota_claim(live, submission->job.uid, jobs, size + (uint64_t)jobs * ADL_STORE_JOB_SIZE,
+                                         wish->dry_run, err);
 }
 
 int adl_live_quota_room(struct adl_live *live, uint32_t uid, struct adl_error *err)

@@ -12,7 +12,7 @@
 bool adl_live_wish_waits(const struct adl_live *live, const struct adl_wish *wish)
 {
     const struct adl_roster_job *job = wish->job > 0 ? adl_roster_find(&live->desk->roster, wish->job) : NULL;
-    return job && job->group == live->group;
+    return job ? job->group == live->group : wish->job > 0 && live->again_group == live->group;
 }
 
 static int refuse(struct adl_wish *wish, int status, const char *fmt, unsigned long long number)
@@ -95,19 +95,27 @@ static int check_warning(struct adl_wish *wish)
     return status;
 }
 
+int adl_live_user_check(const struct adl_live *live, uint32_t uid, struct adl_error *err)
+{
+    if (!live->config.any_user && uid != geteuid())
+        return adl_fail(
+            err, ADL_EDENIED,
+            "this service runs as uid %u and can run jobs of that user only; one for all users runs as root",
+            (unsigned)geteuid());
+    if (uid == 0 && !live->config.root_jobs)
+        return adl_fail(err, ADL_EDENIED,
+                        "jobs of root are not allowed here (jobs.root in the service's configuration)");
+    return 0;
+}
+
 static int check_submission(struct adl_live *live, struct adl_wish *wish)
 {
     struct adl_submission *submission = wish->submission;
     if (live->config.no_submission)
         return adl_fail(&wish->err, ADL_EREFUSED, "jobs come from the cluster underneath: submit it there (sbatch)");
-    if (!live->config.any_user && submission->job.uid != geteuid())
-        return refuse(
-            wish, ADL_EDENIED,
-            "this service runs as uid %llu and can run jobs of that user only; one for all users runs as root",
-            geteuid());
-    if (submission->job.uid == 0 && !live->config.root_jobs)
-        return adl_fail(&wish->err, ADL_EDENIED,
-                        "jobs of root are not allowed here (jobs.root in the service's configuration)");
+    int status = adl_live_user_check(live, submission->job.uid, &wish->err);
+    if (status)
+        return status;
     if (!wish->caller.admin && submission->job.spec.priority > live->config.priority_max)
         return adl_fail(&wish->err, ADL_EDENIED,
                         "priority: users may ask for at most %g here (jobs.priority_max in the service's "
@@ -115,7 +123,7 @@ static int check_submission(struct adl_live *live, struct adl_wish *wish)
                         (double)live->config.priority_max);
     if (submission->job.spec.limit_us <= 0)
         submission->job.spec.limit_us = live->config.time_limit_us;
-    int status = check_warning(wish);
+    status = check_warning(wish);
     if (status == 0)
         status = read_class(live, wish);
     if (status == 0)
@@ -264,7 +272,7 @@ static struct adl_roster_job *find_job(struct adl_live *live, struct adl_wish *w
     return job;
 }
 
-static int log_wish(struct adl_live *live, const struct adl_wish *wish, const char *kind, struct adl_error *err)
+int adl_live_log_wish(struct adl_live *live, const struct adl_wish *wish, const char *kind, struct adl_error *err)
 {
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
@@ -312,7 +320,7 @@ static int prepare_cancel(struct adl_live *live, struct adl_wish *wish, struct a
         status.end_us = live->now_us;
     }
     const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
-    return result ? result : log_wish(live, wish, "cancel", &wish->err);
+    return result ? result : adl_live_log_wish(live, wish, "cancel", &wish->err);
 }
 
 static void apply_cancel(struct adl_live *live, struct adl_wish *wish, struct adl_roster_job *job)
@@ -361,7 +369,7 @@ static int prepare_hold(struct adl_live *live, struct adl_wish *wish, const stru
     status.hold = next_hold(wish, job);
     status.reason = "";
     const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
-    return result ? result : log_wish(live, wish, hold ? "hold" : "release", &wish->err);
+    return result ? result : adl_live_log_wish(live, wish, hold ? "hold" : "release", &wish->err);
 }
 
 static void apply_hold(struct adl_live *live, struct adl_wish *wish, struct adl_roster_job *job)
@@ -390,12 +398,12 @@ static int prepare_requeue(struct adl_live *live, struct adl_wish *wish, const s
     struct adl_store_status status = adl_live_status(live, job);
     if (job->stage != ADL_STAGE_RUNNING)
         return refuse_job(wish, ADL_EREFUSED, job,
-                          job->stage == ADL_STAGE_STOPPING ? "is being stopped" : "does not run");
+                          job->stage == ADL_STAGE_STOPPING ? "is being stopped" : "does not run: it waits already");
     phrase(wish, "", why, sizeof why);
     snprintf(reason, sizeof reason, ADL_REASON_REQUEUE "%s", why);
     status.reason = reason;
     const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
-    return result ? result : log_wish(live, wish, "requeue", &wish->err);
+    return result ? result : adl_live_log_wish(live, wish, "requeue", &wish->err);
 }
 
 static void apply_requeue(struct adl_live *live, struct adl_wish *wish, struct adl_roster_job *job)
@@ -420,7 +428,7 @@ static int prepare_priority(struct adl_live *live, struct adl_wish *wish, const 
     }
     status.priority = wish->priority;
     const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
-    return result ? result : log_wish(live, wish, "priority", &wish->err);
+    return result ? result : adl_live_log_wish(live, wish, "priority", &wish->err);
 }
 
 static void apply_priority(struct adl_live *live, const struct adl_wish *wish, struct adl_roster_job *job)
@@ -462,7 +470,7 @@ static int prepare_drain(struct adl_live *live, struct adl_wish *wish)
     }
     if (found == 0)
         return adl_fail(&wish->err, ADL_EABSENT, "there is no such GPU or node");
-    return status || wish->dry_run ? status : log_wish(live, wish, drain ? "drain" : "resume", &wish->err);
+    return status || wish->dry_run ? status : adl_live_log_wish(live, wish, drain ? "drain" : "resume", &wish->err);
 }
 
 static void apply_drain(struct adl_live *live, const struct adl_wish *wish)
@@ -484,11 +492,13 @@ static int prepare_job_wish(struct adl_live *live, struct adl_wish *wish)
 {
     int status = 0;
     struct adl_roster_job *job = find_job(live, wish, &status);
+    if (!job && wish->kind == ADL_WISH_REQUEUE && status == ADL_EREFUSED)
+        return adl_live_again_prepare(live, wish); /* it has ended */
     if (!job)
         return status;
     if (wish->dry_run) /* each refuses before it writes, and what a dry run writes is nothing: the state decides */
         return wish->kind == ADL_WISH_REQUEUE && job->stage != ADL_STAGE_RUNNING
-                   ? refuse_job(wish, ADL_EREFUSED, job, "does not run")
+                   ? refuse_job(wish, ADL_EREFUSED, job, "does not run: it waits already")
                    : 0;
     switch (wish->kind) {
     case ADL_WISH_CANCEL:
@@ -528,6 +538,10 @@ int adl_live_wish_prepare(struct adl_live *live, struct adl_wish *wish)
 void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish)
 {
     struct adl_roster_job *job = wish->job > 0 ? adl_roster_find(&live->desk->roster, wish->job) : NULL;
+    if (wish->kind == ADL_WISH_REQUEUE && !job) {
+        adl_live_again_apply(live, wish);
+        return;
+    }
     if (wish->kind >= ADL_WISH_CANCEL && wish->kind <= ADL_WISH_PRIORITY && !job)
         return; /* it was there when this was written, and no job leaves in between: cannot be */
     switch (wish->kind) {
