@@ -20,18 +20,24 @@ enum reason_phase { REASON_ABSENT, REASON_WAITS, REASON_RUNS, REASON_STOPS };
 struct reason_job {
     uint64_t id;
     int64_t submit_us, start_us, held_us, stopped_us;
-    uint8_t phase;   /* enum reason_phase */
-    uint64_t for_id; /* the job that it was last stopped for, which did not start since; 0 = none */
-    bool cleared;    /* another was stopped for it since it last started */
+    uint8_t phase;    /* enum reason_phase */
+    uint64_t for_id;  /* the job that it was last stopped for, which did not start since; 0 = none */
+    bool cleared;     /* another was stopped for it since it last started */
+    uint32_t leaving; /* jobs stopped for it that still hold their GPUs */
+    bool disturbed;   /* since these were stopped something happened that may change who comes first */
+    bool due;         /* the last of them left at this instant */
 };
 
 struct reason_checker {
     struct reason_job jobs[REASON_SLOTS]; /* [slot] */
-    uint32_t passed[REASON_JOBS];         /* [id] times that a start said it does not fit at this instant */
-    uint32_t touched[REASON_SLOTS], touched_count;
+    int64_t reserved_us[REASON_JOBS]; /* [id] when its reservation begins, by the last that was backfilled; 0 = none */
+    uint32_t touched[REASON_SLOTS], touched_count; /* slots that a start of this instant said not to fit */
+    uint32_t heirs[REASON_SLOTS], heir_count;      /* slots that a stop of this instant was for */
     uint64_t count[ADL_RULE_COUNT];
     uint64_t starts, stops;
-    uint64_t overtaken; /* jobs that started again before the one they were stopped for */
+    uint64_t kept, late; /* starts of jobs that others were backfilled before: in time, and later than reserved */
+    uint64_t nobody;     /* stops of a round that gives the GPUs to nobody */
+    uint64_t followed, unfollowed; /* jobs that others were stopped for, when these had left: started at once, or not */
     char wrong[600];
 };
 
@@ -43,10 +49,24 @@ struct reason_checker {
         }                                                                                                              \
     } while (0)
 
+/* A job that was stopped for another has left its GPUs. */
+static inline void reason_left(struct reason_checker *checker, struct reason_job *job)
+{
+    for (uint32_t i = 0; i < REASON_SLOTS && job->for_id > 0; i++) {
+        struct reason_job *heir = &checker->jobs[i];
+        if (heir->id == job->for_id && heir->leaving > 0 && --heir->leaving == 0)
+            heir->due = heir->phase == REASON_WAITS;
+    }
+    job->for_id = 0;
+}
+
 static inline int reason_event(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     struct reason_checker *checker = self;
     (void)state;
+    if (event->kind != ADL_EVENT_METER && (event->kind != ADL_EVENT_EVICT || event->evict.fault))
+        for (uint32_t i = 0; i < REASON_SLOTS; i++)
+            checker->jobs[i].disturbed |= checker->jobs[i].leaving > 0;
     if (event->kind != ADL_EVENT_SUBMIT && event->kind != ADL_EVENT_FINISH && event->kind != ADL_EVENT_EVICT)
         return 0;
     REASON_THAT(checker, event->job < REASON_SLOTS, "slot %u is beyond the checker's books", event->job);
@@ -56,14 +76,14 @@ static inline int reason_event(void *self, const struct adl_event *event, const 
         REASON_THAT(checker, id < REASON_JOBS, "job %" PRIu64 " is beyond the checker's books", id);
         *job = (struct reason_job){.id = id, .submit_us = event->time_us, .phase = REASON_WAITS};
     } else if (event->kind == ADL_EVENT_FINISH) {
+        reason_left(checker, job);
         for (uint32_t i = 0; i < REASON_SLOTS; i++)
             checker->jobs[i].for_id = checker->jobs[i].for_id == job->id ? 0 : checker->jobs[i].for_id;
-        job->phase = REASON_ABSENT;
+        *job = (struct reason_job){.phase = REASON_ABSENT};
     } else {
         job->held_us += event->time_us - job->start_us;
         job->phase = REASON_WAITS;
-        if (event->evict.fault)
-            job->for_id = 0;
+        reason_left(checker, job);
     }
     return 0;
 }
@@ -87,6 +107,12 @@ static inline int64_t reason_shortest_us(const struct adl_state *state)
         if (state->jobs[slot].phase == ADL_PHASE_PENDING && adl_state_shortest_us(state, slot) < least_us)
             least_us = adl_state_shortest_us(state, slot);
     return least_us;
+}
+
+static inline void note_reservation(struct reason_checker *checker, const struct adl_reason *reason,
+                                    const struct adl_state *state)
+{
+    checker->reserved_us[reason->other_id] = state->now_us + (int64_t)(reason->against * 1e6 + 0.5);
 }
 
 /* The figures of a start, as far as the state alone tells them. The job runs already, the others still wait. */
@@ -119,7 +145,12 @@ static inline int check_start_figures(struct reason_checker *checker, const stru
                                    : reason->other == ADL_NONE || reason->value <= reason->against + slack,
                     "%s: %g against %g", rule, reason->value, reason->against);
         break;
+    case ADL_RULE_ONLY:
+        if (reason->other != ADL_NONE)
+            note_reservation(checker, reason, state);
+        break;
     case ADL_RULE_BACKFILL:
+        note_reservation(checker, reason, state);
         REASON_THAT(checker, fabs(reason->value - here_s) <= slack && reason->against >= 0,
                     "backfilled for %g s of %g s, before a reservation in %g s", reason->value, here_s,
                     reason->against);
@@ -181,11 +212,14 @@ static inline int check_start(struct reason_checker *checker, const struct adl_c
     }
     if (reason->passed)
         checker->touched[checker->touched_count++] = reason->other;
-    if (job->for_id)
-        checker->overtaken++;
+    const int64_t reserved_us = checker->reserved_us[job->id];
+    checker->kept += reserved_us > 0 && state->now_us <= reserved_us;
+    checker->late += reserved_us > 0 && state->now_us > reserved_us;
+    checker->reserved_us[job->id] = 0;
     job->phase = REASON_RUNS;
     job->start_us = state->now_us;
     job->for_id = 0;
+    job->leaving = 0;
     for (uint32_t i = 0; i < REASON_SLOTS; i++)
         if (checker->jobs[i].for_id == job->id)
             checker->jobs[i].for_id = 0;
@@ -203,16 +237,23 @@ static inline int check_stop(struct reason_checker *checker, const struct adl_co
                       reason->rule == ADL_RULE_MOVES_OWED || reason->rule == ADL_RULE_SAVING;
     checker->stops++;
     REASON_THAT(checker, adl_rule_stops(reason->rule), "stop by rule %s", adl_rule_name(reason->rule));
-    REASON_THAT(checker, reason->other != ADL_NONE, "job %" PRIu64 " is stopped by rule %s for nobody", job->id,
-                adl_rule_name(reason->rule));
+    const bool round = reason->rule == ADL_RULE_FOR_SHARE || reason->rule == ADL_RULE_FOR_OWED;
+    REASON_THAT(checker, round || reason->other != ADL_NONE, "job %" PRIu64 " is stopped by rule %s for nobody",
+                job->id, adl_rule_name(reason->rule));
+    if (reason->other == ADL_NONE) {
+        checker->nobody++;
+        job->phase = REASON_STOPS;
+        job->for_id = 0;
+        return 0;
+    }
     struct reason_job *other = &checker->jobs[reason->other];
     REASON_THAT(checker, other->id == reason->other_id && self == (other == job),
                 "job %" PRIu64 " is stopped by rule %s for job %" PRIu64, job->id, adl_rule_name(reason->rule),
                 reason->other_id);
-    /* Whoever gets the GPUs waits, or is about to move there. */
-    REASON_THAT(checker, self || other->phase == REASON_WAITS || state->jobs[command->job].phase == ADL_PHASE_STOPPING,
-                "job %" PRIu64 " is stopped for job %" PRIu64 ", which is in phase %d", job->id, other->id,
-                other->phase);
+    if (!self) {
+        assert_true(checker->heir_count < REASON_SLOTS);
+        checker->heirs[checker->heir_count++] = reason->other;
+    }
     if (reason->rule == ADL_RULE_FOR_SHORTER || reason->rule == ADL_RULE_FOR_LESS_WORK ||
         reason->rule == ADL_RULE_FOR_LESS_HAD)
         REASON_THAT(checker, reason->value >= reason->against, "stopped by rule %s with %g for one with %g",
@@ -224,6 +265,8 @@ static inline int check_stop(struct reason_checker *checker, const struct adl_co
     job->stopped_us = state->now_us;
     job->for_id = self ? 0 : other->id;
     other->cleared = true;
+    if (!self && other->leaving++ == 0)
+        other->disturbed = other->due = false;
     return 0;
 }
 
@@ -240,7 +283,8 @@ static inline int reason_command(void *self, const struct adl_command *command, 
                                               : check_stop(checker, command, state);
 }
 
-/* Who was said not to fit did not start at this instant. */
+/* Who was said not to fit did not start at this instant. Who gets GPUs of a job that is stopped waits, or is stopped as
+ * well to move there. */
 static inline int reason_decided(void *self, uint64_t hash, const struct adl_state *state)
 {
     struct reason_checker *checker = self;
@@ -248,8 +292,22 @@ static inline int reason_decided(void *self, uint64_t hash, const struct adl_sta
     for (uint32_t i = 0; i < checker->touched_count; i++)
         REASON_THAT(checker, checker->jobs[checker->touched[i]].phase == REASON_WAITS,
                     "job %" PRIu64 " was said not to fit and started at once", checker->jobs[checker->touched[i]].id);
-    checker->touched_count = 0;
-    (void)state;
+    for (uint32_t i = 0; i < checker->heir_count; i++) {
+        const struct reason_job *heir = &checker->jobs[checker->heirs[i]];
+        REASON_THAT(
+            checker, heir->phase == REASON_WAITS || heir->phase == REASON_STOPS || heir->start_us == state->now_us,
+            "a job was stopped for job %" PRIu64 ", which runs since %lld us", heir->id, (long long)heir->start_us);
+    }
+    checker->touched_count = checker->heir_count = 0;
+    for (uint32_t i = 0; i < REASON_SLOTS; i++) {
+        struct reason_job *job = &checker->jobs[i];
+        if (job->due && !job->disturbed) {
+            const bool started = job->phase == REASON_RUNS && job->start_us == state->now_us;
+            checker->followed += started;
+            checker->unfollowed += !started;
+        }
+        job->due = false;
+    }
     return 0;
 }
 

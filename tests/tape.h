@@ -111,6 +111,9 @@ static inline const struct adl_policy_ops *tape_policy(const char *name)
     return tape_unlisted && strcmp(tape_unlisted->name, name) == 0 ? tape_unlisted : adl_policy_find(name);
 }
 
+/* One more observer of replays, or NULL. */
+static const struct adl_tap *tape_tap;
+
 static inline int replay_file(const struct adl_scenario *s, FILE *file, struct replayed *ret, struct adl_error *err)
 {
     struct adl_recording *recording = NULL;
@@ -121,13 +124,15 @@ static inline int replay_file(const struct adl_scenario *s, FILE *file, struct r
         return status;
     adl_recording_set_types(recording, s->cluster.type_count);
     struct adl_world_log world = {.source = {recording, adl_recording_next}};
-    const struct adl_engine_config config = {.cluster = &s->cluster,
-                                             .policy = tape_policy(head.policy),
-                                             .policy_config = adl_run_policy_config(s),
-                                             .seed = head.seed,
-                                             .world_ops = &adl_world_log_ops,
-                                             .world = &world};
+    struct adl_engine_config config = {.cluster = &s->cluster,
+                                       .policy = tape_policy(head.policy),
+                                       .policy_config = adl_run_policy_config(s),
+                                       .seed = head.seed,
+                                       .world_ops = &adl_world_log_ops,
+                                       .world = &world};
     assert_non_null(config.policy);
+    if (tape_tap)
+        config.taps[config.tap_count++] = *tape_tap;
     assert_int_equal(adl_engine_create(&config, &engine, err), 0);
     status = adl_engine_run(engine, err);
     if (status)

@@ -56,9 +56,12 @@ static struct adl_errand errand_of(const struct adl_program *program, uint32_t o
                                 .type = (uint16_t)offer->pool,
                                 .cap_w = program->cap_w[o],
                                 .cost_w = offer->cost,
-                                .else_w = cost_as_it_is(program, offer->group[0])};
-    if (offer->group[1] != ADL_NONE)
+                                .else_w = cost_as_it_is(program, offer->group[0]),
+                                .wait_w = program->wait_cost[offer->group[0]]};
+    if (offer->group[1] != ADL_NONE) {
         errand.else_w += cost_as_it_is(program, offer->group[1]);
+        errand.wait_w += program->wait_cost[offer->group[1]];
+    }
     return errand;
 }
 

@@ -229,7 +229,7 @@ static int start_next(struct gogh *self, const struct adl_state *state, struct a
             if (start_on(state, plan, errand->job, self->victims, errand->cap_w))
                 return ADL_EREFUSED;
             const uint32_t beside = state->gpus[self->victims[0]].job[0];
-            adl_plan_because(plan, adl_reason_make(ADL_RULE_COST, beside, errand->cost_w, errand->else_w));
+            adl_plan_because(plan, adl_reason_make(ADL_RULE_COST, beside, errand->cost_w, errand->wait_w));
             return 0;
         }
         if (errand->beside == ADL_NONE)

@@ -161,7 +161,7 @@ static const struct phrase {
                             "first in the queue that fits ({o} does not); where fewest GPUs become useless to others "
                             "({v}, elsewhere {a} or more)",
                             say_number},
-    [ADL_RULE_COST] = {"net cost of the two {v} beside {o} (power less the worth of progress), {a} as things are",
+    [ADL_RULE_COST] = {"net cost of the two {v} beside {o} (power less the worth of progress), {a} if neither ran",
                        "net cost {v} if it runs here (power less the worth of progress), {a} if it waits", NULL,
                        say_watts},
     [ADL_RULE_VALUE] = {"the network values this start at {v}, the next best, of {o}, at {a}",
