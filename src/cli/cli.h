@@ -26,6 +26,7 @@ extern const struct adl_command_verb adl_verb_score;
 extern const struct adl_command_verb adl_verb_policies;
 extern const struct adl_command_verb adl_verb_serve;
 extern const struct adl_command_verb adl_verb_slurm;
+extern const struct adl_command_verb adl_verb_backup;
 
 /* Those that ask a running service. */
 extern const struct adl_command_verb adl_verb_submit;
