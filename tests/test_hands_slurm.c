@@ -15,6 +15,7 @@ static struct adl_inventory inventory;
 static struct adl_hands hands;
 static char folder[64], program[96], lines[96], said[96];
 static int64_t now_us;
+static int begin; /* enum adl_report_begin, of the last report that told */
 
 /* An adapter that says the lines of a file, also those that come later, and keeps what it is told. */
 static void write_adapter(void)
@@ -60,6 +61,7 @@ static void open_with(const char *line)
         fail_msg("%s", err.text);
     adl_catalogue_clear(&catalogue);
     now_us = 1000 * S;
+    begin = ADL_BEGIN_UNTOLD;
 }
 
 static int open_hands(void **state)
@@ -81,13 +83,18 @@ static int close_hands(void **state)
     return 0;
 }
 
-/* The next report that comes within a second; kind ADL_EVENT_KIND_COUNT: none did within a fifth. */
+/* The next report that comes within a second, but for those of beginnings, which go into begin; kind
+ * ADL_EVENT_KIND_COUNT: none did within a fifth. */
 static struct adl_report next(int kind)
 {
     struct adl_report report;
     const int steps = kind == ADL_EVENT_KIND_COUNT ? 20 : 200;
     for (int i = 0; i < steps; i++) {
         if (hands.ops->poll(hands.self, now_us, &report, NULL) == 1) {
+            if (report.begin != ADL_BEGIN_UNTOLD) {
+                begin = report.begin;
+                continue;
+            }
             assert_int_equal(report.event.kind, kind);
             return report;
         }
@@ -240,6 +247,65 @@ static void word_from_before_a_placement_does_not_undo_it(void **state)
     next(ADL_EVENT_KIND_COUNT);
     say(RUNNING("7", "v0"));
     next(ADL_EVENT_KIND_COUNT);
+}
+
+#define PLACED(id, crowded)                                                                                            \
+    "{\"ev\":\"job\",\"id\":" id                                                                                       \
+    ",\"state\":\"PD\",\"ours\":true,\"placed\":true,\"eligible\":false,\"crowded\":" crowded                          \
+    ",\"why\":\"placed\",\"request\":\"volta:1\",\"nodes_min\":1}"
+
+static void one_that_was_placed_has_begun_when_slurm_says_so(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    assert_true(hands.ops->confirms_start);
+    start(&job, slot, 0);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(PLACED("7", "false"));
+    next(ADL_EVENT_KIND_COUNT);
+    assert_int_equal(begin, ADL_BEGIN_UNTOLD);
+    say(RUNNING("7", "v0"));
+    next(ADL_EVENT_KIND_COUNT);
+    assert_int_equal(begin, ADL_BEGIN_SEEN);
+}
+
+static void one_whose_node_was_taken_by_others_is_placed_elsewhere(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    start(&job, slot, 0);
+    say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
+    say(PLACED("7", "true"));
+    next(ADL_EVENT_KIND_COUNT);
+    assert_false(was_said("\"op\":\"hold\""));
+    now_us += 3 * S;
+    next(ADL_EVENT_KIND_COUNT);
+    assert_true(was_said("\"op\":\"hold\",\"seq\":2,\"job\":7"));
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
+        "\"request\":\"volta:1\",\"nodes_min\":1,\"exclude\":[\"v0\"]}");
+    assert_string_equal(next(ADL_EVENT_EVICT).text, "it did not begin where it was placed");
+    start(&job, slot, 0); /* the policy knows types, and not nodes */
+    assert_true(was_said("\"op\":\"place\",\"seq\":3,\"job\":7,\"nodes\":[{\"node\":\"v1\",\"gpus\":1}]"));
+}
+
+static void one_that_asks_for_something_else_is_queued_anew(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    arrive(1, 7, PENDING("7"), &slot);
+    say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
+        "\"request\":\"volta:1\",\"nodes_min\":2}");
+    struct adl_report report = next(ADL_EVENT_FINISH);
+    assert_true(report.number == 1);
+    assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
+    assert_string_equal(report.text, "what it asks for was changed: it is queued anew");
+    hands.ops->withdraw(hands.self, slot);
+    hands.ops->forget(hands.self, 1, 1);
+    report = next(ADL_EVENT_SUBMIT);
+    assert_true(report.arrival->external == 7);
+    assert_int_equal(report.event.submit.spec->gpus, 2);
 }
 
 static void one_that_runs_elsewhere_is_told_where(void **state)
@@ -619,6 +685,9 @@ int main(void)
         TEST(a_job_that_its_user_holds_may_not_start),
         TEST(one_that_is_held_after_it_was_placed_comes_back),
         TEST(word_from_before_a_placement_does_not_undo_it),
+        TEST(one_that_was_placed_has_begun_when_slurm_says_so),
+        TEST(one_whose_node_was_taken_by_others_is_placed_elsewhere),
+        TEST(one_that_asks_for_something_else_is_queued_anew),
         TEST(one_that_runs_elsewhere_is_told_where),
         TEST(one_that_ran_before_the_service_began_is_taken_up),
         TEST(a_cancelled_job_that_slurm_still_has_is_cancelled_again_and_does_not_come_back),

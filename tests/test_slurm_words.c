@@ -102,6 +102,19 @@ static void what_the_hook_wrote_is_understood_and_nothing_else_is(void **state)
     assert_string_equal(caught.nodes, "");
     assert_true(adl_catch_parse("adlro:*:1;nodes=v[0-1],t0", &caught));
     assert_string_equal(caught.nodes, "v[0-1],t0");
+    assert_true(adl_catch_parse("adlro:volta:6;by=job;nodes=v[0-1]", &caught));
+    assert_string_equal(caught.nodes, "v[0-1]");
+    adl_catch_divide(&caught, 2, 1, true);
+    assert_int_equal(caught.request.items[0].count, 3);
+    assert_int_equal(caught.asked.items[0].count, 6);
+    assert_false(caught.uneven);
+    adl_catch_divide(&caught, 4, 1, true);
+    assert_true(caught.uneven);
+    assert_true(adl_catch_parse("adlro:volta:1;by=task", &caught));
+    adl_catch_divide(&caught, 1, 4, true);
+    assert_int_equal(caught.request.items[0].count, 4);
+    adl_catch_divide(&caught, 2, 4, false); /* Slurm would put three on one node and one on the other */
+    assert_true(caught.uneven);
     assert_false(adl_catch_parse(NULL, &caught));
     assert_false(adl_catch_parse("adlro-given:volta:2", &caught));
     assert_false(adl_catch_parse("adlro: placed", &caught));

@@ -117,7 +117,8 @@ local function number(value, unset)
     return value
 end
 
--- What the job asks for on each node, in adlro's words; nil and why not if it is not for adlro.
+-- What the job asks for, in adlro's words, and what that is counted by: "" = each node, "job" or "task". nil and why not if
+-- it is not for adlro; nil alone if it wants no GPUs. How many nodes that takes the adapter finds out (src/slurm/job.c).
 local function request_of(job)
     local anyof = job.comment and job.comment:match("^adlro:(%S+)$")
     local node_type, node_count = parse_gres(job.tres_per_node)
@@ -128,7 +129,8 @@ local function request_of(job)
         return nil, "its GRES are not GPUs alone"
     end
     local by_task = task_type and (job.tres_bind or ""):find("^gres/gpu:per_task:%d+$") -- as --gpus-per-task implies
-    if is_set(job.cpus_per_tres) or is_set(job.mem_per_tres) or (is_set(job.tres_bind) and not by_task) then
+    if is_set(job.cpus_per_tres) or is_set(job.mem_per_tres) or (is_set(job.tres_bind) and not by_task) or
+            number(job.ntasks_per_tres, 0) ~= 0 then
         return nil, "it counts or binds per GPU"
     end
     local nodes = number(job.min_nodes, 1)
@@ -136,23 +138,22 @@ local function request_of(job)
         return nil, "its number of nodes is open"
     end
     if anyof then
-        return anyof
-    elseif node_type and not job_type and not task_type then
-        return node_type .. ":" .. node_count
-    elseif job_type and not node_type and not task_type then
-        return job_count % nodes == 0 and job_type .. ":" .. job_count / nodes or nil, "its GPUs do not divide by its nodes"
-    elseif task_type and not node_type and not job_type then
-        local total = task_count * number(job.num_tasks, 1)
-        return total % nodes == 0 and task_type .. ":" .. total / nodes or nil, "its tasks do not divide by its nodes"
-    elseif node_type or job_type or task_type then
+        return anyof, ""
+    elseif (node_type and 1 or 0) + (job_type and 1 or 0) + (task_type and 1 or 0) > 1 then
         return nil, "it asks for GPUs in two ways"
+    elseif (node_count or job_count or task_count or 0) == 0 then
+        return nil -- --gpus=0 wants none, and Slurm gives it none
+    elseif node_type then
+        return node_type .. ":" .. node_count, ""
+    elseif job_type then
+        return job_type .. ":" .. job_count, "job"
     end
-    return nil
+    return task_type .. ":" .. task_count, "task"
 end
 
 -- Why this job is nothing for adlro, though it has GPUs; nil if it is.
 local function obstacle(job)
-    if number(job.het_job_offset, -1) ~= -1 then
+    if (job.het_job_offset or NO_VAL) ~= NO_VAL then -- that of the first part is 0
         return "it is part of a heterogeneous job"
     elseif job.immediate == 1 then
         return "it wants to run at once"
@@ -199,15 +200,24 @@ local function first_gres(request)
     return GPU_PREFIX .. (gpu_type == "*" and count or gpu_type .. ":" .. count)
 end
 
+-- What adlro keeps in admin_comment, and back: the request, what it is counted by, and the nodes that were asked for.
+local function write_catch(request, by, nodes)
+    return "adlro:" .. request .. (is_set(by) and ";by=" .. by or "") .. (is_set(nodes) and ";nodes=" .. nodes or "")
+end
+
+local function read_catch(text)
+    return text:match("^adlro:([^;]*)"), text:match(";by=([^;]*)"), text:match(";nodes=([^;]*)")
+end
+
 local function submit(job, part_list)
     local settings = read_settings()
     if not is_ours(settings, job.partition or default_partition(part_list)) then
         return slurm.SUCCESS
     end
-    local request, why = request_of(job)
+    local request, by = request_of(job)
     if not request then
-        if why then
-            slurm.log_info("adlro: a job of user %s stays with Slurm: %s", tostring(job.user_id), why)
+        if by then
+            slurm.log_info("adlro: a job of user %s stays with Slurm: %s", tostring(job.user_id), by)
         end
         return slurm.SUCCESS
     end
@@ -215,7 +225,7 @@ local function submit(job, part_list)
         slurm.log_user("adlro: '%s' is not TYPE:COUNT|TYPE:COUNT..., such as volta:2|turing:1", request)
         return slurm.ERROR
     end
-    why = obstacle(job) or (not is_alive(settings) and "adlro is away") or nil
+    local why = obstacle(job) or (not is_alive(settings) and "adlro is away") or nil
     if why then
         slurm.log_info("adlro: a job of user %s stays with Slurm: %s", tostring(job.user_id), why)
         if not has_gpus(job) then
@@ -223,7 +233,7 @@ local function submit(job, part_list)
         end
         return slurm.SUCCESS
     end
-    job.admin_comment = "adlro:" .. request .. (is_set(job.req_nodes) and ";nodes=" .. job.req_nodes or "")
+    job.admin_comment = write_catch(request, by, job.req_nodes)
     if job.priority == 0 then
         job.begin_time = HELD_BEGIN + 1
     end
@@ -235,10 +245,58 @@ local function submit(job, part_list)
     return slurm.SUCCESS
 end
 
+-- Another partition takes the job from adlro: Slurm gets the request as its user made it.
+local function give_back(change, job)
+    local request, by, nodes = read_catch(job.admin_comment)
+    local form = by == "job" and "tres_per_job" or by == "task" and "tres_per_task" or "tres_per_node"
+    local kept = by == "task" and is_set(job.tres_per_task) and job.tres_per_task .. "," or ""
+    change[form] = kept .. first_gres(request)
+    change.req_nodes = nodes or ""
+    change.admin_comment = "adlro-given:" .. request
+    if (job.begin_time or 0) > HELD_BEGIN then -- its user holds it
+        change.begin_time = os.time()
+    else
+        change.priority = INFINITE
+    end
+    return slurm.SUCCESS
+end
+
+-- What administrators change of a job that waits for adlro is changed where adlro looks for it. Holding, releasing and placing
+-- change the priority, and are not meant.
+local function modify_by_admin(settings, change, job)
+    if job.priority ~= 0 or (change.priority or NO_VAL) ~= NO_VAL or is_set(change.admin_comment) then
+        return slurm.SUCCESS
+    elseif is_set(change.partition) and not is_ours(settings, change.partition) then
+        return give_back(change, job)
+    end
+    local request, by, nodes = read_catch(job.admin_comment)
+    if has_gpus(change) then
+        request, by = request_of(change)
+        if not request or not are_alternatives(request) then
+            slurm.log_user("adlro cannot place this job with other GPUs: %s", by or "it would have none")
+            return slurm.ERROR
+        end
+    end
+    if has_gpus(change) or is_set(change.req_nodes) then
+        change.admin_comment = write_catch(request, by, is_set(change.req_nodes) and change.req_nodes or nodes)
+        change.tres_per_node = ""
+        change.tres_per_job = ""
+        change.tres_per_task = split_task(change.tres_per_task)
+        change.req_nodes = ""
+    end
+    return slurm.SUCCESS
+end
+
 local function modify(change, job, uid)
     local settings = read_settings()
-    if settings.admins[uid] or not is_ours(settings, job.partition) or not (job.admin_comment or ""):find("^adlro:") then
+    if not is_ours(settings, job.partition) or not (job.admin_comment or ""):find("^adlro:") then
         return slurm.SUCCESS
+    end
+    if number(change.min_nodes, 0) > 0 and number(change.max_nodes, 0) == 0 then
+        change.max_nodes = change.min_nodes -- before 23.02 Slurm tells how many nodes a waiting job wants by this alone
+    end
+    if settings.admins[uid] then
+        return modify_by_admin(settings, change, job)
     end
     if is_set(change.req_nodes) or has_gpus(change) or is_set(change.partition) then
         slurm.log_user("adlro places this job: its nodes, GPUs and partition can be chosen with sbatch only; cancel it and submit it again")

@@ -35,10 +35,19 @@ static const struct adl_verb verb = {
 static const char *event_word(const char *kind)
 {
     static const char *const words[][2] = {
-        {"submit", "submitted"},        {"start", "started"},    {"preempt", "chosen to be stopped"},
-        {"evict", "back in the queue"}, {"end", "ended"},        {"hold", "held"},
-        {"release", "released"},        {"cancel", "cancelled"}, {"priority", "priority changed"},
-        {"decision", "decided"},        {"requeue", "requeued"}, {"move", "runs instead"},
+        {"submit", "submitted"},
+        {"start", "started"},
+        {"preempt", "chosen to be stopped"},
+        {"evict", "back in the queue"},
+        {"end", "ended"},
+        {"hold", "held"},
+        {"release", "released"},
+        {"cancel", "cancelled"},
+        {"priority", "priority changed"},
+        {"decision", "decided"},
+        {"requeue", "requeued"},
+        {"move", "runs instead"},
+        {"begin", "runs"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(kind, words[i][0]) == 0)

@@ -60,9 +60,16 @@ void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *j
         snprintf(ret, size, "turn: it is being looked at");
         return;
     }
+    if (job->stage == ADL_STAGE_PLACED && job->gpus) {
+        const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
+        snprintf(ret, size, "placed on %s: the cluster has not started it yet",
+                 cluster->nodes[adl_gpu_node_of(cluster, job->gpus[0])].name);
+        return;
+    }
     static const char *const others[] = {[ADL_STAGE_HELD] = "held: release it to let it run",
                                          [ADL_STAGE_DEPENDENT] = "dependency: waits for other jobs or for a time",
                                          [ADL_STAGE_QUEUED] = "",
+                                         [ADL_STAGE_PLACED] = "", /* says where */
                                          [ADL_STAGE_RUNNING] = "runs",
                                          [ADL_STAGE_STOPPING] = "is being stopped"};
     snprintf(ret, size, "%s", others[job->stage]);

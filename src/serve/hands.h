@@ -19,6 +19,9 @@ struct adl_arrival {
     char bar[120];     /* why the cluster would not start it yet; "": it would */
 };
 
+/* Of a job that was started: whether the cluster underneath has begun it. */
+enum adl_report_begin { ADL_BEGIN_UNTOLD, ADL_BEGIN_AWAITED, ADL_BEGIN_SEEN };
+
 /* Something happened. Events about jobs: FINISH, EVICT, PROGRESS, and SUBMIT of jobs that the hands bring themselves (a
  * twin's workload, a cluster's users). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not set.
  */
@@ -33,6 +36,7 @@ struct adl_report {
      * would again. */
     const uint32_t *gpus;
     uint32_t gpu_count;
+    uint8_t begin; /* enum adl_report_begin; WAKE with a job and without GPUs */
     /* FINISH and EVICT of jobs that ran; evict.remaining negative = not known: what the job says that a stop loses is
      * believed. */
     int32_t exit_code;
@@ -47,8 +51,9 @@ struct adl_report {
 };
 
 struct adl_hands_ops {
-    const char *name; /* "local", "sim", "slurm" */
-    bool tells_speed; /* reports PROGRESS itself; else a whole run of a job that has a name counts as a step */
+    const char *name;    /* "local", "sim", "slurm" */
+    bool confirms_start; /* a job that was started has begun once a report says so; else at once */
+    bool tells_speed;    /* reports PROGRESS itself; else a whole run of a job that has a name counts as a step */
     void (*destroy)(void *hands);
 
     /* A slot for one more job, from now until it is withdrawn, or its FINISH was reported and it is forgotten. */

@@ -163,6 +163,7 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
     } else if (it->state == ADL_SLURM_RUNS) { /* it is not known where: it counts as running where we thought */
         it->seated = true;
         it->began_us = hands->now_us;
+        adl_hands_slurm_post_begin(hands, it, ADL_BEGIN_SEEN);
     } else if (it->state == ADL_SLURM_PENDING && !it->eligible) {
         adl_hands_slurm_post_evict(hands, it, it->why);
     } else if (it->state == ADL_SLURM_PENDING) {
@@ -201,6 +202,12 @@ static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double powe
     return adl_fail(err, ADL_EREFUSED, "power limits cannot be set through Slurm");
 }
 
+static bool is_same_demand(const struct adl_job_spec *a, const struct adl_job_spec *b)
+{
+    return a->gpus == b->gpus && a->cpu_cores == b->cpu_cores && a->memory_mib == b->memory_mib &&
+           a->limit_us == b->limit_us;
+}
+
 static void introduce(void *self, const struct adl_roster_job *job)
 {
     struct adl_hands_slurm *hands = self;
@@ -214,6 +221,9 @@ static void introduce(void *self, const struct adl_roster_job *job)
         it = adl_slurm_book_add(&hands->book, job->external);
     if (!it)
         return;
+    /* While we were away. What has arrived is as it was told. */
+    it->changed = !it->arrived && it->arrival.external != 0 && it->state == ADL_SLURM_PENDING && !it->released &&
+                  !is_same_demand(&it->spec, &job->spec);
     it->number = job->id;
     it->arrived = hands->restless = true;
     if (job->energy_j > 0) /* in runs before a restart */
@@ -259,6 +269,8 @@ static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, c
     it->placed_us = it->began_us = job->start_us;
     it->seated = !released;
     it->placed = it->answered = released;
+    if (released)
+        adl_hands_slurm_post_begin(hands, it, ADL_BEGIN_AWAITED);
     return true;
 }
 
@@ -279,8 +291,10 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
     /* Slurm has it still, as its own: it is nobody's here. */
     job->number = 0;
     job->arrived = job->told = job->seated = job->placed = false;
+    job->changed = false;
     job->bar[0] = '\0';
     job->taken = ADL_NONE;
+    memset(job->wants, 0, sizeof job->wants);
     hands->restless = true;
 }
 
@@ -352,6 +366,7 @@ static void destroy(void *self)
 
 static const struct adl_hands_ops ops = {
     .name = "slurm",
+    .confirms_start = true,
     .destroy = destroy,
     .admit = admit,
     .withdraw = withdraw,

@@ -56,6 +56,8 @@ void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_
 void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
 /* It runs on the GPUs it holds, and not where the service put it, if it did. */
 void adl_hands_slurm_post_place(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why);
+/* Of one that was placed: whether Slurm has begun it (enum adl_report_begin). */
+void adl_hands_slurm_post_begin(struct adl_hands_slurm *hands, struct adl_slurm_job *job, int begin);
 /* It runs, and nobody here said so: under the slot of what it got. */
 void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slurm_job *job);
 void adl_hands_slurm_remove(struct adl_hands_slurm *hands, struct adl_slurm_job *job); /* with what waits about it */

@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STUCK_US  INT64_C(60000000) /* a job that was placed and does not begin is taken back */
-#define FAILED_US INT64_C(5000000)  /* before a job that could not be placed is tried again */
-#define ASK_US    INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
+#define STUCK_US   INT64_C(60000000) /* a job that was placed and does not begin is taken back */
+#define CROWDED_US INT64_C(2000000)  /* the same, where Slurm has looked and found no room on its nodes */
+#define FAILED_US  INT64_C(5000000)  /* before a job that could not be placed is tried again */
+#define ASK_US     INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
 #define CRAMPED_US                                                                                                     \
     INT64_C(600000000)           /* a job whose few nodes stay full so long is Slurm's, which can keep them free       \
                                   */
@@ -72,6 +73,13 @@ static void receive(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
     }
 }
 
+/* How long a job that was placed may take to begin. Slurm has said of one that is crowded that its nodes have no room:
+ * somebody else was there first, and another node may be free. */
+static int64_t patience_us(const struct adl_slurm_job *job)
+{
+    return job->crowded ? CROWDED_US : job->refused ? FAILED_US : STUCK_US;
+}
+
 static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
     const bool act = hands->config.mode == ADL_SLURM_ACT;
@@ -79,9 +87,13 @@ static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *
         adl_hands_slurm_end_as(hands, job, ADL_END_CANCELLED, "given back to Slurm, whose own scheduler starts it");
         return;
     }
+    if (job->changed && !job->placed && !job->seated && job->stopping == ADL_STOP_NONE) {
+        adl_hands_slurm_end_as(hands, job, ADL_END_CANCELLED, "what it asks for was changed: it is queued anew");
+        return;
+    }
     if (job->stopping == ADL_STOP_CANCEL)
         adl_hands_slurm_ask(hands, job, "cancel", "");
-    else if (job->placed && job->released && hands->now_us > job->placed_us + (job->refused ? FAILED_US : STUCK_US))
+    else if (job->placed && job->released && hands->now_us > job->placed_us + patience_us(job))
         adl_hands_slurm_ask(hands, job, "hold", "adlro: it did not begin where it was placed");
     else if (!job->placed && job->released && act)
         adl_hands_slurm_ask(hands, job, "hold", "adlro: it is to be placed again");
@@ -93,8 +105,10 @@ static void settle_pending(struct adl_hands_slurm *hands, struct adl_slurm_job *
     if (back || !job->placed) /* before it is back in the queue: it would be started there at once */
         adl_hands_slurm_post_bar(hands, job, find_hindrance(hands, job));
     if (back)
-        adl_hands_slurm_post_evict(
-            hands, job, job->seated ? "it ran, and is back in Slurm's queue" : "it is held in Slurm's queue");
+        adl_hands_slurm_post_evict(hands, job,
+                                   job->seated         ? "it ran, and is back in Slurm's queue"
+                                   : job->asked_us > 0 ? "it did not begin where it was placed"
+                                                       : "it is held in Slurm's queue");
 }
 
 static void settle_running(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
@@ -105,6 +119,7 @@ static void settle_running(struct adl_hands_slurm *hands, struct adl_slurm_job *
         job->placed = false;
         job->seated = true;
         job->began_us = hands->now_us;
+        adl_hands_slurm_post_begin(hands, job, ADL_BEGIN_SEEN);
     } else if (!job->seated && hands->config.mode == ADL_SLURM_ACT && !job->ours) {
         adl_hands_slurm_end_as(hands, job, ADL_END_CANCELLED,
                                "given back to Slurm, whose own scheduler has started it");

@@ -87,6 +87,13 @@ void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_jo
     adl_hands_slurm_post(hands, &report, NULL);
 }
 
+void adl_hands_slurm_post_begin(struct adl_hands_slurm *hands, struct adl_slurm_job *job, int begin)
+{
+    struct adl_report report = about(job, ADL_EVENT_WAKE);
+    report.begin = (uint8_t)begin;
+    adl_hands_slurm_post(hands, &report, NULL);
+}
+
 static bool has_slot(const struct adl_slurm_job *job)
 {
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)

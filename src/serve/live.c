@@ -80,7 +80,7 @@ static void publish_to(struct adl_live *live, uint32_t uid, const char *kind, st
 
 void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state)
 {
-    static const char *const stages[] = {"held", "dependent", "queued", "running", "stopping"};
+    static const char *const stages[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
     char label[ADL_LABEL_SIZE];
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
@@ -90,7 +90,7 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
     adl_json_key(&json, "label");
     adl_json_string(&json, adl_label_of_live(job, label));
     adl_json_key(&json, "state");
-    adl_json_string(&json, state ? state : adl_roster_holds_gpus(job) ? "R" : "PD");
+    adl_json_string(&json, state ? state : adl_roster_runs(job) ? "R" : "PD");
     adl_json_key(&json, "stage");
     adl_json_string(&json, state ? "ended" : stages[job->stage]);
     adl_json_key(&json, "user");
@@ -476,7 +476,9 @@ static int begin_start(struct adl_live *live, struct adl_roster_job *job, const 
         job->start_us = live->now_us;
         job->attempts++;
     }
-    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_RUNNING);
+    adl_roster_set_stage(&live->desk->roster, job,
+                         live->config.hands.ops->confirms_start && !live->adopting ? ADL_STAGE_PLACED
+                                                                                   : ADL_STAGE_RUNNING);
     return 0;
 }
 
@@ -494,7 +496,7 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
         return adl_fail(err, ADL_EREFUSED, "slot %u has just been given up", command->job);
     if (command->kind == ADL_COMMAND_START)
         return begin_start(live, job, command, gpus, err);
-    if (job->stage != ADL_STAGE_RUNNING)
+    if (job->stage != ADL_STAGE_RUNNING && job->stage != ADL_STAGE_PLACED)
         return adl_fail(err, ADL_EREFUSED, "job %llu is being stopped already", (unsigned long long)job->id);
     if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
         return adl_fail(err, ADL_ENOMEM, "out of memory to stop job %llu", (unsigned long long)job->id);

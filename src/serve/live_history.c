@@ -41,7 +41,8 @@ static void end_step(struct adl_live *live)
     const uint32_t *stages = desk->roster.by_stage;
     point->time_us = live->point_us;
     point->busy_gpus = (float)(live->busy_gpu_us / (double)live->point_step_us);
-    point->pending = stages[ADL_STAGE_HELD] + stages[ADL_STAGE_DEPENDENT] + stages[ADL_STAGE_QUEUED];
+    point->pending =
+        stages[ADL_STAGE_HELD] + stages[ADL_STAGE_DEPENDENT] + stages[ADL_STAGE_QUEUED] + stages[ADL_STAGE_PLACED];
     point->running = stages[ADL_STAGE_RUNNING] + stages[ADL_STAGE_STOPPING];
     add_readings(live, point);
     if (point->energy_j > 0)

@@ -261,7 +261,8 @@ static void apply_guest(struct adl_live *live, const struct adl_live_report *rep
 static bool is_moved(const struct adl_live *live, const struct adl_live_report *report,
                      const struct adl_roster_job *job)
 {
-    return job->stage == ADL_STAGE_RUNNING && adl_live_in_engine(live, report->told.event.job) &&
+    return (job->stage == ADL_STAGE_RUNNING || job->stage == ADL_STAGE_PLACED) &&
+           adl_live_in_engine(live, report->told.event.job) &&
            job->alternatives[job->taken].slot == report->told.event.job &&
            job->alternatives[job->taken].gpus == report->told.gpu_count;
 }
@@ -292,7 +293,7 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
     live->names[count] = NULL;
     adl_live_name_gpus(live, report->gpus, count, gpus, sizeof gpus);
     status.state = ADL_STORE_RUNNING;
-    status.start_us = moved ? status.start_us : live->now_us;
+    status.start_us = moved && job->stage == ADL_STAGE_RUNNING ? status.start_us : live->now_us;
     status.attempts += !moved;
     status.gpus = live->names;
     job->group = live->group;
@@ -317,6 +318,8 @@ static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
     if (job && adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
                         sizeof *live->seizures) == 0) {
         live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, slot, moved};
+        if (job->stage == ADL_STAGE_PLACED)
+            job->start_us = live->now_us;
         if (moved)
             adl_live_unseat(live, job, slot, 1.0);
         job->gpus = report->gpus;
@@ -324,6 +327,31 @@ static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
     }
     free(report->gpus);
     report->gpus = NULL;
+}
+
+/* The cluster has begun a job that was placed: its run counts from now. */
+static int prepare_begin(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job,
+                         struct adl_error *err)
+{
+    struct adl_text text = {0};
+    if (report->begin != ADL_BEGIN_SEEN || job->stage != ADL_STAGE_PLACED)
+        return 0;
+    struct adl_store_status status = adl_live_status(live, job);
+    status.start_us = live->now_us;
+    job->group = live->group;
+    const int result = adl_store_job_update(live->config.store, job->id, &status, err);
+    return result ? result : adl_live_log(live, "begin", job->id, &text, err);
+}
+
+static void apply_begin(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job)
+{
+    if (report->begin == ADL_BEGIN_AWAITED && job->stage == ADL_STAGE_RUNNING) {
+        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_PLACED);
+    } else if (report->begin == ADL_BEGIN_SEEN && job->stage == ADL_STAGE_PLACED) {
+        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_RUNNING);
+        job->start_us = live->now_us;
+    }
+    adl_live_publish_job(live, job, NULL);
 }
 
 /* Whether the cluster would start it. Nothing is written: after a restart it is told again. */
@@ -490,7 +518,9 @@ int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, s
     case ADL_EVENT_SUBMIT:
         return report->arrival ? prepare_guest(live, it, err) : prepare_arrival(live, it, err);
     case ADL_EVENT_WAKE:
-        return report->gpu_count > 0 ? prepare_seizure(live, it, err) : 0;
+        if (report->gpu_count > 0)
+            return prepare_seizure(live, it, err);
+        return job ? prepare_begin(live, report, job, err) : 0;
     case ADL_EVENT_GPU_DOWN:
     case ADL_EVENT_GPU_UP:
         return log_gpu(live, report, err);
@@ -520,6 +550,8 @@ void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
     case ADL_EVENT_WAKE:
         if (report->gpu_count > 0)
             apply_seizure(live, it);
+        else if (job && report->begin != ADL_BEGIN_UNTOLD)
+            apply_begin(live, report, job);
         else if (job)
             apply_bar(live, report, job);
         break;

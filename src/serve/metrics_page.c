@@ -103,7 +103,7 @@ static void put_labelled(struct adl_metrics_page *page, const char *label, const
 
 static void put_jobs(struct adl_metrics_page *page, const struct snapshot *s)
 {
-    static const char *const stages[] = {"held", "dependent", "queued", "running", "stopping"};
+    static const char *const stages[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
     adl_metrics_family(page, "adlro_jobs", ADL_METRIC_GAUGE, NULL, "Jobs that wait or run, by where they stand.");
     for (int stage = 0; stage <= ADL_STAGE_STOPPING; stage++)
         put_labelled(page, "stage", stages[stage], s->by_stage[stage]);

@@ -13,6 +13,7 @@ enum adl_stage {
     ADL_STAGE_HELD,      /* until it is released */
     ADL_STAGE_DEPENDENT, /* until what it waits for has come: enum adl_wait */
     ADL_STAGE_QUEUED,    /* the policy sees it */
+    ADL_STAGE_PLACED,    /* it holds GPUs, and the cluster underneath has not started it yet */
     ADL_STAGE_RUNNING,   /* it holds GPUs */
     ADL_STAGE_STOPPING,  /* it was told to end, and holds its GPUs until it has */
 };
@@ -156,6 +157,12 @@ static inline uint64_t adl_roster_shown(const struct adl_roster_job *job)
 }
 
 static inline bool adl_roster_holds_gpus(const struct adl_roster_job *job)
+{
+    return job->stage >= ADL_STAGE_PLACED;
+}
+
+/* It has begun, as far as is known. */
+static inline bool adl_roster_runs(const struct adl_roster_job *job)
 {
     return job->stage >= ADL_STAGE_RUNNING;
 }

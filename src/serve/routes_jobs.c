@@ -71,9 +71,8 @@ static const struct adl_roster_job *next_live(const struct adl_desk *desk, const
     const struct adl_roster *roster = &desk->roster;
     const struct adl_roster_job *job = list->last ? adl_roster_find(roster, list->last) : NULL;
     job = job ? job->next : roster->first;
-    while (job &&
-           (job->id <= list->last || !(list->live & (adl_roster_holds_gpus(job) ? SHOW_RUNNING : SHOW_PENDING)) ||
-            (list->user && strcmp(list->user, job->user) != 0) || !adl_veil_shows(desk, list->viewer, job->uid)))
+    while (job && (job->id <= list->last || !(list->live & (adl_roster_runs(job) ? SHOW_RUNNING : SHOW_PENDING)) ||
+                   (list->user && strcmp(list->user, job->user) != 0) || !adl_veil_shows(desk, list->viewer, job->uid)))
         job = job->next;
     return job;
 }

@@ -1,5 +1,6 @@
 #include "serve/slurm_book.h"
 
+#include "base/hash.h"
 #include "base/index.h"
 #include "model/scenario.h"
 #include "serve/submission.h"
@@ -390,6 +391,19 @@ static void read_arrival(const cJSON *message, struct adl_arrival *ret)
     snprintf(ret->request, sizeof ret->request, "%s", text_of(message, "request"));
 }
 
+/* What its user or an administrator can change while it waits. */
+static uint64_t hash_demand(const cJSON *message)
+{
+    static const char *const numbers[] = {"nodes_min", "cpus", "memory_mib", "limit_s", "priority"};
+    const char *request = text_of(message, "request");
+    uint64_t hash = adl_hash_bytes(adl_hash_start(), request, strlen(request));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const double value = number_of(message, numbers[i], -1);
+        hash = adl_hash_bytes(hash, &value, sizeof value);
+    }
+    return hash;
+}
+
 static int state_of(const char *name, int *ret_end)
 {
     static const struct {
@@ -434,6 +448,7 @@ struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const
     job->ours = says(message, "ours");
     job->eligible = says(message, "eligible");
     job->refused = says(message, "refused");
+    job->crowded = says(message, "crowded");
     job->beyond = says(message, "beyond");
     job->released = says(message, "placed");
     job->exit_code = (int32_t)whole_of(message, "exit_code", -1, 255);
@@ -442,7 +457,12 @@ struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const
     meter(book, job);
     if (state == ADL_SLURM_PENDING)
         read_excluded(book, message, job);
-    if (!job->arrived || job->number == 0) {
+    const uint64_t demand = hash_demand(message);
+    const bool waits = state == ADL_SLURM_PENDING && !job->released && !job->placed && !job->seated;
+    const bool known = job->arrived && job->number != 0;
+    job->changed = known && (job->changed || (waits && demand != job->demand));
+    if (!known || (waits && job->changed)) {
+        job->demand = demand;
         job->nodes = (uint32_t)whole_of(message, "nodes_min", 1, NODES_MAX);
         read_arrival(message, &job->arrival);
         read_spec(book, message, job);

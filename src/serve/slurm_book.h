@@ -25,6 +25,7 @@ struct adl_slurm_job {
     bool ours;                                          /* the hook has caught it for us */
     bool eligible;                                      /* as far as the cluster is concerned it may start */
     bool refused;                                       /* it was placed, and the cluster would not start it */
+    bool crowded;                                       /* it was placed, and the nodes that it got have no room */
     bool beyond;                                        /* only the cluster can tell whether it may start */
     bool released;                                      /* it waits, and Slurm may start it any time */
     bool arrived;                                       /* the service was told of it */
@@ -34,6 +35,7 @@ struct adl_slurm_job {
     bool seated;                                        /* the service has it running */
     bool cramped;                                       /* it may not start, for the nodes it may use are full */
     bool told;                                          /* the service was told of its end */
+    bool changed;                                       /* it asks for something else than the service was told */
     bool metered;                                       /* what its GPUs draw is counted */
     bool dropped;                                       /* the service has ended it, and the cluster has not yet */
     int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
@@ -42,6 +44,7 @@ struct adl_slurm_job {
     int64_t failed_us;                                  /* when it could not be placed; 0 = it could */
     int64_t cramped_us;                                 /* when that was first found, before it ran; 0 = never */
     uint64_t seq;                                       /* of the message that placed it */
+    uint64_t demand;                                    /* hash of what it asks for, as spec has it */
     uint32_t sync;                                      /* the round of reconciliation in which it was last heard of */
     uint32_t nodes;                                     /* that it wants, with as many GPUs on each */
     bool *excluded;                                     /* [node] owned; NULL: none */

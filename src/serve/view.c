@@ -222,14 +222,14 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
 
 static const char *stage_name(int stage)
 {
-    static const char *const names[] = {"held", "dependent", "queued", "running", "stopping"};
+    static const char *const names[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
     return names[stage];
 }
 
 void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
                        const struct adl_roster_job *job)
 {
-    const bool holds = adl_roster_holds_gpus(job);
+    const bool holds = adl_roster_holds_gpus(job), runs = adl_roster_runs(job);
     char reason[REASON_SIZE] = "";
     if (job->stage != ADL_STAGE_RUNNING)
         adl_desk_reason(desk, job, reason, sizeof reason);
@@ -239,7 +239,7 @@ void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const
                           .spec = &job->spec,
                           .name = job->name,
                           .user = job->user,
-                          .state = holds ? "R" : "PD",
+                          .state = runs ? "R" : "PD",
                           .stage = stage_name(job->stage),
                           .reason = reason,
                           .request = job->request,
@@ -259,8 +259,8 @@ void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const
                           .array_index = job->array_index,
                           .submit_us = job->submit_us,
                           .eligible_us = job->stage >= ADL_STAGE_QUEUED ? job->eligible_us : 0,
-                          .start_us = holds ? job->start_us : 0,
-                          .run_us = holds ? desk->now_us(desk) - job->start_us : 0,
+                          .start_us = runs ? job->start_us : 0,
+                          .run_us = runs ? desk->now_us(desk) - job->start_us : 0,
                           .attempts = job->attempts,
                           .gpus = job->gpus,
                           .gpu_count = holds && job->gpus ? job->spec.gpus : 0,
@@ -333,7 +333,7 @@ void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, con
 uint32_t adl_view_pending(const struct adl_roster *roster)
 {
     return roster->by_stage[ADL_STAGE_HELD] + roster->by_stage[ADL_STAGE_DEPENDENT] +
-           roster->by_stage[ADL_STAGE_QUEUED];
+           roster->by_stage[ADL_STAGE_QUEUED] + roster->by_stage[ADL_STAGE_PLACED];
 }
 
 uint32_t adl_view_running(const struct adl_roster *roster)

@@ -77,7 +77,13 @@ static struct adl_gpu_counts plain_request(const struct job_info *job)
 
 bool adl_slurm_job_is_ours(const struct adl_slurm_cluster *cluster, const struct job_info *job, struct adl_catch *ret)
 {
-    return adl_slurm_is_ours(cluster, job->partition) && adl_catch_parse(job->admin_comment, ret);
+    if (!adl_slurm_is_ours(cluster, job->partition) || !adl_catch_parse(job->admin_comment, ret))
+        return false;
+    /* Where its user did not say how many tasks each node has, Slurm fills one node after the other with them. */
+    const uint32_t nodes = adl_slurm_job_nodes(cluster, job), tasks = job->num_tasks == NO_VAL ? 1 : job->num_tasks;
+    const bool told = job->ntasks_per_node != NO_VAL16 && (uint64_t)job->ntasks_per_node * nodes == tasks;
+    adl_catch_divide(ret, nodes, tasks, nodes == 1 || nodes == tasks || told);
+    return true;
 }
 
 bool adl_slurm_job_concerns(const struct adl_slurm_cluster *cluster, const struct job_info *job)
@@ -238,6 +244,8 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
     adl_json_string(json, why);
     adl_json_key(json, "refused");
     adl_json_bool(json, bar == ADL_BAR_REFUSED);
+    adl_json_key(json, "crowded");
+    adl_json_bool(json, bar == ADL_BAR_CROWDED);
     adl_json_key(json, "beyond");
     adl_json_bool(json, bar == ADL_BAR_BEYOND);
 }

@@ -161,15 +161,21 @@ static bool array_hinders(const struct adl_slurm_cluster *cluster, const struct 
     return false;
 }
 
+bool adl_slurm_job_is_crowded(const struct job_info *job)
+{
+    return job->priority != 0 && (job->state_reason == WAIT_RESOURCES || job->state_reason == WAIT_NODE_NOT_AVAIL);
+}
+
 /* What Slurm itself says of a job that was released to it. */
 static bool slurm_hinders(const struct job_info *job, struct verdict *verdict)
 {
     if (job->priority == 0)
         return false;
+    if (adl_slurm_job_is_crowded(job))
+        return because(verdict, ADL_BAR_CROWDED, "placed, and Slurm says: %s", adl_slurm_reason(job->state_reason));
     switch (job->state_reason) {
     case WAIT_NO_REASON:
     case WAIT_PRIORITY:
-    case WAIT_RESOURCES:
     case WAIT_CLEANING:
     case WAIT_PROLOG:
         return because(verdict, ADL_BAR_WAIT, "placed");
@@ -193,6 +199,9 @@ static bool is_hindered(const struct adl_slurm_cluster *cluster, const struct jo
                         struct verdict *verdict)
 {
     const struct adl_slurm_mark *mark = adl_slurm_mark_find(cluster, id, true);
+    struct adl_catch caught;
+    if (adl_slurm_job_is_ours(cluster, job, &caught) && caught.uneven)
+        return because(verdict, ADL_BAR_BEYOND, "its GPUs or tasks do not divide by its nodes");
     if (job->job_state & JOB_COMPLETING)
         return because(verdict, ADL_BAR_WAIT, "its last run still ends");
     if (dependency_hinders(cluster, job, verdict))
@@ -201,9 +210,9 @@ static bool is_hindered(const struct adl_slurm_cluster *cluster, const struct jo
         return because(verdict, ADL_BAR_WAIT, "%s", mark->why);
     if (adl_constraint_holds(job->features, "") < 0)
         return because(verdict, ADL_BAR_BEYOND, "only Slurm can judge the constraint '%s'", job->features);
-    if (time_hinders(job, cluster->now_us / 1000000, verdict) || partition_hinders(cluster, job, verdict) ||
-        reservation_hinders(cluster, job, verdict) || slurm_hinders(job, verdict) ||
-        array_hinders(cluster, job, id, verdict))
+    if (slurm_hinders(job, verdict) || /* first: of one that was placed the begin time is Slurm's forecast */
+        time_hinders(job, cluster->now_us / 1000000, verdict) || partition_hinders(cluster, job, verdict) ||
+        reservation_hinders(cluster, job, verdict) || array_hinders(cluster, job, id, verdict))
         return true;
     verdict->bar = ADL_BAR_WAIT;
     return adl_slurm_limits_forbid(cluster, job, id, verdict->why, verdict->size);

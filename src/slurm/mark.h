@@ -8,14 +8,15 @@
 struct adl_slurm_cluster;
 struct job_info;
 
-#define ADL_SLURM_LEFT_US INT64_C(2000000) /* a job does not go back to the node it left within this */
+#define ADL_SLURM_CROWDED_US INT64_C(10000000) /* nor to one that had no room for it */
+#define ADL_SLURM_LEFT_US    INT64_C(2000000)  /* a job does not go back to the node it left within this */
 
 struct adl_slurm_mark {
     uint64_t id;
     int64_t until_us;
-    char nodes[400];   /* "" = anywhere */
-    char why[200];     /* of a refusal, as the next three */
-    uint32_t refusals; /* one after the other */
+    char nodes[400]; /* "" = anywhere */
+    char why[200];
+    uint32_t refusals; /* one after the other; as the next two 0 where there are nodes */
     uint32_t uid;
     int64_t since_s;
 };

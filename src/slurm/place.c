@@ -129,7 +129,7 @@ static int check_place(const struct adl_slurm_cluster *cluster, const struct job
         if (order->nodes[i].gpus != order->nodes[0].gpus)
             return adl_fail(err, ADL_EREFUSED, "Slurm gives a job as many GPUs on each of its nodes");
         if (left && adl_slurm_hosts_have(left->nodes, order->nodes[i].name))
-            return adl_fail(err, ADL_EREFUSED, "the job has only just left node %s", order->nodes[i].name);
+            return adl_fail(err, ADL_EREFUSED, "node %s %s", order->nodes[i].name, left->why);
     }
     const struct adl_gpu_count gpus = gpus_of(order);
     char why[200];
@@ -202,7 +202,19 @@ static bool is_refused(const struct job_info *job)
            job->state_reason != WAIT_RESOURCES && job->state_reason != WAIT_TIME;
 }
 
-/* A job that was placed and did not start is held again; if Slurm had a reason, it is not offered for a while. */
+/* The job is not to run on these nodes for a while. Without memory for that it is placed there too early. */
+static int mark_nodes(struct adl_slurm_cluster *cluster, uint64_t id, const char *nodes, int64_t for_us,
+                      const char *why)
+{
+    struct adl_slurm_mark mark = {.id = id, .until_us = cluster->now_us + for_us};
+    snprintf(mark.why, sizeof mark.why, "%s", why);
+    if (!nodes || !*nodes || (size_t)snprintf(mark.nodes, sizeof mark.nodes, "%s", nodes) >= sizeof mark.nodes)
+        return 0;
+    return adl_slurm_mark_add(cluster, &mark);
+}
+
+/* A job that was placed and did not start is held again. If its nodes had no room it is not placed there for a while;
+ * if Slurm had another reason, it is not offered for a while. */
 static int hold(struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id, struct adl_error *err)
 {
     char none[] = "";
@@ -211,7 +223,9 @@ static int hold(struct adl_slurm_cluster *cluster, const struct job_info *job, u
     change.req_nodes = none;
     change.priority = 0;
     const int status = update(&change, "hold", id, err);
-    if (status == 0 && is_refused(job)) /* without memory the job is only offered too early */
+    if (status == 0 && adl_slurm_job_is_crowded(job))
+        (void)mark_nodes(cluster, id, job->req_nodes, ADL_SLURM_CROWDED_US, "had no room for the job");
+    else if (status == 0 && is_refused(job)) /* without memory the job is only offered too early */
         (void)adl_slurm_mark_refusal(cluster, job, id, adl_slurm_reason(job->state_reason));
     return status;
 }
@@ -224,9 +238,7 @@ static int requeue(struct adl_slurm_cluster *cluster, const struct job_info *job
         return hold(cluster, job, order->job, err);
     if (base != JOB_RUNNING && base != JOB_SUSPENDED)
         return adl_fail(err, ADL_EABSENT, "the job is over");
-    struct adl_slurm_mark left = {.id = order->job, .until_us = cluster->now_us + ADL_SLURM_LEFT_US};
-    if ((size_t)snprintf(left.nodes, sizeof left.nodes, "%s", job->nodes ? job->nodes : "") < sizeof left.nodes &&
-        adl_slurm_mark_add(cluster, &left) != 0)
+    if (mark_nodes(cluster, order->job, job->nodes, ADL_SLURM_LEFT_US, "was only just left by the job") != 0)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     char name[ADL_SLURM_NAME_SIZE];
     job_array_resp_msg_t *response = NULL;
@@ -268,23 +280,32 @@ static int give_back(const struct adl_slurm_cluster *cluster, const struct job_i
                      const struct adl_catch *caught, uint64_t id, const char *words, struct adl_error *err)
 {
     const struct adl_gpu_count *wanted = &caught->request.items[0];
+    enum adl_catch_by by = ADL_BY_NODE; /* of a job that was placed the form cannot be changed in all versions */
     const struct adl_gpu_counts given = adl_gres_parse(job->tres_per_node);
     const bool typed = adl_slurm_retypes() || given.count == 0 || given.items[0].type[0] != '\0';
     const bool by_user = job->start_time >= ADL_HELD_BEGIN_S;
     struct adl_text gres = {0}, mark = {0}, excluded = {0}, comment = {0};
     char nodes[sizeof caught->nodes];
     memcpy(nodes, caught->nodes, sizeof nodes);
-    if (typed && given.count > 0 && !adl_slurm_retypes())
+    if (given.count == 0) {
+        wanted = &caught->asked.items[0];
+        by = caught->by;
+    } else if (typed && !adl_slurm_retypes()) {
         wanted = &given.items[0]; /* it has to keep the type it was given */
+    }
+    if (by == ADL_BY_TASK && job->tres_per_task && *job->tres_per_task)
+        adl_text_printf(&gres, "%s,", job->tres_per_task); /* CPUs, from 23.11 on */
     adl_slurm_gres_write(&gres, typed ? wanted->type : "", wanted->count);
     adl_text_put(&mark, "adlro-given:");
-    adl_request_write(&caught->request, &mark);
+    adl_request_write(&caught->asked, &mark);
     if (!typed && wanted->type[0])
         write_strangers(cluster, job, wanted->type, &excluded);
     write_comment(&comment, job, words);
     job_desc_msg_t change;
     slurm_init_job_desc_msg(&change);
-    change.tres_per_node = gres.data;
+    *(by == ADL_BY_JOB    ? &change.tres_per_job
+      : by == ADL_BY_TASK ? &change.tres_per_task
+                          : &change.tres_per_node) = gres.data;
     change.req_nodes = nodes;
     change.exc_nodes = excluded.data;
     change.admin_comment = mark.data;

@@ -144,30 +144,54 @@ struct adl_gpu_counts adl_gres_parse(const char *gres)
     return counts;
 }
 
+/* The value of ";key=value" among those behind a request; false if it is too long. */
+static bool read_more(const char *more, const char *key, char *ret, size_t size)
+{
+    const size_t key_size = strlen(key);
+    ret[0] = '\0';
+    for (; *more == ';'; more += 1 + strcspn(more + 1, ";")) {
+        if (strncmp(more + 1, key, key_size) != 0 || more[1 + key_size] != '=')
+            continue;
+        const char *value = more + key_size + 2;
+        const size_t value_size = strcspn(value, ";");
+        if (value_size >= size)
+            return false;
+        memcpy(ret, value, value_size);
+        ret[value_size] = '\0';
+    }
+    return true;
+}
+
 bool adl_catch_parse(const char *admin_comment, struct adl_catch *ret)
 {
-    static const char nodes_key[] = "nodes=";
     const size_t prefix_size = sizeof ADL_CATCH_PREFIX - 1;
     if (!admin_comment || strncmp(admin_comment, ADL_CATCH_PREFIX, prefix_size) != 0)
         return false;
     const char *words = admin_comment + prefix_size;
     const size_t size = strcspn(words, ";");
-    char copy[ADL_GPU_COUNTS_MAX * (ADL_GPU_TYPE_SIZE + 8)];
+    char copy[ADL_GPU_COUNTS_MAX * (ADL_GPU_TYPE_SIZE + 8)], by[8];
     if (size >= sizeof copy)
         return false;
     memcpy(copy, words, size);
     copy[size] = '\0';
     struct adl_catch caught = {.nodes = ""};
-    if (adl_request_parse(copy, &caught.request, NULL) != 0)
+    if (adl_request_parse(copy, &caught.asked, NULL) != 0 || !read_more(words + size, "by", by, sizeof by) ||
+        !read_more(words + size, "nodes", caught.nodes, sizeof caught.nodes))
         return false;
-    const char *more = words + size;
-    if (*more == ';' && strncmp(more + 1, nodes_key, sizeof nodes_key - 1) == 0) {
-        const char *nodes = more + sizeof nodes_key;
-        const size_t nodes_size = strcspn(nodes, ";");
-        if (nodes_size >= sizeof caught.nodes)
-            return false;
-        memcpy(caught.nodes, nodes, nodes_size);
-    }
+    caught.by = strcmp(by, "job") == 0 ? ADL_BY_JOB : strcmp(by, "task") == 0 ? ADL_BY_TASK : ADL_BY_NODE;
+    caught.request = caught.asked;
     *ret = caught;
     return true;
+}
+
+void adl_catch_divide(struct adl_catch *caught, uint32_t nodes, uint32_t tasks, bool tasks_even)
+{
+    if (caught->by == ADL_BY_NODE || nodes == 0)
+        return;
+    const uint64_t times = caught->by == ADL_BY_TASK && tasks > 0 ? tasks : 1;
+    for (uint32_t i = 0; i < caught->asked.count; i++) {
+        const uint64_t all = times * caught->asked.items[i].count;
+        caught->request.items[i].count = (uint32_t)((all + nodes - 1) / nodes);
+        caught->uneven = caught->uneven || all % nodes != 0 || (caught->by == ADL_BY_TASK && !tasks_even);
+    }
 }

@@ -32,13 +32,21 @@ uint32_t adl_request_count(const struct adl_gpu_counts *request, const char *typ
  * "gres:gpu:2", "gres/gpu:volta:2". NULL has none. What does not fit into ret is left out. */
 struct adl_gpu_counts adl_gres_parse(const char *gres);
 
-/* What the hook wrote into a job: "adlro:volta:2|turing:1;nodes=v[0-1]". */
+/* What a request counts GPUs by: --gres, --gpus or --gpus-per-task. */
+enum adl_catch_by { ADL_BY_NODE, ADL_BY_JOB, ADL_BY_TASK };
+
+/* What the hook wrote into a job: "adlro:volta:2|turing:1;by=job;nodes=v[0-1]". */
 struct adl_catch {
-    struct adl_gpu_counts request;
-    char nodes[400]; /* those of which the user asked for some or all; "" = any */
+    struct adl_gpu_counts asked; /* as its user did, counted by */
+    enum adl_catch_by by;
+    struct adl_gpu_counts request; /* on each node */
+    bool uneven;                   /* they cannot be as many on each of its nodes */
+    char nodes[400];               /* those of which the user asked for some or all; "" = any */
 };
 #define ADL_CATCH_PREFIX "adlro:"
-/* False if the text is not the hook's. */
+/* False if the text is not the hook's. The request is what was asked for, for a job of one node and one task. */
 bool adl_catch_parse(const char *admin_comment, struct adl_catch *ret);
+/* Sets the request on each node of a job of so many nodes and tasks. tasks_even: as many tasks on each node, too. */
+void adl_catch_divide(struct adl_catch *caught, uint32_t nodes, uint32_t tasks, bool tasks_even);
 
 #endif
