@@ -531,6 +531,32 @@ static void what_is_gone_after_a_reconciliation_has_ended(void **state)
     assert_int_equal(next(ADL_EVENT_FINISH).event.outcome.end, ADL_END_CANCELLED);
 }
 
+static int open_while_it_waits(void **state)
+{
+    (void)state;
+    open_with("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
+              "\"request\":\"volta:1\",\"nodes_min\":1,\"limit_s\":120}");
+    return 0;
+}
+
+static void what_a_job_asks_for_may_stay_while_the_service_is_away(void **state)
+{
+    (void)state;
+    struct adl_roster_job job = job_of(1, 7);
+    job.spec.limit_us = 120 * S;
+    admit(&job);
+    next(ADL_EVENT_KIND_COUNT);
+}
+
+static void what_a_job_asks_for_may_change_while_the_service_is_away(void **state)
+{
+    (void)state;
+    struct adl_roster_job job = job_of(1, 7);
+    job.spec.limit_us = 60 * S;
+    admit(&job);
+    assert_string_equal(next(ADL_EVENT_FINISH).text, "what it asks for was changed: it is queued anew");
+}
+
 static int open_after_an_end(void **state)
 {
     (void)state;
@@ -702,6 +728,10 @@ int main(void)
         TEST(a_job_that_slurm_put_back_waits_a_moment_and_is_free_again),
         TEST(what_is_gone_after_a_reconciliation_has_ended),
         TEST(a_number_that_slurm_gives_to_another_job_ends_the_first),
+        cmocka_unit_test_setup_teardown(what_a_job_asks_for_may_stay_while_the_service_is_away, open_while_it_waits,
+                                        close_hands),
+        cmocka_unit_test_setup_teardown(what_a_job_asks_for_may_change_while_the_service_is_away, open_while_it_waits,
+                                        close_hands),
         cmocka_unit_test_setup_teardown(how_a_job_ended_while_the_service_was_away_is_known, open_after_an_end,
                                         close_hands),
         cmocka_unit_test_setup_teardown(

@@ -293,11 +293,11 @@ static void check_requeue(struct adl_slurm_check *check)
     static const char key[] = "JobRequeue";
     const struct adl_slurm_setting *setting = find(check, key);
     if (!setting || seconds(setting, 1) != 0) {
-        SAY(OK, key, setting, "Batch jobs may be requeued: adlro can move them, and they survive their node.");
+        SAY(OK, key, setting, "Batch jobs may be requeued: they survive their node, and adlro can move them if it may.");
         return;
     }
     mark_edited(SAY(CHANGE, key, setting,
-                    "With JobRequeue=0 adlro cannot move jobs, and jobs die with their node. It has to be 1; users "
+                    "With JobRequeue=0 jobs die with their node, and adlro cannot move any. It has to be 1; users "
                     "whose jobs must not run twice say --no-requeue."));
     adl_slurm_set(check, key, "1");
 }

@@ -44,6 +44,7 @@ struct form_slurm {
     int mode;
     struct adl_yaml_link conf, adapter;
     struct adl_yaml_list types; /* struct form_alias */
+    bool requeue;
     double wait_s;
 };
 
@@ -145,6 +146,8 @@ static const struct adl_yaml_field slurm_fields[] = {
      .help = "the program that speaks with Slurm"},
     {"types", ADL_YAML_LIST, SLURM(types), .min = 0, .max = ADL_TYPES_MAX, .table = &alias_table,
      .otherwise = "the same names", .help = "GPU types that the cluster calls otherwise than the catalogue"},
+    {"requeue", ADL_YAML_BOOL, SLURM(requeue),
+     .help = "policies may stop a job that Slurm may requeue, to run another; it starts from the beginning later"},
     {"wait_s", ADL_YAML_REAL, SLURM(wait_s), .min = 1, .max = 600,
      .help = "for Slurm to answer when the service starts"},
 };
@@ -496,6 +499,7 @@ static int read_slurm(struct loader *loader)
                                              .aliases = aliases,
                                              .alias_count = form->types.count,
                                              .mode = form->mode,
+                                             .requeue = form->requeue,
                                              .wait_us = (int64_t)(form->wait_s * 1e6)};
     return 0;
 }

@@ -433,6 +433,7 @@ int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const stru
     }
     if (status == 0) {
         hands->opening = true;
+        hands->book.stops = config->requeue && config->mode == ADL_SLURM_ACT;
         cJSON_ArrayForEach(message, heard)
         {
             adl_hands_slurm_hear(hands, message);

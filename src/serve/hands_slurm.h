@@ -27,6 +27,7 @@ struct adl_hands_slurm_config {
     const struct adl_slurm_alias *aliases;
     uint32_t alias_count;
     int mode;        /* enum adl_slurm_mode */
+    bool requeue;    /* jobs that Slurm may requeue may be stopped for others */
     int64_t wait_us; /* at the start, for the cluster to answer */
 };
 

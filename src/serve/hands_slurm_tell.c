@@ -62,7 +62,7 @@ void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_
 {
     struct adl_report report = about(job, ADL_EVENT_EVICT);
     report.event.evict.remaining = 1.0;
-    report.event.evict.fault = true;
+    report.event.evict.fault = job->stopping != ADL_STOP_REQUEUE;
     snprintf(report.text, sizeof report.text, "%s", text);
     job->seated = job->placed = false;
     job->stopping = ADL_STOP_NONE;

@@ -210,6 +210,11 @@ static int64_t whole_of(const cJSON *object, const char *name, int64_t least, in
     return value <= (double)least ? least : value >= (double)most ? most : (int64_t)value;
 }
 
+static bool says(const cJSON *message, const char *name)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, name));
+}
+
 static uint32_t find_node(const struct adl_cluster *cluster, const char *name)
 {
     for (uint32_t n = 0; n < cluster->node_count; n++)
@@ -363,6 +368,7 @@ static void read_spec(const struct adl_slurm_book *book, const cJSON *message, s
     const int64_t per_node = count > 0 && wants[0].gpus > 0 ? wants[0].gpus : 1, gpus = per_node * job->nodes;
     const int64_t cores = whole_of(message, "cpus", 0, 1 << 20),
                   memory_mib = whole_of(message, "memory_mib", 0, 1 << 30);
+    const bool stoppable = book->stops && says(message, "requeue");
     job->unfit[0] = '\0';
     job->spec = (struct adl_job_spec){
         .user = adl_job_name_id(job->arrival.user),
@@ -370,7 +376,8 @@ static void read_spec(const struct adl_slurm_book *book, const cJSON *message, s
         .gpus = (uint16_t)(gpus < ADL_JOB_GPUS_MAX ? gpus : ADL_JOB_GPUS_MAX),
         .types = wants[0].types,
         .kind = ADL_KIND_TRAINING,
-        .flags = job->nodes > 1 ? ADL_JOB_SPAN : 0,
+        .flags = (uint8_t)((job->nodes > 1 ? ADL_JOB_SPAN : 0) | (stoppable ? ADL_JOB_PREEMPTIBLE : 0)),
+        .stop_loss = ADL_LOSS_ALL, /* whether its script goes on from a checkpoint nobody here can know */
         .cpu_cores = (int32_t)((cores + gpus - 1) / gpus),
         .memory_mib = (int32_t)((memory_mib + per_node - 1) / per_node),
         .priority = (float)fmin(1, fmax(0, number_of(message, "priority", 0.5))),
@@ -401,7 +408,7 @@ static uint64_t hash_demand(const cJSON *message)
         const double value = number_of(message, numbers[i], -1);
         hash = adl_hash_bytes(hash, &value, sizeof value);
     }
-    return hash;
+    return adl_hash_u64(hash, says(message, "requeue"));
 }
 
 static int state_of(const char *name, int *ret_end)
@@ -425,11 +432,6 @@ static int state_of(const char *name, int *ret_end)
         }
     *ret_end = ADL_END_FAILED;
     return ADL_SLURM_ENDED;
-}
-
-static bool says(const cJSON *message, const char *name)
-{
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, name));
 }
 
 struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message, bool all)

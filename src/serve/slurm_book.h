@@ -70,6 +70,7 @@ struct adl_slurm_book {
     bool *usable;    /* [node] */
     char (*why)[120];
     struct adl_slurm_energy *energy;
+    bool stops;     /* jobs that Slurm may requeue may be stopped */
     int64_t now_us; /* as the hands were told last */
 };
 

@@ -296,6 +296,8 @@ static void write_demand(const struct adl_slurm_cluster *cluster, const struct j
     adl_json_uint(json, job->num_cpus);
     adl_json_key(json, "memory_mib");
     adl_json_uint(json, adl_slurm_job_memory_mib(job, nodes));
+    adl_json_key(json, "requeue");
+    adl_json_bool(json, job->requeue == 1);
     adl_json_key(json, "limit_s");
     if (job->time_limit == INFINITE || job->time_limit == NO_VAL)
         adl_json_null(json);
