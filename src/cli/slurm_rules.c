@@ -293,7 +293,8 @@ static void check_requeue(struct adl_slurm_check *check)
     static const char key[] = "JobRequeue";
     const struct adl_slurm_setting *setting = find(check, key);
     if (!setting || seconds(setting, 1) != 0) {
-        SAY(OK, key, setting, "Batch jobs may be requeued: they survive their node, and adlro can move them if it may.");
+        SAY(OK, key, setting,
+            "Batch jobs may be requeued: they survive their node, and adlro can move them if it may.");
         return;
     }
     mark_edited(SAY(CHANGE, key, setting,
