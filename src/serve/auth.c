@@ -84,7 +84,7 @@ static int read_tokens(const struct adl_auth *auth, struct adl_tokens *ret, stru
                           auth->path, (unsigned long)owner, (unsigned long)geteuid());
     else if (!holders)
         status = adl_fail(err, ADL_ENOMEM, "no memory for the tokens");
-    if (status < 0) {
+    if (status < 0 || !holders) {
         free(holders);
         adl_tokens_clear(&tokens);
         return status;
@@ -98,7 +98,7 @@ static int read_tokens(const struct adl_auth *auth, struct adl_tokens *ret, stru
 
 int adl_auth_reload(struct adl_auth *auth, struct adl_error *err)
 {
-    struct adl_tokens tokens, old_tokens;
+    struct adl_tokens tokens = {0}, old_tokens;
     struct holder *holders = NULL, *old_holders;
     if (!auth->path)
         return ADL_OK;

@@ -250,7 +250,7 @@ int adl_tokens_read(const char *path, struct adl_tokens *ret, struct adl_error *
         close(fd);
     if (status == ADL_OK && !(tokens.items = calloc(ADL_TOKENS_MAX, sizeof *tokens.items)))
         status = adl_fail(err, ADL_ENOMEM, "no memory for the tokens");
-    if (status == ADL_OK)
+    if (status == ADL_OK && text && tokens.items)
         status = parse_text(path, text, &tokens, err);
     free(text);
     if (status < 0)
@@ -380,11 +380,11 @@ int adl_tokens_revoke(const char *path, const char *const *ids, size_t count, st
     if (status < 0)
         return status;
     status = read_text(path, fd, &text, &about, err);
-    for (size_t i = 0; status == ADL_OK && i < count; i++)
+    for (size_t i = 0; status == ADL_OK && text && i < count; i++)
         if (!remove_lines(text, ids[i]))
             status =
                 adl_fail(err, ADL_EABSENT, "%s: there is no token %.40s (`adlro token list` shows them)", path, ids[i]);
-    if (status == ADL_OK)
+    if (status == ADL_OK && text)
         status = replace(path, &about, text, err);
     free(text);
     close(fd); /* and the lock with it */
