@@ -153,6 +153,14 @@ int adl_task_poll(struct adl_task *task, struct adl_task_result *ret_result, str
     return status;
 }
 
+int64_t adl_task_end_boot_us(const struct adl_task *task, const struct adl_task_result *result)
+{
+    if (result->end_boot_us > 0 && same_boot(&task->start))
+        return result->end_boot_us;
+    const int64_t ago_us = adl_clock_wall_us() - result->end_us;
+    return adl_clock_boot_us() - (ago_us > 0 ? ago_us : 0);
+}
+
 /* The shepherd gets a clean slate: no signal comes through before it listens, none that is meant for us and all our
  * group reaches it at all, and it has no descriptor of ours but 0, 1, 2. */
 static int spawn(const char *folder, const char *program, pid_t *ret_pid, struct adl_error *err)

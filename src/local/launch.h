@@ -46,6 +46,10 @@ int adl_task_adopt(const char *folder, const struct adl_launch_options *options,
  * the task WAITING. */
 int adl_task_poll(struct adl_task *task, struct adl_task_result *ret_result, struct adl_error *err);
 
+/* When a task that has ENDED did so, by the clock of this boot that is never set (adl_clock_boot_us). If the machine
+ * was restarted since, the wall clock says how long ago that is. */
+int64_t adl_task_end_boot_us(const struct adl_task *task, const struct adl_task_result *result);
+
 /* Asks for its end; the result comes as with any other. A task that nobody has begun never will be. Cancelling what has
  * ended changes nothing. */
 int adl_task_cancel(struct adl_task *task, const char *reason, struct adl_error *err);

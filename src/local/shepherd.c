@@ -319,7 +319,8 @@ static int leave_result(struct shepherd *self, struct adl_error *err)
     getrusage(RUSAGE_CHILDREN, &usage);
     result->start_us = self->start.start_us;
     result->end_us = adl_clock_wall_us();
-    result->elapsed_us = adl_clock_boot_us() - self->start_boot_us;
+    result->end_boot_us = adl_clock_boot_us();
+    result->elapsed_us = result->end_boot_us - self->start_boot_us;
     result->user_us = time_us(usage.ru_utime);
     result->system_us = time_us(usage.ru_stime);
     result->memory_max_kib = usage.ru_maxrss;

@@ -83,10 +83,11 @@ static const struct adl_record_field start_fields[] = {
 static const struct adl_record_field cancel_fields[] = {CHARS(adl_task_cancel, reason)};
 
 static const struct adl_record_field result_fields[] = {
-    INT(adl_task_result, outcome),        INT(adl_task_result, exit_code), INT(adl_task_result, signal),
-    BOOL(adl_task_result, core_dumped),   INT(adl_task_result, start_us),  INT(adl_task_result, end_us),
-    INT(adl_task_result, elapsed_us),     INT(adl_task_result, user_us),   INT(adl_task_result, system_us),
-    INT(adl_task_result, memory_max_kib), CHARS(adl_task_result, reason),  CHARS(adl_task_result, notes),
+    INT(adl_task_result, outcome),      INT(adl_task_result, exit_code),      INT(adl_task_result, signal),
+    BOOL(adl_task_result, core_dumped), INT(adl_task_result, start_us),       INT(adl_task_result, end_us),
+    INT(adl_task_result, elapsed_us),   INT(adl_task_result, end_boot_us),    INT(adl_task_result, user_us),
+    INT(adl_task_result, system_us),    INT(adl_task_result, memory_max_kib), CHARS(adl_task_result, reason),
+    CHARS(adl_task_result, notes),
 };
 
 const struct adl_record_form adl_task_spec_form = {"adlro-job 1", spec_fields, COUNT(spec_fields), 8 << 20, false};

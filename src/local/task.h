@@ -81,7 +81,9 @@ struct adl_task_result {
     bool core_dumped;
     int64_t start_us; /* wall clock */
     int64_t end_us;
-    int64_t elapsed_us; /* by a clock that is never set */
+    /* By a clock that is never set: */
+    int64_t elapsed_us;
+    int64_t end_boot_us; /* since the boot that the start was in; 0 = not known */
     /* The command and its descendants. */
     int64_t user_us;
     int64_t system_us;

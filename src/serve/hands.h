@@ -41,7 +41,8 @@ struct adl_report {
      * believed. */
     int32_t exit_code;
     int32_t signal;
-    int64_t start_us;        /* 0 = as it was told */
+    int64_t start_us;        /* by the time that poll is given; 0 = when it was told to */
+    int64_t end_us;          /* FINISH: the same; 0 = now */
     char text[200];          /* for people: why it failed; of a GPU: why it is down */
     uint32_t foreign;        /* GPU_DOWN: because of so many processes from outside the queue; 0 = it failed */
     int64_t memory_used_mib; /* TELEMETRY; negative = not known */
@@ -81,7 +82,8 @@ struct adl_hands_ops {
     /* The end of a job, or that it is back in the queue, was committed: its traces may go. */
     void (*forget)(void *hands, uint64_t job, uint32_t attempt);
 
-    /* 1 and a report; 0: nothing now. Never waits. Called without the desk's lock. */
+    /* 1 and a report; 0: nothing now. Never waits. Called without the desk's lock. now_us is steady time
+     * (serve/clock.h), and so is what due_us says. */
     int (*poll)(void *hands, int64_t now_us, struct adl_report *ret, struct adl_error *err);
     int64_t (*due_us)(void *hands); /* poll has something at this time, even if fd says nothing; INT64_MAX: no */
     int (*fd)(void *hands);         /* readable when poll may have something; -1 = none */

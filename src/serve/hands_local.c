@@ -296,6 +296,17 @@ static uint8_t end_of(const struct adl_task_result *result)
     }
 }
 
+/* By the shepherd, who was there, in the time of the service, which may not have been. */
+static void tell_times(const struct hands *hands, const struct hand *hand, const struct adl_task_result *result,
+                       struct adl_report *ret)
+{
+    if (result->end_us == 0)
+        return; /* it was never begun */
+    ret->end_us = adl_service_clock_of_boot(hands->config.clock, adl_task_end_boot_us(&hand->task, result));
+    ret->start_us =
+        result->elapsed_us > 0 ? ret->end_us - result->elapsed_us : 0; /* nobody knows of one that is lost */
+}
+
 static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_result *result, struct adl_report *ret)
 {
     struct hand *hand = &hands->slots[slot];
@@ -303,8 +314,8 @@ static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_r
     const bool evict = lost || (hand->requeue && result->outcome == ADL_TASK_CANCELLED);
     *ret = (struct adl_report){.event = {.kind = evict ? ADL_EVENT_EVICT : ADL_EVENT_FINISH, .job = slot},
                                .exit_code = (int32_t)result->exit_code,
-                               .signal = (int32_t)result->signal,
-                               .start_us = result->start_us};
+                               .signal = (int32_t)result->signal};
+    tell_times(hands, hand, result, ret);
     if (evict) {
         /* One that saves its work when it is told to stop was not told. */
         ret->event.evict.remaining = lost && hand->saves_on_stop ? 1.0 : -1;

@@ -3,6 +3,7 @@
 #ifndef ADLRO_SERVE_HANDS_LOCAL_H
 #define ADLRO_SERVE_HANDS_LOCAL_H
 
+#include "serve/clock.h"
 #include "serve/hands.h"
 #include "serve/inventory.h"
 #include "serve/watch.h"
@@ -11,6 +12,7 @@ struct adl_hands_local_config {
     const char *directory; /* the service's state: tasks/ and scripts/ are made in it; absolute */
     struct adl_store *store;
     const struct adl_inventory *inventory;
+    const struct adl_service_clock *clock;
     struct adl_watch *watch; /* becomes the hands'; NULL: nothing to watch */
     int64_t grace_us;
     int urgent_fd;        /* readable while somebody waits for an answer: launching then leaves off; -1: none */

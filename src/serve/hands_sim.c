@@ -144,6 +144,7 @@ static void tell(struct twin *twin, struct adl_report *report)
     switch (event->kind) {
     case ADL_EVENT_FINISH:
         twin->ended[twin->ended_count++] = event->job;
+        report->end_us = event->time_us;
         report->start_us = twin->start_us + adl_world_sim_start_us(twin->world, event->job);
         report->signal = event->outcome.end == ADL_END_COMPLETED ? 0 : SIGTERM;
         break;

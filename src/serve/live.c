@@ -16,12 +16,6 @@
 #define SAMPLES   20000000
 #define WAIT_MS   1000 /* the longest wait: ends and history go on without events too */
 
-int64_t adl_live_now(struct adl_live *live)
-{
-    const int64_t now_us = adl_service_clock_now(live->config.clock);
-    return now_us > live->now_us ? now_us : live->now_us;
-}
-
 int adl_live_post(struct adl_live *live, const struct adl_live_item *item)
 {
     if (live->outbox_first == live->outbox_count)
@@ -130,7 +124,7 @@ static void gather_reports(struct adl_live *live, struct adl_error *err)
     while (live->report_count < ADL_LIVE_REPORTS_MAX) {
         struct adl_live_report *report = &live->reports[live->report_count];
         *report = (struct adl_live_report){0};
-        if (hands->ops->poll(hands->self, live->now_us, &report->told, err) <= 0)
+        if (hands->ops->poll(hands->self, live->steady_us, &report->told, err) <= 0)
             return;
         if (report->told.event.kind == ADL_EVENT_SUBMIT)
             report->spec = *report->told.event.submit.spec;
@@ -251,7 +245,7 @@ static bool deal(struct adl_live *live)
         gather_reports(live, &err);
     if (!live->wishes)
         live->wishes = adl_inbox_take(live->desk->inbox);
-    const bool look = live->tight && live->now_us >= live->space_us;
+    const bool look = live->tight && live->steady_us >= live->space_us;
     /* Can it be written again? */
     const bool ask = look || (live->desk->trouble[0] != '\0' && live->retry_us == 0 && !live->tight);
     if (!live->wishes && !ask && (live->report_count == 0 || live->retry_us > 0)) {
@@ -271,7 +265,7 @@ static bool deal(struct adl_live *live)
     set_trouble(live, status ? err.text : live->tight ? ADL_LIVE_TIGHT : "");
     if (status) {
         live->desk->counts.store_failures++;
-        live->retry_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
+        live->retry_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
         drop_readings(live);
     } else {
         live->retry_us = 0;
@@ -298,13 +292,13 @@ static void wait_for_something(struct adl_live *live)
     const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
     int64_t until_us = live->retry_us > 0 ? live->retry_us : hands->ops->due_us(hands->self);
     const struct adl_heap_item *begin = adl_heap_top(&live->begins);
-    if (begin && begin->time_us < until_us)
-        until_us = begin->time_us;
-    const int64_t engine_us = live->pause_us > live->now_us ? live->pause_us : wake ? wake->time_us : INT64_MAX;
+    const int64_t wall_us = begin && begin->time_us < live->point_us ? begin->time_us : live->point_us;
+    const int64_t there_us = adl_live_steady_us(live, wall_us);
+    if (there_us < until_us)
+        until_us = there_us;
+    const int64_t engine_us = live->pause_us > live->steady_us ? live->pause_us : wake ? wake->time_us : INT64_MAX;
     if (engine_us < until_us)
         until_us = engine_us;
-    if (live->point_us < until_us)
-        until_us = live->point_us;
     struct pollfd fds[2] = {{adl_inbox_fd(live->desk->inbox), POLLIN, 0},
                             {live->retry_us > 0 ? -1 : hands->ops->fd(hands->self), POLLIN, 0}};
     adl_desk_unlock(live->desk);
@@ -315,23 +309,31 @@ static void wait_for_something(struct adl_live *live)
 static void prune(struct adl_live *live)
 {
     struct adl_store *store = live->config.store;
-    if (live->now_us < live->prune_us || live->retry_us > 0)
+    if (live->steady_us < live->prune_us || live->retry_us > 0)
         return;
     adl_desk_unlock(live->desk);
     const int pruned = adl_store_prune(store, live->now_us - live->config.retention_us, SAMPLES, PRUNE_MAX, NULL);
     const int purged = adl_store_purge(store, live->now_us - live->config.jobs_retention_us, PURGE_MAX, NULL);
     adl_desk_lock(live->desk);
     if (pruned < PRUNE_MAX && purged < PURGE_MAX)
-        live->prune_us = live->now_us + (int64_t)(PRUNE_US * live->config.clock->speed);
+        live->prune_us = live->steady_us + (int64_t)(PRUNE_US * live->config.clock->speed);
+}
+
+/* Times of jobs are wall time, as people see them; the engine has its own. */
+static void show_submission(const struct adl_live *live, const struct adl_live_item *item, struct adl_event *ret)
+{
+    ret->submit.spec = &item->spec;
+    if (ret->submit.since_us > 0)
+        ret->submit.since_us = adl_live_steady_us(live, ret->submit.since_us);
 }
 
 /* A state that was moved away is noticed also when nobody wants anything written. */
 static void look_for_state(struct adl_live *live)
 {
     struct adl_error err = {""};
-    if (live->now_us < live->present_us || live->retry_us > 0 || live->desk->trouble[0] != '\0')
+    if (live->steady_us < live->present_us || live->retry_us > 0 || live->desk->trouble[0] != '\0')
         return;
-    live->present_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
+    live->present_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
     if (adl_store_present(live->config.store, &err) == 0)
         return;
     set_trouble(live, err.text);
@@ -342,36 +344,36 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
 {
     struct adl_live *live = self;
     for (;;) {
-        live->now_us = adl_live_now(live);
-        if (live->now_us >= live->retry_us)
+        adl_live_tick(live);
+        if (live->steady_us >= live->retry_us)
             live->retry_us = 0;
         adl_live_count(live, live->now_us);
         adl_live_begin_due(live);
         /* After a decision that could not be written the engine is told nothing for a while: it would decide the same.
          */
-        const bool pause = live->now_us < live->pause_us && !atomic_load(&live->ending) && !live->moving;
+        const bool pause = live->steady_us < live->pause_us && !atomic_load(&live->ending) && !live->moving;
         if (live->outbox_first < live->outbox_count && !pause) {
             struct adl_live_item *item = &live->outbox[live->outbox_first++];
             *ret = item->event;
-            ret->time_us = live->now_us;
+            ret->time_us = live->steady_us;
             ret->more = live->outbox_first < live->outbox_count || live->seizure_count > 0;
             if (ret->kind == ADL_EVENT_SUBMIT)
-                ret->submit.spec = &item->spec;
+                show_submission(live, item, ret);
             return 1;
         }
         if (live->seizure_count > 0 && !pause) {
             const int status = adl_live_seize(live, err);
-            *ret =
-                (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
+            *ret = (struct adl_event){
+                .time_us = live->steady_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
             return status ? status : 1;
         }
         if (atomic_load(&live->ending) || live->moving)
             return 0;
         const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
-        if (wake && wake->time_us <= live->now_us && !pause) {
+        if (wake && wake->time_us <= live->steady_us && !pause) {
             adl_heap_pop(&live->wakes);
-            *ret =
-                (struct adl_event){.time_us = live->now_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
+            *ret = (struct adl_event){
+                .time_us = live->steady_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
             return 1;
         }
         adl_live_keep_point(live);
@@ -627,7 +629,7 @@ static int decided(void *self, uint64_t hash, struct adl_error *err)
         live->desk->counts.store_failures++;
         undo_acts(live);
         /* Not at once: the same decision would fail the same way. Reports go on if only starts have no room. */
-        const int64_t again_us = live->now_us + (int64_t)(RETRY_US * live->config.clock->speed);
+        const int64_t again_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
         live->retry_us = live->tight ? live->retry_us : again_us;
         live->pause_us = again_us;
         adl_heap_push(&live->wakes, (struct adl_heap_item){again_us, 0});

@@ -44,7 +44,8 @@ struct adl_live_report {
 struct adl_live {
     struct adl_live_config config;
     struct adl_desk *desk;
-    int64_t now_us; /* of the last event */
+    int64_t now_us;    /* wall time of the last event: for the store and for people */
+    int64_t steady_us; /* the same for the engine, the hands and whatever is due at some time (serve/clock.h) */
     atomic_bool ending;
     uint64_t group; /* number of the current group of writes */
 
@@ -56,7 +57,7 @@ struct adl_live {
     struct adl_wish *wishes; /* taken from the inbox and not yet looked at */
     struct adl_live_report reports[ADL_LIVE_REPORTS_MAX];
     uint32_t report_count;
-    int64_t retry_us; /* what could not be written is tried again then; 0 = all was */
+    int64_t retry_us; /* what could not be written is tried again then, in steady time; 0 = all was */
 
     struct adl_live_act *acts;
     size_t act_capacity;
@@ -72,6 +73,7 @@ struct adl_live {
     int64_t point_us, point_step_us, counted_us; /* history: end of the step, its length, counted up to */
     struct adl_point point;                      /* the step that is being counted */
     double busy_gpu_us;
+    /* In steady time: */
     int64_t pause_us;               /* until then the engine is told nothing */
     bool tight;                     /* live_space.c: the disk is full, so that submissions are refused */
     int64_t space_us;               /* it is looked at again then */
@@ -83,13 +85,17 @@ struct adl_live {
     uint32_t claim_count;
     uint64_t claim_group;
     uint64_t kept_points; /* of desk->point_count, when one was last put into the store */
-    int64_t prune_us;
-    bool *down;         /* [gpu] as the engine was or is about to be told */
-    const char **names; /* [gpus + 1] scratch for a job's GPU names */
+    int64_t prune_us;     /* steady */
+    bool *down;           /* [gpu] as the engine was or is about to be told */
+    const char **names;   /* [gpus + 1] scratch for a job's GPU names */
 };
 
+/* live_clock.c */
+void adl_live_tick(struct adl_live *live); /* reads the clock; the lock is held */
+int64_t adl_live_wall_us(const struct adl_live *live, int64_t steady_us);
+int64_t adl_live_steady_us(const struct adl_live *live, int64_t wall_us);
+
 /* live.c */
-int64_t adl_live_now(struct adl_live *live);
 int adl_live_post(struct adl_live *live, const struct adl_live_item *item); /* to the engine; 0 or ADL_ENOMEM */
 /* Status of a job as the store keeps it; strings are the job's and the live world's until the next call. */
 struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_roster_job *job);

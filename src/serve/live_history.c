@@ -120,7 +120,8 @@ static uint32_t count_of(const cJSON *object, const char *name)
 
 struct search {
     struct adl_desk *desk;
-    uint64_t last; /* sequence */
+    uint64_t last;  /* sequence */
+    int64_t now_us; /* steps after that are of a clock that was ahead */
 };
 
 static int see_last(void *context, const struct adl_store_event *event, struct adl_error *err)
@@ -135,7 +136,7 @@ static int take_point(void *context, const struct adl_store_event *event, struct
     (void)err;
     struct search *search = context;
     search->last = event->sequence;
-    if (strcmp(event->kind, "point") != 0)
+    if (strcmp(event->kind, "point") != 0 || event->time_us > search->now_us)
         return 0;
     cJSON *object = cJSON_Parse(event->payload);
     const double jct_sum_s = number_of(object, "jct_sum_s");
@@ -158,7 +159,7 @@ void adl_live_find_points(struct adl_live *live)
 {
     struct adl_error err;
     uint64_t newest = 0;
-    struct search search = {.desk = live->desk};
+    struct search search = {.desk = live->desk, .now_us = live->now_us};
     if (adl_store_event_last(live->config.store, see_last, &newest, &err) != 1)
         return;
     search.last = newest > EVENTS_READ ? newest - EVENTS_READ : 0;

@@ -71,7 +71,7 @@ int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t 
 {
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = slot}};
     const struct adl_state *state = adl_engine_state(live->desk->engine);
-    item.event.evict.remaining = remaining >= 0 ? remaining : adl_stop_remaining(state, slot, live->now_us);
+    item.event.evict.remaining = remaining >= 0 ? remaining : adl_stop_remaining(state, slot, live->steady_us);
     free(job->gpus);
     job->gpus = NULL;
     adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);

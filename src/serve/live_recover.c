@@ -44,9 +44,12 @@ static int keep_job(void *context, const struct adl_store_job *row, struct adl_e
         return ADL_ENOMEM;
     job->eligible_us = row->status.hold ? 0 : row->status.eligible_us > 0 ? row->status.eligible_us : row->submit_us;
     job->ran_us = row->status.ran_us;
+    /* The clock may have been ahead when these were written. */
+    job->submit_us = job->submit_us < live->now_us ? job->submit_us : live->now_us;
+    job->eligible_us = job->eligible_us < live->now_us ? job->eligible_us : live->now_us;
     if (row->status.state != ADL_STORE_RUNNING)
         return 0;
-    job->start_us = row->status.start_us;
+    job->start_us = row->status.start_us < live->now_us ? row->status.start_us : live->now_us;
     job->gpus = find_gpus(live->desk->inventory, row->status.gpus, &count);
     if (job->gpus && (count == 0 || !find_taken(live, job, job->gpus, count))) {
         free(job->gpus);
@@ -113,7 +116,8 @@ int adl_live_create(const struct adl_live_config *config, struct adl_live **ret,
     live->config = *config;
     live->desk = config->desk;
     atomic_init(&live->ending, false);
-    live->now_us = adl_service_clock_now(config->clock);
+    live->now_us = adl_service_clock_wall(config->clock);
+    live->steady_us = adl_service_clock_steady(config->clock);
     live->point_step_us = (int64_t)(ADL_POINT_STEP_US * config->clock->speed);
     live->counted_us = live->now_us;
     live->point_us = live->now_us + live->point_step_us;

@@ -81,6 +81,16 @@ static double drawn_j(const struct adl_report *report, const struct adl_roster_j
     return told_j > 0 ? told_j : job->energy_j;
 }
 
+/* When it began and ended by whoever was there, who may have had nobody to tell for a while; else as far as is known
+ * here. */
+static void set_times(const struct adl_live *live, const struct adl_report *report, struct adl_store_status *status)
+{
+    const bool told = report->start_us > 0 && status->start_us > 0;
+    const int64_t start_us = told ? adl_live_wall_us(live, report->start_us) : status->start_us;
+    status->end_us = report->end_us > 0 ? adl_live_wall_us(live, report->end_us) : live->now_us;
+    status->start_us = start_us < status->end_us ? start_us : status->end_us;
+}
+
 static int prepare_end(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job,
                        struct adl_error *err)
 {
@@ -89,7 +99,7 @@ static int prepare_end(struct adl_live *live, const struct adl_report *report, s
     if (is_end(report, job)) {
         say_reason(report, job, reason, sizeof reason);
         status.state = (uint8_t)(ADL_STORE_ENDED + end_of(report));
-        status.end_us = live->now_us;
+        set_times(live, report, &status);
         status.exit_code = report->exit_code;
         status.signal = report->signal;
     } else {

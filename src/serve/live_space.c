@@ -12,7 +12,7 @@ bool adl_live_space_yield(struct adl_live *live)
         return false;
     if (!live->tight) {
         live->tight = true;
-        live->space_us = live->now_us + (int64_t)(LOOK_US * live->config.clock->speed);
+        live->space_us = live->steady_us + (int64_t)(LOOK_US * live->config.clock->speed);
         adl_store_save_room(store);
         return true;
     }
@@ -21,6 +21,6 @@ bool adl_live_space_yield(struct adl_live *live)
 
 void adl_live_space_look(struct adl_live *live)
 {
-    live->space_us = live->now_us + (int64_t)(LOOK_US * live->config.clock->speed);
+    live->space_us = live->steady_us + (int64_t)(LOOK_US * live->config.clock->speed);
     live->tight = !adl_store_reserve_build(live->config.store);
 }

@@ -42,7 +42,7 @@ struct adl_service {
 
 static int64_t desk_now(const struct adl_desk *desk)
 {
-    return adl_service_clock_now(desk->clock);
+    return adl_service_clock_wall(desk->clock);
 }
 
 /* Each running job takes a descriptor, each client one. Jobs keep the limit that there was before: programs exist that
@@ -96,7 +96,7 @@ static int record(struct adl_service *service, int kind, const char *name, const
     const int found = adl_store_swap_last(service->store, kind, compare_swap, &it, err);
     if (found < 0 || it.same)
         return found < 0 ? found : 0;
-    const struct adl_store_swap swap = {.time_us = adl_service_clock_now(&service->clock),
+    const struct adl_store_swap swap = {.time_us = adl_service_clock_wall(&service->clock),
                                         .kind = (uint8_t)kind,
                                         .name = name,
                                         .content = content,
@@ -157,12 +157,13 @@ static int open_hands(struct adl_service *service, struct adl_error *err)
     if (config->engine == ADL_ENGINE_SLURM)
         return open_slurm(service, err);
     if (config->engine == ADL_ENGINE_SIM)
-        return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_now(&service->clock),
+        return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_steady(&service->clock),
                                     &service->hands, err);
     find_beside("adlro-shepherd", service->shepherd, sizeof service->shepherd);
     struct adl_hands_local_config local = {.directory = service->directory,
                                            .store = service->store,
                                            .inventory = &config->inventory,
+                                           .clock = &service->clock,
                                            .urgent_fd = adl_inbox_fd(service->desk.inbox),
                                            .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
                                            .grace_us = (int64_t)(config->grace_s * 1e6),
@@ -204,7 +205,7 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
     desk->private_jobs = service->config.private_jobs;
     desk->engine_name = service->hands.ops->name;
     desk->speed = service->clock.speed;
-    desk->started_us = adl_service_clock_now(&service->clock);
+    desk->started_us = adl_service_clock_wall(&service->clock);
     desk->now_us = desk_now;
     desk->clock = &service->clock;
     desk->state_directory = service->directory;
@@ -350,8 +351,9 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
     if (status == 0)
         status = open_state(service, err);
     if (status == 0) {
-        const double speed = service->config.engine == ADL_ENGINE_SIM ? service->config.speed : 1.0;
-        service->clock = adl_service_clock_start(speed, adl_live_latest_us(service->store));
+        service->clock = service->config.engine == ADL_ENGINE_SIM
+                             ? adl_service_clock_start_twin(service->config.speed, adl_live_latest_us(service->store))
+                             : adl_service_clock_start();
         status = record_config(service, &service->config, err);
     }
     if (status == 0)

@@ -230,6 +230,7 @@ void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const
                        const struct adl_roster_job *job)
 {
     const bool holds = adl_roster_holds_gpus(job), runs = adl_roster_runs(job);
+    const int64_t ran_us = desk->now_us(desk) - job->start_us;
     char reason[REASON_SIZE] = "";
     if (job->stage != ADL_STAGE_RUNNING)
         adl_desk_reason(desk, job, reason, sizeof reason);
@@ -260,7 +261,7 @@ void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const
                           .submit_us = job->submit_us,
                           .eligible_us = job->stage >= ADL_STAGE_QUEUED ? job->eligible_us : 0,
                           .start_us = runs ? job->start_us : 0,
-                          .run_us = runs ? desk->now_us(desk) - job->start_us : 0,
+                          .run_us = runs && ran_us > 0 ? ran_us : 0,
                           .attempts = job->attempts,
                           .gpus = job->gpus,
                           .gpu_count = holds && job->gpus ? job->spec.gpus : 0,
