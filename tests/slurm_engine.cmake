@@ -7,5 +7,5 @@ if(NOT ADL_SANITIZE MATCHES thread)
   add_test(NAME slurm_limits COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_slurm_limits $<TARGET_FILE:adlro>)
   # Begun first, for they mostly wait.
   set_tests_properties(slurm slurm_faults slurm_meters slurm_limits
-                       PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 COST 200)
+                       PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 COST 200 LABELS root)
 endif()
