@@ -1,4 +1,3 @@
-#include "base/hash.h"
 #include "serve/live_form.h"
 #include "serve/veil.h"
 
@@ -60,7 +59,7 @@ int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct a
 
 /* Where listings are private, what is told of other jobs in passing goes too, for administrators as well: they share
  * the event with the job's user. Clears the text. */
-static void publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text)
+void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text)
 {
     struct adl_text veiled = {0};
     if (live->desk->private_jobs && adl_text_status(text) == 0)
@@ -94,7 +93,7 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
     adl_json_key(&json, "reason");
     adl_json_string(&json, job->reason);
     adl_json_end(&json);
-    publish_to(live, job->uid, "job", &text);
+    adl_live_publish_to(live, job->uid, "job", &text);
 }
 
 /* ---- groups: what happened is written, then done ---- */
@@ -384,131 +383,6 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
     }
 }
 
-void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
-{
-    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
-    size_t at = 0;
-    ret[0] = '\0';
-    for (uint32_t i = 0; gpus && i < count && at < size; i++) {
-        const uint32_t gpu = gpus[i], node = adl_gpu_node_of(cluster, gpu);
-        const int wrote =
-            snprintf(ret + at, size - at, "%s%s:%s#%u", i > 0 ? " " : "", cluster->nodes[node].name,
-                     cluster->types[adl_gpu_type_of(cluster, gpu)].name, live->desk->inventory->gpus[gpu].index);
-        at += wrote > 0 ? (size_t)wrote : 0;
-    }
-}
-
-static void write_decision(struct adl_json *json, const struct adl_decision *decision)
-{
-    adl_json_object(json);
-    adl_json_key(json, "time_s");
-    adl_json_real(json, (double)decision->time_us * 1e-6);
-    adl_json_key(json, "job");
-    adl_json_uint(json, decision->job);
-    adl_json_key(json, "label");
-    adl_json_string(json, decision->label);
-    adl_json_key(json, "what");
-    adl_json_string(json, decision->what);
-    adl_json_key(json, "gpus");
-    adl_json_string(json, decision->gpus);
-    adl_json_key(json, "why");
-    adl_json_string(json, decision->why);
-    adl_json_end(json);
-}
-
-static void publish_decision(struct adl_live *live, const struct adl_decision *decision)
-{
-    struct adl_text text = {0};
-    struct adl_json json = adl_json_start(&text, false);
-    write_decision(&json, decision);
-    publish_to(live, decision->uid, "decision", &text);
-}
-
-/* What would be done is told once, and refused. */
-static int advise(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
-                  const uint32_t *gpus, struct adl_error *err)
-{
-    struct adl_desk *desk = live->desk;
-    struct adl_decision decision = {
-        .time_us = live->now_us, .job = adl_roster_shown(job), .uid = job->uid, .what = "advise"};
-    const uint64_t hash = adl_hash_bytes(adl_hash_start(), gpus, command->gpu_count * sizeof *gpus);
-    if (hash != job->advised) {
-        job->advised = hash;
-        adl_label_of_live(job, decision.label);
-        adl_live_say_why(live, job, &command->reason, decision.why, sizeof decision.why);
-        adl_live_name_gpus(live, gpus, command->gpu_count, decision.gpus, sizeof decision.gpus);
-        decision.sequence = ++desk->decision_count;
-        desk->decisions[(desk->decision_count - 1) % ADL_DECISIONS_MAX] = decision;
-        publish_decision(live, &decision);
-        if (live->config.hands.ops->advise) {
-            char text[420];
-            snprintf(text, sizeof text, "adlro would start it on %s (%s)", decision.gpus, decision.why);
-            live->config.hands.ops->advise(live->config.hands.self, job, text);
-        }
-    }
-    return adl_fail(err, ADL_EREFUSED, "decisions are only told, not carried out");
-}
-
-/* The job takes its GPUs in memory; it is written, and told to the hands, once the decision is complete. */
-static int begin_start(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
-                       const uint32_t *gpus, struct adl_error *err)
-{
-    if (live->retry_us > 0 && !live->adopting)
-        return adl_fail(err, ADL_EREFUSED, "nothing is started while the state cannot be written");
-    if (job->stage != ADL_STAGE_QUEUED)
-        return adl_fail(err, ADL_EREFUSED, "job %llu is not to be started now", (unsigned long long)job->id);
-    if (live->config.advice_only && !live->adopting)
-        return advise(live, job, command, gpus, err);
-    if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
-        return adl_fail(err, ADL_ENOMEM, "out of memory to start job %llu", (unsigned long long)job->id);
-    job->gpus = calloc(command->gpu_count, sizeof *job->gpus);
-    if (!job->gpus)
-        return adl_fail(err, ADL_ENOMEM, "out of memory to start job %llu", (unsigned long long)job->id);
-    memcpy(job->gpus, gpus, command->gpu_count * sizeof *gpus);
-    struct adl_live_act *act = &live->acts[live->act_count++];
-    *act = (struct adl_live_act){.job = job->id, .slot = command->job, .start = true};
-    if (!live->adopting)
-        adl_live_say_why(live, job, &command->reason, act->why, sizeof act->why);
-    for (uint32_t i = 0; i < job->alternative_count; i++)
-        if (job->alternatives[i].slot == command->job)
-            job->taken = i;
-    job->spec.gpus = job->alternatives[job->taken].gpus;
-    job->spec.types = job->alternatives[job->taken].types;
-    if (!live->adopting) {
-        job->start_us = live->now_us;
-        job->attempts++;
-    }
-    adl_roster_set_stage(&live->desk->roster, job,
-                         live->config.hands.ops->confirms_start && !live->adopting ? ADL_STAGE_PLACED
-                                                                                   : ADL_STAGE_RUNNING);
-    return 0;
-}
-
-static int submit(void *self, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
-{
-    struct adl_live *live = self;
-    if (command->kind == ADL_COMMAND_WAKE) {
-        const struct adl_heap_item item = {command->time_us, 0};
-        return adl_heap_push(&live->wakes, item) ? adl_fail(err, ADL_ENOMEM, "out of memory for a wake-up") : 0;
-    }
-    if (command->kind == ADL_COMMAND_CAP)
-        return live->config.hands.ops->cap(live->config.hands.self, gpus, command->gpu_count, command->power_w, err);
-    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, command->job);
-    if (!job)
-        return adl_fail(err, ADL_EREFUSED, "slot %u has just been given up", command->job);
-    if (command->kind == ADL_COMMAND_START)
-        return begin_start(live, job, command, gpus, err);
-    if (job->stage != ADL_STAGE_RUNNING && job->stage != ADL_STAGE_PLACED)
-        return adl_fail(err, ADL_EREFUSED, "job %llu is being stopped already", (unsigned long long)job->id);
-    if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
-        return adl_fail(err, ADL_ENOMEM, "out of memory to stop job %llu", (unsigned long long)job->id);
-    struct adl_live_act *act = &live->acts[live->act_count++];
-    *act = (struct adl_live_act){.job = job->id, .slot = command->job};
-    adl_live_say_why(live, job, &command->reason, act->why, sizeof act->why);
-    adl_live_stopping(live, job, ADL_STOP_REQUEUE, act->why);
-    return 0;
-}
-
 /* ---- decisions, once complete ---- */
 
 static struct adl_decision decision_of(const struct adl_live *live, const struct adl_live_act *act,
@@ -532,7 +406,7 @@ static int write_acts(struct adl_live *live, struct adl_error *err)
         const struct adl_decision decision = decision_of(live, &live->acts[i], job);
         struct adl_text text = {0};
         struct adl_json json = adl_json_start(&text, false);
-        write_decision(&json, &decision);
+        adl_live_write_decision(&json, &decision);
         status = adl_store_job_update(live->config.store, job->id, &now, err);
         if (status == 0)
             status = adl_live_log(live, live->acts[i].start ? "start" : "preempt", job->id, &text, err);
@@ -573,7 +447,7 @@ static void tell_decision(struct adl_live *live, const struct adl_live_act *act,
     desk->decisions[desk->decision_count % ADL_DECISIONS_MAX] = decision;
     desk->decisions[desk->decision_count % ADL_DECISIONS_MAX].sequence = desk->decision_count + 1;
     desk->decision_count++;
-    publish_decision(live, &decision);
+    adl_live_publish_decision(live, &decision);
     adl_live_publish_job(live, job, NULL);
 }
 
@@ -642,7 +516,7 @@ static int decided(void *self, uint64_t hash, struct adl_error *err)
 }
 
 const struct adl_world_ops adl_live_ops = {
-    .name = "live", .next_event = next_event, .submit = submit, .decided = decided};
+    .name = "live", .next_event = next_event, .submit = adl_live_submit, .decided = decided};
 
 void adl_live_end(struct adl_live *live)
 {

@@ -99,14 +99,21 @@ int64_t adl_live_steady_us(const struct adl_live *live, int64_t wall_us);
 int adl_live_post(struct adl_live *live, const struct adl_live_item *item); /* to the engine; 0 or ADL_ENOMEM */
 /* Status of a job as the store keeps it; strings are the job's and the live world's until the next call. */
 struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_roster_job *job);
+/* An event of the stream about a job of a user, for those who may see it. Clears the text. */
+void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text);
 void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state);
 
-/* live_why.c: in words, what the reason of a command about a job says; and how long the job has waited, without the
- * time that it ran. */
+/* live_commands.c: in words, what the reason of a command about a job says; and how long the job has waited, without
+ * the time that it ran. */
 void adl_live_say_why(const struct adl_live *live, const struct adl_roster_job *job, const struct adl_reason *reason,
                       char *ret, size_t size);
 int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_roster_job *job);
 int64_t adl_live_held_us(const struct adl_live *live, const struct adl_roster_job *job); /* GPUs, in this attempt */
+/* "v0:volta#0 v0:volta#1", as far as it fits. */
+void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size);
+int adl_live_submit(void *live, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err);
+void adl_live_write_decision(struct adl_json *json, const struct adl_decision *decision);
+void adl_live_publish_decision(struct adl_live *live, const struct adl_decision *decision); /* to streams */
 
 /* live_jobs.c: how a job goes from one stage to another, in memory, after it was written. */
 int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err); /* its alternatives */
@@ -120,8 +127,6 @@ void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job); /* ou
 /* The same, but the hands keep this slot of it. */
 void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, uint32_t slot);
 int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job);
-/* "v0:volta#0 v0:volta#1", as far as it fits. */
-void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size);
 /* It does not run any more; it runs, but not there. remaining is the share of its work still to do, negative = not
  * known: what its specification says that a stop loses is believed. */
 int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining);
