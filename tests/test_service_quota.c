@@ -3,6 +3,8 @@
 
 #include "serve/store.h"
 
+#include <pthread.h>
+
 static off_t state_bytes(void)
 {
     static const char *const names[] = {"state/adlro.db", "state/adlro.db-wal"};
@@ -77,6 +79,31 @@ static void a_user_has_so_many_live_jobs_and_no_more(void **state)
     expect_large(201, NULL, 10);
 }
 
+static void *submit_one(void *status)
+{
+    struct service_client client = client_make(service.socket);
+    *(int *)status = service_submit(&client, "one", "0", 0, ",\"hold\":true");
+    client_clear(&client);
+    return NULL;
+}
+
+static void submissions_at_the_same_time_are_counted_together(void **state)
+{
+    (void)state;
+    enum { CLIENTS = 24 };
+    pthread_t threads[CLIENTS];
+    int status[CLIENTS], accepted = 0;
+    start_with("max_per_user: 5");
+    for (int i = 0; i < CLIENTS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, submit_one, &status[i]), 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_true(status[i] == 201 || status[i] == 409);
+        accepted += status[i] == 201;
+    }
+    assert_int_equal(accepted, 5);
+}
+
 static void live_jobs_take_so_many_bytes_and_ended_ones_give_way(void **state)
 {
     (void)state;
@@ -132,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVICE_TEST(an_array_of_300_jobs_with_a_megabyte_each_writes_a_few_megabytes),
         SERVICE_TEST(a_user_has_so_many_live_jobs_and_no_more),
+        SERVICE_TEST(submissions_at_the_same_time_are_counted_together),
         SERVICE_TEST(live_jobs_take_so_many_bytes_and_ended_ones_give_way),
         SERVICE_TEST(ended_jobs_are_deleted_after_their_time_and_those_that_wait_for_them_are_not_harmed),
     };
