@@ -104,6 +104,31 @@ static void submissions_at_the_same_time_are_counted_together(void **state)
     assert_int_equal(accepted, 5);
 }
 
+/* The state is in memory, if that is possible: each change is synced. */
+static void a_job_is_changed_a_thousand_times_and_then_only_cancelled(void **state)
+{
+    (void)state;
+    char memory[] = "/dev/shm/adlro-quota-XXXXXX";
+    assert_true(service_make(service_slots_yaml(2, "")));
+    const bool fast = mkdtemp(memory) && symlink(memory, service_path("memory")) == 0;
+    service.state = fast ? "memory/state" : NULL;
+    client_clear(&http);
+    http = client_make(service.socket);
+    start_again();
+    const uint64_t id = submit("held", "0", 0, ",\"hold\":true");
+    int status = 200, changes = -1;
+    for (; status == 200 && changes < 1100; changes++)
+        status = client_askf(&http, changes % 2 ? "{\"priority\":0.1}" : "{\"priority\":0.2}", "PATCH /v1/jobs/%llu",
+                             (unsigned long long)id);
+    assert_int_equal(status, 409);
+    expect_text("was changed a thousand times already");
+    assert_int_equal(changes, 1000);
+    expect(200, NULL, "DELETE /v1/jobs/%llu", (unsigned long long)id);
+    service_remove();
+    if (fast)
+        remove_tree(memory);
+}
+
 static void live_jobs_take_so_many_bytes_and_ended_ones_give_way(void **state)
 {
     (void)state;
@@ -160,6 +185,7 @@ int main(void)
         SERVICE_TEST(an_array_of_300_jobs_with_a_megabyte_each_writes_a_few_megabytes),
         SERVICE_TEST(a_user_has_so_many_live_jobs_and_no_more),
         SERVICE_TEST(submissions_at_the_same_time_are_counted_together),
+        SERVICE_TEST(a_job_is_changed_a_thousand_times_and_then_only_cancelled),
         SERVICE_TEST(live_jobs_take_so_many_bytes_and_ended_ones_give_way),
         SERVICE_TEST(ended_jobs_are_deleted_after_their_time_and_those_that_wait_for_them_are_not_harmed),
     };

@@ -155,6 +155,8 @@ void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish);
 bool adl_live_space_yield(struct adl_live *live);
 void adl_live_space_look(struct adl_live *live); /* is there room again? Once a second */
 
+#define ADL_LIVE_CHANGES_MAX 1000 /* of one job; each is an event that is kept as long as the job */
+
 /* live_quota.c: whether there is room for a submission, which is then counted; the same in the state, where ended jobs
  * of the user give way once it is written. */
 int adl_live_quota_check(struct adl_live *live, const struct adl_wish *wish, struct adl_error *err);

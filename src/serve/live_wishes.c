@@ -500,6 +500,8 @@ static int prepare_job_wish(struct adl_live *live, struct adl_wish *wish)
         return wish->kind == ADL_WISH_REQUEUE && job->stage != ADL_STAGE_RUNNING
                    ? refuse_job(wish, ADL_EREFUSED, job, "does not run: it waits already")
                    : 0;
+    if (wish->kind != ADL_WISH_CANCEL && job->changes >= ADL_LIVE_CHANGES_MAX)
+        return refuse_job(wish, ADL_EREFUSED, job, "was changed a thousand times already: it can only be cancelled");
     switch (wish->kind) {
     case ADL_WISH_CANCEL:
         status = prepare_cancel(live, wish, job);
@@ -515,8 +517,10 @@ static int prepare_job_wish(struct adl_live *live, struct adl_wish *wish)
         status = prepare_priority(live, wish, job);
         break;
     }
-    if (status == 0)
+    if (status == 0) {
         job->group = live->group;
+        job->changes++;
+    }
     return status;
 }
 

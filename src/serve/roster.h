@@ -97,6 +97,7 @@ struct adl_roster_job {
     uint32_t dependency_count;
     bool dependency_any;                    /* one of them suffices */
     size_t bytes;                           /* of memory, roughly */
+    uint32_t changes;                       /* holds, releases and the like that were wanted of it, since the start */
     uint64_t group;                         /* the last group of writes that touched it */
     struct adl_roster_job *next, *previous; /* in order of numbers */
 };
