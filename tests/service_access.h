@@ -83,6 +83,13 @@ static inline void access_start(const char *more)
     const char *const args[] = {"--tcp", "127.0.0.1:0", "--tokens", tokens};
     memcpy(service.args, args, sizeof args);
     access_start_again();
+    for (int i = 0; i < 3000; i++) { /* until the scenario's job has both GPUs */
+        expect(200, NULL, "GET /v1/jobs?state=R");
+        if (strstr(http.body, "user0"))
+            return;
+        nap_ms(10);
+    }
+    fail_msg("the scenario's job does not run: %.300s", http.body);
 }
 
 /* The user asks. */
