@@ -279,7 +279,12 @@ void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl
     memset(ret, 0, sizeof *ret);
     ret->profile = memo->profile;
     ret->spanning = memo->spanning;
-    ret->beside = runs ? neighbour_of(appraisal, state, slot) : ADL_NONE;
+    const uint32_t other = runs ? adl_state_neighbour(state, slot) : ADL_NONE;
+    if (other == ADL_NONE ||
+        state->jobs[other].phase == ADL_PHASE_STOPPING) /* it is about to have its GPU for itself */
+        ret->beside = ADL_NONE;
+    else
+        ret->beside = appraisal->memos[other].profile;
     ret->types = job->eligible & memo->types;
     ret->min_steps_per_s = spec->min_steps_per_s;
     ret->share_slowdown = spec->share_slowdown;

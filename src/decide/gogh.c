@@ -3,11 +3,13 @@
  *
  * Whenever a job comes, ends or is back in the queue, the present state becomes an integer program, which begins with
  * what runs; what its solution wants changed is done: jobs start alone or beside another, running ones move where that
- * pays, GPUs are held to less power. A gang for which there are GPUs but nowhere together has younger jobs stopped for
- * it once it has waited long. */
+ * pays, GPUs are held to less power. Nobody is stopped but for a claim (decide/claims.h). A gang for which there are
+ * GPUs but nowhere together has younger jobs stopped for it once it has waited long. */
 #include "decide/gogh.h"
 
+#include "decide/claims.h"
 #include "decide/errands.h"
+#include "decide/placing.h"
 #include "decide/policy.h"
 #include "decide/reason.h"
 #include "decide/taking.h"
@@ -32,12 +34,10 @@ struct gogh {
     int64_t wake_us;
     int64_t stopped_us; /* when jobs were last stopped: not twice at one instant */
     int64_t take_after_us;
-    /* A gang for which others are being stopped, and the GPUs it is to have. */
-    uint32_t claimant; /* or ADL_NONE */
-    uint64_t claimant_id;
-    uint32_t *claim, *victims; /* [GPUs of the cluster] */
-    bool *withheld;            /* [GPUs of the cluster] those of the claim */
-    double claim_cap_w;        /* that they are to be held to; 0 = not held */
+    struct adl_claims claims;
+    struct adl_placing placing;
+    bool placed;    /* placing says where those of the present plan go */
+    uint32_t *gpus; /* [GPUs of the cluster] scratch */
 };
 
 static void destroy(void *policy)
@@ -48,9 +48,9 @@ static void destroy(void *policy)
     adl_errands_clear(&self->errands);
     adl_program_clear(&self->program);
     adl_appraisal_destroy(self->appraisal);
-    free(self->claim);
-    free(self->victims);
-    free(self->withheld);
+    adl_placing_clear(&self->placing);
+    adl_claims_clear(&self->claims);
+    free(self->gpus);
     free(self);
 }
 
@@ -61,17 +61,15 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     struct gogh *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
-    self->claimant = ADL_NONE;
     self->stopped_us = INT64_MIN;
     self->stay = config->stay;
     self->take_after_us = TAKE_AFTER_COSTS * config->preemption_us;
-    self->claim = malloc(cluster->gpu_count * sizeof *self->claim);
-    self->victims = malloc(cluster->gpu_count * sizeof *self->victims);
-    self->withheld = calloc(cluster->gpu_count, sizeof *self->withheld);
+    self->gpus = malloc(((size_t)2 * cluster->gpu_count + 1) * sizeof *self->gpus);
     int status = adl_appraisal_create(config, cluster, &self->appraisal, err);
-    if (status == 0 && (!self->claim || !self->victims || !self->withheld ||
-                        adl_program_create(&self->program, config, cluster, self->appraisal) ||
-                        adl_errands_create(&self->errands, &self->program)))
+    if (status == 0 &&
+        (!self->gpus || adl_claims_create(&self->claims, cluster) ||
+         adl_program_create(&self->program, config, cluster, self->appraisal) ||
+         adl_errands_create(&self->errands, &self->program) || adl_placing_create(&self->placing, &self->program)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
     if (status) {
         destroy(self);
@@ -96,29 +94,7 @@ static void inherit(void *policy, void *from)
     adl_appraisal_inherit(((struct gogh *)policy)->appraisal, ((struct gogh *)from)->appraisal);
 }
 
-/* ---- a gang's claim ---- */
-
-static void drop_claim(struct gogh *self)
-{
-    self->claimant = ADL_NONE;
-    self->program.promised_w = 0;
-    memset(self->withheld, 0, self->program.cluster->gpu_count * sizeof *self->withheld);
-}
-
-/* True while the claim may still come true: the claimant waits, and its GPUs are free or about to be. */
-static bool claim_stands(const struct gogh *self, const struct adl_state *state)
-{
-    const struct adl_job *job = &state->jobs[self->claimant];
-    if (job->phase != ADL_PHASE_PENDING || job->spec.id != self->claimant_id)
-        return false;
-    for (uint32_t i = 0; i < job->spec.gpus; i++) {
-        const struct adl_gpu_use *use = &state->gpus[self->claim[i]];
-        if (use->down || use->job[1] != ADL_NONE ||
-            (use->job[0] != ADL_NONE && state->jobs[use->job[0]].phase != ADL_PHASE_STOPPING))
-            return false;
-    }
-    return true;
-}
+/* ---- claims ---- */
 
 static double draw_of_claim(const struct gogh *self, const struct adl_state *state, const struct adl_errand *errand)
 {
@@ -131,28 +107,42 @@ static double draw_of_claim(const struct gogh *self, const struct adl_state *sta
     return price.power_w;
 }
 
+static void claim(struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+                  const uint32_t *gpus, bool cleared)
+{
+    const struct adl_job_spec *spec = &state->jobs[errand->job].spec;
+    const struct adl_claim it = {.job = errand->job,
+                                 .id = spec->id,
+                                 .beside = errand->beside,
+                                 .gpu_count = spec->gpus,
+                                 .cap_w = errand->cap_w,
+                                 .power_w = draw_of_claim(self, state, errand),
+                                 .cost_w = errand->cost_w,
+                                 .else_w = errand->wait_w,
+                                 .cleared = cleared};
+    adl_claims_add(&self->claims, it, gpus);
+}
+
 /* Stops younger jobs for one that has waited long and finds no GPUs together. */
 static void lay_claim(struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
                       struct adl_plan *plan)
 {
     const struct adl_job *job = &state->jobs[errand->job];
-    if (self->claimant != ADL_NONE || job->spec.gpus == 1 || self->stopped_us == state->now_us ||
+    uint32_t *victims = self->gpus + state->cluster->gpu_count;
+    if (self->claims.count > 0 || job->spec.gpus == 1 || self->stopped_us == state->now_us ||
         state->now_us - job->submit_us < self->take_after_us ||
-        !adl_taking_find(state, errand->job, errand->type, self->claim))
+        !adl_taking_find(state, errand->job, errand->type, self->gpus))
         return;
-    const uint32_t count = adl_taking_victims(state, self->claim, job->spec.gpus, self->victims);
+    const uint32_t count = adl_taking_victims(state, self->gpus, job->spec.gpus, victims);
     for (uint32_t i = 0; i < count; i++) {
-        if (adl_plan_preempt(plan, self->victims[i]))
+        if (adl_plan_preempt(plan, victims[i]))
             return;
-        adl_plan_because(plan, adl_taking_reason(state, self->victims[i], errand->job));
+        adl_plan_because(plan, adl_taking_reason(state, victims[i], errand->job));
     }
     self->stopped_us = state->now_us;
-    self->claimant = errand->job;
-    self->claimant_id = job->spec.id;
-    self->claim_cap_w = errand->cap_w;
-    self->program.promised_w = draw_of_claim(self, state, errand);
-    for (uint32_t i = 0; i < job->spec.gpus; i++)
-        self->withheld[self->claim[i]] = true;
+    claim(self, state, errand, self->gpus, true);
+    self->next_start = self->errands.start_count; /* what others get has to leave the claim its cores and memory */
+    self->stale = true;
 }
 
 /* ---- carrying out ---- */
@@ -171,7 +161,7 @@ static bool has_room_beside(const struct adl_state *state, uint32_t slot, uint32
 static bool none_withheld(const struct gogh *self, const uint32_t *gpus, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (self->withheld[gpus[i]])
+        if (self->claims.withheld[gpus[i]])
             return false;
     return true;
 }
@@ -181,8 +171,8 @@ static bool find_gpus(const struct gogh *self, const struct adl_state *state, co
 {
     if (errand->beside != ADL_NONE) {
         const struct adl_job *other = &state->jobs[errand->beside];
-        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type && !self->withheld[other->first_gpu] &&
-            has_room_beside(state, errand->job, other->first_gpu)) {
+        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type &&
+            !self->claims.withheld[other->first_gpu] && has_room_beside(state, errand->job, other->first_gpu)) {
             *ret_gpus = other->first_gpu;
             return true;
         }
@@ -219,16 +209,34 @@ static int start_on(const struct adl_state *state, struct adl_plan *plan, uint32
     return adl_plan_start(plan, job, count);
 }
 
+/* Writes the GPUs that were found for a job with the others of the plan; false if it has to wait for some of them. */
+static bool find_placed(const struct gogh *self, const struct adl_state *state, uint32_t job, uint32_t *ret_gpus)
+{
+    for (uint32_t i = 0; i < self->placing.count; i++) {
+        const struct adl_placed *it = &self->placing.list[i];
+        uint32_t count = 0;
+        if (it->errand.job != job || !it->now)
+            continue;
+        for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placing.next_gpu[gpu])
+            ret_gpus[count++] = gpu;
+        return it->errand.beside != ADL_NONE ? has_room_beside(state, job, ret_gpus[0])
+                                             : adl_taking_ready(state, job, ret_gpus);
+    }
+    return false;
+}
+
 static int start_next(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     while (self->next_start < self->errands.start_count) {
         const struct adl_errand *errand = &self->errands.starts[self->next_start++];
-        if (state->jobs[errand->job].phase != ADL_PHASE_PENDING)
+        if (state->jobs[errand->job].phase != ADL_PHASE_PENDING || adl_claims_has(&self->claims, errand->job))
             continue;
-        if (find_gpus(self, state, errand, self->victims)) { /* scratch */
-            if (start_on(state, plan, errand->job, self->victims, errand->cap_w))
+        /* Who joins one that comes only now was not placed with the others. */
+        if ((self->placed && find_placed(self, state, errand->job, self->gpus)) ||
+            ((!self->placed || errand->beside != ADL_NONE) && find_gpus(self, state, errand, self->gpus))) {
+            if (start_on(state, plan, errand->job, self->gpus, errand->cap_w))
                 return ADL_EREFUSED;
-            const uint32_t beside = state->gpus[self->victims[0]].job[0];
+            const uint32_t beside = state->gpus[self->gpus[0]].job[0];
             adl_plan_because(plan, adl_reason_make(ADL_RULE_COST, beside, errand->cost_w, errand->wait_w));
             return 0;
         }
@@ -247,30 +255,18 @@ static int set_caps(struct gogh *self, const struct adl_state *state, struct adl
         uint32_t count = 0;
         for (uint32_t gpu = state->jobs[errand->job].first_gpu; gpu != ADL_NONE;
              gpu = adl_state_next_gpu(state, errand->job, gpu))
-            self->victims[count++] = gpu;
-        status = set_cap(state, plan, self->victims, count, errand->cap_w);
+            self->gpus[count++] = gpu;
+        status = set_cap(state, plan, self->gpus, count, errand->cap_w);
     }
     return status;
-}
-
-/* Whoever is to have GPUs of a running job's type, or ADL_NONE: one that waits, else one that moves there. */
-static const struct adl_errand *heir_of(const struct gogh *self, const struct adl_state *state, uint32_t slot)
-{
-    const struct adl_errands *errands = &self->errands;
-    for (uint32_t i = 0; i < errands->start_count; i++)
-        if (errands->starts[i].type == state->jobs[slot].type)
-            return &errands->starts[i];
-    for (uint32_t i = 0; i < errands->stop_count; i++)
-        if (errands->stops[i].type == state->jobs[slot].type && errands->stops[i].job != slot)
-            return &errands->stops[i];
-    return NULL;
 }
 
 static struct adl_reason reason_of_stop(const struct gogh *self, const struct adl_state *state,
                                         const struct adl_errand *errand)
 {
     const bool moves = errand->type < ADL_TYPES_MAX;
-    const struct adl_errand *heir = moves && errand->cost_w < errand->else_w ? NULL : heir_of(self, state, errand->job);
+    const struct adl_errand *heir =
+        moves && errand->cost_w < errand->else_w ? NULL : adl_placing_taker_of(&self->placing, state, errand->job);
     if (heir)
         return adl_reason_make(ADL_RULE_FOR_COST, heir->job, errand->else_w, heir->cost_w);
     if (moves)
@@ -279,36 +275,65 @@ static struct adl_reason reason_of_stop(const struct gogh *self, const struct ad
                            0);
 }
 
-static int plan_anew(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+/* Stops those who make room or move, and holds for each who is to come the GPUs that it is to have. */
+static int stop_for_claims(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    struct adl_allotment_answer answer;
-    if (self->claimant != ADL_NONE && !claim_stands(self, state))
-        drop_claim(self);
-    if (self->claimant != ADL_NONE && adl_taking_ready(state, self->claimant, self->claim)) {
-        const uint32_t job = self->claimant;
-        drop_claim(self);
-        if (start_on(state, plan, job, self->claim, self->claim_cap_w))
-            return ADL_EREFUSED;
-        adl_plan_because(plan, adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0));
-        return 0;
-    }
-    self->stale = false;
-    self->program.stay = self->stay || self->stopped_us == state->now_us;
-    adl_program_solve(&self->program, state, self->withheld, &answer);
-    adl_errands_list(&self->errands, &self->program, state);
-    self->next_start = 0;
-    const uint32_t stops = self->stopped_us == state->now_us ? 0 : self->errands.stop_count;
-    if (stops > 0)
-        self->stopped_us = state->now_us;
-    for (uint32_t i = 0; i < stops; i++) {
+    for (uint32_t i = 0; i < self->errands.stop_count; i++) {
         if (adl_plan_preempt(plan, self->errands.stops[i].job))
             return ADL_EREFUSED;
         adl_plan_because(plan, reason_of_stop(self, state, &self->errands.stops[i]));
     }
+    for (uint32_t i = 0; i < self->placing.count; i++) {
+        const struct adl_placed *it = &self->placing.list[i];
+        uint32_t count = 0;
+        for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placing.next_gpu[gpu])
+            self->gpus[count++] = gpu;
+        if (!it->now)
+            claim(self, state, &it->errand, self->gpus, false);
+    }
+    self->stopped_us = state->now_us;
+    return 0;
+}
+
+/* Starts a job whose GPUs others have left by now: true if there was one. */
+static bool serve_claim(struct gogh *self, const struct adl_state *state, struct adl_plan *plan, int *ret_status)
+{
+    struct adl_claim it;
+    adl_claims_drop_broken(&self->claims, state);
+    if ((self->program.power_limit_w > 0 && state->stopping_jobs > 0) ||
+        !adl_claims_take_ready(&self->claims, state, &it, self->gpus))
+        return false;
+    *ret_status = start_on(state, plan, it.job, self->gpus, it.cap_w);
+    if (*ret_status == 0)
+        adl_plan_because(plan, it.cleared ? adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0)
+                                          : adl_reason_make(ADL_RULE_COST, it.beside, it.cost_w, it.else_w));
+    return true;
+}
+
+static int plan_anew(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adl_allotment_answer answer;
+    const bool limited = self->program.power_limit_w > 0;
+    int status = 0;
+    if (serve_claim(self, state, plan, &status))
+        return status;
+    self->stale = false;
+    self->program.stay = self->stay || self->stopped_us == state->now_us;
+    adl_program_solve(&self->program, state, &self->claims, &answer);
+    adl_errands_list(&self->errands, &self->program, state);
+    self->next_start = 0;
+    if (self->stopped_us == state->now_us)
+        self->errands.stop_count = 0;
+    self->placed = self->errands.stop_count > 0 || self->claims.count > 0;
+    const bool wants_stops = self->errands.stop_count > 0;
+    if (self->placed)
+        adl_placing_find(&self->placing, state, &self->claims, &self->errands, limited);
+    if (self->errands.stop_count > 0)
+        status = stop_for_claims(self, state, plan);
     /* What those draw who are to go is there once they are gone. */
-    if (self->program.power_limit_w > 0 && (self->errands.stop_count > 0 || self->errands.unstoppable))
+    if (limited && (wants_stops || self->errands.unstoppable))
         self->errands.start_count = 0;
-    return set_caps(self, state, plan);
+    return status ? status : set_caps(self, state, plan);
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)

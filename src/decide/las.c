@@ -323,10 +323,12 @@ static struct adl_reason reason_of(const void *context, const struct adl_state *
     const struct las *self = context;
     const struct las_job *job = &self->jobs[slot], *against = other == ADL_NONE ? job : &self->jobs[other];
     const double had = service_gpu_s(job, state->now_us), had_other = service_gpu_s(against, state->now_us);
+    /* Demotions that are noticed late can leave who has had more in the lower queue: then it is its turn, no more. */
+    const bool late = self->lazy && (stops ? had < had_other : had > had_other);
+    if (late || (job->queue == against->queue && self->running_first && other != ADL_NONE))
+        return adl_reason_make(stops ? ADL_RULE_FOR_TURN : ADL_RULE_TURN, other, had, had_other);
     if (job->queue != against->queue || other == ADL_NONE)
         return adl_reason_make(stops ? ADL_RULE_FOR_LESS_HAD : ADL_RULE_LEAST_HAD, other, had, had_other);
-    if (self->running_first)
-        return adl_reason_make(stops ? ADL_RULE_FOR_TURN : ADL_RULE_TURN, other, had, had_other);
     return adl_reason_make(stops ? ADL_RULE_FOR_OLDER : ADL_RULE_FIRST, other,
                            (double)(state->now_us - job->submit_us) * 1e-6,
                            (double)(state->now_us - against->submit_us) * 1e-6);

@@ -61,3 +61,13 @@ bool adl_place_start_in(const struct adl_state *state, uint32_t slot, uint32_t b
         gpus[i] = state->cluster->banks[bank].gpu_first + (uint32_t)__builtin_ctzll(mask);
     return adl_plan_start(plan, slot, count) == 0;
 }
+
+bool adl_place_try_in(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan)
+{
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const struct adl_node_use *node = &state->nodes_use[state->cluster->banks[bank].node];
+    return adl_pool_bank_free(&state->pool, bank) >= spec->gpus &&
+           node->free_cores >= (int64_t)spec->gpus * spec->cpu_cores &&
+           node->free_memory_mib >= (int64_t)spec->gpus * spec->memory_mib &&
+           adl_place_start_in(state, slot, bank, plan);
+}

@@ -22,6 +22,9 @@ bool adl_place_start(const struct adl_state *state, uint32_t slot, const struct 
 /* The same on the lowest free GPUs of one bank, which has enough. */
 bool adl_place_start_in(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan);
 
+/* The same if it fits there now. */
+bool adl_place_try_in(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan);
+
 /* The eligible types in order of believed run time, shortest first; the number of them. */
 uint32_t adl_place_order(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types);
 

@@ -20,7 +20,7 @@ enum verdict { UNSERVED, WAITS, PROPOSED, FULL };
 
 int adl_preempt_create(struct adl_preempt *ret, const struct adl_cluster *cluster)
 {
-    struct adl_preempt list = {.cluster = cluster, .last_start = ADL_NONE};
+    struct adl_preempt list = {.cluster = cluster, .last_start = ADL_NONE, .heir = ADL_NONE};
     list.tallies = calloc((size_t)cluster->bank_count + 1, sizeof *list.tallies);
     if (!list.tallies || adl_queue_create(&list.queue)) {
         adl_preempt_clear(&list);
@@ -77,6 +77,8 @@ void adl_preempt_leave(struct adl_preempt *list, uint32_t slot)
     job->place = ADL_PREEMPT_ABSENT;
     if (list->last_start == slot)
         list->last_start = ADL_NONE;
+    if (list->heir == slot)
+        list->heir = ADL_NONE;
 }
 
 static void hold(struct adl_preempt *list, uint32_t slot, uint16_t type, int64_t key)
@@ -302,6 +304,35 @@ static struct search search_begin(struct adl_preempt *list, const struct adl_sta
     return search;
 }
 
+static bool suffices(struct adl_preempt *list, const struct adl_state *state, const struct search *search,
+                     uint32_t place)
+{
+    if (place == SPANNING)
+        return search->across >= search->spec->gpus;
+    return usable(tally_of(list, state, place), search->spec) >= search->spec->gpus;
+}
+
+/* True if the place suffices without this job leaving it, which then counts as staying. */
+static bool can_stay(struct adl_preempt *list, const struct adl_state *state, struct search *search, uint32_t slot,
+                     uint32_t place)
+{
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    for (int sign = -1;; sign = 1) {
+        for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
+            struct adl_preempt_tally *tally = tally_of(list, state, list->cluster->gpu_bank[gpu]);
+            search->across -= usable(tally, search->spec);
+            tally->gpus += (uint32_t)sign * (state->gpus[gpu].job[1] == ADL_NONE);
+            tally->cores += sign * spec->cpu_cores;
+            tally->memory_mib += sign * spec->memory_mib;
+            search->across += usable(tally, search->spec);
+        }
+        if (sign > 0)
+            return false;
+        if (suffices(list, state, search, place))
+            return true;
+    }
+}
+
 /* Counts a job as gone. */
 static void search_release(struct adl_preempt *list, const struct adl_state *state, struct search *search,
                            uint32_t leaving)
@@ -343,20 +374,13 @@ static bool holds_in(const struct adl_preempt *list, const struct adl_state *sta
     return false;
 }
 
-static bool suffices(struct adl_preempt *list, const struct adl_state *state, const struct search *search,
-                     uint32_t place)
-{
-    if (place == SPANNING)
-        return search->across >= search->spec->gpus;
-    return usable(tally_of(list, state, place), search->spec) >= search->spec->gpus;
-}
-
 /* Keeps the place of a job that waits for others to stop from those further down. */
 static void keep_place(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, uint32_t type,
                        uint32_t place)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     list->claimed[type] += spec->gpus;
+    list->blocks |= place == SPANNING;
     if (place == SPANNING || list->wait_count == ADL_PREEMPT_WAITS_MAX)
         return;
     const struct adl_preempt_tally *tally = tally_of(list, state, place);
@@ -377,6 +401,7 @@ static enum verdict clear_place(struct adl_preempt *list, const struct adl_state
                                 uint32_t place, struct adl_plan *plan)
 {
     struct search search = search_begin(list, state, slot, type);
+    const uint32_t first = plan->command_count;
     release_stopping(list, state, &search);
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && !suffices(list, state, &search, place);
          v = list->nodes[v].previous) {
@@ -386,6 +411,17 @@ static enum verdict clear_place(struct adl_preempt *list, const struct adl_state
         if (adl_plan_preempt(plan, v))
             return FULL;
         adl_preempt_because(list, state, slot, plan);
+    }
+    /* Those that hold more may make others that were found before them needless. */
+    for (uint32_t i = first; i < plan->command_count;)
+        if (can_stay(list, state, &search, plan->commands[i].job, place))
+            adl_plan_drop(plan, i);
+        else
+            i++;
+    if (plan->command_count > first) {
+        list->heir = slot;
+        list->heir_place = place;
+        list->heir_type = type;
     }
     return PROPOSED;
 }
@@ -405,7 +441,7 @@ static enum verdict seek_place(struct adl_preempt *list, const struct adl_state 
         return WAITS;
     }
     /* Either what is free is kept for others, or a place is being cleared: one at a time, the next when it is taken. */
-    if (search.found != ADL_NONE || list->claimed[type] > 0)
+    if (search.found != ADL_NONE || list->claimed[type] > 0 || (list->heir != ADL_NONE && list->heir != slot))
         return UNSERVED;
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && search.found == ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous)
@@ -432,9 +468,21 @@ static enum verdict serve_on(struct adl_preempt *list, const struct adl_state *s
     return pass_down(list, state, slot, type, plan);
 }
 
+/* Who others are being stopped for waits for the place that they leave, and for no other. */
+static enum verdict await_place(struct adl_preempt *list, const struct adl_state *state)
+{
+    struct search search = search_begin(list, state, list->heir, list->heir_type);
+    release_stopping(list, state, &search);
+    list->by_count = false;
+    keep_place(list, state, list->heir, list->heir_type, list->heir_place);
+    return WAITS;
+}
+
 static enum verdict serve(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
     uint32_t types[ADL_TYPES_MAX];
+    if (slot == list->heir)
+        return await_place(list, state);
     const uint32_t count = adl_place_order(state, slot, UINT32_MAX, types);
     enum verdict verdict = UNSERVED;
     for (uint32_t i = 0; i < count; i++) {
@@ -458,6 +506,7 @@ static enum verdict serve(struct adl_preempt *list, const struct adl_state *stat
 static void begin_decision(struct adl_preempt *list, const struct adl_state *state)
 {
     list->wait_count = 0;
+    list->blocks = false;
     list->by_count = true;
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         list->claimed[t] = list->stopping[t] = 0;
@@ -495,8 +544,30 @@ static void begin_pass(struct adl_preempt *list, const struct adl_state *state)
     adl_walk_begin(&list->queue);
 }
 
+/* Who others were stopped for goes before them, also if they come first by now: by the work that a stop showed to be
+ * left, or by their turn. */
+static bool serve_heir(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
+{
+    const uint32_t slot = list->heir;
+    if (slot == ADL_NONE || list->jobs[slot].place != ADL_PREEMPT_WAITING)
+        return false;
+    const struct adl_place place = {.types = UINT32_MAX, .fastest = true};
+    const bool starts = list->heir_place == SPANNING ? adl_place_start(state, slot, &place, plan)
+                                                     : adl_place_try_in(state, slot, list->heir_place, plan);
+    if (starts) {
+        list->last_start = slot;
+        list->goes_on = false;
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0));
+    }
+    if (starts || state->stopping_jobs == 0)
+        list->heir = ADL_NONE;
+    return starts;
+}
+
 int adl_preempt_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
 {
+    if (serve_heir(list, state, plan))
+        return 0;
     begin_pass(list, state);
     for (uint32_t slot; (slot = adl_walk_job(&list->queue)) != ADL_NONE && !exhausted(list, state, slot);) {
         switch (serve(list, state, slot, plan)) {
@@ -505,6 +576,8 @@ int adl_preempt_decide(struct adl_preempt *list, const struct adl_state *state, 
         case FULL:
             return ADL_EREFUSED;
         case WAITS:
+            if (list->blocks)
+                return 0;
             adl_walk_next(&list->queue);
             break;
         case UNSERVED:

@@ -47,6 +47,9 @@ struct adl_preempt {
     int64_t bonus;       /* a job that holds GPUs counts as if its key were lower by this */
     bool weighs_loss;    /* keys of jobs that hold GPUs count what a stop would lose; else adl_stop_pays decides */
     uint64_t sequence;   /* of insertions into holding */
+    uint32_t heir;       /* a job that others were stopped for and that still waits, or ADL_NONE ... */
+    uint32_t heir_place; /* ... for the bank that they leave; or any of the type */
+    uint32_t heir_type;
     uint32_t last_start; /* the job of the last START that was proposed, or ADL_NONE */
     bool goes_on;        /* the pass that proposed it can go on behind it ... */
     int64_t pass_us;     /* ... if these are still as they were */
@@ -58,7 +61,8 @@ struct adl_preempt {
     int64_t claimed[ADL_TYPES_MAX];  /* GPUs that jobs further up wait for */
     struct adl_reservation waits[ADL_PREEMPT_WAITS_MAX];
     uint32_t wait_count;
-    bool by_count;                     /* numbers of GPUs alone decided on those passed over so far */
+    bool blocks;   /* a job waits for room on several nodes, and which cores and memory it will need is not known */
+    bool by_count; /* numbers of GPUs alone decided on those passed over so far */
     struct adl_preempt_tally *tallies; /* [bank] */
     uint64_t epoch;
 };

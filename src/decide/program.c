@@ -72,7 +72,7 @@ static bool alike(const struct adl_standing *a, const struct adl_standing *b)
            a->min_steps_per_s == b->min_steps_per_s && a->share_slowdown == b->share_slowdown &&
            a->gpu_memory_mib == b->gpu_memory_mib && a->gpus == b->gpus && a->place == b->place &&
            a->flags == b->flags && a->kind == b->kind && a->settled == b->settled && a->left == b->left &&
-           a->urgency == b->urgency && a->slack == b->slack;
+           a->lost == b->lost && a->urgency == b->urgency && a->slack == b->slack;
 }
 
 /* The group of such a standing, made if new; ADL_NONE if there is no room. */
@@ -95,12 +95,21 @@ static uint32_t group_of(struct adl_program *program, const struct adl_standing 
     return group;
 }
 
+static bool is_withheld(const struct adl_program *program, uint32_t gpu)
+{
+    return program->claims && gpu != ADL_NONE && program->claims->withheld[gpu];
+}
+
 static void add_job(struct adl_program *program, const struct adl_state *state, uint32_t slot)
 {
     struct adl_standing standing;
     if (program->job_count == program->job_capacity)
         return;
+    if (program->claims && adl_claims_has(program->claims, slot))
+        return;
     adl_appraisal_stand(program->appraisal, state, slot, &standing);
+    if (is_withheld(program, state->jobs[slot].first_gpu))
+        standing.settled = true; /* another is about to join it there */
     program->ripens |= adl_standing_ripens(&standing);
     const uint32_t group = group_of(program, &standing);
     if (group == ADL_NONE)
@@ -136,7 +145,7 @@ static void gather(struct adl_program *program, const struct adl_state *state)
     memset(program->pool_gpus, 0, sizeof program->pool_gpus);
     for (uint32_t gpu = 0; gpu < program->cluster->gpu_count; gpu++) {
         const struct adl_gpu_use *use = &state->gpus[gpu];
-        bool usable = use->job[0] == ADL_NONE && !use->down && !(program->withheld && program->withheld[gpu]);
+        bool usable = use->job[0] == ADL_NONE && !use->down && !is_withheld(program, gpu);
         for (int place = 0; place < ADL_GPU_JOBS_MAX && use->job[place] != ADL_NONE; place++) {
             usable |= state->jobs[use->job[place]].phase == ADL_PHASE_RUNNING;
             if (state->jobs[use->job[place]].first_gpu == gpu)
@@ -310,17 +319,19 @@ static void begin_with_running(struct adl_program *program)
     }
 }
 
-void adl_program_solve(struct adl_program *program, const struct adl_state *state, const bool *withheld,
+void adl_program_solve(struct adl_program *program, const struct adl_state *state, const struct adl_claims *claims,
                        struct adl_allotment_answer *ret)
 {
     double idle_w = 0;
-    program->withheld = withheld;
+    program->claims = claims;
     gather(program, state);
     list_offers(program);
     begin_with_running(program);
     for (uint32_t t = 0; t < program->cluster->type_count; t++)
         idle_w += program->cluster->types[t].idle_w * program->cluster->type_gpus[t];
-    const double taken_w = idle_w + program->stopping_w + program->promised_w;
+    /* Under a limit nobody with a claim starts before all who are stopped are gone. */
+    const double claimed_w = claims ? adl_claims_power_w(claims) : 0;
+    const double taken_w = idle_w + (claimed_w > program->stopping_w ? claimed_w : program->stopping_w);
     const double cap_w = program->power_limit_w > 0 ? program->power_limit_w - taken_w : HUGE_VAL;
     const struct adl_allotment_problem problem = {.group_count = program->group_count,
                                                   .pool_count = program->cluster->type_count,

@@ -4,6 +4,7 @@
 #define ADLRO_DECIDE_PROGRAM_H
 
 #include "decide/appraisal.h"
+#include "decide/claims.h"
 #include "solve/allotment.h"
 #include "state/state.h"
 
@@ -42,11 +43,10 @@ struct adl_program {
     uint32_t *group_jobs;
     double *wait_cost;
     uint32_t pool_gpus[ADL_TYPES_MAX];
-    const bool *withheld;            /* [gpu] not to be given; or NULL */
+    const struct adl_claims *claims; /* whose GPUs and jobs have no part in it; or NULL */
     double caps[ADL_POWER_CAPS_MAX]; /* shares of a type's max_w that GPUs may be held to */
     uint32_t cap_count;
     double power_limit_w; /* of all GPUs together; 0 = none */
-    double promised_w;    /* of it, beyond idle: not to be given out */
     double stopping_w;    /* what jobs draw beyond idle that were told to stop */
     bool ripens;          /* of those that wait, some will stand otherwise after a while */
     bool share;           /* pairs are offered */
@@ -61,9 +61,9 @@ int adl_program_create(struct adl_program *ret, const struct adl_policy_config *
                        const struct adl_cluster *cluster, struct adl_appraisal *appraisal);
 void adl_program_clear(struct adl_program *program); /* accepts a zeroed one */
 
-/* Builds and solves it, beginning with what runs. Allocates nothing unless the exact solver is asked. withheld may be
+/* Builds and solves it, beginning with what runs. Allocates nothing unless the exact solver is asked. claims may be
  * NULL. */
-void adl_program_solve(struct adl_program *program, const struct adl_state *state, const bool *withheld,
+void adl_program_solve(struct adl_program *program, const struct adl_state *state, const struct adl_claims *claims,
                        struct adl_allotment_answer *ret);
 
 #endif

@@ -39,6 +39,7 @@ struct adl_seating {
     uint32_t job_count;
     uint32_t *chosen; /* then, from adl_seating_preempt on, those still to start */
     uint32_t chosen_count;
+    bool holds; /* GPUs are to stay idle for jobs that do not run yet */
     size_t seat_capacity, chosen_capacity;
 };
 
@@ -269,6 +270,7 @@ void adl_seating_begin(struct adl_seating *self, const struct adl_state *state, 
     self->jobs = jobs;
     self->job_count = count;
     self->chosen_count = 0;
+    self->holds = false;
     for (uint32_t i = 0; i < count; i++) {
         struct seat *seat = &self->seats[jobs[i]];
         *seat = (struct seat){.type = ADL_NONE, .first_gpu = ADL_NONE, .passed_over = seat->passed_over};
@@ -304,6 +306,7 @@ void adl_seating_hold(struct adl_seating *self, const struct adl_state *state, u
         return;
     self->left[type] -= gpus;
     self->seats[slot].type = type;
+    self->holds = true;
 }
 
 bool adl_seating_full(const struct adl_seating *self)
@@ -340,12 +343,28 @@ static void seat_size(struct adl_seating *self, const struct adl_state *state, b
         }
 }
 
+/* A running job that got no seat, though nobody has taken its GPUs: those who were chosen find no place together there.
+ * To stop it would be of use to nobody. */
+static void stay_unneeded(struct adl_seating *self, const struct adl_state *state)
+{
+    for (uint32_t i = 0; i < self->job_count && !self->holds; i++) {
+        const uint32_t slot = self->jobs[i];
+        struct seat *seat = &self->seats[slot];
+        if (state->jobs[slot].phase == ADL_PHASE_RUNNING && seat->first_gpu == ADL_NONE &&
+            can_stay(self, state, slot)) {
+            seat->stays = true;
+            claim_own(self, state, slot);
+        }
+    }
+}
+
 int adl_seating_preempt(struct adl_seating *self, const struct adl_state *state, struct adl_plan *plan)
 {
     for (uint32_t size = UINT32_MAX; (size = next_size(self, state, true, size)) > 0;)
         seat_size(self, state, true, size);
     for (uint32_t size = UINT32_MAX; (size = next_size(self, state, false, size)) > 0;)
         seat_size(self, state, false, size);
+    stay_unneeded(self, state);
     uint32_t to_start = 0;
     for (uint32_t i = 0; i < self->chosen_count; i++)
         if (self->seats[self->chosen[i]].first_gpu != ADL_NONE && !self->seats[self->chosen[i]].stays)
@@ -370,6 +389,13 @@ uint32_t adl_seating_heir(const struct adl_seating *self, const struct adl_state
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
         if (self->gpus[gpu].slot < DOWN)
             return self->gpus[gpu].slot;
+    /* Nobody takes the GPUs: somebody beside them takes the cores or the memory. */
+    for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
+        const struct adl_node *node = &self->cluster->nodes[adl_gpu_node_of(self->cluster, gpu)];
+        for (uint32_t g = node->gpu_first; g < node->gpu_first + node->gpu_count; g++)
+            if (self->gpus[g].slot < DOWN && !self->seats[self->gpus[g].slot].stays)
+                return self->gpus[g].slot;
+    }
     return ADL_NONE;
 }
 

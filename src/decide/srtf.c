@@ -29,7 +29,10 @@ struct srtf {
     bool listed; /* by preemptive list scheduling */
     bool by_gpu_time;
     bool by_count;
-    bool failed;          /* out of memory when a job joined the list */
+    bool failed;   /* out of memory when a job joined the list */
+    uint32_t heir; /* the job that others were stopped for and that still waits, or ADL_NONE */
+    uint64_t heir_id;
+    uint32_t heir_bank;   /* where they leave room for it */
     int64_t refreshed_us; /* when the keys of those that run were last set */
     struct adl_preempt list;
 };
@@ -58,6 +61,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->cost_us = config->preemption_us;
     self->by_gpu_time = config->by_gpu_time;
     self->refreshed_us = INT64_MIN;
+    self->heir = ADL_NONE;
     self->listed = config->first_fit || config->by_gpu_time || config->by_count;
     self->by_count = config->by_count;
     *ret_policy = self;
@@ -168,6 +172,26 @@ static uint32_t give_back(struct srtf *self, const struct adl_state *state, uint
     return found;
 }
 
+/* True if a bank suffices without this job leaving it, which then counts as staying. */
+static bool can_stay(struct srtf *self, const struct adl_state *state, uint32_t victim, uint32_t bank,
+                     const struct adl_job_spec *wanted)
+{
+    const struct adl_job_spec *spec = &state->jobs[victim].spec;
+    const struct tally before = *tally_of(self, state, bank);
+    struct tally *tally = tally_of(self, state, bank);
+    for (uint32_t gpu = state->jobs[victim].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, victim, gpu)) {
+        if (state->cluster->gpu_bank[gpu] != bank)
+            continue;
+        tally->gpus -= state->gpus[gpu].job[1] == ADL_NONE;
+        tally->cores -= spec->cpu_cores;
+        tally->memory_mib -= spec->memory_mib;
+    }
+    if (suffices(tally, wanted))
+        return true;
+    *tally = before;
+    return false;
+}
+
 /* Longer than the wanted job both on this type and, each on its best type, in rank: else the two would take turns. */
 static bool worth_stopping(const struct srtf *self, const struct adl_state *state, uint32_t victim, uint32_t wanted)
 {
@@ -222,6 +246,7 @@ static int preempt_for(struct srtf *self, const struct adl_state *state, uint32_
                        struct adl_plan *plan)
 {
     const struct adl_job_spec *spec = &state->jobs[wanted].spec;
+    const uint32_t first = plan->command_count;
     self->epoch++;
     const struct tally *tally = tally_of(self, state, bank);
     count_stopping(self, state, type, spec);
@@ -237,7 +262,36 @@ static int preempt_for(struct srtf *self, const struct adl_state *state, uint32_
                                                (double)(state->jobs[v].expected_us - state->now_us) * 1e-6,
                                                (double)adl_state_remaining_us(state, wanted, type) * 1e-6));
     }
+    /* Those that hold more may make others that were found before them needless. */
+    for (uint32_t i = first; i < plan->command_count;)
+        if (can_stay(self, state, plan->commands[i].job, bank, spec))
+            adl_plan_drop(plan, i);
+        else
+            i++;
+    if (plan->command_count == first) /* those that are stopping already make room for it */
+        return 0;
+    self->heir = wanted;
+    self->heir_id = state->jobs[wanted].spec.id;
+    self->heir_bank = bank;
     return 0;
+}
+
+/* Who others were stopped for starts where they were, and before them, though it may turn out once they have stopped
+ * that they have less left than was believed. True if nobody else is to be looked at. */
+static bool serve_heir(struct srtf *self, const struct adl_state *state, uint32_t head, struct adl_plan *plan)
+{
+    if (self->heir == ADL_NONE)
+        return false;
+    const struct adl_job *job = &state->jobs[self->heir];
+    const bool waits = job->phase == ADL_PHASE_PENDING && job->spec.id == self->heir_id;
+    if (waits && adl_place_try_in(state, self->heir, self->heir_bank, plan)) {
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0));
+        self->heir = ADL_NONE;
+        return true;
+    }
+    if (!waits || state->stopping_jobs == 0)
+        self->heir = ADL_NONE;
+    return self->heir != ADL_NONE && (head == self->heir || state->jobs[head].attempts > 0);
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
@@ -246,7 +300,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if (self->listed)
         return decide_list(self, state, plan);
     const uint32_t head = adl_queue_head(&state->queue);
-    if (head == ADL_NONE)
+    if (head == ADL_NONE || serve_heir(self, state, head, plan))
         return 0;
     if (adl_place_start(state, head, &self->place, plan)) {
         adl_plan_because(plan, adl_reason_ranked(state, &state->queue, head, ADL_RULE_SHORTEST));

@@ -2,6 +2,7 @@
 
 #include "base/index.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 int adl_plan_create(struct adl_plan *ret, uint32_t cluster_gpus)
@@ -67,4 +68,12 @@ int adl_plan_preempt(struct adl_plan *plan, uint32_t job)
 int adl_plan_wake(struct adl_plan *plan, int64_t time_us)
 {
     return append(plan, (struct adl_command){.kind = ADL_COMMAND_WAKE, .time_us = time_us});
+}
+
+void adl_plan_drop(struct adl_plan *plan, uint32_t index)
+{
+    assert(index < plan->command_count && plan->commands[index].kind == ADL_COMMAND_PREEMPT);
+    plan->command_count--;
+    for (uint32_t i = index; i < plan->command_count; i++)
+        plan->commands[i] = plan->commands[i + 1];
 }

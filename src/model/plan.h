@@ -59,6 +59,9 @@ int adl_plan_preempt(struct adl_plan *plan, uint32_t job);
 int adl_plan_wake(struct adl_plan *plan, int64_t time_us);
 int adl_plan_cap(struct adl_plan *plan, uint32_t gpu_count, double power_w); /* GPUs already written by the caller */
 
+/* Takes a PREEMPT out of the plan again; those after it keep their order. */
+void adl_plan_drop(struct adl_plan *plan, uint32_t index);
+
 /* What is recorded of an instant's decision. */
 struct adl_recorded {
     uint64_t hash;    /* of its commands */
