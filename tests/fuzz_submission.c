@@ -1,7 +1,10 @@
 /* fuzz_submission: the first byte chooses the reader: a submission's body, the GPUs asked for, or a job whose name,
  * command and output pattern are shown to people and become paths. */
 #include "serve/body.h"
+#include "serve/job_array.h"
+#include "serve/script.h"
 #include "serve/submission.h"
+#include "serve/warn_signal.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -51,12 +54,18 @@ static void check_words(const struct adl_store_job *job, const char *pattern)
 static void check_submission(const struct adl_submission *submission)
 {
     const struct adl_store_job *job = &submission->job;
+    struct adl_warn_signal warn;
     must(strcmp(job->user, "ann") == 0 && job->uid == 1000 && job->directory[0] == '/');
     must((job->script[0] != '\0') || (job->argv[0] && job->argv[0][0]));
     must(job->spec.priority >= 0 && job->spec.priority <= 1 && job->spec.kind < ADL_KIND_COUNT);
     must(job->spec.limit_us >= 0 && job->spec.deadline_us >= 0 && job->spec.cpu_cores >= 0);
     must(job->name[0] != '\0' && strlen(job->name) <= ADL_STORE_WORD_MAX);
     must(submission->array_count <= ADL_ARRAY_MAX && !submission->array == !submission->array_count);
+    must(job->array.count == submission->array_count && job->array.limit <= ADL_ARRAY_INDEX_MAX);
+    must(job->array.count == 0 || (job->array.min == submission->array[0] && job->array.step >= 1 &&
+                                   job->array.max == submission->array[job->array.count - 1]));
+    must(job->begin_us >= 0 && (job->script[0] == '\0' || adl_script_check(job->script, "script", NULL) == 0));
+    must(job->warn_signal[0] == '\0' || adl_warn_signal_read(job->warn_signal, "", &warn, NULL) == 0);
     for (uint32_t i = 1; i < submission->array_count; i++)
         must(submission->array[i] > submission->array[i - 1]);
     for (const char *const *entry = job->environment; *entry; entry++)

@@ -34,7 +34,7 @@ static void of_a_throttled_array_no_more_run_than_it_says_and_the_others_say_why
     start_service(service_slots_yaml(8, ""));
     const uint64_t id = submit_script("echo + >> log; sleep 0.1; echo - >> log", ",\"array\":\"0-9%2\"");
     expect(200, NULL, "GET /v1/jobs/%llu_9", ID(id));
-    expect_text("array throttle: at most 2 jobs of array 1 run at once");
+    expect_text("array throttle: at most 2 of the jobs of array 1 run at once");
     expect_text("\"array_count\":10,\"array_limit\":2");
     const uint64_t other = submit("other", "0", 0, ""); /* the array holds nobody else up */
     wait_for(other, "state", "CD");

@@ -65,7 +65,7 @@ static int64_t ahead_read(const char *at)
     static const struct {
         const char *name;
         int64_t seconds;
-    } units[] = {{"", 1}, {"second", 1}, {"minute", 60}, {"hour", 3600}, {"day", 86400}, {"week", 7 * 86400}};
+    } units[] = {{"", 1}, {"second", 1}, {"minute", 60}, {"hour", 3600}, {"day", 86400}, {"week", 604800}};
     if (*at == '\0')
         return 0;
     if (*at++ != '+' || *at < '0' || *at > '9')

@@ -229,7 +229,7 @@ static int wait_for_begin(struct adl_live *live, struct adl_roster_job *job)
 static int wait_for_array(struct adl_live *live, struct adl_roster_job *job)
 {
     char reason[120];
-    snprintf(reason, sizeof reason, "array throttle: at most %u jobs of array %llu run at once",
+    snprintf(reason, sizeof reason, "array throttle: at most %u of the jobs of array %llu run at once",
              job->shared->array.limit, (unsigned long long)job->array_id);
     adl_roster_set_reason(job, reason);
     adl_roster_set_wait(&live->desk->roster, job, ADL_WAIT_ARRAY);

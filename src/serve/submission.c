@@ -497,7 +497,7 @@ static int paths_check(const struct adl_store_job *job, struct adl_error *err)
 static int submission_build(const struct draft *draft, const struct adl_account *account, int64_t now_us,
                             const struct adl_job_array *array, struct adl_submission **ret, struct adl_error *err)
 {
-    struct adl_submission head = {.array_count = array->facts.count, .hold = draft->hold};
+    struct adl_submission head = {.array_count = array->indices ? array->facts.count : 0, .hold = draft->hold};
     struct room room = {.used = sizeof head};
     lay_out(draft, account, &room, &head);
     struct adl_submission *submission = malloc(room.used);
@@ -505,7 +505,7 @@ static int submission_build(const struct draft *draft, const struct adl_account 
         return adl_fail(err, ADL_ENOMEM, "no memory for the submission");
     room = (struct room){.data = (char *)submission, .used = sizeof head};
     lay_out(draft, account, &room, &head);
-    if (head.array_count > 0)
+    if (array->indices)
         memcpy(head.array, array->indices, head.array_count * sizeof *head.array);
     else
         head.array = NULL;
@@ -516,7 +516,7 @@ static int submission_build(const struct draft *draft, const struct adl_account 
     head.job.dependency_any = draft->dependency_any;
     head.job.begin_us = (int64_t)(or_else(draft->begin_s, 0) * 1e6);
     head.job.array = array->facts;
-    head.job.array_index = head.array_count > 0 ? array->indices[0] : -1;
+    head.job.array_index = array->indices ? array->indices[0] : -1;
     head.job.submit_us = now_us;
     head.job.status = (struct adl_store_status){.state = ADL_STORE_PENDING,
                                                 .hold = draft->hold ? ADL_HOLD_USER : ADL_HOLD_NONE,
