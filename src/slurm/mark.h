@@ -8,8 +8,8 @@
 struct adl_slurm_cluster;
 struct job_info;
 
-#define ADL_SLURM_CROWDED_US INT64_C(10000000) /* nor to one that had no room for it */
-#define ADL_SLURM_LEFT_US    INT64_C(2000000)  /* a job does not go back to the node it left within this */
+#define ADL_SLURM_LEFT_US    INT64_C(2000000) /* a job does not go back to the node it left within this */
+#define ADL_SLURM_CROWDED_US INT64_C(3000000) /* nor to one that had no room for it */
 
 struct adl_slurm_mark {
     uint64_t id;
