@@ -70,7 +70,8 @@ void adl_live_publish_decision(struct adl_live *live, const struct adl_decision 
     adl_live_publish_to(live, decision->uid, "decision", &text);
 }
 
-/* What would be done is told once, and refused. */
+/* What would be done is told once, and refused. The engine takes that for a plan that cannot be carried out and asks
+ * the guard, whose advice nobody wants. */
 static int advise(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
                   const uint32_t *gpus, struct adl_error *err)
 {
@@ -78,7 +79,7 @@ static int advise(struct adl_live *live, struct adl_roster_job *job, const struc
     struct adl_decision decision = {
         .time_us = live->now_us, .job = adl_roster_shown(job), .uid = job->uid, .what = "advise"};
     const uint64_t hash = adl_hash_bytes(adl_hash_start(), gpus, command->gpu_count * sizeof *gpus);
-    if (hash != job->advised) {
+    if (hash != job->advised && command->reason.rule != ADL_RULE_GUARD) {
         job->advised = hash;
         adl_label_of_live(job, decision.label);
         adl_live_say_why(live, job, &command->reason, decision.why, sizeof decision.why);
