@@ -36,7 +36,6 @@ struct reason_checker {
     uint64_t count[ADL_RULE_COUNT];
     uint64_t starts, stops;
     uint64_t kept, late; /* starts of jobs that others were backfilled before: in time, and later than reserved */
-    uint64_t nobody;     /* stops of a round that gives the GPUs to nobody */
     uint64_t followed, unfollowed; /* jobs that others were stopped for, when these had left: started at once, or not */
     char wrong[600];
 };
@@ -237,15 +236,8 @@ static inline int check_stop(struct reason_checker *checker, const struct adl_co
                       reason->rule == ADL_RULE_MOVES_OWED || reason->rule == ADL_RULE_SAVING;
     checker->stops++;
     REASON_THAT(checker, adl_rule_stops(reason->rule), "stop by rule %s", adl_rule_name(reason->rule));
-    const bool round = reason->rule == ADL_RULE_FOR_SHARE || reason->rule == ADL_RULE_FOR_OWED;
-    REASON_THAT(checker, round || reason->other != ADL_NONE, "job %" PRIu64 " is stopped by rule %s for nobody",
-                job->id, adl_rule_name(reason->rule));
-    if (reason->other == ADL_NONE) {
-        checker->nobody++;
-        job->phase = REASON_STOPS;
-        job->for_id = 0;
-        return 0;
-    }
+    REASON_THAT(checker, reason->other != ADL_NONE, "job %" PRIu64 " is stopped by rule %s for nobody", job->id,
+                adl_rule_name(reason->rule));
     struct reason_job *other = &checker->jobs[reason->other];
     REASON_THAT(checker, other->id == reason->other_id && self == (other == job),
                 "job %" PRIu64 " is stopped by rule %s for job %" PRIu64, job->id, adl_rule_name(reason->rule),
@@ -302,7 +294,7 @@ static inline int reason_decided(void *self, uint64_t hash, const struct adl_sta
     for (uint32_t i = 0; i < REASON_SLOTS; i++) {
         struct reason_job *job = &checker->jobs[i];
         if (job->due && !job->disturbed) {
-            const bool started = job->phase == REASON_RUNS && job->start_us == state->now_us;
+            const bool started = job->start_us == state->now_us; /* it may have been stopped again for yet another */
             checker->followed += started;
             checker->unfollowed += !started;
         }
