@@ -65,8 +65,8 @@ static void give_back(struct adl_placing_room *room, const struct adl_job_spec *
     room->memory_mib += spec->memory_mib;
 }
 
-static void open(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
-                 const struct adl_errands *errands)
+static void begin_placing(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
+                          const struct adl_errands *errands)
 {
     placing->count = 0;
     for (uint32_t n = 0; n < placing->cluster->node_count; n++) {
@@ -314,7 +314,7 @@ void adl_placing_find(struct adl_placing *placing, const struct adl_state *state
 {
     for (bool again = true; again;) {
         uint32_t kept = 0;
-        open(placing, state, claims, errands);
+        begin_placing(placing, state, claims, errands);
         place_all(placing, state, claims, errands);
         for (uint32_t i = 0; i < errands->stop_count; i++)
             if (is_needed(placing, state, &errands->stops[i], saves_power))

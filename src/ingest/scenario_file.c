@@ -18,10 +18,11 @@ struct origin {
 static char *copy_text(const void *text, size_t size)
 {
     char *copy = malloc(size + 1);
-    if (copy) {
+    if (!copy)
+        return NULL;
+    if (size > 0)
         memcpy(copy, text, size);
-        copy[size] = '\0';
-    }
+    copy[size] = '\0';
     return copy;
 }
 

@@ -50,8 +50,9 @@ static char *plain_path(const char *path)
 
 static bool is_own_name(const char *name)
 {
-    static const char *const names[] = {".",    "..",      DATABASE,  DATABASE "-wal", DATABASE "-shm",
-                                        "lock", "reserve", "scripts", "tasks",         "lost+found"};
+    static const char wal[] = DATABASE "-wal", shm[] = DATABASE "-shm";
+    static const char *const names[] = {".",    "..",      DATABASE,  wal,     shm,
+                                        "lock", "reserve", "scripts", "tasks", "lost+found"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -12,7 +12,7 @@
 /* The mode of a folder that is ours; through no link. name ".": of the parent itself. */
 static int set_mode(int parent, const char *directory, const char *name, mode_t mode, struct adl_error *err)
 {
-    struct stat about;
+    struct stat about = {0};
     const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int failed = fd < 0 || fstat(fd, &about) ? errno : 0;
     if (!failed && about.st_uid != geteuid())
