@@ -245,7 +245,8 @@ local function submit(job, part_list)
     return slurm.SUCCESS
 end
 
--- Another partition takes the job from adlro: Slurm gets the request as its user made it.
+-- Another partition takes the job from adlro: Slurm gets the request as its user made it, held, for it cannot be told here
+-- whether its user holds it.
 local function give_back(change, job)
     local request, by, nodes = read_catch(job.admin_comment)
     local form = by == "job" and "tres_per_job" or by == "task" and "tres_per_task" or "tres_per_node"
@@ -253,11 +254,7 @@ local function give_back(change, job)
     change[form] = kept .. first_gres(request)
     change.req_nodes = nodes or ""
     change.admin_comment = "adlro-given:" .. request
-    if (job.begin_time or 0) > HELD_BEGIN then -- its user holds it
-        change.begin_time = os.time()
-    else
-        change.priority = INFINITE
-    end
+    change.begin_time = os.time() -- it may be the hook's own, of a job that its user holds: what holds it now is the priority
     return slurm.SUCCESS
 end
 

@@ -123,12 +123,19 @@ static const char *find_flaw(const struct adl_hands_slurm *hands, const struct a
     return nodes != job->nodes ? "it wants another number of nodes than was chosen for it" : NULL;
 }
 
-/* To other GPUs of the same type that are free, where Slurm would not give those that were chosen. */
+/* To other GPUs that are free, where Slurm would not give those that were chosen: of the same type, or else of another
+ * that it takes as many of. */
 static bool move(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
 {
-    const uint32_t type = adl_gpu_type_of(&hands->book.inventory->scenario.cluster, job->gpus[0]);
-    uint32_t gpus[ADL_JOB_GPUS_MAX];
-    const uint32_t count = adl_slurm_book_seek(&hands->book, job, type, job->gpu_count, hands->down, gpus);
+    const uint32_t chosen = adl_gpu_type_of(&hands->book.inventory->scenario.cluster, job->gpus[0]);
+    uint32_t gpus[ADL_JOB_GPUS_MAX], types = 0;
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
+        if (job->slots[i] == job->taken && job->wants[i].gpus == job->gpu_count)
+            types = job->wants[i].types & ~(1u << chosen);
+    uint32_t count = adl_slurm_book_seek(&hands->book, job, chosen, job->gpu_count, hands->down, gpus);
+    for (; count == 0 && types; types &= types - 1)
+        count =
+            adl_slurm_book_seek(&hands->book, job, (uint32_t)__builtin_ctz(types), job->gpu_count, hands->down, gpus);
     job->moved = count > 0 && adl_slurm_book_hold(&hands->book, job, gpus, count) == 0;
     return job->moved;
 }

@@ -408,6 +408,12 @@ static uint64_t hash_demand(const cJSON *message)
         const double value = number_of(message, numbers[i], -1);
         hash = adl_hash_bytes(hash, &value, sizeof value);
     }
+    const cJSON *node;
+    cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(message, "require"))
+    {
+        const char *name = cJSON_GetStringValue(node);
+        hash = adl_hash_bytes(hash, name ? name : "", name ? strlen(name) + 1 : 0);
+    }
     return adl_hash_u64(hash, says(message, "requeue"));
 }
 
