@@ -99,7 +99,8 @@ static int ask(sqlite3 *db, const char *question, sqlite3_int64 *ret)
 static int count(sqlite3 *db, const char *path, struct adl_store_backup *ret, struct adl_error *err)
 {
     sqlite3_int64 sound = 0, jobs = 0, live = 0, last = 0;
-    if (ask(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check(1)", &sound) || !sound)
+    /* Without an argument: SQLite 3.46 takes a number for the name of a table. */
+    if (ask(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check", &sound) || !sound)
         return adl_fail(err, ADL_EIO, "%.250s: the copy is damaged; look at the disk, and at the state itself", path);
     if (ask(db, "SELECT count(*) FROM job", &jobs) || ask(db, "SELECT count(*) FROM job WHERE state <= 1", &live) ||
         ask(db, "SELECT seq FROM sqlite_sequence WHERE name = 'submission'", &last))
