@@ -27,8 +27,9 @@ static int check_owner(const char *directory, struct adl_error *err)
     char path[ADL_STORE_PATH_MAX + 16];
     struct stat about;
     if (snprintf(path, sizeof path, "%s/adlro.db", directory) >= (int)sizeof path || stat(path, &about))
-        return adl_fail(err, ADL_EIO, "%.250s: there is no state of a service here (adlro.db): %s", directory,
-                        strerror(errno));
+        return adl_fail(err, ADL_EIO,
+                        "%.250s: there is no state of a service here (adlro.db): %s; name its folder with --state DIR",
+                        directory, strerror(errno));
     if (geteuid() != 0 && about.st_uid != geteuid())
         return adl_fail(err, ADL_EDENIED, "%.250s: belongs to uid %u; only that user and root may copy it", directory,
                         (unsigned)about.st_uid);
