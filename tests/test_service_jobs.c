@@ -37,14 +37,15 @@ static void who_depends_on_an_array_depends_on_all_of_it(void **state)
     (void)state;
     char more[64];
     start_service(service_slots_yaml(1, ""));
-    const uint64_t first = submit("array", "0.3", 0, ",\"array\":\"0-1\"");
+    const uint64_t first = submit("array", "0", 0, ",\"array\":\"0-1\",\"hold\":true");
     snprintf(more, sizeof more, ",\"after_ok\":[%llu]", (unsigned long long)first);
     const uint64_t ok = submit("ok", "0", 0, more);
     expect(200, NULL, "DELETE /v1/jobs/%llu_1", (unsigned long long)first);
     expect(409, NULL, "DELETE /v1/jobs/%llu_1", (unsigned long long)first);
     snprintf(more, sizeof more, "job %llu_1 has ended", (unsigned long long)first);
     expect_text(more);
-    assert_string_equal(job_text(ok, "stage"), "dependent"); /* the other member runs */
+    assert_string_equal(job_text(ok, "stage"), "dependent"); /* the other member has not ended */
+    expect(200, NULL, "POST /v1/jobs/%llu_0/release", (unsigned long long)first);
     wait_for(first, "state", "CD");
     wait_for(ok, "state", "CA");
     expect_text("dependency never satisfied");
