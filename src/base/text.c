@@ -210,6 +210,16 @@ size_t adl_utf8_length(const char *string)
     return 0;
 }
 
+bool adl_utf8_is_valid(const char *string)
+{
+    for (size_t length; *string; string += length) {
+        length = adl_utf8_length(string);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
 size_t adl_utf8_count(const char *string)
 {
     size_t count = 0;

@@ -41,6 +41,7 @@ size_t adl_number_print(char ret[ADL_NUMBER_SIZE], char conversion, int digits, 
 /* The bytes of the UTF-8 character at the start of string (zero-terminated): 1..4, or 0 if it is not one; 0
  * at the end. */
 size_t adl_utf8_length(const char *string);
+bool adl_utf8_is_valid(const char *string); /* all of it */
 /* Characters in a string, a byte that is not UTF-8 counting as one. */
 size_t adl_utf8_count(const char *string);
 

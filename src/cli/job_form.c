@@ -44,17 +44,6 @@ static int no_memory(struct adl_error *err)
 
 /* ---- script ---- */
 
-static bool is_utf8(const char *text)
-{
-    while (*text) {
-        const size_t length = adl_utf8_length(text);
-        if (length == 0)
-            return false;
-        text += length;
-    }
-    return true;
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -66,7 +55,7 @@ static int add_strings(cJSON *body, const char *key, char *const *items, int cou
     char quoted[ADL_QUOTE_SIZE];
     cJSON *list = cJSON_AddArrayToObject(body, key);
     for (int i = 0; i < count; i++) {
-        if (!is_utf8(items[i]))
+        if (!adl_utf8_is_valid(items[i]))
             return adl_fail(err, ADL_EINVAL, "argument %s is not text in UTF-8", adl_quote(items[i], quoted));
         if (!cJSON_AddItemToArray(list, cJSON_CreateString(items[i])))
             return no_memory(err);
@@ -109,7 +98,7 @@ static int add_work(struct builder *builder, char *const *operands, int count, b
     }
     if (status == 0 && adl_text_status(&script))
         status = no_memory(builder->err);
-    if (status == 0 && !is_utf8(script.data))
+    if (status == 0 && !adl_utf8_is_valid(script.data))
         status = adl_fail(builder->err, ADL_EINVAL, "--wrap must be text in UTF-8");
     if (status == 0 && !cJSON_AddStringToObject(builder->body, "script", script.data))
         status = no_memory(builder->err);
@@ -131,7 +120,7 @@ static int add_text(struct builder *builder, const char *key, const char *value)
     char quoted[ADL_QUOTE_SIZE];
     if (!value)
         return 0;
-    if (!is_utf8(value))
+    if (!adl_utf8_is_valid(value))
         return adl_fail(builder->err, ADL_EINVAL, "%s must be text in UTF-8, got %s", key, adl_quote(value, quoted));
     return cJSON_AddStringToObject(builder->body, key, value) ? 0 : no_memory(builder->err);
 }
@@ -379,7 +368,7 @@ static void add_entry(cJSON *list, const char *entry, struct adl_text *warnings)
         return;
     if (entry[0] == '=' || !strchr(entry, '='))
         return; /* what some shells leave there is no variable */
-    if (is_utf8(entry)) {
+    if (adl_utf8_is_valid(entry)) {
         cJSON_AddItemToArray(list, cJSON_CreateString(entry));
         return;
     }

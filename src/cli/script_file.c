@@ -27,24 +27,13 @@ static int read_all(int fd, struct adl_text *text)
     return got < 0 ? errno : 0;
 }
 
-static bool is_utf8(const char *text)
-{
-    while (*text) {
-        const size_t length = adl_utf8_length(text);
-        if (length == 0)
-            return false;
-        text += length;
-    }
-    return true;
-}
-
 static int check_text(const struct adl_text *text, const char *name, bool here, struct adl_error *err)
 {
     if (adl_text_status(text))
         return adl_fail(err, ADL_ENOMEM, "out of memory for the script");
     if (text->size > ADL_STORE_SCRIPT_MAX)
         return adl_fail(err, ADL_EINVAL, "script %.100s is longer than %ld MiB", name, ADL_STORE_SCRIPT_MAX >> 20);
-    if (text->size > 0 && (memchr(text->data, '\0', text->size) || !is_utf8(text->data)))
+    if (text->size > 0 && (memchr(text->data, '\0', text->size) || !adl_utf8_is_valid(text->data)))
         return adl_fail(err, ADL_EINVAL, "script %.100s is not text in UTF-8", name);
     const int status = adl_script_check(text->data ? text->data : "", name, err);
     return status || !here ? status : adl_script_interpreter_check(text->data, name, ADL_SCRIPT_ANYWHERE, err);
