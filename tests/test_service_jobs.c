@@ -52,6 +52,21 @@ static void who_depends_on_an_array_depends_on_all_of_it(void **state)
     assert_int_equal(count_marks("ok"), 0);
 }
 
+static void members_of_an_array_start_in_order_of_their_indices(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    start_service(service_slots_yaml(1, ""));
+    const uint64_t blocker = submit("blocker", "30", 0, "");
+    wait_for(blocker, "state", "R");
+    const uint64_t first = submit("array", "0", 0, ",\"array\":\"0-19\"");
+    expect(200, NULL, "DELETE /v1/jobs/%llu", (unsigned long long)blocker);
+    for (uint64_t i = 0; i < COUNT; i++)
+        wait_for(first + i, "state", "CD");
+    for (uint64_t i = 1; i < COUNT; i++)
+        assert_true(job_number(first + i - 1, "start_s") < job_number(first + i, "start_s"));
+}
+
 static void a_job_takes_whichever_of_its_types_is_free(void **state)
 {
     (void)state;
@@ -318,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVICE_TEST(a_job_whose_condition_failed_is_cancelled_and_says_why),
         SERVICE_TEST(who_depends_on_an_array_depends_on_all_of_it),
+        SERVICE_TEST(members_of_an_array_start_in_order_of_their_indices),
         SERVICE_TEST(a_job_takes_whichever_of_its_types_is_free),
         SERVICE_TEST(a_job_ends_at_its_time_limit),
         SERVICE_TEST(cancelling_ends_what_waits_at_once_and_what_runs_soon),

@@ -21,7 +21,12 @@ int adl_live_post(struct adl_live *live, const struct adl_live_item *item)
         live->outbox_first = live->outbox_count = 0;
     if (adl_grow((void **)&live->outbox, &live->outbox_capacity, live->outbox_count + 1, sizeof *live->outbox))
         return ADL_ENOMEM;
-    live->outbox[live->outbox_count++] = *item;
+    struct adl_live_item *posted = &live->outbox[live->outbox_count++];
+    *posted = *item;
+    /* Times of jobs are wall time, as people see them; the engine has its own. Jobs that are posted together keep their
+     * order, as both times are read once for all of them. */
+    if (posted->event.kind == ADL_EVENT_SUBMIT && posted->event.submit.since_us > 0)
+        posted->event.submit.since_us = adl_live_steady_us(live, posted->event.submit.since_us);
     return 0;
 }
 
@@ -318,14 +323,6 @@ static void prune(struct adl_live *live)
         live->prune_us = live->steady_us + (int64_t)(PRUNE_US * live->config.clock->speed);
 }
 
-/* Times of jobs are wall time, as people see them; the engine has its own. */
-static void show_submission(const struct adl_live *live, const struct adl_live_item *item, struct adl_event *ret)
-{
-    ret->submit.spec = &item->spec;
-    if (ret->submit.since_us > 0)
-        ret->submit.since_us = adl_live_steady_us(live, ret->submit.since_us);
-}
-
 /* A state that was moved away is noticed also when nobody wants anything written. */
 static void look_for_state(struct adl_live *live)
 {
@@ -357,7 +354,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
             ret->time_us = live->steady_us;
             ret->more = live->outbox_first < live->outbox_count || live->seizure_count > 0;
             if (ret->kind == ADL_EVENT_SUBMIT)
-                show_submission(live, item, ret);
+                ret->submit.spec = &item->spec;
             return 1;
         }
         if (live->seizure_count > 0 && !pause) {
