@@ -359,6 +359,64 @@ static void a_job_joins_one_that_runs_already(void **state)
     desk_close(&couple.desk);
 }
 
+/* They share a GPU, and another one is free. */
+static void two_that_slow_each_other_down_part_when_there_is_a_gpu_for_each(void **state)
+{
+    (void)state;
+    struct couple couple;
+    open_couple(&couple, 2, 0.5, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        desk_submit(&couple.desk, i, &couple.spec[i]);
+        desk_force(&couple.desk, i, 0);
+    }
+    couple.desk.now_us += 300 * S;
+    desk_decide(&couple.desk);
+    assert_int_equal(couple.desk.stops, 1);
+    couple.desk.now_us += 10 * S;
+    desk_evict(&couple.desk, couple.desk.stopped, 0.9);
+    desk_decide(&couple.desk);
+    assert_true(desk_runs(&couple.desk, 0) && desk_runs(&couple.desk, 1));
+    assert_false(desk_together(&couple.desk, 0, 1));
+    desk_close(&couple.desk);
+}
+
+/* Jobs 0 and 1 share the one fast GPU and hardly disturb each other; job 2 can only go beside job 0, job 1 also to the
+ * slow GPU, where it loses by it. */
+static void a_job_takes_the_place_of_a_neighbour_who_moves_for_it(void **state)
+{
+    (void)state;
+    struct gogh_desk desk;
+    struct adl_job_spec spec[3];
+    desk_open_plain(&desk, 1, 1);
+    desk.config.share = true;
+    desk_open(&desk);
+    for (uint16_t i = 0; i < 3; i++) {
+        spec[i] = desk_spec((uint16_t)(i + 1), 36000, ANY);
+        desk_teach(&desk, &spec[i], FAST, 10, 0.2);
+    }
+    desk_teach(&desk, &spec[1], SLOW, 8, 0.2);
+    desk_teach_pair(&desk, &spec[0], &spec[1], FAST, 9.9, 9.9);
+    desk_teach_pair(&desk, &spec[0], &spec[2], FAST, 9.9, 9.9);
+    spec[0].types = spec[2].types = 1u << FAST;
+    for (uint32_t i = 0; i < 2; i++) {
+        desk_submit(&desk, i, &spec[i]);
+        desk_force(&desk, i, 0);
+    }
+    desk.now_us += 300 * S;
+    desk_decide(&desk);
+    assert_int_equal(desk.stops, 0);
+    desk_submit(&desk, 2, &spec[2]);
+    desk_decide(&desk);
+    assert_int_equal(desk.stops, 1);
+    assert_int_equal(desk.stopped, 1);
+    desk.now_us += 10 * S;
+    desk_evict(&desk, 1, 0.99);
+    desk_decide(&desk);
+    assert_true(desk_together(&desk, 0, 2));
+    assert_runs_on(&desk, 1, SLOW);
+    desk_close(&desk);
+}
+
 static void two_that_do_not_fit_into_the_memory_of_a_gpu_never_share_it(void **state)
 {
     (void)state;
@@ -521,6 +579,8 @@ int main(void)
         cmocka_unit_test(who_wants_to_keep_its_speed_shares_only_where_it_is_believed_to),
         cmocka_unit_test(two_that_slow_each_other_down_get_a_gpu_each),
         cmocka_unit_test(a_job_joins_one_that_runs_already),
+        cmocka_unit_test(two_that_slow_each_other_down_part_when_there_is_a_gpu_for_each),
+        cmocka_unit_test(a_job_takes_the_place_of_a_neighbour_who_moves_for_it),
         cmocka_unit_test(two_that_do_not_fit_into_the_memory_of_a_gpu_never_share_it),
         cmocka_unit_test(two_of_which_one_does_not_share_never_share_a_gpu),
         cmocka_unit_test(nobody_shares_unless_the_configuration_says_so),

@@ -35,32 +35,54 @@ static uint32_t take_next(struct adl_errands *errands, const struct adl_program 
     return program->jobs[member];
 }
 
-/* What a job of the group costs as it is. */
-static double cost_as_it_is(const struct adl_program *program, uint32_t group)
+/* What a job costs that shares its GPU: the two together, less what the neighbour would cost alone there. */
+static double cost_beside(const struct adl_program *program, const struct adl_state *state, struct adl_party party,
+                          uint32_t neighbour, double alone_w)
 {
-    struct adl_standing standing = program->groups[group].standing;
-    struct adl_price price;
+    struct adl_standing standing;
+    struct adl_prospect prospect;
+    struct adl_price both, other;
+    const uint32_t type = party.job->place;
+    adl_appraisal_stand(program->appraisal, state, neighbour, &standing);
+    adl_appraisal_look(program->appraisal, &standing, &prospect);
+    const struct adl_party theirs = {&standing, &prospect};
+    if (!adl_appraisal_pair(program->appraisal, party, theirs, type, 0, &both))
+        return alone_w;
     standing.beside = ADL_NONE;
-    const struct adl_party party = {&standing, &program->groups[group].prospect};
-    if (standing.place == ADL_PLACE_QUEUE || !adl_appraisal_alone(program->appraisal, party, standing.place, 0, &price))
-        return program->wait_cost[group];
-    return price.cost_w;
+    return adl_appraisal_alone(program->appraisal, theirs, type, 0, &other) ? both.cost_w - other.cost_w : alone_w;
 }
 
-/* An offer that was taken, for one of its jobs. */
-static struct adl_errand errand_of(const struct adl_program *program, uint32_t o, uint32_t job, uint32_t beside)
+/* What a job of the group costs as it is. */
+static double cost_as_it_is(const struct adl_program *program, const struct adl_state *state, uint32_t group,
+                            uint32_t job)
+{
+    const struct adl_program_group *it = &program->groups[group];
+    struct adl_standing standing = it->standing;
+    struct adl_price price;
+    standing.beside = ADL_NONE;
+    if (standing.place == ADL_PLACE_QUEUE ||
+        !adl_appraisal_alone(program->appraisal, (struct adl_party){&standing, &it->prospect}, standing.place, 0,
+                             &price))
+        return program->wait_cost[group];
+    if (it->standing.beside == ADL_NONE)
+        return price.cost_w;
+    return cost_beside(program, state, (struct adl_party){&it->standing, &it->prospect},
+                       adl_state_neighbour(state, job), price.cost_w);
+}
+
+/* An offer that was taken, for one of its jobs; jobs[] in the order of its groups. */
+static struct adl_errand errand_of(const struct adl_program *program, const struct adl_state *state, uint32_t o,
+                                   const uint32_t *jobs)
 {
     const struct adl_offer *offer = &program->offers[o];
-    struct adl_errand errand = {.job = job,
-                                .beside = beside,
+    struct adl_errand errand = {.job = jobs[0],
+                                .beside = ADL_NONE,
                                 .type = (uint16_t)offer->pool,
                                 .cap_w = program->cap_w[o],
-                                .cost_w = offer->cost,
-                                .else_w = cost_as_it_is(program, offer->group[0]),
-                                .wait_w = program->wait_cost[offer->group[0]]};
-    if (offer->group[1] != ADL_NONE) {
-        errand.else_w += cost_as_it_is(program, offer->group[1]);
-        errand.wait_w += program->wait_cost[offer->group[1]];
+                                .cost_w = offer->cost};
+    for (int i = 0; i < 2 && offer->group[i] != ADL_NONE; i++) {
+        errand.else_w += cost_as_it_is(program, state, offer->group[i], jobs[i]);
+        errand.wait_w += program->wait_cost[offer->group[i]];
     }
     return errand;
 }
@@ -98,7 +120,9 @@ static void form_pair(struct adl_errands *errands, struct adl_program *program, 
 {
     const struct adl_offer *offer = &program->offers[o];
     const double cap_w = program->cap_w[o];
-    uint32_t a = take_next(errands, program, offer->group[0]), b = take_next(errands, program, offer->group[1]);
+    const uint32_t jobs[2] = {take_next(errands, program, offer->group[0]),
+                              take_next(errands, program, offer->group[1])};
+    uint32_t a = jobs[0], b = jobs[1];
     const uint32_t type = offer->pool;
     if (a == ADL_NONE || b == ADL_NONE)
         return;
@@ -109,11 +133,15 @@ static void form_pair(struct adl_errands *errands, struct adl_program *program, 
         a = b;
         b = swap;
     }
+    struct adl_errand errand = errand_of(program, state, o, jobs);
+    errand.job = a;
     if (a_stays || b_stays)
         stay(errands, a, type, cap_w);
     else
-        start(errands, state, errand_of(program, o, a, ADL_NONE));
-    start(errands, state, errand_of(program, o, b, a));
+        start(errands, state, errand);
+    errand.job = b;
+    errand.beside = a;
+    start(errands, state, errand);
 }
 
 static void list_pairs(struct adl_errands *errands, struct adl_program *program, const struct adl_state *state,
@@ -141,7 +169,7 @@ static void stay_alone(struct adl_errands *errands, const struct adl_program *pr
     for (uint32_t i = 0; i < errands->stay_count && other != ADL_NONE; i++)
         if (errands->stays[i].job == other && errands->stays[i].alone) {
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
-                errands->stops[errands->stop_count++] = errand_of(program, o, job, ADL_NONE);
+                errands->stops[errands->stop_count++] = errand_of(program, state, o, &job);
             return;
         }
     stay(errands, job, program->offers[o].pool, program->cap_w[o]);
@@ -159,7 +187,7 @@ static void list_singles(struct adl_errands *errands, struct adl_program *progra
             if (program->groups[offer->group[0]].standing.place == offer->pool)
                 stay_alone(errands, program, state, job, o);
             else
-                start(errands, state, errand_of(program, o, job, ADL_NONE));
+                start(errands, state, errand_of(program, state, o, &job));
         }
     }
 }
@@ -171,8 +199,11 @@ static void list_losers(struct adl_errands *errands, const struct adl_program *p
         for (uint32_t job; program->groups[g].standing.place != ADL_PLACE_QUEUE &&
                            (job = take_next(errands, program, g)) != ADL_NONE;)
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
-                errands->stops[errands->stop_count++] = (struct adl_errand){
-                    .job = job, .beside = ADL_NONE, .type = ADL_TYPES_MAX, .else_w = cost_as_it_is(program, g)};
+                errands->stops[errands->stop_count++] =
+                    (struct adl_errand){.job = job,
+                                        .beside = ADL_NONE,
+                                        .type = ADL_TYPES_MAX,
+                                        .else_w = cost_as_it_is(program, state, g, job)};
             else
                 errands->unstoppable = true;
 }

@@ -12,7 +12,7 @@ struct adl_errand {
     bool alone; /* of one that stays: with its GPU for itself */
     double cap_w;
     double cost_w; /* of a start or a move: the price of the offer that was taken, for both if it is a pair */
-    double else_w; /* what it would cost not to take it: to let who waits wait, who runs run alone where it is */
+    double else_w; /* what it would cost not to take it: to let who waits wait, who runs run as it does */
     double wait_w; /* what it would cost to let it wait */
 };
 

@@ -194,7 +194,7 @@ static bool place_alone(struct adl_placing *placing, const struct adl_state *sta
     return true;
 }
 
-/* Beside a job that runs there already and stays. */
+/* Beside a job that runs there already and stays; who shares the GPU with it now has to leave first. */
 static bool place_beside(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
                          const struct adl_errands *errands, struct adl_placed *placed)
 {
@@ -203,11 +203,14 @@ static bool place_beside(struct adl_placing *placing, const struct adl_state *st
     const struct adl_job_spec *spec = &state->jobs[errand->job].spec;
     if (other->phase != ADL_PHASE_RUNNING || other->type != errand->type || leaves(errands, state, errand->beside))
         return false;
-    const uint32_t gpu = other->first_gpu;
+    const uint32_t gpu = other->first_gpu, third = adl_state_neighbour(state, errand->beside);
     const struct adl_gpu_use *use = &state->gpus[gpu];
     const struct adl_placing_room *room = &placing->rooms[adl_gpu_node_of(placing->cluster, gpu)];
-    if (use->down || use->job[1] != ADL_NONE || claims->withheld[gpu] || placing->taker[gpu] != ADL_NONE ||
-        use->free_memory_mib < spec->gpu_memory_mib || room->cores < spec->cpu_cores ||
+    if (third != ADL_NONE && (placed->now || !leaves(errands, state, third)))
+        return false;
+    const int64_t left_mib = third == ADL_NONE ? 0 : state->jobs[third].spec.gpu_memory_mib;
+    if (use->down || claims->withheld[gpu] || placing->taker[gpu] != ADL_NONE ||
+        use->free_memory_mib + left_mib < spec->gpu_memory_mib || room->cores < spec->cpu_cores ||
         room->memory_mib < spec->memory_mib ||
         (placed->now && (room->cores_now < spec->cpu_cores || room->memory_mib_now < spec->memory_mib)))
         return false;
