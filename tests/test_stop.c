@@ -57,6 +57,8 @@ static void a_stop_pays_once_as_much_was_waited_for_as_it_loses(void **unused)
     assert_false(adl_stop_pays(state, 0, 1));
     state->now_us = 100;
     assert_true(adl_stop_pays(state, 0, 1));
+    state->jobs[0].attempts = 2; /* it was stopped before: twice as much has to have been waited for */
+    assert_false(adl_stop_pays(state, 0, 1));
     adl_state_destroy(state);
     adl_cluster_clear(&cluster);
 }

@@ -182,9 +182,11 @@ static bool start(struct easy *self, const struct adl_state *state, uint32_t slo
     const struct adl_command *command = &plan->commands[plan->command_count - 1];
     const uint32_t type = adl_gpu_type_of(state->cluster, plan->gpus[command->gpu_offset]);
     const struct adl_reservation *first = &place->reservations[0];
+    /* One whose time has passed is due: jobs that were believed to have ended hold its GPUs. */
+    const int64_t until_us = first->start_us > state->now_us ? first->start_us - state->now_us : 0;
     adl_plan_because(plan, adl_reason_make(ADL_RULE_BACKFILL, first->job,
                                            (double)adl_state_remaining_us(state, slot, type) * 1e-6,
-                                           (double)(first->start_us - state->now_us) * 1e-6));
+                                           (double)until_us * 1e-6));
     return true;
 }
 

@@ -3,10 +3,11 @@
 bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted)
 {
     const int64_t lost_us = adl_stop_lost_us(state, victim);
-    const struct adl_job *job = &state->jobs[wanted];
+    const struct adl_job *job = &state->jobs[wanted], *runs = &state->jobs[victim];
     const int64_t waited_us = state->now_us - job->submit_us - job->attained_us;
-    return lost_us == 0 ||
-           (double)lost_us * state->jobs[victim].spec.gpus <= (double)waited_us * (double)job->spec.gpus;
+    const uint32_t before = runs->attempts > 1 ? runs->attempts - 1 : 0;
+    const double times = (double)(UINT64_C(1) << (before < 40 ? before : 40));
+    return lost_us == 0 || times * (double)lost_us * runs->spec.gpus <= (double)waited_us * (double)job->spec.gpus;
 }
 
 double adl_stop_remaining(const struct adl_state *state, uint32_t slot, int64_t now_us)

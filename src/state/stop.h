@@ -19,7 +19,8 @@ static inline int64_t adl_stop_cost_us(const struct adl_state *state, uint32_t s
 }
 
 /* For policies that do not weigh run times: true if the job that a running one is to be stopped for has waited for at
- * least as much GPU time as the stop would lose. So no policy loses more GPU time than jobs have waited for. */
+ * least as much GPU time as the stop would lose; for twice as much if that one was stopped before, and so on. So no
+ * policy loses more GPU time than jobs have waited for, and no job is stopped for ever. */
 bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted);
 
 /* True if a stop would leave nothing of what the job has done since it last started. Who stops jobs by the clock waits
