@@ -70,18 +70,18 @@ static double cost_as_it_is(const struct adl_program *program, const struct adl_
                        adl_state_neighbour(state, job), price.cost_w);
 }
 
-/* An offer that was taken, for one of its jobs; jobs[] in the order of its groups. */
+/* An offer that was taken, for its jobs in the order of its groups; the second is ADL_NONE where it has one group. */
 static struct adl_errand errand_of(const struct adl_program *program, const struct adl_state *state, uint32_t o,
-                                   const uint32_t *jobs)
+                                   uint32_t first, uint32_t second)
 {
     const struct adl_offer *offer = &program->offers[o];
-    struct adl_errand errand = {.job = jobs[0],
+    struct adl_errand errand = {.job = first,
                                 .beside = ADL_NONE,
                                 .type = (uint16_t)offer->pool,
                                 .cap_w = program->cap_w[o],
                                 .cost_w = offer->cost};
     for (int i = 0; i < 2 && offer->group[i] != ADL_NONE; i++) {
-        errand.else_w += cost_as_it_is(program, state, offer->group[i], jobs[i]);
+        errand.else_w += cost_as_it_is(program, state, offer->group[i], i == 0 ? first : second);
         errand.wait_w += program->wait_cost[offer->group[i]];
     }
     return errand;
@@ -133,7 +133,7 @@ static void form_pair(struct adl_errands *errands, struct adl_program *program, 
         a = b;
         b = swap;
     }
-    struct adl_errand errand = errand_of(program, state, o, jobs);
+    struct adl_errand errand = errand_of(program, state, o, jobs[0], jobs[1]);
     errand.job = a;
     if (a_stays || b_stays)
         stay(errands, a, type, cap_w);
@@ -169,7 +169,7 @@ static void stay_alone(struct adl_errands *errands, const struct adl_program *pr
     for (uint32_t i = 0; i < errands->stay_count && other != ADL_NONE; i++)
         if (errands->stays[i].job == other && errands->stays[i].alone) {
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
-                errands->stops[errands->stop_count++] = errand_of(program, state, o, &job);
+                errands->stops[errands->stop_count++] = errand_of(program, state, o, job, ADL_NONE);
             return;
         }
     stay(errands, job, program->offers[o].pool, program->cap_w[o]);
@@ -187,7 +187,7 @@ static void list_singles(struct adl_errands *errands, struct adl_program *progra
             if (program->groups[offer->group[0]].standing.place == offer->pool)
                 stay_alone(errands, program, state, job, o);
             else
-                start(errands, state, errand_of(program, state, o, &job));
+                start(errands, state, errand_of(program, state, o, job, ADL_NONE));
         }
     }
 }
