@@ -4,7 +4,7 @@
 #define ADLRO_BENCH_AGREE_H
 
 #include "../tests/peer_trace.h"
-#include "decide/policy.h"
+#include "policy/policy.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "agree.h"
 #include "experiment/trace_supply.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 
 #include <math.h>
 

@@ -3,10 +3,10 @@
  * long is said to and does not keep the others from being measured. A bar that is missed is marked and makes it exit 1.
  */
 #include "catalogue.h"
-#include "decide/policy.h"
 #include "experiment/run.h"
-#include "feedback/statistics.h"
-#include "ingest/scenario.h"
+#include "metrics/statistics.h"
+#include "policy/policy.h"
+#include "scenario/scenario.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,12 +3,12 @@
  * whether it gets better within a run; what its parts bring; the curve between energy and time; and how long it decides
  * with 512 jobs on 256 GPUs. gavel108 needs measurements beside the project and is skipped without them. A bar that is
  * missed is marked and makes it exit 1. */
-#include "decide/gogh.h"
 #include "experiment/comparison.h"
 #include "experiment/run.h"
-#include "feedback/statistics.h"
-#include "ingest/scenario.h"
+#include "metrics/statistics.h"
+#include "policy/gogh/gogh.h"
 #include "predict/estimates.h"
+#include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
 #include <math.h>

@@ -2,9 +2,9 @@
  * similar jobs, the nearest of 100,000 against how fast this machine can read. A bar that is missed is marked and makes
  * it exit 1. Parameters were chosen on campus512's seeds 101 and 102 and on the first third of Chronus; what is shown
  * is measured on other seeds and on the rest. */
-#include "decompose/memory.h"
 #include "experiment/run.h"
 #include "foresight.h"
+#include "hdc/memory.h"
 #include "random_records.h"
 
 #include <unistd.h>

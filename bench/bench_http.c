@@ -2,8 +2,8 @@
  * bytes, 20 kB of JSON written anew for each, and an answer deferred to another thread. wrk runs on the same
  * processors; the processor time is the server's alone. */
 #include "base/json.h"
-#include "serve/http.h"
-#include "serve/request.h"
+#include "http/http.h"
+#include "http/http_request.h"
 
 #include <pthread.h>
 #include <stdio.h>

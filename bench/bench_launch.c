@@ -1,7 +1,7 @@
 /* bench_launch: what starting real jobs costs: the service's time in a launch, the time until the command runs, and how
  * many tasks of no work go through in a second. As its own shepherd; in a folder beside the program, on a real disk. */
-#include "local/launch.h"
-#include "local/shepherd.h"
+#include "executor/local/launch.h"
+#include "executor/local/shepherd.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  */
 #include "experiment/run.h"
 #include "experiment/trace_supply.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "catalogue.h"
 #include "experiment/run.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * and how long opening, reading and pruning take when there is much. In ./build, so that the disk is the one built on.
  */
 #include "experiment/run.h"
-#include "serve/store.h"
+#include "store/store.h"
 
 #include <fcntl.h>
 #include <stdio.h>

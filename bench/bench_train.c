@@ -3,10 +3,10 @@
  * and makes it exit 1. */
 #include "base/rng.h"
 #include "ceiling.h"
-#include "ingest/scenario.h"
-#include "learn/dqn_trainer.h"
-#include "learn/environment.h"
 #include "nn/model_file.h"
+#include "rl/dqn_trainer.h"
+#include "rl/environment.h"
+#include "scenario/scenario.h"
 
 #include <stdio.h>
 #include <stdlib.h>

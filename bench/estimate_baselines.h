@@ -4,7 +4,7 @@
 #ifndef ADLRO_BENCH_ESTIMATE_BASELINES_H
 #define ADLRO_BENCH_ESTIMATE_BASELINES_H
 
-#include "learn/lab.h"
+#include "estimator/lab.h"
 
 #include <math.h>
 #include <string.h>

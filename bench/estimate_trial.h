@@ -3,8 +3,8 @@
 #define ADLRO_BENCH_ESTIMATE_TRIAL_H
 
 #include "estimate_baselines.h"
+#include "estimator/estimator_trainer.h"
 #include "gavel_lab.h"
-#include "learn/estimator_trainer.h"
 #include "predict/estimates.h"
 
 #include <math.h>

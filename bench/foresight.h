@@ -7,10 +7,10 @@
 #define ADLRO_BENCH_FORESIGHT_H
 
 #include "base/heap.h"
-#include "ingest/scenario.h"
 #include "predict/history.h"
 #include "predict/runtime.h"
 #include "predict/similar.h"
+#include "scenario/scenario.h"
 #include "sim/workload.h"
 
 #include <math.h>

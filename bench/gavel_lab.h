@@ -11,7 +11,7 @@
 #ifndef ADLRO_BENCH_GAVEL_LAB_H
 #define ADLRO_BENCH_GAVEL_LAB_H
 
-#include "learn/lab.h"
+#include "estimator/lab.h"
 
 #include <math.h>
 #include <stdio.h>

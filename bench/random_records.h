@@ -4,7 +4,7 @@
 #define ADLRO_BENCH_RANDOM_RECORDS_H
 
 #include "base/rng.h"
-#include "decompose/encoder.h"
+#include "hdc/encoder.h"
 
 enum { RECORD_FIELDS = 12, RECORD_SYMBOLS = 64 };
 

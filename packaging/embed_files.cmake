@@ -1,4 +1,4 @@
-# embed_files.cmake: writes OUT, a C file with the table adl_shipped_files of src/ingest/shipped.h. FILES are paths below ROOT,
+# embed_files.cmake: writes OUT, a C file with the table adl_shipped_files of src/scenario/shipped.h. FILES are paths below ROOT,
 # with commas between them.
 # cmake -DROOT=folder -DFILES=a,b/c -DOUT=file.c -P embed_files.cmake
 string(REPLACE "," ";" FILES "${FILES}")
@@ -13,4 +13,4 @@ foreach(path IN LISTS FILES)
   string(APPEND entries "    {\"${path}\", text_${count}, sizeof text_${count} - 1},\n")
   math(EXPR count "${count} + 1")
 endforeach()
-file(WRITE "${OUT}" "#include \"ingest/shipped.h\"\n\n${arrays}\nconst struct adl_shipped_file adl_shipped_files[] = {\n${entries}};\nconst size_t adl_shipped_file_count = ${count};\n")
+file(WRITE "${OUT}" "#include \"scenario/shipped.h\"\n\n${arrays}\nconst struct adl_shipped_file adl_shipped_files[] = {\n${entries}};\nconst size_t adl_shipped_file_count = ${count};\n")

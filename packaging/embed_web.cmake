@@ -1,4 +1,4 @@
-# embed_web.cmake: writes OUT, a C file with the table adl_web_assets of src/serve/assets.h. FILES names one NAME=PATH a line.
+# embed_web.cmake: writes OUT, a C file with the table adl_web_assets of src/service/assets.h. FILES names one NAME=PATH a line.
 # cmake -DFILES=list -DOUT=file.c -P embed_web.cmake
 set(type_html "text/html; charset=utf-8")
 set(type_js "text/javascript; charset=utf-8")
@@ -27,4 +27,4 @@ foreach(line IN LISTS lines)
   string(APPEND entries "    {\"${name}\", {.type = \"${type_${ending}}\", .data = data_${count}, .size = sizeof data_${count} - 1, .etag = \"\\\"${tag}\\\"\"}},\n")
   math(EXPR count "${count} + 1")
 endforeach()
-file(WRITE "${OUT}" "#include \"serve/assets.h\"\n\n${arrays}\nconst struct adl_asset_entry adl_web_assets[] = {\n${entries}    {0},\n};\nconst size_t adl_web_asset_count = ${count};\n")
+file(WRITE "${OUT}" "#include \"service/assets.h\"\n\n${arrays}\nconst struct adl_asset_entry adl_web_assets[] = {\n${entries}    {0},\n};\nconst size_t adl_web_asset_count = ${count};\n")

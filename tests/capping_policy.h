@@ -3,7 +3,7 @@
 #define ADLRO_TESTS_CAPPING_POLICY_H
 
 #include "base/rng.h"
-#include "decide/policy.h"
+#include "policy/policy.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,9 @@
 #define ADLRO_TESTS_CHOICE_DRIVER_H
 
 #include "base/rng.h"
-#include "decide/choices.h"
-#include "decide/policy.h"
 #include "experiment/run.h"
+#include "policy/dqn/actions.h"
+#include "policy/policy.h"
 #include "random_scenario.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* fuzz_exporter: the bytes of an exporter's page, read twice, a second apart; the byte 0xff parts the two pages.
  * Whatever they say, readings are possible or missing, and texts are printable and end. */
-#include "ingest/exporter.h"
+#include "telemetry/exporter.h"
 
 #include <math.h>
 #include <stdint.h>

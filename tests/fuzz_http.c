@@ -1,7 +1,7 @@
 /* fuzz_http: the first byte chooses the reader: the address of a request with its route, or the JSON of a body. */
 #include "base/json.h"
-#include "serve/body.h"
-#include "serve/router.h"
+#include "http/body.h"
+#include "http/router.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

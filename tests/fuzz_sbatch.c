@@ -1,5 +1,5 @@
 /* fuzz_sbatch: the head of a batch script of any bytes; what comes out is whole. */
-#include "cli/sbatch.h"
+#include "cli/client/sbatch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

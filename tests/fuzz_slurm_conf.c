@@ -1,6 +1,6 @@
 /* fuzz_slurm_conf: a slurm.conf of any bytes, which may include itself: every value is where it is said to be, and
  * reading the nodes and partitions of it ends. */
-#include "ingest/slurm_layout.h"
+#include "executor/slurm/slurm_layout.h"
 
 #include <stdbool.h>
 #include <stdint.h>

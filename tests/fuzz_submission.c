@@ -1,10 +1,10 @@
 /* fuzz_submission: the first byte chooses the reader: a submission's body, the GPUs asked for, or a job whose name,
  * command and output pattern are shown to people and become paths. */
-#include "serve/body.h"
-#include "serve/job_array.h"
-#include "serve/script.h"
-#include "serve/submission.h"
-#include "serve/warn_signal.h"
+#include "http/body.h"
+#include "jobs/job_array.h"
+#include "jobs/script.h"
+#include "jobs/submission.h"
+#include "jobs/warn_signal.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>

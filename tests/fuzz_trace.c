@@ -1,7 +1,7 @@
 /* fuzz_trace: the first byte chooses format, strictness and unit; the rest are the bytes of a trace. If the environment
  * names a reader in ADL_FUZZ_READER, the format is always that one: bench/fuzz gives each reader its own time. */
 #include "base/text.h"
-#include "ingest/trace.h"
+#include "trace/trace.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #ifndef ADLRO_TESTS_GOGH_DESK_H
 #define ADLRO_TESTS_GOGH_DESK_H
 
-#include "decide/policy.h"
 #include "engine/validate.h"
+#include "policy/policy.h"
 #include "state_fixture.h"
 
 #include <string.h>

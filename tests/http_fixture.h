@@ -3,8 +3,8 @@
 #define ADLRO_TESTS_HTTP_FIXTURE_H
 
 #include "base/json.h"
-#include "serve/http.h"
-#include "serve/request.h"
+#include "http/http.h"
+#include "http/http_request.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

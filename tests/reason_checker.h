@@ -3,8 +3,8 @@
 #ifndef ADLRO_TESTS_REASON_CHECKER_H
 #define ADLRO_TESTS_REASON_CHECKER_H
 
-#include "decide/reason.h"
 #include "engine/engine.h"
+#include "policy/mechanism/reason.h"
 
 #include <inttypes.h>
 #include <math.h>

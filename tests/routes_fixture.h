@@ -7,8 +7,8 @@
 #include "store_fixture.h"
 #include "toy_world.h"
 
-#include "serve/routes.h"
-#include "serve/submission.h"
+#include "jobs/submission.h"
+#include "service/routes.h"
 
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
 #ifndef ADLRO_TESTS_SCENARIO_FIXTURE_H
 #define ADLRO_TESTS_SCENARIO_FIXTURE_H
 
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 
 #include <stdlib.h>
 #include <string.h>

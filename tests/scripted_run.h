@@ -3,7 +3,7 @@
 #define ADLRO_TESTS_SCRIPTED_RUN_H
 
 #include "engine/engine.h"
-#include "feedback/metrics.h"
+#include "metrics/metrics.h"
 #include "sim/world_sim.h"
 
 #include <setjmp.h>

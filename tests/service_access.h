@@ -6,7 +6,7 @@
 
 #include "service_check.h"
 
-#include "serve/auth.h"
+#include "http/auth.h"
 
 static struct service_client user;
 

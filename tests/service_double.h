@@ -4,7 +4,7 @@
 #define ADLRO_TESTS_SERVICE_DOUBLE_H
 
 #include "cli/cli.h"
-#include "cli/client.h"
+#include "cli/client/client.h"
 #include "http_fixture.h"
 
 #define DOUBLE_JOBS 40

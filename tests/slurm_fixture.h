@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "serve/slurm_book.h"
-#include "serve/slurm_nodes.h"
+#include "executor/slurm/slurm_mirror.h"
+#include "executor/slurm/slurm_nodes.h"
 
 #include <cJSON.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "serve/store.h"
+#include "store/store.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,9 +3,9 @@
 #define ADLRO_TESTS_TAPE_H
 
 #include "engine/engine.h"
+#include "engine/recording.h"
 #include "engine/world_log.h"
 #include "experiment/run.h"
-#include "ingest/recording.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 #ifndef TASK_FIXTURE_H
 #define TASK_FIXTURE_H
 
-#include "local/launch.h"
-#include "local/shepherd.h"
+#include "executor/local/launch.h"
+#include "executor/local/shepherd.h"
 #include "scratch.h"
 
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "ingest/telemetry.h"
+#include "telemetry/telemetry.h"
 
 #include <math.h>
 #include <string.h>

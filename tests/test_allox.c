@@ -1,6 +1,6 @@
 /* AlloX: starts that a matching by hand gives, optimal sums of completion times, gangs that do not starve, the window.
  */
-#include "decide/allox.h"
+#include "policy/allox.h"
 #include "toy_world.h"
 
 #include <stdlib.h>

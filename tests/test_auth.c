@@ -1,6 +1,6 @@
 /* Hashes, tokens and the file they are kept in. */
-#include "serve/auth.h"
-#include "serve/sha256.h"
+#include "http/auth.h"
+#include "http/sha256.h"
 
 #include <fcntl.h>
 #include <grp.h>

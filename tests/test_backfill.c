@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decide/policy.h"
+#include "policy/policy.h"
 #include "state_fixture.h"
 #include "toy_world.h"
 

@@ -1,6 +1,6 @@
 /* JSON from outside. */
 #include "base/text.h"
-#include "serve/body.h"
+#include "http/body.h"
 
 #include <cjson/cJSON.h>
 #include <setjmp.h>

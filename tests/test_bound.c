@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "feedback/bound.h"
+#include "metrics/bound.h"
 
 #define assert_near(actual, expected, tolerance) assert_true(fabs((actual) - (expected)) <= (tolerance))
 

@@ -1,5 +1,5 @@
 /* Cgroups, in folders that look like them. A real one is used by test_shepherd, if it is given one. */
-#include "local/cgroup.h"
+#include "executor/local/cgroup.h"
 #include "task_fixture.h"
 
 static void make_folder(const char *ret_name[5])

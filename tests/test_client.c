@@ -1,6 +1,6 @@
 /* The client of the service, and how numbers of jobs are found: against a server that answers as the service does. */
+#include "cli/client/job_number.h"
 #include "cli/display.h"
-#include "cli/job_number.h"
 #include "service_double.h"
 
 #include <sys/wait.h>

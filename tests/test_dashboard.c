@@ -1,5 +1,5 @@
 /* The dashboard as a person at a browser sees it, served by the real service on virtual GPUs. */
-#include "serve/auth.h"
+#include "http/auth.h"
 #include "webdriver.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* Training: its results follow from its options alone, it can be taken up again, and it learns. On a cluster of two
  * types on which each job is fast on the one and slow on the other. */
-#include "learn/dqn_trainer.h"
-#include "learn/environment.h"
 #include "nn/model_file.h"
+#include "rl/dqn_trainer.h"
+#include "rl/environment.h"
 #include "tiny_scenario.h"
 
 #include <string.h>

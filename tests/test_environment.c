@@ -1,7 +1,7 @@
 /* The environment: equal seeds and actions give equal episodes, however it was used before and beside whatever other
  * environments, and an episode is what the engine makes of the same decisions. */
 #include "choice_driver.h"
-#include "learn/environment.h"
+#include "rl/environment.h"
 
 #include <math.h>
 

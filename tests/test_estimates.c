@@ -1,7 +1,7 @@
 /* The estimates: what is measured stays, what is guessed follows, what is not heard of is forgotten. */
 #include "base/rng.h"
 #include "estimates_fixture.h"
-#include "learn/lab.h"
+#include "estimator/lab.h"
 
 #include <stdlib.h>
 

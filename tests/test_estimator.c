@@ -1,6 +1,6 @@
 /* The estimator's bytes and its training. */
 #include "estimates_fixture.h"
-#include "learn/estimator_trainer.h"
+#include "estimator/estimator_trainer.h"
 #include "model_seal.h"
 #include "predict/shipped_estimator.h"
 

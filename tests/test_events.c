@@ -1,5 +1,5 @@
 /* The ring of events behind the streams. */
-#include "serve/events.h"
+#include "http/events.h"
 
 #include <poll.h>
 #include <pthread.h>

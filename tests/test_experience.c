@@ -1,7 +1,7 @@
 /* Experience: what was shown is kept row by row, worths are the lambda returns that their definition gives, and the
  * luck that is taken off them is that of the others. */
 #include "base/rng.h"
-#include "learn/experience.h"
+#include "rl/experience.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "ingest/exposition.h"
+#include "telemetry/exposition.h"
 
 #include <math.h>
 #include <stdio.h>

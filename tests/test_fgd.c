@@ -1,6 +1,6 @@
 /* Tests of fragmentation gradient descent: where single jobs go, and the choice against one that looks at every node.
  */
-#include "decide/policy.h"
+#include "policy/policy.h"
 #include "toy_world.h"
 
 #include <stdlib.h>

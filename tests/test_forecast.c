@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decide/forecast.h"
+#include "policy/mechanism/forecast.h"
 #include "state_fixture.h"
 
 #define RUNNING_MAX 12 /* slots below this run */

@@ -1,10 +1,10 @@
 /* Tests of the policy gogh in the simulated world: everyone finishes whatever is asked for, limits hold all along,
  * equal runs decide equally, and the exact solver is never worse than the heuristic. */
-#include "decide/program.h"
 #include "experiment/run.h"
-#include "ingest/scenario.h"
+#include "policy/gogh/ilp_model.h"
 #include "predict/power.h"
 #include "random_scenario.h"
+#include "scenario/scenario.h"
 #include "scripted_run.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * with the change that made it. */
 #include "base/text.h"
 #include "experiment/run.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "ingest/catalogue.h"
-#include "ingest/gpu_name.h"
-#include "ingest/reading.h"
+#include "scenario/catalogue.h"
+#include "telemetry/gpu_name.h"
+#include "telemetry/reading.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_hands_sim: the twin under scripted and random commands: nothing is told before its time, every job ends once. */
 #include "random_scenario.h"
 
-#include "serve/hands_sim.h"
+#include "executor/sim/executor_sim.h"
 
 #include <math.h>
 #include <string.h>

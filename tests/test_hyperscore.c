@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "feedback/hyperscore.h"
+#include "metrics/hyperscore.h"
 
 #define assert_near(actual, expected, tolerance) assert_true(fabs((actual) - (expected)) <= (tolerance))
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "decompose/hypervector.h"
+#include "hdc/hypervector.h"
 
 enum { VECTORS = 31 };
 

@@ -1,7 +1,7 @@
 /* An engine that takes the place of another one knows what that one had learned of jobs. */
-#include "decide/appraisal.h"
 #include "engine/engine.h"
 #include "gogh_desk.h"
+#include "policy/gogh/cost_model.h"
 
 /* A world of events that a test has listed. Jobs that end are in slot 0, one after the other. */
 struct listed_world {

@@ -1,7 +1,7 @@
 /* test_inventory: what the GPUs of a machine become for the core and for people. */
 #include "telemetry_fixture.h"
 
-#include "serve/inventory.h"
+#include "executor/inventory.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* What a job finds in its environment. */
-#include "local/environment.h"
+#include "executor/local/environment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

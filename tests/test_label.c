@@ -1,7 +1,7 @@
 /* What jobs are called, and who is called so. */
 #include "store_fixture.h"
 
-#include "serve/label.h"
+#include "jobs/label.h"
 
 static uint64_t add(struct adl_store *store, uint64_t array_id, int32_t array_index, int64_t external)
 {

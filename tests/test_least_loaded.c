@@ -1,6 +1,6 @@
 /* Tests of the policy least-loaded: where single jobs go, who waits for whom, and the choice against one that looks at
  * every node. */
-#include "decide/policy.h"
+#include "policy/policy.h"
 #include "toy_world.h"
 
 #include <string.h>

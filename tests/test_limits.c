@@ -1,5 +1,5 @@
 /* What each client may ask for. */
-#include "serve/limits.h"
+#include "http/limits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Speeds that were measured, from the file to the simulated world: alone, as gangs, and beside each other. */
 #include "experiment/run.h"
-#include "ingest/catalogue.h"
-#include "ingest/scenario.h"
+#include "scenario/catalogue.h"
+#include "scenario/scenario.h"
 #include "scripted_run.h"
 #include "shared_data.h"
 #include "tiny_scenario.h"

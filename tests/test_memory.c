@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../bench/random_records.h"
-#include "decompose/memory.h"
+#include "hdc/memory.h"
 
 enum { STORED = 700, NEAREST = 40 };
 

@@ -1,7 +1,7 @@
 /* Models as bytes and as files: whole, or refused with what would be right. */
-#include "ingest/model_store.h"
 #include "model_seal.h"
 #include "nn_fixture.h"
+#include "rl/model_store.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "stop_checker.h"
 
 #include "experiment/run.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 
 /* Scenarios; more of them with RANDOM_SCENARIOS=N in the environment. */
 static uint64_t scenarios = 24;

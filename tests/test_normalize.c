@@ -1,8 +1,8 @@
 /* Normalization: features are bounded, a gap is never a 0, quartiles are those of the data, and what is written comes
  * back bit for bit. `test_normalize tables` prints the tables of docs/features.md. */
 #include "choice_driver.h"
-#include "decide/sight.h"
-#include "ingest/normalize.h"
+#include "policy/dqn/normalize.h"
+#include "policy/dqn/observation.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Whose processes are on a GPU. */
-#include "local/occupied.h"
+#include "executor/local/foreign_processes.h"
 #include "task_fixture.h"
 
 static int64_t pid_in(const char *name)

@@ -1,7 +1,7 @@
 /* The OpenAPI document: it describes exactly the routes there are, and what they answer is what it says. */
 #include "routes_fixture.h"
 
-#include "serve/assets.h"
+#include "service/assets.h"
 
 #include <math.h>
 

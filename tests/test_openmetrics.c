@@ -1,5 +1,5 @@
 /* Pages of metrics, as text and under the eyes of promtool. */
-#include "serve/openmetrics.h"
+#include "http/openmetrics.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* paper16 is frozen: its jobs may not change, and it must still show what it was calibrated to show. */
 #include "experiment/comparison.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 #include "sim/workload.h"
 #include "sim/world_sim.h"
 

@@ -1,7 +1,7 @@
 /* The quarters of a run: what was done and drawn in each, and that they add up to the run. */
 #include "experiment/run.h"
-#include "ingest/scenario.h"
 #include "random_scenario.h"
+#include "scenario/scenario.h"
 #include "scripted_run.h"
 
 #include <math.h>

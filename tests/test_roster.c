@@ -1,7 +1,7 @@
 /* The roster against plain arrays, and what a job's dependencies come to. */
 #include "base/index.h"
 #include "base/rng.h"
-#include "serve/roster.h"
+#include "jobs/job_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Addresses taken apart, and the routes they lead to. */
-#include "serve/router.h"
+#include "http/router.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The REST interface as a client sees it: what is answered, to whom, and what is refused with which status. */
 #include "routes_fixture.h"
 
-#include "serve/assets.h"
+#include "service/assets.h"
 
 static struct routes_fixture *fixture; /* for tests that leave it as it was */
 

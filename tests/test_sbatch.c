@@ -1,5 +1,5 @@
 /* The #SBATCH lines of batch scripts: what is read, what is warned about, and what is refused in which line. */
-#include "cli/sbatch.h"
+#include "cli/client/sbatch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

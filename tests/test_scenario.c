@@ -1,5 +1,5 @@
 /* Scenarios and catalogues: every key arrives where it belongs, what makes no sense is refused with its line. */
-#include "ingest/catalogue.h"
+#include "scenario/catalogue.h"
 #include "scenario_fixture.h"
 
 #include <dirent.h>

@@ -2,8 +2,8 @@
 #include "stub_nvml.h"
 #include "telemetry_fixture.h"
 
-#include "decide/policy.h"
-#include "serve/config.h"
+#include "policy/policy.h"
+#include "service/config.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

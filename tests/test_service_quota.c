@@ -1,7 +1,7 @@
 /* What one user can make the state grow by: arrays are kept once, quotas hold, and ended jobs go in time. */
 #include "service_check.h"
 
-#include "serve/store.h"
+#include "store/store.h"
 
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 /* The verbs that ask the service, run as from a shell against a server that answers as it does. */
+#include "cli/client/job_form.h"
+#include "cli/client/jobs_table.h"
+#include "cli/client/top_frame.h"
 #include "cli/display.h"
-#include "cli/job_form.h"
-#include "cli/jobs_table.h"
-#include "cli/top_frame.h"
 #include "service_double.h"
 
 #include <sys/resource.h>

@@ -1,8 +1,8 @@
 /* slurm.conf and gres.conf: read as Slurm reads them, every setting with its place; lists of hosts; nodes, GPUs and
  * partitions; and diffs of what is changed. */
 #include "base/index.h"
-#include "ingest/hostlist.h"
-#include "ingest/slurm_layout.h"
+#include "executor/slurm/hostlist.h"
+#include "executor/slurm/slurm_layout.h"
 #include "report/diff.h"
 
 #include <setjmp.h>

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "serve/hands.h"
-#include "serve/slurm_energy.h"
+#include "executor/executor.h"
+#include "executor/slurm/slurm_energy.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "slurm/protocol.h"
 #include "slurm/request.h"
 #include "slurm/settings.h"
-#include "slurm/tally.h"
+#include "slurm/usage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "feedback/statistics.h"
+#include "metrics/statistics.h"
 
 #define assert_near(actual, expected, tolerance) assert_true(fabs((actual) - (expected)) <= (tolerance))
 #define assert_close(actual, expected, relative) assert_near(actual, expected, (relative)*fabs(expected))

@@ -1,5 +1,5 @@
 /* What a stop costs, from a job's specification and the time it has run: the one answer that all policies use. */
-#include "decide/policy.h"
+#include "policy/policy.h"
 #include "state/stop.h"
 #include "toy_world.h"
 

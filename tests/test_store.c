@@ -2,7 +2,7 @@
  * be written is refused with a text. */
 #include "store_fixture.h"
 
-#include "serve/store_form.h"
+#include "store/store_internal.h"
 
 #include <math.h>
 

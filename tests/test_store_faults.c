@@ -3,7 +3,7 @@
 #include "faulty_vfs.h"
 #include "store_load.h"
 
-#include "serve/store_form.h"
+#include "store/store_internal.h"
 
 enum { STEPS = 2 };
 

@@ -2,7 +2,7 @@
  */
 #include "store_fixture.h"
 
-#include "serve/store_form.h"
+#include "store/store_internal.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Opening a store: whatever must not be opened is refused with a text that says why and what to do. */
 #include "store_fixture.h"
 
-#include "serve/store_form.h"
+#include "store/store_internal.h"
 
 #include <limits.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* Ended jobs are deleted by their age or for room, in small steps, with all that is theirs and nothing else. */
 #include "store_fixture.h"
 
-#include "serve/store_form.h"
+#include "store/store_internal.h"
 
 #define DAY INT64_C(86400000000)
 

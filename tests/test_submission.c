@@ -1,7 +1,7 @@
 /* Submissions: what is read, what is refused and with which words, and the small languages inside them. */
-#include "serve/body.h"
-#include "serve/script.h"
-#include "serve/submission.h"
+#include "http/body.h"
+#include "jobs/script.h"
+#include "jobs/submission.h"
 
 #include <cjson/cJSON.h>
 #include <setjmp.h>

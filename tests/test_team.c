@@ -1,5 +1,5 @@
 /* Teams: every piece of work is done once and before run returns, whatever the number of threads. */
-#include "learn/team.h"
+#include "rl/thread_pool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What is left of texts about jobs for a user who may only see the user's own. */
-#include "serve/veil.h"
+#include "service/privacy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "stub_nvml.h"
 #include "telemetry_fixture.h"
 
-#include "serve/watch.h"
+#include "executor/local/telemetry_thread.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

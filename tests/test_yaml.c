@@ -1,5 +1,5 @@
 /* The YAML reader: what it takes, and the exact words with which it refuses the rest. */
-#include "ingest/yaml.h"
+#include "scenario/yaml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef ADLRO_TESTS_TRACE_FIXTURE_H
 #define ADLRO_TESTS_TRACE_FIXTURE_H
 
-#include "ingest/trace.h"
+#include "trace/trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* backup: a copy of the service's state, taken while it runs. */
 #include "cli/cli.h"
-#include "serve/store_backup.h"
+#include "store/store_backup.h"
 
 #include "base/json.h"
 

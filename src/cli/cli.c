@@ -2,8 +2,8 @@
 
 #include "base/suggest.h"
 #include "experiment/run.h"
-#include "ingest/model_store.h"
-#include "ingest/normalize.h"
+#include "policy/dqn/normalize.h"
+#include "rl/model_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/output.h"
-#include "decide/policy.h"
+#include "policy/policy.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* compare: several policies on the same seeds of a scenario. */
 #include "cli/cli.h"
 #include "cli/reports.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
 #include <stddef.h>

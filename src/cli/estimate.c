@@ -3,10 +3,10 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/reported.h"
-#include "ingest/model_store.h"
-#include "ingest/scenario.h"
+#include "predict/estimate_table.h"
 #include "predict/estimates.h"
-#include "predict/knowledge.h"
+#include "rl/model_store.h"
+#include "scenario/scenario.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* main: finds the verb. */
 #include "base/suggest.h"
 #include "cli/cli.h"
-#include "local/shepherd.h"
+#include "executor/local/shepherd.h"
 
 #include <stdio.h>
 #include <string.h>

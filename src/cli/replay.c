@@ -4,10 +4,10 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
+#include "engine/recording.h"
 #include "engine/world_log.h"
 #include "experiment/run.h"
-#include "ingest/recording.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 
 #include <errno.h>
 #include <inttypes.h>

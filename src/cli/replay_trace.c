@@ -5,7 +5,7 @@
 #include "cli/replay.h"
 #include "cli/reports.h"
 #include "experiment/trace_supply.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 
 #include <inttypes.h>
 #include <stdio.h>

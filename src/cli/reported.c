@@ -2,9 +2,9 @@
 
 #include "cli/replay.h"
 #include "engine/engine.h"
+#include "engine/recording.h"
 #include "engine/world_log.h"
 #include "experiment/run.h"
-#include "ingest/recording.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* score: HyperScore from figures given on the command line. */
 #include "base/json.h"
 #include "cli/cli.h"
-#include "feedback/hyperscore.h"
+#include "metrics/hyperscore.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* serve: the service, from the command line. */
 #include "cli/cli.h"
-#include "serve/service.h"
+#include "service/service.h"
 
 #include <errno.h>
 #include <pthread.h>

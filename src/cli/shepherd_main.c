@@ -1,6 +1,6 @@
 /* shepherd_main: `adlro-shepherd shepherd FOLDER`, what the service starts for each task: the same as `adlro shepherd`
  * in a program so small that starting it costs next to nothing. */
-#include "local/shepherd.h"
+#include "executor/local/shepherd.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* simulate: one policy, one seed, with everything it did on record. */
 #include "cli/cli.h"
+#include "cli/job_timeline.h"
 #include "cli/reports.h"
-#include "cli/story.h"
-#include "ingest/recording.h"
-#include "ingest/scenario.h"
+#include "engine/recording.h"
+#include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
 #include <stddef.h>

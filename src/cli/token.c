@@ -1,5 +1,5 @@
 /* token: tokens of users who are to reach the service over the network: makes, lists and revokes them. */
-#include "serve/token.h"
+#include "http/token.h"
 #include "cli/cli.h"
 #include "cli/quantity.h"
 

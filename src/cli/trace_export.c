@@ -1,7 +1,7 @@
 /* trace_export: writes a trace in our own CSV, see docs/traces.md, row by row. */
 #include "cli/output.h"
 #include "cli/replay.h"
-#include "ingest/trace.h"
+#include "trace/trace.h"
 
 #include <stdint.h>
 

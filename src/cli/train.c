@@ -1,7 +1,7 @@
 /* train: teaches a policy from nothing but a scenario, and the networks of the estimates from nothing but a prior. */
 #include "cli/cli.h"
 #include "cli/training.h"
-#include "ingest/scenario.h"
+#include "scenario/scenario.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "cli/training.h"
 
 #include "cli/cli.h"
-#include "learn/estimator_trainer.h"
+#include "estimator/estimator_trainer.h"
 
 #include <inttypes.h>
 

@@ -3,11 +3,11 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "experiment/run.h"
-#include "ingest/model_store.h"
-#include "ingest/normalize.h"
 #include "nn/onnx.h"
+#include "policy/dqn/normalize.h"
 #include "report/figure.h"
 #include "report/training_report.h"
+#include "rl/model_store.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef ADLRO_CLI_TRAINING_H
 #define ADLRO_CLI_TRAINING_H
 
-#include "learn/dqn_trainer.h"
+#include "rl/dqn_trainer.h"
 
 struct adl_training_job {
     const char *scenario_path;

@@ -1,8 +1,8 @@
 #include "engine/engine.h"
 
 #include "base/hash.h"
-#include "decide/reason.h"
 #include "engine/validate.h"
+#include "policy/mechanism/reason.h"
 #include "predict/runtime.h"
 #include "predict/similar.h"
 

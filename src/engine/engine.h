@@ -3,9 +3,9 @@
 #define ADLRO_ENGINE_ENGINE_H
 
 #include "base/error.h"
-#include "decide/policy.h"
 #include "engine/world.h"
 #include "model/scenario.h"
+#include "policy/policy.h"
 #include "state/state.h"
 
 /* Watches a run. Events are shown before they change the state, commands after they did. Any function may be NULL; a
@@ -76,7 +76,7 @@ int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOM
  * afterwards. */
 void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from);
 
-/* Why a job that waits does so, in words: what the policy says, or what the state does (decide/reason.h). */
+/* Why a job that waits does so, in words: what the policy says, or what the state does (policy/mechanism/reason.h). */
 void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size);
 
 const struct adl_state *adl_engine_state(const struct adl_engine *engine);

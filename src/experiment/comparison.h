@@ -2,11 +2,11 @@
 #ifndef ADLRO_EXPERIMENT_COMPARISON_H
 #define ADLRO_EXPERIMENT_COMPARISON_H
 
-#include "decide/policy.h"
-#include "feedback/metrics.h"
-#include "feedback/statistics.h"
-#include "feedback/timeline.h"
+#include "metrics/metrics.h"
+#include "metrics/statistics.h"
+#include "metrics/timeline.h"
 #include "model/scenario.h"
+#include "policy/policy.h"
 #include "sim/source.h"
 
 #include <stdbool.h>

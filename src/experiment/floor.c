@@ -1,6 +1,6 @@
 #include "experiment/floor.h"
 
-#include "feedback/bound.h"
+#include "metrics/bound.h"
 #include "model/plan.h"
 #include "sim/drift.h"
 #include "sim/power.h"

@@ -2,7 +2,7 @@
 #ifndef ADLRO_EXPERIMENT_FLOOR_H
 #define ADLRO_EXPERIMENT_FLOOR_H
 
-#include "feedback/metrics.h"
+#include "metrics/metrics.h"
 #include "model/scenario.h"
 #include "sim/source.h"
 

@@ -2,10 +2,10 @@
 #ifndef ADLRO_EXPERIMENT_RUN_H
 #define ADLRO_EXPERIMENT_RUN_H
 
-#include "decide/policy.h"
-#include "feedback/metrics.h"
-#include "feedback/timeline.h"
+#include "metrics/metrics.h"
+#include "metrics/timeline.h"
 #include "model/scenario.h"
+#include "policy/policy.h"
 #include "sim/source.h"
 
 struct adl_run {

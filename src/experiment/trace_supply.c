@@ -1,7 +1,7 @@
 #include "experiment/trace_supply.h"
 
 #include "base/hash.h"
-#include "ingest/gpu_name.h"
+#include "telemetry/gpu_name.h"
 
 #include <pthread.h>
 #include <stdio.h>

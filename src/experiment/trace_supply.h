@@ -3,10 +3,10 @@
 #ifndef ADLRO_EXPERIMENT_TRACE_SUPPLY_H
 #define ADLRO_EXPERIMENT_TRACE_SUPPLY_H
 
-#include "ingest/throughputs.h"
-#include "ingest/trace.h"
 #include "model/scenario.h"
+#include "scenario/throughputs.h"
 #include "sim/source.h"
+#include "trace/trace.h"
 
 struct adl_trace_plan {
     const char *path;

@@ -1,7 +1,7 @@
 /* reason: why a policy gives a command: by which rule, compared with which other job, and with which figures.
  *
  * It travels in the command from the policy to whoever carries it out, records or shows it. It is no part of the
- * decision: hashes of plans leave it out. decide/reason.h turns it into words. */
+ * decision: hashes of plans leave it out. policy/mechanism/reason.h turns it into words. */
 #ifndef ADLRO_MODEL_REASON_H
 #define ADLRO_MODEL_REASON_H
 

@@ -1,5 +1,5 @@
 /* scenario: a cluster, a workload and the ways both misbehave: all that a run needs beside a policy and a seed.
- * Plain data; ingest/scenario.c reads it from YAML, sim/ plays it. */
+ * Plain data; scenario/scenario.c reads it from YAML, sim/ plays it. */
 #ifndef ADLRO_MODEL_SCENARIO_H
 #define ADLRO_MODEL_SCENARIO_H
 
@@ -147,7 +147,7 @@ enum adl_placement {
                                    rest */
 };
 
-/* What gavel's shares of time are to reach; decide/gavel.c has the formulas. */
+/* What gavel's shares of time are to reach; policy/gavel.c has the formulas. */
 enum adl_gavel_objective {
     ADL_GAVEL_MAX_MIN,     /* the job that gains least of its equal share gains most */
     ADL_GAVEL_AGNOSTIC,    /* the same, as if all types were equally fast */
@@ -168,7 +168,7 @@ struct adl_policy_config {
     bool share;                        /* let jobs that allow it share a GPU when none is free */
     bool first_fit;                    /* fcfs, sjf, qssf: a job that does not fit does not block those behind it */
     bool by_gpu_time;                  /* srtf: rank by remaining time * GPUs */
-    bool by_count;                     /* srtf: choose by the number of GPUs alone; decide/quota.h says how */
+    bool by_count;         /* srtf: choose by the number of GPUs alone; policy/mechanism/count_scheduler.h says how */
     int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
     double las_limits_gpu_s[ADL_LAS_LIMITS_MAX]; /* las: attained service that ends each queue; count 0 = the paper's */
     uint32_t las_limit_count;

@@ -1,9 +1,9 @@
 #include "predict/estimates.h"
 
 #include "base/real.h"
+#include "predict/estimate_initial.h"
+#include "predict/estimate_refine.h"
 #include "predict/estimator.h"
-#include "predict/initial.h"
-#include "predict/refine.h"
 #include "predict/shipped_estimator.h"
 
 #include <math.h>

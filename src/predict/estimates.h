@@ -1,10 +1,10 @@
 /* estimates: how fast each kind of job runs on each type of GPU, alone and beside each other kind: what is believed,
  * how sure it is, and how often it was measured.
  *
- * Jobs that behave alike share a profile. A new profile gets first estimates (P1, predict/initial.h) from what its
- * submission says, the specifications of the GPUs and what was measured of the profiles most like it. Each measurement
- * of one cell refines the profile's other cells (P2, predict/refine.h). A cell that was measured keeps what was
- * measured: a guess never overwrites it.
+ * Jobs that behave alike share a profile. A new profile gets first estimates (P1, predict/estimate_initial.h) from what
+ * its submission says, the specifications of the GPUs and what was measured of the profiles most like it. Each
+ * measurement of one cell refines the profile's other cells (P2, predict/estimate_refine.h). A cell that was measured
+ * keeps what was measured: a guess never overwrites it.
  *
  * Everything it knows came in through adl_estimates_know and adl_estimates_measure, whose arguments come from recorded
  * events: equal events and equal questions in between give equal estimates. Memory is fixed: so many profiles as it was

@@ -2,8 +2,8 @@
 
 #include "base/real.h"
 #include "nn/bytes.h"
-#include "predict/initial.h"
-#include "predict/refine.h"
+#include "predict/estimate_initial.h"
+#include "predict/estimate_refine.h"
 
 #include <assert.h>
 #include <inttypes.h>

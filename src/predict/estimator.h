@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "nn/setnet.h"
-#include "predict/knowledge.h"
+#include "predict/estimate_table.h"
 
 enum adl_estimator_part { ADL_INITIAL_RATE, ADL_INITIAL_SHARE, ADL_REFINE_RATE, ADL_REFINE_SHARE, ADL_ESTIMATOR_PARTS };
 

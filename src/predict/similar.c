@@ -1,7 +1,7 @@
 #include "predict/similar.h"
 
 #include "base/real.h"
-#include "decompose/memory.h"
+#include "hdc/memory.h"
 
 #include <math.h>
 #include <stdlib.h>

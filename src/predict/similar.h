@@ -1,7 +1,7 @@
 /* similar: how long a job will take and of which class it is, from the jobs that were submitted most like it and have
  * ended.
  *
- * What a submission says is one hypervector (decompose/encoder.h); the nearest of those remembered are its neighbours.
+ * What a submission says is one hypervector (hdc/encoder.h); the nearest of those remembered are its neighbours.
  * Their run times are averaged in log space, the nearer the more, after the part that the users' limits explain among
  * them has been taken out (a regression of one variable, held to the slope over all jobs while neighbours say little).
  *
@@ -9,7 +9,7 @@
 #ifndef ADLRO_PREDICT_SIMILAR_H
 #define ADLRO_PREDICT_SIMILAR_H
 
-#include "decompose/encoder.h"
+#include "hdc/encoder.h"
 #include "model/job.h"
 
 /* What may be known of a submission. Adding one takes a line here and one in the table of similar.c. */

@@ -2,7 +2,7 @@
 #ifndef ADLRO_REPORT_TRAINING_LOG_H
 #define ADLRO_REPORT_TRAINING_LOG_H
 
-#include "feedback/metrics.h"
+#include "metrics/metrics.h"
 #include "model/scenario.h"
 
 #include <stddef.h>

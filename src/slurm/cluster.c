@@ -3,9 +3,9 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/json.h"
+#include "slurm/backoff.h"
 #include "slurm/job.h"
 #include "slurm/limits.h"
-#include "slurm/mark.h"
 #include "slurm/node.h"
 #include "slurm/version.h"
 

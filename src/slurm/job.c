@@ -1,7 +1,7 @@
 #include "slurm/job.h"
 
 #include "base/json.h"
-#include "slurm/judge.h"
+#include "slurm/eligibility.h"
 #include "slurm/version.h"
 
 #include <ctype.h>

@@ -2,9 +2,9 @@
 
 #include "base/hash.h"
 #include "base/index.h"
+#include "slurm/eligibility.h"
 #include "slurm/job.h"
-#include "slurm/judge.h"
-#include "slurm/tally.h"
+#include "slurm/usage.h"
 #include "slurm/version.h"
 
 #include <slurm/slurm.h>

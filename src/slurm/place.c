@@ -1,9 +1,9 @@
 #include "slurm/place.h"
 
+#include "slurm/backoff.h"
+#include "slurm/eligibility.h"
 #include "slurm/job.h"
-#include "slurm/judge.h"
 #include "slurm/limits.h"
-#include "slurm/mark.h"
 #include "slurm/version.h"
 
 #include <signal.h>

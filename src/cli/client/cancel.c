@@ -1,0 +1,31 @@
+/* cancel: ends jobs that wait or run. */
+#include "cli/client/jobs_act.h"
+
+#include <limits.h>
+
+static const struct adl_option table[] = {
+    ADL_ROW_TEXT(struct adl_jobs_act_options, reason, "reason", 0, "TEXT", "why, for the record"),
+    ADL_JOBS_ACT_ROWS,
+};
+
+static const struct adl_verb verb = {
+    .name = "cancel",
+    .summary = "Ends jobs: one that waits at once, one that runs by TERM and, if it will not go, KILL.",
+    .operands = "JOB...",
+    .operands_min = 1,
+    .operands_max = INT_MAX,
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro cancel 12\nadlro cancel 12_3 14 --reason 'wrong data'",
+};
+
+static int run(int argc, char **argv)
+{
+    static const struct adl_jobs_act act = {.verb = &verb, .method = "DELETE", .suffix = "", .done = "cancelled"};
+    struct adl_jobs_act_options o = {.reason = NULL};
+    struct adl_operands operands;
+    int code;
+    return adl_cli_parse(&verb, argc, argv, &o, &operands, &code) ? adl_jobs_act(&act, &o, &operands) : code;
+}
+
+const struct adl_command_verb adl_verb_cancel = {&verb, run};

@@ -1,0 +1,216 @@
+/* explain: why a job waits, and what became of it so far and why, in words. */
+#include "base/range.h"
+#include "cli/cli.h"
+#include "cli/client/client.h"
+#include "cli/client/job_number.h"
+#include "cli/client/jobs_table.h"
+#include "cli/display.h"
+#include "cli/quantity.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+struct options {
+    struct adl_client_options client;
+    bool json;
+};
+
+static const struct adl_option table[] = {
+    ADL_ROW_FLAG(struct options, json, "json", 0, "its events, as the service has them"),
+    ADL_CLIENT_ROWS(struct options),
+};
+
+static const struct adl_verb verb = {
+    .name = "explain",
+    .summary = "Tells why a job waits, and what was decided about it, when and why.",
+    .operands = "JOB",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro explain 12",
+};
+
+static const char *event_word(const char *kind)
+{
+    static const char *const words[][2] = {
+        {"submit", "submitted"},
+        {"start", "started"},
+        {"preempt", "chosen to be stopped"},
+        {"evict", "back in the queue"},
+        {"end", "ended"},
+        {"hold", "held"},
+        {"release", "released"},
+        {"cancel", "cancelled"},
+        {"priority", "priority changed"},
+        {"decision", "decided"},
+        {"requeue", "requeued"},
+        {"move", "runs instead"},
+        {"begin", "runs"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(kind, words[i][0]) == 0)
+            return words[i][1];
+    return kind;
+}
+
+static void put_value(struct adl_text *text, const cJSON *value)
+{
+    const cJSON *item;
+    bool first = true;
+    if (cJSON_IsString(value)) {
+        adl_display_put(text, value->valuestring, 300);
+    } else if (cJSON_IsNumber(value)) {
+        char number[ADL_BOUND_SIZE];
+        adl_text_put(text, adl_bound_print(value->valuedouble, number));
+    } else if (cJSON_IsBool(value)) {
+        adl_text_put(text, cJSON_IsTrue(value) ? "yes" : "no");
+    } else if (cJSON_IsArray(value)) {
+        cJSON_ArrayForEach(item, value)
+        {
+            adl_text_put(text, first ? "" : ",");
+            if (cJSON_IsString(item) || cJSON_IsNumber(item))
+                put_value(text, item);
+            first = false;
+        }
+    }
+}
+
+/* How a member of an event's payload is told: after which words, in this order; NULL = it is not, for the line says it
+ * already. */
+static const char *const phrases[][2] = {
+    {"by", " by "},   {"request", ", asking for "},
+    {"gpus", " on "}, {"priority", " to "},
+    {"state", ": "},  {"exit_code", ", exit code "},
+    {"why", ": "},    {"reason", ": "},
+    {"job", NULL},    {"time_s", NULL},
+    {"what", NULL},   {"user", NULL},
+    {"name", NULL},   {"signal", NULL},
+    {"label", NULL},
+};
+#define PHRASE_COUNT (sizeof phrases / sizeof *phrases)
+
+static bool is_empty(const cJSON *member)
+{
+    return !member || cJSON_IsNull(member) || cJSON_IsObject(member) || (cJSON_IsArray(member) && !member->child) ||
+           (cJSON_IsString(member) && member->valuestring[0] == '\0');
+}
+
+static bool has_phrase(const char *name)
+{
+    for (size_t i = 0; i < PHRASE_COUNT; i++)
+        if (strcmp(name, phrases[i][0]) == 0)
+            return true;
+    return false;
+}
+
+/* What has a phrase with it, then what else there is, as name and value. */
+static void put_payload(struct adl_text *text, const cJSON *data)
+{
+    const cJSON *member;
+    bool first = true;
+    for (size_t i = 0; i < PHRASE_COUNT; i++) {
+        member = cJSON_GetObjectItemCaseSensitive(data, phrases[i][0]);
+        if (!phrases[i][1] || is_empty(member))
+            continue;
+        adl_text_put(text, phrases[i][1]);
+        if (strcmp(phrases[i][0], "state") == 0 && cJSON_IsString(member))
+            adl_display_put(text, adl_job_state_word(member->valuestring), 40);
+        else
+            put_value(text, member);
+    }
+    cJSON_ArrayForEach(member, data)
+    {
+        if (is_empty(member) || !member->string || has_phrase(member->string))
+            continue;
+        adl_text_put(text, first ? " (" : ", ");
+        adl_display_put(text, member->string, 40);
+        adl_text_char(text, ' ');
+        put_value(text, member);
+        first = false;
+    }
+    adl_text_put(text, first ? "\n" : ")\n");
+}
+
+static void put_event(struct adl_text *text, const cJSON *event)
+{
+    char moment[ADL_DURATION_SIZE];
+    adl_text_printf(text, "  %s  ", adl_moment_print(adl_member_number(event, "time_s", 0), moment));
+    adl_display_put(text, event_word(adl_member_text(event, "kind")), 40);
+    put_payload(text, cJSON_GetObjectItemCaseSensitive(event, "data"));
+}
+
+static void explain(struct adl_text *text, const cJSON *job, const cJSON *events)
+{
+    char label[ADL_JOB_LABEL_SIZE];
+    const char *reason = adl_member_text(job, "reason"), *state = adl_member_text(job, "state");
+    const cJSON *event;
+    adl_text_printf(text, "Job %s (", adl_job_label(job, label));
+    adl_display_put(text, adl_member_text(job, "name"), 60);
+    adl_text_put(text, " of ");
+    adl_display_put(text, adl_member_text(job, "user"), 60);
+    adl_text_put(text, ") ");
+    if (strcmp(state, "PD") == 0) {
+        adl_text_put(text, "waits: ");
+        adl_display_put(text, *reason ? reason : "no reason given", ADL_DISPLAY_ALL);
+    } else {
+        adl_text_put(text, strcmp(state, "R") == 0 ? "runs on " : strcmp(state, "CA") == 0 ? "was " : "has ");
+        if (strcmp(state, "R") == 0) {
+            adl_job_nodes(text, job);
+            adl_text_put(text, " with ");
+            adl_job_gpus(text, job);
+        } else {
+            adl_display_put(text, adl_job_state_word(state), 40);
+        }
+        adl_text_put(text, *reason ? ": " : "");
+        adl_display_put(text, reason, ADL_DISPLAY_ALL);
+    }
+    adl_text_char(text, '\n');
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(events, "events"))
+    {
+        put_event(text, event);
+    }
+}
+
+static int tell(struct adl_client *client, const struct options *o, const char *name, struct adl_text *text,
+                struct adl_error *err)
+{
+    cJSON *job = NULL, *events = NULL;
+    char path[64];
+    uint64_t id;
+    int status = adl_job_number_find(client, name, &id, &job, err);
+    if (status)
+        return status;
+    snprintf(path, sizeof path, "/v1/jobs/%llu/events", (unsigned long long)id);
+    status = adl_client_get(client, path, &events, err);
+    if (status == 0 && o->json)
+        adl_display_json(text, events);
+    else if (status == 0)
+        explain(text, job, events);
+    cJSON_Delete(events);
+    cJSON_Delete(job);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {.json = false};
+    struct adl_operands operands;
+    struct adl_client *client = NULL;
+    struct adl_text text = {0};
+    struct adl_error err;
+    int code;
+    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
+        return code;
+    int status = adl_client_create(&o.client, &client, &err);
+    if (status == 0)
+        status = tell(client, &o, operands.items[0], &text, &err);
+    if (status == 0)
+        status = adl_output_write("-", &text, &err);
+    adl_text_clear(&text);
+    adl_client_destroy(client);
+    return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+}
+
+const struct adl_command_verb adl_verb_explain = {&verb, run};

@@ -1,0 +1,30 @@
+/* jobs_table: jobs as squeue shows them. */
+#ifndef ADLRO_CLI_CLIENT_JOBS_TABLE_H
+#define ADLRO_CLI_CLIENT_JOBS_TABLE_H
+
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cJSON;
+
+#define ADL_JOB_LABEL_SIZE 64
+
+/* What people call it: "12", or "12_3" in an array; of a job, or of what tells of one and has its label. Returns
+ * buffer. */
+const char *adl_job_label(const struct cJSON *job, char buffer[ADL_JOB_LABEL_SIZE]);
+/* What it holds, "v100:2", or what it asked for. */
+void adl_job_gpus(struct adl_text *text, const struct cJSON *job);
+/* Where it runs, "box", or why it does not, "(waits for job 3)"; safe to show. */
+void adl_job_place(struct adl_text *text, const struct cJSON *job);
+/* Its nodes, each once, with commas. */
+void adl_job_nodes(struct adl_text *text, const struct cJSON *job);
+
+bool adl_job_has_ended(const struct cJSON *job);
+const char *adl_job_state_word(const char *state); /* "PD" to "pending"; an unknown one as it is */
+
+/* With a line of titles. width: ADL_DISPLAY_ALL = nothing is cut. */
+void adl_jobs_table(struct adl_text *text, const struct cJSON *jobs, size_t width);
+
+#endif

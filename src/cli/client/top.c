@@ -1,0 +1,338 @@
+/* top: a terminal's view of the service that one would leave open. The only file that knows curses. */
+#include "cli/cli.h"
+#include "cli/client/client.h"
+#include "cli/client/jobs_table.h"
+#include "cli/client/top_frame.h"
+#include "cli/display.h"
+
+#define NCURSES_NOMACROS
+#include <cjson/cJSON.h>
+#include <curses.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct options {
+    struct adl_client_options client;
+    bool once;
+    double interval_s;
+};
+
+static const struct adl_option table[] = {
+    ADL_ROW_FLAG(struct options, once, "once", 0, "print one frame as plain text, all of it, and end"),
+    {"interval", 'n', ADL_OPTION_REAL, offsetof(struct options, interval_s), 0.2, 3600, NULL, "SECONDS",
+     "between two looks"},
+    ADL_CLIENT_ROWS(struct options),
+};
+
+static const struct adl_verb verb = {
+    .name = "top",
+    .summary = "Watches the cluster in the terminal: GPUs with their load, power and temperature, who runs there, and "
+               "the queue with reasons.",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro top\nadlro top --once",
+};
+
+#define PENDING_MAX  200 /* of those that wait, so many are listed */
+#define CALL_US      3000000
+#define MESSAGE_SIZE 500
+
+struct top {
+    struct adl_client *client;
+    cJSON *cluster;
+    cJSON *jobs; /* those that run, then those that wait */
+    char trouble[MESSAGE_SIZE];
+    char prompt[MESSAGE_SIZE];
+    char asking[ADL_JOB_LABEL_SIZE]; /* job that the user is asked about; "" = none */
+    struct adl_top_view view;
+};
+
+/* ---- data ---- */
+
+static void forget(struct top *top)
+{
+    cJSON_Delete(top->cluster);
+    cJSON_Delete(top->jobs);
+    top->cluster = top->jobs = NULL;
+}
+
+static void move_all(cJSON *to, cJSON *answer)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "jobs");
+    while (list && list->child)
+        cJSON_AddItemToArray(to, cJSON_DetachItemViaPointer(list, list->child));
+}
+
+/* On failure what was known stays, and trouble says why it is old. */
+static int look(struct top *top)
+{
+    cJSON *cluster = NULL, *running = NULL, *pending = NULL;
+    char path[64];
+    struct adl_error err;
+    snprintf(path, sizeof path, "/v1/jobs?state=PD&limit=%d", PENDING_MAX);
+    int status = adl_client_get(top->client, "/v1/cluster", &cluster, &err);
+    if (status == 0)
+        status = adl_client_get(top->client, "/v1/jobs?state=R&limit=1000", &running, &err);
+    if (status == 0)
+        status = adl_client_get(top->client, path, &pending, &err);
+    if (status) {
+        snprintf(top->trouble, sizeof top->trouble, "reconnecting: %s", err.text);
+        cJSON_Delete(cluster);
+    } else {
+        forget(top);
+        top->trouble[0] = '\0';
+        top->cluster = cluster;
+        top->jobs = cJSON_CreateArray();
+        move_all(top->jobs, running);
+        move_all(top->jobs, pending);
+    }
+    cJSON_Delete(running);
+    cJSON_Delete(pending);
+    top->view.cluster = top->cluster;
+    top->view.jobs = top->jobs;
+    top->view.trouble = top->trouble[0] ? top->trouble : NULL;
+    return status;
+}
+
+/* ---- keys ---- */
+
+static const cJSON *chosen_job(const struct top *top)
+{
+    return top->view.pane == ADL_PANE_JOBS ? cJSON_GetArrayItem(top->jobs, top->view.cursor[ADL_PANE_JOBS]) : NULL;
+}
+
+static void say(struct top *top, const char *text)
+{
+    snprintf(top->prompt, sizeof top->prompt, "%s", text);
+}
+
+static void act(struct top *top, const char *label, const char *method, const char *suffix, const char *done)
+{
+    char path[ADL_JOB_LABEL_SIZE + 64], text[MESSAGE_SIZE];
+    struct adl_error err;
+    snprintf(path, sizeof path, "/v1/jobs/%s%s", label, suffix);
+    if (adl_client_call(top->client, method, path, NULL, NULL, &err))
+        snprintf(text, sizeof text, "%s", err.text);
+    else
+        snprintf(text, sizeof text, "job %s %s", label, done);
+    say(top, text);
+    look(top);
+}
+
+static void press_on_job(struct top *top, int key)
+{
+    const cJSON *job = chosen_job(top);
+    char label[ADL_JOB_LABEL_SIZE], text[MESSAGE_SIZE];
+    if (!job) {
+        say(top, "choose a job first: tab, then the arrows");
+        return;
+    }
+    adl_job_label(job, label);
+    if (key == 'c') {
+        memcpy(top->asking, label, sizeof label);
+        snprintf(text, sizeof text, "cancel job %s? y/n", label);
+        say(top, text);
+    } else {
+        act(top, label, "POST", key == 'h' ? "/hold" : "/release", key == 'h' ? "held" : "released");
+    }
+}
+
+/* False: the user wants to leave. */
+static bool press(struct top *top, int key)
+{
+    int *cursor = &top->view.cursor[top->view.pane];
+    char asked[ADL_JOB_LABEL_SIZE];
+    memcpy(asked, top->asking, sizeof asked);
+    top->prompt[0] = '\0';
+    top->asking[0] = '\0';
+    if (asked[0] != '\0') {
+        if (key == 'y' || key == 'Y')
+            act(top, asked, "DELETE", "", "cancelled");
+        return true;
+    }
+    switch (key) {
+    case 'q':
+    case 'Q':
+        return false;
+    case '\t':
+        top->view.pane = (top->view.pane + 1) % ADL_PANE_COUNT;
+        break;
+    case '1':
+    case '2':
+        top->view.pane = key == '1' ? ADL_PANE_GPUS : ADL_PANE_JOBS;
+        break;
+    case KEY_UP:
+    case 'k':
+        *cursor -= *cursor > 0;
+        break;
+    case KEY_DOWN:
+    case 'j':
+        (*cursor)++; /* the frame brings it back into its range */
+        break;
+    case KEY_PPAGE:
+        *cursor = *cursor > 10 ? *cursor - 10 : 0;
+        break;
+    case KEY_NPAGE:
+        *cursor += 10;
+        break;
+    case KEY_HOME:
+        *cursor = 0;
+        break;
+    case KEY_END:
+        *cursor = 1 << 20;
+        break;
+    case 'c':
+    case 'h':
+    case 'r':
+        press_on_job(top, key);
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+/* ---- screen ---- */
+
+static chtype attributes_of(int tone, bool colour)
+{
+    switch (tone) {
+    case ADL_TONE_TITLE:
+        return A_BOLD;
+    case ADL_TONE_DIM:
+        return A_DIM;
+    case ADL_TONE_CURSOR:
+        return A_REVERSE;
+    case ADL_TONE_BAD:
+        return colour ? A_BOLD : A_STANDOUT;
+    default:
+        return A_NORMAL;
+    }
+}
+
+static short pair_of(int tone, bool colour)
+{
+    if (!colour)
+        return 0;
+    return tone == ADL_TONE_GOOD ? 1 : tone == ADL_TONE_WARN ? 2 : tone == ADL_TONE_BAD ? 3 : 0;
+}
+
+static void draw(struct top *top)
+{
+    struct adl_frame frame;
+    const bool colour = has_colors();
+    top->view.rows = getmaxy(stdscr);
+    top->view.columns = getmaxx(stdscr);
+    top->view.prompt = top->prompt[0] ? top->prompt : NULL;
+    adl_top_frame(&top->view, &frame);
+    erase();
+    int row = 0;
+    for (const char *line = frame.text.data; line && *line && row < getmaxy(stdscr); row++) {
+        const size_t length = strcspn(line, "\n");
+        mvaddnstr(row, 0, line, (int)length);
+        line += length + 1;
+    }
+    for (int i = 0; i < frame.span_count; i++) {
+        const struct adl_span *span = &frame.spans[i];
+        if (span->row < getmaxy(stdscr) && span->column < getmaxx(stdscr))
+            mvchgat(span->row, span->column, span->length, attributes_of(span->tone, colour),
+                    pair_of(span->tone, colour), NULL);
+    }
+    refresh();
+    adl_frame_clear(&frame);
+}
+
+static bool begin_screen(SCREEN **ret)
+{
+    setlocale(LC_CTYPE, "");
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    if (!screen)
+        return false;
+    set_term(screen);
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    if (has_colors()) {
+        start_color();
+        use_default_colors();
+        init_pair(1, COLOR_GREEN, -1);
+        init_pair(2, COLOR_YELLOW, -1);
+        init_pair(3, COLOR_RED, -1);
+    }
+    *ret = screen;
+    return true;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static void watch(struct top *top, double interval_s)
+{
+    const int64_t interval_ms = (int64_t)(interval_s * 1000);
+    int64_t next_ms = now_ms();
+    for (;;) {
+        if (now_ms() >= next_ms) {
+            look(top);
+            next_ms = now_ms() + interval_ms;
+        }
+        draw(top);
+        const int64_t left_ms = next_ms - now_ms();
+        timeout(left_ms < 0 ? 0 : (int)left_ms);
+        const int key = getch();
+        if (key != ERR && !press(top, key))
+            return;
+    }
+}
+
+static int print_once(struct top *top, struct adl_error *err)
+{
+    struct adl_frame frame;
+    const size_t columns = adl_display_columns();
+    int status = look(top);
+    if (status)
+        return adl_fail(err, status, "%s", top->trouble + strlen("reconnecting: "));
+    top->view.columns = columns == ADL_DISPLAY_ALL ? 120 : (int)columns;
+    adl_top_frame(&top->view, &frame);
+    status = adl_output_write("-", &frame.text, err);
+    adl_frame_clear(&frame);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {.interval_s = 1};
+    struct top top = {.view = {.pane = ADL_PANE_JOBS}};
+    struct adl_operands operands;
+    struct adl_error err;
+    SCREEN *screen = NULL;
+    int code;
+    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
+        return code;
+    int status = adl_client_create(&o.client, &top.client, &err);
+    if (status == 0 && o.once) {
+        status = print_once(&top, &err);
+    } else if (status == 0) {
+        adl_client_set_timeout(top.client, CALL_US);
+        if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !begin_screen(&screen)) {
+            status = adl_fail(&err, ADL_EIO, "this is no terminal that it can draw on; --once prints a frame as text");
+        } else {
+            watch(&top, o.interval_s);
+            endwin();
+            delscreen(screen);
+        }
+    }
+    forget(&top);
+    adl_client_destroy(top.client);
+    return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+}
+
+const struct adl_command_verb adl_verb_top = {&verb, run};

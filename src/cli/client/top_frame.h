@@ -1,0 +1,46 @@
+/* top_frame: one screen of `adlro top` as text: the cluster's state, its GPUs with bars, the jobs. Where it is coloured
+ * is told apart from it, so that the same text goes to a terminal and to a file. */
+#ifndef ADLRO_CLI_CLIENT_TOP_FRAME_H
+#define ADLRO_CLI_CLIENT_TOP_FRAME_H
+
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cJSON;
+
+enum adl_tone { ADL_TONE_TITLE, ADL_TONE_GOOD, ADL_TONE_WARN, ADL_TONE_BAD, ADL_TONE_DIM, ADL_TONE_CURSOR };
+
+struct adl_span {
+    int row, column, length; /* in characters */
+    int tone;                /* enum adl_tone */
+};
+
+#define ADL_SPANS_MAX 512
+
+struct adl_frame {
+    struct adl_text text; /* lines, each with its line feed */
+    int rows;
+    struct adl_span spans[ADL_SPANS_MAX];
+    int span_count;
+};
+
+enum adl_pane { ADL_PANE_GPUS, ADL_PANE_JOBS, ADL_PANE_COUNT };
+
+struct adl_top_view {
+    const struct cJSON *cluster; /* NULL = not known yet */
+    const struct cJSON *jobs;    /* array: those that run, then those that wait */
+    const char *trouble;         /* why nothing new is known; NULL = all is well */
+    const char *prompt;          /* a question or an answer in the last line; NULL = the keys */
+    int rows;                    /* of the screen; 0 = as many as it takes, without a line of keys */
+    int columns;
+    int pane;                   /* that the arrows move in */
+    int cursor[ADL_PANE_COUNT]; /* the line in each */
+};
+
+/* Cursors are brought into their range, and the frame shows where they are. *ret is the caller's to clear. */
+void adl_top_frame(struct adl_top_view *view, struct adl_frame *ret);
+void adl_frame_clear(struct adl_frame *frame);
+
+#endif

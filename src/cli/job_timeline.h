@@ -1,0 +1,20 @@
+/* story: what happened to one job of a run, and why it waited, line by line. */
+#ifndef ADLRO_CLI_JOB_TIMELINE_H
+#define ADLRO_CLI_JOB_TIMELINE_H
+
+#include "base/text.h"
+#include "engine/engine.h"
+
+struct adl_story {
+    uint64_t job_id;
+    const struct adl_engine *engine;
+    uint32_t slot; /* while it is live, else ADL_NONE */
+    char reason[240];
+    struct adl_text text;
+    const struct adl_tap *next; /* another observer of the same run, or NULL */
+};
+
+struct adl_tap adl_story_tap(struct adl_story *story);
+void adl_story_clear(struct adl_story *story);
+
+#endif

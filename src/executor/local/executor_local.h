@@ -1,0 +1,28 @@
+/* hands_local: jobs as processes of this machine, each under its shepherd (executor/local/launch.h), and the telemetry
+ * of its GPUs. */
+#ifndef ADLRO_EXECUTOR_LOCAL_EXECUTOR_LOCAL_H
+#define ADLRO_EXECUTOR_LOCAL_EXECUTOR_LOCAL_H
+
+#include "executor/clock.h"
+#include "executor/executor.h"
+#include "executor/inventory.h"
+#include "executor/local/telemetry_thread.h"
+
+struct adl_hands_local_config {
+    const char *directory; /* the service's state: tasks/ and scripts/ are made in it; absolute */
+    struct adl_store *store;
+    const struct adl_inventory *inventory;
+    const struct adl_service_clock *clock;
+    struct adl_watch *watch; /* becomes the hands'; NULL: nothing to watch */
+    int64_t grace_us;
+    int urgent_fd;        /* readable while somebody waits for an answer: launching then leaves off; -1: none */
+    const char *shepherd; /* program that watches over a task; NULL: this one does */
+    const char *cgroup;   /* parent of the jobs' own; NULL: none */
+    int64_t file_limit; /* open files of a job that does not say (jobs/resource_limits.h); 0: as many as this process */
+    bool avoid_foreign; /* a GPU with processes from outside the queue is reported down */
+};
+
+/* All pointers stay the caller's and have to outlast the hands. */
+int adl_hands_local_create(const struct adl_hands_local_config *config, struct adl_hands *ret, struct adl_error *err);
+
+#endif

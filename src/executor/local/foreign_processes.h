@@ -1,0 +1,30 @@
+/* occupied: whose processes are on a GPU: those of our tasks, or somebody else's, in whose way we should not be. */
+#ifndef ADLRO_EXECUTOR_LOCAL_FOREIGN_PROCESSES_H
+#define ADLRO_EXECUTOR_LOCAL_FOREIGN_PROCESSES_H
+
+#include "executor/local/task.h"
+
+struct adl_gpu_process {
+    uint32_t gpu;
+    int64_t pid; /* as telemetry has it */
+};
+
+enum adl_gpu_owner {
+    ADL_GPU_OWNER_GONE,    /* has ended since */
+    ADL_GPU_OWNER_OURS,    /* of one of the tasks */
+    ADL_GPU_OWNER_FOREIGN, /* of nobody we know, or it may not be looked at */
+};
+
+/* A process is a task's if the task's shepherd is among its ancestors, or if it is in the task's session or cgroup.
+ * ret_task, if not NULL, gets the index of the task, or task_count. In a container whose process numbers are not those
+ * of the telemetry, all of this says nothing. */
+enum adl_gpu_owner adl_gpu_owner_find(int64_t pid, const struct adl_task_start *tasks, uint32_t task_count,
+                                      uint32_t *ret_task);
+
+/* ret_foreign[gpu] becomes how many foreign processes are on it, for gpu_count GPUs; processes on others are ignored.
+ */
+void adl_occupied_count(const struct adl_gpu_process *processes, uint32_t process_count,
+                        const struct adl_task_start *tasks, uint32_t task_count, uint32_t *ret_foreign,
+                        uint32_t gpu_count);
+
+#endif

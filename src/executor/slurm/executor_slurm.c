@@ -1,0 +1,457 @@
+#include "executor/slurm/executor_slurm_internal.h"
+
+#include "base/index.h"
+#include "executor/slurm/slurm_messages.h"
+#include "executor/slurm/slurm_nodes.h"
+
+#include <cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_MS    50
+#define BEAT_US    INT64_C(2000000) /* a heartbeat, for those who wait for ours */
+#define RESTART_US INT64_C(1000000) /* before an adapter that ended is started again */
+
+/* ---- sending ---- */
+
+/* What was on its way when the adapter ended may or may not have been done: the next word about a job tells. */
+static void lose_link(struct adl_hands_slurm *hands)
+{
+    adl_slurm_link_close(hands->link);
+    hands->link = NULL;
+    hands->synced = false;
+    hands->restart_us = hands->now_us + RESTART_US;
+    for (uint32_t i = 0; i < hands->book.job_count; i++)
+        hands->book.jobs[i]->answered = true;
+}
+
+/* What cannot be sent is not lost: the whole cluster is looked at when the adapter is back. */
+static void send_text(struct adl_hands_slurm *hands, struct adl_text *text)
+{
+    if (!hands->link)
+        adl_text_clear(text);
+    else if (adl_slurm_link_send(hands->link, text, NULL))
+        lose_link(hands);
+}
+
+void adl_hands_slurm_say(struct adl_hands_slurm *hands, const char *op, const struct adl_slurm_job *job,
+                         const char *words)
+{
+    struct adl_text text = {0};
+    adl_slurm_say_job(&text, op, ++hands->seq, job, words);
+    send_text(hands, &text);
+}
+
+static int hello(struct adl_hands_slurm *hands, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    int status = adl_slurm_link_open(hands->config.adapter, hands->config.conf, &hands->link, err);
+    if (status)
+        return status;
+    adl_slurm_say_hello(&text, &hands->config, POLL_MS);
+    status = adl_slurm_link_send(hands->link, &text, err);
+    if (status)
+        lose_link(hands);
+    return status;
+}
+
+/* ---- the interface ---- */
+
+/* By its number here; most often it is among the last. */
+static struct adl_slurm_job *find_number(struct adl_hands_slurm *hands, uint64_t number)
+{
+    for (uint32_t i = hands->book.job_count; i-- > 0;)
+        if (hands->book.jobs[i]->number == number)
+            return hands->book.jobs[i];
+    return NULL;
+}
+
+static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err)
+{
+    struct adl_hands_slurm *hands = self;
+    struct adl_slurm_job *job = find_number(hands, spec->id);
+    if (adl_grow((void **)&hands->slots, &hands->slot_capacity, (size_t)hands->slot_count + 1,
+                 sizeof(struct adl_slurm_job *)) ||
+        adl_grow((void **)&hands->free_slots, &hands->free_capacity, (size_t)hands->slot_count + 1,
+                 sizeof *hands->free_slots))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for one more job");
+    const uint32_t slot = hands->free_count > 0 ? hands->free_slots[--hands->free_count] : hands->slot_count++;
+    hands->slots[slot] = job;
+    for (int i = 0; job && i < ADL_ALTERNATIVES_MAX; i++)
+        if (job->slots[i] == ADL_NONE) {
+            job->slots[i] = slot;
+            job->wants[i] = (struct adl_alternative){spec->gpus, spec->types, slot};
+            break;
+        }
+    *ret_slot = slot;
+    hands->restless = true;
+    return 0;
+}
+
+static void release(struct adl_hands_slurm *hands, uint32_t slot)
+{
+    struct adl_slurm_job *job = hands->slots[slot];
+    for (int i = 0; job && i < ADL_ALTERNATIVES_MAX; i++)
+        if (job->slots[i] == slot)
+            job->slots[i] = ADL_NONE;
+    hands->slots[slot] = NULL;
+    hands->free_slots[hands->free_count++] = slot;
+}
+
+static void withdraw(void *self, uint32_t slot)
+{
+    release(self, slot);
+}
+
+/* As Slurm can give them: as many on each of the nodes it wants, and on none that it may not use. NULL, or why not. */
+static const char *find_flaw(const struct adl_hands_slurm *hands, const struct adl_slurm_job *job)
+{
+    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
+    uint32_t nodes = 0, here = 0;
+    for (uint32_t i = 0; i < job->gpu_count; i++, here++) {
+        const uint32_t node = adl_gpu_node_of(cluster, job->gpus[i]);
+        if (job->excluded && job->excluded[node])
+            return "it may not use a node that was chosen for it";
+        if (i > 0 && node == adl_gpu_node_of(cluster, job->gpus[i - 1]))
+            continue;
+        if (i > 0 && here != job->gpu_count / job->nodes)
+            return "its GPUs have to be as many on each of its nodes";
+        nodes++;
+        here = 0;
+    }
+    return nodes != job->nodes ? "it wants another number of nodes than was chosen for it" : NULL;
+}
+
+/* To other GPUs that are free, where Slurm would not give those that were chosen: of the same type, or else of another
+ * that it takes as many of. */
+static bool move(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+{
+    const uint32_t chosen = adl_gpu_type_of(&hands->book.inventory->scenario.cluster, job->gpus[0]);
+    uint32_t gpus[ADL_JOB_GPUS_MAX], types = 0;
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
+        if (job->slots[i] == job->taken && job->wants[i].gpus == job->gpu_count)
+            types = job->wants[i].types & ~(1u << chosen);
+    uint32_t count = adl_slurm_book_seek(&hands->book, job, chosen, job->gpu_count, hands->down, gpus);
+    for (; count == 0 && types; types &= types - 1)
+        count =
+            adl_slurm_book_seek(&hands->book, job, (uint32_t)__builtin_ctz(types), job->gpu_count, hands->down, gpus);
+    job->moved = count > 0 && adl_slurm_book_hold(&hands->book, job, gpus, count) == 0;
+    return job->moved;
+}
+
+static void place(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why)
+{
+    char comment[300];
+    struct adl_text text = {0};
+    job->placed = true;
+    job->answered = false;
+    job->asked_us = 0;
+    job->seq = ++hands->seq;
+    snprintf(comment, sizeof comment, "adlro: %s", why ? why : "placed");
+    adl_slurm_say_place(&text, job->seq, &hands->book.inventory->scenario.cluster, job, comment);
+    send_text(hands, &text);
+    job->answered = !hands->link; /* it was not sent: the next word about it tells */
+}
+
+static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
+                 struct adl_error *err)
+{
+    struct adl_hands_slurm *hands = self;
+    struct adl_slurm_job *it = hands->slots[slot];
+    const bool runs = it && it->state == ADL_SLURM_RUNS && it->gpu_count > 0; /* Slurm has started it meanwhile */
+    if (!it || (!runs && adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus)))
+        return adl_fail(err, ADL_ENOMEM, "out of memory to place job %llu", (unsigned long long)job->id);
+    it->taken = slot;
+    it->placed_us = job->start_us;
+    hands->restless = true;
+    if (runs) {
+        adl_hands_slurm_post_place(hands, it, "Slurm had started it there");
+    } else if (it->state == ADL_SLURM_RUNS) { /* it is not known where: it counts as running where we thought */
+        it->seated = true;
+        it->began_us = hands->now_us;
+        adl_hands_slurm_post_begin(hands, it, ADL_BEGIN_SEEN);
+    } else if (it->state == ADL_SLURM_PENDING && !it->eligible) {
+        adl_hands_slurm_post_evict(hands, it, it->why);
+    } else if (it->state == ADL_SLURM_PENDING) {
+        const char *flaw = find_flaw(hands, it);
+        it->moved = false;
+        if (!flaw || move(hands, it)) {
+            place(hands, it, job->why);
+            return 0;
+        }
+        /* The policy knows types, and not nodes, and would choose the same again: it waits until they have room. */
+        it->cramped = true;
+        it->cramped_us = it->cramped_us > 0 ? it->cramped_us : hands->now_us;
+        adl_hands_slurm_post_bar(hands, it, ADL_SLURM_CRAMPED);
+        adl_hands_slurm_post_evict(hands, it, flaw);
+    }
+    return 0;
+}
+
+static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
+                struct adl_error *err)
+{
+    struct adl_hands_slurm *hands = self;
+    struct adl_slurm_job *it = hands->slots[slot];
+    (void)job, (void)err;
+    if (!it)
+        return 0;
+    it->stopping = requeue ? ADL_STOP_REQUEUE : ADL_STOP_CANCEL;
+    it->asked_us = 0;
+    adl_hands_slurm_ask(hands, it, requeue ? "requeue" : "cancel", reason);
+    return 0;
+}
+
+static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err)
+{
+    (void)self, (void)gpus, (void)gpu_count, (void)power_w;
+    return adl_fail(err, ADL_EREFUSED, "power limits cannot be set through Slurm");
+}
+
+static bool is_same_demand(const struct adl_job_spec *a, const struct adl_job_spec *b)
+{
+    return a->gpus == b->gpus && a->cpu_cores == b->cpu_cores && a->memory_mib == b->memory_mib &&
+           a->limit_us == b->limit_us;
+}
+
+static void introduce(void *self, const struct adl_roster_job *job)
+{
+    struct adl_hands_slurm *hands = self;
+    struct adl_slurm_job *it = adl_slurm_book_find(&hands->book, job->external);
+    const bool others = it && it->number != 0 && it->number != job->id;
+    const bool taken = others || (it && it->arrival.external != 0 && !adl_slurm_book_is_known(it, job));
+    if (taken) /* by another job, since Slurm has forgotten this one: it is kept under a number that Slurm never gives
+                */
+        it = adl_slurm_book_add(&hands->book, -(int64_t)job->id);
+    else if (!it) /* it went while we were away */
+        it = adl_slurm_book_add(&hands->book, job->external);
+    if (!it)
+        return;
+    /* While we were away. What has arrived is as it was told. */
+    it->changed = !it->arrived && it->arrival.external != 0 && it->state == ADL_SLURM_PENDING && !it->released &&
+                  !is_same_demand(&it->spec, &job->spec);
+    it->number = job->id;
+    it->arrived = hands->restless = true;
+    if (job->energy_j > 0) /* in runs before a restart */
+        it->energy_j = job->energy_j + (it->energy_j > 0 ? it->energy_j : 0);
+    for (uint32_t i = hands->waiting_first; i < hands->waiting_count; i++) /* it was about to be told as new */
+        if (hands->waiting[i].job == it && hands->waiting[i].report.event.kind == ADL_EVENT_SUBMIT)
+            hands->waiting[i].report.event.kind = ADL_EVENT_KIND_COUNT;
+}
+
+static void drop(void *self, const struct adl_roster_job *job, const char *reason)
+{
+    struct adl_hands_slurm *hands = self;
+    struct adl_slurm_job *it = find_number(hands, job->id);
+    if (!it)
+        return;
+    it->dropped = it->told = true;
+    it->asked_us = 0;
+    adl_hands_slurm_ask(hands, it, "cancel", reason);
+}
+
+static void advise(void *self, const struct adl_roster_job *job, const char *text)
+{
+    struct adl_hands_slurm *hands = self;
+    const struct adl_slurm_job *it = find_number(hands, job->id);
+    if (it && hands->config.mode == ADL_SLURM_ADVISE)
+        adl_hands_slurm_say(hands, "comment", it, text);
+}
+
+static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
+{
+    struct adl_hands_slurm *hands = self;
+    struct adl_slurm_job *it = find_number(hands, job->id);
+    if (!it)
+        return false;
+    hands->restless = true;
+    const bool over = it->state == ADL_SLURM_ABSENT || it->state == ADL_SLURM_ENDED;
+    const bool there = it->state == ADL_SLURM_RUNS && gpus &&
+                       adl_slurm_book_alike(&hands->book, gpus, job->spec.gpus, it->gpus, it->gpu_count);
+    const bool released = it->state == ADL_SLURM_PENDING && it->released && gpus;
+    if (!over && ((!there && !released) || adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus)))
+        return false; /* it was never told to start, was put back, or runs elsewhere */
+    it->taken = slot;
+    it->placed_us = it->began_us = job->start_us;
+    it->seated = !released;
+    it->placed = it->answered = released;
+    if (released)
+        adl_hands_slurm_post_begin(hands, it, ADL_BEGIN_AWAITED);
+    return true;
+}
+
+static void forget(void *self, uint64_t number, uint32_t attempt)
+{
+    struct adl_hands_slurm *hands = self;
+    struct adl_slurm_job *job = find_number(hands, number);
+    (void)attempt;
+    if (!job || !job->told)
+        return;
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
+        if (job->slots[i] != ADL_NONE)
+            release(hands, job->slots[i]);
+    if (job->state == ADL_SLURM_ENDED || job->state == ADL_SLURM_ABSENT) {
+        adl_hands_slurm_remove(hands, job);
+        return;
+    }
+    /* Slurm has it still, as its own: it is nobody's here. */
+    job->number = 0;
+    job->arrived = job->told = job->seated = job->placed = false;
+    job->changed = false;
+    job->bar[0] = '\0';
+    job->taken = ADL_NONE;
+    memset(job->wants, 0, sizeof job->wants);
+    hands->restless = true;
+}
+
+static void keep_link(struct adl_hands_slurm *hands)
+{
+    struct adl_text text = {0};
+    if (!hands->link && hands->now_us >= hands->restart_us && hello(hands, NULL))
+        hands->restart_us = hands->now_us + RESTART_US;
+    if (hands->link && hands->now_us >= hands->beat_us) {
+        adl_slurm_say_heartbeat(&text);
+        send_text(hands, &text);
+        hands->beat_us = hands->now_us + BEAT_US;
+        hands->restless = true;
+    }
+}
+
+static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct adl_error *err)
+{
+    struct adl_hands_slurm *hands = self;
+    cJSON *message = NULL;
+    hands->now_us = hands->book.now_us = now_us;
+    if (adl_hands_slurm_give(hands, ret))
+        return 1;
+    keep_link(hands);
+    for (int status = 1; status > 0 && hands->link;) {
+        status = adl_slurm_link_next(hands->link, &message, err);
+        if (status < 0)
+            lose_link(hands);
+        if (status <= 0)
+            break;
+        adl_hands_slurm_hear(hands, message);
+        cJSON_Delete(message);
+        if (adl_hands_slurm_give(hands, ret))
+            return 1;
+    }
+    if (hands->restless)
+        adl_hands_slurm_settle_all(hands);
+    adl_hands_slurm_look_at_gpus(hands);
+    return adl_hands_slurm_give(hands, ret) ? 1 : adl_slurm_energy_tell(hands->book.energy, ret);
+}
+
+static int64_t due_us(void *self)
+{
+    const struct adl_hands_slurm *hands = self;
+    const bool due = hands->waiting_first < hands->waiting_count || (hands->restless && hands->synced);
+    return due ? 0 : hands->link ? hands->beat_us : hands->restart_us;
+}
+
+static int descriptor(void *self)
+{
+    const struct adl_hands_slurm *hands = self;
+    return hands->link ? adl_slurm_link_fd(hands->link) : -1;
+}
+
+static void destroy(void *self)
+{
+    struct adl_hands_slurm *hands = self;
+    if (!hands)
+        return;
+    adl_slurm_link_close(hands->link);
+    adl_slurm_book_clear(&hands->book);
+    free(hands->waiting);
+    free(hands->slots);
+    free(hands->free_slots);
+    free(hands->down);
+    free(hands->foreign_us);
+    free(hands);
+}
+
+static const struct adl_hands_ops ops = {
+    .name = "slurm",
+    .confirms_start = true,
+    .destroy = destroy,
+    .admit = admit,
+    .withdraw = withdraw,
+    .start = start,
+    .stop = stop,
+    .introduce = introduce,
+    .drop = drop,
+    .advise = advise,
+    .cap = cap,
+    .adopt = adopt,
+    .forget = forget,
+    .poll = poll_hands,
+    .due_us = due_us,
+    .fd = descriptor,
+};
+
+/* ---- opening ---- */
+
+/* Hears the cluster out. The messages are kept, for the book can be made only once the nodes are known. */
+static int listen(struct adl_hands_slurm *hands, cJSON *heard, struct adl_error *err)
+{
+    const int64_t steps = hands->config.wait_us / 100000;
+    for (int64_t i = 0; i < steps;) {
+        cJSON *message = NULL;
+        const int status = adl_slurm_link_next(hands->link, &message, err);
+        if (status < 0)
+            return status;
+        if (status == 0) {
+            i += !adl_slurm_link_wait(hands->link, 100);
+            continue;
+        }
+        const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "ev"));
+        const bool synced = event && strcmp(event, "synced") == 0;
+        cJSON_AddItemToArray(heard, message);
+        if (synced)
+            return 0;
+    }
+    return adl_fail(err, ADL_EIO, "Slurm did not answer within %lld s", (long long)(hands->config.wait_us / 1000000));
+}
+
+int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
+                         struct adl_inventory *inventory, struct adl_hands *ret, struct adl_error *err)
+{
+    struct adl_hands_slurm *hands = calloc(1, sizeof *hands);
+    cJSON *heard = cJSON_CreateArray();
+    const cJSON *message;
+    if (!hands || !heard) {
+        free(hands);
+        cJSON_Delete(heard);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for Slurm");
+    }
+    hands->config = *config;
+    int status = hello(hands, err);
+    if (status == 0)
+        status = listen(hands, heard, err);
+    if (status == 0)
+        status = adl_slurm_nodes_take(config, catalogue, heard, inventory, err);
+    const uint32_t gpus = inventory->scenario.cluster.gpu_count, banks = inventory->scenario.cluster.bank_count;
+    if (status == 0) {
+        hands->down = calloc((size_t)gpus + 1, sizeof *hands->down);
+        hands->foreign_us = calloc((size_t)banks + 1, sizeof *hands->foreign_us);
+        if (!hands->down || !hands->foreign_us || adl_slurm_book_create(&hands->book, inventory))
+            status = adl_fail(err, ADL_ENOMEM, "out of memory for %u GPUs", gpus);
+    }
+    if (status == 0) {
+        hands->opening = true;
+        hands->book.stops = config->requeue && config->mode == ADL_SLURM_ACT;
+        cJSON_ArrayForEach(message, heard)
+        {
+            adl_hands_slurm_hear(hands, message);
+        }
+        hands->opening = false;
+    }
+    cJSON_Delete(heard);
+    if (status) {
+        destroy(hands);
+        return status;
+    }
+    *ret = (struct adl_hands){&ops, hands};
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* hands_slurm: a Slurm cluster as the service's hands: jobs come from its users, and it starts, stops and accounts for
+ * them where it is told to. It is spoken with through the adapter (executor/slurm/slurm_link.h). */
+#ifndef ADLRO_EXECUTOR_SLURM_EXECUTOR_SLURM_H
+#define ADLRO_EXECUTOR_SLURM_EXECUTOR_SLURM_H
+
+#include "executor/executor.h"
+#include "executor/inventory.h"
+
+enum adl_slurm_mode {
+    ADL_SLURM_OBSERVE, /* decide and record, touch nothing */
+    ADL_SLURM_ADVISE,  /* write the advice into the job's comment */
+    ADL_SLURM_ACT,
+};
+
+/* What a type is called in gres.conf, and what it is in the catalogue. */
+struct adl_slurm_alias {
+    const char *gres;
+    const char *type;
+};
+
+/* All of it stays the caller's and has to outlast the hands. */
+struct adl_hands_slurm_config {
+    const char *adapter; /* its program */
+    const char *conf;    /* slurm.conf; NULL: where the adapter finds it */
+    const char *const *partitions;
+    uint32_t partition_count;
+    const struct adl_slurm_alias *aliases;
+    uint32_t alias_count;
+    int mode;        /* enum adl_slurm_mode */
+    bool requeue;    /* jobs that Slurm may requeue may be stopped for others */
+    int64_t wait_us; /* at the start, for the cluster to answer */
+};
+
+/* Asks the cluster what it has, and puts the GPUs of the nodes of these partitions into the inventory, which is empty
+ * but for what does not depend on them. */
+int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
+                         struct adl_inventory *inventory, struct adl_hands *ret, struct adl_error *err);
+
+#endif

@@ -1,0 +1,29 @@
+/* slurm_link: the adapter as a process of ours, and lines of JSON to and from it (docs/slurm-protocol.md). */
+#ifndef ADLRO_EXECUTOR_SLURM_SLURM_LINK_H
+#define ADLRO_EXECUTOR_SLURM_SLURM_LINK_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+
+struct cJSON;
+struct adl_slurm_link;
+
+#define ADL_SLURM_LINE_MAX 65536
+
+/* Starts the program, without a shell; SLURM_CONF is conf unless that is NULL. */
+int adl_slurm_link_open(const char *program, const char *conf, struct adl_slurm_link **ret, struct adl_error *err);
+void adl_slurm_link_close(struct adl_slurm_link *link); /* says goodbye, and does not wait long; accepts NULL */
+
+int adl_slurm_link_fd(const struct adl_slurm_link *link);
+
+/* Takes the text, one object without a line feed, and leaves it empty. What does not fit now goes out later. */
+int adl_slurm_link_send(struct adl_slurm_link *link, struct adl_text *object, struct adl_error *err);
+
+/* 1 and a message, the caller's to cJSON_Delete(); 0: nothing now; negative: the adapter has ended or speaks nonsense.
+ */
+int adl_slurm_link_next(struct adl_slurm_link *link, struct cJSON **ret, struct adl_error *err);
+bool adl_slurm_link_wait(const struct adl_slurm_link *link, int timeout_ms); /* until next may have something */
+
+#endif

@@ -1,0 +1,166 @@
+#include "hdc/encoder.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* How many bits nearer than half of them the best match has to be: five standard deviations of chance. */
+#define CHANCE_BITS 226
+
+#define KEY_SALT   UINT64_C(1)
+#define ITEM_SALT  UINT64_C(2)
+#define LEVEL_SALT UINT64_C(3)
+#define MASK_SALT  UINT64_C(4)
+
+/* Which rotation of the base vector stands for the n-th span of time: odd, so that none of 8,192 comes twice. */
+#define SPAN_STRIDE 1021
+
+struct adl_encoder {
+    const struct adl_field *fields;
+    uint32_t count;
+    uint64_t seed;
+    const struct adl_hyper_ops *ops;
+    struct adl_hypervector base; /* of moments */
+    struct adl_hypervector keys[ADL_FIELDS_MAX];
+    struct adl_hypervector levels[ADL_LEVELS];
+    struct adl_hypervector masks[ADL_LEVELS]; /* how far into its span a moment is */
+};
+
+static int check_fields(const struct adl_field *fields, uint32_t count, struct adl_error *err)
+{
+    uint32_t votes = 0;
+    if (count < 1 || count > ADL_FIELDS_MAX)
+        return adl_fail(err, ADL_EINVAL, "a record has 1 to %d fields, not %u", ADL_FIELDS_MAX, count);
+    for (uint32_t f = 0; f < count; f++) {
+        const struct adl_field *field = &fields[f];
+        votes += field->weight;
+        if (field->weight < 1)
+            return adl_fail(err, ADL_EINVAL, "field %s: the weight must be at least 1", field->name);
+        if (field->kind == ADL_FIELD_NUMBER && !(field->high > field->low))
+            return adl_fail(err, ADL_EINVAL, "field %s: high must be more than low", field->name);
+        if (field->kind == ADL_FIELD_MOMENT && !(field->high > 0 && field->low >= 0))
+            return adl_fail(err, ADL_EINVAL, "field %s: the span must be more than 0", field->name);
+    }
+    if (votes >= ADL_HYPER_VOTES_MAX)
+        return adl_fail(err, ADL_EINVAL, "the weights of all fields must be below %d together, they are %u",
+                        ADL_HYPER_VOTES_MAX, votes);
+    return 0;
+}
+
+int adl_encoder_create(const struct adl_field *fields, uint32_t count, uint64_t seed, const struct adl_hyper_ops *ops,
+                       struct adl_encoder **ret, struct adl_error *err)
+{
+    const int status = check_fields(fields, count, err);
+    if (status)
+        return status;
+    struct adl_encoder *encoder = malloc(sizeof *encoder);
+    if (!encoder)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for an encoder");
+    encoder->fields = fields;
+    encoder->count = count;
+    encoder->seed = seed;
+    encoder->ops = ops ? ops : adl_hyper_ops_best();
+    for (uint32_t f = 0; f < count; f++)
+        adl_hypervector_item(seed ^ KEY_SALT, f, &encoder->keys[f]);
+    adl_hypervector_item(seed ^ LEVEL_SALT, 0, &encoder->base);
+    adl_hypervector_masks(seed ^ LEVEL_SALT, ADL_HYPER_BITS / 2, ADL_LEVELS, encoder->levels);
+    for (uint32_t l = 0; l < ADL_LEVELS; l++)
+        adl_hypervector_bind(&encoder->base, &encoder->levels[l], &encoder->levels[l]);
+    adl_hypervector_masks(seed ^ MASK_SALT, ADL_HYPER_BITS, ADL_LEVELS, encoder->masks);
+    *ret = encoder;
+    return 0;
+}
+
+void adl_encoder_destroy(struct adl_encoder *encoder)
+{
+    free(encoder);
+}
+
+uint32_t adl_encoder_level_of(const struct adl_encoder *encoder, uint32_t field, double number)
+{
+    const struct adl_field *f = &encoder->fields[field];
+    const double at = (number - f->low) / (f->high - f->low) * ADL_LEVELS;
+    return at >= ADL_LEVELS - 1 ? ADL_LEVELS - 1 : at > 0 ? (uint32_t)at : 0;
+}
+
+double adl_encoder_level_value(const struct adl_encoder *encoder, uint32_t field, uint32_t level)
+{
+    const struct adl_field *f = &encoder->fields[field];
+    return f->low + (f->high - f->low) * (level + 0.5) / ADL_LEVELS;
+}
+
+/* Between the vectors of its span and of the next one, as far as the moment is into its span. */
+static void encode_moment(const struct adl_encoder *encoder, const struct adl_field *field, double number,
+                          struct adl_hypervector *ret)
+{
+    const double spans = number / field->high, whole = floor(spans);
+    const double here = field->low > 0 ? fmod(whole, field->low) : fmod(whole, ADL_HYPER_BITS);
+    const double next = field->low > 0 ? fmod(whole + 1, field->low) : fmod(whole + 1, ADL_HYPER_BITS);
+    struct adl_hypervector a, b;
+    adl_hypervector_rotate(&encoder->base, (uint32_t)here * SPAN_STRIDE % ADL_HYPER_BITS, &a);
+    adl_hypervector_rotate(&encoder->base, (uint32_t)next * SPAN_STRIDE % ADL_HYPER_BITS, &b);
+    adl_hypervector_mix(&a, &b, &encoder->masks[(uint32_t)((spans - whole) * ADL_LEVELS)], ret);
+}
+
+static void encode_value(const struct adl_encoder *encoder, uint32_t field, const struct adl_value *value,
+                         struct adl_hypervector *ret)
+{
+    switch (encoder->fields[field].kind) {
+    case ADL_FIELD_SYMBOL:
+        adl_hypervector_item(encoder->seed ^ ITEM_SALT, value->symbol, ret);
+        break;
+    case ADL_FIELD_NUMBER:
+        *ret = encoder->levels[adl_encoder_level_of(encoder, field, value->number)];
+        break;
+    default:
+        encode_moment(encoder, &encoder->fields[field], value->number, ret);
+    }
+}
+
+void adl_encoder_encode(const struct adl_encoder *encoder, const struct adl_value *values, struct adl_hypervector *ret)
+{
+    struct adl_hypervector bound[ADL_FIELDS_MAX + 1];
+    uint8_t weights[ADL_FIELDS_MAX + 1];
+    uint32_t known = 0;
+    for (uint32_t f = 0; f < encoder->count; f++) {
+        if (!values[f].known)
+            continue;
+        encode_value(encoder, f, &values[f], &bound[known]);
+        adl_hypervector_bind(&bound[known], &encoder->keys[f], &bound[known]);
+        weights[known++] = encoder->fields[f].weight;
+    }
+    if (known > 0)
+        adl_hypervector_bundle(encoder->ops, bound, weights, known, ret);
+    else
+        adl_hypervector_item(encoder->seed, 0, ret);
+}
+
+uint32_t adl_encoder_find_symbol(const struct adl_encoder *encoder, const struct adl_hypervector *record,
+                                 uint32_t field, const uint64_t *symbols, uint32_t count)
+{
+    assert(field < encoder->count && encoder->fields[field].kind == ADL_FIELD_SYMBOL);
+    struct adl_hypervector value, item;
+    uint32_t best = ADL_FIELD_UNKNOWN, least = ADL_HYPER_BITS / 2 - CHANCE_BITS;
+    adl_hypervector_bind(record, &encoder->keys[field], &value);
+    for (uint32_t s = 0; s < count; s++) {
+        adl_hypervector_item(encoder->seed ^ ITEM_SALT, symbols[s], &item);
+        const uint32_t distance = adl_hypervector_distance(encoder->ops, &value, &item);
+        best = distance < least ? s : best;
+        least = distance < least ? distance : least;
+    }
+    return best;
+}
+
+uint32_t adl_encoder_find_level(const struct adl_encoder *encoder, const struct adl_hypervector *record, uint32_t field)
+{
+    assert(field < encoder->count && encoder->fields[field].kind == ADL_FIELD_NUMBER);
+    struct adl_hypervector value;
+    uint32_t distances[ADL_LEVELS], best = ADL_FIELD_UNKNOWN, least = ADL_HYPER_BITS / 2 - CHANCE_BITS;
+    adl_hypervector_bind(record, &encoder->keys[field], &value);
+    encoder->ops->distances(value.words, encoder->levels[0].words, ADL_LEVELS, distances);
+    for (uint32_t l = 0; l < ADL_LEVELS; l++) {
+        best = distances[l] < least ? l : best;
+        least = distances[l] < least ? distances[l] : least;
+    }
+    return best;
+}

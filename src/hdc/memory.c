@@ -1,0 +1,160 @@
+#include "hdc/memory.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CACHE_LINE 64
+#define BATCH      64 /* rows between two looks at their distances: they stay in the first-level cache */
+
+struct adl_memory {
+    const struct adl_hyper_ops *ops;
+    unsigned char *bytes;            /* owned; holds the two tables below from the start of a cache line on */
+    struct adl_hypervector *vectors; /* [capacity] */
+    uint64_t *prefixes;              /* [capacity][ADL_HYPER_PREFIX] */
+    uint32_t capacity;
+    uint32_t count;
+    uint32_t next; /* where the next one goes: the oldest, once the ring is full */
+    struct adl_neighbour candidates[ADL_NEIGHBOURS_MAX];
+};
+
+int adl_memory_create(uint32_t capacity, const struct adl_hyper_ops *ops, struct adl_memory **ret,
+                      struct adl_error *err)
+{
+    if (capacity < 1)
+        return adl_fail(err, ADL_EINVAL, "a memory holds at least 1 vector, not %u", capacity);
+    struct adl_memory *memory = calloc(1, sizeof *memory);
+    if (memory)
+        memory->bytes = malloc(CACHE_LINE + (size_t)capacity * 8 * (ADL_HYPER_WORDS + ADL_HYPER_PREFIX));
+    if (!memory || !memory->bytes) {
+        adl_memory_destroy(memory);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for %u hypervectors", capacity);
+    }
+    memory->ops = ops ? ops : adl_hyper_ops_best();
+    memory->capacity = capacity;
+    memory->vectors = (void *)(memory->bytes + CACHE_LINE - (uintptr_t)memory->bytes % CACHE_LINE);
+    memory->prefixes = (void *)(memory->vectors + capacity);
+    *ret = memory;
+    return 0;
+}
+
+void adl_memory_destroy(struct adl_memory *memory)
+{
+    if (!memory)
+        return;
+    free(memory->bytes);
+    free(memory);
+}
+
+uint32_t adl_memory_add(struct adl_memory *memory, const struct adl_hypervector *vector)
+{
+    const uint32_t place = memory->next;
+    memory->vectors[place] = *vector;
+    memcpy(memory->prefixes + (size_t)place * ADL_HYPER_PREFIX, vector->words, ADL_HYPER_PREFIX_BITS / 8);
+    memory->next = place + 1 < memory->capacity ? place + 1 : 0;
+    memory->count += memory->count < memory->capacity;
+    return place;
+}
+
+uint32_t adl_memory_count(const struct adl_memory *memory)
+{
+    return memory->count;
+}
+
+static uint32_t age_of(const struct adl_memory *memory, uint32_t place)
+{
+    return place < memory->next ? memory->next - place : memory->next + memory->capacity - place;
+}
+
+static bool is_nearer(const struct adl_memory *memory, struct adl_neighbour a, struct adl_neighbour b)
+{
+    return a.distance != b.distance ? a.distance < b.distance : age_of(memory, a.place) < age_of(memory, b.place);
+}
+
+/* A heap with the farthest on top. */
+struct nearest {
+    const struct adl_memory *memory;
+    struct adl_neighbour *heap;
+    uint32_t count, most;
+};
+
+static void sift_down(struct nearest *nearest, struct adl_neighbour item)
+{
+    struct adl_neighbour *heap = nearest->heap;
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < nearest->count; at = child) {
+        if (child + 1 < nearest->count && is_nearer(nearest->memory, heap[child], heap[child + 1]))
+            child++;
+        if (!is_nearer(nearest->memory, item, heap[child]))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = item;
+}
+
+static void offer(struct nearest *nearest, struct adl_neighbour item)
+{
+    struct adl_neighbour *heap = nearest->heap;
+    if (nearest->count == nearest->most) {
+        if (is_nearer(nearest->memory, item, heap[0]))
+            sift_down(nearest, item);
+        return;
+    }
+    uint32_t at = nearest->count++;
+    for (; at > 0 && is_nearer(nearest->memory, heap[(at - 1) / 2], item); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = item;
+}
+
+/* Heapsort, so that equal inputs are in equal order whatever the C library sorts by. */
+static void sort(struct nearest *nearest)
+{
+    const uint32_t all = nearest->count;
+    while (nearest->count > 1) {
+        const struct adl_neighbour farthest = nearest->heap[0], last = nearest->heap[--nearest->count];
+        sift_down(nearest, last);
+        nearest->heap[nearest->count] = farthest;
+    }
+    nearest->count = all;
+}
+
+typedef void distances_fn(const uint64_t *query, const uint64_t *rows, size_t count, uint32_t *ret);
+
+static void scan(struct nearest *nearest, distances_fn *distances, const uint64_t *query, const uint64_t *rows,
+                 size_t words)
+{
+    uint32_t found[BATCH];
+    for (uint32_t first = 0; first < nearest->memory->count; first += BATCH) {
+        const uint32_t left = nearest->memory->count - first, count = left < BATCH ? left : BATCH;
+        distances(query, rows + first * words, count, found);
+        for (uint32_t i = 0; i < count; i++)
+            if (nearest->count < nearest->most || found[i] <= nearest->heap[0].distance)
+                offer(nearest, (struct adl_neighbour){first + i, found[i]});
+    }
+}
+
+uint32_t adl_memory_nearest(struct adl_memory *memory, const struct adl_hypervector *query, uint32_t most,
+                            struct adl_neighbour *ret)
+{
+    assert(most > 0 && most <= ADL_NEIGHBOURS_MAX);
+    struct nearest nearest = {memory, ret, 0, most};
+    scan(&nearest, memory->ops->distances, query->words, memory->vectors[0].words, ADL_HYPER_WORDS);
+    sort(&nearest);
+    return nearest.count;
+}
+
+uint32_t adl_memory_nearest_quickly(struct adl_memory *memory, const struct adl_hypervector *query, uint32_t candidates,
+                                    uint32_t most, struct adl_neighbour *ret)
+{
+    assert(most > 0 && candidates >= most && candidates <= ADL_NEIGHBOURS_MAX);
+    struct nearest rough = {memory, memory->candidates, 0, candidates}, nearest = {memory, ret, 0, most};
+    scan(&rough, memory->ops->distances_prefix, query->words, memory->prefixes, ADL_HYPER_PREFIX);
+    for (uint32_t i = 0; i < rough.count; i++) {
+        const uint32_t place = rough.heap[i].place;
+        offer(&nearest,
+              (struct adl_neighbour){place, adl_hypervector_distance(memory->ops, query, &memory->vectors[place])});
+    }
+    sort(&nearest);
+    return nearest.count;
+}

@@ -1,0 +1,171 @@
+/* roster: the jobs that wait or run, as the service holds them in memory: what people are shown of them and where each
+ * stands. What was submitted in full (arguments, environment, script) is in the store alone. */
+#ifndef ADLRO_JOBS_JOB_TABLE_H
+#define ADLRO_JOBS_JOB_TABLE_H
+
+#include "base/error.h"
+#include "store/store.h"
+
+#define ADL_ALTERNATIVES_MAX 4
+
+/* Where a job stands. PD is all before RUNNING. */
+enum adl_stage {
+    ADL_STAGE_HELD,      /* until it is released */
+    ADL_STAGE_DEPENDENT, /* until what it waits for has come: enum adl_wait */
+    ADL_STAGE_QUEUED,    /* the policy sees it */
+    ADL_STAGE_PLACED,    /* it holds GPUs, and the cluster underneath has not started it yet */
+    ADL_STAGE_RUNNING,   /* it holds GPUs */
+    ADL_STAGE_STOPPING,  /* it was told to end, and holds its GPUs until it has */
+};
+
+/* What a job that is DEPENDENT waits for. */
+enum adl_wait {
+    ADL_WAIT_JOBS,  /* to end or to start */
+    ADL_WAIT_TIME,  /* before which it is not to begin */
+    ADL_WAIT_ARRAY, /* of which as many run as may at once */
+    ADL_WAIT_COUNT,
+};
+
+/* What becomes of a job that is STOPPING once it has ended. */
+enum adl_stop { ADL_STOP_NONE, ADL_STOP_CANCEL, ADL_STOP_REQUEUE };
+
+/* A job stands in the policy's queue once for each number of GPUs that it would take ("v100:2|a100:1" is two). */
+struct adl_alternative {
+    uint16_t gpus;
+    uint32_t types; /* mask */
+    uint32_t slot;  /* while QUEUED, and that of the one taken while it holds GPUs; else ADL_NONE */
+};
+
+/* What never changes and is equal for all jobs of an array, kept once: strings and dependencies are behind it. */
+struct adl_roster_shared {
+    uint64_t payload; /* its number in the store; 0: nobody shares it */
+    uint32_t jobs;    /* that use it */
+    size_t memory;    /* bytes that it takes here */
+    size_t stored;    /* and in the state */
+    struct adl_store_array array;
+    uint32_t active; /* of these jobs, that are queued or hold GPUs: of an array with a bound no more are let into the
+                      * policy's queue than may run */
+};
+
+/* What the live jobs of a user come to. */
+struct adl_roster_user {
+    uint32_t uid;
+    uint32_t jobs;
+    uint64_t bytes; /* of the state, counted as adl_store_usage() does */
+};
+
+struct adl_roster_job {
+    uint64_t id;
+    struct adl_job_spec spec; /* gpus and types are those of the alternative taken, else of the first */
+    struct adl_alternative alternatives[ADL_ALTERNATIVES_MAX];
+    uint32_t alternative_count;
+    uint32_t taken; /* which of them holds GPUs */
+    uint8_t stage;  /* enum adl_stage */
+    uint8_t wait;   /* enum adl_wait, while DEPENDENT */
+    uint8_t stop;   /* enum adl_stop */
+    uint8_t hold;   /* enum adl_hold; a job that still runs may have it too */
+    bool barred;    /* the cluster underneath would not start it now */
+    float priority;
+    uint32_t uid;
+    uint32_t gid;
+    uint64_t array_id; /* 0: no array */
+    int32_t array_index;
+    int64_t external; /* its number in the cluster it came from; 0 = it was submitted here */
+    uint64_t advised; /* hash of what was last advised about it */
+    int64_t submit_us;
+    int64_t begin_us;    /* not to be started before; 0 = at any time */
+    int64_t eligible_us; /* since when it might run: neither held nor waiting for others */
+    int64_t start_us;    /* of this attempt, while it holds GPUs */
+    int64_t ran_us;      /* that it held GPUs since then in earlier attempts */
+    uint32_t attempts;
+    int64_t requeue_us;  /* when it was put back into the queue after it had ended; 0 = never */
+    uint8_t requeue_end; /* the enum adl_job_end that it then had */
+    double energy_j;     /* of earlier attempts */
+    uint32_t *gpus;      /* while it holds GPUs: spec.gpus of them */
+    const char *reason; /* why it is HELD or DEPENDENT, or STOPPING; "": the policy knows. Owned, as all strings here */
+    const char *why;    /* it is started, for the hands that are told to; not owned, and NULL at all other times */
+    struct adl_roster_shared *shared; /* owns the next six and the dependencies */
+    const char *user;
+    const char *name;
+    const char *request; /* "v100:2|a100:1" */
+    const char *command; /* for people, cut short */
+    const char *directory;
+    const char *warn_signal;                   /* "B:USR1@60"; "" = none */
+    const char *stdout_path;                   /* as they will be or are: %j and the like put in */
+    const char *stderr_path;                   /* may be the same string */
+    struct adl_store_dependency *dependencies; /* all that were asked for */
+    uint32_t dependency_count;
+    bool dependency_any;                    /* one of them suffices */
+    size_t bytes;                           /* of memory, roughly */
+    uint32_t changes;                       /* holds, releases and the like that were wanted of it, since the start */
+    uint64_t group;                         /* the last group of writes that touched it */
+    struct adl_roster_job *next, *previous; /* in order of numbers */
+};
+
+struct adl_roster {
+    struct adl_roster_job *first, *last;
+    struct adl_roster_job **slots; /* [slot], NULL = none */
+    size_t slot_capacity;
+    struct adl_roster_job **table; /* hash by number */
+    size_t table_size;
+    uint32_t count;
+    uint32_t by_stage[ADL_STAGE_STOPPING + 1];
+    uint32_t by_wait[ADL_WAIT_COUNT]; /* of those that are DEPENDENT */
+    uint32_t start_waiters;           /* jobs that wait, or waited, for the start of another */
+    struct adl_roster_user *users;    /* those that have jobs, user_count, in no order */
+    size_t user_capacity;
+    uint32_t user_count;
+    size_t bytes; /* of memory, roughly, for all jobs */
+};
+
+int adl_roster_create(struct adl_roster *ret); /* 0 or ADL_ENOMEM */
+void adl_roster_clear(struct adl_roster *roster);
+
+/* A copy of what is to be kept of a stored job, in order of numbers: at the end, unless it comes back. NULL if out of
+ * memory. Stage HELD until it is set; alternatives are the caller's to fill. */
+struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct adl_store_job *from);
+void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job);
+struct adl_roster_job *adl_roster_find(const struct adl_roster *roster, uint64_t id);  /* NULL: none */
+struct adl_roster_user adl_roster_user(const struct adl_roster *roster, uint32_t uid); /* zero: has no job */
+struct adl_roster_job *adl_roster_at(const struct adl_roster *roster, uint32_t slot);  /* NULL: none */
+
+void adl_roster_set_stage(struct adl_roster *roster, struct adl_roster_job *job, int stage);
+void adl_roster_set_wait(struct adl_roster *roster, struct adl_roster_job *job, int wait); /* it is DEPENDENT */
+int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, uint32_t alternative, uint32_t slot);
+void adl_roster_free_slots(struct adl_roster *roster, struct adl_roster_job *job); /* those of all alternatives */
+int adl_roster_set_reason(struct adl_roster_job *job, const char *reason);
+
+/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will; then *ret_culprit says for
+ * what. The number of an array, which is its first job's, stands for all of it. A job that was put back into the queue
+ * after it had ended counts as ended for those that were submitted before that. end_of tells how what is not in the
+ * roster ended, or is in it again: an enum adl_job_end, of an array that of its first member that did not complete;
+ * negative if there is no such job; ADL_ROSTER_PURGED if it was deleted since: who still waits was not given up when it
+ * ended, so it ended as wanted. */
+#define ADL_ROSTER_PURGED (-100)
+int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
+                            int (*end_of)(void *context, uint64_t id), void *context,
+                            const struct adl_store_dependency **ret_culprit);
+
+/* Whether what happened to a job, of this number, array (0 = none), user and name, may matter to what this one waits
+ * for. */
+bool adl_roster_depends(const struct adl_roster_job *job, uint64_t id, uint64_t array_id);
+bool adl_roster_is_singleton(const struct adl_roster_job *job);
+
+/* The number that people know it by. */
+static inline uint64_t adl_roster_shown(const struct adl_roster_job *job)
+{
+    return job->external > 0 ? (uint64_t)job->external : job->id;
+}
+
+static inline bool adl_roster_holds_gpus(const struct adl_roster_job *job)
+{
+    return job->stage >= ADL_STAGE_PLACED;
+}
+
+/* It has begun, as far as is known. */
+static inline bool adl_roster_runs(const struct adl_roster_job *job)
+{
+    return job->stage >= ADL_STAGE_RUNNING;
+}
+
+#endif

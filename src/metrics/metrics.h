@@ -1,0 +1,76 @@
+/* metrics: the one place that turns a run's events into figures, for comparisons, training and live reports alike. */
+#ifndef ADLRO_METRICS_METRICS_H
+#define ADLRO_METRICS_METRICS_H
+
+#include "engine/engine.h"
+#include "metrics/quarters.h"
+
+#include <stdint.h>
+
+enum adl_metric {
+    ADL_METRIC_JCT_MEAN,
+    ADL_METRIC_JCT_P99,
+    ADL_METRIC_WAIT_MEAN,
+    ADL_METRIC_SLOWDOWN_MEAN,
+    ADL_METRIC_THROUGHPUT,
+    ADL_METRIC_UTILIZATION,
+    ADL_METRIC_MAKESPAN,
+    ADL_METRIC_ENERGY,
+    ADL_METRIC_SLA,
+    ADL_METRIC_EFFICIENCY,
+    ADL_METRIC_HYPERSCORE,
+    ADL_METRIC_REWARD,
+    ADL_METRIC_DECISION_P50, /* this and what follows are wall-clock figures: they differ from run to run */
+    ADL_METRIC_DECISION_P99,
+    ADL_METRIC_WALL,
+    ADL_METRIC_COUNT,
+};
+
+#define ADL_METRIC_FIRST_TIMING ADL_METRIC_DECISION_P50
+
+struct adl_metric_info {
+    const char *name;  /* in JSON and CSV: "jct_mean_s" */
+    const char *label; /* for people: "mean JCT" */
+    const char *unit;  /* "s", "jobs/h", "" */
+    const char *about; /* one line: what it measures */
+    int better;        /* -1 lower is better, +1 higher, 0 neither */
+};
+
+extern const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT];
+
+/* One run's figures. */
+struct adl_result {
+    double value[ADL_METRIC_COUNT];
+    uint64_t jobs; /* finished, whatever their end */
+    uint64_t timeouts;
+    uint64_t evictions;  /* preemptions and faults */
+    uint64_t lost_gpu_s; /* GPU time whose work preemptions lost, by what the jobs say that a stop loses */
+    uint64_t events;
+    uint64_t decisions;
+    uint64_t refused;                          /* commands that did not validate; the guard took over */
+    uint64_t unfinished;                       /* jobs still queued or running when the world had no more events */
+    uint64_t plan_hash;                        /* over every command, in order */
+    double bound_jct_s;                        /* clairvoyant lower bound on the mean JCT of this workload */
+    struct adl_quarter quarters[ADL_QUARTERS]; /* whoever ran it fills them in, from a tap of their own */
+};
+
+/* What no policy can beat on a run's workload; experiment/floor.c computes it. */
+struct adl_floor {
+    double jct_mean_s;
+    double makespan_s;
+    double energy_j;
+};
+
+struct adl_metrics;
+
+int adl_metrics_create(double lambda, struct adl_metrics **ret);   /* 0 or ADL_ENOMEM */
+void adl_metrics_destroy(struct adl_metrics *metrics);             /* accepts NULL */
+void adl_metrics_reset(struct adl_metrics *metrics);               /* as after create; memory is kept */
+int adl_metrics_reserve(struct adl_metrics *metrics, size_t jobs); /* room for so many ends; 0 or ADL_ENOMEM */
+struct adl_tap adl_metrics_tap(struct adl_metrics *metrics);
+
+/* The figures of the run so far. Wall time is the caller's to fill in. */
+void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine, const struct adl_floor *floor,
+                        struct adl_result *ret);
+
+#endif

@@ -1,0 +1,360 @@
+#include "policy/dqn/observation.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GPU_SIZE    (ADL_STATE_QUEUE - ADL_GPU_BUSY)
+#define STATE_SIZE  (ADL_CHOICE_TIME - ADL_STATE_QUEUE)
+#define CHOICE_SIZE (ADL_FEATURE_COUNT - ADL_CHOICE_TIME)
+
+struct adl_sight_shape adl_sight_shape(enum adl_sight_kind kind, const struct adl_cluster *cluster)
+{
+    if (kind == ADL_SIGHT_PAPER)
+        return (struct adl_sight_shape){cluster->gpu_count, ADL_PAPER_GPU_FEATURES, ADL_PAPER_STATE_FEATURES, 1};
+    return (struct adl_sight_shape){cluster->gpu_count, GPU_SIZE, STATE_SIZE, CHOICE_SIZE};
+}
+
+static float seconds(int64_t us)
+{
+    return (float)us * 1e-6f;
+}
+
+static float share(double part, double whole)
+{
+    return whole > 0 ? (float)(part / whole) : 0.0f;
+}
+
+/* ---- GPUs ---- */
+
+struct best {
+    double compute, bandwidth, memory;
+};
+
+static double compute_of(const struct adl_gpu_type *type)
+{
+    return type->fp32_tflops + type->fp16_tflops;
+}
+
+static struct best best_of(const struct adl_cluster *cluster)
+{
+    struct best best = {0, 0, 0};
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        const struct adl_gpu_type *type = &cluster->types[t];
+        best.compute = compute_of(type) > best.compute ? compute_of(type) : best.compute;
+        best.bandwidth = type->bandwidth_gbs > best.bandwidth ? type->bandwidth_gbs : best.bandwidth;
+        best.memory = type->memory_mib > best.memory ? type->memory_mib : best.memory;
+    }
+    return best;
+}
+
+/* What all GPUs of a bank have in common. */
+static void fill_bank(const struct adl_state *state, const struct adl_choices *choices, const struct best *best,
+                      uint32_t index, float *ret)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    const struct adl_bank *bank = &cluster->banks[index];
+    const struct adl_node *node = &cluster->nodes[bank->node];
+    const struct adl_node_use *use = &state->nodes_use[bank->node];
+    const struct adl_gpu_type *type = &cluster->types[bank->type];
+    const struct adl_reservation *promise = &choices->promise;
+    for (int f = 0; f < GPU_SIZE; f++)
+        ret[f] = NAN;
+    ret[ADL_GPU_COMPUTE] = share(compute_of(type), best->compute);
+    ret[ADL_GPU_BANDWIDTH] = share(type->bandwidth_gbs, best->bandwidth);
+    ret[ADL_GPU_MEMORY] = share(type->memory_mib, best->memory);
+    ret[ADL_GPU_BANK_FREE] = share(adl_pool_bank_free(&state->pool, index), bank->gpu_count);
+    ret[ADL_GPU_NODE_CORES] = share(use->free_cores, node->cpu_cores);
+    ret[ADL_GPU_NODE_MEMORY] = share(use->free_memory_mib, node->memory_mib);
+    ret[ADL_GPU_NODE_FIRST] = 0;
+    ret[ADL_GPU_PROMISED] =
+        choices->promised && promise->type == bank->type && (promise->bank == ADL_NONE || promise->bank == index);
+}
+
+/* A value as the network sees it, or as it is where there is no normalizer. */
+static float put(const struct adl_normalizer *normalizer, enum adl_feature feature, float value)
+{
+    return normalizer ? adl_normalize(normalizer, feature, value) : value;
+}
+
+static void normalize_rows(const struct adl_normalizer *normalizer, float *rows, uint32_t count, int first, int size)
+{
+    for (uint32_t r = 0; r < count; r++)
+        for (int f = 0; f < size; f++) {
+            float *value = &rows[(size_t)r * (size_t)size + (size_t)f];
+            *value = adl_normalize(normalizer, (enum adl_feature)(first + f), *value);
+        }
+}
+
+static void fill_readings(const struct adl_normalizer *normalizer, const struct adl_state *state, uint32_t gpu,
+                          float *ret)
+{
+    const int64_t at_us = state->telemetry_us[gpu];
+    if (at_us == INT64_MIN)
+        return;
+    const struct adl_telemetry *telemetry = &state->telemetry[gpu];
+    const float limit_w = (float)state->cluster->types[adl_gpu_type_of(state->cluster, gpu)].max_w;
+    for (int r = 0; r < ADL_READ_COUNT; r++) {
+        const int f = ADL_GPU_READ_UTILIZATION + r;
+        if (!(telemetry->missing >> r & 1) && state->now_us - at_us <= adl_feature_table[f].stale_s * INT64_C(1000000))
+            ret[f] = put(normalizer, (enum adl_feature)f,
+                         r == ADL_READ_POWER ? telemetry->value[r] / limit_w : telemetry->value[r]);
+    }
+}
+
+static void fill_gpu(const struct adl_normalizer *normalizer, const struct adl_state *state, uint32_t gpu, float *ret)
+{
+    const struct adl_gpu_use *use = &state->gpus[gpu];
+    ret[ADL_GPU_BUSY] = use->job[0] != ADL_NONE;
+    ret[ADL_GPU_DOWN] = use->down;
+    ret[ADL_GPU_SHARED] = use->job[1] != ADL_NONE;
+    if (use->job[0] != ADL_NONE) {
+        const struct adl_job *job = &state->jobs[use->job[0]];
+        ret[ADL_GPU_LEFT] = put(normalizer, ADL_GPU_LEFT, seconds(job->expected_us - state->now_us));
+        ret[ADL_GPU_HELD] = put(normalizer, ADL_GPU_HELD, seconds(state->now_us - job->start_us));
+        ret[ADL_GPU_GANG] = put(normalizer, ADL_GPU_GANG, job->spec.gpus);
+    }
+    fill_readings(normalizer, state, gpu, ret);
+}
+
+/* Flags are the same raw and normalized; what a bank's GPUs have in common is normalized once. */
+static void fill_gpus(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                      const struct adl_choices *choices, float *ret)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    const struct best best = best_of(cluster);
+    for (uint32_t b = 0; b < cluster->bank_count; b++) {
+        float common[GPU_SIZE];
+        const struct adl_bank *bank = &cluster->banks[b];
+        fill_bank(state, choices, &best, b, common);
+        if (normalizer)
+            normalize_rows(normalizer, common, 1, ADL_GPU_BUSY, GPU_SIZE);
+        for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count; g++) {
+            float *row = &ret[(size_t)g * GPU_SIZE];
+            for (int f = 0; f < GPU_SIZE; f++)
+                row[f] = common[f];
+            row[ADL_GPU_NODE_FIRST] = g == cluster->nodes[bank->node].gpu_first;
+            fill_gpu(normalizer, state, g, row);
+        }
+    }
+}
+
+/* ---- the state ---- */
+
+/* Of all that waits. Wide are gangs of WIDE GPUs or more, the ones that are hard to place. */
+#define WIDE     4
+#define LOOKS_AT 1024 /* jobs whose ages and times are summed up; more stand for the same */
+
+struct demand {
+    double gpus;
+    double jobs, ages_s, ages_s2, work_gpu_s; /* of those looked at */
+    double wide_jobs, wide_ages_s2, wide_work_gpu_s;
+    double by_kind[ADL_KIND_COUNT];
+    double by_gang[4];
+    double by_type[ADL_TYPES_MAX];
+};
+
+static int gang_class(uint32_t gpus)
+{
+    return gpus < 2 ? 0 : gpus < 4 ? 1 : gpus < 8 ? 2 : 3;
+}
+
+static void add_ages(const struct adl_state *state, const struct adl_lane *lane, struct demand *demand)
+{
+    const double gpus = lane->shape.gpus;
+    for (uint32_t slot = lane->jobs.first; slot != ADL_NONE && demand->jobs < LOOKS_AT;
+         slot = state->nodes[slot].next) {
+        const double age_s = (double)(state->now_us - state->jobs[slot].submit_us) * 1e-6;
+        const double work = gpus * (double)state->nodes[slot].weight * 1e-6;
+        demand->jobs++;
+        demand->ages_s += age_s;
+        demand->ages_s2 += age_s * age_s;
+        demand->work_gpu_s += work;
+        if (lane->shape.gpus >= WIDE) {
+            demand->wide_jobs++;
+            demand->wide_ages_s2 += age_s * age_s;
+            demand->wide_work_gpu_s += work;
+        }
+    }
+}
+
+/* Lane by lane. */
+static struct demand demand_of(const struct adl_state *state)
+{
+    struct demand demand = {.gpus = 0};
+    for (uint32_t i = 0; i < state->queue.heap_count; i++) {
+        const struct adl_lane *lane = &state->queue.lanes[state->queue.heap[i]];
+        const double gpus = (double)lane->jobs.count * lane->shape.gpus;
+        demand.gpus += gpus;
+        add_ages(state, lane, &demand);
+        demand.by_kind[lane->shape.kind] += gpus;
+        demand.by_gang[gang_class(lane->shape.gpus)] += gpus;
+        for (uint32_t left = state->jobs[lane->jobs.first].eligible; left; left &= left - 1)
+            demand.by_type[__builtin_ctz(left)] += gpus;
+    }
+    return demand;
+}
+
+static void fill_state(const struct adl_state *state, const struct adl_choices *choices, const struct demand *demand,
+                       float *row)
+{
+    const double gpus = state->cluster->gpu_count;
+    const struct adl_job *head = choices->head == ADL_NONE ? NULL : &state->jobs[choices->head];
+    row[ADL_STATE_QUEUE] = (float)state->queue.count;
+    row[ADL_STATE_RUNNING] = share(state->running_jobs, gpus);
+    row[ADL_STATE_BUSY] = share(state->busy_gpus, gpus);
+    row[ADL_STATE_DOWN] = share(state->down_gpus, gpus);
+    row[ADL_STATE_DEMAND] = share(demand->gpus, gpus);
+    row[ADL_STATE_WORK] = share(demand->work_gpu_s, gpus);
+    row[ADL_STATE_WORK_WIDE] = share(demand->wide_work_gpu_s, gpus);
+    row[ADL_STATE_AGE_MEAN] = share(demand->ages_s, demand->jobs);
+    row[ADL_STATE_AGE_RMS] = sqrtf(share(demand->ages_s2, demand->jobs));
+    row[ADL_STATE_AGE_RMS_WIDE] = sqrtf(share(demand->wide_ages_s2, demand->wide_jobs));
+    row[ADL_STATE_OLDEST] = head ? seconds(state->now_us - head->submit_us) : NAN;
+    row[ADL_STATE_PROMISE_IN] = choices->promised ? seconds(choices->promise.start_us - state->now_us) : NAN;
+    row[ADL_STATE_PROMISED_GPUS] = choices->promised ? share(choices->promise.gpus, gpus) : NAN;
+    row[ADL_STATE_HEAD_PRIORITY] = head ? head->spec.priority : NAN;
+    for (int k = 0; k < ADL_KIND_COUNT; k++)
+        row[ADL_STATE_KIND_TRAINING + k] = share(demand->by_kind[k], demand->gpus);
+    for (int c = 0; c < 4; c++)
+        row[ADL_STATE_GANG_1 + c] = share(demand->by_gang[c], demand->gpus);
+}
+
+/* ---- choices ---- */
+
+/* Where the GPUs of a choice are: what stays free of their bank and node, and whether they are on several nodes. */
+static void fill_place(const struct adl_state *state, const struct adl_choice *choice, const uint32_t *gpus, float *row)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    const struct adl_job_spec *spec = &state->jobs[choice->job].spec;
+    const uint32_t bank = cluster->gpu_bank[gpus[0]], node = cluster->banks[bank].node;
+    const struct adl_node *its_node = &cluster->nodes[node];
+    const double cores_share = share(its_node->cpu_cores, its_node->gpu_count);
+    const double memory_share = share(its_node->memory_mib, its_node->gpu_count);
+    const bool spans = adl_gpu_node_of(cluster, gpus[choice->gpu_count - 1]) != node;
+    const uint32_t free_here = adl_pool_bank_free(&state->pool, bank);
+    const uint32_t taken = choice->shared ? 0 : choice->gpu_count < free_here ? choice->gpu_count : free_here;
+    const double cores_left = state->nodes_use[node].free_cores - (double)spec->cpu_cores * taken;
+    row[ADL_CHOICE_SPANS] = spans;
+    row[ADL_CHOICE_OF_FREE] = choice->shared ? NAN : share(choice->gpu_count, state->pool.free_gpus[choice->type]);
+    row[ADL_CHOICE_BANK_LEFT] = share(free_here - taken, cluster->banks[bank].gpu_count);
+    row[ADL_CHOICE_CORES] = share(spec->cpu_cores, cores_share);
+    row[ADL_CHOICE_MEMORY] = share(spec->memory_mib, memory_share);
+    row[ADL_CHOICE_GPU_MEMORY] = share(spec->gpu_memory_mib, cluster->types[choice->type].memory_mib);
+    row[ADL_CHOICE_CORES_LEFT] = free_here > taken ? share(cores_left / (double)(free_here - taken), cores_share) : NAN;
+}
+
+static bool free_elsewhere(const struct adl_state *state, const struct adl_choice *choice)
+{
+    for (uint32_t left = state->jobs[choice->job].eligible & ~(1u << choice->type); left; left &= left - 1)
+        if (state->pool.free_gpus[__builtin_ctz(left)] >= choice->gpu_count)
+            return true;
+    return false;
+}
+
+static void fill_job(const struct adl_state *state, const struct adl_choices *choices, const struct adl_choice *choice,
+                     float *row)
+{
+    const struct adl_job *job = &state->jobs[choice->job];
+    const int64_t time_us = adl_state_remaining_us(state, choice->job, choice->type);
+    const int64_t best_us = adl_state_shortest_us(state, choice->job);
+    const int64_t age_us = state->now_us - job->submit_us;
+    const int64_t oldest_us = state->now_us - state->jobs[choices->head].submit_us;
+    const struct adl_order *equals = &state->queue.lanes[job->lane].jobs;
+    row[ADL_CHOICE_TIME] = seconds(time_us);
+    row[ADL_CHOICE_TIME_OVER_BEST] = share((double)time_us, (double)best_us);
+    row[ADL_CHOICE_GPUS] = job->spec.gpus;
+    for (int c = 0; c < 4; c++)
+        row[ADL_CHOICE_GANG_1 + c] = gang_class(job->spec.gpus) == c;
+    row[ADL_CHOICE_AREA] = seconds(time_us) * job->spec.gpus;
+    row[ADL_CHOICE_AGE] = row[ADL_CHOICE_AGE_LOG] = seconds(age_us);
+    row[ADL_CHOICE_AGE_SQUARED] = seconds(age_us) * seconds(age_us);
+    row[ADL_CHOICE_AGE_OF_OLDEST] = oldest_us > 0 ? share((double)age_us, (double)oldest_us) : 1.0f;
+    row[ADL_CHOICE_SLOWDOWN] = 1.0f + share((double)age_us, (double)best_us);
+    row[ADL_CHOICE_PRIORITY] = job->spec.priority;
+    for (int k = 0; k < ADL_KIND_COUNT; k++)
+        row[ADL_CHOICE_KIND_TRAINING + k] = job->spec.kind == k;
+    row[ADL_CHOICE_HEAD] = choice->job == choices->head;
+    row[ADL_CHOICE_SHORTEST] = state->nodes[choice->job].weight == state->nodes[equals->root].least;
+    row[ADL_CHOICE_TYPES] = share(__builtin_popcount(job->eligible), state->cluster->type_count);
+    row[ADL_CHOICE_FREE_ELSEWHERE] = free_elsewhere(state, choice);
+    row[ADL_CHOICE_SHARED] = choice->shared;
+    row[ADL_CHOICE_BEFORE_PROMISE] =
+        !choices->promised || state->now_us + time_us <= choices->promise.start_us || choice->job == choices->head;
+    row[ADL_CHOICE_EQUALS] = (float)equals->count;
+    row[ADL_CHOICE_DEADLINE] =
+        job->spec.deadline_us ? share((double)(job->spec.deadline_us - age_us), (double)time_us) : NAN;
+}
+
+static void fill_choice(const struct adl_state *state, const struct adl_choices *choices, const struct demand *demand,
+                        const struct adl_choice *choice, float *row)
+{
+    for (int f = ADL_CHOICE_TIME; f < ADL_FEATURE_COUNT; f++)
+        row[f] = NAN;
+    fill_job(state, choices, choice, row);
+    fill_place(state, choice, &choices->gpus[choice->gpu_offset], row);
+    row[ADL_CHOICE_WANTED] = share(demand->by_type[choice->type], demand->gpus);
+}
+
+static void see(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                const struct adl_choices *choices, struct adl_sight *ret)
+{
+    const struct demand demand = demand_of(state);
+    float row[ADL_FEATURE_COUNT]; /* so that a feature is its own index */
+    fill_gpus(normalizer, state, choices, ret->gpus);
+    fill_state(state, choices, &demand, row);
+    memcpy(ret->state, &row[ADL_STATE_QUEUE], STATE_SIZE * sizeof *row);
+    for (uint32_t c = 0; c < choices->count; c++) {
+        fill_choice(state, choices, &demand, &choices->list[c], row);
+        memcpy(&ret->choices[(size_t)c * CHOICE_SIZE], &row[ADL_CHOICE_TIME], CHOICE_SIZE * sizeof *row);
+    }
+}
+
+void adl_sight_raw(const struct adl_state *state, const struct adl_choices *choices, struct adl_sight *ret)
+{
+    see(NULL, state, choices, ret);
+}
+
+void adl_sight_see(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                   const struct adl_choices *choices, struct adl_sight *ret)
+{
+    see(normalizer, state, choices, ret);
+    normalize_rows(normalizer, ret->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
+    normalize_rows(normalizer, ret->choices, choices->count, ADL_CHOICE_TIME, CHOICE_SIZE);
+}
+
+static void learn_rows(struct adl_normalizer *normalizer, const float *rows, uint32_t count, int first, int size)
+{
+    for (uint32_t r = 0; r < count; r++)
+        for (int f = 0; f < size; f++)
+            adl_normalizer_learn(normalizer, (enum adl_feature)(first + f),
+                                 (double)rows[(size_t)r * (size_t)size + (size_t)f]);
+}
+
+void adl_sight_learn(struct adl_normalizer *normalizer, const struct adl_sight *raw, uint32_t gpus, uint32_t choices)
+{
+    learn_rows(normalizer, raw->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
+    learn_rows(normalizer, raw->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
+    learn_rows(normalizer, raw->choices, choices, ADL_CHOICE_TIME, CHOICE_SIZE);
+}
+
+void adl_sight_normalize(const struct adl_normalizer *normalizer, struct adl_sight *rows, uint32_t gpus,
+                         uint32_t choices)
+{
+    normalize_rows(normalizer, rows->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
+    normalize_rows(normalizer, rows->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
+    normalize_rows(normalizer, rows->choices, choices, ADL_CHOICE_TIME, CHOICE_SIZE);
+}
+
+void adl_sight_paper(const struct adl_sight *rows, uint32_t gpus, struct adl_sight *ret)
+{
+    for (uint32_t g = 0; g < gpus; g++) {
+        const float *row = &rows->gpus[(size_t)g * GPU_SIZE];
+        const float measured = row[ADL_GPU_READ_UTILIZATION];
+        ret->gpus[g] = measured >= 0 ? measured : row[ADL_GPU_BUSY];
+    }
+    ret->state[0] = rows->state[0];
+    ret->state[1] = rows->choices[ADL_CHOICE_PRIORITY - ADL_CHOICE_TIME];
+    for (int k = 0; k < ADL_KIND_COUNT; k++)
+        ret->state[2 + k] = rows->choices[ADL_CHOICE_KIND_TRAINING - ADL_CHOICE_TIME + k];
+    ret->choices[0] = 0;
+}

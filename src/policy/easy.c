@@ -1,0 +1,384 @@
+/* easy: backfill. Jobs are taken in order of submission; the first `depth` that do not fit are promised the earliest
+ * place and time they can have, and a later job may start if it disturbs no promise. Depth 1 is EASY, every job a
+ * promise is conservative backfill.
+ *
+ * Readings taken where the name leaves one open: promises are made anew at each decision; candidates go in queue order,
+ * each start counts against what the promises spare; a job that is believed to end exactly at a promised start is in
+ * time. Whether GPUs that a promise spares may be used beyond its start is enum adl_backfill_rule; that they may is the
+ * default, as the authors of EASY have it. docs/agreement.md tells which simulators read it which way. */
+#include "policy/mechanism/forecast.h"
+#include "policy/mechanism/placement.h"
+#include "policy/mechanism/reason.h"
+#include "policy/policy.h"
+
+#include <stdlib.h>
+
+/* Promises of conservative backfill. In one bank they are kept from decision to decision and cost little; over several
+ * banks they are made anew each time, so fewer jobs get one, as in production schedulers. */
+#define CONSERVATIVE_DEPTH_ONE_BANK 1024
+#define CONSERVATIVE_DEPTH          64
+
+struct easy {
+    struct adl_place place;
+    struct adl_forecast *forecast;
+    struct adl_reservation *unsparing; /* the promises as they stand if they spare nothing; NULL = they spare */
+    uint32_t *owed;                    /* jobs whose promise is put off */
+    uint32_t owed_count;
+    uint32_t depth;
+    bool settled;              /* no job that waited at the last decision could start ... */
+    uint64_t settled_releases; /* ... and that holds until something becomes free */
+    uint64_t settled_sequence; /* of the next job to join the queue then */
+    uint32_t settled_count;    /* jobs that wait if what was decided is carried out */
+    bool goes_on;              /* the last pass stopped at a start and can go on from there ... */
+    int64_t pass_us;           /* ... at the same time */
+    uint32_t arrived;          /* the job submitted since then, if arrived_count is 1 */
+    uint32_t arrived_count;
+    bool kept;      /* conservative: every waiting job has its promise or is owed one, and all went as promised */
+    bool surprised; /* since then something did not */
+};
+
+static void destroy(void *policy)
+{
+    struct easy *self = policy;
+    if (self) {
+        adl_forecast_destroy(self->forecast);
+        free(self->unsparing);
+        free(self->owed);
+    }
+    free(self);
+}
+
+static int create_depth(uint32_t depth, bool sparing, bool share, const struct adl_cluster *cluster, void **ret_policy,
+                        struct adl_error *err)
+{
+    struct easy *self = calloc(1, sizeof *self);
+    if (self)
+        self->owed = calloc((size_t)depth + 1, sizeof *self->owed);
+    if (self && !sparing)
+        self->unsparing = calloc((size_t)depth + 1, sizeof *self->unsparing);
+    if (!self || !self->owed || (!sparing && !self->unsparing) ||
+        adl_forecast_create(cluster, depth, &self->forecast)) {
+        destroy(self);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for backfill with %u promises", depth);
+    }
+    self->depth = depth;
+    self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = share};
+    *ret_policy = self;
+    return 0;
+}
+
+static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                  void **ret_policy, struct adl_error *err)
+{
+    (void)seed;
+    const bool sparing = config->backfill_rule != ADL_BACKFILL_ENDS_BEFORE;
+    return create_depth(config->backfill_depth, sparing, config->share, cluster, ret_policy, err);
+}
+
+static int create_conservative(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                               void **ret_policy, struct adl_error *err)
+{
+    (void)seed;
+    const uint32_t depth = cluster->bank_count == 1 ? CONSERVATIVE_DEPTH_ONE_BANK : CONSERVATIVE_DEPTH;
+    return create_depth(depth, true, config->share, cluster, ret_policy, err);
+}
+
+static bool something_free(const struct adl_state *state)
+{
+    for (uint32_t t = 0; t < state->cluster->type_count; t++)
+        if (state->pool.free_gpus[t] > 0)
+            return true;
+    return false;
+}
+
+/* True if some GPUs would take the job were there no promises. */
+static bool fits_at_all(const struct adl_state *state, uint32_t slot, bool share, struct adl_plan *plan)
+{
+    const struct adl_place bare = {.types = UINT32_MAX, .share = share};
+    if (!share && (!adl_fit_room(state, slot) || adl_fit_counts_alone(state, &state->jobs[slot].spec)))
+        return adl_fit_room(state, slot);
+    const bool fits = adl_place_start(state, slot, &bare, plan);
+    adl_plan_reset(plan);
+    return fits;
+}
+
+static void forget(struct easy *self)
+{
+    adl_forecast_clear(self->forecast);
+    self->place.reservation_count = self->owed_count = 0;
+}
+
+/* Promises the job a place, and lets what follows respect it; false if it can have none. */
+static bool promise(struct easy *self, const struct adl_state *state, uint32_t slot)
+{
+    struct adl_place *place = &self->place;
+    if (place->reservation_count == self->depth || !adl_forecast_promise(self->forecast, state, slot))
+        return false;
+    place->reservations = adl_forecast_reservations(self->forecast, &place->reservation_count);
+    if (self->unsparing) {
+        struct adl_reservation *last = &self->unsparing[place->reservation_count - 1];
+        *last = place->reservations[place->reservation_count - 1];
+        last->bank = ADL_NONE;
+        last->spare = 0;
+        place->reservations = self->unsparing;
+    }
+    return true;
+}
+
+/* Makes the promises that were put off, in their order; false if one cannot be made. */
+static bool keep_word(struct easy *self, const struct adl_state *state)
+{
+    bool kept = true;
+    for (uint32_t i = 0; i < self->owed_count && kept; i++)
+        kept = promise(self, state, self->owed[i]);
+    self->owed_count = 0;
+    return kept;
+}
+
+/* How long an equal of a job that disturbs a promise may run at most to disturb none: shorter than it, and not beyond
+ * the last promised start, for else it would be in the way of the same promises. */
+static int64_t limit_of_equals(const struct adl_place *place, const struct adl_state *state, uint32_t slot)
+{
+    const int64_t own_us = adl_state_shortest_us(state, slot) - 1;
+    int64_t last_us = state->now_us;
+    for (uint32_t i = 0; i < place->reservation_count; i++)
+        last_us = place->reservations[i].start_us > last_us ? place->reservations[i].start_us : last_us;
+    return last_us - state->now_us < own_us ? last_us - state->now_us : own_us;
+}
+
+/* A job starts beside promises. Where there is one bank they keep their times, and only if it may still be there at one
+ * of these do they spare less: then all are put off until they are asked for again. Elsewhere they may move to other
+ * places. True if nobody passed over can start because of it. */
+static bool note_start(struct easy *self, const struct adl_state *state, const struct adl_plan *plan)
+{
+    const struct adl_command *start = &plan->commands[plan->command_count - 1];
+    const uint32_t type = adl_gpu_type_of(state->cluster, plan->gpus[start->gpu_offset]);
+    const int64_t end_us = state->now_us + adl_state_remaining_us(state, start->job, type);
+    bool stand = true;
+    if (self->place.reservation_count > 0 && state->cluster->bank_count > 1)
+        return false;
+    for (uint32_t i = 0; i < self->place.reservation_count; i++)
+        stand &= self->place.reservations[i].start_us >= end_us;
+    if (stand)
+        return true;
+    for (uint32_t i = 0; i < self->place.reservation_count; i++)
+        self->owed[i] = self->place.reservations[i].job;
+    self->owed_count = self->place.reservation_count;
+    self->place.reservation_count = 0;
+    adl_forecast_clear(self->forecast);
+    return true;
+}
+
+/* Starts a job beside the promises made so far, if it can. */
+static bool start(struct easy *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
+{
+    const struct adl_place *place = &self->place;
+    if (!adl_place_start(state, slot, place, plan))
+        return false;
+    if (place->reservation_count == 0) {
+        adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST));
+        return true;
+    }
+    const struct adl_command *command = &plan->commands[plan->command_count - 1];
+    const uint32_t type = adl_gpu_type_of(state->cluster, plan->gpus[command->gpu_offset]);
+    const struct adl_reservation *first = &place->reservations[0];
+    /* One whose time has passed is due: jobs that were believed to have ended hold its GPUs. */
+    const int64_t until_us = first->start_us > state->now_us ? first->start_us - state->now_us : 0;
+    adl_plan_because(plan, adl_reason_make(ADL_RULE_BACKFILL, first->job,
+                                           (double)adl_state_remaining_us(state, slot, type) * 1e-6,
+                                           (double)until_us * 1e-6));
+    return true;
+}
+
+/* One pass down the queue from where the walk stands, until something starts. Promises matter only to a later job that
+ * would fit, so with put_off they are made when the first such job turns up. False if one could not be made then: who
+ * comes after would have got it, which only a pass that does not put off finds out. */
+static bool pass(struct easy *self, const struct adl_state *state, bool put_off, struct adl_plan *plan)
+{
+    const struct adl_queue *queue = &state->queue;
+    const struct adl_place *place = &self->place;
+    for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE;) {
+        const bool asked = self->owed_count > 0;
+        const bool may_fit = !asked || fits_at_all(state, slot, place->share, plan);
+        if (may_fit && !keep_word(self, state))
+            return false;
+        if (may_fit && (place->share || adl_fit_room(state, slot)) && start(self, state, slot, plan)) {
+            adl_walk_next(queue);
+            self->goes_on = note_start(self, state, plan) && put_off;
+            return true;
+        }
+        if (put_off && place->reservation_count + self->owed_count < self->depth) {
+            self->owed[self->owed_count++] = slot;
+            adl_walk_next(queue);
+        } else if (!put_off && promise(self, state, slot)) {
+            adl_walk_next(queue);
+        } else if (asked && !place->share ? may_fit : fits_at_all(state, slot, false, plan)) {
+            adl_walk_narrow(queue, limit_of_equals(place, state, slot));
+        } else {
+            adl_walk_leave(queue);
+        }
+    }
+    return true;
+}
+
+/* A pass from the head of the queue. */
+static void pass_anew(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    forget(self);
+    adl_walk_begin(&state->queue);
+    if (pass(self, state, true, plan))
+        return;
+    forget(self);
+    adl_walk_begin(&state->queue);
+    pass(self, state, false, plan);
+}
+
+/* A job that outlives what was believed of it moves promises. */
+static bool some_overdue(const struct adl_state *state)
+{
+    for (uint32_t t = 0; t < state->cluster->type_count; t++) {
+        const uint32_t first = state->running[t].first;
+        if (first != ADL_NONE && state->jobs[first].expected_us <= state->now_us)
+            return true;
+    }
+    return false;
+}
+
+/* While nothing becomes free, time only makes it harder to end before a promise, unless promises move. */
+static bool still_settled(const struct easy *self, const struct adl_state *state)
+{
+    return self->settled && self->settled_releases == state->releases &&
+           state->queue.next_sequence == self->settled_sequence + self->arrived_count &&
+           state->queue.count == self->settled_count + self->arrived_count && !some_overdue(state);
+}
+
+/* What a pass would do were the last of the queue the only one that is new to it; false if it takes a pass to tell. */
+static bool decide_arrived(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    const bool fits = fits_at_all(state, self->arrived, self->place.share, plan);
+    if (fits && !keep_word(self, state))
+        return false;
+    if (fits && start(self, state, self->arrived, plan))
+        self->settled = note_start(self, state, plan);
+    else if (self->place.reservation_count + self->owed_count < self->depth)
+        self->owed[self->owed_count++] = self->arrived;
+    return true;
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct easy *self = policy;
+    const bool settled = still_settled(self, state);
+    const uint32_t arrived_count = self->arrived_count;
+    self->settled_sequence = state->queue.next_sequence;
+    self->arrived_count = 0;
+    if (settled && (arrived_count == 0 || (arrived_count == 1 && decide_arrived(self, state, plan)))) {
+        self->settled_count = state->queue.count - plan->command_count;
+        return 0;
+    }
+    const bool goes_on = self->goes_on && arrived_count == 0 && self->pass_us == state->now_us &&
+                         self->settled_releases == state->releases && self->settled_count == state->queue.count;
+    self->goes_on = false;
+    if (!self->place.share && !something_free(state))
+        forget(self);
+    else if (!goes_on || !pass(self, state, true, plan))
+        pass_anew(self, state, plan);
+    self->pass_us = state->now_us;
+    self->settled = plan->command_count == 0;
+    self->settled_count = state->queue.count - plan->command_count;
+    self->settled_releases = state->releases;
+    return 0;
+}
+
+/* Starts the first job whose promised time has come; false if it came and went, or the job does not fit after all. */
+static bool start_due(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    uint32_t due = 0, count = 0;
+    const struct adl_reservation *promises = adl_forecast_reservations(self->forecast, &count);
+    while (due < count && promises[due].start_us > state->now_us)
+        due++;
+    if (due == count)
+        return true;
+    const struct adl_place bare = {.types = UINT32_MAX};
+    if (promises[due].start_us < state->now_us || !adl_place_start(state, promises[due].job, &bare, plan))
+        return false;
+    adl_plan_because(plan, adl_reason_make(ADL_RULE_RESERVED, ADL_NONE, 0, 0));
+    adl_forecast_remove(self->forecast, due);
+    self->place.reservation_count--;
+    return true;
+}
+
+/* As long as all goes as believed, promises made anew would be the same: the jobs that started did not disturb them,
+ * and nothing was free earlier. So only those who came since need one. True where all GPUs are in one bank; elsewhere
+ * the place matters beside the time. False if promises have to be made anew. */
+static bool follow_promises(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    if (self->surprised || some_overdue(state) ||
+        self->place.reservation_count + self->owed_count != state->queue.count)
+        return false;
+    if (!something_free(state))
+        return true;
+    return keep_word(self, state) && start_due(self, state, plan);
+}
+
+static int decide_conservative(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct easy *self = policy;
+    if (self->kept) {
+        if (follow_promises(self, state, plan))
+            return 0;
+        self->settled = false;
+    }
+    decide(policy, state, plan);
+    self->kept = self->settled && state->cluster->bank_count == 1 && !self->place.share && !some_overdue(state) &&
+                 self->place.reservation_count > 0 &&
+                 self->place.reservation_count + self->owed_count == state->queue.count;
+    self->surprised = false;
+    return 0;
+}
+
+static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
+{
+    struct easy *self = policy;
+    switch (event->kind) {
+    case ADL_EVENT_SUBMIT:
+        self->arrived = event->job;
+        self->arrived_count++;
+        if (self->kept && self->place.reservation_count + self->owed_count < self->depth)
+            self->owed[self->owed_count++] = event->job;
+        break;
+    case ADL_EVENT_FINISH:
+        self->surprised |= state->jobs[event->job].expected_us != event->time_us;
+        break;
+    case ADL_EVENT_GPU_DOWN: /* promises move */
+        self->settled = false;
+        self->surprised = true;
+        break;
+    case ADL_EVENT_EVICT:
+    case ADL_EVENT_GPU_UP:
+        self->surprised = true;
+        break;
+    default:
+        break;
+    }
+}
+
+const struct adl_policy_ops adl_policy_easy = {
+    .name = "easy",
+    .summary = "EASY backfill: later jobs may overtake if they do not delay the first that waits",
+    .track_running = true,
+    .create = create,
+    .destroy = destroy,
+    .decide = decide,
+    .observe = observe,
+};
+
+const struct adl_policy_ops adl_policy_conservative = {
+    .name = "conservative",
+    .summary = "conservative backfill: later jobs may overtake if they delay no job before them",
+    .track_running = true,
+    .create = create_conservative,
+    .destroy = destroy,
+    .decide = decide_conservative,
+    .observe = observe,
+};

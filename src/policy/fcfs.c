@@ -1,0 +1,21 @@
+/* fcfs: strict first come, first served, on any GPUs that fit; the head of the queue blocks unless first fit is
+ * asked for. */
+#include "policy/mechanism/list_scheduler.h"
+
+#include <stdlib.h>
+
+static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                  void **ret_policy, struct adl_error *err)
+{
+    (void)cluster, (void)seed;
+    const struct adl_place place = {.types = UINT32_MAX, .share = config->share};
+    return adl_head_create(&place, ADL_RULE_FIRST, config->first_fit, ret_policy, err);
+}
+
+const struct adl_policy_ops adl_policy_fcfs = {
+    .name = "fcfs",
+    .summary = "first come, first served on any GPU that fits; the head of the queue blocks",
+    .create = create,
+    .destroy = free,
+    .decide = adl_head_decide,
+};

@@ -1,0 +1,401 @@
+/* gogh: the second source's policy, as reconstructed here (docs/gogh.md): first estimates of each new job (P1), an
+ * optimizer that serves everyone at least energy within the SLAs, and estimates refined by what is measured (P2).
+ *
+ * Whenever a job comes, ends or is back in the queue, the present state becomes an integer program, which begins with
+ * what runs; what its solution wants changed is done: jobs start alone or beside another, running ones move where that
+ * pays, GPUs are held to less power. Nobody is stopped but for a claim (policy/gogh/claims.h). A gang for which there
+ * are GPUs but nowhere together has younger jobs stopped for it once it has waited long. */
+#include "policy/gogh/gogh.h"
+
+#include "policy/gogh/claims.h"
+#include "policy/gogh/placing.h"
+#include "policy/gogh/transition_plan.h"
+#include "policy/mechanism/preemption_victims.h"
+#include "policy/mechanism/reason.h"
+#include "policy/policy.h"
+#include "state/fit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_AGAIN_US 60000000 /* what waits is worth more after a while */
+/* A gang has others stopped for it once it has waited for so many times what stopping costs. */
+#define TAKE_AFTER_COSTS 10
+
+struct gogh {
+    struct adl_appraisal *appraisal;
+    struct adl_program program;
+    struct adl_errands errands;
+    uint32_t next_start;
+    bool stay;   /* running jobs are never moved */
+    bool stale;  /* something happened since the program was last solved */
+    bool failed; /* out of memory in observe */
+    int64_t wake_us;
+    int64_t stopped_us; /* when jobs were last stopped: not twice at one instant */
+    int64_t take_after_us;
+    struct adl_claims claims;
+    struct adl_placing placing;
+    bool placed;    /* placing says where those of the present plan go */
+    uint32_t *gpus; /* [GPUs of the cluster] scratch */
+};
+
+static void destroy(void *policy)
+{
+    struct gogh *self = policy;
+    if (!self)
+        return;
+    adl_errands_clear(&self->errands);
+    adl_program_clear(&self->program);
+    adl_appraisal_destroy(self->appraisal);
+    adl_placing_clear(&self->placing);
+    adl_claims_clear(&self->claims);
+    free(self->gpus);
+    free(self);
+}
+
+static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                  void **ret_policy, struct adl_error *err)
+{
+    (void)seed;
+    struct gogh *self = calloc(1, sizeof *self);
+    if (!self)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
+    self->stopped_us = INT64_MIN;
+    self->stay = config->stay;
+    self->take_after_us = TAKE_AFTER_COSTS * config->preemption_us;
+    self->gpus = malloc(((size_t)2 * cluster->gpu_count + 1) * sizeof *self->gpus);
+    int status = adl_appraisal_create(config, cluster, &self->appraisal, err);
+    if (status == 0 &&
+        (!self->gpus || adl_claims_create(&self->claims, cluster) ||
+         adl_program_create(&self->program, config, cluster, self->appraisal) ||
+         adl_errands_create(&self->errands, &self->program) || adl_placing_create(&self->placing, &self->program)))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
+    if (status) {
+        destroy(self);
+        return status;
+    }
+    *ret_policy = self;
+    return 0;
+}
+
+static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
+{
+    struct gogh *self = policy;
+    self->failed |= adl_appraisal_observe(self->appraisal, event, state) != 0;
+    if (event->kind == ADL_EVENT_WAKE)
+        self->wake_us = 0;
+    self->stale |=
+        event->kind != ADL_EVENT_TELEMETRY && event->kind != ADL_EVENT_METER && event->kind != ADL_EVENT_PROGRESS;
+}
+
+static void inherit(void *policy, void *from)
+{
+    adl_appraisal_inherit(((struct gogh *)policy)->appraisal, ((struct gogh *)from)->appraisal);
+}
+
+/* ---- claims ---- */
+
+static double draw_of_claim(const struct gogh *self, const struct adl_state *state, const struct adl_errand *errand)
+{
+    struct adl_standing standing;
+    struct adl_prospect prospect;
+    struct adl_price price = {0};
+    adl_appraisal_stand(self->appraisal, state, errand->job, &standing);
+    adl_appraisal_look(self->appraisal, &standing, &prospect);
+    adl_appraisal_alone(self->appraisal, (struct adl_party){&standing, &prospect}, errand->type, errand->cap_w, &price);
+    return price.power_w;
+}
+
+static void claim(struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+                  const uint32_t *gpus, bool cleared)
+{
+    const struct adl_job_spec *spec = &state->jobs[errand->job].spec;
+    const struct adl_claim it = {.job = errand->job,
+                                 .id = spec->id,
+                                 .beside = errand->beside,
+                                 .gpu_count = spec->gpus,
+                                 .cap_w = errand->cap_w,
+                                 .power_w = draw_of_claim(self, state, errand),
+                                 .cost_w = errand->cost_w,
+                                 .else_w = errand->wait_w,
+                                 .cleared = cleared};
+    adl_claims_add(&self->claims, it, gpus);
+}
+
+/* Stops younger jobs for one that has waited long and finds no GPUs together. */
+static void lay_claim(struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+                      struct adl_plan *plan)
+{
+    const struct adl_job *job = &state->jobs[errand->job];
+    uint32_t *victims = self->gpus + state->cluster->gpu_count;
+    if (self->claims.count > 0 || job->spec.gpus == 1 || self->stopped_us == state->now_us ||
+        state->now_us - job->submit_us < self->take_after_us ||
+        !adl_taking_find(state, errand->job, errand->type, self->gpus))
+        return;
+    const uint32_t count = adl_taking_victims(state, self->gpus, job->spec.gpus, victims);
+    for (uint32_t i = 0; i < count; i++) {
+        if (adl_plan_preempt(plan, victims[i]))
+            return;
+        adl_plan_because(plan, adl_taking_reason(state, victims[i], errand->job));
+    }
+    self->stopped_us = state->now_us;
+    claim(self, state, errand, self->gpus, true);
+    self->next_start = self->errands.start_count; /* what others get has to leave the claim its cores and memory */
+    self->stale = true;
+}
+
+/* ---- carrying out ---- */
+
+/* True if the job on this GPU can have the other beside it. */
+static bool has_room_beside(const struct adl_state *state, uint32_t slot, uint32_t gpu)
+{
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const struct adl_gpu_use *use = &state->gpus[gpu];
+    const struct adl_node_use *node = &state->nodes_use[adl_gpu_node_of(state->cluster, gpu)];
+    return use->job[0] != ADL_NONE && use->job[1] == ADL_NONE && !use->down &&
+           use->free_memory_mib >= spec->gpu_memory_mib && node->free_cores >= spec->cpu_cores &&
+           node->free_memory_mib >= spec->memory_mib;
+}
+
+static bool none_withheld(const struct gogh *self, const uint32_t *gpus, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (self->claims.withheld[gpus[i]])
+            return false;
+    return true;
+}
+
+static bool find_gpus(const struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+                      uint32_t *ret_gpus)
+{
+    if (errand->beside != ADL_NONE) {
+        const struct adl_job *other = &state->jobs[errand->beside];
+        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type &&
+            !self->claims.withheld[other->first_gpu] && has_room_beside(state, errand->job, other->first_gpu)) {
+            *ret_gpus = other->first_gpu;
+            return true;
+        }
+        if (self->program.power_limit_w > 0) /* a GPU of its own draws more than was planned */
+            return false;
+    }
+    return adl_fit_find(state, errand->job, errand->type, NULL, ret_gpus) &&
+           none_withheld(self, ret_gpus, state->jobs[errand->job].spec.gpus);
+}
+
+/* Holds GPUs to a cap unless they are; 0 or ADL_EREFUSED. */
+static int set_cap(const struct adl_state *state, struct adl_plan *plan, const uint32_t *gpus, uint32_t count,
+                   double cap_w)
+{
+    bool differs = false;
+    for (uint32_t i = 0; i < count; i++)
+        differs |= state->gpus[gpus[i]].cap_w != cap_w;
+    uint32_t *room = differs ? adl_plan_gpus(plan, count) : NULL;
+    if (!room)
+        return 0;
+    memmove(room, gpus, count * sizeof *room);
+    return adl_plan_cap(plan, count, cap_w);
+}
+
+static int start_on(const struct adl_state *state, struct adl_plan *plan, uint32_t job, const uint32_t *gpus,
+                    double cap_w)
+{
+    const uint32_t count = state->jobs[job].spec.gpus;
+    const int status = set_cap(state, plan, gpus, count, cap_w);
+    uint32_t *room = status ? NULL : adl_plan_gpus(plan, count);
+    if (!room)
+        return ADL_EREFUSED;
+    memmove(room, gpus, count * sizeof *room);
+    return adl_plan_start(plan, job, count);
+}
+
+/* Writes the GPUs that were found for a job with the others of the plan; false if it has to wait for some of them. */
+static bool find_placed(const struct gogh *self, const struct adl_state *state, uint32_t job, uint32_t *ret_gpus)
+{
+    for (uint32_t i = 0; i < self->placing.count; i++) {
+        const struct adl_placed *it = &self->placing.list[i];
+        uint32_t count = 0;
+        if (it->errand.job != job || !it->now)
+            continue;
+        for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placing.next_gpu[gpu])
+            ret_gpus[count++] = gpu;
+        return it->errand.beside != ADL_NONE ? has_room_beside(state, job, ret_gpus[0])
+                                             : adl_taking_ready(state, job, ret_gpus);
+    }
+    return false;
+}
+
+static int start_next(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    while (self->next_start < self->errands.start_count) {
+        const struct adl_errand *errand = &self->errands.starts[self->next_start++];
+        if (state->jobs[errand->job].phase != ADL_PHASE_PENDING || adl_claims_has(&self->claims, errand->job))
+            continue;
+        /* Who joins one that comes only now was not placed with the others. */
+        if ((self->placed && find_placed(self, state, errand->job, self->gpus)) ||
+            ((!self->placed || errand->beside != ADL_NONE) && find_gpus(self, state, errand, self->gpus))) {
+            if (start_on(state, plan, errand->job, self->gpus, errand->cap_w))
+                return ADL_EREFUSED;
+            const uint32_t beside = state->gpus[self->gpus[0]].job[0];
+            adl_plan_because(plan, adl_reason_make(ADL_RULE_COST, beside, errand->cost_w, errand->wait_w));
+            return 0;
+        }
+        if (errand->beside == ADL_NONE)
+            lay_claim(self, state, errand, plan);
+    }
+    return 0;
+}
+
+/* Caps of jobs that run on. */
+static int set_caps(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < self->errands.stay_count && status == 0; i++) {
+        const struct adl_errand *errand = &self->errands.stays[i];
+        uint32_t count = 0;
+        for (uint32_t gpu = state->jobs[errand->job].first_gpu; gpu != ADL_NONE;
+             gpu = adl_state_next_gpu(state, errand->job, gpu))
+            self->gpus[count++] = gpu;
+        status = set_cap(state, plan, self->gpus, count, errand->cap_w);
+    }
+    return status;
+}
+
+static struct adl_reason reason_of_stop(const struct gogh *self, const struct adl_state *state,
+                                        const struct adl_errand *errand)
+{
+    const bool moves = errand->type < ADL_TYPES_MAX;
+    const struct adl_errand *heir =
+        moves && errand->cost_w < errand->else_w ? NULL : adl_placing_taker_of(&self->placing, state, errand->job);
+    if (heir)
+        return adl_reason_make(ADL_RULE_FOR_COST, heir->job, errand->else_w, heir->cost_w);
+    if (moves)
+        return adl_reason_make(ADL_RULE_MOVES, errand->job, errand->else_w, errand->cost_w);
+    return adl_reason_make(ADL_RULE_SAVING, errand->job, adl_appraisal_stopping_w(self->appraisal, state, errand->job),
+                           0);
+}
+
+/* Stops those who make room or move, and holds for each who is to come the GPUs that it is to have. */
+static int stop_for_claims(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    for (uint32_t i = 0; i < self->errands.stop_count; i++) {
+        if (adl_plan_preempt(plan, self->errands.stops[i].job))
+            return ADL_EREFUSED;
+        adl_plan_because(plan, reason_of_stop(self, state, &self->errands.stops[i]));
+    }
+    for (uint32_t i = 0; i < self->placing.count; i++) {
+        const struct adl_placed *it = &self->placing.list[i];
+        uint32_t count = 0;
+        for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placing.next_gpu[gpu])
+            self->gpus[count++] = gpu;
+        if (!it->now)
+            claim(self, state, &it->errand, self->gpus, false);
+    }
+    self->stopped_us = state->now_us;
+    return 0;
+}
+
+/* Starts a job whose GPUs others have left by now: true if there was one. */
+static bool serve_claim(struct gogh *self, const struct adl_state *state, struct adl_plan *plan, int *ret_status)
+{
+    struct adl_claim it;
+    adl_claims_drop_broken(&self->claims, state);
+    if ((self->program.power_limit_w > 0 && state->stopping_jobs > 0) ||
+        !adl_claims_take_ready(&self->claims, state, &it, self->gpus))
+        return false;
+    *ret_status = start_on(state, plan, it.job, self->gpus, it.cap_w);
+    if (*ret_status == 0)
+        adl_plan_because(plan, it.cleared ? adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0)
+                                          : adl_reason_make(ADL_RULE_COST, it.beside, it.cost_w, it.else_w));
+    return true;
+}
+
+static int plan_anew(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adl_allotment_answer answer;
+    const bool limited = self->program.power_limit_w > 0;
+    int status = 0;
+    if (serve_claim(self, state, plan, &status))
+        return status;
+    self->stale = false;
+    self->program.stay = self->stay || self->stopped_us == state->now_us;
+    adl_program_solve(&self->program, state, &self->claims, &answer);
+    adl_errands_list(&self->errands, &self->program, state);
+    self->next_start = 0;
+    if (self->stopped_us == state->now_us)
+        self->errands.stop_count = 0;
+    self->placed = self->errands.stop_count > 0 || self->claims.count > 0;
+    const bool wants_stops = self->errands.stop_count > 0;
+    if (self->placed)
+        adl_placing_find(&self->placing, state, &self->claims, &self->errands, limited);
+    if (self->errands.stop_count > 0)
+        status = stop_for_claims(self, state, plan);
+    /* What those draw who are to go is there once they are gone. */
+    if (limited && (wants_stops || self->errands.unstoppable))
+        self->errands.start_count = 0;
+    return status ? status : set_caps(self, state, plan);
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct gogh *self = policy;
+    int status = self->failed ? ADL_ENOMEM : 0;
+    if (status == 0 && self->stale)
+        status = plan_anew(self, state, plan);
+    if (status == 0)
+        status = start_next(self, state, plan);
+    if (status || plan->command_count > 0 || state->queue.count == 0 || self->wake_us > 0 || !self->program.ripens)
+        return status;
+    self->wake_us = state->now_us + LOOK_AGAIN_US;
+    return adl_plan_wake(plan, self->wake_us);
+}
+
+/* Where it would be served, had it the GPUs, and why it does not take what is free. */
+static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
+{
+    const struct gogh *self = policy;
+    struct adl_standing job;
+    struct adl_prospect prospect;
+    uint32_t wanted = 0, spurned = 0;
+    char names[96], free_names[64];
+    adl_appraisal_stand(self->appraisal, state, slot, &job);
+    adl_appraisal_look(self->appraisal, &job, &prospect);
+    const struct adl_party party = {&job, &prospect};
+    const double wait_w = adl_appraisal_wait(self->appraisal, party);
+    for (uint32_t left = job.types; left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        struct adl_price price;
+        const bool worth = adl_appraisal_alone(self->appraisal, party, type, 0, &price) && price.cost_w < wait_w;
+        if (worth)
+            wanted |= 1u << type;
+        else if (state->pool.free_gpus[type] >= job.gpus)
+            spurned |= 1u << type;
+    }
+    adl_reason_types(state, wanted, names, sizeof names);
+    adl_reason_types(state, spurned, free_names, sizeof free_names);
+    if (!wanted)
+        snprintf(ret, size,
+                 "energy: on no GPU is its progress worth the power yet; the longer it waits the more it is");
+    else if (spurned)
+        snprintf(ret, size, "energy: it waits for %s; on %s, which %s free, it would be too slow for the power", names,
+                 free_names, spurned & (spurned - 1) ? "are" : "is");
+    else
+        adl_reason_waiting(state, slot, ret, size);
+}
+
+struct adl_program_counts adl_gogh_counts(const void *policy)
+{
+    const struct gogh *self = policy;
+    return self->program.counts;
+}
+
+const struct adl_policy_ops adl_policy_gogh = {
+    .name = "gogh",
+    .summary = "estimates refined by measurements, and an optimizer for least energy within the SLAs",
+    .create = create,
+    .destroy = destroy,
+    .decide = decide,
+    .observe = observe,
+    .inherit = inherit,
+    .explain = explain,
+};

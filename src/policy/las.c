@@ -1,0 +1,380 @@
+/* las: Tiresias' discretized two-dimensional least attained service (Gu et al., NSDI 2019, section 3.2).
+ *
+ * Attained service of a job = GPUs * time it held them. Queues are bounded by limits of attained service; a lower queue
+ * is served first, inside a queue jobs go by time of submission; a job that does not fit is passed over. A job leaves
+ * its queue for the next at the very moment its service reaches the limit, and returns to the first, its service
+ * forgotten, when it has waited K times as long as it ran (las_promote). Nothing is assumed of durations.
+ *
+ * las_running_first: inside a queue, jobs that run come before those that wait, each in the order they joined it, and
+ * those just stopped come first among the waiting. Fewer jobs are stopped.
+ *
+ * las_lazy: demotions are noticed only when jobs come or end, and at whole seconds (limit - time held) / GPUs after the
+ * last such moment, a job at most one queue at a time. This is what Tiresias' own simulator does: it forgets to
+ * multiply the time by the GPUs. The next wake-up is then found by looking at all that run. */
+#include "policy/mechanism/preemption.h"
+#include "policy/policy.h"
+
+#include <stdlib.h>
+
+#define QUEUE_SHIFT 58 /* key: queue, then whether it waits its turn behind those settled, then order inside */
+#define TURN_SHIFT  57
+#define MIDDLE      (INT64_C(1) << 56)
+#define SECOND_US   INT64_C(1000000)
+
+struct las_job {
+    uint64_t arrival;
+    int64_t submit_us;
+    int64_t held_us;   /* since the last promotion, in earlier attempts */
+    int64_t start_us;  /* of this attempt */
+    int64_t waited_us; /* since it first ran after the last promotion */
+    int64_t since_us;  /* waiting since */
+    int64_t turn;      /* its order inside the queue, with las_running_first */
+    uint16_t gpus;
+    uint8_t queue;
+    bool settled; /* was given GPUs in the last pass, or never had to ask */
+    bool runs;
+    bool has_turn; /* where it will wait was set when it was told to stop */
+};
+
+/* A table of order nodes and one order over it. */
+struct index {
+    struct adl_order_node *nodes; /* [slot] */
+    size_t capacity;
+    struct adl_order order;
+    uint64_t sequence;
+};
+
+struct las {
+    struct adl_preempt list;
+    struct las_job *jobs; /* [slot] */
+    size_t job_capacity;
+    struct index due;       /* jobs by the time at which they change their queue */
+    struct index unsettled; /* las_running_first: jobs that run, by key, to be settled at the next pass */
+    uint8_t *is_due;        /* [slot] bit 0: in due, bit 1: in unsettled */
+    size_t mark_capacity;
+    int64_t limits_us[ADL_LAS_LIMITS_MAX]; /* GPU-microseconds */
+    uint32_t limit_count;
+    double promote;
+    bool running_first, lazy;
+    uint64_t arrivals;
+    int64_t next_turn, front_turn;
+    int64_t pass_us;  /* time of the last pass */
+    int64_t woken_us; /* the last wake-up asked for */
+    bool awake;       /* something happened since the last pass that a pass may follow */
+    bool failed;      /* out of memory in observe() */
+};
+
+enum { MARK_DUE = 1, MARK_UNSETTLED = 2 };
+
+static const double paper_limits_gpu_s[] = {3600, 7200, 18000};
+
+static void destroy(void *policy)
+{
+    struct las *self = policy;
+    if (!self)
+        return;
+    adl_preempt_clear(&self->list);
+    free(self->jobs);
+    free(self->due.nodes);
+    free(self->unsettled.nodes);
+    free(self->is_due);
+    free(self);
+}
+
+static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                  void **ret_policy, struct adl_error *err)
+{
+    (void)seed;
+    struct las *self = calloc(1, sizeof *self);
+    if (!self || adl_preempt_create(&self->list, cluster)) {
+        free(self);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy las");
+    }
+    const double *limits = config->las_limit_count ? config->las_limits_gpu_s : paper_limits_gpu_s;
+    self->limit_count = config->las_limit_count ? config->las_limit_count : 3;
+    for (uint32_t i = 0; i < self->limit_count; i++)
+        self->limits_us[i] = (int64_t)(limits[i] * 1e6 + 0.5);
+    adl_order_init(&self->due.order);
+    adl_order_init(&self->unsettled.order);
+    self->promote = config->las_promote;
+    self->running_first = config->las_running_first;
+    self->lazy = config->las_lazy;
+    self->next_turn = self->front_turn = MIDDLE;
+    self->pass_us = self->woken_us = INT64_MIN;
+    *ret_policy = self;
+    return 0;
+}
+
+static int64_t key_of(const struct las *self, const struct las_job *job)
+{
+    const int64_t queue = (int64_t)job->queue << QUEUE_SHIFT;
+    if (!self->running_first)
+        return queue + job->submit_us;
+    return queue + ((int64_t)!job->settled << TURN_SHIFT) + job->turn;
+}
+
+static void index_put(struct las *self, struct index *index, uint8_t mark, uint32_t slot, int64_t key)
+{
+    adl_order_insert(index->nodes, &index->order, slot, key, index->sequence++, 0);
+    self->is_due[slot] |= mark;
+}
+
+static void index_drop(struct las *self, struct index *index, uint8_t mark, uint32_t slot)
+{
+    if (self->is_due[slot] & mark)
+        adl_order_remove(index->nodes, &index->order, slot);
+    self->is_due[slot] &= (uint8_t)~mark;
+}
+
+/* Time held since the last promotion. */
+static int64_t held_us(const struct las_job *job, int64_t now_us)
+{
+    return job->held_us + (job->runs ? now_us - job->start_us : 0);
+}
+
+/* Notes when a job will change its queue if it goes on as it does: by running, or by waiting. */
+static void set_due(struct las *self, uint32_t slot)
+{
+    const struct las_job *job = &self->jobs[slot];
+    index_drop(self, &self->due, MARK_DUE, slot);
+    if (job->runs && job->queue < self->limit_count) {
+        const int64_t left_us = self->limits_us[job->queue] - job->held_us * job->gpus;
+        const int64_t run_us = left_us > 0 ? (left_us + job->gpus - 1) / job->gpus : 0;
+        index_put(self, &self->due, MARK_DUE, slot, job->start_us + run_us);
+    } else if (!job->runs && job->queue > 0 && self->promote > 0 && job->held_us > 0) {
+        const double wait_us = self->promote * (double)job->held_us - (double)job->waited_us;
+        if (wait_us < 9e15)
+            index_put(self, &self->due, MARK_DUE, slot, job->since_us + (wait_us > 0 ? (int64_t)wait_us : 0));
+    }
+}
+
+static int grow(struct las *self, uint32_t slot)
+{
+    const size_t count = (size_t)slot + 1, known = self->mark_capacity;
+    if (adl_grow((void **)&self->jobs, &self->job_capacity, count, sizeof *self->jobs) ||
+        adl_grow((void **)&self->due.nodes, &self->due.capacity, count, sizeof *self->due.nodes) ||
+        adl_grow((void **)&self->unsettled.nodes, &self->unsettled.capacity, count, sizeof *self->unsettled.nodes) ||
+        adl_grow((void **)&self->is_due, &self->mark_capacity, count, sizeof *self->is_due))
+        return ADL_ENOMEM;
+    for (size_t i = known; i < self->mark_capacity; i++)
+        self->is_due[i] = 0;
+    return 0;
+}
+
+static int submitted(struct las *self, const struct adl_event *event)
+{
+    if (grow(self, event->job))
+        return ADL_ENOMEM;
+    struct las_job *job = &self->jobs[event->job];
+    *job = (struct las_job){.arrival = self->arrivals++,
+                            .submit_us = event->time_us,
+                            .since_us = event->time_us,
+                            .turn = self->next_turn++,
+                            .gpus = event->submit.spec->gpus};
+    return adl_preempt_join(&self->list, event->job, event->submit.spec, key_of(self, job));
+}
+
+static void forget_marks(struct las *self, uint32_t slot)
+{
+    index_drop(self, &self->due, MARK_DUE, slot);
+    index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
+}
+
+static int evicted(struct las *self, const struct adl_event *event, const struct adl_state *state)
+{
+    struct las_job *job = &self->jobs[event->job];
+    forget_marks(self, event->job);
+    job->held_us += event->time_us - state->jobs[event->job].start_us;
+    job->runs = false;
+    job->since_us = event->time_us;
+    while (!self->lazy && job->queue < self->limit_count && job->held_us * job->gpus >= self->limits_us[job->queue])
+        job->queue++;
+    if (!job->has_turn)
+        job->turn = --self->front_turn;
+    job->settled = job->has_turn = false;
+    set_due(self, event->job);
+    return adl_preempt_join(&self->list, event->job, &state->jobs[event->job].spec, key_of(self, job));
+}
+
+static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
+{
+    struct las *self = policy;
+    int status = 0;
+    const bool known =
+        event->kind == ADL_EVENT_SUBMIT || (event->kind <= ADL_EVENT_EVICT && event->job < self->list.job_capacity &&
+                                            self->list.jobs[event->job].place != ADL_PREEMPT_ABSENT);
+    self->awake |= event->kind < ADL_EVENT_TELEMETRY ||
+                   (event->kind == ADL_EVENT_WAKE && (!self->lazy || event->time_us == self->woken_us));
+    if (!known)
+        return;
+    if (event->kind == ADL_EVENT_SUBMIT) {
+        status = submitted(self, event);
+    } else if (event->kind == ADL_EVENT_EVICT) {
+        status = evicted(self, event, state);
+    } else {
+        forget_marks(self, event->job);
+        adl_preempt_leave(&self->list, event->job);
+    }
+    self->failed |= status != 0;
+}
+
+static void note_started(struct las *self, const struct adl_state *state)
+{
+    for (uint32_t slot; (slot = adl_preempt_next_started(&self->list, state)) != ADL_NONE;) {
+        struct las_job *job = &self->jobs[slot];
+        job->runs = true;
+        job->start_us = state->jobs[slot].start_us;
+        if (job->held_us > 0)
+            job->waited_us += job->start_us - job->since_us;
+        set_due(self, slot);
+        if (self->running_first)
+            index_put(self, &self->unsettled, MARK_UNSETTLED, slot, key_of(self, job));
+    }
+}
+
+/* Those that got GPUs in the last pass, or kept them, come before those that did not. */
+static void settle(struct las *self)
+{
+    for (uint32_t slot; (slot = self->unsettled.order.first) != ADL_NONE;) {
+        index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
+        self->jobs[slot].settled = true;
+        self->jobs[slot].turn = self->next_turn++;
+        adl_preempt_rerank(&self->list, slot, key_of(self, &self->jobs[slot]));
+    }
+}
+
+/* Moves a job to the queue it belongs to now, behind all that are there. */
+static void change_queue(struct las *self, uint32_t slot, int64_t now_us)
+{
+    struct las_job *job = &self->jobs[slot];
+    job->turn = self->next_turn++;
+    job->settled = false;
+    if (job->runs) {
+        job->queue++;
+    } else {
+        job->queue = 0;
+        job->held_us = job->waited_us = 0;
+        job->since_us = now_us;
+    }
+    set_due(self, slot);
+    adl_preempt_rerank(&self->list, slot, key_of(self, job));
+    index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
+    if (self->running_first && job->runs)
+        index_put(self, &self->unsettled, MARK_UNSETTLED, slot, key_of(self, job));
+}
+
+/* All that are due, in order of arrival: they are gathered in the second index first, which is empty then. */
+static void change_queues(struct las *self, int64_t now_us)
+{
+    struct adl_order_node *nodes = self->due.nodes;
+    do {
+        struct adl_order gathered;
+        adl_order_init(&gathered);
+        for (uint32_t slot; (slot = self->due.order.first) != ADL_NONE && nodes[slot].key <= now_us;) {
+            index_drop(self, &self->due, MARK_DUE, slot);
+            adl_order_insert(nodes, &gathered, slot, (int64_t)self->jobs[slot].arrival, slot, 0);
+        }
+        for (uint32_t slot; (slot = gathered.first) != ADL_NONE;) {
+            adl_order_remove(nodes, &gathered, slot);
+            change_queue(self, slot, now_us);
+        }
+    } while (!self->lazy && self->due.order.first != ADL_NONE && nodes[self->due.order.first].key <= now_us);
+}
+
+/* las_lazy: when Tiresias' simulator would look next. That is never more than a second (by which it rounds down) before
+ * a job is due, so those due later than the earliest look found need not be asked. */
+static int64_t lazy_wake_us(const struct las *self, int64_t now_us)
+{
+    int64_t wake_us = INT64_MAX;
+    for (uint32_t slot = self->due.order.first; slot != ADL_NONE; slot = self->due.nodes[slot].next) {
+        const struct las_job *job = &self->jobs[slot];
+        int64_t at_us = self->due.nodes[slot].key;
+        if (wake_us != INT64_MAX && at_us > wake_us + 2 * SECOND_US)
+            break;
+        if (job->runs)
+            at_us = now_us + (self->limits_us[job->queue] - held_us(job, now_us)) / job->gpus / SECOND_US * SECOND_US;
+        wake_us = at_us > now_us && at_us < wake_us ? at_us : wake_us;
+    }
+    return wake_us;
+}
+
+static int plan_wake(struct las *self, int64_t now_us, struct adl_plan *plan)
+{
+    const uint32_t first = self->due.order.first;
+    if (first == ADL_NONE)
+        return 0;
+    const int64_t wake_us = self->lazy ? lazy_wake_us(self, now_us) : self->due.nodes[first].key;
+    const bool asked = self->lazy ? wake_us == self->woken_us : self->woken_us > now_us && self->woken_us <= wake_us;
+    if (asked || wake_us <= now_us || wake_us == INT64_MAX)
+        return 0;
+    self->woken_us = wake_us;
+    return adl_plan_wake(plan, wake_us);
+}
+
+static double service_gpu_s(const struct las_job *job, int64_t now_us)
+{
+    return (double)held_us(job, now_us) * job->gpus * 1e-6;
+}
+
+/* The lower queue goes first; inside one, whoever was submitted first or whose turn it is. */
+static struct adl_reason reason_of(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
+                                   bool stops)
+{
+    const struct las *self = context;
+    const struct las_job *job = &self->jobs[slot], *against = other == ADL_NONE ? job : &self->jobs[other];
+    const double had = service_gpu_s(job, state->now_us), had_other = service_gpu_s(against, state->now_us);
+    /* Demotions that are noticed late can leave who has had more in the lower queue: then it is its turn, no more. */
+    const bool late = self->lazy && (stops ? had < had_other : had > had_other);
+    if (late || (job->queue == against->queue && self->running_first && other != ADL_NONE))
+        return adl_reason_make(stops ? ADL_RULE_FOR_TURN : ADL_RULE_TURN, other, had, had_other);
+    if (job->queue != against->queue || other == ADL_NONE)
+        return adl_reason_make(stops ? ADL_RULE_FOR_LESS_HAD : ADL_RULE_LEAST_HAD, other, had, had_other);
+    return adl_reason_make(stops ? ADL_RULE_FOR_OLDER : ADL_RULE_FIRST, other,
+                           (double)(state->now_us - job->submit_us) * 1e-6,
+                           (double)(state->now_us - against->submit_us) * 1e-6);
+}
+
+/* Those stopped now will come first among the waiting of their queue, in the order they have; but who had just joined
+ * the queue stays behind those that were there. */
+static void turn_to_front(struct las *self, const struct adl_plan *plan)
+{
+    for (uint32_t i = plan->command_count; i-- > 0;) {
+        struct las_job *job = &self->jobs[plan->commands[i].job];
+        if (plan->commands[i].kind != ADL_COMMAND_PREEMPT)
+            continue;
+        if (job->settled)
+            job->turn = --self->front_turn;
+        job->has_turn = true;
+        index_drop(self, &self->unsettled, MARK_UNSETTLED, plan->commands[i].job);
+    }
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct las *self = policy;
+    if (self->failed)
+        return ADL_ENOMEM;
+    note_started(self, state);
+    if (!self->awake && self->pass_us != state->now_us)
+        return 0;
+    if (self->pass_us != state->now_us) {
+        self->pass_us = state->now_us;
+        settle(self);
+        change_queues(self, state->now_us);
+    }
+    self->awake = false;
+    self->list.reason = reason_of;
+    self->list.reason_context = self;
+    const int status = adl_preempt_decide(&self->list, state, plan);
+    turn_to_front(self, plan);
+    return status || plan->command_count > 0 ? status : plan_wake(self, state->now_us, plan);
+}
+
+const struct adl_policy_ops adl_policy_las = {
+    .name = "las",
+    .summary = "Tiresias: least attained service (GPUs * time) first, in queues, preemptive, no durations used",
+    .create = create,
+    .destroy = destroy,
+    .decide = decide,
+    .observe = observe,
+};

@@ -1,0 +1,452 @@
+/* One pass in time over what will change on the GPUs of one type: running jobs end, promised jobs start and
+ * end. A bank that stays wide enough for as long as the job runs is a place for it. */
+#include "policy/mechanism/forecast.h"
+
+#include "policy/mechanism/placement.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A promised job's start or end. */
+struct edge {
+    int64_t time_us;
+    uint32_t reservation;
+    bool start;
+};
+
+struct bank_outlook {
+    uint64_t epoch;
+    uint32_t gpus;
+    int64_t since_us;   /* wide enough from this time on; INT64_MAX = not now */
+    uint32_t gpus_then; /* and what there was at that time */
+    int32_t cores_then;
+    int32_t memory_then_mib;
+};
+
+struct node_outlook {
+    uint64_t epoch;
+    int32_t cores;
+    int32_t memory_mib;
+};
+
+struct adl_forecast {
+    struct adl_reservation *reservations;
+    struct edge *edges; /* by time */
+    uint32_t count, capacity;
+    struct bank_outlook *banks; /* [bank] */
+    struct node_outlook *nodes; /* [node] */
+    uint64_t *leaving;          /* [gpu] epoch in which one of two jobs on it has left */
+    uint32_t *touched;          /* banks with an outlook in this pass */
+    uint32_t touched_count;
+    uint64_t epoch;
+    uint32_t neighbours[ADL_TYPES_MAX]; /* mask of the types that share a node with it, itself among them */
+};
+
+/* Cores and memory are the node's: what happens on one type of a node matters to the others there. */
+static void find_neighbours(struct adl_forecast *forecast, const struct adl_cluster *cluster)
+{
+    for (uint32_t n = 0; n < cluster->node_count; n++) {
+        const struct adl_node *node = &cluster->nodes[n];
+        uint32_t types = 0;
+        for (uint32_t b = node->bank_first; b < node->bank_first + node->bank_count; b++)
+            types |= 1u << cluster->banks[b].type;
+        for (uint32_t left = types; left; left &= left - 1)
+            forecast->neighbours[__builtin_ctz(left)] |= types;
+    }
+}
+
+int adl_forecast_create(const struct adl_cluster *cluster, uint32_t reservations_max, struct adl_forecast **ret)
+{
+    struct adl_forecast *forecast = calloc(1, sizeof *forecast);
+    if (!forecast)
+        return ADL_ENOMEM;
+    forecast->capacity = reservations_max;
+    forecast->reservations = calloc(reservations_max, sizeof *forecast->reservations);
+    forecast->edges = calloc(2 * (size_t)reservations_max, sizeof *forecast->edges);
+    forecast->banks = calloc(cluster->bank_count + 1, sizeof *forecast->banks);
+    forecast->nodes = calloc(cluster->node_count + 1, sizeof *forecast->nodes);
+    forecast->leaving = calloc(cluster->gpu_count + 1, sizeof *forecast->leaving);
+    forecast->touched = calloc(cluster->bank_count + 1, sizeof *forecast->touched);
+    if (!forecast->reservations || !forecast->edges || !forecast->banks || !forecast->nodes || !forecast->leaving ||
+        !forecast->touched) {
+        adl_forecast_destroy(forecast);
+        return ADL_ENOMEM;
+    }
+    find_neighbours(forecast, cluster);
+    *ret = forecast;
+    return 0;
+}
+
+void adl_forecast_destroy(struct adl_forecast *forecast)
+{
+    if (!forecast)
+        return;
+    free(forecast->reservations);
+    free(forecast->edges);
+    free(forecast->banks);
+    free(forecast->nodes);
+    free(forecast->leaving);
+    free(forecast->touched);
+    free(forecast);
+}
+
+void adl_forecast_clear(struct adl_forecast *forecast)
+{
+    forecast->count = 0;
+}
+
+const struct adl_reservation *adl_forecast_reservations(const struct adl_forecast *forecast, uint32_t *ret_count)
+{
+    *ret_count = forecast->count;
+    return forecast->reservations;
+}
+
+/* What a pass looks for and where it stands. */
+struct pass {
+    struct adl_forecast *forecast;
+    const struct adl_state *state;
+    const struct adl_job_spec *spec;
+    uint32_t type;
+    int64_t run_us;
+    bool final;                  /* no promise can take away any more what has become free */
+    bool spanning;               /* GPUs of the type are counted as one, regardless of banks */
+    bool beside_spanning;        /* there is a promise without a bank on this type: banks and the whole must suffice
+                                  */
+    struct bank_outlook whole;   /* the outlook of the type: spanning or beside_spanning */
+    struct adl_reservation best; /* start_us INT64_MAX = none yet */
+};
+
+static struct node_outlook *node_of(struct pass *pass, uint32_t bank)
+{
+    const uint32_t index = pass->state->cluster->banks[bank].node;
+    struct node_outlook *node = &pass->forecast->nodes[index];
+    if (node->epoch != pass->forecast->epoch)
+        *node = (struct node_outlook){pass->forecast->epoch, pass->state->nodes_use[index].free_cores,
+                                      pass->state->nodes_use[index].free_memory_mib};
+    return node;
+}
+
+static bool wide_enough(struct pass *pass, uint32_t bank)
+{
+    const struct node_outlook *node = node_of(pass, bank);
+    const struct adl_job_spec *spec = pass->spec;
+    return pass->forecast->banks[bank].gpus >= spec->gpus && node->cores >= (int64_t)spec->gpus * spec->cpu_cores &&
+           node->memory_mib >= (int64_t)spec->gpus * spec->memory_mib &&
+           (!pass->beside_spanning || pass->whole.gpus >= spec->gpus);
+}
+
+/* What the best place so far has beside the job; told again if more of its first instant comes to light. */
+static void set_spare(struct pass *pass, const struct bank_outlook *outlook)
+{
+    const struct adl_job_spec *spec = pass->spec;
+    pass->best.spare = outlook->gpus_then - spec->gpus;
+    pass->best.spare_cores = outlook->cores_then - spec->gpus * spec->cpu_cores;
+    pass->best.spare_memory_mib = outlook->memory_then_mib - spec->gpus * spec->memory_mib;
+}
+
+/* Takes a place that lasts from since_us until until_us if it is long enough and earlier than the best so
+ * far. */
+static void consider(struct pass *pass, const struct bank_outlook *outlook, int64_t until_us, uint32_t bank)
+{
+    if (outlook->since_us >= pass->best.start_us)
+        return;
+    if (until_us != INT64_MAX && until_us - outlook->since_us < pass->run_us)
+        return;
+    pass->best = (struct adl_reservation){.start_us = outlook->since_us,
+                                          .end_us = outlook->since_us + pass->run_us,
+                                          .type = pass->type,
+                                          .bank = bank,
+                                          .gpus = pass->spec->gpus};
+    set_spare(pass, outlook);
+}
+
+/* Notes at time_us whether the place is wide enough now, and what it had when it became so. */
+static void note(struct pass *pass, struct bank_outlook *outlook, int64_t time_us, uint32_t bank, bool wide)
+{
+    if (!wide) {
+        consider(pass, outlook, time_us, bank);
+        outlook->since_us = INT64_MAX;
+        return;
+    }
+    if (outlook->since_us == INT64_MAX)
+        outlook->since_us = time_us;
+    if (outlook->since_us == time_us) {
+        outlook->gpus_then = outlook->gpus;
+        if (bank != ADL_NONE) {
+            outlook->cores_then = node_of(pass, bank)->cores;
+            outlook->memory_then_mib = node_of(pass, bank)->memory_mib;
+        }
+        if (pass->best.start_us == time_us && pass->best.bank == bank)
+            set_spare(pass, outlook);
+    }
+    if (pass->final)
+        consider(pass, outlook, INT64_MAX, bank);
+}
+
+static struct bank_outlook *bank_of(struct pass *pass, uint32_t bank)
+{
+    struct adl_forecast *forecast = pass->forecast;
+    struct bank_outlook *outlook = &forecast->banks[bank];
+    if (outlook->epoch != forecast->epoch) {
+        *outlook = (struct bank_outlook){
+            .epoch = forecast->epoch, .gpus = adl_pool_bank_free(&pass->state->pool, bank), .since_us = INT64_MAX};
+        forecast->touched[forecast->touched_count++] = bank;
+        note(pass, outlook, pass->state->now_us, bank, wide_enough(pass, bank));
+    }
+    return outlook;
+}
+
+/* A change of gpus, cores and memory in one bank at one time. */
+static void change(struct pass *pass, int64_t time_us, uint32_t bank, int32_t gpus, int32_t cores, int32_t memory_mib)
+{
+    struct bank_outlook *outlook = bank_of(pass, bank);
+    struct node_outlook *node = node_of(pass, bank);
+    outlook->gpus = (uint32_t)((int32_t)outlook->gpus + gpus);
+    node->cores += cores;
+    node->memory_mib += memory_mib;
+    note(pass, outlook, time_us, bank, wide_enough(pass, bank));
+}
+
+/* A change of the GPUs of the type as a whole. */
+static void change_type(struct pass *pass, int64_t time_us, int32_t gpus)
+{
+    const bool sufficed = pass->whole.gpus >= pass->spec->gpus;
+    pass->whole.gpus = (uint32_t)((int32_t)pass->whole.gpus + gpus);
+    const bool suffices = pass->whole.gpus >= pass->spec->gpus;
+    if (pass->spanning) {
+        if (sufficed || suffices)
+            note(pass, &pass->whole, time_us, ADL_NONE, suffices);
+        return;
+    }
+    for (uint32_t i = 0; sufficed != suffices && i < pass->forecast->touched_count; i++) {
+        const uint32_t bank = pass->forecast->touched[i];
+        note(pass, &pass->forecast->banks[bank], time_us, bank, wide_enough(pass, bank));
+    }
+}
+
+/* The bank of the pass's type on the node of another bank; ADL_NONE if there is none. */
+static uint32_t bank_beside(const struct pass *pass, uint32_t bank)
+{
+    const struct adl_cluster *cluster = pass->state->cluster;
+    const struct adl_node *node = &cluster->nodes[cluster->banks[bank].node];
+    for (uint32_t b = node->bank_first; b < node->bank_first + node->bank_count; b++)
+        if (cluster->banks[b].type == pass->type)
+            return b;
+    return ADL_NONE;
+}
+
+/* Something comes or goes in a bank, of the pass's type or of one beside it. */
+static void change_at(struct pass *pass, int64_t time_us, uint32_t at, int32_t gpus, int32_t cores, int32_t memory_mib)
+{
+    const bool own = pass->state->cluster->banks[at].type == pass->type;
+    const uint32_t bank = own ? at : bank_beside(pass, at);
+    if (own && (pass->spanning || pass->beside_spanning))
+        change_type(pass, time_us, gpus);
+    if (!pass->spanning && bank != ADL_NONE)
+        change(pass, time_us, bank, own ? gpus : 0, cores, memory_mib);
+}
+
+/* Bank by bank: of a GPU that two jobs share, the first to leave gives back only its cores and memory. */
+static void job_ends(struct pass *pass, int64_t time_us, uint32_t slot)
+{
+    const struct adl_state *state = pass->state;
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    uint32_t bank = ADL_NONE;
+    int32_t gpus = 0, freed = 0;
+    if (pass->spanning && !(spec->flags & ADL_JOB_SHARE)) {
+        change_type(pass, time_us, spec->gpus);
+        return;
+    }
+    for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
+        uint64_t *leaving = &pass->forecast->leaving[gpu];
+        if (gpus > 0 && state->cluster->gpu_bank[gpu] != bank) {
+            change_at(pass, time_us, bank, freed, gpus * spec->cpu_cores, gpus * spec->memory_mib);
+            gpus = freed = 0;
+        }
+        bank = state->cluster->gpu_bank[gpu];
+        gpus++;
+        freed += state->gpus[gpu].job[1] == ADL_NONE || *leaving == pass->forecast->epoch;
+        *leaving = pass->forecast->epoch;
+    }
+    if (gpus > 0)
+        change_at(pass, time_us, bank, freed, gpus * spec->cpu_cores, gpus * spec->memory_mib);
+}
+
+static void promise_turns(struct pass *pass, const struct edge *edge)
+{
+    const struct adl_reservation *r = &pass->forecast->reservations[edge->reservation];
+    const struct adl_job_spec *spec = &pass->state->jobs[r->job].spec;
+    const int32_t sign = edge->start ? -1 : 1, gpus = (int32_t)r->gpus;
+    if (r->bank != ADL_NONE)
+        change_at(pass, edge->time_us, r->bank, sign * gpus, sign * gpus * spec->cpu_cores,
+                  sign * gpus * spec->memory_mib);
+    else if (r->type == pass->type)
+        change_type(pass, edge->time_us, sign * gpus);
+}
+
+/* From here on nothing is taken away: whatever is wide enough stays so. */
+static void finalize(struct pass *pass)
+{
+    pass->final = true;
+    if (pass->spanning)
+        consider(pass, &pass->whole, INT64_MAX, ADL_NONE);
+    for (uint32_t i = 0; !pass->spanning && i < pass->forecast->touched_count; i++) {
+        const uint32_t bank = pass->forecast->touched[i];
+        consider(pass, &pass->forecast->banks[bank], INT64_MAX, bank);
+    }
+}
+
+/* Banks that can be places are looked at from now on: those of promises, or all where promises have no bank.
+ */
+static void begin(struct pass *pass)
+{
+    struct adl_forecast *forecast = pass->forecast;
+    const struct adl_cluster *cluster = pass->state->cluster;
+    forecast->epoch++;
+    forecast->touched_count = 0;
+    pass->whole = (struct bank_outlook){.gpus = pass->state->pool.free_gpus[pass->type], .since_us = INT64_MAX};
+    if (pass->spanning) {
+        change_type(pass, pass->state->now_us, 0);
+        return;
+    }
+    for (uint32_t i = 0; i < forecast->count; i++) {
+        const struct adl_reservation *r = &forecast->reservations[i];
+        pass->beside_spanning |= r->bank == ADL_NONE && r->type == pass->type;
+    }
+    for (uint32_t i = 0; !pass->beside_spanning && i < forecast->count; i++) {
+        const uint32_t at = forecast->reservations[i].bank;
+        const uint32_t bank = at == ADL_NONE ? ADL_NONE : bank_beside(pass, at);
+        if (bank != ADL_NONE)
+            bank_of(pass, bank);
+    }
+    for (uint32_t b = 0; pass->beside_spanning && b < cluster->bank_count; b++)
+        if (cluster->banks[b].type == pass->type)
+            bank_of(pass, b);
+}
+
+/* The running job that ends next on any of the types; cursors are the first of each that has not. */
+static uint32_t next_end(const struct adl_state *state, uint32_t types, const uint32_t *cursors)
+{
+    uint32_t found = ADL_NONE;
+    for (uint32_t left = types; left; left &= left - 1) {
+        const uint32_t slot = cursors[__builtin_ctz(left)];
+        if (slot != ADL_NONE && (found == ADL_NONE || state->jobs[slot].expected_us < state->jobs[found].expected_us))
+            found = slot;
+    }
+    return found;
+}
+
+/* Plays the future of one type until the job has a place, and on to the end of that instant. */
+static void play(struct pass *pass)
+{
+    const struct adl_state *state = pass->state;
+    const struct adl_forecast *forecast = pass->forecast;
+    const uint32_t types = pass->spanning ? 1u << pass->type : forecast->neighbours[pass->type];
+    uint32_t edge = 0, cursors[ADL_TYPES_MAX];
+    for (uint32_t left = types; left; left &= left - 1)
+        cursors[__builtin_ctz(left)] = state->running[__builtin_ctz(left)].first;
+    begin(pass);
+    for (;;) {
+        if (edge == 2 * forecast->count && !pass->final)
+            finalize(pass);
+        const uint32_t running = next_end(state, types, cursors);
+        int64_t end_us = INT64_MAX, edge_us = INT64_MAX;
+        if (running != ADL_NONE) /* a job that has outlived what was believed ends any moment now */
+            end_us =
+                state->jobs[running].expected_us > state->now_us ? state->jobs[running].expected_us : state->now_us + 1;
+        if (edge < 2 * forecast->count)
+            edge_us = forecast->edges[edge].time_us;
+        const int64_t next_us = end_us < edge_us ? end_us : edge_us;
+        if (next_us == INT64_MAX || (pass->final && pass->best.start_us < next_us))
+            return;
+        if (end_us <= edge_us) {
+            cursors[state->jobs[running].type] = state->nodes[running].next;
+            job_ends(pass, end_us, running);
+        } else {
+            promise_turns(pass, &forecast->edges[edge++]);
+        }
+    }
+}
+
+/* Of edges at one time the ends come first, else a bank would seem too full for an instant. */
+static bool edge_before(struct edge a, struct edge b)
+{
+    return a.time_us < b.time_us || (a.time_us == b.time_us && !a.start && b.start);
+}
+
+static void add_edge(struct adl_forecast *forecast, struct edge edge, uint32_t count)
+{
+    uint32_t at = count;
+    for (; at > 0 && edge_before(edge, forecast->edges[at - 1]); at--)
+        forecast->edges[at] = forecast->edges[at - 1];
+    forecast->edges[at] = edge;
+}
+
+/* What an earlier promise that starts while this one runs can spare no longer. */
+static void take_from(struct adl_reservation *r, const struct adl_state *state, const struct adl_reservation *promise)
+{
+    const struct adl_bank *banks = state->cluster->banks;
+    const struct adl_job_spec *spec = &state->jobs[promise->job].spec;
+    if (promise->type == r->type && (promise->bank == r->bank || r->bank == ADL_NONE))
+        r->spare -= promise->gpus < r->spare ? promise->gpus : r->spare;
+    if (r->bank == ADL_NONE || promise->bank == ADL_NONE || banks[r->bank].node != banks[promise->bank].node)
+        return;
+    r->spare_cores -= (int32_t)promise->gpus * spec->cpu_cores;
+    r->spare_memory_mib -= (int32_t)promise->gpus * spec->memory_mib;
+}
+
+static void keep(struct adl_forecast *forecast, const struct adl_state *state, const struct adl_reservation *promise)
+{
+    for (uint32_t i = 0; i < forecast->count; i++) {
+        struct adl_reservation *r = &forecast->reservations[i];
+        if (r->start_us >= promise->start_us && r->start_us < promise->end_us)
+            take_from(r, state, promise);
+    }
+    const uint32_t edges = 2 * forecast->count, index = forecast->count;
+    forecast->reservations[forecast->count++] = *promise;
+    add_edge(forecast, (struct edge){promise->start_us, index, true}, edges);
+    add_edge(forecast, (struct edge){promise->end_us, index, false}, edges + 1);
+}
+
+bool adl_forecast_promise(struct adl_forecast *forecast, const struct adl_state *state, uint32_t slot)
+{
+    if (forecast->count == forecast->capacity)
+        return false;
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    struct adl_reservation best = {.start_us = INT64_MAX};
+    uint32_t types[ADL_TYPES_MAX];
+    const uint32_t count = adl_place_order(state, slot, UINT32_MAX, types);
+    for (uint32_t i = 0; i < count; i++) {
+        struct pass pass = {.forecast = forecast,
+                            .state = state,
+                            .spec = spec,
+                            .type = types[i],
+                            .run_us = adl_state_remaining_us(state, slot, types[i]),
+                            .spanning = (spec->flags & ADL_JOB_SPAN) && spec->gpus > 1,
+                            .best = {.start_us = INT64_MAX}};
+        play(&pass);
+        if (pass.best.start_us < best.start_us)
+            best = pass.best;
+    }
+    if (best.start_us == INT64_MAX)
+        return false;
+    best.job = slot;
+    keep(forecast, state, &best);
+    return true;
+}
+
+void adl_forecast_remove(struct adl_forecast *forecast, uint32_t index)
+{
+    assert(index < forecast->count);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < 2 * forecast->count; i++) {
+        const struct edge edge = forecast->edges[i];
+        if (edge.reservation != index)
+            forecast->edges[kept++] =
+                (struct edge){edge.time_us, edge.reservation - (edge.reservation > index), edge.start};
+    }
+    forecast->count--;
+    memmove(&forecast->reservations[index], &forecast->reservations[index + 1],
+            (forecast->count - index) * sizeof *forecast->reservations);
+}

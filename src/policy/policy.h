@@ -1,0 +1,62 @@
+/* policy: what ranks the queue and proposes starts. The engine owns the truth, validates and carries out.
+ *
+ * Equal (config, seed, sequence of states) gives equal plans: no clock, no I/O, no global state. */
+#ifndef ADLRO_POLICY_POLICY_H
+#define ADLRO_POLICY_POLICY_H
+
+#include "base/error.h"
+#include "model/plan.h"
+#include "model/scenario.h"
+#include "state/state.h"
+
+struct adl_policy_ops {
+    const char *name;
+    const char *summary; /* one line, shown by `adlro policies` */
+    bool track_running;  /* wants state->running kept */
+    int (*create)(const struct adl_policy_config *, const struct adl_cluster *, uint64_t seed, void **ret_policy,
+                  struct adl_error *);
+    void (*destroy)(void *policy); /* accepts NULL */
+
+    /* Where a job stands in the queue, least first, asked each time it joins; equal ranks keep their order. NULL: by
+     * time of submission, less priority * config.priority_s. */
+    int64_t (*rank)(void *policy, const struct adl_state *, uint32_t slot);
+
+    /* Adds to an empty plan what to do now. Commands are carried out in order, then it is asked again, until the plan
+     * is empty or starts and stops nothing. So it may propose one start at a time and see the state after it. */
+    int (*decide)(void *policy, const struct adl_state *, struct adl_plan *);
+
+    void (*observe)(void *policy, const struct adl_event *, const struct adl_state *); /* optional: events, before they
+                                                                                        * change the state */
+
+    /* Optional: takes over what another policy of the same kind has learned, which runs on the same cluster's GPUs and
+     * is only destroyed afterwards. Called before the policy has seen anything; cannot fail. */
+    void (*inherit)(void *policy, void *from);
+
+    /* Optional: why a waiting job waits, in words (policy/mechanism/reason.h), as the policy sees it now. */
+    void (*explain)(void *policy, const struct adl_state *, uint32_t slot, char *ret, size_t size);
+};
+
+extern const struct adl_policy_ops adl_policy_fcfs;
+extern const struct adl_policy_ops adl_policy_static;
+extern const struct adl_policy_ops adl_policy_sjf;
+extern const struct adl_policy_ops adl_policy_srtf;
+extern const struct adl_policy_ops adl_policy_easy;
+extern const struct adl_policy_ops adl_policy_conservative;
+extern const struct adl_policy_ops adl_policy_las;
+extern const struct adl_policy_ops adl_policy_qssf;
+extern const struct adl_policy_ops adl_policy_allox;
+extern const struct adl_policy_ops adl_policy_gavel;
+extern const struct adl_policy_ops adl_policy_gavel_jct;
+extern const struct adl_policy_ops adl_policy_fgd;
+extern const struct adl_policy_ops adl_policy_least_loaded;
+extern const struct adl_policy_ops adl_policy_dqn;
+extern const struct adl_policy_ops adl_policy_gogh;
+
+/* The guard: what decides for the rest of an instant after a plan was refused. Not in the list of policies. */
+extern const struct adl_policy_ops adl_policy_guard;
+
+uint32_t adl_policy_count(void);
+const struct adl_policy_ops *adl_policy_at(uint32_t index);
+const struct adl_policy_ops *adl_policy_find(const char *name); /* NULL if there is none */
+
+#endif

@@ -1,0 +1,328 @@
+/* srtf: the shortest remaining time first; a longer job on the wanted GPUs is preempted if the difference is worth it.
+ * The first job in the queue is served or blocks the others.
+ *
+ * With first_fit or by_gpu_time it is preemptive list scheduling instead (preempt.h): all live jobs by what remains on
+ * their best type, times GPUs if so told, each given GPUs while they last. This is what Tiresias' simulator calls
+ * `shortest` and `shortest-gpu`. With by_count the same order is served as Helios' simulator does (quota.h). */
+#include "policy/mechanism/count_scheduler.h"
+#include "policy/mechanism/placement.h"
+#include "policy/mechanism/preemption.h"
+#include "policy/mechanism/reason.h"
+#include "policy/policy.h"
+#include "state/stop.h"
+
+#include <stdlib.h>
+
+/* What a bank would have free after the preemptions considered so far. */
+struct tally {
+    uint64_t epoch;
+    uint32_t gpus;
+    int32_t cores;
+    int32_t memory_mib;
+};
+
+struct srtf {
+    struct adl_place place;
+    int64_t cost_us;     /* of one preemption and the restart after it */
+    struct tally *banks; /* [bank] */
+    uint64_t epoch;
+    bool listed; /* by preemptive list scheduling */
+    bool by_gpu_time;
+    bool by_count;
+    bool failed;   /* out of memory when a job joined the list */
+    uint32_t heir; /* the job that others were stopped for and that still waits, or ADL_NONE */
+    uint64_t heir_id;
+    uint32_t heir_bank;   /* where they leave room for it */
+    int64_t refreshed_us; /* when the keys of those that run were last set */
+    struct adl_preempt list;
+};
+
+static void destroy(void *policy)
+{
+    struct srtf *self = policy;
+    if (!self)
+        return;
+    adl_preempt_clear(&self->list);
+    free(self->banks);
+    free(self);
+}
+
+static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                  void **ret_policy, struct adl_error *err)
+{
+    (void)seed;
+    struct srtf *self = calloc(1, sizeof *self);
+    if (!self || !(self->banks = calloc(cluster->bank_count + 1, sizeof *self->banks)) ||
+        adl_preempt_create(&self->list, cluster)) {
+        destroy(self);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy srtf");
+    }
+    self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->cost_us = config->preemption_us;
+    self->by_gpu_time = config->by_gpu_time;
+    self->refreshed_us = INT64_MIN;
+    self->heir = ADL_NONE;
+    self->listed = config->first_fit || config->by_gpu_time || config->by_count;
+    self->by_count = config->by_count;
+    *ret_policy = self;
+    return 0;
+}
+
+static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
+{
+    struct srtf *self = policy;
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const int64_t key = adl_state_shortest_us(state, slot) * (self->by_gpu_time ? spec->gpus : 1);
+    if (self->listed && adl_preempt_join(&self->list, slot, spec, key))
+        self->failed = true;
+    return key;
+}
+
+static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
+{
+    (void)state;
+    struct srtf *self = policy;
+    if (self->listed && (event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT))
+        adl_preempt_leave(&self->list, event->job);
+}
+
+/* What rank would say of a running job, were it stopped now and had it kept all its work, less what it would lose: only
+ * a job that is shorter by that, too, is served before it. */
+static int64_t key_now(const struct adl_state *state, uint32_t slot, const void *context)
+{
+    const struct srtf *self = context;
+    const struct adl_job *job = &state->jobs[slot];
+    int64_t left_us = job->expected_us > state->now_us ? job->expected_us - state->now_us : 0;
+    if (job->eligible & (job->eligible - 1)) { /* more than one type */
+        const int64_t here_us = adl_state_remaining_us(state, slot, job->type);
+        const int64_t best_us = adl_state_shortest_us(state, slot);
+        if (best_us != here_us)
+            left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
+    }
+    return (left_us - adl_stop_lost_us(state, slot)) * (self->by_gpu_time ? job->spec.gpus : 1);
+}
+
+/* By what the list is ordered by, but for what a stop would lose: time left, or that times GPUs. */
+static struct adl_reason reason_of(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
+                                   bool stops)
+{
+    const struct srtf *self = context;
+    const struct adl_order_node *nodes = self->list.nodes;
+    const int64_t lost_us = stops ? adl_stop_lost_us(state, slot) : 0;
+    const int64_t own_us = nodes[slot].key + lost_us * (self->by_gpu_time ? state->jobs[slot].spec.gpus : 1);
+    const enum adl_rule starts_by = self->by_gpu_time ? ADL_RULE_LEAST_WORK : ADL_RULE_SHORTEST,
+                        stops_by = self->by_gpu_time ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_FOR_SHORTER;
+    return adl_reason_make(stops ? stops_by : starts_by, other, (double)own_us * 1e-6,
+                           other == ADL_NONE ? 0 : (double)nodes[other].key * 1e-6);
+}
+
+static int decide_list(struct srtf *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    if (self->failed)
+        return ADL_ENOMEM;
+    while (adl_preempt_next_started(&self->list, state) != ADL_NONE)
+        ;
+    if (self->list.queue.count == 0)
+        return 0;
+    self->list.bonus = self->cost_us;
+    self->list.reason = reason_of;
+    self->list.reason_context = self;
+    self->list.weighs_loss = true;
+    if (self->by_count || self->refreshed_us != state->now_us) /* who started since has the key it would get */
+        adl_preempt_refresh(&self->list, state, key_now, self);
+    self->refreshed_us = state->now_us;
+    return self->by_count ? adl_quota_decide(&self->list, state, plan) : adl_preempt_decide(&self->list, state, plan);
+}
+
+static struct tally *tally_of(struct srtf *self, const struct adl_state *state, uint32_t bank)
+{
+    struct tally *tally = &self->banks[bank];
+    if (tally->epoch != self->epoch) {
+        const struct adl_node_use *node = &state->nodes_use[state->cluster->banks[bank].node];
+        *tally = (struct tally){.epoch = self->epoch,
+                                .gpus = adl_pool_bank_free(&state->pool, bank),
+                                .cores = node->free_cores,
+                                .memory_mib = node->free_memory_mib};
+    }
+    return tally;
+}
+
+static bool suffices(const struct tally *tally, const struct adl_job_spec *spec)
+{
+    return tally->gpus >= spec->gpus && tally->cores >= (int64_t)spec->gpus * spec->cpu_cores &&
+           tally->memory_mib >= (int64_t)spec->gpus * spec->memory_mib;
+}
+
+/* Adds what a running job holds to the tallies of its banks; returns a bank that now suffices, or ADL_NONE. A GPU that
+ * is shared does not become free by one of the two leaving. */
+static uint32_t give_back(struct srtf *self, const struct adl_state *state, uint32_t victim,
+                          const struct adl_job_spec *wanted)
+{
+    const struct adl_job_spec *spec = &state->jobs[victim].spec;
+    uint32_t found = ADL_NONE;
+    for (uint32_t gpu = state->jobs[victim].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, victim, gpu)) {
+        const uint32_t bank = state->cluster->gpu_bank[gpu];
+        struct tally *tally = tally_of(self, state, bank);
+        tally->gpus += state->gpus[gpu].job[1] == ADL_NONE;
+        tally->cores += spec->cpu_cores;
+        tally->memory_mib += spec->memory_mib;
+        if (found == ADL_NONE && suffices(tally, wanted))
+            found = bank;
+    }
+    return found;
+}
+
+/* True if a bank suffices without this job leaving it, which then counts as staying. */
+static bool can_stay(struct srtf *self, const struct adl_state *state, uint32_t victim, uint32_t bank,
+                     const struct adl_job_spec *wanted)
+{
+    const struct adl_job_spec *spec = &state->jobs[victim].spec;
+    const struct tally before = *tally_of(self, state, bank);
+    struct tally *tally = tally_of(self, state, bank);
+    for (uint32_t gpu = state->jobs[victim].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, victim, gpu)) {
+        if (state->cluster->gpu_bank[gpu] != bank)
+            continue;
+        tally->gpus -= state->gpus[gpu].job[1] == ADL_NONE;
+        tally->cores -= spec->cpu_cores;
+        tally->memory_mib -= spec->memory_mib;
+    }
+    if (suffices(tally, wanted))
+        return true;
+    *tally = before;
+    return false;
+}
+
+/* Longer than the wanted job both on this type and, each on its best type, in rank: else the two would take turns. */
+static bool worth_stopping(const struct srtf *self, const struct adl_state *state, uint32_t victim, uint32_t wanted)
+{
+    const struct adl_job *job = &state->jobs[victim];
+    const int64_t left_us = job->expected_us - state->now_us, cost_us = adl_stop_cost_us(state, victim, self->cost_us);
+    if (job->phase != ADL_PHASE_RUNNING || !(job->spec.flags & ADL_JOB_PREEMPTIBLE) ||
+        left_us <= adl_state_remaining_us(state, wanted, job->type) + cost_us)
+        return false;
+    const double share = (double)left_us / (double)adl_state_remaining_us(state, victim, job->type);
+    const double best_us = share * (double)adl_state_shortest_us(state, victim);
+    return best_us > (double)(adl_state_shortest_us(state, wanted) + cost_us);
+}
+
+static bool holds_bank(const struct adl_state *state, uint32_t victim, uint32_t bank)
+{
+    for (uint32_t gpu = state->jobs[victim].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, victim, gpu))
+        if (state->cluster->gpu_bank[gpu] == bank)
+            return true;
+    return false;
+}
+
+/* Jobs that are stopping already count as gone, so that nothing more is stopped while they leave. */
+static uint32_t count_stopping(struct srtf *self, const struct adl_state *state, uint32_t type,
+                               const struct adl_job_spec *wanted)
+{
+    uint32_t found = ADL_NONE;
+    if (state->stopping_jobs == 0)
+        return ADL_NONE;
+    for (uint32_t v = state->running[type].last; v != ADL_NONE && found == ADL_NONE; v = state->nodes[v].previous)
+        if (state->jobs[v].phase == ADL_PHASE_STOPPING)
+            found = give_back(self, state, v, wanted);
+    return found;
+}
+
+/* From the job that would run longest: the bank of this type that is first made free enough, or ADL_NONE. */
+static uint32_t find_bank(struct srtf *self, const struct adl_state *state, uint32_t wanted, uint32_t type)
+{
+    const struct adl_job_spec *spec = &state->jobs[wanted].spec;
+    const int64_t wanted_us = adl_state_remaining_us(state, wanted, type);
+    self->epoch++;
+    uint32_t found = count_stopping(self, state, type, spec);
+    for (uint32_t v = state->running[type].last; v != ADL_NONE && found == ADL_NONE; v = state->nodes[v].previous) {
+        if (state->jobs[v].expected_us - state->now_us <= wanted_us + self->cost_us)
+            break;
+        if (worth_stopping(self, state, v, wanted))
+            found = give_back(self, state, v, spec);
+    }
+    return found;
+}
+
+static int preempt_for(struct srtf *self, const struct adl_state *state, uint32_t wanted, uint32_t type, uint32_t bank,
+                       struct adl_plan *plan)
+{
+    const struct adl_job_spec *spec = &state->jobs[wanted].spec;
+    const uint32_t first = plan->command_count;
+    self->epoch++;
+    const struct tally *tally = tally_of(self, state, bank);
+    count_stopping(self, state, type, spec);
+    for (uint32_t v = state->running[type].last; v != ADL_NONE && !suffices(tally, spec);
+         v = state->nodes[v].previous) {
+        if (!worth_stopping(self, state, v, wanted) || !holds_bank(state, v, bank))
+            continue;
+        give_back(self, state, v, spec);
+        const int status = adl_plan_preempt(plan, v);
+        if (status)
+            return status;
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_FOR_SHORTER, wanted,
+                                               (double)(state->jobs[v].expected_us - state->now_us) * 1e-6,
+                                               (double)adl_state_remaining_us(state, wanted, type) * 1e-6));
+    }
+    /* Those that hold more may make others that were found before them needless. */
+    for (uint32_t i = first; i < plan->command_count;)
+        if (can_stay(self, state, plan->commands[i].job, bank, spec))
+            adl_plan_drop(plan, i);
+        else
+            i++;
+    if (plan->command_count == first) /* those that are stopping already make room for it */
+        return 0;
+    self->heir = wanted;
+    self->heir_id = state->jobs[wanted].spec.id;
+    self->heir_bank = bank;
+    return 0;
+}
+
+/* Who others were stopped for starts where they were, and before them, though it may turn out once they have stopped
+ * that they have less left than was believed. True if nobody else is to be looked at. */
+static bool serve_heir(struct srtf *self, const struct adl_state *state, uint32_t head, struct adl_plan *plan)
+{
+    if (self->heir == ADL_NONE)
+        return false;
+    const struct adl_job *job = &state->jobs[self->heir];
+    const bool waits = job->phase == ADL_PHASE_PENDING && job->spec.id == self->heir_id;
+    if (waits && adl_place_try_in(state, self->heir, self->heir_bank, plan)) {
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0));
+        self->heir = ADL_NONE;
+        return true;
+    }
+    if (!waits || state->stopping_jobs == 0)
+        self->heir = ADL_NONE;
+    return self->heir != ADL_NONE && (head == self->heir || state->jobs[head].attempts > 0);
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct srtf *self = policy;
+    if (self->listed)
+        return decide_list(self, state, plan);
+    const uint32_t head = adl_queue_head(&state->queue);
+    if (head == ADL_NONE || serve_heir(self, state, head, plan))
+        return 0;
+    if (adl_place_start(state, head, &self->place, plan)) {
+        adl_plan_because(plan, adl_reason_ranked(state, &state->queue, head, ADL_RULE_SHORTEST));
+        return 0;
+    }
+    uint32_t types[ADL_TYPES_MAX];
+    const uint32_t count = adl_place_order(state, head, UINT32_MAX, types);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t bank = find_bank(self, state, head, types[i]);
+        if (bank != ADL_NONE)
+            return preempt_for(self, state, head, types[i], bank, plan);
+    }
+    return 0;
+}
+
+const struct adl_policy_ops adl_policy_srtf = {
+    .name = "srtf",
+    .summary = "shortest remaining time first, preempting longer jobs where it pays",
+    .track_running = true,
+    .create = create,
+    .destroy = destroy,
+    .rank = rank,
+    .decide = decide,
+    .observe = observe,
+};

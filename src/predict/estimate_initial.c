@@ -1,0 +1,289 @@
+#include "predict/estimate_initial.h"
+
+#include "base/real.h"
+
+#include <string.h>
+
+#define KERNEL       8.0    /* a profile less like by 1/8 counts for 1/e */
+#define SAME_TYPE    0.15   /* what being of the same type adds to likeness */
+#define SHARE_PRIOR  (-0.5) /* ln 0.6: what is known of sharing when nothing is */
+#define LOG_FP32_MID 2.64   /* 14 TFLOP/s */
+#define LOG_BW_MID   6.8    /* 900 GB/s */
+
+void adl_fact_offer(struct adl_fact_list *list, double weight, uint32_t a, uint32_t b, uint32_t c)
+{
+    int at = list->count;
+    if (at == ADL_QUESTION_FACTS) {
+        if (weight <= list->weights[0])
+            return;
+        memmove(list->weights, list->weights + 1, (ADL_QUESTION_FACTS - 1) * sizeof *list->weights);
+        memmove(list->ids, list->ids + 1, (ADL_QUESTION_FACTS - 1) * sizeof *list->ids);
+        at--;
+    } else {
+        list->count++;
+    }
+    while (at > 0 && list->weights[at - 1] > weight) {
+        list->weights[at] = list->weights[at - 1];
+        memcpy(list->ids[at], list->ids[at - 1], sizeof *list->ids);
+        at--;
+    }
+    list->weights[at] = weight;
+    list->ids[at][0] = a;
+    list->ids[at][1] = b;
+    list->ids[at][2] = c;
+}
+
+/* ---- rates ---- */
+
+/* How far off the time by specification was for other profiles, the more like the more counting. */
+struct crowd {
+    double here, weight_here;    /* on the same type */
+    double anywhere, weight;     /* mean over each profile's types */
+    double effect, effect_count; /* of the type: here less the same profiles' mean over their types */
+    double nearest;              /* likeness of the nearest that was measured at all */
+};
+
+static double residual(const struct adl_knowledge *k, uint32_t profile, uint32_t type)
+{
+    return (double)adl_knowledge_cell(k, profile, type, ADL_NONE)->log_rate -
+           adl_knowledge_nominal(k, profile, type)->log_rate;
+}
+
+static void see_crowd(const struct adl_knowledge *k, uint32_t profile, uint32_t type, struct crowd *ret)
+{
+    struct crowd c = {0};
+    for (uint32_t p = 0; p < k->capacity; p++) {
+        if (p == profile || k->profiles[p].key == 0 || k->profiles[p].measured_alone == 0)
+            continue;
+        const double likeness = adl_knowledge_likeness(k, profile, p), weight = adl_exp(KERNEL * (likeness - 1.0));
+        double sum = 0, count = 0, here = 0;
+        bool is_here = false;
+        for (uint32_t t = 0; t < k->type_count; t++) {
+            if (adl_knowledge_cell(k, p, t, ADL_NONE)->count == 0)
+                continue;
+            const double off = residual(k, p, t);
+            sum += off;
+            count += 1;
+            if (t == type) {
+                here = off;
+                is_here = true;
+            }
+        }
+        c.anywhere += weight * sum / count;
+        c.weight += weight;
+        c.nearest = likeness > c.nearest ? likeness : c.nearest;
+        if (!is_here)
+            continue;
+        c.here += weight * here;
+        c.weight_here += weight;
+        if (count > 1) {
+            c.effect += here - sum / count;
+            c.effect_count += 1;
+        }
+    }
+    c.here = c.weight_here > 0 ? c.here / c.weight_here : 0;
+    c.anywhere = c.weight > 0 ? c.anywhere / c.weight : 0;
+    c.effect /= c.effect_count + 1;
+    *ret = c;
+}
+
+/* One fact: a cell of a similar profile. */
+static void rate_fact(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t other,
+                      uint32_t other_type, double offset, float *ret)
+{
+    const struct adl_profile *p = &k->profiles[profile], *q = &k->profiles[other];
+    const struct adl_type_traits *t = &k->types[type], *u = &k->types[other_type];
+    const struct adl_nominal *mine = adl_knowledge_nominal(k, profile, type);
+    const struct adl_nominal *theirs = adl_knowledge_nominal(k, other, other_type);
+    const double count = adl_knowledge_cell(k, other, other_type, ADL_NONE)->count;
+    *ret++ = adl_clip(residual(k, other, other_type) - offset, 4);
+    *ret++ = (float)(2.0 * adl_knowledge_likeness(k, profile, other) - 1.0);
+    *ret++ = type == other_type;
+    *ret++ = adl_clip(u->log_fp32 - t->log_fp32, 3);
+    *ret++ = adl_clip(u->log_bandwidth - t->log_bandwidth, 3);
+    *ret++ = adl_clip(q->log_gpus - p->log_gpus, 3);
+    *ret++ = p->kind == q->kind;
+    *ret++ = p->knows_gflop && q->knows_gflop ? adl_clip((q->log_gflop - p->log_gflop) / 2, 3) : 0;
+    *ret++ = (float)(theirs->compute - mine->compute);
+    *ret++ = (float)(theirs->host - mine->host);
+    *ret++ = p->kin == q->kin;
+    *ret++ = (float)(count > 8 ? 1.0 : count / 8);
+}
+
+static void rate_query(const struct adl_profile *p, const struct adl_type_traits *t, const struct adl_nominal *nominal,
+                       const struct crowd *crowd, float *ret)
+{
+    for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
+        *ret++ = p->kind == kind;
+    *ret++ = p->knows_gflop;
+    *ret++ = p->knows_gb;
+    *ret++ = p->knows_least;
+    *ret++ = p->knows_gflop ? adl_clip((p->log_gflop - 5) / 3, 3) : 0;
+    *ret++ = p->knows_gb ? adl_clip((p->log_gb - 1.5) / 3, 3) : 0;
+    *ret++ = p->knows_gflop && p->knows_gb ? adl_clip((p->log_gflop - p->log_gb - 3.5) / 2, 3) : 0;
+    *ret++ = adl_clip(p->log_memory - 8.5, 3);
+    *ret++ = p->knows_least ? adl_clip((p->log_least - nominal->log_rate) / 2, 3) : 0;
+    *ret++ = adl_clip(p->log_cores - 1.4, 3);
+    *ret++ = adl_clip(p->log_gpus / 2, 3);
+    *ret++ = p->spans;
+    *ret++ = adl_clip(t->log_fp32 - LOG_FP32_MID, 3);
+    *ret++ = adl_clip(t->log_fp16_gain / 2, 3);
+    *ret++ = adl_clip(t->log_bandwidth - LOG_BW_MID, 3);
+    *ret++ = adl_clip((t->log_fp64 - t->log_fp32 + 2) / 2, 3);
+    *ret++ = adl_clip(t->log_memory - 9.7, 3);
+    *ret++ = t->nvidia;
+    *ret++ = (float)nominal->compute;
+    *ret++ = (float)nominal->memory;
+    *ret++ = (float)nominal->host;
+    *ret++ = adl_clip(crowd->here, 3);
+    *ret++ = (float)(crowd->weight_here / (crowd->weight_here + 0.2));
+    *ret++ = adl_clip(crowd->anywhere, 3);
+    *ret++ = adl_clip(crowd->effect, 3);
+    *ret++ = (float)(crowd->effect_count / (crowd->effect_count + 2));
+    *ret++ = (float)crowd->nearest;
+}
+
+void adl_initial_rate_ask(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
+                          struct adl_question *ret)
+{
+    const struct adl_profile *p = &knowledge->profiles[profile];
+    struct adl_fact_list list = {.count = 0};
+    const struct adl_nominal *nominal = adl_knowledge_nominal(knowledge, profile, type);
+    struct crowd crowd;
+    see_crowd(knowledge, profile, type, &crowd);
+    const double offset = crowd.weight_here > 0 ? crowd.here * crowd.weight_here / (crowd.weight_here + 0.02)
+                                                : crowd.anywhere * crowd.weight / (crowd.weight + 0.02);
+    ret->base = nominal->log_rate + offset;
+    rate_query(p, &knowledge->types[type], nominal, &crowd, ret->query);
+    for (uint32_t i = 0; i < p->near_count; i++)
+        for (uint32_t t = 0; t < knowledge->type_count; t++)
+            if (adl_knowledge_cell(knowledge, p->near[i], t, ADL_NONE)->count > 0)
+                adl_fact_offer(&list, adl_knowledge_likeness(knowledge, profile, p->near[i]) + (t == type) * SAME_TYPE,
+                               p->near[i], t, 0);
+    ret->fact_count = list.count;
+    for (int i = 0; i < list.count; i++)
+        rate_fact(knowledge, profile, type, list.ids[i][0], list.ids[i][1], offset, ret->facts[i]);
+}
+
+/* ---- shares ---- */
+
+static double effect_of(const struct adl_knowledge *k, const double *slopes, uint32_t profile, uint32_t type)
+{
+    double x[ADL_EFFECT_TERMS], sum = 0;
+    adl_knowledge_effect_terms(k, profile, type, x);
+    for (int i = 0; i < ADL_EFFECT_TERMS; i++)
+        sum += slopes[i] * x[i];
+    return sum;
+}
+
+struct climate {
+    double level, level_known; /* mean share on the type */
+    double victim, victim_known;
+    double neighbour, neighbour_known;
+};
+
+/* What others were seen to suffer beside this very neighbour on the type, and elsewhere: its own effect. */
+static double own_effect(const struct adl_knowledge *k, uint32_t neighbour, uint32_t type, double *ret_weight)
+{
+    double sum = 0, weight = 0;
+    for (uint32_t t = 0; t < k->type_count; t++) {
+        const struct adl_sum *seen = &k->as_neighbour[adl_knowledge_at(k, neighbour, t)], *all = &k->all_shares[t];
+        if (seen->count < 0.5 || all->count < 0.5)
+            continue;
+        const double w = (t == type ? 1.0 : 0.2) * seen->count;
+        sum += w * (seen->sum / seen->count - all->sum / all->count);
+        weight += w;
+    }
+    *ret_weight = weight;
+    return weight > 0 ? sum / weight : 0;
+}
+
+static void see_climate(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour,
+                        struct climate *ret)
+{
+    struct adl_sum level = {0};
+    double victim[ADL_EFFECT_TERMS], harm[ADL_EFFECT_TERMS], victims = 0, harms = 0;
+    for (uint32_t t = 0; t < k->type_count; t++) {
+        const double w = t == type ? 1.0 : 0.02;
+        level.sum += w * k->all_shares[t].sum;
+        level.count += w * k->all_shares[t].count;
+    }
+    adl_knowledge_fit_effect(k, 0, type, profile, victim, &victims);
+    adl_knowledge_fit_effect(k, 1, type, neighbour, harm, &harms);
+    double weight = 0;
+    const double own = neighbour == profile ? 0 : own_effect(k, neighbour, type, &weight);
+    const double told = effect_of(k, harm, neighbour, type);
+    *ret = (struct climate){.level = (level.sum + 3.0 * SHARE_PRIOR) / (level.count + 3.0),
+                            .level_known = level.count / (level.count + 3.0),
+                            .victim = effect_of(k, victim, profile, type),
+                            .victim_known = victims / (victims + 4.0),
+                            .neighbour = (weight * own + 2.0 * told) / (weight + 2.0),
+                            .neighbour_known = weight / (weight + 2.0)};
+}
+
+static void share_fact(const struct adl_knowledge *k, const float *duty_a, const float *duty_b, uint32_t a, uint32_t b,
+                       uint32_t type, const uint32_t *ids, double base, float *ret)
+{
+    const uint32_t c = ids[0], d = ids[1], u = ids[2];
+    const struct adl_cell *cell = adl_knowledge_cell(k, c, u, d);
+    const float *duty_c = adl_knowledge_duty(k, c, u), *duty_d = adl_knowledge_duty(k, d, u);
+    *ret++ = adl_clip((double)cell->share - base, 2);
+    *ret++ = (float)adl_knowledge_likeness(k, a, c);
+    *ret++ = (float)adl_knowledge_likeness(k, b, d);
+    *ret++ = type == u;
+    *ret++ = adl_clip(k->types[u].log_fp32 - k->types[type].log_fp32, 3);
+    *ret++ = duty_c[ADL_DUTY_COMPUTE] - duty_a[ADL_DUTY_COMPUTE];
+    *ret++ = duty_c[ADL_DUTY_SLOPE] - duty_a[ADL_DUTY_SLOPE];
+    *ret++ = duty_c[ADL_DUTY_STEP] - duty_a[ADL_DUTY_STEP];
+    *ret++ = duty_d[ADL_DUTY_COMPUTE] - duty_b[ADL_DUTY_COMPUTE];
+    *ret++ = duty_d[ADL_DUTY_SLOPE] - duty_b[ADL_DUTY_SLOPE];
+    *ret++ = duty_d[ADL_DUTY_STEP] - duty_b[ADL_DUTY_STEP];
+    *ret++ = (a == b) == (c == d);
+    *ret++ = cell->count > 4 ? 1.0f : (float)cell->count / 4;
+}
+
+static void offer_shares(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour,
+                         struct adl_fact_list *list)
+{
+    const struct adl_profile *p = &k->profiles[profile], *q = &k->profiles[neighbour];
+    for (uint32_t i = 0; i < p->near_count; i++)
+        for (uint32_t j = 0; j < q->near_count + 1; j++) {
+            const uint32_t c = p->near[i], d = j < q->near_count ? q->near[j] : neighbour;
+            const double likeness = adl_knowledge_likeness(k, profile, c) + adl_knowledge_likeness(k, neighbour, d);
+            if (d == profile || k->profiles[c].measured_beside == 0)
+                continue;
+            for (uint32_t t = 0; t < k->type_count; t++)
+                if (adl_knowledge_cell(k, c, t, d)->count > 0)
+                    adl_fact_offer(list, likeness + (t == type) * 2 * SAME_TYPE, c, d, t);
+        }
+}
+
+void adl_initial_share_ask(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, uint32_t neighbour,
+                           struct adl_question *ret)
+{
+    const struct adl_knowledge *k = knowledge;
+    struct adl_fact_list list = {.count = 0};
+    struct climate climate;
+    const float *duty_a = adl_knowledge_duty(k, profile, type), *duty_b = adl_knowledge_duty(k, neighbour, type);
+    see_climate(k, profile, type, neighbour, &climate);
+    ret->base = climate.level + climate.victim + climate.neighbour;
+    float *at = ret->query;
+    memcpy(at, duty_a, ADL_DUTY_FEATURES * sizeof *at);
+    memcpy(at + ADL_DUTY_FEATURES, duty_b, ADL_DUTY_FEATURES * sizeof *at);
+    at += (size_t)2 * ADL_DUTY_FEATURES;
+    *at++ = adl_clip(k->types[type].log_fp32 - LOG_FP32_MID, 3);
+    *at++ = adl_clip(k->types[type].log_bandwidth - LOG_BW_MID, 3);
+    *at++ = adl_clip(k->types[type].log_fp16_gain / 2, 3);
+    *at++ = (float)climate.level_known;
+    *at++ = (float)climate.level;
+    *at++ = (float)climate.victim;
+    *at++ = (float)climate.victim_known;
+    *at++ = (float)climate.neighbour;
+    *at++ = (float)climate.neighbour_known;
+    *at++ = profile == neighbour;
+    *at++ = adl_clip(ret->base, 3);
+    offer_shares(k, profile, type, neighbour, &list);
+    ret->fact_count = list.count;
+    for (int i = 0; i < list.count; i++)
+        share_fact(k, duty_a, duty_b, profile, neighbour, type, list.ids[i], ret->base, ret->facts[i]);
+}

@@ -1,0 +1,483 @@
+#include "rl/environment.h"
+
+#include "engine/engine.h"
+#include "experiment/run.h"
+#include "metrics/reward.h"
+#include "policy/dqn/actions.h"
+#include "policy/dqn/observation.h"
+#include "scenario/scenario.h"
+#include "sim/world_sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One of the vector. */
+struct cell {
+    struct adl_choices *choices;
+    struct adl_world_sim *world;
+    struct adl_engine *engine;
+    struct adl_metrics *metrics;
+    struct adl_reward pay;
+    double reward; /* since the last decision */
+    int64_t asked_us;
+    bool done;
+};
+
+struct adlro_environment {
+    const struct adl_scenario *scenario;
+    struct adl_scenario own; /* what scenario points to, unless it is the caller's */
+    struct adlro_shape shape;
+    enum adl_sight_kind sight;
+    struct adl_normalizer normalizer;
+    bool learning; /* the normalizer learns what is seen */
+    struct adl_sight rows;
+    struct adl_plan plan;
+    struct cell *cells;
+};
+
+/* ---- create ---- */
+
+/* The engine asks for a policy; here the caller decides. */
+static int caller_create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                         void **ret_policy, struct adl_error *err)
+{
+    (void)config, (void)cluster, (void)seed, (void)err;
+    *ret_policy = NULL;
+    return 0;
+}
+
+static void caller_destroy(void *policy)
+{
+    (void)policy;
+}
+
+static const struct adl_policy_ops caller = {
+    .name = "caller",
+    .summary = "whoever steps the environment",
+    .track_running = true,
+    .create = caller_create,
+    .destroy = caller_destroy,
+};
+
+static int count_reward(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    struct cell *cell = self;
+    cell->reward += adl_reward_until(&cell->pay, state, event);
+    return 0;
+}
+
+static int create_cell(struct adlro_environment *env, const struct adlro_config *config, struct cell *cell,
+                       struct adl_error *err)
+{
+    const struct adl_scenario *scenario = env->scenario;
+    const size_t jobs = (size_t)scenario->workload.jobs;
+    int status =
+        adl_world_sim_create(scenario, 0, config->oracle ? ADL_REGIME_ORACLE : ADL_REGIME_DECLARED, &cell->world, err);
+    if (status)
+        return status;
+    cell->pay = (struct adl_reward){.lambda = scenario->lambda, .tail = config->tail};
+    if (adl_metrics_create(scenario->lambda, &cell->metrics) || adl_metrics_reserve(cell->metrics, jobs) ||
+        adl_world_sim_reserve(cell->world, jobs))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", jobs);
+    struct adl_engine_config engine = {.cluster = &scenario->cluster,
+                                       .policy = &caller,
+                                       .policy_config = adl_run_policy_config(scenario),
+                                       .world_ops = &adl_world_sim_ops,
+                                       .world = cell->world,
+                                       .tap_count = 2};
+    engine.taps[0] = adl_metrics_tap(cell->metrics);
+    engine.taps[1] = (struct adl_tap){.self = cell, .event = count_reward};
+    status = adl_engine_create(&engine, &cell->engine, err);
+    if (status == 0 && adl_engine_reserve(cell->engine, jobs))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", jobs);
+    cell->done = true;
+    return status;
+}
+
+static int create_tables(struct adlro_environment *env)
+{
+    const struct adl_sight_shape all = adl_sight_shape(ADL_SIGHT_SHARED, &env->scenario->cluster);
+    const uint32_t count = env->shape.count;
+    env->rows.gpus = calloc((size_t)all.gpus * all.gpu_features + 1, sizeof *env->rows.gpus);
+    env->rows.state = calloc(all.state_features, sizeof *env->rows.state);
+    env->rows.choices = calloc((size_t)ADL_CHOICES_MAX * all.choice_features, sizeof *env->rows.choices);
+    env->cells = calloc(count, sizeof *env->cells);
+    if (!env->rows.gpus || !env->rows.state || !env->rows.choices || !env->cells ||
+        adl_plan_create(&env->plan, env->scenario->cluster.gpu_count))
+        return ADL_ENOMEM;
+    const struct adl_policy_config policy = adl_run_policy_config(env->scenario);
+    for (uint32_t i = 0; i < count; i++)
+        if (adl_choices_create(&env->scenario->cluster, &policy, &env->cells[i].choices))
+            return ADL_ENOMEM;
+    env->shape.members = env->cells[0].choices->gpu_capacity;
+    return 0;
+}
+
+static void set_shape(struct adlro_environment *env, const struct adlro_config *config)
+{
+    env->sight = config->sight == ADLRO_SIGHT_PAPER ? ADL_SIGHT_PAPER : ADL_SIGHT_SHARED;
+    const struct adl_sight_shape sight = adl_sight_shape(env->sight, &env->scenario->cluster);
+    env->shape = (struct adlro_shape){.count = config->count ? config->count : 1,
+                                      .gpus = sight.gpus,
+                                      .gpu_features = sight.gpu_features,
+                                      .state_features = sight.state_features,
+                                      .actions = ADL_CHOICES_MAX,
+                                      .action_features = sight.choice_features};
+}
+
+/* Takes over env->own; env is the caller's to free on failure. */
+static int build(struct adlro_environment *env, const struct adlro_config *config, struct adl_error *err)
+{
+    set_shape(env, config);
+    adl_normalizer_init(&env->normalizer);
+    if (create_tables(env))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for %u environments", env->shape.count);
+    int status = 0;
+    for (uint32_t i = 0; i < env->shape.count && status == 0; i++)
+        status = create_cell(env, config, &env->cells[i], err);
+    return status;
+}
+
+int adl_environment_create(const struct adl_scenario *scenario, const struct adlro_config *config,
+                           struct adlro_environment **ret, struct adl_error *err)
+{
+    struct adlro_environment *env = calloc(1, sizeof *env);
+    if (!env)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for an environment");
+    env->scenario = scenario;
+    const int status = build(env, config, err);
+    if (status) {
+        adlro_destroy(env);
+        return status;
+    }
+    *ret = env;
+    return 0;
+}
+
+static int report(const struct adl_error *err, int status, char *error)
+{
+    if (error && status)
+        snprintf(error, ADLRO_ERROR_SIZE, "%s", err->text);
+    return status;
+}
+
+int adlro_create(const struct adlro_config *config, struct adlro_environment **ret, char error[ADLRO_ERROR_SIZE])
+{
+    struct adl_error err = {{0}};
+    struct adlro_environment *env = calloc(1, sizeof *env);
+    if (!env)
+        return report(&err, adl_fail(&err, ADL_ENOMEM, "out of memory for an environment"), error);
+    int status = config->scenario ? adl_scenario_load(config->scenario, &env->own, NULL, &err)
+                                  : adl_fail(&err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
+    if (status == 0) {
+        env->scenario = &env->own;
+        if (config->jobs)
+            env->own.workload.jobs = config->jobs;
+        if (config->load > 0)
+            env->own.workload.arrivals.rate_per_h *= config->load;
+        status = build(env, config, &err);
+    }
+    if (status) {
+        adlro_destroy(env);
+        return report(&err, status, error);
+    }
+    *ret = env;
+    return 0;
+}
+
+void adlro_destroy(struct adlro_environment *env)
+{
+    if (!env)
+        return;
+    for (uint32_t i = 0; i < env->shape.count; i++) {
+        if (env->cells) {
+            adl_choices_destroy(env->cells[i].choices);
+            adl_engine_destroy(env->cells[i].engine);
+            adl_metrics_destroy(env->cells[i].metrics);
+            adl_world_sim_destroy(env->cells[i].world);
+        }
+    }
+    adl_plan_clear(&env->plan);
+    free(env->rows.gpus);
+    free(env->rows.state);
+    free(env->rows.choices);
+    free(env->cells);
+    adl_scenario_clear(&env->own);
+    free(env);
+}
+
+void adlro_shape(const struct adlro_environment *env, struct adlro_shape *ret)
+{
+    *ret = env->shape;
+}
+
+const struct adl_normalizer *adl_environment_normalizer(const struct adlro_environment *env)
+{
+    return &env->normalizer;
+}
+
+void adl_environment_set_normalizer(struct adlro_environment *env, const struct adl_normalizer *normalizer)
+{
+    env->normalizer = *normalizer;
+}
+
+/* ---- observing ---- */
+
+static void show_actions(const struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
+{
+    const struct adlro_shape *shape = &env->shape;
+    const struct adl_choices *choices = env->cells[index].choices;
+    int32_t *offset = &buffers->member_offset[(size_t)index * (shape->actions + 1)];
+    int32_t *members = &buffers->members[(size_t)index * shape->members];
+    uint8_t *mask = &buffers->mask[(size_t)index * shape->actions];
+    offset[0] = 0;
+    for (uint32_t c = 0; c < choices->count; c++) {
+        const struct adl_choice *choice = &choices->list[c];
+        for (uint32_t i = 0; i < choice->gpu_count; i++)
+            members[offset[c] + (int32_t)i] = (int32_t)choices->gpus[choice->gpu_offset + i];
+        offset[c + 1] = offset[c] + choice->gpu_count;
+    }
+    memset(mask, 0, shape->actions);
+    memset(mask, 1, choices->count);
+    buffers->action_count[index] = (int32_t)choices->count;
+}
+
+static void show_rows(struct adlro_environment *env, uint32_t index, const struct adl_state *state,
+                      const struct adlro_buffers *buffers)
+{
+    const struct adlro_shape *shape = &env->shape;
+    struct adl_sight out = {&buffers->gpus[(size_t)index * shape->gpus * shape->gpu_features],
+                            &buffers->state[(size_t)index * shape->state_features],
+                            &buffers->actions[(size_t)index * shape->actions * shape->action_features]};
+    struct adl_sight *rows = env->sight == ADL_SIGHT_PAPER ? &env->rows : &out;
+    const struct adl_choices *choices = env->cells[index].choices;
+    if (env->learning) {
+        adl_sight_raw(state, choices, rows);
+        adl_sight_learn(&env->normalizer, rows, shape->gpus, choices->count);
+        adl_sight_normalize(&env->normalizer, rows, shape->gpus, choices->count);
+    } else {
+        adl_sight_see(&env->normalizer, state, choices, rows);
+    }
+    if (env->sight == ADL_SIGHT_PAPER) {
+        adl_sight_paper(rows, shape->gpus, &out);
+        memset(out.choices, 0, (size_t)choices->count * shape->action_features * sizeof *out.choices);
+    }
+}
+
+/* ---- acting ---- */
+
+static int carry_out(struct adlro_environment *env, struct cell *cell, uint32_t action, struct adl_error *err)
+{
+    const struct adl_choice *choice = &cell->choices->list[action];
+    bool refused;
+    adl_plan_reset(&env->plan);
+    if (adl_choices_carry_out(cell->choices, adl_engine_state(cell->engine), choice,
+                              &cell->choices->gpus[choice->gpu_offset], &env->plan))
+        return adl_fail(err, ADL_EINVAL, "a start of %u GPUs finds no room in a plan", choice->gpu_count);
+    const int status = adl_engine_act(cell->engine, &env->plan, &refused, err);
+    if (status == 0 && refused)
+        return adl_fail(err, ADL_EREFUSED, "%s", adl_engine_counts(cell->engine)->last_refusal.text);
+    return status;
+}
+
+/* Goes on until there is something to choose, or the end. Moments with one choice are passed through. */
+static int go_on(struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers,
+                 struct adl_error *err)
+{
+    struct cell *cell = &env->cells[index];
+    struct adl_choices *choices = cell->choices;
+    const struct adl_state *state = adl_engine_state(cell->engine);
+    for (;;) {
+        int status;
+        adl_choices_find(choices, state);
+        if (env->sight == ADL_SIGHT_PAPER)
+            adl_choices_keep_first_job(choices);
+        if (choices->count > 1)
+            break;
+        if (choices->count == 1) {
+            status = carry_out(env, cell, 0, err);
+        } else {
+            status = adl_engine_settle(cell->engine, err);
+            if (status == 0)
+                status = adl_engine_advance(cell->engine, err);
+            cell->done = status == 0;
+        }
+        if (status < 0)
+            return status;
+        if (cell->done)
+            break;
+    }
+    buffers->reward[index] = cell->reward;
+    buffers->elapsed_s[index] = (double)(state->now_us - cell->asked_us) * 1e-6;
+    buffers->done[index] = cell->done;
+    cell->reward = 0;
+    cell->asked_us = state->now_us;
+    if (cell->done) {
+        buffers->action_count[index] = 0;
+        memset(&buffers->mask[(size_t)index * env->shape.actions], 0, env->shape.actions);
+        return 0;
+    }
+    show_rows(env, index, state, buffers);
+    show_actions(env, index, buffers);
+    return 0;
+}
+
+static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t seed, const struct adlro_buffers *buffers,
+                      struct adl_error *err)
+{
+    struct cell *cell = &env->cells[index];
+    cell->done = true;
+    int status = adl_world_sim_reset(cell->world, seed, err);
+    if (status == 0)
+        status = adl_engine_reset(cell->engine, seed, err);
+    if (status)
+        return status;
+    adl_metrics_reset(cell->metrics);
+    cell->choices->claimant = ADL_NONE;
+    cell->pay.submit_s = cell->pay.submit_s2 = 0;
+    cell->reward = 0;
+    cell->asked_us = 0;
+    status = adl_engine_advance(cell->engine, err);
+    cell->done = status == 0;
+    if (status < 0)
+        return status;
+    return go_on(env, index, buffers, err);
+}
+
+int adlro_reset(struct adlro_environment *env, uint32_t index, uint64_t seed, const struct adlro_buffers *buffers,
+                char error[ADLRO_ERROR_SIZE])
+{
+    struct adl_error err = {{0}};
+    const int status = index < env->shape.count
+                           ? reset_cell(env, index, seed, buffers, &err)
+                           : adl_fail(&err, ADL_EINVAL, "environment %u of %u", index, env->shape.count);
+    return report(&err, status, error);
+}
+
+static int check_action(const struct adlro_environment *env, uint32_t index, int32_t action, struct adl_error *err)
+{
+    const uint32_t offered = env->cells[index].choices->count;
+    if (action < 0 || (uint32_t)action >= offered)
+        return adl_fail(err, ADL_EINVAL, "action %d of environment %u is not offered; 0 to %u are", action, index,
+                        offered - 1);
+    return 0;
+}
+
+static int step_cell(struct adlro_environment *env, uint32_t index, int32_t action, const struct adlro_buffers *buffers,
+                     struct adl_error *err)
+{
+    struct cell *cell = &env->cells[index];
+    if (cell->done)
+        return adl_fail(err, ADL_EINVAL, "environment %u has ended its episode; reset it", index);
+    int status = check_action(env, index, action, err);
+    if (status)
+        return status;
+    status = carry_out(env, cell, (uint32_t)action, err);
+    return status ? status : go_on(env, index, buffers, err);
+}
+
+int adlro_step_one(struct adlro_environment *env, uint32_t index, int32_t action, const struct adlro_buffers *buffers,
+                   char error[ADLRO_ERROR_SIZE])
+{
+    struct adl_error err = {{0}};
+    const int status = index < env->shape.count
+                           ? step_cell(env, index, action, buffers, &err)
+                           : adl_fail(&err, ADL_EINVAL, "environment %u of %u", index, env->shape.count);
+    return report(&err, status, error);
+}
+
+int adlro_step(struct adlro_environment *env, const int32_t *actions, const struct adlro_buffers *buffers,
+               char error[ADLRO_ERROR_SIZE])
+{
+    struct adl_error err = {{0}};
+    int status = 0;
+    for (uint32_t i = 0; i < env->shape.count && status == 0; i++)
+        status = env->cells[i].done ? 0 : check_action(env, i, actions[i], &err);
+    for (uint32_t i = 0; i < env->shape.count && status == 0; i++) {
+        if (env->cells[i].done)
+            buffers->reward[i] = buffers->elapsed_s[i] = 0;
+        else
+            status = step_cell(env, i, actions[i], buffers, &err);
+    }
+    return report(&err, status, error);
+}
+
+/* ---- fitting and results ---- */
+
+int adl_buffers_create(const struct adlro_shape *shape, struct adlro_buffers *ret)
+{
+    const uint32_t count = shape->count;
+    struct adlro_buffers b = {
+        .gpus = calloc((size_t)count * shape->gpus * shape->gpu_features + 1, sizeof *b.gpus),
+        .state = calloc((size_t)count * shape->state_features, sizeof *b.state),
+        .actions = calloc((size_t)count * shape->actions * shape->action_features, sizeof *b.actions),
+        .mask = calloc((size_t)count * shape->actions, sizeof *b.mask),
+        .action_count = calloc(count, sizeof *b.action_count),
+        .member_offset = calloc((size_t)count * (shape->actions + 1), sizeof *b.member_offset),
+        .members = calloc((size_t)count * shape->members, sizeof *b.members),
+        .reward = calloc(count, sizeof *b.reward),
+        .elapsed_s = calloc(count, sizeof *b.elapsed_s),
+        .done = calloc(count, sizeof *b.done),
+    };
+    if (!b.gpus || !b.state || !b.actions || !b.mask || !b.action_count || !b.member_offset || !b.members ||
+        !b.reward || !b.elapsed_s || !b.done) {
+        adl_buffers_clear(&b);
+        return ADL_ENOMEM;
+    }
+    *ret = b;
+    return 0;
+}
+
+void adl_buffers_clear(struct adlro_buffers *buffers)
+{
+    free(buffers->gpus);
+    free(buffers->state);
+    free(buffers->actions);
+    free(buffers->mask);
+    free(buffers->action_count);
+    free(buffers->member_offset);
+    free(buffers->members);
+    free(buffers->reward);
+    free(buffers->elapsed_s);
+    free(buffers->done);
+    *buffers = (struct adlro_buffers){0};
+}
+
+int adlro_fit(struct adlro_environment *env, uint64_t first_seed, uint32_t episodes, char error[ADLRO_ERROR_SIZE])
+{
+    const struct adl_error no_memory = {"out of memory for fitting"};
+    struct adlro_buffers buffers = {0};
+    if (adl_buffers_create(&env->shape, &buffers))
+        return report(&no_memory, ADL_ENOMEM, error);
+    int status = 0;
+    env->learning = true;
+    for (uint32_t e = 0; e < episodes && status == 0; e++) {
+        status = adlro_reset(env, 0, first_seed + e, &buffers, error);
+        while (status == 0 && !buffers.done[0])
+            status = adlro_step_one(env, 0, 0, &buffers, error);
+    }
+    env->learning = false;
+    adl_normalizer_settle(&env->normalizer);
+    adl_buffers_clear(&buffers);
+    return status;
+}
+
+void adl_environment_result(struct adlro_environment *env, uint32_t index, struct adl_result *ret)
+{
+    const struct adl_floor none = {0};
+    adl_metrics_result(env->cells[index].metrics, env->cells[index].engine, &none, ret);
+}
+
+void adlro_result(struct adlro_environment *env, uint32_t index, struct adlro_result *ret)
+{
+    struct adl_result all;
+    adl_environment_result(env, index, &all);
+    *ret = (struct adlro_result){.jobs = all.jobs,
+                                 .jct_mean_s = all.value[ADL_METRIC_JCT_MEAN],
+                                 .jct_p99_s = all.value[ADL_METRIC_JCT_P99],
+                                 .throughput_jobs_per_h = all.value[ADL_METRIC_THROUGHPUT],
+                                 .gpu_utilization = all.value[ADL_METRIC_UTILIZATION],
+                                 .makespan_s = all.value[ADL_METRIC_MAKESPAN],
+                                 .reward = all.value[ADL_METRIC_REWARD]};
+}

@@ -1,0 +1,135 @@
+#include "rl/warm_start.h"
+
+#include "policy/dqn/normalize.h"
+
+#include <math.h>
+#include <string.h>
+
+#define RULES    48 /* drawn in each generation */
+#define ELITE    8
+#define EPISODES 16   /* each rule plays, the same for all */
+#define NARROW   0.03 /* of the first spread: a generation never spreads less */
+
+struct rule {
+    float weights[ADL_GUIDE_FEATURES_MAX];
+    double mean_return;
+};
+
+struct hunt {
+    const struct adl_guide_search *search;
+    struct rule rules[RULES];
+    uint64_t first_seed;
+    int status[RULES];
+    struct adl_error error[RULES];
+    uint32_t round; /* players are fewer than rules: this many were done before */
+};
+
+static void play(void *self, uint32_t index)
+{
+    struct hunt *hunt = self;
+    const uint32_t r = hunt->round + index;
+    struct rule *rule = &hunt->rules[r];
+    const struct adl_agent agent = {.rule = rule->weights};
+    struct adl_rng unused = {{1, 2, 3, 4}};
+    rule->mean_return = 0;
+    hunt->status[r] = 0;
+    for (uint32_t first = 0; first < EPISODES && hunt->status[r] == 0; first += ADL_PLAYER_CELLS) {
+        uint64_t seeds[ADL_PLAYER_CELLS];
+        double returns[ADL_PLAYER_CELLS] = {0};
+        for (uint32_t i = 0; i < ADL_PLAYER_CELLS; i++)
+            seeds[i] = hunt->first_seed + first + i;
+        hunt->status[r] = adl_player_play(hunt->search->players[index], &agent, seeds, ADL_PLAYER_CELLS, &unused, NULL,
+                                          NULL, returns, &hunt->error[r]);
+        for (uint32_t i = 0; i < ADL_PLAYER_CELLS; i++)
+            rule->mean_return += returns[i] / EPISODES;
+    }
+}
+
+/* Best first; few, so by insertion. */
+static void sort_rules(struct rule *rules)
+{
+    for (int i = 1; i < RULES; i++) {
+        const struct rule it = rules[i];
+        int at = i;
+        for (; at > 0 && rules[at - 1].mean_return < it.mean_return; at--)
+            rules[at] = rules[at - 1];
+        rules[at] = it;
+    }
+}
+
+static void draw(struct rule *rules, const double *mean, const double *spread, uint32_t features, struct adl_rng *rng)
+{
+    for (int r = 0; r < RULES; r++)
+        for (uint32_t f = 0; f < features; f++)
+            rules[r].weights[f] = (float)(mean[f] + spread[f] * adl_rng_normal(rng));
+}
+
+/* How far the first rules reach: features that move little between choices get larger weights. */
+static double first_spread(uint32_t feature)
+{
+    switch (adl_feature_table[(uint32_t)adl_row_first(ADL_ROW_CHOICE) + feature].transform) {
+    case ADL_TRANSFORM_FLAG:
+        return 0.5;
+    case ADL_TRANSFORM_SPREAD:
+    case ADL_TRANSFORM_SPREAD_LOG:
+        return 8.0;
+    default:
+        return 2.0;
+    }
+}
+
+static void move_to_elite(const struct rule *rules, uint32_t features, double *mean, double *spread)
+{
+    for (uint32_t f = 0; f < features; f++) {
+        double sum = 0, squares = 0;
+        for (int r = 0; r < ELITE; r++)
+            sum += (double)rules[r].weights[f];
+        mean[f] = sum / ELITE;
+        for (int r = 0; r < ELITE; r++)
+            squares += ((double)rules[r].weights[f] - mean[f]) * ((double)rules[r].weights[f] - mean[f]);
+        spread[f] = sqrt(squares / ELITE) + NARROW * first_spread(f);
+    }
+}
+
+static int play_all(struct hunt *hunt, struct adl_error *err)
+{
+    const struct adl_guide_search *search = hunt->search;
+    for (hunt->round = 0; hunt->round < RULES; hunt->round += search->player_count) {
+        const uint32_t left = RULES - hunt->round;
+        adl_team_run(search->team, left < search->player_count ? left : search->player_count, play, hunt);
+    }
+    for (int r = 0; r < RULES; r++)
+        if (hunt->status[r])
+            return adl_fail(err, hunt->status[r], "%s", hunt->error[r].text);
+    return 0;
+}
+
+int adl_guide_find(const struct adl_guide_search *search, struct adl_guide *ret, struct adl_error *err)
+{
+    struct hunt hunt = {.search = search};
+    struct adl_rng rng;
+    const uint32_t features = search->players[0]->shape.action_features;
+    double mean[ADL_GUIDE_FEATURES_MAX] = {0}, spread[ADL_GUIDE_FEATURES_MAX];
+    struct adl_guide best = {.mean_return = -HUGE_VAL};
+    if (features > ADL_GUIDE_FEATURES_MAX)
+        return adl_fail(err, ADL_EINVAL, "a rule has at most %d features, not %u", ADL_GUIDE_FEATURES_MAX, features);
+    for (uint32_t f = 0; f < features; f++)
+        spread[f] = first_spread(f);
+    adl_rng_seed(&rng, search->seed, "guide");
+    for (uint32_t g = 0; g < search->generations; g++) {
+        draw(hunt.rules, mean, spread, features, &rng);
+        hunt.first_seed = search->first_seed + (uint64_t)g * EPISODES;
+        const int status = play_all(&hunt, err);
+        if (status)
+            return status;
+        sort_rules(hunt.rules);
+        move_to_elite(hunt.rules, features, mean, spread);
+        best.mean_return = hunt.rules[0].mean_return;
+        if (search->progress && search->progress(search->progress_self, g, best.mean_return))
+            break;
+    }
+    for (uint32_t f = 0; f < features; f++)
+        best.weights[f] = (float)mean[f];
+    *ret = best;
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* guide: a linear rule over the features of choices, found by search, that shows a network around before it can find
+ * its own way. */
+#ifndef ADLRO_RL_WARM_START_H
+#define ADLRO_RL_WARM_START_H
+
+#include "rl/rollout.h"
+#include "rl/thread_pool.h"
+
+#define ADL_GUIDE_FEATURES_MAX 64
+
+struct adl_guide {
+    float weights[ADL_GUIDE_FEATURES_MAX]; /* [action_features] */
+    double mean_return;                    /* over the seeds of the search */
+};
+
+struct adl_guide_search {
+    struct adl_team *team;
+    struct adl_player *const *players; /* one for each piece of work at a time */
+    uint32_t player_count;
+    uint64_t seed;       /* of the search itself */
+    uint64_t first_seed; /* of the episodes */
+    uint32_t generations;
+    /* Called after each generation, may be NULL; nonzero ends the search with what it has. */
+    int (*progress)(void *self, uint32_t generation, double best);
+    void *progress_self;
+};
+
+/* The cross-entropy method (Rubinstein 1999): draw rules from a normal distribution, play them, move it to the best. */
+int adl_guide_find(const struct adl_guide_search *search, struct adl_guide *ret, struct adl_error *err);
+
+#endif

@@ -1,0 +1,51 @@
+/* catalogue: GPU types and job classes with their measured speeds, as scenarios/catalogue.yaml has them. */
+#ifndef ADLRO_SCENARIO_CATALOGUE_H
+#define ADLRO_SCENARIO_CATALOGUE_H
+
+#include "model/scenario.h"
+#include "scenario/yaml.h"
+
+struct adl_catalogue_speed {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_link type;
+    double steps_per_s; /* on one GPU */
+    bool modelled;
+    char source[160];
+};
+
+struct adl_catalogue_type {
+    const struct adl_yaml_node *at;
+    struct adl_gpu_type gpu;
+};
+
+struct adl_catalogue_class {
+    const struct adl_yaml_node *at;
+    struct adl_job_class job; /* its speeds are in the list below, for the catalogue knows no cluster */
+    int kind;
+    char source[160];
+    char measured[64];           /* the row of a file of measurements that has its speeds; "" = they are here: */
+    struct adl_yaml_list speeds; /* struct adl_catalogue_speed */
+};
+
+/* Everything in it belongs to the document. */
+struct adl_catalogue {
+    struct adl_yaml *yaml;
+    const struct adl_catalogue_type *types;
+    uint32_t type_count;
+    const struct adl_catalogue_class *classes;
+    uint32_t class_count;
+};
+
+extern const struct adl_yaml_table adl_catalogue_table;
+extern const char *const adl_kind_names[]; /* of enum adl_job_kind, ends with NULL */
+
+int adl_catalogue_parse(const char *name, const char *text, size_t size, struct adl_catalogue *ret,
+                        struct adl_error *err);
+void adl_catalogue_clear(struct adl_catalogue *catalogue); /* accepts a zeroed one */
+
+/* NULL if there is none. */
+const struct adl_catalogue_type *adl_catalogue_find_type(const struct adl_catalogue *catalogue, const char *name);
+const struct adl_catalogue_class *adl_catalogue_find_class(const struct adl_catalogue *catalogue, const char *name);
+const struct adl_catalogue_speed *adl_catalogue_find_speed(const struct adl_catalogue_class *class, const char *type);
+
+#endif

@@ -1,0 +1,366 @@
+/* scenario_form: the typed tables of a scenario file: every key, its range, its default and what it means. */
+#include "scenario/scenario_internal.h"
+
+#include "scenario/scenario.h"
+
+#define COUNT(array)       (sizeof(array) / sizeof((array)[0]))
+#define TABLE(array, type) .fields = (array), .field_count = COUNT(array), .size = sizeof(type)
+
+#define LONG_S 1e9    /* 31 years: longer than any run */
+#define TASK_S 8.64e6 /* 100 days: longer than any job */
+
+static const char *const process_names[] = {"poisson", "diurnal", "bursty", "surge", "backlog", NULL};
+static const char *const placement_names[] = {"best_fit", "consolidated", NULL};
+_Static_assert(COUNT(placement_names) == ADL_PLACEMENT_CONSOLIDATED + 2, "a placement without a name");
+static const char *const gavel_objective_names[] = {"max_min", "agnostic", "finish_time", "makespan", NULL};
+_Static_assert(COUNT(gavel_objective_names) == ADL_GAVEL_MAKESPAN + 2, "an objective without a name");
+static const char *const events_names[] = {"together", "one_by_one", NULL};
+static const char *const backfill_rule_names[] = {"queue_order", "ends_before", NULL}; /* of enum adl_backfill_rule */
+_Static_assert(COUNT(process_names) == ADL_ARRIVAL_BACKLOG + 2, "an arrival process without a name");
+
+#define BANK(member) ADL_YAML_AT(struct adl_form_bank, member)
+static const struct adl_yaml_field bank_fields[] = {
+    {"type", ADL_YAML_LINK, BANK(type), .required = true, .help = "a GPU type of the catalogue"},
+    {"count", ADL_YAML_INT, BANK(count), .min = 1, .max = ADL_BANK_GPUS_MAX, .required = true,
+     .help = "GPUs of that type in each such node"},
+};
+static const struct adl_yaml_table bank_table = {TABLE(bank_fields, struct adl_form_bank), .located = true};
+
+#define NODE(member) ADL_YAML_AT(struct adl_form_node, member)
+static const struct adl_yaml_field node_fields[] = {
+    {"name", ADL_YAML_WORD, NODE(name), .required = true, .help = "a `count` above 1 gives name-0, name-1, ..."},
+    {"count", ADL_YAML_INT, NODE(count), .min = 1, .max = ADL_NODES_MAX, .help = "equal nodes"},
+    {"cpu_cores", ADL_YAML_INT, NODE(cpu_cores), .min = 1, .max = 65536, .required = true, .help = "of each node"},
+    {"memory_mib", ADL_YAML_INT, NODE(memory_mib), .min = 1, .max = 1e9, .required = true,
+     .help = "host memory of each node"},
+    {"link_gbs", ADL_YAML_REAL, NODE(link_gbs), .min = 0.001, .max = 1e6, .required = true,
+     .help = "between two GPUs of the node, in GB/s"},
+    {"gpus", ADL_YAML_LIST, NODE(gpus), .min = 1, .max = ADL_TYPES_MAX, .table = &bank_table, .required = true,
+     .help = "its GPUs, each type once"},
+};
+static const struct adl_yaml_table node_table = {TABLE(node_fields, struct adl_form_node), .located = true,
+                                                 .defaults = &(const struct adl_form_node){.count = 1}};
+
+#define CLUSTER(member) ADL_YAML_AT(struct adl_form_cluster, member)
+static const struct adl_yaml_field cluster_fields[] = {
+    {"network_gbs", ADL_YAML_REAL, CLUSTER(network_gbs), .min = 0.001, .max = 1e6, .required = true,
+     .help = "between two nodes, in GB/s"},
+    {"nodes", ADL_YAML_LIST, CLUSTER(nodes), .min = 1, .max = 65536, .table = &node_table, .required = true,
+     .help = "groups of equal nodes; 262144 nodes and 4194304 GPUs at most in all"},
+};
+const struct adl_yaml_table adl_form_cluster_table = {TABLE(cluster_fields, struct adl_form_cluster)};
+
+#define ARRIVALS(member) ADL_YAML_AT(struct adl_form_arrivals, model.member)
+static const struct adl_yaml_field arrivals_fields[] = {
+    {"process", ADL_YAML_NAME, ARRIVALS(process), .names = process_names, .required = true,
+     .help = "how jobs arrive; `backlog`: all at time 0"},
+    {"rate_per_h", ADL_YAML_REAL, ARRIVALS(rate_per_h), .min = 1e-6, .max = 1e9,
+     .otherwise = "required except for `backlog`",
+     .help = "jobs per hour: mean over the run (poisson, bursty), over a period (diurnal), outside the surge "
+             "(surge)"},
+    {"amplitude", ADL_YAML_REAL, ARRIVALS(amplitude), .min = 0, .max = 1,
+     .help = "diurnal: the rate swings by this share"},
+    {"period_s", ADL_YAML_REAL, ARRIVALS(period_s), .min = 1, .max = LONG_S, .help = "diurnal: length of the wave"},
+    {"burst_jobs", ADL_YAML_REAL, ARRIVALS(burst_jobs), .min = 1, .max = 1e6,
+     .help = "bursty: mean jobs that arrive together"},
+    {"surge_start_s", ADL_YAML_REAL, ARRIVALS(surge_start_s), .min = 0, .max = LONG_S,
+     .otherwise = "required for `surge`", .help = "surge: when it begins"},
+    {"surge_length_s", ADL_YAML_REAL, ARRIVALS(surge_length_s), .min = 0.001, .max = LONG_S,
+     .otherwise = "required for `surge`", .help = "surge: how long it lasts"},
+    {"surge_factor", ADL_YAML_REAL, ARRIVALS(surge_factor), .min = 0.001, .max = 1e4,
+     .help = "surge: the rate inside it, as a multiple of `rate_per_h`"},
+    {"surge_kind", ADL_YAML_NAME, ARRIVALS(surge_kind), .names = adl_kind_names, .otherwise = "any kind",
+     .help = "surge: only this kind of job comes in it; the mix must have one"},
+};
+static const struct adl_yaml_table arrivals_table = {TABLE(arrivals_fields, struct adl_form_arrivals), .located = true};
+
+#define LIMITS(member) ADL_YAML_AT(struct adl_limits, member)
+static const struct adl_yaml_field limits_fields[] = {
+    {"median_factor", ADL_YAML_REAL, LIMITS(median_factor), .min = 1, .max = 1000,
+     .help = "median of limit / true run time on the slowest acceptable type"},
+    {"sigma", ADL_YAML_REAL, LIMITS(sigma), .min = 0, .max = 5, .help = "of the logarithm of that factor"},
+    {"exact_share", ADL_YAML_REAL, LIMITS(exact_share), .min = 0, .max = 1,
+     .help = "share of jobs whose limit is the exact run time"},
+    {"round_s", ADL_YAML_REAL, LIMITS(round_s), .min = 0.001, .max = TASK_S, .or_zero = true,
+     .help = "limits are rounded up to a multiple of this; 0 = not rounded"},
+};
+static const struct adl_yaml_table limits_table = {TABLE(limits_fields, struct adl_limits)};
+
+#define DURATION(member) ADL_YAML_AT(struct adl_form_duration, member)
+static const struct adl_yaml_field duration_fields[] = {
+    {"median", ADL_YAML_REAL, DURATION(median), .min = 0.001, .max = TASK_S, .required = true,
+     .help = "of the log-normal run time on the reference type; between `min` and `max`"},
+    {"sigma", ADL_YAML_REAL, DURATION(sigma), .min = 0, .max = 5, .help = "of its logarithm"},
+    {"min", ADL_YAML_REAL, DURATION(min), .min = 0.001, .max = TASK_S, .help = "no job is shorter"},
+    {"max", ADL_YAML_REAL, DURATION(max), .min = 0.001, .max = TASK_S, .help = "no job is longer"},
+};
+static const struct adl_yaml_table duration_table = {TABLE(duration_fields, struct adl_form_duration), .located = true};
+
+#define GANG(member) ADL_YAML_AT(struct adl_form_gang, member)
+static const struct adl_yaml_field gang_fields[] = {
+    {"count", ADL_YAML_INT, GANG(count), .min = 1, .max = ADL_JOB_GPUS_MAX, .required = true,
+     .help = "GPUs that the job needs together"},
+    {"weight", ADL_YAML_REAL, GANG(weight), .min = 0, .max = 1e6, .help = "how often, relative to the others"},
+};
+static const struct adl_yaml_table gang_table = {TABLE(gang_fields, struct adl_form_gang), .located = true,
+                                                 .defaults = &(const struct adl_form_gang){.weight = 1}};
+
+#define PRIORITY(member) ADL_YAML_AT(struct adl_form_priority, member)
+static const struct adl_yaml_field priority_fields[] = {
+    {"min", ADL_YAML_REAL, PRIORITY(min), .min = 0, .max = 1, .help = "least"},
+    {"max", ADL_YAML_REAL, PRIORITY(max), .min = 0, .max = 1, .help = "greatest; at least `min`"},
+};
+static const struct adl_yaml_table priority_table = {TABLE(priority_fields, struct adl_form_priority), .located = true};
+
+#define PROMISE(member) ADL_YAML_AT(struct adl_form_promise, member)
+static const struct adl_yaml_field deadline_fields[] = {
+    {"share", ADL_YAML_REAL, PROMISE(share), .min = 0, .max = 1, .required = true,
+     .help = "share of the jobs that carry a deadline"},
+    {"slack", ADL_YAML_REAL, PROMISE(size), .min = 0.01, .max = 1e6, .required = true,
+     .help = "deadline as a multiple of the run time on the reference type"},
+};
+static const struct adl_yaml_table deadline_table = {TABLE(deadline_fields, struct adl_form_promise)};
+static const struct adl_yaml_field throughput_fields[] = {
+    {"share", ADL_YAML_REAL, PROMISE(share), .min = 0, .max = 1, .required = true,
+     .help = "share of the jobs that ask for a least throughput"},
+    {"floor", ADL_YAML_REAL, PROMISE(size), .min = 0.001, .max = 100, .required = true,
+     .help = "that least, relative to the reference type"},
+};
+static const struct adl_yaml_table throughput_table = {TABLE(throughput_fields, struct adl_form_promise)};
+
+static const char *const loss_names[] = {"nothing", "since_checkpoint", "all", NULL}; /* enum adl_stop_loss */
+
+#define MIX(member) ADL_YAML_AT(struct adl_form_mix, member)
+static const struct adl_yaml_field mix_fields[] = {
+    {"class", ADL_YAML_LINK, MIX(class), .required = true, .help = "a job class of the catalogue"},
+    {"weight", ADL_YAML_REAL, MIX(weight), .min = 0, .max = 1e6, .help = "how often, relative to the others"},
+    {"duration_s", ADL_YAML_GROUP, MIX(duration_s), .table = &duration_table, .required = true,
+     .help = "run time on the reference type with the job's own number of GPUs"},
+    {"reference", ADL_YAML_LINK, MIX(reference), .required = true,
+     .help = "GPU type of the cluster that `duration_s` refers to; the class must have a speed on it"},
+    {"types", ADL_YAML_LINKS, MIX(types), .min = 1, .max = ADL_TYPES_MAX,
+     .otherwise = "all that have a speed and the memory", .help = "acceptable GPU types"},
+    {"gpus", ADL_YAML_LIST, MIX(gpus), .min = 1, .max = ADL_GANGS_MAX, .table = &gang_table, .otherwise = "1 GPU each",
+     .help = "how many GPUs the jobs need"},
+    {"cpu_cores", ADL_YAML_INT, MIX(cpu_cores), .min = 0, .max = 65536, .help = "per GPU"},
+    {"memory_mib", ADL_YAML_INT, MIX(memory_mib), .min = 0, .max = 1e9, .help = "host memory per GPU"},
+    {"gpu_memory_mib", ADL_YAML_INT, MIX(gpu_memory_mib), .min = 0, .max = 1e8, .otherwise = "the class's",
+     .help = "on each GPU"},
+    {"priority", ADL_YAML_GROUP, MIX(priority), .table = &priority_table, .otherwise = "optional",
+     .help = "drawn evenly between two bounds"},
+    {"share", ADL_YAML_BOOL, MIX(share), .help = "may run beside one other job on the same GPU"},
+    {"preemptible", ADL_YAML_BOOL, MIX(preemptible), .help = "may be stopped and run again"},
+    {"stop_loses", ADL_YAML_NAME, MIX(stop_loss), .names = loss_names, .otherwise = "nothing",
+     .help = "what a stop loses: `nothing` (the job saves its work when told to stop), the work `since_checkpoint`, or "
+             "`all` of it"},
+    {"checkpoint_every_s", ADL_YAML_REAL, MIX(checkpoint_every_s), .min = 0.01, .max = TASK_S,
+     .otherwise = "required for `since_checkpoint`", .help = "run time from one checkpoint to the next"},
+    {"span", ADL_YAML_BOOL, MIX(span), .help = "the GPUs of one job may be on several nodes"},
+    {"deadline", ADL_YAML_GROUP, MIX(deadline), .table = &deadline_table, .otherwise = "optional",
+     .help = "jobs that must finish in time"},
+    {"throughput", ADL_YAML_GROUP, MIX(throughput), .table = &throughput_table, .otherwise = "optional",
+     .help = "jobs that must run fast enough"},
+};
+static const struct adl_form_mix mix_defaults = {.weight = 1,
+                                                 .duration_s = {.min = 0.001, .max = TASK_S},
+                                                 .cpu_cores = 1,
+                                                 .memory_mib = 1024,
+                                                 .gpu_memory_mib = -1,
+                                                 .priority = {.min = 0.5, .max = 0.5},
+                                                 .preemptible = true};
+static const struct adl_yaml_table mix_table = {TABLE(mix_fields, struct adl_form_mix), .located = true,
+                                                .defaults = &mix_defaults};
+
+#define WORKLOAD(member) ADL_YAML_AT(struct adl_form_workload, member)
+static const struct adl_yaml_field workload_fields[] = {
+    {"jobs", ADL_YAML_INT, WORKLOAD(jobs), .min = 1, .max = 1e9, .required = true, .help = "jobs in one run"},
+    {"users", ADL_YAML_INT, WORKLOAD(users), .min = 1, .max = 1e6, .help = "users who submit them"},
+    {"arrivals", ADL_YAML_GROUP, WORKLOAD(arrivals), .table = &arrivals_table, .required = true,
+     .help = "when jobs come; keys of other processes are ignored"},
+    {"limits", ADL_YAML_GROUP, WORKLOAD(limits), .table = &limits_table, .otherwise = "optional",
+     .help = "how much more time users ask for than they need"},
+    {"mix", ADL_YAML_LIST, WORKLOAD(mix), .min = 1, .max = 256, .table = &mix_table, .required = true,
+     .help = "which jobs come"},
+};
+static const struct adl_yaml_table workload_table = {TABLE(workload_fields, struct adl_form_workload), .located = true};
+
+#define FAULTS(member) ADL_YAML_AT(struct adl_faults, member)
+static const struct adl_yaml_field faults_fields[] = {
+    {"gpu_mtbf_h", ADL_YAML_REAL, FAULTS(gpu_mtbf_h), .min = 0.01, .max = 1e9, .or_zero = true,
+     .help = "mean time between failures of one GPU; 0 = never fails"},
+    {"gpu_repair_h", ADL_YAML_REAL, FAULTS(gpu_repair_h), .min = 1e-4, .max = 1e5, .help = "mean time to repair it"},
+    {"node_mtbf_h", ADL_YAML_REAL, FAULTS(node_mtbf_h), .min = 0.01, .max = 1e9, .or_zero = true,
+     .help = "mean time between failures of one node; 0 = never fails"},
+    {"node_repair_h", ADL_YAML_REAL, FAULTS(node_repair_h), .min = 1e-4, .max = 1e5, .help = "mean time to repair it"},
+};
+static const struct adl_yaml_table faults_table = {TABLE(faults_fields, struct adl_faults)};
+
+#define UPDATE(member) ADL_YAML_AT(struct adl_form_update, member)
+static const struct adl_yaml_field update_fields[] = {
+    {"time_s", ADL_YAML_REAL, UPDATE(time_s), .min = 0, .max = LONG_S, .required = true, .help = "when"},
+    {"type", ADL_YAML_LINK, UPDATE(type), .required = true, .help = "GPU type of the cluster whose speed it changes"},
+    {"factor", ADL_YAML_REAL, UPDATE(factor), .min = 0.01, .max = 100, .required = true,
+     .help = "speed afterwards / before"},
+};
+static const struct adl_yaml_table update_table = {TABLE(update_fields, struct adl_form_update), .located = true};
+
+#define DRIFT(member) ADL_YAML_AT(struct adl_form_drift, member)
+static const struct adl_yaml_field drift_fields[] = {
+    {"wear_per_kh", ADL_YAML_REAL, DRIFT(model.wear_per_kh), .min = 0, .max = 1,
+     .help = "share of speed that a GPU loses per 1000 busy hours"},
+    {"wear_floor", ADL_YAML_REAL, DRIFT(model.wear_floor), .min = 0.01, .max = 1, .help = "but never below this"},
+    {"throttle_share", ADL_YAML_REAL, DRIFT(model.throttle_share), .min = 0, .max = 1,
+     .help = "share of GPUs that throttle"},
+    {"throttle_factor", ADL_YAML_REAL, DRIFT(model.throttle_factor), .min = 0.01, .max = 1,
+     .help = "their speed while hot"},
+    {"throttle_period_s", ADL_YAML_REAL, DRIFT(model.throttle_period_s), .min = 1, .max = LONG_S,
+     .help = "they are hot for half of each period"},
+    {"updates", ADL_YAML_LIST, DRIFT(updates), .min = 0, .max = ADL_UPDATES_MAX, .table = &update_table,
+     .otherwise = "none", .help = "software updates that change speeds"},
+};
+static const struct adl_yaml_table drift_table = {TABLE(drift_fields, struct adl_form_drift)};
+
+#define TELEMETRY(member) ADL_YAML_AT(struct adl_telemetry_model, member)
+static const struct adl_yaml_field telemetry_fields[] = {
+    {"interval_s", ADL_YAML_REAL, TELEMETRY(interval_s), .min = 0.01, .max = 1e6, .or_zero = true,
+     .help = "between two readings of a GPU; 0 = no telemetry"},
+    {"noise", ADL_YAML_REAL, TELEMETRY(noise), .min = 0, .max = 1, .help = "relative standard deviation of a reading"},
+    {"dropout", ADL_YAML_REAL, TELEMETRY(dropout), .min = 0, .max = 1, .help = "share of readings that are missing"},
+    {"progress", ADL_YAML_BOOL, TELEMETRY(progress),
+     .help = "running jobs report their speed as often, with the same noise"},
+};
+static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, struct adl_telemetry_model)};
+
+#define PREEMPTION(member) ADL_YAML_AT(struct adl_form_preemption, member)
+static const struct adl_yaml_field preemption_fields[] = {
+    {"checkpoint_s", ADL_YAML_REAL, PREEMPTION(model.checkpoint_s), .min = 0, .max = 1e5,
+     .help = "from the order to stop until the GPUs are free"},
+    {"restart_s", ADL_YAML_REAL, PREEMPTION(model.restart_s), .min = 0, .max = 1e5,
+     .help = "to read it back, GPUs held"},
+    {"restart_by_gpus_s", ADL_YAML_REALS, PREEMPTION(restart_by_gpus_s), .min = 3, .max = 3,
+     .otherwise = "`restart_s` for every job", .help = "instead, for jobs with 1, with 2 to 8 and with more GPUs"},
+    {"rework_by_gpus_s", ADL_YAML_REALS, PREEMPTION(rework_by_gpus_s), .min = 3, .max = 3, .otherwise = "nothing",
+     .help =
+         "run time that each preemption adds to what is left to do, for jobs with 1, with 2 to 8 and with more GPUs"},
+    {"interval_s", ADL_YAML_REAL, PREEMPTION(model.interval_s), .min = 0.01, .max = TASK_S, .or_zero = true,
+     .help = "a failure loses at most this much work; 0 = all of it"},
+};
+static const struct adl_yaml_table preemption_table = {TABLE(preemption_fields, struct adl_form_preemption)};
+
+#define AFFINITY(member) ADL_YAML_AT(struct adl_form_affinity, member)
+static const struct adl_yaml_field affinity_fields[] = {
+    {"kind", ADL_YAML_NAME, AFFINITY(kind), .names = adl_kind_names, .required = true, .help = "kind of job"},
+    {"types", ADL_YAML_LINKS, AFFINITY(types), .min = 1, .max = ADL_TYPES_MAX, .required = true,
+     .help = "GPU types of the cluster that it goes to"},
+};
+static const struct adl_yaml_table affinity_table = {TABLE(affinity_fields, struct adl_form_affinity), .located = true};
+
+#define POLICY(member) ADL_YAML_AT(struct adl_form_policy, member)
+static const struct adl_yaml_field policy_fields[] = {
+    {"name", ADL_YAML_LINK, POLICY(name), .otherwise = "easy", .help = "`adlro policies` lists them"},
+    {"priority_s", ADL_YAML_REAL, POLICY(priority_s), .min = 0, .max = LONG_S,
+     .help = "for policies that rank by time of submission: a job of priority 1 comes before those of priority 0 that "
+             "were submitted up to this much earlier; in between in proportion"},
+    {"affinity", ADL_YAML_LIST, POLICY(affinity), .min = 0, .max = ADL_KIND_COUNT, .table = &affinity_table,
+     .otherwise = "all types", .help = "for the policy `static`; a kind that is not listed goes to all types"},
+    {"backfill_depth", ADL_YAML_INT, POLICY(backfill_depth), .min = 1, .max = 1e6,
+     .help = "for `easy`: queued jobs that hold a reservation"},
+    {"backfill_rule", ADL_YAML_NAME, POLICY(backfill_rule), .names = backfill_rule_names, .otherwise = "queue_order",
+     .help = "for `easy`: a later job may start if it ends before a promised start or uses GPUs that the promise "
+             "spares; `ends_before`: only if it ends before"},
+    {"placement", ADL_YAML_NAME, POLICY(placement), .names = placement_names, .otherwise = "best_fit",
+     .help = "GPUs of a job: the fullest node that suffices and, across nodes, the emptiest first; `consolidated`: "
+             "across nodes only whole empty nodes and one more for the rest"},
+    {"share", ADL_YAML_BOOL, POLICY(share), .help = "let jobs that allow it share a GPU when none is free"},
+    {"first_fit", ADL_YAML_BOOL, POLICY(first_fit),
+     .help = "for `fcfs`, `sjf`, `qssf`: a job that does not fit does not block those behind it"},
+    {"by_gpu_time", ADL_YAML_BOOL, POLICY(by_gpu_time), .help = "for `srtf`: rank by remaining time * GPUs"},
+    {"by_count", ADL_YAML_BOOL, POLICY(by_count),
+     .help = "for `srtf`: choose who runs by the number of GPUs alone; a chosen job that finds no place waits and "
+             "nobody else gets its GPUs"},
+    {"las_limits_gpu_s", ADL_YAML_REALS, POLICY(las_limits_gpu_s), .min = 1, .max = ADL_LAS_LIMITS_MAX,
+     .otherwise = "the paper's",
+     .help = "for `las`: attained service in GPU seconds that ends each queue but the last, ascending"},
+    {"las_promote", ADL_YAML_REAL, POLICY(las_promote), .min = 0.001, .max = 1e6, .or_zero = true,
+     .help = "for `las`: promote a job that has waited this many times what it ran; 0 = never"},
+    {"las_running_first", ADL_YAML_BOOL, POLICY(las_running_first),
+     .help = "for `las`: inside a queue jobs that run come before those that wait, else by submission"},
+    {"las_lazy", ADL_YAML_BOOL, POLICY(las_lazy),
+     .help = "for `las`: demotions at the times at which Tiresias' own simulator makes them"},
+    {"round_s", ADL_YAML_REAL, POLICY(round_s), .min = 1, .max = 1e6, .help = "for `gavel`: length of a round"},
+    {"gavel_objective", ADL_YAML_NAME, POLICY(gavel_objective), .names = gavel_objective_names, .otherwise = "max_min",
+     .help = "for `gavel`: what shares of time are to reach: the worst-off job does best (`agnostic`: as if all types "
+             "were equally fast), fair times of finishing, an early end of all"},
+    {"gavel_type_by_type", ADL_YAML_BOOL, POLICY(gavel_type_by_type),
+     .help = "for `gavel`: a round fills the first type, then the second and so on; else all in one ranking"},
+    {"gavel_by_owed_time", ADL_YAML_BOOL, POLICY(gavel_by_owed_time),
+     .help = "for `gavel`: rounds go by the time that jobs are owed, else by share / part of the time had of late; "
+             "`gavel-jct` always does"},
+    {"gavel_new_jobs_wait", ADL_YAML_BOOL, POLICY(gavel_new_jobs_wait),
+     .help = "for `gavel`: a new job holds its GPUs idle until shares are computed anew; else it may run before"},
+    {"worth_w", ADL_YAML_REAL, POLICY(worth_w), .min = 1, .max = 1e6,
+     .help = "for `gogh`: what progress at a job's best speed is worth for each of its GPUs, in W: high = soon, low = "
+             "frugal"},
+    {"sla_w", ADL_YAML_REAL, POLICY(sla_w), .min = 1, .max = 1e6,
+     .help = "for `gogh`: what missing an SLA costs meanwhile, for each GPU of the job, in W"},
+    {"power_limit_w", ADL_YAML_REAL, POLICY(power_limit_w), .min = 1, .max = 1e9, .or_zero = true,
+     .help = "for `gogh`: plans keep what all GPUs together draw below this; 0 = no limit"},
+    {"power_caps", ADL_YAML_REALS, POLICY(power_caps), .min = 1, .max = ADL_POWER_CAPS_MAX, .otherwise = "none",
+     .help = "for `gogh`: shares of a GPU's highest power that it may be held to, 0.3 to 1"},
+    {"solver_nodes", ADL_YAML_INT, POLICY(solver_nodes), .min = 1, .max = 1000000,
+     .help = "for `gogh`: nodes that the exact solver may look at in each decision; then the best so far stands"},
+    {"greedy", ADL_YAML_BOOL, POLICY(greedy), .help = "for `gogh`: the exact solver is never asked"},
+    {"stay", ADL_YAML_BOOL, POLICY(stay), .help = "for `gogh`: running jobs are never moved"},
+};
+const struct adl_yaml_table adl_form_named_policy_table = {TABLE(policy_fields, struct adl_form_policy)};
+/* A scenario is played with any policy: no name. */
+static const struct adl_yaml_table policy_table = {
+    .fields = policy_fields + 1, .field_count = COUNT(policy_fields) - 1, .size = sizeof(struct adl_form_policy)};
+
+#define FORM(member) ADL_YAML_AT(struct adl_scenario_form, member)
+static const struct adl_yaml_field form_fields[] = {
+    {"name", ADL_YAML_WORD, FORM(name), .required = true, .help = "what reports call it"},
+    {"description", ADL_YAML_TEXT, FORM(description), .required = true, .help = "one or two sentences"},
+    {"catalogue", ADL_YAML_LINK, FORM(catalogue), .required = true,
+     .help = "file with GPU types and job classes, relative to this file"},
+    {"lambda", ADL_YAML_REAL, FORM(lambda), .min = 0, .max = 1, .open = true,
+     .help = "weight of idle GPU time in the reward"},
+    {"kill_at_limit", ADL_YAML_BOOL, FORM(kill_at_limit), .help = "a job that reaches its time limit is ended"},
+    {"events", ADL_YAML_NAME, FORM(events), .names = events_names, .otherwise = "together",
+     .help = "ends and submissions of one instant: one decision after all of them; `one_by_one`: one after each"},
+    {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &adl_form_cluster_table, .required = true,
+     .help = "the hardware"},
+    {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table,
+     .otherwise = "required; a cluster file for traces needs none", .help = "the jobs"},
+    {"faults", ADL_YAML_GROUP, FORM(faults), .table = &faults_table, .otherwise = "optional",
+     .help = "hardware that fails"},
+    {"drift", ADL_YAML_GROUP, FORM(drift), .table = &drift_table, .otherwise = "optional",
+     .help = "hardware that changes; speed = wear * throttle * updates"},
+    {"telemetry", ADL_YAML_GROUP, FORM(telemetry), .table = &telemetry_table, .otherwise = "optional",
+     .help = "readings of each GPU"},
+    {"preemption", ADL_YAML_GROUP, FORM(preemption), .table = &preemption_table, .otherwise = "optional",
+     .help = "what stopping and resuming a job costs"},
+    {"policy", ADL_YAML_GROUP, FORM(policy), .table = &policy_table, .otherwise = "optional",
+     .help = "what policies are told beside the state of the cluster"},
+};
+
+static const struct adl_scenario_form form_defaults = {
+    .lambda = 0.1,
+    .kill_at_limit = true,
+    .workload = {.users = 1,
+                 .arrivals = {.model = {.amplitude = 0.5,
+                                        .period_s = 86400,
+                                        .burst_jobs = 8,
+                                        .surge_start_s = -1,
+                                        .surge_length_s = -1,
+                                        .surge_factor = 4,
+                                        .surge_kind = -1}},
+                 .limits = {.median_factor = 2.5, .sigma = 0.8, .exact_share = 0.1}},
+    .faults = {.gpu_repair_h = 1, .node_repair_h = 1},
+    .drift = {.model = {.wear_floor = 0.5, .throttle_factor = 1, .throttle_period_s = 3600}},
+    .telemetry = {.noise = 0.02, .dropout = 0.01},
+    .policy = {ADL_FORM_POLICY_DEFAULTS},
+};
+
+const struct adl_yaml_table adl_scenario_table = {TABLE(form_fields, struct adl_scenario_form),
+                                                  .defaults = &form_defaults};

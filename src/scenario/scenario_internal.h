@@ -1,0 +1,201 @@
+/* scenario_form: a scenario as the file words it, before names become indices. For scenario*.c, and for the service,
+ * whose configuration words clusters and policies in the same way. */
+#ifndef ADLRO_SCENARIO_SCENARIO_INTERNAL_H
+#define ADLRO_SCENARIO_SCENARIO_INTERNAL_H
+
+#include "model/scenario.h"
+#include "scenario/catalogue.h"
+#include "scenario/throughputs.h"
+#include "scenario/yaml.h"
+
+#define ADL_NODES_MAX 262144u /* in one cluster, counts multiplied out */
+
+struct adl_form_bank {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_link type;
+    int64_t count;
+};
+
+struct adl_form_node {
+    const struct adl_yaml_node *at;
+    char name[ADL_NAME_SIZE];
+    int64_t count;
+    int32_t cpu_cores;
+    int32_t memory_mib;
+    double link_gbs;
+    struct adl_yaml_list gpus; /* struct adl_form_bank */
+};
+
+struct adl_form_gang {
+    const struct adl_yaml_node *at;
+    int64_t count;
+    double weight;
+};
+
+struct adl_form_duration {
+    const struct adl_yaml_node *at;
+    double median, sigma, min, max;
+};
+
+struct adl_form_priority {
+    const struct adl_yaml_node *at;
+    double min, max;
+};
+
+/* A share of the jobs carries a deadline or a least throughput, this large relative to the reference type. */
+struct adl_form_promise {
+    double share, size;
+};
+
+struct adl_form_mix {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_link class;
+    double weight;
+    struct adl_form_duration duration_s;
+    struct adl_yaml_link reference;
+    struct adl_yaml_list types; /* struct adl_yaml_link */
+    struct adl_yaml_list gpus;  /* struct adl_form_gang */
+    int32_t cpu_cores;
+    int32_t memory_mib;
+    int32_t gpu_memory_mib; /* -1 = the class's */
+    struct adl_form_priority priority;
+    bool share, preemptible, span;
+    int stop_loss;             /* enum adl_stop_loss */
+    double checkpoint_every_s; /* 0 = not given */
+    struct adl_form_promise deadline;
+    struct adl_form_promise throughput;
+};
+
+struct adl_form_arrivals {
+    const struct adl_yaml_node *at;
+    struct adl_arrivals model; /* surge_start_s and surge_length_s -1, rate_per_h 0 = not given */
+};
+
+struct adl_form_workload {
+    const struct adl_yaml_node *at;
+    int64_t jobs;
+    int64_t users;
+    struct adl_form_arrivals arrivals;
+    struct adl_limits limits;
+    struct adl_yaml_list mix; /* struct adl_form_mix */
+};
+
+struct adl_form_update {
+    const struct adl_yaml_node *at;
+    double time_s;
+    struct adl_yaml_link type;
+    double factor;
+};
+
+struct adl_form_affinity {
+    const struct adl_yaml_node *at;
+    int kind;
+    struct adl_yaml_list types; /* struct adl_yaml_link */
+};
+
+struct adl_form_cluster {
+    double network_gbs;
+    struct adl_yaml_list nodes; /* struct adl_form_node */
+};
+
+struct adl_form_drift {
+    struct adl_drift model;
+    struct adl_yaml_list updates; /* struct adl_form_update */
+};
+
+struct adl_form_preemption {
+    struct adl_preemption model;
+    struct adl_yaml_list restart_by_gpus_s; /* struct adl_yaml_real, 3 or none */
+    struct adl_yaml_list rework_by_gpus_s;  /* the same */
+};
+
+struct adl_form_policy {
+    struct adl_yaml_link name;     /* the service's alone */
+    struct adl_yaml_list affinity; /* struct adl_form_affinity */
+    double priority_s;
+    int32_t backfill_depth;
+    int backfill_rule;
+    int placement;
+    bool share;
+    bool first_fit;
+    bool by_gpu_time;
+    bool by_count;
+    struct adl_yaml_list las_limits_gpu_s; /* struct adl_yaml_real */
+    double las_promote;
+    bool las_running_first;
+    bool las_lazy;
+    double round_s;
+    int gavel_objective;
+    bool gavel_type_by_type;
+    bool gavel_by_owed_time;
+    bool gavel_new_jobs_wait;
+    double worth_w;
+    double sla_w;
+    double power_limit_w;
+    struct adl_yaml_list power_caps; /* struct adl_yaml_real */
+    int32_t solver_nodes;
+    bool greedy;
+    bool stay;
+};
+
+#define ADL_FORM_POLICY_DEFAULTS .backfill_depth = 1, .round_s = 360, .worth_w = 700, .sla_w = 1500, .solver_nodes = 200
+
+/* Groups of a scenario file that the service's configuration has too; there `policy` has a name. */
+extern const struct adl_yaml_table adl_form_cluster_table;
+extern const struct adl_yaml_table adl_form_named_policy_table;
+
+struct adl_scenario_form {
+    char name[ADL_NAME_SIZE];
+    char description[400];
+    struct adl_yaml_link catalogue;
+    double lambda;
+    bool kill_at_limit;
+    int events;
+    struct adl_form_cluster cluster;
+    struct adl_form_workload workload;
+    struct adl_faults faults;
+    struct adl_form_drift drift;
+    struct adl_telemetry_model telemetry;
+    struct adl_form_preemption preemption;
+    struct adl_form_policy policy;
+};
+
+/* What the steps below work on. */
+struct adl_scenario_reader {
+    struct adl_yaml *yaml;
+    const struct adl_scenario_form *form;
+    const struct adl_catalogue *catalogue;
+    const struct adl_throughputs *throughputs; /* NULL = none were given */
+    struct adl_scenario *scenario;             /* being built */
+    struct adl_error *err;
+};
+
+/* Each step needs the ones before it. */
+int adl_scenario_read_cluster(struct adl_scenario_reader *reader);
+int adl_scenario_read_workload(struct adl_scenario_reader *reader);
+int adl_scenario_make_class(
+    struct adl_scenario_reader *reader); /* instead of a workload: the class of a trace's jobs */
+/* Instead of a workload: the class of jobs that say nothing, "job", and all that the catalogue has. On types of
+ * which it has no speeds at all they are as slow as on the slowest of those it has. */
+int adl_scenario_read_classes(struct adl_scenario_reader *reader);
+int adl_scenario_read_policy(struct adl_scenario_reader *reader); /* drift too: both name GPU types */
+
+/* A class that runs on every type of the cluster, and equally fast. */
+struct adl_job_class adl_scenario_plain_class(const char *name, const struct adl_cluster *cluster);
+
+/* The speeds of a class that were measured, on the cluster's types; link is what asks for it. And, once all classes are
+ * there, what was measured of gangs and of neighbours. */
+int adl_scenario_measure_class(const struct adl_scenario_reader *reader, const struct adl_catalogue_class *from,
+                               const struct adl_yaml_link *link, struct adl_job_class *class);
+int adl_scenario_measure(struct adl_scenario_reader *reader);
+
+/* The index of a GPU type of the cluster; where is the key's path in messages. */
+int adl_scenario_find_type(const struct adl_scenario_reader *reader, const struct adl_yaml_link *link,
+                           const char *where, uint32_t *ret_type);
+
+/* True if the jobs of this line of the mix can run on an empty cluster when only these types may be used; on
+ * false, the first size that cannot, and why. */
+bool adl_mix_possible(const struct adl_scenario *scenario, const struct adl_mix *mix, uint32_t types,
+                      uint32_t *ret_gang, const char **ret_why);
+
+#endif

@@ -1,0 +1,434 @@
+#include "service/config_internal.h"
+
+#include "base/suggest.h"
+#include "policy/dqn/normalize.h"
+#include "policy/policy.h"
+#include "rl/model_store.h"
+#include "scenario/scenario.h"
+#include "scenario/text_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the steps below work on. */
+struct loader {
+    struct adl_yaml *yaml;
+    struct service_form form;
+    struct adl_service_config config; /* being built */
+    struct adl_error *err;
+};
+
+/* The value of a key of the mapping, or NULL. */
+static const struct adl_yaml_node *value_of(const struct adl_yaml_node *mapping, const char *key)
+{
+    if (!mapping || mapping->shape != ADL_YAML_MAPPING)
+        return NULL;
+    for (const struct adl_yaml_node *at = mapping->first; at && at->next; at = at->next->next)
+        if (strcmp(at->text, key) == 0)
+            return at->next;
+    return NULL;
+}
+
+/* Keys that mean nothing to the engine chosen are a misunderstanding, and better told than left out. */
+static int check_engine_keys(const struct loader *loader)
+{
+    static const struct {
+        const char *key;
+        int engine, or_engine;
+    } only[] = {{"scenario", ADL_ENGINE_SIM, ADL_ENGINE_SIM},      {"speed", ADL_ENGINE_SIM, ADL_ENGINE_SIM},
+                {"catalogue", ADL_ENGINE_LOCAL, ADL_ENGINE_SLURM}, {"virtual", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},
+                {"cluster", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},   {"slurm", ADL_ENGINE_SLURM, ADL_ENGINE_SLURM}};
+    const struct adl_yaml_node *root = adl_yaml_root(loader->yaml);
+    for (size_t i = 0; i < COUNT(only); i++)
+        if (only[i].engine != loader->form.engine && only[i].or_engine != loader->form.engine &&
+            value_of(root, only[i].key))
+            return adl_yaml_fail(loader->yaml, adl_yaml_line(root, only[i].key), loader->err,
+                                 "'%s' is for 'engine: %s'; the engine is %s%s", only[i].key,
+                                 adl_engine_names[only[i].engine], adl_engine_names[loader->form.engine],
+                                 loader->form.engine == ADL_ENGINE_SIM && only[i].engine == ADL_ENGINE_LOCAL
+                                     ? ", whose scenario says it"
+                                     : "");
+    if (loader->form.engine == ADL_ENGINE_SIM && !loader->form.scenario.text)
+        return adl_yaml_fail(loader->yaml, root->line, loader->err,
+                             "missing key 'scenario' (the file that 'engine: sim' plays)");
+    if (loader->form.engine == ADL_ENGINE_SLURM && loader->form.slurm.partitions.count == 0)
+        return adl_yaml_fail(loader->yaml, root->line, loader->err,
+                             "missing key 'slurm.partitions' (whose jobs 'engine: slurm' decides about)");
+    const struct adl_yaml_node *policy = value_of(root, "policy");
+    for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at && at->next; at = at->next->next)
+        if (loader->form.engine == ADL_ENGINE_SIM && strcmp(at->text, "name") != 0 &&
+            strcmp(at->text, "priority_s") != 0)
+            return adl_yaml_fail(loader->yaml, at->line, loader->err,
+                                 "policy.%s: with 'engine: sim' the scenario's settings hold; give it there", at->text);
+    return 0;
+}
+
+static int check_listen(const struct loader *loader)
+{
+    const struct form_listen *listen = &loader->form.listen;
+    const struct adl_yaml_link *alone = listen->tls_cert.text ? &listen->tls_cert : &listen->tls_key;
+    if (!listen->tls_cert.text != !listen->tls_key.text)
+        return adl_yaml_fail(loader->yaml, alone->line, loader->err,
+                             "listen: tls_cert and tls_key must be given together");
+    if (listen->tls_cert.text && !listen->tcp.text)
+        return adl_yaml_fail(loader->yaml, alone->line, loader->err,
+                             "listen.tls_cert: there is no 'tcp' address that it is for");
+    return 0;
+}
+
+static int find_policy(struct loader *loader)
+{
+    const struct adl_yaml_link *link = &loader->form.parts.policy.name;
+    loader->config.policy = link->text ? adl_policy_find(link->text) : &adl_policy_easy;
+    if (loader->config.policy)
+        return 0;
+    char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE], known[120] = "";
+    struct adl_suggest suggest = {.word = link->text};
+    for (uint32_t i = 0; i < adl_policy_count(); i++) {
+        adl_suggest_offer(&suggest, adl_policy_at(i)->name);
+        adl_list_append(known, sizeof known, adl_policy_at(i)->name);
+    }
+    return adl_yaml_fail(loader->yaml, link->line, loader->err, "policy.name: unknown policy %s%s (policies: %s)",
+                         adl_quote(link->text, quoted), adl_suggest_phrase(&suggest, phrase), known);
+}
+
+/* The path of a file that the configuration names, kept by the document; NULL stays NULL. */
+static int resolve(struct loader *loader, const struct adl_yaml_link *link, const char **ret)
+{
+    if (!link->text)
+        return 0;
+    char *path = adl_path_beside(adl_yaml_name(loader->yaml), link->text);
+    char *kept = path ? adl_yaml_alloc(loader->yaml, strlen(path) + 1) : NULL;
+    if (kept)
+        memcpy(kept, path, strlen(path) + 1);
+    free(path);
+    *ret = kept;
+    return kept ? 0 : adl_fail(loader->err, ADL_ENOMEM, "out of memory for the configuration");
+}
+
+static int read_paths(struct loader *loader)
+{
+    const struct service_form *form = &loader->form;
+    struct adl_service_config *config = &loader->config;
+    const struct {
+        const struct adl_yaml_link *link;
+        const char **ret;
+    } paths[] = {{&form->scenario, &config->scenario},        {&form->listen.socket, &config->socket},
+                 {&form->listen.tls_cert, &config->tls_cert}, {&form->listen.tls_key, &config->tls_key},
+                 {&form->listen.tokens, &config->tokens},     {&form->jobs.cgroup, &config->cgroup},
+                 {&form->telemetry.sysfs, &config->sysfs}};
+    int status = 0;
+    for (size_t i = 0; i < COUNT(paths) && !status; i++)
+        status = resolve(loader, paths[i].link, paths[i].ret);
+    return status;
+}
+
+static int read_exporters(struct loader *loader)
+{
+    const struct adl_yaml_list *list = &loader->form.telemetry.exporters;
+    const struct adl_yaml_link *links = list->items;
+    if (list->count == 0)
+        return 0;
+    const char **urls = adl_yaml_alloc(loader->yaml, list->count * sizeof *urls);
+    if (!urls)
+        return adl_fail(loader->err, ADL_ENOMEM, "out of memory for the configuration");
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (strncmp(links[i].text, "http://", 7) != 0 && strncmp(links[i].text, "https://", 8) != 0)
+            return adl_yaml_fail(loader->yaml, links[i].line, loader->err,
+                                 "telemetry.exporters[%u] must begin with http:// or https://", (unsigned)i);
+        urls[i] = links[i].text;
+    }
+    loader->config.exporters = urls;
+    loader->config.exporter_count = list->count;
+    return 0;
+}
+
+static void copy_plain(struct loader *loader)
+{
+    const struct service_form *form = &loader->form;
+    struct adl_service_config *config = &loader->config;
+    config->engine = form->engine;
+    config->seed = (uint64_t)form->seed;
+    config->learned = form->learned;
+    config->socket_group = form->listen.socket_group.text;
+    config->tcp = form->listen.tcp.text;
+    config->admin_group = form->listen.admin_group.text;
+    config->requests_per_s = form->listen.requests_per_s;
+    config->speed = form->speed;
+    config->telemetry_s = form->telemetry.interval_s;
+    config->retention_days = form->telemetry.retention_days;
+    config->avoid_foreign = form->telemetry.avoid_foreign;
+    config->nvml = form->telemetry.nvml.text; /* the loader of libraries knows where those without a slash are */
+    config->rocm_smi = form->telemetry.rocm_smi.text;
+    config->time_limit_s = form->jobs.time_limit_s;
+    config->grace_s = form->jobs.grace_s;
+    config->priority_max = (float)form->jobs.priority_max;
+    config->jobs_max = (uint32_t)form->jobs.max;
+    config->jobs_per_user = (uint32_t)form->jobs.max_per_user;
+    config->mib_per_user = form->jobs.mib_per_user;
+    config->jobs_retention_days = form->jobs.retention_days;
+    config->root_jobs = form->jobs.root;
+    config->private_jobs = form->jobs.private;
+}
+
+struct adl_telemetry_options adl_service_telemetry(const struct adl_service_config *config, bool with_exporters)
+{
+    return (struct adl_telemetry_options){.nvml_path = config->nvml,
+                                          .rocm_path = config->rocm_smi,
+                                          .sysfs_root = config->sysfs,
+                                          .urls = with_exporters ? config->exporters : NULL,
+                                          .url_count = with_exporters ? config->exporter_count : 0,
+                                          .interval_us = (int64_t)(config->telemetry_s * 1e6)};
+}
+
+static int play_scenario(struct loader *loader)
+{
+    struct adl_inventory *inventory = &loader->config.inventory;
+    struct adl_error inner = {{0}};
+    int status = adl_scenario_load(loader->config.scenario, &inventory->scenario, NULL, &inner);
+    if (status)
+        return adl_yaml_fail(loader->yaml, loader->form.scenario.line, loader->err, "scenario: %s", inner.text);
+    if (adl_inventory_add_plain_class(inventory))
+        return adl_fail(loader->err, ADL_ENOMEM, "out of memory for the scenario");
+    inventory->scenario.policy.priority_s = loader->form.parts.policy.priority_s;
+    return adl_inventory_name_gpus(inventory, "simulated", loader->err);
+}
+
+/* The GPUs of this machine into the inventory, if there are any and they are wanted; else none. */
+static int look_for_gpus(struct loader *loader, const struct adl_catalogue *catalogue)
+{
+    const struct adl_telemetry_options options = adl_service_telemetry(&loader->config, false);
+    struct adl_telemetry_reader *reader = NULL;
+    uint32_t count = 0;
+    if (loader->form.virtual)
+        return 0;
+    int status = adl_telemetry_open(&options, &reader, loader->err);
+    if (status)
+        return status;
+    const struct adl_gpu_device *devices = adl_telemetry_devices(reader, &count);
+    if (count > 0 && loader->form.parts.cluster.nodes.count > 0)
+        status = adl_yaml_fail(loader->yaml, adl_yaml_line(adl_yaml_root(loader->yaml), "cluster"), loader->err,
+                               "cluster: this machine has %u GPU%s (%.60s), which are used by themselves; 'virtual: "
+                               "true' would use these slots in their place",
+                               (unsigned)count, count == 1 ? "" : "s", devices[0].model);
+    else if (count > 0)
+        status = adl_inventory_add_devices(&loader->config.inventory, catalogue, devices, count, loader->err);
+    adl_telemetry_close(reader);
+    return status;
+}
+
+static int take_inventory(struct loader *loader, const struct adl_catalogue *catalogue)
+{
+    struct adl_inventory *inventory = &loader->config.inventory;
+    struct adl_scenario *scenario = &inventory->scenario;
+    struct adl_scenario_reader reader = {.yaml = loader->yaml,
+                                         .form = &loader->form.parts,
+                                         .catalogue = catalogue,
+                                         .scenario = scenario,
+                                         .err = loader->err};
+    snprintf(scenario->name, sizeof scenario->name, "local");
+    snprintf(scenario->description, sizeof scenario->description, "this machine");
+    scenario->lambda = loader->form.parts.lambda;
+    scenario->kill_at_limit = loader->form.parts.kill_at_limit;
+    scenario->preemption.checkpoint_s = loader->config.grace_s; /* at most: what a job may take to end */
+    int status = look_for_gpus(loader, catalogue);
+    if (!status && loader->form.parts.cluster.nodes.count > 0) {
+        status = adl_scenario_read_cluster(&reader);
+        status = status ? status : adl_inventory_name_gpus(inventory, "virtual", loader->err);
+    } else if (!status && scenario->cluster.gpu_count == 0) {
+        status = adl_inventory_add_slots(inventory, catalogue, loader->err);
+    }
+    status = status ? status : adl_scenario_read_classes(&reader);
+    return status ? status : adl_scenario_read_policy(&reader);
+}
+
+static int use_machine(struct loader *loader)
+{
+    struct adl_catalogue catalogue = {0};
+    const char *path = NULL;
+    struct adl_error inner = {{0}};
+    int status = resolve(loader, &loader->form.catalogue, &path);
+    if (status)
+        return status;
+    status = adl_inventory_catalogue(path, &catalogue, &inner);
+    if (status)
+        return adl_yaml_fail(loader->yaml, loader->form.catalogue.line, loader->err, "catalogue: %s", inner.text);
+    status = take_inventory(loader, &catalogue);
+    adl_catalogue_clear(&catalogue);
+    return status;
+}
+
+/* A network that cannot be used is told here and not when the policy first needs it. */
+static int read_model(struct loader *loader)
+{
+    struct adl_service_config *config = &loader->config;
+    struct adl_error inner = {{0}};
+    struct adl_model model;
+    int status = resolve(loader, &loader->form.model, &config->model_path);
+    if (status || !config->model_path)
+        return status;
+    status = adl_model_store_read_bytes(config->model_path, &config->model, &config->model_size, &inner);
+    if (!status)
+        status = adl_model_decode(config->model, config->model_size, ADL_SCHEMA_VERSION, &model, &inner);
+    if (status)
+        return adl_yaml_fail(loader->yaml, loader->form.model.line, loader->err, "model: %s", inner.text);
+    adl_model_clear(&model);
+    config->inventory.scenario.policy.model = config->model;
+    config->inventory.scenario.policy.model_size = config->model_size;
+    return 0;
+}
+
+static int read_slurm(struct loader *loader)
+{
+    const struct form_slurm *form = &loader->form.slurm;
+    struct adl_hands_slurm_config *slurm = &loader->config.slurm;
+    const struct adl_yaml_link *partitions = form->partitions.items;
+    const struct form_alias *types = form->types.items;
+    const char **names = adl_yaml_alloc(loader->yaml, (form->partitions.count + 1) * sizeof *names);
+    struct adl_slurm_alias *aliases = adl_yaml_alloc(loader->yaml, (form->types.count + 1) * sizeof *aliases);
+    struct service_form *kept = adl_yaml_alloc(loader->yaml, sizeof *kept);
+    if (!names || !aliases || !kept)
+        return adl_fail(loader->err, ADL_ENOMEM, "out of memory for the configuration");
+    for (uint32_t i = 0; i < form->partitions.count; i++)
+        names[i] = partitions[i].text;
+    for (uint32_t i = 0; i < form->types.count; i++)
+        aliases[i] = (struct adl_slurm_alias){types[i].gres.text, types[i].type.text};
+    *kept = loader->form;
+    loader->config.form = kept;
+    *slurm = (struct adl_hands_slurm_config){.adapter = form->adapter.text,
+                                             .conf = form->conf.text,
+                                             .partitions = names,
+                                             .partition_count = form->partitions.count,
+                                             .aliases = aliases,
+                                             .alias_count = form->types.count,
+                                             .mode = form->mode,
+                                             .requeue = form->requeue,
+                                             .wait_us = (int64_t)(form->wait_s * 1e6)};
+    return 0;
+}
+
+/* Classes and the policy's settings, which name GPU types, for a cluster that is known by now. */
+static int read_rest(const struct adl_service_config *config, const struct adl_catalogue *catalogue,
+                     struct adl_scenario *scenario, bool classes, struct adl_error *err)
+{
+    const struct service_form *form = config->form;
+    struct adl_scenario_reader reader = {
+        .yaml = config->yaml, .form = &form->parts, .catalogue = catalogue, .scenario = scenario, .err = err};
+    const int status = classes ? adl_scenario_read_classes(&reader) : 0;
+    return status ? status : adl_scenario_read_policy(&reader);
+}
+
+int adl_service_config_ask(struct adl_service_config *config, struct adl_hands *ret, struct adl_error *err)
+{
+    const struct service_form *form = config->form;
+    struct adl_scenario *scenario = &config->inventory.scenario;
+    struct adl_catalogue catalogue = {0};
+    struct adl_hands hands = {0};
+    int status = adl_inventory_catalogue(form->catalogue.text, &catalogue, err);
+    if (status)
+        return status;
+    snprintf(scenario->name, sizeof scenario->name, "slurm");
+    snprintf(scenario->description, sizeof scenario->description, "a Slurm cluster");
+    scenario->lambda = form->parts.lambda;
+    scenario->kill_at_limit = form->parts.kill_at_limit;
+    status = adl_hands_slurm_open(&config->slurm, &catalogue, &config->inventory, &hands, err);
+    if (status == 0)
+        status = read_rest(config, &catalogue, scenario, true, err);
+    adl_catalogue_clear(&catalogue);
+    if (status && hands.ops)
+        hands.ops->destroy(hands.self);
+    if (status == 0) {
+        scenario->policy.model = config->model;
+        scenario->policy.model_size = config->model_size;
+        *ret = hands;
+    }
+    return status;
+}
+
+int adl_service_config_settle(struct adl_service_config *config, const struct adl_inventory *have,
+                              struct adl_error *err)
+{
+    struct adl_scenario known = have->scenario; /* not owned: only its policy is written */
+    const int status = read_rest(config, NULL, &known, false, err);
+    config->inventory.scenario.policy = known.policy;
+    config->inventory.scenario.policy.model = config->model;
+    config->inventory.scenario.policy.model_size = config->model_size;
+    return status;
+}
+
+static int build(struct loader *loader)
+{
+    struct adl_scenario *scenario = &loader->config.inventory.scenario;
+    copy_plain(loader);
+    int status = check_engine_keys(loader);
+    status = status ? status : check_listen(loader);
+    status = status ? status : find_policy(loader);
+    status = status ? status : read_paths(loader);
+    status = status ? status : read_exporters(loader);
+    if (!status)
+        status = loader->form.engine == ADL_ENGINE_SIM     ? play_scenario(loader)
+                 : loader->form.engine == ADL_ENGINE_SLURM ? read_slurm(loader)
+                                                           : use_machine(loader);
+    status = status ? status : read_model(loader);
+    scenario->policy.preemption_us =
+        (int64_t)((scenario->preemption.checkpoint_s + scenario->preemption.restart_s) * 1e6);
+    return status;
+}
+
+/* Of comments and empty lines alone. */
+static bool says_nothing(const char *text)
+{
+    while (*text) {
+        text += strspn(text, " \t\r\n");
+        if (*text && *text != '#')
+            return false;
+        text += strcspn(text, "\n");
+    }
+    return true;
+}
+
+/* Takes over the text, which may be NULL. */
+static int load(const char *name, char *text, size_t size, struct adl_service_config *ret, struct adl_error *err)
+{
+    static const char nothing[] = "{}";
+    struct loader loader = {.err = err, .config = {.text = text, .text_size = size}};
+    struct adl_service_config *config = &loader.config;
+    const bool empty = !text || says_nothing(text);
+    int status = adl_yaml_parse(name, empty ? nothing : text, empty ? sizeof nothing - 1 : size, &loader.yaml, err);
+    config->yaml = loader.yaml;
+    status = status ? status : adl_yaml_read(loader.yaml, &adl_service_table, &loader.form, err);
+    status = status ? status : build(&loader);
+    if (status)
+        adl_service_config_clear(config);
+    else
+        *ret = *config;
+    return status;
+}
+
+int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const int status = path ? adl_text_file_read(path, &text, &size, err) : 0;
+    return status ? status : load(path ? path : "the configuration", text, size, ret, err);
+}
+
+int adl_service_config_read(const char *name, const char *text, struct adl_service_config *ret, struct adl_error *err)
+{
+    const size_t size = strlen(text);
+    char *copy = malloc(size + 1);
+    if (!copy)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the configuration");
+    memcpy(copy, text, size + 1);
+    return load(name, copy, size, ret, err); // NOLINT(clang-analyzer-unix.Malloc): load takes it over
+}
+
+void adl_service_config_clear(struct adl_service_config *config)
+{
+    adl_inventory_clear(&config->inventory);
+    adl_yaml_destroy(config->yaml);
+    free(config->text);
+    free(config->model);
+    *config = (struct adl_service_config){0};
+}

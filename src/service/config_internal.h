@@ -1,0 +1,58 @@
+/* config_internal: the service's configuration as the file words it. For config.c and config_table.c alone. */
+#ifndef ADLRO_SERVICE_CONFIG_INTERNAL_H
+#define ADLRO_SERVICE_CONFIG_INTERNAL_H
+
+#include "scenario/scenario_internal.h"
+#include "service/config.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct form_listen {
+    struct adl_yaml_link socket, socket_group, tcp, tls_cert, tls_key, tokens, admin_group;
+    double requests_per_s;
+};
+
+struct form_telemetry {
+    double interval_s, retention_days;
+    struct adl_yaml_list exporters; /* struct adl_yaml_link */
+    bool avoid_foreign;
+    struct adl_yaml_link nvml, rocm_smi, sysfs;
+};
+
+struct form_jobs {
+    double retention_days, mib_per_user, time_limit_s, grace_s, priority_max;
+    int32_t max, max_per_user;
+    bool root, private;
+    struct adl_yaml_link cgroup;
+};
+
+struct form_alias {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_link gres, type;
+};
+
+struct form_slurm {
+    struct adl_yaml_list partitions; /* struct adl_yaml_link */
+    int mode;
+    struct adl_yaml_link conf, adapter;
+    struct adl_yaml_list types; /* struct form_alias */
+    bool requeue;
+    double wait_s;
+};
+
+struct service_form {
+    int engine;
+    struct adl_yaml_link scenario, catalogue, model;
+    double speed;
+    int64_t seed;
+    bool virtual, learned;
+    struct adl_scenario_form parts; /* cluster and policy alone */
+    struct form_listen listen;
+    struct form_telemetry telemetry;
+    struct form_jobs jobs;
+    struct form_slurm slurm;
+};
+
+extern const char *const adl_engine_names[];
+
+#endif

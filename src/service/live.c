@@ -1,0 +1,550 @@
+#include "service/live_internal.h"
+#include "service/privacy.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RETRY_US  INT64_C(1000000)
+#define PRUNE_US  INT64_C(60000000)
+#define PRUNE_MAX 5000 /* samples at once */
+#define PURGE_MAX 50   /* ended jobs at once */
+#define SAMPLES   20000000
+#define WAIT_MS   1000 /* the longest wait: ends and history go on without events too */
+
+int adl_live_post(struct adl_live *live, const struct adl_live_item *item)
+{
+    if (live->outbox_first == live->outbox_count)
+        live->outbox_first = live->outbox_count = 0;
+    if (adl_grow((void **)&live->outbox, &live->outbox_capacity, live->outbox_count + 1, sizeof *live->outbox))
+        return ADL_ENOMEM;
+    struct adl_live_item *posted = &live->outbox[live->outbox_count++];
+    *posted = *item;
+    /* Times of jobs are wall time, as people see them; the engine has its own. Jobs that are posted together keep their
+     * order, as both times are read once for all of them. */
+    if (posted->event.kind == ADL_EVENT_SUBMIT && posted->event.submit.since_us > 0)
+        posted->event.submit.since_us = adl_live_steady_us(live, posted->event.submit.since_us);
+    return 0;
+}
+
+struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_roster_job *job)
+{
+    const bool runs = adl_roster_holds_gpus(job);
+    uint32_t count = 0;
+    for (; runs && job->gpus && count < job->spec.gpus; count++)
+        live->names[count] = live->desk->inventory->gpus[job->gpus[count]].id;
+    live->names[count] = NULL;
+    return (struct adl_store_status){.state = runs ? ADL_STORE_RUNNING : ADL_STORE_PENDING,
+                                     .hold = job->hold,
+                                     .priority = job->priority,
+                                     .reason = job->reason,
+                                     .start_us = runs ? job->start_us : 0,
+                                     .eligible_us = job->eligible_us,
+                                     .ran_us = job->ran_us,
+                                     .attempts = job->attempts,
+                                     .gpus = live->names,
+                                     .energy_j = job->energy_j,
+                                     .requeue_us = job->requeue_us,
+                                     .requeue_end = job->requeue_end};
+}
+
+int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload, struct adl_error *err)
+{
+    int status = adl_text_status(payload) ? adl_fail(err, ADL_ENOMEM, "out of memory for an event") : 0;
+    const struct adl_store_event event = {
+        .time_us = live->now_us, .kind = kind, .job = job, .payload = payload->data ? payload->data : "{}"};
+    if (status == 0)
+        status = adl_store_event_append(live->config.store, &event, NULL, err);
+    adl_text_clear(payload);
+    return status;
+}
+
+/* Where listings are private, what is told of other jobs in passing goes too, for administrators as well: they share
+ * the event with the job's user. Clears the text. */
+void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text)
+{
+    struct adl_text veiled = {0};
+    if (live->desk->private_jobs && adl_text_status(text) == 0)
+        adl_veil_put(&veiled, live->desk, uid, text->data);
+    const struct adl_text *told = live->desk->private_jobs ? &veiled : text;
+    if (adl_text_status(told) == 0 && told->data)
+        adl_events_publish_to(live->desk->events, uid, kind, told->data, NULL);
+    adl_text_clear(&veiled);
+    adl_text_clear(text);
+}
+
+void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state)
+{
+    static const char *const stages[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
+    char label[ADL_LABEL_SIZE];
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "id");
+    adl_json_uint(&json, adl_roster_shown(job));
+    adl_json_key(&json, "label");
+    adl_json_string(&json, adl_label_of_live(job, label));
+    adl_json_key(&json, "state");
+    adl_json_string(&json, state ? state : adl_roster_runs(job) ? "R" : "PD");
+    adl_json_key(&json, "stage");
+    adl_json_string(&json, state ? "ended" : stages[job->stage]);
+    adl_json_key(&json, "user");
+    adl_json_string(&json, job->user);
+    adl_json_key(&json, "name");
+    adl_json_string(&json, job->name);
+    adl_json_key(&json, "reason");
+    adl_json_string(&json, job->reason);
+    adl_json_end(&json);
+    adl_live_publish_to(live, job->uid, "job", &text);
+}
+
+/* ---- groups: what happened is written, then done ---- */
+
+static void set_trouble(struct adl_live *live, const char *text)
+{
+    struct adl_desk *desk = live->desk;
+    if (strcmp(desk->trouble, text) == 0)
+        return;
+    snprintf(desk->trouble, sizeof desk->trouble, "%s", text);
+    struct adl_text payload = {0};
+    struct adl_json json = adl_json_start(&payload, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "what");
+    adl_json_string(&json, text[0] != '\0' ? "trouble" : "ok");
+    adl_json_key(&json, "text");
+    adl_json_string(&json, text);
+    adl_json_end(&json);
+    if (adl_text_status(&payload) == 0)
+        adl_events_publish(desk->events, "service", payload.data, NULL, NULL);
+    adl_text_clear(&payload);
+}
+
+static void gather_reports(struct adl_live *live, struct adl_error *err)
+{
+    const struct adl_hands *hands = &live->config.hands;
+    while (live->report_count < ADL_LIVE_REPORTS_MAX) {
+        struct adl_live_report *report = &live->reports[live->report_count];
+        *report = (struct adl_live_report){0};
+        if (hands->ops->poll(hands->self, live->steady_us, &report->told, err) <= 0)
+            return;
+        if (report->told.event.kind == ADL_EVENT_SUBMIT)
+            report->spec = *report->told.event.submit.spec;
+        if (report->told.arrival)
+            report->arrival = *report->told.arrival;
+        if (report->told.gpu_count > 0) {
+            report->gpus = malloc(report->told.gpu_count * sizeof *report->gpus);
+            if (!report->gpus)
+                return; /* it is told again when the cluster is looked at as a whole */
+            memcpy(report->gpus, report->told.gpus, report->told.gpu_count * sizeof *report->gpus);
+        }
+        live->report_count++;
+    }
+}
+
+/* Readings are not worth a second try. */
+static void drop_readings(struct adl_live *live)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < live->report_count; i++) {
+        const int kind = live->reports[i].told.event.kind;
+        if (kind == ADL_EVENT_TELEMETRY || kind == ADL_EVENT_METER || kind == ADL_EVENT_PROGRESS)
+            continue;
+        live->reports[kept++] = live->reports[i];
+    }
+    live->report_count = kept;
+}
+
+/* Wishes up to the first that has to wait for another group; *ret_rest is what is left. What fails for the store's or
+ * memory's sake may be half written: then nothing of the group is kept. */
+static int prepare_wishes(struct adl_live *live, int status, struct adl_wish **ret_done, struct adl_wish **ret_rest,
+                          struct adl_error *err)
+{
+    struct adl_wish *wish = live->wishes, **end = ret_done;
+    *ret_done = NULL;
+    for (; wish && !adl_live_wish_waits(live, wish); wish = wish->next) {
+        wish->status = status ? 0 : adl_live_wish_prepare(live, wish);
+        if (wish->status == ADL_EIO || wish->status == ADL_ENOMEM) {
+            status = wish->status;
+            *err = wish->err;
+        }
+        *end = wish;
+        end = &wish->next;
+    }
+    *end = NULL;
+    *ret_rest = wish;
+    return status;
+}
+
+/* The first thing that can be written again is that nothing could. */
+static int log_recovery(struct adl_live *live, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "was");
+    adl_json_string(&json, live->desk->trouble);
+    adl_json_end(&json);
+    return adl_live_log(live, "recovered", 0, &text, err);
+}
+
+/* One group: 0 if it is in the store. */
+static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_wish **ret_done,
+                       struct adl_wish **ret_rest, struct adl_error *err)
+{
+    int status = adl_store_begin(live->config.store, err);
+    live->group++;
+    *ret_reports = 0;
+    while (status == 0 && *ret_reports < live->report_count &&
+           !adl_live_report_waits(live, &live->reports[*ret_reports].told))
+        status = adl_live_report_prepare(live, &live->reports[(*ret_reports)++], err);
+    status = prepare_wishes(live, status, ret_done, ret_rest, err);
+    if (status == 0 && live->desk->trouble[0] != '\0' && !live->tight)
+        status = log_recovery(live, err);
+    if (status == 0)
+        return adl_store_commit(live->config.store, err);
+    adl_store_rollback(live->config.store);
+    return status;
+}
+
+static void answer_all(struct adl_live *live, struct adl_wish *done, int status, const struct adl_error *err)
+{
+    for (struct adl_wish *wish = done, *next; wish; wish = next) {
+        next = wish->next;
+        if (status && wish->status == 0) {
+            wish->status = ADL_EIO;
+            wish->err = *err;
+        }
+        if (wish->status == 0 && !wish->dry_run) {
+            adl_desk_lock(live->desk);
+            adl_live_wish_apply(live, wish);
+            adl_desk_unlock(live->desk);
+        }
+        wish->answer(wish);
+    }
+}
+
+/* Wishes that were to be one group, and those behind them. */
+static struct adl_wish *join(struct adl_wish *done, struct adl_wish *rest)
+{
+    struct adl_wish *first = done ? done : rest;
+    while (done && done->next)
+        done = done->next;
+    if (done)
+        done->next = rest;
+    return first;
+}
+
+/* Looks at what there is and deals with one group of it. The lock is held, and let go while looking and writing. False:
+ * there was nothing. */
+static bool deal(struct adl_live *live)
+{
+    struct adl_error err = {""};
+    uint32_t told = 0;
+    struct adl_wish *done, *rest;
+    adl_desk_unlock(live->desk);
+    if (live->retry_us == 0)
+        gather_reports(live, &err);
+    if (!live->wishes)
+        live->wishes = adl_inbox_take(live->desk->inbox);
+    const bool look = live->tight && live->steady_us >= live->space_us;
+    /* Can it be written again? */
+    const bool ask = look || (live->desk->trouble[0] != '\0' && live->retry_us == 0 && !live->tight);
+    if (!live->wishes && !ask && (live->report_count == 0 || live->retry_us > 0)) {
+        adl_desk_lock(live->desk);
+        return false;
+    }
+    if (look)
+        adl_live_space_look(live);
+    int status = write_group(live, &told, &done, &rest, &err);
+    while (status && adl_live_space_yield(live)) {
+        live->wishes = join(done, rest);
+        status = write_group(live, &told, &done, &rest, &err);
+    }
+    adl_desk_lock(live->desk);
+    live->wishes = rest;
+    const bool recovered = status == 0 && live->desk->trouble[0] != '\0' && !live->tight;
+    set_trouble(live, status ? err.text : live->tight ? ADL_LIVE_TIGHT : "");
+    if (status) {
+        live->desk->counts.store_failures++;
+        live->retry_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
+        drop_readings(live);
+    } else {
+        live->retry_us = 0;
+        for (uint32_t i = 0; i < told; i++)
+            adl_live_report_apply(live, &live->reports[i]);
+        if (live->sampled)
+            adl_live_publish_samples(live);
+        live->report_count -= told;
+        memmove(live->reports, live->reports + told, live->report_count * sizeof *live->reports);
+    }
+    if (recovered)
+        adl_live_place_dependent(live);
+    adl_desk_unlock(live->desk);
+    answer_all(live, done, status, &err);
+    adl_desk_lock(live->desk);
+    return true;
+}
+
+/* ---- the world ---- */
+
+static void wait_for_something(struct adl_live *live)
+{
+    const struct adl_hands *hands = &live->config.hands;
+    const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
+    int64_t until_us = live->retry_us > 0 ? live->retry_us : hands->ops->due_us(hands->self);
+    const struct adl_heap_item *begin = adl_heap_top(&live->begins);
+    const int64_t wall_us = begin && begin->time_us < live->point_us ? begin->time_us : live->point_us;
+    const int64_t there_us = adl_live_steady_us(live, wall_us);
+    if (there_us < until_us)
+        until_us = there_us;
+    const int64_t engine_us = live->pause_us > live->steady_us ? live->pause_us : wake ? wake->time_us : INT64_MAX;
+    if (engine_us < until_us)
+        until_us = engine_us;
+    struct pollfd fds[2] = {{adl_inbox_fd(live->desk->inbox), POLLIN, 0},
+                            {live->retry_us > 0 ? -1 : hands->ops->fd(hands->self), POLLIN, 0}};
+    adl_desk_unlock(live->desk);
+    poll(fds, 2, adl_service_clock_wait_ms(live->config.clock, until_us, WAIT_MS));
+    adl_desk_lock(live->desk);
+}
+
+static void prune(struct adl_live *live)
+{
+    struct adl_store *store = live->config.store;
+    if (live->steady_us < live->prune_us || live->retry_us > 0)
+        return;
+    adl_desk_unlock(live->desk);
+    const int pruned = adl_store_prune(store, live->now_us - live->config.retention_us, SAMPLES, PRUNE_MAX, NULL);
+    const int purged = adl_store_purge(store, live->now_us - live->config.jobs_retention_us, PURGE_MAX, NULL);
+    adl_desk_lock(live->desk);
+    if (pruned < PRUNE_MAX && purged < PURGE_MAX)
+        live->prune_us = live->steady_us + (int64_t)(PRUNE_US * live->config.clock->speed);
+}
+
+/* A state that was moved away is noticed also when nobody wants anything written. */
+static void look_for_state(struct adl_live *live)
+{
+    struct adl_error err = {""};
+    if (live->steady_us < live->present_us || live->retry_us > 0 || live->desk->trouble[0] != '\0')
+        return;
+    live->present_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
+    if (adl_store_present(live->config.store, &err) == 0)
+        return;
+    set_trouble(live, err.text);
+    live->retry_us = live->present_us;
+}
+
+static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
+{
+    struct adl_live *live = self;
+    for (;;) {
+        adl_live_tick(live);
+        if (live->steady_us >= live->retry_us)
+            live->retry_us = 0;
+        adl_live_count(live, live->now_us);
+        adl_live_begin_due(live);
+        /* After a decision that could not be written the engine is told nothing for a while: it would decide the same.
+         */
+        const bool pause = live->steady_us < live->pause_us && !atomic_load(&live->ending) && !live->moving;
+        if (live->outbox_first < live->outbox_count && !pause) {
+            struct adl_live_item *item = &live->outbox[live->outbox_first++];
+            *ret = item->event;
+            ret->time_us = live->steady_us;
+            ret->more = live->outbox_first < live->outbox_count || live->seizure_count > 0;
+            if (ret->kind == ADL_EVENT_SUBMIT)
+                ret->submit.spec = &item->spec;
+            return 1;
+        }
+        if (live->seizure_count > 0 && !pause) {
+            const int status = adl_live_seize(live, err);
+            *ret = (struct adl_event){
+                .time_us = live->steady_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
+            return status ? status : 1;
+        }
+        if (atomic_load(&live->ending) || live->moving)
+            return 0;
+        const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
+        if (wake && wake->time_us <= live->steady_us && !pause) {
+            adl_heap_pop(&live->wakes);
+            *ret = (struct adl_event){
+                .time_us = live->steady_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
+            return 1;
+        }
+        adl_live_keep_point(live);
+        prune(live);
+        look_for_state(live);
+        if (!deal(live) && (live->outbox_first == live->outbox_count || pause))
+            wait_for_something(live);
+    }
+}
+
+/* ---- decisions, once complete ---- */
+
+static struct adl_decision decision_of(const struct adl_live *live, const struct adl_live_act *act,
+                                       const struct adl_roster_job *job)
+{
+    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job), .uid = job->uid};
+    adl_label_of_live(job, decision.label);
+    snprintf(decision.what, sizeof decision.what, "%s", act->start ? "start" : "preempt");
+    snprintf(decision.why, sizeof decision.why, "%s", act->why);
+    adl_live_name_gpus(live, job->gpus, job->spec.gpus, decision.gpus, sizeof decision.gpus);
+    return decision;
+}
+
+static int write_acts(struct adl_live *live, struct adl_error *err)
+{
+    int status = adl_store_begin(live->config.store, err);
+    live->group++;
+    for (uint32_t i = 0; status == 0 && i < live->act_count; i++) {
+        const struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->acts[i].job);
+        const struct adl_store_status now = adl_live_status(live, job);
+        const struct adl_decision decision = decision_of(live, &live->acts[i], job);
+        struct adl_text text = {0};
+        struct adl_json json = adl_json_start(&text, false);
+        adl_live_write_decision(&json, &decision);
+        status = adl_store_job_update(live->config.store, job->id, &now, err);
+        if (status == 0)
+            status = adl_live_log(live, live->acts[i].start ? "start" : "preempt", job->id, &text, err);
+        adl_text_clear(&text);
+    }
+    if (status == 0)
+        return adl_store_commit(live->config.store, err);
+    adl_store_rollback(live->config.store);
+    return status;
+}
+
+/* What was decided and could not be written has not happened. */
+static void undo_acts(struct adl_live *live)
+{
+    for (uint32_t i = 0; i < live->act_count; i++) {
+        struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->acts[i].job);
+        if (!live->acts[i].start) { /* the engine waits for its end: it is asked for all the same, and written then */
+            live->config.hands.ops->stop(live->config.hands.self, job, live->acts[i].slot, true, live->acts[i].why,
+                                         NULL);
+            continue;
+        }
+        struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = live->acts[i].slot}};
+        item.event.evict.remaining = 1.0;
+        item.event.evict.fault = true;
+        adl_live_post(live, &item);
+        free(job->gpus);
+        job->gpus = NULL;
+        job->attempts--;
+        job->start_us = 0;
+        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    }
+}
+
+static void tell_decision(struct adl_live *live, const struct adl_live_act *act, const struct adl_roster_job *job)
+{
+    struct adl_desk *desk = live->desk;
+    const struct adl_decision decision = decision_of(live, act, job);
+    desk->decisions[desk->decision_count % ADL_DECISIONS_MAX] = decision;
+    desk->decisions[desk->decision_count % ADL_DECISIONS_MAX].sequence = desk->decision_count + 1;
+    desk->decision_count++;
+    adl_live_publish_decision(live, &decision);
+    adl_live_publish_job(live, job, NULL);
+}
+
+/* The other numbers of GPUs that a job which starts would have taken leave the queue. */
+void adl_live_drop_alternatives(struct adl_live *live, struct adl_roster_job *job)
+{
+    for (uint32_t i = 0; i < job->alternative_count; i++) {
+        struct adl_alternative *other = &job->alternatives[i];
+        if (i == job->taken || other->slot == ADL_NONE)
+            continue;
+        struct adl_live_item item = {.event = {.kind = ADL_EVENT_FINISH, .job = other->slot}};
+        item.event.outcome.end = ADL_END_CANCELLED;
+        adl_live_post(live, &item);
+        live->config.hands.ops->withdraw(live->config.hands.self, other->slot);
+        live->desk->roster.slots[other->slot] = NULL;
+        other->slot = ADL_NONE;
+    }
+}
+
+static void carry_out(struct adl_live *live)
+{
+    const struct adl_hands *hands = &live->config.hands;
+    for (uint32_t i = 0; i < live->act_count; i++) {
+        const struct adl_live_act *act = &live->acts[i];
+        struct adl_roster_job *job = adl_roster_find(&live->desk->roster, act->job);
+        if (act->start) {
+            adl_live_drop_alternatives(live, job);
+            job->why = act->why;
+            hands->ops->start(hands->self, job, act->slot, job->gpus, NULL);
+            job->why = NULL;
+            live->desk->counts.started++;
+            adl_live_started(live, job);
+        } else {
+            hands->ops->stop(hands->self, job, act->slot, true, act->why, NULL);
+        }
+        tell_decision(live, act, job);
+    }
+}
+
+static int decided(void *self, uint64_t hash, struct adl_error *err)
+{
+    (void)hash;
+    (void)err;
+    struct adl_live *live = self;
+    struct adl_error trouble = {""};
+    if (live->act_count == 0 || live->adopting)
+        return 0;
+    adl_desk_unlock(live->desk);
+    const int status = live->tight ? adl_fail(&trouble, ADL_EFULL, ADL_LIVE_TIGHT) : write_acts(live, &trouble);
+    adl_desk_lock(live->desk);
+    if (status) {
+        set_trouble(live, trouble.text);
+        live->desk->counts.store_failures++;
+        undo_acts(live);
+        /* Not at once: the same decision would fail the same way. Reports go on if only starts have no room. */
+        const int64_t again_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
+        live->retry_us = live->tight ? live->retry_us : again_us;
+        live->pause_us = again_us;
+        adl_heap_push(&live->wakes, (struct adl_heap_item){again_us, 0});
+        live->act_count = 0;
+        return 0;
+    }
+    carry_out(live);
+    live->act_count = 0;
+    return 0;
+}
+
+const struct adl_world_ops adl_live_ops = {
+    .name = "live", .next_event = next_event, .submit = adl_live_submit, .decided = decided};
+
+void adl_live_end(struct adl_live *live)
+{
+    atomic_store(&live->ending, true);
+    adl_inbox_nudge(live->desk->inbox);
+}
+
+bool adl_live_ending(const struct adl_live *live)
+{
+    return atomic_load(&live->ending);
+}
+
+void adl_live_destroy(struct adl_live *live)
+{
+    if (!live)
+        return;
+    for (struct adl_wish *wish = live->wishes, *next; wish; wish = next) {
+        next = wish->next;
+        wish->status = adl_fail(&wish->err, ADL_EREFUSED, "the service is ending");
+        wish->answer(wish);
+    }
+    adl_heap_clear(&live->wakes);
+    adl_heap_clear(&live->begins);
+    free(live->outbox);
+    free(live->acts);
+    free(live->seizures);
+    free(live->claims);
+    adl_plan_clear(&live->plan);
+    for (uint32_t i = 0; i < live->report_count; i++)
+        free(live->reports[i].gpus);
+    free(live->names);
+    free(live->down);
+    free(live);
+}

@@ -1,0 +1,157 @@
+/* live_commands: commands of the engine: taken into memory, or only told in mode advise, with the policy's reason in
+ * words; they are written and carried out once the decision is complete (live.c). */
+#include "base/hash.h"
+#include "policy/mechanism/reason.h"
+#include "service/live_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_roster_job *job)
+{
+    return live->now_us - job->eligible_us - job->ran_us;
+}
+
+int64_t adl_live_held_us(const struct adl_live *live, const struct adl_roster_job *job)
+{
+    return job->start_us > 0 && live->now_us > job->start_us ? live->now_us - job->start_us : 0;
+}
+
+void adl_live_say_why(const struct adl_live *live, const struct adl_roster_job *job, const struct adl_reason *reason,
+                      char *ret, size_t size)
+{
+    const struct adl_roster_job *other =
+        reason->other_id > 0 ? adl_roster_find(&live->desk->roster, reason->other_id) : NULL;
+    struct adl_reason here = *reason;
+    char label[ADL_LABEL_SIZE], words[ADL_REASON_SIZE];
+    here.waited_us = adl_live_waited_us(live, job); /* the engine does not know of attempts before it was there */
+    adl_reason_words(&here, other ? adl_label_of_live(other, label) : NULL, words, sizeof words);
+    snprintf(ret, size, "%s: %s", live->desk->policy->name, words);
+}
+
+void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
+{
+    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
+    size_t at = 0;
+    ret[0] = '\0';
+    for (uint32_t i = 0; gpus && i < count && at < size; i++) {
+        const uint32_t gpu = gpus[i], node = adl_gpu_node_of(cluster, gpu);
+        const int wrote =
+            snprintf(ret + at, size - at, "%s%s:%s#%u", i > 0 ? " " : "", cluster->nodes[node].name,
+                     cluster->types[adl_gpu_type_of(cluster, gpu)].name, live->desk->inventory->gpus[gpu].index);
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+void adl_live_write_decision(struct adl_json *json, const struct adl_decision *decision)
+{
+    adl_json_object(json);
+    adl_json_key(json, "time_s");
+    adl_json_real(json, (double)decision->time_us * 1e-6);
+    adl_json_key(json, "job");
+    adl_json_uint(json, decision->job);
+    adl_json_key(json, "label");
+    adl_json_string(json, decision->label);
+    adl_json_key(json, "what");
+    adl_json_string(json, decision->what);
+    adl_json_key(json, "gpus");
+    adl_json_string(json, decision->gpus);
+    adl_json_key(json, "why");
+    adl_json_string(json, decision->why);
+    adl_json_end(json);
+}
+
+void adl_live_publish_decision(struct adl_live *live, const struct adl_decision *decision)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_live_write_decision(&json, decision);
+    adl_live_publish_to(live, decision->uid, "decision", &text);
+}
+
+/* What would be done is told once, and refused. The engine takes that for a plan that cannot be carried out and asks
+ * the guard, whose advice nobody wants. */
+static int advise(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
+                  const uint32_t *gpus, struct adl_error *err)
+{
+    struct adl_desk *desk = live->desk;
+    struct adl_decision decision = {
+        .time_us = live->now_us, .job = adl_roster_shown(job), .uid = job->uid, .what = "advise"};
+    const uint64_t hash = adl_hash_bytes(adl_hash_start(), gpus, command->gpu_count * sizeof *gpus);
+    if (hash != job->advised && command->reason.rule != ADL_RULE_GUARD) {
+        job->advised = hash;
+        adl_label_of_live(job, decision.label);
+        adl_live_say_why(live, job, &command->reason, decision.why, sizeof decision.why);
+        adl_live_name_gpus(live, gpus, command->gpu_count, decision.gpus, sizeof decision.gpus);
+        decision.sequence = ++desk->decision_count;
+        desk->decisions[(desk->decision_count - 1) % ADL_DECISIONS_MAX] = decision;
+        adl_live_publish_decision(live, &decision);
+        if (live->config.hands.ops->advise) {
+            char text[420];
+            snprintf(text, sizeof text, "adlro would start it on %s (%s)", decision.gpus, decision.why);
+            live->config.hands.ops->advise(live->config.hands.self, job, text);
+        }
+    }
+    return adl_fail(err, ADL_EREFUSED, "decisions are only told, not carried out");
+}
+
+/* The job takes its GPUs in memory; it is written, and told to the hands, once the decision is complete. */
+static int begin_start(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
+                       const uint32_t *gpus, struct adl_error *err)
+{
+    if (live->retry_us > 0 && !live->adopting)
+        return adl_fail(err, ADL_EREFUSED, "nothing is started while the state cannot be written");
+    if (job->stage != ADL_STAGE_QUEUED)
+        return adl_fail(err, ADL_EREFUSED, "job %llu is not to be started now", (unsigned long long)job->id);
+    if (live->config.advice_only && !live->adopting)
+        return advise(live, job, command, gpus, err);
+    if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
+        return adl_fail(err, ADL_ENOMEM, "out of memory to start job %llu", (unsigned long long)job->id);
+    job->gpus = calloc(command->gpu_count, sizeof *job->gpus);
+    if (!job->gpus)
+        return adl_fail(err, ADL_ENOMEM, "out of memory to start job %llu", (unsigned long long)job->id);
+    memcpy(job->gpus, gpus, command->gpu_count * sizeof *gpus);
+    struct adl_live_act *act = &live->acts[live->act_count++];
+    *act = (struct adl_live_act){.job = job->id, .slot = command->job, .start = true};
+    if (!live->adopting)
+        adl_live_say_why(live, job, &command->reason, act->why, sizeof act->why);
+    for (uint32_t i = 0; i < job->alternative_count; i++)
+        if (job->alternatives[i].slot == command->job)
+            job->taken = i;
+    job->spec.gpus = job->alternatives[job->taken].gpus;
+    job->spec.types = job->alternatives[job->taken].types;
+    if (!live->adopting) {
+        job->start_us = live->now_us;
+        job->attempts++;
+    }
+    adl_roster_set_stage(&live->desk->roster, job,
+                         live->config.hands.ops->confirms_start && !live->adopting ? ADL_STAGE_PLACED
+                                                                                   : ADL_STAGE_RUNNING);
+    return 0;
+}
+
+int adl_live_submit(void *self, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
+{
+    struct adl_live *live = self;
+    if (command->kind == ADL_COMMAND_WAKE) {
+        const struct adl_heap_item item = {command->time_us, 0};
+        return adl_heap_push(&live->wakes, item) ? adl_fail(err, ADL_ENOMEM, "out of memory for a wake-up") : 0;
+    }
+    if (command->kind == ADL_COMMAND_CAP)
+        return live->config.hands.ops->cap(live->config.hands.self, gpus, command->gpu_count, command->power_w, err);
+    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, command->job);
+    if (!job)
+        return adl_fail(err, ADL_EREFUSED, "slot %u has just been given up", command->job);
+    if (command->kind == ADL_COMMAND_START)
+        return begin_start(live, job, command, gpus, err);
+    if (job->stage != ADL_STAGE_RUNNING && job->stage != ADL_STAGE_PLACED)
+        return adl_fail(err, ADL_EREFUSED, "job %llu is being stopped already", (unsigned long long)job->id);
+    if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
+        return adl_fail(err, ADL_ENOMEM, "out of memory to stop job %llu", (unsigned long long)job->id);
+    struct adl_live_act *act = &live->acts[live->act_count++];
+    *act = (struct adl_live_act){.job = job->id, .slot = command->job};
+    adl_live_say_why(live, job, &command->reason, act->why, sizeof act->why);
+    adl_live_stopping(live, job, ADL_STOP_REQUEUE, act->why);
+    return 0;
+}

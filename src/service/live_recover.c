@@ -1,0 +1,370 @@
+/* live_recover: how the live world begins: from the store, with the jobs that wait and those that run on. */
+#include "service/live_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The GPUs that a stored job holds, as numbers; NULL: not all of them are there any more, or out of memory. */
+static uint32_t *find_gpus(const struct adl_inventory *inventory, const char *const *names, uint32_t *ret_count)
+{
+    uint32_t count = 0;
+    while (names && names[count])
+        count++;
+    uint32_t *gpus = calloc(count + 1, sizeof *gpus);
+    for (uint32_t i = 0; gpus && i < count; i++) {
+        gpus[i] = adl_inventory_find(inventory, names[i]);
+        if (gpus[i] == ADL_NONE) {
+            free(gpus);
+            gpus = NULL;
+        }
+    }
+    *ret_count = count;
+    return gpus;
+}
+
+/* Which of its alternatives a job that runs on these GPUs has taken. */
+static bool find_taken(const struct adl_live *live, struct adl_roster_job *job, const uint32_t *gpus, uint32_t count)
+{
+    const uint32_t type = adl_gpu_type_of(&live->desk->inventory->scenario.cluster, gpus[0]);
+    for (uint32_t i = 0; i < job->alternative_count; i++)
+        if (job->alternatives[i].gpus == count && job->alternatives[i].types >> type & 1) {
+            job->taken = i;
+            return true;
+        }
+    return false;
+}
+
+static int keep_job(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    struct adl_live *live = context;
+    struct adl_roster_job *job = adl_live_admit(live, row, err);
+    uint32_t count = 0;
+    if (!job)
+        return ADL_ENOMEM;
+    job->eligible_us = row->status.hold ? 0 : row->status.eligible_us > 0 ? row->status.eligible_us : row->submit_us;
+    job->ran_us = row->status.ran_us;
+    /* The clock may have been ahead when these were written. */
+    job->submit_us = job->submit_us < live->now_us ? job->submit_us : live->now_us;
+    job->eligible_us = job->eligible_us < live->now_us ? job->eligible_us : live->now_us;
+    if (row->status.state != ADL_STORE_RUNNING)
+        return 0;
+    job->start_us = row->status.start_us < live->now_us ? row->status.start_us : live->now_us;
+    job->gpus = find_gpus(live->desk->inventory, row->status.gpus, &count);
+    if (job->gpus && (count == 0 || !find_taken(live, job, job->gpus, count))) {
+        free(job->gpus);
+        job->gpus = NULL;
+    }
+    if (strncmp(job->reason, ADL_REASON_CANCEL, strlen(ADL_REASON_CANCEL)) == 0)
+        job->stop = ADL_STOP_CANCEL;
+    else if (strncmp(job->reason, ADL_REASON_REQUEUE, strlen(ADL_REASON_REQUEUE)) == 0 || !job->gpus)
+        job->stop = ADL_STOP_REQUEUE; /* its GPUs are gone: whatever it does, it is not what was asked for */
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_STOPPING); /* until it is known to run: not to be placed */
+    return 0;
+}
+
+static int keep_drain(void *context, const char *gpu, const char *reason, int64_t time_us, struct adl_error *err)
+{
+    (void)time_us, (void)err;
+    struct adl_live *live = context;
+    const uint32_t g = adl_inventory_find(live->desk->inventory, gpu);
+    if (g == ADL_NONE)
+        return 0;
+    live->desk->gpus[g].drain = true;
+    snprintf(live->desk->gpus[g].reason, sizeof live->desk->gpus[g].reason, "%s", reason);
+    return 0;
+}
+
+static int see_event(void *context, const struct adl_store_event *event, struct adl_error *err)
+{
+    (void)err;
+    *(int64_t *)context = event->time_us;
+    return 0;
+}
+
+int64_t adl_live_latest_us(struct adl_store *store)
+{
+    int64_t latest_us = 0;
+    struct adl_error err;
+    return adl_store_event_last(store, see_event, &latest_us, &err) == 1 ? latest_us : 0;
+}
+
+static int create_tables(struct adl_live *live, struct adl_error *err)
+{
+    struct adl_desk *desk = live->desk;
+    const uint32_t gpus = desk->inventory->scenario.cluster.gpu_count;
+    live->names = calloc((size_t)gpus + 1, sizeof *live->names);
+    live->down = calloc((size_t)gpus + 1, sizeof *live->down);
+    desk->gpus = calloc((size_t)gpus + 1, sizeof *desk->gpus);
+    desk->points = calloc(ADL_POINTS_MAX, sizeof *desk->points);
+    desk->decisions = calloc(ADL_DECISIONS_MAX, sizeof *desk->decisions);
+    if (!live->names || !live->down || !desk->gpus || !desk->points || !desk->decisions ||
+        adl_roster_create(&desk->roster))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for %u GPUs", gpus);
+    for (uint32_t g = 0; g < gpus; g++) {
+        desk->gpus[g].last.missing = (1u << ADL_READ_COUNT) - 1;
+        desk->gpus[g].memory_used_mib = -1;
+    }
+    return 0;
+}
+
+int adl_live_create(const struct adl_live_config *config, struct adl_live **ret, struct adl_error *err)
+{
+    struct adl_live *live = calloc(1, sizeof *live);
+    if (!live)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the live world");
+    live->config = *config;
+    live->desk = config->desk;
+    atomic_init(&live->ending, false);
+    live->now_us = adl_service_clock_wall(config->clock);
+    live->steady_us = adl_service_clock_steady(config->clock);
+    live->point_step_us = (int64_t)(ADL_POINT_STEP_US * config->clock->speed);
+    live->counted_us = live->now_us;
+    live->point_us = live->now_us + live->point_step_us;
+    int status = create_tables(live, err);
+    if (status == 0)
+        status = adl_store_jobs_live(config->store, keep_job, live, err);
+    if (status >= 0)
+        status = adl_store_drains(config->store, keep_drain, live, err);
+    if (status < 0) {
+        adl_live_destroy(live);
+        return status;
+    }
+    adl_live_find_points(live);
+    adl_live_space_look(live);
+    if (live->tight)
+        snprintf(live->desk->trouble, sizeof live->desk->trouble, "%s", ADL_LIVE_TIGHT);
+    *ret = live;
+    return 0;
+}
+
+/* A job that ran stands in the engine's queue for a moment, with what is left of its time. One that fits this cluster
+ * no more gets a slot only, for its end to be reported under. */
+static int queue_runner(struct adl_live *live, struct adl_roster_job *job)
+{
+    struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
+    const struct adl_hands *hands = &live->config.hands;
+    const int64_t ran_us = live->now_us - job->start_us, least_us = 1000000;
+    item.spec.gpus = job->alternatives[job->taken].gpus;
+    item.spec.types = job->alternatives[job->taken].types;
+    item.event.submit.since_us = job->eligible_us;
+    if (ran_us > 0)
+        item.spec.limit_us = item.spec.limit_us - ran_us > least_us ? item.spec.limit_us - ran_us : least_us;
+    if (hands->ops->admit(hands->self, &item.spec, &item.event.job, NULL) ||
+        adl_roster_set_slot(&live->desk->roster, job, job->taken, item.event.job))
+        return ADL_ENOMEM;
+    if (!job->gpus)
+        return 0;
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    return adl_live_post(live, &item);
+}
+
+static int queue_all(struct adl_live *live, struct adl_error *err)
+{
+    for (struct adl_roster_job *job = live->desk->roster.first; job; job = job->next)
+        if (job->stage == ADL_STAGE_STOPPING ? queue_runner(live, job) : adl_live_place(live, job))
+            return adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)job->id);
+    return 0;
+}
+
+/* Gives a job its GPUs in the engine's books, or says that they do not agree. */
+static int seat(struct adl_engine *engine, struct adl_plan *plan, struct adl_roster_job *job, bool *ret_refused,
+                struct adl_error *err)
+{
+    char label[ADL_LABEL_SIZE];
+    uint32_t *held = job->gpus;
+    const uint32_t count = job->alternatives[job->taken].gpus;
+    adl_plan_reset(plan);
+    uint32_t *gpus = adl_plan_gpus(plan, count);
+    if (!gpus)
+        return adl_fail(err, ADL_EINVAL, "job %s holds more GPUs than there are", adl_label_of_live(job, label));
+    memcpy(gpus, held, count * sizeof *gpus);
+    if (adl_plan_start(plan, job->alternatives[job->taken].slot, count) == 0)
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_RUNS, ADL_NONE, 0, 0));
+    job->gpus = NULL;
+    const int status = adl_engine_act(engine, plan, ret_refused, err);
+    free(held);
+    return status;
+}
+
+static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct adl_plan *plan,
+                     struct adl_roster_job *job, struct adl_error *err)
+{
+    const struct adl_hands *hands = &live->config.hands;
+    const uint32_t slot = job->alternatives[job->taken].slot;
+    bool refused = true;
+    int status = 0;
+    if (job->gpus)
+        status = seat(engine, plan, job, &refused, err);
+    if (status)
+        return status;
+    if (refused) { /* its GPUs, cores or memory are not what they were */
+        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_STOPPING);
+        job->stop = job->stop ? job->stop : ADL_STOP_REQUEUE;
+    } else
+        adl_engine_began(engine, slot, job->start_us);
+    const char *why = strchr(job->reason, ':');
+    if (!hands->ops->adopt(hands->self, job, slot, job->gpus)) { /* a twin forgets who ran */
+        if (job->stop == ADL_STOP_CANCEL)
+            adl_live_give_up(live, job, why ? why + 2 : "");
+        return adl_live_requeue(live, job, slot, 1.0);
+    }
+    if (job->stop) {
+        adl_live_stopping(live, job, job->stop, why ? why + 2 : "the GPUs it ran on are not the same any more");
+        return hands->ops->stop(hands->self, job, slot, job->stop == ADL_STOP_REQUEUE, job->reason, err);
+    }
+    return 0;
+}
+
+int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_error *err)
+{
+    struct adl_plan plan = {0};
+    struct adl_roster *roster = &live->desk->roster;
+    const struct adl_live_item wake = {.event = {.kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE}};
+    int status = adl_plan_create(&plan, live->desk->inventory->scenario.cluster.gpu_count);
+    if (status)
+        return adl_fail(err, status, "out of memory for a plan");
+    uint32_t ran = roster->by_stage[ADL_STAGE_STOPPING];
+    uint64_t *numbers = calloc((size_t)ran + 1, sizeof *numbers);
+    ran = 0;
+    for (struct adl_roster_job *job = roster->first; numbers && job; job = job->next)
+        if (job->stage == ADL_STAGE_STOPPING)
+            numbers[ran++] = job->id;
+    status = numbers ? queue_all(live, err) : adl_fail(err, ADL_ENOMEM, "out of memory for %u jobs", ran);
+    if (status == 0)
+        status = adl_live_post(live, &wake);
+    live->adopting = true;
+    if (status == 0)
+        status = adl_engine_advance(engine, err) < 0 ? ADL_EIO : 0;
+    for (uint32_t i = 0; status == 0 && i < ran; i++)
+        status = adopt_job(live, engine, &plan, adl_roster_find(roster, numbers[i]), err);
+    if (status == 0)
+        status = adl_engine_settle(engine, err);
+    live->adopting = false;
+    live->act_count = 0;
+    for (uint32_t g = 0; status == 0 && g < live->desk->inventory->scenario.cluster.gpu_count; g++)
+        if (live->desk->gpus[g].drain)
+            adl_live_gpu_changed(live, g);
+    if (status == 0)
+        status = adl_live_post(live, &wake); /* and now decide */
+    free(numbers);
+    adl_plan_clear(&plan);
+    return status;
+}
+
+/* A job that the old engine had running or queued, under its slots. */
+static int queue_again(struct adl_live *live, struct adl_roster_job *job)
+{
+    const bool runs = adl_roster_holds_gpus(job);
+    for (uint32_t i = 0; i < job->alternative_count; i++) {
+        struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
+        item.event.job = job->alternatives[i].slot;
+        if (item.event.job == ADL_NONE || (runs && !job->gpus))
+            continue;
+        item.spec.gpus = job->alternatives[i].gpus;
+        item.spec.types = job->alternatives[i].types;
+        item.spec.priority = job->priority;
+        item.event.submit.since_us = job->eligible_us;
+        if (adl_live_post(live, &item))
+            return ADL_ENOMEM;
+    }
+    return 0;
+}
+
+/* Takes up its GPUs in the new books; it was and stays in the hands. */
+static int seat_again(struct adl_live *live, struct adl_engine *engine, struct adl_plan *plan,
+                      struct adl_roster_job *job, struct adl_error *err)
+{
+    char label[ADL_LABEL_SIZE];
+    const uint8_t stage = job->stage;
+    bool refused = false;
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    const int status = seat(engine, plan, job, &refused, err);
+    if (status == 0 && refused)
+        return adl_fail(err, ADL_EREFUSED, "job %s and the GPUs it runs on do not go together",
+                        adl_label_of_live(job, label));
+    adl_roster_set_stage(&live->desk->roster, job, stage);
+    return status;
+}
+
+int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_error *err)
+{
+    struct adl_plan plan = {0};
+    struct adl_roster *roster = &live->desk->roster;
+    const uint32_t gpus = live->desk->inventory->scenario.cluster.gpu_count;
+    const struct adl_live_item wake = {.event = {.kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE}};
+    int status = adl_plan_create(&plan, gpus);
+    live->moving = false;
+    live->adopting = true;
+    live->outbox_first = live->outbox_count = 0; /* what the old engine was not told yet is in the roster */
+    for (struct adl_roster_job *job = roster->first; status == 0 && job; job = job->next)
+        status = queue_again(live, job);
+    if (status == 0)
+        status = adl_live_post(live, &wake);
+    if (status)
+        adl_fail(err, status, "out of memory for another engine");
+    if (status == 0)
+        status = adl_engine_advance(engine, err) < 0 ? ADL_EIO : 0;
+    for (struct adl_roster_job *job = roster->first; status == 0 && job; job = job->next)
+        if (adl_roster_holds_gpus(job) && job->gpus)
+            status = seat_again(live, engine, &plan, job, err);
+    if (status == 0)
+        status = adl_engine_settle(engine, err);
+    live->adopting = false;
+    live->act_count = 0;
+    for (uint32_t g = 0; status == 0 && g < gpus; g++) {
+        live->down[g] = false;
+        adl_live_gpu_changed(live, g);
+    }
+    if (status == 0)
+        status = adl_live_post(live, &wake);
+    adl_plan_clear(&plan);
+    return status;
+}
+
+/* ---- jobs that run without having been started here ---- */
+
+static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, struct adl_error *err)
+{
+    struct adl_roster *roster = &live->desk->roster;
+    struct adl_roster_job *job = adl_roster_find(roster, it->job);
+    bool refused = false;
+    if (!job || job->stage != ADL_STAGE_QUEUED || !job->gpus)
+        return 0;
+    for (uint32_t i = 0; i < job->alternative_count; i++)
+        if (job->alternatives[i].slot == it->slot)
+            job->taken = i;
+    uint32_t *kept = malloc(job->alternatives[job->taken].gpus * sizeof *kept);
+    if (!kept)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)job->id);
+    memcpy(kept, job->gpus, job->alternatives[job->taken].gpus * sizeof *kept);
+    const int status = seat(live->desk->engine, &live->plan, job, &refused, err);
+    if (refused) { /* the books do not agree: it runs as a guest, and its GPUs show as used by others */
+        adl_live_withdraw_but(live, job, it->slot);
+        job->gpus = kept;
+        adl_roster_set_stage(roster, job, ADL_STAGE_RUNNING);
+    } else {
+        free(kept);
+        adl_live_drop_alternatives(live, job);
+    }
+    if (!it->moved) {
+        job->start_us = live->now_us;
+        job->attempts++;
+        live->desk->counts.started++;
+    }
+    adl_live_publish_job(live, job, NULL);
+    return status;
+}
+
+int adl_live_seize(struct adl_live *live, struct adl_error *err)
+{
+    int status =
+        live->plan.commands ? 0 : adl_plan_create(&live->plan, live->desk->inventory->scenario.cluster.gpu_count);
+    live->adopting = true;
+    for (uint32_t i = 0; status == 0 && i < live->seizure_count; i++)
+        status = seize_one(live, &live->seizures[i], err);
+    live->adopting = false;
+    live->act_count = 0;
+    live->seizure_count = 0;
+    return status;
+}

@@ -1,0 +1,586 @@
+/* live_reports: what the hands report: written, then shown to the engine and to people. */
+#include "service/live_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Slots are given to others while a report waits to be dealt with, or is held back: who has a number is found by it. */
+static struct adl_roster_job *job_of(const struct adl_live *live, const struct adl_report *report)
+{
+    const int kind = report->event.kind;
+    const bool about_job = kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT || kind == ADL_EVENT_WAKE;
+    if (!about_job)
+        return NULL;
+    if (report->number == 0)
+        return adl_roster_at(&live->desk->roster, report->event.job);
+    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
+    return job && kind == ADL_EVENT_EVICT && !adl_roster_holds_gpus(job) ? NULL : job;
+}
+
+bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report)
+{
+    const struct adl_roster_job *job = job_of(live, report);
+    return job && job->group == live->group;
+}
+
+/* ---- jobs that ended ---- */
+
+/* One that was to be cancelled has ended, whatever the hands made of it. */
+static bool is_end(const struct adl_report *report, const struct adl_roster_job *job)
+{
+    return report->event.kind == ADL_EVENT_FINISH || job->stop == ADL_STOP_CANCEL;
+}
+
+static int end_of(const struct adl_report *report)
+{
+    return report->event.kind == ADL_EVENT_FINISH ? report->event.outcome.end : ADL_END_CANCELLED;
+}
+
+static void say_reason(const struct adl_report *report, const struct adl_roster_job *job, char *ret, size_t size)
+{
+    const int end = end_of(report);
+    if (job->stop == ADL_STOP_CANCEL && end == ADL_END_CANCELLED)
+        snprintf(ret, size, "%s", job->reason);
+    else if (report->text[0] != '\0')
+        snprintf(ret, size, "%s", report->text);
+    else if (report->signal > 0)
+        snprintf(ret, size, "ended by signal %d", report->signal);
+    else if (end == ADL_END_FAILED)
+        snprintf(ret, size, "exit code %d", report->exit_code);
+    else
+        snprintf(ret, size, "%s", end == ADL_END_TIMEOUT ? "reached its time limit" : "");
+}
+
+static int log_end(struct adl_live *live, const struct adl_report *report, const struct adl_roster_job *job,
+                   const char *reason, struct adl_error *err)
+{
+    const bool ends = is_end(report, job);
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    if (ends) {
+        adl_json_key(&json, "state");
+        adl_json_string(&json, adl_store_state_name(ADL_STORE_ENDED + end_of(report)));
+        adl_json_key(&json, "exit_code");
+        adl_json_int(&json, report->exit_code);
+        adl_json_key(&json, "signal");
+        adl_json_int(&json, report->signal);
+    }
+    adl_json_key(&json, "why");
+    adl_json_string(&json, reason);
+    adl_json_end(&json);
+    return adl_live_log(live, ends ? "end" : "evict", job->id, &text, err);
+}
+
+/* By the hands' own count of all its runs; else by what was read of its GPUs. */
+static double drawn_j(const struct adl_report *report, const struct adl_roster_job *job)
+{
+    const double told_j = report->event.kind == ADL_EVENT_FINISH ? report->event.outcome.energy_j : report->energy_j;
+    return told_j > 0 ? told_j : job->energy_j;
+}
+
+/* When it began and ended by whoever was there, who may have had nobody to tell for a while; else as far as is known
+ * here. */
+static void set_times(const struct adl_live *live, const struct adl_report *report, struct adl_store_status *status)
+{
+    const bool told = report->start_us > 0 && status->start_us > 0;
+    const int64_t start_us = told ? adl_live_wall_us(live, report->start_us) : status->start_us;
+    status->end_us = report->end_us > 0 ? adl_live_wall_us(live, report->end_us) : live->now_us;
+    status->start_us = start_us < status->end_us ? start_us : status->end_us;
+}
+
+static int prepare_end(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job,
+                       struct adl_error *err)
+{
+    char reason[240];
+    struct adl_store_status status = adl_live_status(live, job);
+    if (is_end(report, job)) {
+        say_reason(report, job, reason, sizeof reason);
+        status.state = (uint8_t)(ADL_STORE_ENDED + end_of(report));
+        set_times(live, report, &status);
+        status.exit_code = report->exit_code;
+        status.signal = report->signal;
+    } else {
+        snprintf(reason, sizeof reason, "%s", job->reason[0] != '\0' ? job->reason : report->text);
+        status.state = ADL_STORE_PENDING;
+        status.ran_us += adl_live_held_us(live, job);
+        status.start_us = 0;
+        status.gpus = NULL;
+    }
+    status.reason = is_end(report, job) ? reason : "";
+    status.energy_j = drawn_j(report, job);
+    job->group = live->group;
+    const int result = adl_store_job_update(live->config.store, job->id, &status, err);
+    return result ? result : log_end(live, report, job, reason, err);
+}
+
+static void post(struct adl_live *live, const struct adl_event *event)
+{
+    const struct adl_live_item item = {.event = *event};
+    adl_live_post(live, &item);
+}
+
+/* Runs of one name are alike, so that their speeds tell which GPUs suit them: a run is a step. Only if it had its GPUs
+ * to itself from start to end. */
+static void post_speed(struct adl_live *live, const struct adl_roster_job *job, const struct adl_event *event)
+{
+    const struct adl_state *state = adl_engine_state(live->desk->engine);
+    const int64_t run_us = event->outcome.run_us > 0 ? event->outcome.run_us : live->now_us - job->start_us;
+    struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .job = event->job, .gpu = ADL_NONE};
+    if (live->config.hands.ops->tells_speed || event->outcome.end != ADL_END_COMPLETED || job->spec.name_id == 0 ||
+        job->spec.flags & ADL_JOB_SHARE || job->attempts > 1 || run_us < 1000 ||
+        state->jobs[event->job].phase != ADL_PHASE_RUNNING)
+        return;
+    speed.steps_per_s = 1e6 / (double)run_us;
+    post(live, &speed);
+}
+
+static void apply_end(struct adl_live *live, struct adl_report *report, struct adl_roster_job *job)
+{
+    char reason[240];
+    struct adl_event event = report->event;
+    const struct adl_hands *hands = &live->config.hands;
+    if (report->number > 0 && adl_roster_holds_gpus(job))
+        event.job = job->alternatives[job->taken].slot;
+    const uint64_t id = job->id;
+    const uint32_t attempt = job->attempts;
+    job->energy_j = drawn_j(report, job);
+    if (is_end(report, job) && !adl_roster_holds_gpus(job)) { /* it was taken out of the cluster's queue */
+        say_reason(report, job, reason, sizeof reason);
+        adl_roster_set_reason(job, reason);
+        adl_live_withdraw(live, job);
+        adl_live_depart(live, job, end_of(report));
+    } else if (is_end(report, job)) {
+        const int end = end_of(report);
+        say_reason(report, job, reason, sizeof reason);
+        adl_roster_set_reason(job, reason);
+        if (event.kind == ADL_EVENT_EVICT) {
+            hands->ops->withdraw(hands->self, event.job);
+            event = (struct adl_event){.kind = ADL_EVENT_FINISH, .job = event.job};
+            event.outcome.end = ADL_END_CANCELLED;
+            event.outcome.run_us = live->now_us - job->start_us;
+        }
+        event.outcome.energy_j = job->energy_j;
+        if (adl_live_in_engine(live, event.job)) {
+            post_speed(live, job, &event);
+            post(live, &event);
+        }
+        adl_live_depart(live, job, end);
+    } else {
+        adl_live_requeue(live, job, event.job, event.evict.remaining);
+        if (job->barred)
+            adl_roster_set_reason(job, report->text);
+        adl_live_publish_job(live, job, NULL);
+    }
+    hands->ops->forget(hands->self, id, attempt);
+}
+
+/* ---- jobs that a twin brings ---- */
+
+static int prepare_arrival(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
+{
+    const struct adl_job_spec *spec = &report->spec;
+    const struct adl_inventory *inventory = live->desk->inventory;
+    char user[32], request[400];
+    size_t at = 0;
+    snprintf(user, sizeof user, "user%u", spec->user);
+    for (uint32_t left = spec->types; left && at < sizeof request; left &= left - 1) {
+        const int wrote = snprintf(request + at, sizeof request - at, "%s%s:%u", at > 0 ? "|" : "",
+                                   inventory->scenario.cluster.types[__builtin_ctz(left)].name, spec->gpus);
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+    const char *const argv[] = {"(simulated)", NULL};
+    const struct adl_store_job row = {.spec = *spec,
+                                      .uid = geteuid(),
+                                      .gid = getegid(),
+                                      .user = user,
+                                      .name = inventory->scenario.classes[spec->class_index].name,
+                                      .request = request,
+                                      .argv = argv,
+                                      .directory = "/",
+                                      .array_index = -1,
+                                      .submit_us = live->now_us,
+                                      .status = {.priority = spec->priority}};
+    return adl_store_job_add(live->config.store, &row, &report->number, err);
+}
+
+static int keep_arrival(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    struct adl_live *live = context;
+    return adl_live_admit(live, row, err) ? 0 : ADL_ENOMEM;
+}
+
+static void apply_arrival(struct adl_live *live, const struct adl_live_report *report)
+{
+    struct adl_error err;
+    const uint32_t slot = report->told.event.job;
+    if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
+        return;
+    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
+    struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .job = slot}, .spec = report->spec};
+    item.spec.id = job->id;
+    job->eligible_us = live->now_us;
+    job->alternative_count = 1;
+    job->alternatives[0] = (struct adl_alternative){item.spec.gpus, item.spec.types, ADL_NONE};
+    if (adl_roster_set_slot(&live->desk->roster, job, 0, slot) || adl_live_post(live, &item))
+        return;
+    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    live->desk->counts.submitted++;
+    adl_live_publish_job(live, job, NULL);
+}
+
+/* ---- jobs that were sent to the cluster underneath ---- */
+
+static int prepare_guest(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
+{
+    const struct adl_arrival *from = &report->arrival;
+    const char *const argv[] = {"(the cluster's own)", NULL};
+    const struct adl_store_job row = {.spec = report->spec,
+                                      .uid = from->uid,
+                                      .gid = from->gid,
+                                      .user = from->user,
+                                      .name = from->name,
+                                      .request = from->request,
+                                      .argv = argv,
+                                      .directory = from->directory[0] != '\0' ? from->directory : "/",
+                                      .array_id = from->array_id > 0 ? (uint64_t)from->array_id : 0,
+                                      .array_index = from->array_id > 0 ? from->array_index : -1,
+                                      .external = from->external,
+                                      .submit_us = from->submit_us > 0 ? from->submit_us : live->now_us,
+                                      .status = {.priority = report->spec.priority}};
+    return adl_store_job_add(live->config.store, &row, &report->number, err);
+}
+
+static void apply_guest(struct adl_live *live, const struct adl_live_report *report)
+{
+    struct adl_error err;
+    if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
+        return;
+    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
+    job->barred = report->arrival.bar[0] != '\0';
+    job->eligible_us = job->barred ? 0 : live->now_us;
+    adl_live_place(live, job);
+    if (job->barred)
+        adl_roster_set_reason(job, report->arrival.bar);
+    live->desk->counts.submitted++;
+    adl_live_publish_job(live, job, NULL);
+}
+
+static bool is_moved(const struct adl_live *live, const struct adl_live_report *report,
+                     const struct adl_roster_job *job)
+{
+    return (job->stage == ADL_STAGE_RUNNING || job->stage == ADL_STAGE_PLACED) &&
+           adl_live_in_engine(live, report->told.event.job) &&
+           job->alternatives[job->taken].slot == report->told.event.job &&
+           job->alternatives[job->taken].gpus == report->told.gpu_count;
+}
+
+/* The job that runs: it stands in the queue with the slot it was told under, or was thought to run elsewhere. */
+static struct adl_roster_job *seized(const struct adl_live *live, const struct adl_live_report *report)
+{
+    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, report->told.event.job);
+    const bool same = job && (report->told.number == 0 || report->told.number == job->id);
+    const bool waits = same && job->stage == ADL_STAGE_QUEUED && !job->gpus;
+    return waits || (same && is_moved(live, report, job)) ? job : NULL;
+}
+
+/* A job that runs where nobody here started it: that is written, and the engine's books follow. */
+static int prepare_seizure(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
+{
+    struct adl_roster_job *job = seized(live, report);
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    char gpus[400];
+    if (!job)
+        return 0;
+    const bool moved = adl_roster_holds_gpus(job);
+    struct adl_store_status status = adl_live_status(live, job);
+    uint32_t count = 0;
+    for (; count < report->told.gpu_count; count++)
+        live->names[count] = live->desk->inventory->gpus[report->gpus[count]].id;
+    live->names[count] = NULL;
+    adl_live_name_gpus(live, report->gpus, count, gpus, sizeof gpus);
+    status.state = ADL_STORE_RUNNING;
+    status.start_us = moved && job->stage == ADL_STAGE_RUNNING ? status.start_us : live->now_us;
+    status.attempts += !moved;
+    status.gpus = live->names;
+    job->group = live->group;
+    const int result = adl_store_job_update(live->config.store, job->id, &status, err);
+    adl_json_object(&json);
+    adl_json_key(&json, "gpus");
+    adl_json_string(&json, gpus);
+    adl_json_key(&json, "why");
+    adl_json_string(&json, report->told.text[0] ? report->told.text : "started by the cluster itself");
+    adl_json_end(&json);
+    if (result == 0)
+        return adl_live_log(live, moved ? "move" : "start", job->id, &text, err);
+    adl_text_clear(&text);
+    return result;
+}
+
+static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
+{
+    struct adl_roster_job *job = seized(live, report);
+    const uint32_t slot = report->told.event.job;
+    const bool moved = job && adl_roster_holds_gpus(job);
+    if (job && adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
+                        sizeof *live->seizures) == 0) {
+        live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, slot, moved};
+        if (job->stage == ADL_STAGE_PLACED)
+            job->start_us = live->now_us;
+        if (moved)
+            adl_live_unseat(live, job, slot, 1.0);
+        job->gpus = report->gpus;
+        report->gpus = NULL;
+    }
+    free(report->gpus);
+    report->gpus = NULL;
+}
+
+/* The cluster has begun a job that was placed: its run counts from now. */
+static int prepare_begin(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job,
+                         struct adl_error *err)
+{
+    struct adl_text text = {0};
+    if (report->begin != ADL_BEGIN_SEEN || job->stage != ADL_STAGE_PLACED)
+        return 0;
+    struct adl_store_status status = adl_live_status(live, job);
+    status.start_us = live->now_us;
+    job->group = live->group;
+    const int result = adl_store_job_update(live->config.store, job->id, &status, err);
+    return result ? result : adl_live_log(live, "begin", job->id, &text, err);
+}
+
+static void apply_begin(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job)
+{
+    if (report->begin == ADL_BEGIN_AWAITED && job->stage == ADL_STAGE_RUNNING) {
+        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_PLACED);
+    } else if (report->begin == ADL_BEGIN_SEEN && job->stage == ADL_STAGE_PLACED) {
+        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_RUNNING);
+        job->start_us = live->now_us;
+    }
+    adl_live_publish_job(live, job, NULL);
+}
+
+/* Whether the cluster would start it. Nothing is written: after a restart it is told again. */
+static void apply_bar(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job)
+{
+    job->barred = report->text[0] != '\0';
+    if (adl_roster_holds_gpus(job) || job->hold)
+        return; /* it counts when it is back in the queue */
+    if (job->barred)
+        adl_live_withdraw(live, job);
+    else
+        job->eligible_us = 0;
+    adl_live_place(live, job);
+    if (job->barred)
+        adl_roster_set_reason(job, report->text);
+    adl_live_publish_job(live, job, NULL);
+}
+
+/* ---- GPUs ---- */
+
+void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu)
+{
+    const struct adl_desk_gpu *it = &live->desk->gpus[gpu];
+    const bool down = it->drain || it->lost || it->foreign > 0;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    if (down != live->down[gpu]) {
+        const struct adl_event event = {
+            .kind = down ? ADL_EVENT_GPU_DOWN : ADL_EVENT_GPU_UP, .job = ADL_NONE, .gpu = gpu};
+        live->down[gpu] = down;
+        post(live, &event);
+    }
+    adl_json_object(&json);
+    adl_json_key(&json, "gpu");
+    adl_json_uint(&json, gpu);
+    adl_json_key(&json, "state");
+    adl_json_string(&json, adl_gpu_state_name(adl_desk_gpu_state(live->desk, gpu)));
+    adl_json_key(&json, "reason");
+    adl_json_string(&json, it->reason);
+    adl_json_end(&json);
+    if (adl_text_status(&text) == 0)
+        adl_events_publish(live->desk->events, "gpu", text.data, NULL, NULL);
+    adl_text_clear(&text);
+}
+
+static int log_gpu(struct adl_live *live, const struct adl_report *report, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "gpu");
+    adl_json_string(&json, live->desk->inventory->gpus[report->event.gpu].id);
+    adl_json_key(&json, "why");
+    adl_json_string(&json, report->text);
+    adl_json_end(&json);
+    return adl_live_log(live, report->event.kind == ADL_EVENT_GPU_DOWN ? "gpu_down" : "gpu_up", 0, &text, err);
+}
+
+static void apply_gpu(struct adl_live *live, const struct adl_report *report)
+{
+    struct adl_desk_gpu *gpu = &live->desk->gpus[report->event.gpu];
+    const bool down = report->event.kind == ADL_EVENT_GPU_DOWN;
+    gpu->foreign = down ? report->foreign : 0;
+    gpu->lost = down && report->foreign == 0;
+    snprintf(gpu->reason, sizeof gpu->reason, "%s", down ? report->text : gpu->drain ? "drained" : "");
+    adl_live_gpu_changed(live, report->event.gpu);
+}
+
+/* ---- readings ---- */
+
+/* What a GPU drew since its last reading is shared by the jobs on it. */
+static void share_energy(struct adl_live *live, uint32_t gpu, double power_w, int64_t since_us)
+{
+    const struct adl_gpu_use *use = &adl_engine_state(live->desk->engine)->gpus[gpu];
+    const uint32_t jobs = (uint32_t)(use->job[0] != ADL_NONE) + (uint32_t)(use->job[1] != ADL_NONE);
+    for (uint32_t i = 0; i < jobs; i++) {
+        struct adl_roster_job *job = adl_roster_at(&live->desk->roster, use->job[i]);
+        if (!job)
+            continue;
+        const int64_t from_us = since_us > job->start_us ? since_us : job->start_us;
+        job->energy_j += power_w * (double)(live->now_us - from_us) * 1e-6 / jobs;
+    }
+}
+
+static void apply_telemetry(struct adl_live *live, const struct adl_report *report)
+{
+    const uint32_t g = report->event.gpu;
+    struct adl_desk_gpu *gpu = &live->desk->gpus[g];
+    const bool power = !(report->event.telemetry.missing >> ADL_READ_POWER & 1);
+    if (power && gpu->last_us > 0 && live->now_us - gpu->last_us < 10 * live->point_step_us)
+        share_energy(live, g, (double)report->event.telemetry.value[ADL_READ_POWER], gpu->last_us);
+    gpu->last = report->event.telemetry;
+    gpu->last_us = live->now_us;
+    gpu->memory_used_mib = report->memory_used_mib;
+    if (report->energy_j >= 0)
+        gpu->energy_j = report->energy_j;
+    live->sampled = true;
+    if (!report->blurred)
+        post(live, &report->event);
+}
+
+static int write_sample(struct adl_live *live, const struct adl_report *report, struct adl_error *err)
+{
+    const struct adl_store_sample sample = {.time_us = live->now_us,
+                                            .gpu = live->desk->inventory->gpus[report->event.gpu].id,
+                                            .readings = report->event.telemetry};
+    return adl_store_sample_append(live->config.store, &sample, err);
+}
+
+static void put_reading(struct adl_json *json, const char *key, const struct adl_telemetry *telemetry, int reading)
+{
+    adl_json_key(json, key);
+    if (telemetry->missing >> reading & 1)
+        adl_json_null(json);
+    else
+        adl_json_real(json, (double)telemetry->value[reading]);
+}
+
+void adl_live_publish_samples(struct adl_live *live)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    live->sampled = false;
+    adl_json_object(&json);
+    adl_json_key(&json, "time_s");
+    adl_json_real(&json, (double)live->now_us * 1e-6);
+    adl_json_key(&json, "gpus");
+    adl_json_array(&json);
+    /* Streams are for live views of a few hundred GPUs; more are asked for with /v1/cluster. */
+    for (uint32_t g = 0; g < live->desk->inventory->scenario.cluster.gpu_count && text.size < 50000; g++) {
+        const struct adl_desk_gpu *gpu = &live->desk->gpus[g];
+        if (gpu->last_us == 0)
+            continue;
+        adl_json_object(&json);
+        adl_json_key(&json, "gpu");
+        adl_json_uint(&json, g);
+        put_reading(&json, "utilization", &gpu->last, ADL_READ_UTILIZATION);
+        put_reading(&json, "temperature_c", &gpu->last, ADL_READ_TEMPERATURE);
+        put_reading(&json, "power_w", &gpu->last, ADL_READ_POWER);
+        adl_json_key(&json, "memory_used_mib");
+        if (gpu->memory_used_mib < 0)
+            adl_json_null(&json);
+        else
+            adl_json_int(&json, gpu->memory_used_mib);
+        adl_json_end(&json);
+    }
+    adl_json_end(&json);
+    adl_json_end(&json);
+    if (adl_text_status(&text) == 0)
+        adl_events_publish(live->desk->events, "sample", text.data, NULL, NULL);
+    adl_text_clear(&text);
+}
+
+/* ---- all of them ---- */
+
+int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, struct adl_error *err)
+{
+    struct adl_report *report = &it->told;
+    struct adl_roster_job *job = job_of(live, report);
+    switch (report->event.kind) {
+    case ADL_EVENT_FINISH:
+    case ADL_EVENT_EVICT:
+        return job ? prepare_end(live, report, job, err) : 0;
+    case ADL_EVENT_SUBMIT:
+        return report->arrival ? prepare_guest(live, it, err) : prepare_arrival(live, it, err);
+    case ADL_EVENT_WAKE:
+        if (report->gpu_count > 0)
+            return prepare_seizure(live, it, err);
+        return job ? prepare_begin(live, report, job, err) : 0;
+    case ADL_EVENT_GPU_DOWN:
+    case ADL_EVENT_GPU_UP:
+        return log_gpu(live, report, err);
+    case ADL_EVENT_TELEMETRY:
+        return live->tight ? 0 : write_sample(live, report, err);
+    default:
+        return 0;
+    }
+}
+
+void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
+{
+    struct adl_report *report = &it->told;
+    struct adl_roster_job *job = job_of(live, report);
+    switch (report->event.kind) {
+    case ADL_EVENT_FINISH:
+    case ADL_EVENT_EVICT:
+        if (job)
+            apply_end(live, report, job);
+        break;
+    case ADL_EVENT_SUBMIT:
+        if (report->arrival)
+            apply_guest(live, it);
+        else
+            apply_arrival(live, it);
+        break;
+    case ADL_EVENT_WAKE:
+        if (report->gpu_count > 0)
+            apply_seizure(live, it);
+        else if (job && report->begin != ADL_BEGIN_UNTOLD)
+            apply_begin(live, report, job);
+        else if (job)
+            apply_bar(live, report, job);
+        break;
+    case ADL_EVENT_GPU_DOWN:
+    case ADL_EVENT_GPU_UP:
+        apply_gpu(live, report);
+        break;
+    case ADL_EVENT_TELEMETRY:
+        apply_telemetry(live, report);
+        break;
+    case ADL_EVENT_METER:
+        live->desk->gpus[report->event.gpu].energy_j = report->event.energy_j;
+        post(live, &report->event);
+        break;
+    case ADL_EVENT_PROGRESS:
+        if (adl_engine_state(live->desk->engine)->jobs[report->event.job].phase == ADL_PHASE_RUNNING)
+            post(live, &report->event);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,78 @@
+/* live_again: jobs that have ended and are put back into the queue, under the same number. What they did before stays
+ * in their events, their attempts and their energy go on counting, and jobs that came after them do not wait again. */
+#include "service/live_internal.h"
+
+#include <string.h>
+
+/* What of a stored job decides whether it may come back. */
+struct ended {
+    struct adl_store_status status; /* without its strings */
+    uint32_t uid;
+    int64_t external;
+    uint64_t bytes;
+    char label[ADL_LABEL_SIZE];
+};
+
+static int see_ended(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    struct ended *ended = context;
+    (void)err;
+    *ended = (struct ended){.status = row->status,
+                            .uid = row->uid,
+                            .external = row->external,
+                            .bytes = adl_store_payload_size(row) + ADL_STORE_JOB_SIZE};
+    ended->status.reason = ended->status.boot = "";
+    ended->status.gpus = NULL;
+    adl_label_of_stored(row, ended->label);
+    return 0;
+}
+
+static int check(struct adl_live *live, struct adl_wish *wish, const struct ended *job)
+{
+    if (!wish->caller.admin && job->uid != wish->caller.account.uid)
+        return adl_fail(&wish->err, ADL_EDENIED, "job %s is another user's", job->label);
+    if (job->status.state < ADL_STORE_ENDED)
+        return adl_fail(&wish->err, ADL_EREFUSED, "job %s is in the queue already", job->label);
+    if (job->external > 0 || live->config.no_submission)
+        return adl_fail(&wish->err, ADL_EREFUSED,
+                        "job %s came from the cluster underneath: requeue it there (scontrol requeue)", job->label);
+    const int status = adl_live_user_check(live, job->uid, &wish->err);
+    return status ? status : adl_live_quota_claim(live, job->uid, 1, job->bytes, wish->dry_run, &wish->err);
+}
+
+int adl_live_again_prepare(struct adl_live *live, struct adl_wish *wish)
+{
+    struct ended job = {.uid = 0};
+    if (adl_store_job_read(live->config.store, wish->job, see_ended, &job, &wish->err) != 1)
+        return adl_fail(&wish->err, ADL_EABSENT, "there is no job %llu", (unsigned long long)wish->job);
+    int status = check(live, wish, &job);
+    if (status || wish->dry_run)
+        return status;
+    if (live->tight)
+        return adl_fail(&wish->err, ADL_EFULL, ADL_LIVE_TIGHT);
+    job.status.requeue_us = live->now_us;
+    job.status.requeue_end = (uint8_t)(job.status.state - ADL_STORE_ENDED);
+    job.status.state = ADL_STORE_PENDING;
+    job.status.start_us = job.status.end_us = job.status.pid = 0;
+    job.status.exit_code = job.status.signal = 0;
+    job.status.pid_ticks = 0;
+    live->again_group = live->group;
+    status = adl_store_job_update(live->config.store, wish->job, &job.status, &wish->err);
+    return status ? status : adl_live_log_wish(live, wish, "requeue", &wish->err);
+}
+
+static int admit(void *context, const struct adl_store_job *row, struct adl_error *err)
+{
+    return adl_live_admit(context, row, err) ? 0 : ADL_ENOMEM;
+}
+
+void adl_live_again_apply(struct adl_live *live, const struct adl_wish *wish)
+{
+    struct adl_error err;
+    if (adl_store_job_read(live->config.store, wish->job, admit, live, &err) != 1)
+        return; /* it is in the store, and comes back when there is memory: after a restart */
+    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, wish->job);
+    adl_live_place(live, job);
+    live->desk->counts.requeued++;
+    adl_live_publish_job(live, job, NULL);
+}

@@ -1,0 +1,309 @@
+#include "service/metrics_page.h"
+
+#include "http/openmetrics.h"
+#include "service/view.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Upper bounds of the buckets of decision times. */
+static const double bounds_s[] = {1e-6, 1e-5, 1e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 1e-1, 1};
+
+enum { BOUNDS = sizeof bounds_s / sizeof *bounds_s };
+
+struct gpu {
+    uint8_t state;
+    int64_t last_us;
+    struct adl_telemetry last;
+    int64_t memory_used_mib;
+    double energy_j, cap_w;
+};
+
+/* What is copied under the lock; the page is written without it. */
+struct snapshot {
+    uint32_t by_stage[ADL_STAGE_STOPPING + 1];
+    struct adl_desk_counts counts;
+    uint64_t events, decisions, commands, refused;
+    uint64_t buckets[BOUNDS + 1];
+    double decision_sum_s;
+    double oldest_wait_s;
+    size_t roster_bytes;
+    int64_t started_us;
+    const struct adl_policy_ops *policy;
+    bool trouble;
+    struct gpu *gpus;
+};
+
+static void count_decisions(struct snapshot *s, const struct adl_engine_counts *counts)
+{
+    for (size_t i = 0; i < counts->decision_count; i++) {
+        const double time_s = (double)counts->decision_ns[i] * 1e-9;
+        uint32_t bucket = 0;
+        while (bucket < BOUNDS && time_s > bounds_s[bucket])
+            bucket++;
+        s->buckets[bucket]++;
+        s->decision_sum_s += time_s;
+    }
+}
+
+static double oldest_wait_s(const struct adl_desk *desk)
+{
+    const int64_t now_us = desk->now_us(desk);
+    int64_t oldest_us = now_us;
+    for (const struct adl_roster_job *job = desk->roster.first; job; job = job->next)
+        if (job->stage == ADL_STAGE_QUEUED && job->eligible_us < oldest_us)
+            oldest_us = job->eligible_us;
+    return (double)(now_us - oldest_us) / 1e6;
+}
+
+static void snapshot_take(const struct adl_desk *desk, struct snapshot *s)
+{
+    const struct adl_engine_counts *engine = adl_engine_counts(desk->engine);
+    const struct adl_state *state = adl_engine_state(desk->engine);
+    for (int stage = 0; stage <= ADL_STAGE_STOPPING; stage++)
+        s->by_stage[stage] = desk->roster.by_stage[stage];
+    s->counts = desk->counts;
+    s->events = engine->events;
+    s->decisions = engine->decisions;
+    s->commands = engine->commands;
+    s->refused = engine->refused;
+    count_decisions(s, engine);
+    s->oldest_wait_s = oldest_wait_s(desk);
+    s->roster_bytes = desk->roster.bytes;
+    s->started_us = desk->started_us;
+    s->policy = desk->policy;
+    s->trouble = desk->trouble[0] != '\0';
+    for (uint32_t g = 0; g < desk->inventory->scenario.cluster.gpu_count; g++) {
+        const struct adl_desk_gpu *gpu = &desk->gpus[g];
+        s->gpus[g] = (struct gpu){.state = (uint8_t)adl_desk_gpu_state(desk, g),
+                                  .last_us = gpu->last_us,
+                                  .last = gpu->last,
+                                  .memory_used_mib = gpu->memory_used_mib,
+                                  .energy_j = gpu->energy_j,
+                                  .cap_w = state->gpus[g].cap_w};
+    }
+}
+
+/* ---- the page ---- */
+
+static void put(struct adl_metrics_page *page, const char *name, int type, const char *unit, const char *help,
+                double value)
+{
+    adl_metrics_family(page, name, type, unit, help);
+    adl_metrics_value(page, NULL, 0, value);
+}
+
+static void put_labelled(struct adl_metrics_page *page, const char *label, const char *word, double value)
+{
+    adl_metrics_value(page, &(struct adl_metric_label){label, word}, 1, value);
+}
+
+static void put_jobs(struct adl_metrics_page *page, const struct snapshot *s)
+{
+    static const char *const stages[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
+    adl_metrics_family(page, "adlro_jobs", ADL_METRIC_GAUGE, NULL, "Jobs that wait or run, by where they stand.");
+    for (int stage = 0; stage <= ADL_STAGE_STOPPING; stage++)
+        put_labelled(page, "stage", stages[stage], s->by_stage[stage]);
+    put(page, "adlro_jobs_submitted", ADL_METRIC_COUNTER, NULL, "Jobs submitted since the service began.",
+        (double)s->counts.submitted);
+    put(page, "adlro_jobs_started", ADL_METRIC_COUNTER, NULL, "Jobs started, each attempt counted.",
+        (double)s->counts.started);
+    put(page, "adlro_jobs_requeued", ADL_METRIC_COUNTER, NULL, "Running jobs that were put back into the queue.",
+        (double)s->counts.requeued);
+    adl_metrics_family(page, "adlro_jobs_ended", ADL_METRIC_COUNTER, NULL, "Jobs that ended, by how they did.");
+    put_labelled(page, "end", "completed", (double)s->counts.completed);
+    put_labelled(page, "end", "failed", (double)s->counts.failed);
+    put_labelled(page, "end", "cancelled", (double)s->counts.cancelled);
+    put_labelled(page, "end", "timed_out", (double)s->counts.timed_out);
+    put(page, "adlro_queue_oldest_wait_seconds", ADL_METRIC_GAUGE, "seconds",
+        "How long the job has waited that might run for longest; 0 if none waits.", s->oldest_wait_s);
+}
+
+static void put_gpu_counts(struct adl_metrics_page *page, const struct adl_cluster *cluster, const struct snapshot *s)
+{
+    adl_metrics_family(page, "adlro_gpus", ADL_METRIC_GAUGE, NULL, "GPUs, by type and state.");
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        uint32_t count[ADL_GPU_STATE_COUNT] = {0};
+        for (uint32_t g = 0; g < cluster->gpu_count; g++)
+            if (adl_gpu_type_of(cluster, g) == t)
+                count[s->gpus[g].state]++;
+        for (int state = 0; state < ADL_GPU_STATE_COUNT && cluster->type_gpus[t] > 0; state++) {
+            const struct adl_metric_label labels[] = {{"type", cluster->types[t].name},
+                                                      {"state", adl_gpu_state_name(state)}};
+            adl_metrics_value(page, labels, 2, count[state]);
+        }
+    }
+}
+
+/* One family of all GPUs that have a value. */
+static void put_gpu_values(struct adl_metrics_page *page, const struct adl_inventory *inventory,
+                           const struct snapshot *s, const char *name, int type, const char *unit, const char *help,
+                           double (*value)(const struct gpu *gpu))
+{
+    const struct adl_cluster *cluster = &inventory->scenario.cluster;
+    bool any = false;
+    for (uint32_t g = 0; g < cluster->gpu_count; g++) {
+        const double it = value(&s->gpus[g]);
+        char number[16];
+        if (isnan(it))
+            continue;
+        if (!any)
+            adl_metrics_family(page, name, type, unit, help);
+        any = true;
+        snprintf(number, sizeof number, "%u", g);
+        const struct adl_metric_label labels[] = {{"gpu", number},
+                                                  {"id", inventory->gpus[g].id},
+                                                  {"node", cluster->nodes[adl_gpu_node_of(cluster, g)].name},
+                                                  {"type", cluster->types[adl_gpu_type_of(cluster, g)].name}};
+        adl_metrics_value(page, labels, 4, it);
+    }
+}
+
+static double reading(const struct gpu *gpu, int index)
+{
+    return gpu->last_us == 0 || (gpu->last.missing >> index & 1) ? NAN : (double)gpu->last.value[index];
+}
+
+static double utilization_of(const struct gpu *gpu)
+{
+    return reading(gpu, ADL_READ_UTILIZATION);
+}
+
+static double temperature_of(const struct gpu *gpu)
+{
+    return reading(gpu, ADL_READ_TEMPERATURE);
+}
+
+static double power_of(const struct gpu *gpu)
+{
+    return reading(gpu, ADL_READ_POWER);
+}
+
+static double energy_of(const struct gpu *gpu)
+{
+    return gpu->energy_j > 0 ? gpu->energy_j : NAN;
+}
+
+static double memory_of(const struct gpu *gpu)
+{
+    return gpu->last_us > 0 && gpu->memory_used_mib >= 0 ? (double)gpu->memory_used_mib * 1048576 : NAN;
+}
+
+static double cap_of(const struct gpu *gpu)
+{
+    return gpu->cap_w > 0 ? gpu->cap_w : NAN;
+}
+
+static void put_gpus(struct adl_metrics_page *page, const struct adl_inventory *inventory, const struct snapshot *s)
+{
+    put_gpu_counts(page, &inventory->scenario.cluster, s);
+    put_gpu_values(page, inventory, s, "adlro_gpu_utilization_ratio", ADL_METRIC_GAUGE, "ratio",
+                   "Share of time a GPU had work, by its driver.", utilization_of);
+    put_gpu_values(page, inventory, s, "adlro_gpu_temperature_celsius", ADL_METRIC_GAUGE, "celsius",
+                   "Temperature of a GPU.", temperature_of);
+    put_gpu_values(page, inventory, s, "adlro_gpu_power_watts", ADL_METRIC_GAUGE, "watts", "What a GPU draws.",
+                   power_of);
+    put_gpu_values(page, inventory, s, "adlro_gpu_power_cap_watts", ADL_METRIC_GAUGE, "watts",
+                   "What a GPU is held to, where it is.", cap_of);
+    put_gpu_values(page, inventory, s, "adlro_gpu_memory_used_bytes", ADL_METRIC_GAUGE, "bytes",
+                   "Memory of a GPU in use.", memory_of);
+    put_gpu_values(page, inventory, s, "adlro_gpu_energy_joules", ADL_METRIC_COUNTER, "joules",
+                   "What a GPU drew since the service began, by its counter.", energy_of);
+    if (s->counts.energy_j > 0) /* else nothing was measured */
+        put(page, "adlro_energy_joules", ADL_METRIC_COUNTER, "joules", "What all GPUs drew since the service began.",
+            s->counts.energy_j);
+}
+
+static void put_engine(struct adl_metrics_page *page, const struct snapshot *s)
+{
+    put(page, "adlro_engine_events", ADL_METRIC_COUNTER, NULL, "Events that the engine has seen.", (double)s->events);
+    put(page, "adlro_engine_decisions", ADL_METRIC_COUNTER, NULL, "Times that the policy was asked.",
+        (double)s->decisions);
+    put(page, "adlro_engine_commands", ADL_METRIC_COUNTER, NULL, "Commands that were carried out.",
+        (double)s->commands);
+    put(page, "adlro_engine_refused", ADL_METRIC_COUNTER, NULL, "Commands that did not validate.", (double)s->refused);
+    adl_metrics_family(page, "adlro_decision_seconds", ADL_METRIC_HISTOGRAM, "seconds",
+                       "Time of one decision in sixteen, of the first million or so.");
+    adl_metrics_histogram(page, NULL, 0, bounds_s, s->buckets, BOUNDS, s->decision_sum_s);
+}
+
+static void put_http(struct adl_metrics_page *page, const struct adl_http_counts *http)
+{
+    put(page, "adlro_http_connections", ADL_METRIC_COUNTER, NULL, "Connections accepted.", (double)http->connections);
+    put(page, "adlro_http_requests", ADL_METRIC_COUNTER, NULL, "Requests whose head was read.", (double)http->requests);
+    adl_metrics_family(page, "adlro_http_answers", ADL_METRIC_COUNTER, NULL,
+                       "Answers, by the first digit of their status.");
+    for (int digit = 1; digit < 6; digit++)
+        put_labelled(page, "class", (const char[]){(char)('0' + digit), 'x', 'x', '\0'}, (double)http->answers[digit]);
+    put(page, "adlro_http_refused_connections", ADL_METRIC_COUNTER, NULL, "Connections over a limit.",
+        (double)http->refused);
+    put(page, "adlro_http_limited", ADL_METRIC_COUNTER, NULL, "Requests over their client's rate.",
+        (double)http->limited);
+    put(page, "adlro_http_timed_out", ADL_METRIC_COUNTER, NULL, "Clients too slow, and answers that did not come.",
+        (double)http->timed_out);
+    put(page, "adlro_http_dropped_streams", ADL_METRIC_COUNTER, NULL, "Event streams that fell behind.",
+        (double)http->dropped);
+    put(page, "adlro_http_open_connections", ADL_METRIC_GAUGE, NULL, "Connections open now.", (double)http->open);
+    put(page, "adlro_http_streams", ADL_METRIC_GAUGE, NULL, "Event streams open now.", (double)http->streams);
+}
+
+/* Bytes of this process in memory; negative if the kernel does not say. */
+static double resident_bytes(void)
+{
+    char text[128];
+    long pages = -1;
+    const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    const ssize_t size = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    char *at = text;
+    (void)strtol(text, &at, 10); /* the first is the whole address space */
+    if (*at == ' ')
+        pages = strtol(at, NULL, 10);
+    return pages < 0 ? -1 : (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void put_service(struct adl_metrics_page *page, const struct adl_desk *desk, const struct snapshot *s)
+{
+    const double resident = resident_bytes();
+    const struct adl_metric_label build[] = {{"version", desk->version}, {"engine", desk->engine_name}};
+    put(page, "adlro_store_failures", ADL_METRIC_COUNTER, NULL, "Groups of writes that the store would not take.",
+        (double)s->counts.store_failures);
+    put(page, "adlro_trouble", ADL_METRIC_GAUGE, NULL, "1 while nothing can be written, else 0.", s->trouble ? 1 : 0);
+    put(page, "adlro_roster_bytes", ADL_METRIC_GAUGE, "bytes", "Memory of the jobs that wait or run, roughly.",
+        (double)s->roster_bytes);
+    put(page, "adlro_start_time_seconds", ADL_METRIC_GAUGE, "seconds", "When the service began, since the epoch.",
+        (double)s->started_us / 1e6);
+    if (resident >= 0)
+        put(page, "process_resident_memory_bytes", ADL_METRIC_GAUGE, "bytes", "Memory of the service's process.",
+            resident);
+    adl_metrics_family(page, "adlro_build_info", ADL_METRIC_GAUGE, NULL, "What runs: always 1.");
+    adl_metrics_value(page, build, 2, 1);
+    adl_metrics_family(page, "adlro_policy_info", ADL_METRIC_GAUGE, NULL, "The policy in force: always 1.");
+    put_labelled(page, "policy", s->policy->name, 1);
+}
+
+int adl_metrics_page_write(struct adl_desk *desk, const struct adl_http_counts *http, bool openmetrics,
+                           struct adl_text *text, struct adl_error *err)
+{
+    struct adl_metrics_page page = {.text = text, .openmetrics = openmetrics};
+    struct snapshot s = {.gpus = calloc(desk->inventory->scenario.cluster.gpu_count + 1u, sizeof *s.gpus)};
+    if (!s.gpus)
+        return adl_fail(err, ADL_ENOMEM, "no memory for the page of metrics");
+    adl_desk_lock(desk);
+    snapshot_take(desk, &s);
+    adl_desk_unlock(desk);
+    put_jobs(&page, &s);
+    put_gpus(&page, desk->inventory, &s);
+    put_engine(&page, &s);
+    if (http)
+        put_http(&page, http);
+    put_service(&page, desk, &s);
+    free(s.gpus);
+    return adl_metrics_end(&page, err);
+}

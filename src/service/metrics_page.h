@@ -1,0 +1,13 @@
+/* metrics_page: /metrics: how the queue, the GPUs, the decisions and the service itself do, for Prometheus. */
+#ifndef ADLRO_SERVICE_METRICS_PAGE_H
+#define ADLRO_SERVICE_METRICS_PAGE_H
+
+#include "base/text.h"
+#include "http/http.h"
+#include "service/service_state.h"
+
+/* Takes the desk's lock while it copies what it shows. http NULL: nothing is said of it. */
+int adl_metrics_page_write(struct adl_desk *desk, const struct adl_http_counts *http, bool openmetrics,
+                           struct adl_text *text, struct adl_error *err);
+
+#endif

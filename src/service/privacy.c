@@ -1,0 +1,52 @@
+#include "service/privacy.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char word[] = "job ";
+
+bool adl_veil_hides(const struct adl_desk *desk, const struct adl_caller *viewer)
+{
+    return desk->private_jobs && !viewer->admin;
+}
+
+bool adl_veil_shows(const struct adl_desk *desk, const struct adl_caller *viewer, uint32_t uid)
+{
+    return !adl_veil_hides(desk, viewer) || viewer->account.uid == uid;
+}
+
+/* With a cluster underneath, numbers are its own and not those that the roster knows jobs by. */
+static bool is_own(const struct adl_desk *desk, uint32_t uid, const char *digits)
+{
+    const struct adl_roster_job *job = adl_roster_find(&desk->roster, strtoull(digits, NULL, 10));
+    return job && job->external == 0 && job->uid == uid;
+}
+
+void adl_veil_put(struct adl_text *out, const struct adl_desk *desk, uint32_t uid, const char *text)
+{
+    const char *rest = text;
+    for (const char *at; (at = strstr(rest, word));) {
+        const char *digits = at + sizeof word - 1;
+        const size_t length = strspn(digits, "0123456789_");
+        const bool names_one = isdigit((unsigned char)*digits) && (at == text || !isalnum((unsigned char)at[-1]));
+        adl_text_bytes(out, rest, (size_t)(at - rest));
+        if (names_one && !is_own(desk, uid, digits))
+            adl_text_put(out, "another job");
+        else
+            adl_text_bytes(out, at, sizeof word - 1 + length);
+        rest = digits + length;
+    }
+    adl_text_put(out, rest);
+}
+
+void adl_veil_draw(const struct adl_desk *desk, const struct adl_caller *viewer, char *text, size_t size)
+{
+    struct adl_text veiled = {0};
+    if (!adl_veil_hides(desk, viewer))
+        return;
+    adl_veil_put(&veiled, desk, viewer->account.uid, text);
+    snprintf(text, size, "%s", adl_text_status(&veiled) == 0 && veiled.data ? veiled.data : "");
+    adl_text_clear(&veiled);
+}

@@ -1,0 +1,338 @@
+#include "service/routes.h"
+
+#include "base/suggest.h"
+#include "service/routes_internal.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUBMISSION_SIZE_MAX (8u << 20) /* what the store takes of arguments, environment and script together */
+#define SMALL_SIZE_MAX      4096
+
+#define GET(pattern, handler, need)                                                                                    \
+    {                                                                                                                  \
+        "GET", pattern, handler, need, ADL_BODY_NONE, 0                                                                \
+    }
+#define POST(pattern, handler, need, size)                                                                             \
+    {                                                                                                                  \
+        "POST", pattern, handler, need, (size) > 0 ? ADL_BODY_JSON : ADL_BODY_NONE, size                               \
+    }
+
+static const struct adl_route table[] = {
+    GET("/", adl_route_page, ADL_NEED_ANYONE),
+    GET("/assets/{name}", adl_route_asset, ADL_NEED_ANYONE),
+    GET("/healthz", adl_route_health, ADL_NEED_ANYONE),
+    GET("/metrics", adl_route_metrics, ADL_NEED_USER),
+    GET("/v1/openapi.json", adl_route_openapi, ADL_NEED_ANYONE),
+    GET("/v1/whoami", adl_route_whoami, ADL_NEED_USER),
+    GET("/v1/events", adl_route_events, ADL_NEED_USER),
+    GET("/v1/jobs", adl_route_jobs, ADL_NEED_USER),
+    POST("/v1/jobs", adl_route_submit, ADL_NEED_USER, SUBMISSION_SIZE_MAX),
+    GET("/v1/jobs/{id}", adl_route_job, ADL_NEED_USER),
+    {"DELETE", "/v1/jobs/{id}", adl_route_cancel, ADL_NEED_USER, ADL_BODY_NONE, 0},
+    {"PATCH", "/v1/jobs/{id}", adl_route_change, ADL_NEED_USER, ADL_BODY_JSON, SMALL_SIZE_MAX},
+    GET("/v1/jobs/{id}/events", adl_route_job_events, ADL_NEED_USER),
+    POST("/v1/jobs/{id}/hold", adl_route_hold, ADL_NEED_USER, 0),
+    POST("/v1/jobs/{id}/release", adl_route_release, ADL_NEED_USER, 0),
+    POST("/v1/jobs/{id}/requeue", adl_route_requeue, ADL_NEED_USER, 0),
+    GET("/v1/cluster", adl_route_cluster, ADL_NEED_USER),
+    POST("/v1/gpus/{gpu}/drain", adl_route_drain_gpu, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
+    POST("/v1/gpus/{gpu}/resume", adl_route_resume_gpu, ADL_NEED_ADMIN, 0),
+    POST("/v1/nodes/{name}/drain", adl_route_drain_node, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
+    POST("/v1/nodes/{name}/resume", adl_route_resume_node, ADL_NEED_ADMIN, 0),
+    GET("/v1/history", adl_route_history, ADL_NEED_USER),
+    GET("/v1/decisions", adl_route_decisions, ADL_NEED_USER),
+    GET("/v1/policies", adl_route_policies, ADL_NEED_USER),
+    POST("/v1/reload", adl_route_reload, ADL_NEED_ADMIN, 0),
+};
+
+const struct adl_route *adl_routes(uint32_t *ret_count)
+{
+    *ret_count = sizeof table / sizeof *table;
+    return table;
+}
+
+void adl_routes_clear(struct adl_routes_context *context)
+{
+    adl_store_close(context->reader);
+    adl_store_close(context->wish_reader);
+    context->reader = context->wish_reader = NULL;
+}
+
+/* ---- what was asked ---- */
+
+bool adl_route_query_known(struct adl_request *request, const char *const *names)
+{
+    static const char *const none[] = {NULL};
+    const char *unknown = adl_request_query_unknown(request, names ? names : none);
+    struct adl_suggest suggest = {.word = unknown};
+    char message[200], quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE];
+    if (!unknown)
+        return true;
+    for (const char *const *name = names; name && *name; name++)
+        adl_suggest_offer(&suggest, *name);
+    snprintf(message, sizeof message, "there is no query parameter %s here%s", adl_quote(unknown, quoted),
+             adl_suggest_phrase(&suggest, phrase));
+    adl_request_answer_problem(request, 400, "bad_query", message, NULL);
+    return false;
+}
+
+bool adl_route_query_int(struct adl_request *request, const char *name, int64_t least, int64_t most, int64_t fallback,
+                         int64_t *ret)
+{
+    struct adl_error err;
+    if (adl_request_query_int(request, name, least, most, fallback, ret, &err) == ADL_OK)
+        return true;
+    adl_request_answer_problem(request, 400, "bad_query", err.text, NULL);
+    return false;
+}
+
+static int read_uid(void *context, const struct adl_store_job *job, struct adl_error *err)
+{
+    (void)err;
+    *(uint32_t *)context = job->uid;
+    return 0;
+}
+
+/* Where listings are private, a job of another user is answered as one that was never there, or is no more. */
+static bool is_visible(struct adl_routes_context *routes, struct adl_request *request, struct adl_store *store,
+                       uint64_t id)
+{
+    const struct adl_caller *viewer = adl_request_caller(request);
+    struct adl_desk *desk = routes->desk;
+    uint32_t uid = 0;
+    if (!adl_veil_hides(desk, viewer))
+        return true;
+    adl_desk_lock(desk);
+    const struct adl_roster_job *job = adl_roster_find(&desk->roster, id);
+    bool there = job != NULL;
+    if (job)
+        uid = job->uid;
+    adl_desk_unlock(desk);
+    if (!there)
+        there = adl_store_job_read(store, id, read_uid, &uid, NULL) == 1;
+    return there && adl_veil_shows(desk, viewer, uid);
+}
+
+bool adl_route_job_id(struct adl_routes_context *routes, struct adl_request *request, uint64_t *ret)
+{
+    const char *label = adl_request_param(request, "id");
+    char message[400], quoted[ADL_QUOTE_SIZE];
+    struct adl_error err;
+    struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
+    const bool external = strcmp(routes->desk->engine_name, "slurm") == 0;
+    int status = store ? adl_label_find(store, label, external, ret, &err) : ADL_EIO;
+    if (status == 0 && is_visible(routes, request, store, *ret))
+        return true;
+    if (status == 0 || (status == ADL_EABSENT && adl_veil_hides(routes->desk, adl_request_caller(request))))
+        status = adl_fail(&err, ADL_EABSENT, "there is no job %s", label);
+    if (status == ADL_EINVAL) {
+        snprintf(message, sizeof message, "there is no job %s; %.250s", adl_quote(label, quoted), err.text);
+        adl_request_answer_problem(request, 404, "not_found", message, NULL);
+    } else {
+        const bool absent = status == ADL_EABSENT;
+        adl_request_answer_problem(request, absent ? 404 : 503, absent ? "not_found" : "not_read", err.text, NULL);
+    }
+    return false;
+}
+
+static const char *unknown_key(const cJSON *object, const char *const *names)
+{
+    const cJSON *member;
+    cJSON_ArrayForEach(member, object)
+    {
+        const char *const *name = names;
+        while (*name && strcmp(*name, member->string) != 0)
+            name++;
+        if (!*name)
+            return member->string;
+    }
+    return NULL;
+}
+
+bool adl_route_body(struct adl_request *request, const char *const *names, bool optional, struct cJSON **ret)
+{
+    struct adl_error err;
+    cJSON *json = NULL;
+    char quoted[ADL_QUOTE_SIZE], expected[120] = "";
+    size_t size;
+    adl_request_body(request, &size);
+    if (size == 0 && optional) {
+        *ret = NULL;
+        return true;
+    }
+    if (adl_request_json(request, &json, &err) < 0) {
+        adl_request_answer_problem(request, 400, "bad_json", err.text, NULL);
+        return false;
+    }
+    const char *unknown = cJSON_IsObject(json) ? unknown_key(json, names) : "";
+    for (const char *const *name = names; *name; name++)
+        adl_list_append(expected, sizeof expected, *name);
+    if (!cJSON_IsObject(json))
+        adl_fail(&err, ADL_EINVAL, "the body must be a JSON object with %s", expected);
+    else if (unknown)
+        adl_fail(&err, ADL_EINVAL, "%s is not a key here; there is %s", adl_quote(unknown, quoted), expected);
+    if (unknown) {
+        adl_request_answer_problem(request, 400, "bad_request", err.text, NULL);
+        cJSON_Delete(json);
+        return false;
+    }
+    *ret = json;
+    return true;
+}
+
+bool adl_route_text(struct adl_request *request, const char *name, const char *text, char *ret, size_t size)
+{
+    struct adl_error err = {{0}};
+    if (strlen(text ? text : "") >= size)
+        adl_fail(&err, ADL_EINVAL, "%s: at most %zu bytes are possible", name, size - 1);
+    for (const char *c = text; c && *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            adl_fail(&err, ADL_EINVAL, "%s: holds a control character; use printable ones only", name);
+    if (err.text[0]) {
+        adl_request_answer_problem(request, 400, "bad_request", err.text, NULL);
+        return false;
+    }
+    snprintf(ret, size, "%s", text ? text : "");
+    return true;
+}
+
+struct adl_store *adl_route_store(const struct adl_desk *desk, struct adl_store **reader, struct adl_error *err)
+{
+    if (!*reader && adl_store_open(desk->state_directory, ADL_STORE_READ, reader, err) < 0)
+        return NULL;
+    return *reader;
+}
+
+/* ---- wishes ---- */
+
+/* What the inbox knows as a wish, with what is needed to answer it. */
+struct errand {
+    struct adl_wish wish; /* first */
+    adl_wish_answer *answer;
+};
+
+static void answer_failure(struct adl_wish *wish)
+{
+    static const struct {
+        int status, http;
+        const char *code, *hint;
+    } kinds[] = {
+        {ADL_EINVAL, 400, "bad_request", NULL},
+        {ADL_EABSENT, 404, "not_found", NULL},
+        {ADL_EREFUSED, 409, "conflict", NULL},
+        {ADL_EDENIED, 403, "forbidden", "Ask its owner or an administrator."},
+        {ADL_EIO, 503, "not_stored", "Nothing was changed. Try again in a moment."},
+        {ADL_ENOMEM, 503, "no_memory", "Nothing was changed. Try again in a moment."},
+    };
+    const char *text = wish->err.text;
+    if (wish->status == ADL_EFULL || (wish->status == ADL_EIO && (strstr(text, "full") || strstr(text, "space")))) {
+        adl_request_answer_problem(wish->request, 507, "disk_full", text,
+                                   "Nothing was changed. The disk of the service has to be cleared first.");
+        return;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].status == wish->status) {
+            adl_request_answer_problem(wish->request, kinds[i].http, kinds[i].code, text, kinds[i].hint);
+            return;
+        }
+    adl_request_answer_problem(wish->request, 500, "internal", text, NULL);
+}
+
+static void wish_free(struct adl_wish *wish)
+{
+    adl_submission_destroy(wish->submission);
+    free(wish);
+}
+
+static void wish_answer(struct adl_wish *wish)
+{
+    const struct errand *errand = (const struct errand *)wish;
+    if (wish->status < 0)
+        answer_failure(wish);
+    else
+        errand->answer(wish->context, wish);
+    wish_free(wish);
+}
+
+struct adl_wish *adl_route_wish(struct adl_routes_context *context, struct adl_request *request, int kind,
+                                adl_wish_answer *answer)
+{
+    struct errand *errand = calloc(1, sizeof *errand);
+    if (!errand) {
+        adl_request_answer_problem(request, 503, "no_memory", "There is no memory for the request.", NULL);
+        return NULL;
+    }
+    errand->answer = answer;
+    errand->wish = (struct adl_wish){.kind = kind,
+                                     .caller = *adl_request_caller(request),
+                                     .gpu = ADL_NONE,
+                                     .answer = wish_answer,
+                                     .request = request,
+                                     .context = context};
+    return &errand->wish;
+}
+
+void adl_route_post(struct adl_wish *wish)
+{
+    const struct adl_routes_context *context = wish->context;
+    adl_request_defer(wish->request); /* before the post: the answer may come at once */
+    if (adl_inbox_post(context->desk->inbox, wish))
+        return;
+    adl_request_answer_problem(wish->request, 503, "busy", "Too many requests wait for the service already.",
+                               "Nothing was changed. Try again in a second.");
+    wish_free(wish);
+}
+
+/* ---- jobs ---- */
+
+struct job_answer {
+    struct adl_desk *desk;
+    const struct adl_caller *viewer;
+    struct adl_json *json;
+};
+
+static int put_stored(void *context, const struct adl_store_job *job, struct adl_error *err)
+{
+    const struct job_answer *answer = context;
+    (void)err;
+    adl_desk_lock(answer->desk);
+    adl_view_stored_job(answer->json, answer->desk, answer->viewer, job);
+    adl_desk_unlock(answer->desk);
+    return 0;
+}
+
+void adl_route_answer_job(struct adl_routes_context *context, struct adl_store **reader, struct adl_request *request,
+                          uint64_t id)
+{
+    const struct adl_caller *viewer = adl_request_caller(request);
+    struct adl_desk *desk = context->desk;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    struct adl_error err = {{0}};
+    adl_desk_lock(desk);
+    const struct adl_roster_job *job = adl_roster_find(&desk->roster, id);
+    if (job)
+        adl_view_live_job(&json, desk, viewer, job);
+    adl_desk_unlock(desk);
+    int found = job ? 1 : 0;
+    if (!found) {
+        struct adl_store *store = adl_route_store(desk, reader, &err);
+        found = store ? adl_store_job_read(store, id, put_stored, &(struct job_answer){desk, viewer, &json}, &err) : -1;
+    }
+    if (found > 0) {
+        adl_request_answer_json(request, 200, &text);
+        return;
+    }
+    adl_text_clear(&text);
+    if (found == 0) {
+        adl_fail(&err, ADL_EABSENT, "there is no job %" PRIu64, id);
+        adl_request_answer_problem(request, 404, "not_found", err.text, NULL);
+    } else {
+        adl_request_answer_problem(request, 503, "not_read", err.text, NULL);
+    }
+}

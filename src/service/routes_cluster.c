@@ -1,0 +1,235 @@
+/* routes_cluster: the cluster: what it is and does, its GPUs in and out of service, policies, reload. */
+#include "base/suggest.h"
+#include "service/routes_internal.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void answer_cluster(struct adl_desk *desk, struct adl_request *request)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_desk_lock(desk);
+    adl_view_cluster(&json, desk, adl_request_caller(request));
+    adl_desk_unlock(desk);
+    adl_request_answer_json(request, 200, &text);
+}
+
+void adl_route_cluster(void *context, struct adl_request *request)
+{
+    const struct adl_routes_context *routes = context;
+    if (adl_route_query_known(request, NULL))
+        answer_cluster(routes->desk, request);
+}
+
+/* ---- GPUs in and out of service ---- */
+
+static void answer_drained(struct adl_routes_context *context, struct adl_wish *wish)
+{
+    answer_cluster(context->desk, wish->request);
+}
+
+/* A GPU is named by its number or its id. */
+static bool read_gpu(struct adl_desk *desk, struct adl_request *request, uint32_t *ret)
+{
+    const char *text = adl_request_param(request, "gpu");
+    const size_t digits = strspn(text, "0123456789");
+    char message[160], quoted[ADL_QUOTE_SIZE];
+    adl_desk_lock(desk);
+    const uint32_t count = desk->inventory->scenario.cluster.gpu_count;
+    const bool number = digits > 0 && digits < 9 && text[digits] == '\0';
+    const uint32_t gpu = number ? (uint32_t)strtoul(text, NULL, 10) : adl_inventory_find(desk->inventory, text);
+    adl_desk_unlock(desk);
+    if (gpu < count) {
+        *ret = gpu;
+        return true;
+    }
+    snprintf(message, sizeof message, "there is no GPU %s here; they are 0 to %u", adl_quote(text, quoted), count - 1);
+    adl_request_answer_problem(request, 404, "not_found", message, NULL);
+    return false;
+}
+
+static bool read_node(struct adl_desk *desk, struct adl_request *request, char *ret, size_t size)
+{
+    const char *name = adl_request_param(request, "name");
+    struct adl_suggest suggest = {.word = name};
+    char message[240], quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE];
+    bool found = false;
+    adl_desk_lock(desk);
+    const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
+    for (uint32_t n = 0; n < cluster->node_count && !found; n++) {
+        found = strcmp(cluster->nodes[n].name, name) == 0;
+        adl_suggest_offer(&suggest, cluster->nodes[n].name);
+    }
+    snprintf(message, sizeof message, "there is no node %s here%s", adl_quote(name, quoted),
+             adl_suggest_phrase(&suggest, phrase));
+    adl_desk_unlock(desk);
+    if (found)
+        snprintf(ret, size, "%s", name);
+    else
+        adl_request_answer_problem(request, 404, "not_found", message, NULL);
+    return found;
+}
+
+/* {"reason":"..."}, or nothing at all. */
+static bool read_reason(struct adl_request *request, char *ret, size_t size)
+{
+    static const char *const names[] = {"reason", NULL};
+    cJSON *body = NULL;
+    if (!adl_route_body(request, names, true, &body))
+        return false;
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(body, "reason");
+    bool fine = !value || cJSON_IsString(value);
+    if (!fine)
+        adl_request_answer_problem(request, 400, "bad_request", "reason: must be a string", NULL);
+    else
+        fine = adl_route_text(request, "reason", value ? value->valuestring : NULL, ret, size);
+    cJSON_Delete(body);
+    return fine;
+}
+
+static void post_drain(void *context, struct adl_request *request, int kind, bool by_node)
+{
+    struct adl_routes_context *routes = context;
+    struct adl_wish *wish = NULL, what = {.gpu = ADL_NONE};
+    if (!adl_route_query_known(request, NULL) ||
+        (by_node ? !read_node(routes->desk, request, what.node, sizeof what.node)
+                 : !read_gpu(routes->desk, request, &what.gpu)) ||
+        (kind == ADL_WISH_DRAIN && !read_reason(request, what.text, sizeof what.text)))
+        return;
+    wish = adl_route_wish(routes, request, kind, answer_drained);
+    if (!wish)
+        return;
+    wish->gpu = what.gpu;
+    memcpy(wish->node, what.node, sizeof wish->node);
+    memcpy(wish->text, what.text, sizeof wish->text);
+    adl_route_post(wish);
+}
+
+void adl_route_drain_gpu(void *context, struct adl_request *request)
+{
+    post_drain(context, request, ADL_WISH_DRAIN, false);
+}
+
+void adl_route_resume_gpu(void *context, struct adl_request *request)
+{
+    post_drain(context, request, ADL_WISH_RESUME, false);
+}
+
+void adl_route_drain_node(void *context, struct adl_request *request)
+{
+    post_drain(context, request, ADL_WISH_DRAIN, true);
+}
+
+void adl_route_resume_node(void *context, struct adl_request *request)
+{
+    post_drain(context, request, ADL_WISH_RESUME, true);
+}
+
+/* ---- what was ---- */
+
+void adl_route_history(void *context, struct adl_request *request)
+{
+    static const char *const names[] = {"minutes", NULL};
+    const struct adl_routes_context *routes = context;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    int64_t minutes;
+    if (!adl_route_query_known(request, names) || !adl_route_query_int(request, "minutes", 1, 1440, 60, &minutes))
+        return;
+    const uint32_t most = (uint32_t)(minutes * 60000000 / ADL_POINT_STEP_US);
+    struct adl_point *points = malloc(most * sizeof *points);
+    if (!points) {
+        adl_request_answer_problem(request, 503, "no_memory", "There is no memory for the answer.", NULL);
+        return;
+    }
+    adl_desk_lock(routes->desk);
+    const uint32_t count = adl_view_points(routes->desk, points, most);
+    adl_desk_unlock(routes->desk);
+    adl_view_history(&json, points, count);
+    free(points);
+    adl_request_answer_json(request, 200, &text);
+}
+
+void adl_route_decisions(void *context, struct adl_request *request)
+{
+    static const char *const names[] = {"limit", NULL};
+    const struct adl_routes_context *routes = context;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    int64_t limit;
+    if (!adl_route_query_known(request, names) ||
+        !adl_route_query_int(request, "limit", 1, ADL_DECISIONS_MAX, 50, &limit))
+        return;
+    adl_desk_lock(routes->desk);
+    adl_view_decisions(&json, routes->desk, adl_request_caller(request), (uint32_t)limit);
+    adl_desk_unlock(routes->desk);
+    adl_request_answer_json(request, 200, &text);
+}
+
+/* ---- policies and configuration ---- */
+
+static const char *policy_name(struct adl_desk *desk)
+{
+    adl_desk_lock(desk);
+    const char *name = desk->policy->name; /* a constant of the program */
+    adl_desk_unlock(desk);
+    return name;
+}
+
+void adl_route_policies(void *context, struct adl_request *request)
+{
+    const struct adl_routes_context *routes = context;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    if (!adl_route_query_known(request, NULL))
+        return;
+    adl_json_object(&json);
+    adl_json_key(&json, "current");
+    adl_json_string(&json, policy_name(routes->desk));
+    adl_json_key(&json, "policies");
+    adl_json_array(&json);
+    for (uint32_t i = 0; i < adl_policy_count(); i++) {
+        adl_json_object(&json);
+        adl_json_key(&json, "name");
+        adl_json_string(&json, adl_policy_at(i)->name);
+        adl_json_key(&json, "summary");
+        adl_json_string(&json, adl_policy_at(i)->summary);
+        adl_json_end(&json);
+    }
+    adl_json_end(&json);
+    adl_json_end(&json);
+    adl_request_answer_json(request, 200, &text);
+}
+
+/* wish->text has a line for each thing that changed. */
+static void answer_reload(struct adl_routes_context *context, struct adl_wish *wish)
+{
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "policy");
+    adl_json_string(&json, policy_name(context->desk));
+    adl_json_key(&json, "changed");
+    adl_json_array(&json);
+    for (char *line = wish->text, *end; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        adl_json_string(&json, line);
+    }
+    adl_json_end(&json);
+    adl_json_end(&json);
+    adl_request_answer_json(wish->request, 200, &text);
+}
+
+void adl_route_reload(void *context, struct adl_request *request)
+{
+    if (!adl_route_query_known(request, NULL))
+        return;
+    struct adl_wish *wish = adl_route_wish(context, request, ADL_WISH_RELOAD, answer_reload);
+    if (wish)
+        adl_route_post(wish);
+}

@@ -1,0 +1,103 @@
+/* routes_views: who one is, how the service does, its events, its description, and the dashboard. */
+#include "http/openmetrics.h"
+#include "service/assets.h"
+#include "service/metrics_page.h"
+#include "service/routes_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void adl_route_events(void *context, struct adl_request *request)
+{
+    static const char *const names[] = {"after", NULL};
+    const struct adl_routes_context *routes = context;
+    if (adl_route_query_known(request, names))
+        adl_request_answer_events(request, adl_veil_hides(routes->desk, adl_request_caller(request)));
+}
+
+void adl_route_whoami(void *context, struct adl_request *request)
+{
+    const struct adl_caller *caller = adl_request_caller(request);
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    (void)context;
+    if (!adl_route_query_known(request, NULL))
+        return;
+    adl_json_object(&json);
+    adl_json_key(&json, "user");
+    adl_json_string(&json, caller->account.name);
+    adl_json_key(&json, "uid");
+    adl_json_uint(&json, caller->account.uid);
+    adl_json_key(&json, "admin");
+    adl_json_bool(&json, caller->admin);
+    adl_json_end(&json);
+    adl_request_answer_json(request, 200, &text);
+}
+
+void adl_route_health(void *context, struct adl_request *request)
+{
+    const struct adl_routes_context *routes = context;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    char trouble[sizeof routes->desk->trouble];
+    adl_desk_lock(routes->desk);
+    memcpy(trouble, routes->desk->trouble, sizeof trouble);
+    adl_desk_unlock(routes->desk);
+    adl_json_object(&json);
+    adl_json_key(&json, "status");
+    adl_json_string(&json, trouble[0] ? "trouble" : "ok");
+    if (trouble[0]) {
+        adl_json_key(&json, "trouble");
+        adl_json_string(&json, trouble);
+    }
+    adl_json_end(&json);
+    adl_request_answer_json(request, trouble[0] ? 503 : 200, &text);
+}
+
+void adl_route_metrics(void *context, struct adl_request *request)
+{
+    struct adl_routes_context *routes = context;
+    const bool openmetrics = adl_metrics_accepts(adl_request_header(request, "Accept"));
+    struct adl_http *http = atomic_load(&routes->http);
+    struct adl_http_counts counts = {0};
+    struct adl_text text = {0};
+    struct adl_error err;
+    if (http)
+        counts = adl_http_counts(http);
+    if (adl_metrics_page_write(routes->desk, http ? &counts : NULL, openmetrics, &text, &err) < 0) {
+        adl_text_clear(&text);
+        adl_request_answer_problem(request, 500, "no_metrics", err.text, NULL);
+        return;
+    }
+    adl_request_answer_text(request, 200, openmetrics ? ADL_OPENMETRICS_TYPE : ADL_PROMETHEUS_TYPE, &text);
+}
+
+/* ---- the dashboard ---- */
+
+static void answer_asset(struct adl_request *request, const char *name)
+{
+    for (size_t i = 0; i < adl_web_asset_count; i++)
+        if (strcmp(adl_web_assets[i].name, name) == 0) {
+            adl_request_answer_asset(request, &adl_web_assets[i].asset);
+            return;
+        }
+    adl_request_answer_problem(request, 404, "not_found", "There is no such file.", NULL);
+}
+
+void adl_route_page(void *context, struct adl_request *request)
+{
+    (void)context;
+    answer_asset(request, "index.html");
+}
+
+void adl_route_asset(void *context, struct adl_request *request)
+{
+    (void)context;
+    answer_asset(request, adl_request_param(request, "name"));
+}
+
+void adl_route_openapi(void *context, struct adl_request *request)
+{
+    (void)context;
+    answer_asset(request, "openapi.json");
+}

@@ -1,0 +1,573 @@
+#include "service/service.h"
+
+#include "base/json.h"
+#include "executor/local/executor_local.h"
+#include "executor/sim/executor_sim.h"
+#include "experiment/run.h"
+#include "service/config.h"
+#include "service/live.h"
+#include "service/routes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WISHES_MAX  65536
+#define EVENTS_KEPT 4096
+
+struct adl_service {
+    struct adl_service_options options; /* strings are the caller's */
+    struct adl_service_config config;
+    struct adl_service_config next; /* read anew, to be put in force */
+    struct adl_engine *next_engine; /* that will */
+    struct adl_service_clock clock;
+    char directory[ADL_STORE_PATH_MAX];
+    char socket[108];
+    char shepherd[ADL_STORE_PATH_MAX]; /* the program; "": this one does its work */
+    char adapter[ADL_STORE_PATH_MAX];  /* the same that speaks with Slurm */
+    struct adl_store *store;
+    struct adl_hands hands;
+    struct adl_desk desk;
+    struct adl_live *live;
+    struct adl_auth *auth;
+    struct adl_http *http;
+    struct adl_routes_context routes;
+    int64_t file_limit; /* of open files, for jobs; 0: as this process has it */
+    bool locked;        /* the desk's lock exists */
+};
+
+static int64_t desk_now(const struct adl_desk *desk)
+{
+    return adl_service_clock_wall(desk->clock);
+}
+
+/* Each running job takes a descriptor, each client one. Jobs keep the limit that there was before: programs exist that
+ * take long, or fail, with a high one. */
+static void raise_limits(struct adl_service *service)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        service->file_limit = limit.rlim_cur < INT64_MAX ? (int64_t)limit.rlim_cur : INT64_MAX;
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* ---- putting together ---- */
+
+static int open_state(struct adl_service *service, struct adl_error *err)
+{
+    int status = adl_store_open(service->options.state, ADL_STORE_SERVE, &service->store, err);
+    if (status)
+        return status;
+    char here[ADL_STORE_PATH_MAX] = "";
+    const bool whole = service->options.state[0] == '/';
+    if (!whole && !getcwd(here, sizeof here))
+        return adl_fail(err, ADL_EIO, "cannot tell in which folder we are: %s", strerror(errno));
+    const int size = snprintf(service->directory, sizeof service->directory, "%s%s%s", here, whole ? "" : "/",
+                              service->options.state);
+    if (size >= (int)sizeof service->directory - 64)
+        return adl_fail(err, ADL_EINVAL, "the path of the state is too long: %.200s", service->options.state);
+    return 0;
+}
+
+struct same_content {
+    const void *content;
+    size_t size;
+    bool same;
+};
+
+static int compare_swap(void *context, const struct adl_store_swap *swap, struct adl_error *err)
+{
+    (void)err;
+    struct same_content *it = context;
+    it->same = swap->size == it->size && (it->size == 0 || memcmp(swap->content, it->content, it->size) == 0);
+    return 0;
+}
+
+static int record(struct adl_service *service, int kind, const char *name, const void *content, size_t size,
+                  struct adl_error *err)
+{
+    struct same_content it = {content, size, false};
+    const int found = adl_store_swap_last(service->store, kind, compare_swap, &it, err);
+    if (found < 0 || it.same)
+        return found < 0 ? found : 0;
+    const struct adl_store_swap swap = {.time_us = adl_service_clock_wall(&service->clock),
+                                        .kind = (uint8_t)kind,
+                                        .name = name,
+                                        .content = content,
+                                        .size = size};
+    return adl_store_swap_append(service->store, &swap, err);
+}
+
+/* What is in force is part of the record, once for each that differs from the one before. */
+static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+{
+    const char *path = service->options.config ? service->options.config : "(defaults)";
+    const int status =
+        record(service, ADL_SWAP_CONFIGURATION, path, config->text ? config->text : "", config->text_size, err);
+    if (status || !config->model)
+        return status;
+    return record(service, ADL_SWAP_MODEL, config->model_path, config->model, config->model_size, err);
+}
+
+static int open_watch(struct adl_service *service, struct adl_watch **ret, struct adl_error *err)
+{
+    const struct adl_service_config *config = &service->config;
+    struct adl_telemetry_reader *reader = NULL;
+    const struct adl_telemetry_options options = adl_service_telemetry(config, true);
+    *ret = NULL;
+    if (config->inventory.virtual && config->exporter_count == 0)
+        return 0;
+    int status = adl_telemetry_open(&options, &reader, err);
+    if (status == 0)
+        status = adl_watch_create(reader, &config->inventory, options.interval_us, ret, err);
+    return status;
+}
+
+/* A program that was installed beside this one; empty if it was not. */
+static void find_beside(const char *name, char *ret, size_t size)
+{
+    char path[ADL_STORE_PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[1] = '\0';
+    if (!slash || snprintf(ret, size, "%s%s", path, name) >= (int)size || access(ret, X_OK))
+        ret[0] = '\0';
+}
+
+static int open_slurm(struct adl_service *service, struct adl_error *err)
+{
+    struct adl_service_config *config = &service->config;
+    find_beside("adlro-slurm", service->adapter, sizeof service->adapter);
+    if (!config->slurm.adapter)
+        config->slurm.adapter = service->adapter[0] != '\0' ? service->adapter : "adlro-slurm";
+    return adl_service_config_ask(config, &service->hands, err);
+}
+
+static int open_hands(struct adl_service *service, struct adl_error *err)
+{
+    const struct adl_service_config *config = &service->config;
+    if (config->engine == ADL_ENGINE_SLURM)
+        return open_slurm(service, err);
+    if (config->engine == ADL_ENGINE_SIM)
+        return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_steady(&service->clock),
+                                    &service->hands, err);
+    find_beside("adlro-shepherd", service->shepherd, sizeof service->shepherd);
+    struct adl_hands_local_config local = {.directory = service->directory,
+                                           .store = service->store,
+                                           .inventory = &config->inventory,
+                                           .clock = &service->clock,
+                                           .urgent_fd = adl_inbox_fd(service->desk.inbox),
+                                           .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
+                                           .grace_us = (int64_t)(config->grace_s * 1e6),
+                                           .cgroup = config->cgroup,
+                                           .file_limit = service->file_limit,
+                                           .avoid_foreign = config->avoid_foreign};
+    int status = open_watch(service, &local.watch, err);
+    if (status == 0)
+        status = adl_hands_local_create(&local, &service->hands, err);
+    if (status)
+        adl_watch_destroy(local.watch);
+    return status;
+}
+
+static int create_engine(struct adl_service *service, const struct adl_service_config *config, struct adl_engine **ret,
+                         struct adl_error *err)
+{
+    const struct adl_engine_config engine = {.cluster = &service->config.inventory.scenario.cluster,
+                                             .policy = config->policy,
+                                             .policy_config = adl_run_policy_config(&config->inventory.scenario),
+                                             .seed = config->seed,
+                                             .learned = config->learned,
+                                             .world_ops = &adl_live_ops,
+                                             .world = service->live,
+                                             .clock_ns = adl_clock_ns};
+    return adl_engine_create(&engine, ret, err);
+}
+
+static int reload(void *context, char *ret_text, size_t size, struct adl_error *err);
+
+static int open_desk(struct adl_service *service, struct adl_error *err)
+{
+    struct adl_desk *desk = &service->desk;
+    pthread_mutex_init(&desk->lock, NULL);
+    pthread_mutex_init(&desk->turn, NULL);
+    service->locked = true;
+    desk->inventory = &service->config.inventory;
+    desk->policy = service->config.policy;
+    desk->private_jobs = service->config.private_jobs;
+    desk->engine_name = service->hands.ops->name;
+    desk->speed = service->clock.speed;
+    desk->started_us = adl_service_clock_wall(&service->clock);
+    desk->now_us = desk_now;
+    desk->clock = &service->clock;
+    desk->state_directory = service->directory;
+    snprintf(desk->version, sizeof desk->version, "%s", ADL_VERSION);
+    /* Numbers above all that earlier lives gave: a million a second would not keep up with the clock. */
+    int status = adl_events_create(EVENTS_KEPT, (uint64_t)desk->started_us, &desk->events, err);
+    const struct adl_live_config live = {.desk = desk,
+                                         .store = service->store,
+                                         .hands = service->hands,
+                                         .clock = &service->clock,
+                                         .jobs_max = service->config.jobs_max,
+                                         .priority_max = service->config.priority_max,
+                                         .time_limit_us = (int64_t)(service->config.time_limit_s * 1e6),
+                                         .jobs_per_user = service->config.jobs_per_user,
+                                         .bytes_per_user = (uint64_t)(service->config.mib_per_user * 1048576),
+                                         .jobs_retention_us = (int64_t)(service->config.jobs_retention_days * 86400e6),
+                                         .retention_us = (int64_t)(service->config.retention_days * 86400e6),
+                                         .root_jobs = service->config.root_jobs,
+                                         .any_user = geteuid() == 0 || service->config.engine != ADL_ENGINE_LOCAL,
+                                         .no_submission = service->config.engine == ADL_ENGINE_SLURM,
+                                         .advice_only = service->config.engine == ADL_ENGINE_SLURM &&
+                                                        service->config.slurm.mode != ADL_SLURM_ACT,
+                                         .reload = reload,
+                                         .context = service};
+    if (status == 0)
+        status = adl_live_create(&live, &service->live, err);
+    if (status == 0)
+        status = create_engine(service, &service->config, &desk->engine, err);
+    if (status == 0) {
+        adl_desk_lock(desk);
+        status = adl_live_adopt(service->live, desk->engine, err);
+        adl_desk_unlock(desk);
+    }
+    return status;
+}
+
+/* The folder of a socket of our own may have to be made: the user's alone. */
+static int make_socket_folder(const char *path, struct adl_error *err)
+{
+    char folder[108];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash || slash == folder)
+        return 0;
+    *slash = '\0';
+    if (mkdir(folder, geteuid() == 0 ? 0755 : 0700) && errno != EEXIST)
+        return adl_fail(err, ADL_EIO, "cannot make the folder of the socket, %s: %s", folder, strerror(errno));
+    struct stat about;
+    if (geteuid() != 0 && strncmp(folder, "/tmp/", 5) == 0 &&
+        (lstat(folder, &about) || about.st_uid != geteuid() || !S_ISDIR(about.st_mode)))
+        return adl_fail(err, ADL_EIO, "%s is not a folder of ours: give another --socket", folder);
+    return 0;
+}
+
+static int open_http(struct adl_service *service, struct adl_error *err)
+{
+    const struct adl_service_config *config = &service->config;
+    const struct adl_service_options *options = &service->options;
+    const char *path = options->socket ? options->socket : config->socket;
+    if (path && strlen(path) >= sizeof service->socket)
+        return adl_fail(err, ADL_EINVAL, "the path of a socket has fewer than %zu bytes: %s", sizeof service->socket,
+                        path);
+    if (path)
+        snprintf(service->socket, sizeof service->socket, "%s", path);
+    else
+        adl_service_socket(service->socket, sizeof service->socket);
+    const char *tokens = options->tokens ? options->tokens : config->tokens;
+    int status = path ? 0 : make_socket_folder(service->socket, err);
+    if (status == 0)
+        status = adl_auth_create(config->admin_group, tokens, &service->auth, err);
+    if (status)
+        return status;
+    adl_auth_tell(service->auth, options->say);
+    struct adl_http_config http = {.unix_path = service->socket,
+                                   .unix_group = config->socket_group,
+                                   .tcp = options->tcp ? options->tcp : config->tcp,
+                                   .tls_cert = config->tls_cert,
+                                   .tls_key = config->tls_key,
+                                   .context = &service->routes,
+                                   .auth = service->auth,
+                                   .events = service->desk.events,
+                                   .limits = adl_http_limits_default()};
+    service->routes.desk = &service->desk;
+    http.routes = adl_routes(&http.route_count);
+    http.limits.client.requests_per_s = options->no_limits ? 0 : config->requests_per_s;
+    status = adl_http_open(&http, &service->http, err);
+    if (status == 0)
+        atomic_store(&service->routes.http, service->http);
+    return status;
+}
+
+/* A twin or a Slurm cluster by the command line alone, as a configuration would say it. */
+static int read_words(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
+{
+    static const char letters[] = "'\"\n[]{}#";
+    char text[ADL_STORE_PATH_MAX + 200];
+    const char *given = options->scenario ? options->scenario : options->partitions;
+    if (strpbrk(given, letters) || strlen(given) > ADL_STORE_PATH_MAX)
+        return adl_fail(err, ADL_EINVAL, "'%.60s' needs a configuration file: it has signs that mean something there",
+                        given);
+    if (options->scenario && options->partitions)
+        return adl_fail(err, ADL_EINVAL, "--twin and --partitions are two engines: give one");
+    if (options->scenario)
+        snprintf(text, sizeof text, "engine: sim\nscenario: '%s'\n", given);
+    else
+        snprintf(text, sizeof text, "engine: slurm\nslurm: {partitions: [%s], mode: %s}\n", given,
+                 options->mode ? options->mode : "observe");
+    return adl_service_config_read("the command line", text, ret, err);
+}
+
+/* The configuration, with what the command line says in its place. */
+static int load_config(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
+{
+    const struct adl_policy_ops *policy = options->policy ? adl_policy_find(options->policy) : NULL;
+    if (options->policy && !policy)
+        return adl_fail(err, ADL_EINVAL, "there is no policy '%.60s' (`adlro policies` lists them)", options->policy);
+    const bool own = options->scenario || options->partitions;
+    if (own && options->config)
+        return adl_fail(err, ADL_EINVAL, "%s stands in place of --config, which says that itself",
+                        options->scenario ? "--twin" : "--partitions");
+    const int status = own ? read_words(options, ret, err) : adl_service_config_load(options->config, ret, err);
+    if (status)
+        return status;
+    if (options->engine > 0 && ret->engine != options->engine - 1) {
+        adl_service_config_clear(ret);
+        return adl_fail(err, ADL_EINVAL,
+                        "--engine is not what the configuration says; sim needs --twin SCENARIO, slurm "
+                        "--partitions LIST or a configuration");
+    }
+    ret->policy = policy ? policy : ret->policy;
+    ret->speed = options->speed > 0 ? options->speed : ret->speed;
+    return 0;
+}
+
+int adl_service_create(const struct adl_service_options *options, struct adl_service **ret, struct adl_error *err)
+{
+    struct adl_service *service = calloc(1, sizeof *service);
+    if (!service)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the service");
+    service->options = *options;
+    raise_limits(service);
+    int status = load_config(options, &service->config, err);
+    if (status == 0)
+        status = open_state(service, err);
+    if (status == 0) {
+        service->clock = service->config.engine == ADL_ENGINE_SIM
+                             ? adl_service_clock_start_twin(service->config.speed, adl_live_latest_us(service->store))
+                             : adl_service_clock_start();
+        status = record_config(service, &service->config, err);
+    }
+    if (status == 0)
+        status = adl_inbox_create(WISHES_MAX, &service->desk.inbox, err);
+    if (status == 0)
+        status = open_hands(service, err);
+    if (status == 0)
+        status = open_desk(service, err);
+    if (status == 0)
+        status = open_http(service, err);
+    if (status) {
+        adl_service_destroy(service);
+        return status;
+    }
+    *ret = service;
+    return 0;
+}
+
+void adl_service_destroy(struct adl_service *service)
+{
+    if (!service)
+        return;
+    adl_http_close(service->http);
+    adl_live_destroy(service->live);
+    adl_inbox_destroy(service->desk.inbox);
+    adl_engine_destroy(service->desk.engine);
+    adl_engine_destroy(service->next_engine);
+    adl_events_destroy(service->desk.events);
+    adl_routes_clear(&service->routes);
+    adl_auth_destroy(service->auth);
+    if (service->hands.ops)
+        service->hands.ops->destroy(service->hands.self);
+    adl_roster_clear(&service->desk.roster);
+    free(service->desk.gpus);
+    free(service->desk.points);
+    free(service->desk.decisions);
+    if (service->locked) {
+        pthread_mutex_destroy(&service->desk.lock);
+        pthread_mutex_destroy(&service->desk.turn);
+    }
+    adl_store_close(service->store);
+    adl_service_config_clear(&service->next);
+    adl_service_config_clear(&service->config);
+    free(service);
+}
+
+/* ---- running ---- */
+
+/* Hardware is looked at when the service starts; what decides about it may change while it runs. */
+static bool same_hardware(const struct adl_inventory *a, const struct adl_inventory *b)
+{
+    const struct adl_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
+    bool same = x->gpu_count == y->gpu_count && x->node_count == y->node_count && x->type_count == y->type_count;
+    for (uint32_t g = 0; same && g < x->gpu_count; g++)
+        same = strcmp(a->gpus[g].id, b->gpus[g].id) == 0 && adl_gpu_type_of(x, g) == adl_gpu_type_of(y, g);
+    return same;
+}
+
+/* Everything that may fail for what the configuration says fails here, while the one before is in force. */
+static int read_again(struct adl_service *service, struct adl_service_config *ret, struct adl_engine **ret_engine,
+                      struct adl_error *err)
+{
+    int status = load_config(&service->options, ret, err);
+    if (status == 0 &&
+        (ret->engine != service->config.engine ||
+         (ret->engine != ADL_ENGINE_SLURM && !same_hardware(&ret->inventory, &service->config.inventory))))
+        status = adl_fail(err, ADL_EREFUSED,
+                          "GPUs or engine differ from what runs: that needs a restart, which jobs survive");
+    if (status == 0 && ret->engine == ADL_ENGINE_SLURM)
+        status = adl_service_config_settle(ret, &service->config.inventory, err);
+    if (status == 0)
+        status = create_engine(service, ret, ret_engine, err);
+    if (status == 0)
+        status = adl_auth_reload(service->auth, err);
+    return status ? status : record_config(service, ret, err);
+}
+
+static void tell_reload(struct adl_service *service, const char *text)
+{
+    struct adl_text payload = {0};
+    struct adl_json json = adl_json_start(&payload, false);
+    adl_json_object(&json);
+    adl_json_key(&json, "what");
+    adl_json_string(&json, "reload");
+    adl_json_key(&json, "text");
+    adl_json_string(&json, text);
+    adl_json_end(&json);
+    if (adl_text_status(&payload) == 0)
+        adl_events_publish(service->desk.events, "service", payload.data, NULL, NULL);
+    adl_text_clear(&payload);
+    if (service->options.say)
+        service->options.say(text);
+}
+
+static int reload(void *context, char *ret_text, size_t size, struct adl_error *err)
+{
+    char text[500];
+    struct adl_service *service = context;
+    struct adl_service_config next = {0};
+    struct adl_engine *engine = NULL;
+    const int status = read_again(service, &next, &engine, err);
+    if (status) {
+        snprintf(text, sizeof text, "the configuration stays as it was: %s", err->text);
+        tell_reload(service, text);
+        adl_engine_destroy(engine);
+        adl_service_config_clear(&next);
+        return status;
+    }
+    adl_engine_destroy(service->next_engine);
+    adl_service_config_clear(&service->next);
+    service->next = next;
+    service->next_engine = engine;
+    snprintf(ret_text, size, "policy %s", next.policy->name);
+    return 1;
+}
+
+/* Another engine takes over all jobs as they are. */
+static int change_engine(struct adl_service *service, struct adl_error *err)
+{
+    char text[100];
+    struct adl_desk *desk = &service->desk;
+    adl_engine_inherit(service->next_engine, desk->engine);
+    adl_engine_destroy(desk->engine);
+    desk->engine = service->next_engine;
+    service->next_engine = NULL;
+    desk->policy = service->config.policy = service->next.policy;
+    service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
+    free(service->config.model);
+    service->config.model = service->next.model; /* which the policy's settings point to */
+    service->config.model_size = service->next.model_size;
+    service->next.model = NULL;
+    const int status = adl_live_move(service->live, desk->engine, err);
+    if (status)
+        return status;
+    snprintf(text, sizeof text, "the configuration was read again: policy %s", desk->policy->name);
+    tell_reload(service, text);
+    return 0;
+}
+
+int adl_service_run(struct adl_service *service, struct adl_error *err)
+{
+    struct adl_desk *desk = &service->desk;
+    int status;
+    adl_desk_lock(desk);
+    do {
+        status = adl_engine_run(desk->engine, err);
+        if (status == 0 && !adl_live_ending(service->live))
+            status = change_engine(service, err);
+    } while (status == 0 && !adl_live_ending(service->live));
+    adl_desk_unlock(desk);
+    return status;
+}
+
+void adl_service_end(struct adl_service *service)
+{
+    adl_live_end(service->live);
+}
+
+static void answer_nobody(struct adl_wish *wish)
+{
+    free(wish);
+}
+
+int adl_service_reload(struct adl_service *service)
+{
+    struct adl_wish *wish = calloc(1, sizeof *wish);
+    if (!wish)
+        return ADL_ENOMEM;
+    wish->kind = ADL_WISH_RELOAD;
+    wish->caller.known = wish->caller.admin = true;
+    wish->answer = answer_nobody;
+    if (adl_inbox_post(service->desk.inbox, wish))
+        return 0;
+    free(wish);
+    return ADL_EREFUSED;
+}
+
+/* Engine, policy and GPUs in a line. */
+static size_t describe_config(const struct adl_service_config *config, double speed, char *ret, size_t size)
+{
+    const struct adl_cluster *cluster = &config->inventory.scenario.cluster;
+    static const char *const engines[] = {"local", "twin", "Slurm"}, *const modes[] = {"observed", "advised",
+                                                                                       "decided for"};
+    const bool sim = config->engine == ADL_ENGINE_SIM;
+    size_t at = (size_t)snprintf(ret, size, "%s, policy %s:", engines[config->engine], config->policy->name);
+    for (uint32_t t = 0; t < cluster->type_count && at < size; t++)
+        at += (size_t)snprintf(ret + at, size - at, " %u x %s", cluster->type_gpus[t], cluster->types[t].name);
+    if (at < size && sim)
+        at += (size_t)snprintf(ret + at, size - at, " (simulated, time runs %g times as fast)", speed);
+    else if (at < size && config->engine == ADL_ENGINE_SLURM)
+        at += (size_t)snprintf(ret + at, size - at, " (%s)", modes[config->slurm.mode]);
+    else if (at < size && config->inventory.virtual)
+        at += (size_t)snprintf(ret + at, size - at, " (virtual slots: jobs really run, but there is no such GPU)");
+    return at < size ? at : size - 1;
+}
+
+int adl_service_check(const struct adl_service_options *options, char *ret, size_t size, struct adl_error *err)
+{
+    struct adl_service_config config = {0};
+    const int status = load_config(options, &config, err);
+    if (status == 0)
+        describe_config(&config, config.speed, ret, size);
+    adl_service_config_clear(&config);
+    return status;
+}
+
+void adl_service_describe(const struct adl_service *service, char *ret, size_t size)
+{
+    const struct adl_roster *roster = &service->desk.roster;
+    size_t at = describe_config(&service->config, service->clock.speed, ret, size);
+    if (at < size && roster->count > 0)
+        at += (size_t)snprintf(ret + at, size - at, "\n%u jobs were found in the state", roster->count);
+    if (at < size)
+        at += (size_t)snprintf(ret + at, size - at, "\nlistening at %s", service->socket);
+    if (at < size && adl_http_port(service->http) > 0)
+        snprintf(ret + at, size - at, " and at TCP port %d", adl_http_port(service->http));
+}

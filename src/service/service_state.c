@@ -1,0 +1,76 @@
+#include "service/service_state.h"
+
+#include <stdio.h>
+
+const char *adl_gpu_state_name(int state)
+{
+    static const char *const names[] = {"idle", "busy", "draining", "drained", "occupied", "lost"};
+    return names[state];
+}
+
+/* A thread that lets go of a mutex and takes it again, as one that serves pages does all the time, most often gets it
+ * before another that has slept for it. The one that decides would wait for many pages. */
+void adl_desk_lock(struct adl_desk *desk)
+{
+    pthread_mutex_lock(&desk->turn);
+    pthread_mutex_lock(&desk->lock);
+    pthread_mutex_unlock(&desk->turn);
+}
+
+void adl_desk_unlock(struct adl_desk *desk)
+{
+    pthread_mutex_unlock(&desk->lock);
+}
+
+int adl_desk_gpu_state(const struct adl_desk *desk, uint32_t gpu)
+{
+    const struct adl_desk_gpu *it = &desk->gpus[gpu];
+    const bool busy = adl_engine_state(desk->engine)->gpus[gpu].job[0] != ADL_NONE;
+    if (it->lost)
+        return ADL_GPU_LOST;
+    if (it->drain)
+        return busy ? ADL_GPU_DRAINING : ADL_GPU_DRAINED;
+    if (it->foreign > 0)
+        return ADL_GPU_OCCUPIED;
+    return busy ? ADL_GPU_BUSY : ADL_GPU_IDLE;
+}
+
+/* Between what was written and what the engine has been told of it the lock is let go: a job may be queued here and not
+ * yet there, or there still run, or its slot may there still be another's. */
+static bool waits_in_engine(const struct adl_desk *desk, uint64_t id, uint32_t slot)
+{
+    const struct adl_state *state = adl_engine_state(desk->engine);
+    return slot < state->job_capacity && state->jobs[slot].phase == ADL_PHASE_PENDING &&
+           state->jobs[slot].spec.id == id;
+}
+
+void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *job, char *ret, size_t size)
+{
+    if (job->reason[0] != '\0') {
+        snprintf(ret, size, "%s", job->reason);
+        return;
+    }
+    if (job->stage == ADL_STAGE_QUEUED) {
+        for (uint32_t i = 0; i < job->alternative_count; i++)
+            if (waits_in_engine(desk, job->id, job->alternatives[i].slot)) {
+                adl_engine_explain(desk->engine, job->alternatives[i].slot, ret, size);
+                if (ret[0] != '\0')
+                    return;
+            }
+        snprintf(ret, size, "turn: it is being looked at");
+        return;
+    }
+    if (job->stage == ADL_STAGE_PLACED && job->gpus) {
+        const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
+        snprintf(ret, size, "placed on %s: the cluster has not started it yet",
+                 cluster->nodes[adl_gpu_node_of(cluster, job->gpus[0])].name);
+        return;
+    }
+    static const char *const others[] = {[ADL_STAGE_HELD] = "held: release it to let it run",
+                                         [ADL_STAGE_DEPENDENT] = "dependency: waits for other jobs or for a time",
+                                         [ADL_STAGE_QUEUED] = "",
+                                         [ADL_STAGE_PLACED] = "", /* says where */
+                                         [ADL_STAGE_RUNNING] = "runs",
+                                         [ADL_STAGE_STOPPING] = "is being stopped"};
+    snprintf(ret, size, "%s", others[job->stage]);
+}

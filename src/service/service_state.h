@@ -1,0 +1,113 @@
+/* desk: what the thread that decides and the threads that serve people share: the jobs, the GPUs and the engine, behind
+ * one lock, and the history that charts are drawn from.
+ *
+ * The deciding thread alone changes anything, holding the lock, and never while it waits or writes to disk. Others take
+ * the lock, read what they need, at most a page, and let go. */
+#ifndef ADLRO_SERVICE_SERVICE_STATE_H
+#define ADLRO_SERVICE_SERVICE_STATE_H
+
+#include "engine/engine.h"
+#include "executor/inventory.h"
+#include "http/events.h"
+#include "jobs/job_table.h"
+#include "jobs/label.h"
+#include "service/request_queue.h"
+
+#include <pthread.h>
+
+/* What is known of a GPU beside the engine's state. */
+enum adl_gpu_state {
+    ADL_GPU_IDLE,
+    ADL_GPU_BUSY,
+    ADL_GPU_DRAINING, /* takes no more jobs; those on it run on */
+    ADL_GPU_DRAINED,
+    ADL_GPU_OCCUPIED, /* processes from outside the queue are on it */
+    ADL_GPU_LOST,     /* its driver says that it is gone, or it failed */
+    ADL_GPU_STATE_COUNT,
+};
+
+const char *adl_gpu_state_name(int state); /* "idle", ... */
+
+struct adl_desk_gpu {
+    bool drain;                /* an administrator asked for it */
+    bool lost;                 /* its driver, or the twin, says so */
+    uint32_t foreign;          /* processes from outside the queue */
+    char reason[200];          /* of the three above */
+    struct adl_telemetry last; /* sample */
+    int64_t last_us;           /* when; 0 = never */
+    int64_t memory_used_mib;   /* negative = not known */
+    double energy_j;           /* by its counter, since the service began */
+};
+
+/* One step of the charts. */
+struct adl_point {
+    int64_t time_us;   /* its end */
+    float busy_gpus;   /* mean over the step */
+    float utilization; /* mean of what GPUs say, 0..1; negative = they say nothing */
+    float power_w;     /* of all GPUs together; negative = not known */
+    uint32_t pending, running;
+    uint32_t ended;     /* in the step, however */
+    double jct_sum_s;   /* of those that completed in the step */
+    uint32_t completed; /* how many these were */
+    double energy_j;    /* drawn in the step; negative = not known */
+};
+
+#define ADL_POINT_STEP_US INT64_C(10000000)
+#define ADL_POINTS_MAX    8640 /* a day */
+
+struct adl_desk_counts {
+    uint64_t submitted, started, completed, failed, cancelled, timed_out, requeued; /* since the service began */
+    uint64_t store_failures; /* groups that could not be written */
+    double energy_j;
+};
+
+/* Why something was started, stopped or refused. */
+struct adl_decision {
+    uint64_t sequence; /* of the store's event; 0 = none yet */
+    int64_t time_us;
+    uint64_t job; /* the number that people know it by, and what they call it */
+    char label[ADL_LABEL_SIZE];
+    uint32_t uid;  /* whose it is */
+    char what[16]; /* "start", "preempt", "advise" */
+    char gpus[120];
+    char why[264];
+};
+
+#define ADL_DECISIONS_MAX 256
+
+struct adl_desk {
+    pthread_mutex_t lock;
+    pthread_mutex_t turn; /* who waits for the lock has it: nobody who comes later goes before */
+    struct adl_inventory *inventory;
+    struct adl_roster roster;
+    struct adl_engine *engine;
+    struct adl_desk_gpu *gpus;      /* [gpu] */
+    struct adl_point *points;       /* ring of ADL_POINTS_MAX */
+    uint64_t point_count;           /* ever */
+    struct adl_decision *decisions; /* ring of ADL_DECISIONS_MAX */
+    uint64_t decision_count;        /* ever */
+    struct adl_desk_counts counts;
+    const struct adl_policy_ops *policy;
+    const char *engine_name;                        /* "local", "sim" */
+    double speed;                                   /* of time: 1, or a twin's */
+    int64_t started_us;                             /* when the service began, by its own clock */
+    int64_t (*now_us)(const struct adl_desk *desk); /* from any thread, without the lock */
+    void *clock;
+    char version[32];
+    char trouble[400]; /* why nothing can be written now; "" = all is well */
+
+    struct adl_inbox *inbox; /* may be used without the lock, as the following */
+    struct adl_events *events;
+    const char *state_directory; /* for a store of one's own */
+    bool private_jobs;           /* users see no jobs but their own; administrators see all */
+};
+
+void adl_desk_lock(struct adl_desk *desk);
+void adl_desk_unlock(struct adl_desk *desk);
+
+/* With the lock held: */
+int adl_desk_gpu_state(const struct adl_desk *desk, uint32_t gpu); /* enum adl_gpu_state */
+/* Why a job that is PD waits, in words; never empty. */
+void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *job, char *ret, size_t size);
+
+#endif

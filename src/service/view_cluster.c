@@ -1,0 +1,290 @@
+/* view_cluster: the cluster, its history and the last decisions as JSON. */
+#include "service/privacy.h"
+#include "service/view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void put_string(struct adl_json *json, const char *key, const char *value)
+{
+    adl_json_key(json, key);
+    adl_json_string(json, value);
+}
+
+static void put_uint(struct adl_json *json, const char *key, uint64_t value)
+{
+    adl_json_key(json, key);
+    adl_json_uint(json, value);
+}
+
+/* null if it is not finite or below least. Readings come as floats: more digits than they have would be noise. */
+static void put_real(struct adl_json *json, const char *key, double value, double least)
+{
+    adl_json_key(json, key);
+    if (!isfinite(value) || value < least)
+        adl_json_null(json);
+    else
+        adl_json_real(json, round(value * 1000) / 1000);
+}
+
+static double reading(const struct adl_desk_gpu *gpu, int index)
+{
+    return gpu->last_us == 0 || (gpu->last.missing >> index & 1) ? NAN : (double)gpu->last.value[index];
+}
+
+static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                         const struct adl_gpu_use *use)
+{
+    adl_json_key(json, "jobs");
+    adl_json_array(json);
+    for (int place = 0; place < ADL_GPU_JOBS_MAX; place++) {
+        const struct adl_roster_job *job =
+            use->job[place] == ADL_NONE ? NULL : adl_roster_at(&desk->roster, use->job[place]);
+        if (job && !adl_veil_shows(desk, viewer, job->uid))
+            continue;
+        if (!job || !adl_roster_holds_gpus(job)) /* its slot was given on, and the engine is about to hear of it */
+            continue;
+        char label[ADL_LABEL_SIZE];
+        adl_json_object(json);
+        put_uint(json, "id", adl_roster_shown(job));
+        put_string(json, "label", adl_label_of_live(job, label));
+        put_string(json, "user", job->user);
+        put_string(json, "name", job->name);
+        adl_json_end(json);
+    }
+    adl_json_end(json);
+}
+
+static void put_gpu(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer, uint32_t gpu)
+{
+    static const char *const vendors[] = {
+        [ADL_GPU_VIRTUAL] = "virtual", [ADL_GPU_NVIDIA] = "nvidia", [ADL_GPU_AMD] = "amd"};
+    const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
+    const struct adl_inventory_gpu *known = &desk->inventory->gpus[gpu];
+    const struct adl_gpu_type *type = &cluster->types[adl_gpu_type_of(cluster, gpu)];
+    const struct adl_gpu_use *use = &adl_engine_state(desk->engine)->gpus[gpu];
+    const struct adl_desk_gpu *it = &desk->gpus[gpu];
+    const int state = adl_desk_gpu_state(desk, gpu);
+    adl_json_object(json);
+    put_uint(json, "gpu", gpu);
+    put_uint(json, "index", known->index);
+    put_string(json, "id", known->id);
+    put_string(json, "type", type->name);
+    put_string(json, "model", known->model);
+    put_string(json, "vendor", vendors[known->vendor]);
+    put_string(json, "state", adl_gpu_state_name(state));
+    put_string(json, "reason", state == ADL_GPU_IDLE || state == ADL_GPU_BUSY ? "" : it->reason);
+    put_gpu_jobs(json, desk, viewer, use);
+    adl_json_key(json, "memory_mib");
+    adl_json_int(json, type->memory_mib);
+    put_real(json, "memory_used_mib", it->last_us > 0 ? (double)it->memory_used_mib : -1, 0);
+    put_real(json, "utilization", reading(it, ADL_READ_UTILIZATION), 0);
+    put_real(json, "temperature_c", reading(it, ADL_READ_TEMPERATURE), -273.15);
+    put_real(json, "power_w", reading(it, ADL_READ_POWER), 0);
+    put_real(json, "max_w", type->max_w, 1e-3);
+    put_real(json, "cap_w", use->cap_w, 1e-3);
+    adl_view_time(json, "sample_s", it->last_us);
+    adl_json_end(json);
+}
+
+static void put_nodes(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer)
+{
+    const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
+    const struct adl_state *state = adl_engine_state(desk->engine);
+    adl_json_key(json, "nodes");
+    adl_json_array(json);
+    for (uint32_t n = 0; n < cluster->node_count; n++) {
+        const struct adl_node *node = &cluster->nodes[n];
+        adl_json_object(json);
+        put_string(json, "name", node->name);
+        adl_json_key(json, "cpu_cores");
+        adl_json_int(json, node->cpu_cores);
+        adl_json_key(json, "memory_mib");
+        adl_json_int(json, node->memory_mib);
+        adl_json_key(json, "free_cores");
+        adl_json_int(json, state->nodes_use[n].free_cores);
+        adl_json_key(json, "free_memory_mib");
+        adl_json_int(json, state->nodes_use[n].free_memory_mib);
+        adl_json_key(json, "gpus");
+        adl_json_array(json);
+        for (uint32_t g = 0; g < node->gpu_count; g++)
+            put_gpu(json, desk, viewer, node->gpu_first + g);
+        adl_json_end(json);
+        adl_json_end(json);
+    }
+    adl_json_end(json);
+}
+
+static void put_counts(struct adl_json *json, const struct adl_desk *desk)
+{
+    static const int order[] = {ADL_GPU_BUSY,    ADL_GPU_IDLE,     ADL_GPU_DRAINING,
+                                ADL_GPU_DRAINED, ADL_GPU_OCCUPIED, ADL_GPU_LOST};
+    const uint32_t gpus = desk->inventory->scenario.cluster.gpu_count;
+    const struct adl_desk_counts *counts = &desk->counts;
+    uint32_t by_state[ADL_GPU_STATE_COUNT] = {0};
+    for (uint32_t g = 0; g < gpus; g++)
+        by_state[adl_desk_gpu_state(desk, g)]++;
+    adl_json_key(json, "counts");
+    adl_json_object(json);
+    put_uint(json, "gpus", gpus);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        put_uint(json, adl_gpu_state_name(order[i]), by_state[order[i]]);
+    put_uint(json, "pending", adl_view_pending(&desk->roster));
+    put_uint(json, "running", adl_view_running(&desk->roster));
+    put_uint(json, "submitted", counts->submitted);
+    put_uint(json, "started", counts->started);
+    put_uint(json, "completed", counts->completed);
+    put_uint(json, "failed", counts->failed);
+    put_uint(json, "cancelled", counts->cancelled);
+    put_uint(json, "timed_out", counts->timed_out);
+    put_uint(json, "requeued", counts->requeued);
+    adl_json_end(json);
+}
+
+/* Of those that say; negative if none does. */
+static double power_w(const struct adl_desk *desk)
+{
+    double sum = -1;
+    for (uint32_t g = 0; g < desk->inventory->scenario.cluster.gpu_count; g++) {
+        const double power = reading(&desk->gpus[g], ADL_READ_POWER);
+        if (isfinite(power))
+            sum = (sum < 0 ? 0 : sum) + power;
+    }
+    return sum;
+}
+
+void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer)
+{
+    adl_json_object(json);
+    put_string(json, "engine", desk->engine_name);
+    adl_json_key(json, "virtual");
+    adl_json_bool(json, desk->inventory->virtual);
+    adl_json_key(json, "speed");
+    adl_json_real(json, desk->speed);
+    adl_json_key(json, "policy");
+    adl_json_object(json);
+    put_string(json, "name", desk->policy->name);
+    put_string(json, "summary", desk->policy->summary);
+    adl_json_end(json);
+    put_string(json, "version", desk->version);
+    adl_view_time(json, "now_s", desk->now_us(desk));
+    adl_view_time(json, "started_s", desk->started_us);
+    put_string(json, "trouble", desk->trouble[0] ? desk->trouble : NULL);
+    put_counts(json, desk);
+    put_real(json, "power_w", power_w(desk), 0);
+    put_real(json, "energy_j", desk->counts.energy_j, 1e-9); /* null: nothing was measured */
+    put_nodes(json, desk, viewer);
+    adl_json_end(json);
+}
+
+static void put_decision(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                         const struct adl_decision *decision)
+{
+    char why[sizeof decision->why];
+    memcpy(why, decision->why, sizeof why);
+    adl_veil_draw(desk, viewer, why, sizeof why);
+    adl_json_object(json);
+    put_uint(json, "sequence", decision->sequence);
+    adl_view_time(json, "time_s", decision->time_us);
+    put_uint(json, "job", decision->job);
+    put_string(json, "label", decision->label);
+    put_string(json, "what", decision->what);
+    put_string(json, "gpus", decision->gpus);
+    put_string(json, "why", why);
+    adl_json_end(json);
+}
+
+void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+                        uint32_t limit)
+{
+    const uint64_t kept = desk->decision_count < ADL_DECISIONS_MAX ? desk->decision_count : ADL_DECISIONS_MAX;
+    uint32_t shown = 0;
+    adl_json_object(json);
+    adl_json_key(json, "decisions");
+    adl_json_array(json);
+    for (uint64_t i = 0; i < kept && shown < limit; i++) {
+        const struct adl_decision *decision = &desk->decisions[(desk->decision_count - 1 - i) % ADL_DECISIONS_MAX];
+        if (!adl_veil_shows(desk, viewer, decision->uid))
+            continue;
+        put_decision(json, desk, viewer, decision);
+        shown++;
+    }
+    adl_json_end(json);
+    adl_json_end(json);
+}
+
+/* ---- history ---- */
+
+uint32_t adl_view_points(const struct adl_desk *desk, struct adl_point *ret, uint32_t max)
+{
+    const uint64_t kept = desk->point_count < ADL_POINTS_MAX ? desk->point_count : ADL_POINTS_MAX;
+    const uint32_t count = kept < max ? (uint32_t)kept : max;
+    for (uint32_t i = 0; i < count; i++)
+        ret[i] = desk->points[(desk->point_count - count + i) % ADL_POINTS_MAX];
+    return count;
+}
+
+/* A mean of what is known; negative if nothing is. */
+struct mean {
+    double sum;
+    uint32_t count;
+};
+
+static void mean_add(struct mean *mean, double value)
+{
+    if (isfinite(value) && value >= 0) {
+        mean->sum += value;
+        mean->count++;
+    }
+}
+
+static double mean_of(const struct mean *mean)
+{
+    return mean->count ? mean->sum / mean->count : -1;
+}
+
+static void put_point(struct adl_json *json, const struct adl_point *points, uint32_t count)
+{
+    struct mean busy = {0}, utilization = {0}, power = {0}, pending = {0}, running = {0}, energy = {0};
+    double jct_s = 0;
+    uint64_t ended = 0, completed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        mean_add(&busy, (double)points[i].busy_gpus);
+        mean_add(&utilization, (double)points[i].utilization);
+        mean_add(&power, (double)points[i].power_w);
+        mean_add(&pending, points[i].pending);
+        mean_add(&running, points[i].running);
+        mean_add(&energy, points[i].energy_j);
+        ended += points[i].ended;
+        completed += points[i].completed;
+        jct_s += points[i].jct_sum_s;
+    }
+    adl_json_object(json);
+    adl_view_time(json, "time_s", points[count - 1].time_us);
+    put_real(json, "busy_gpus", mean_of(&busy), 0);
+    put_real(json, "utilization", mean_of(&utilization), 0);
+    put_real(json, "power_w", mean_of(&power), 0);
+    put_real(json, "pending", mean_of(&pending), 0);
+    put_real(json, "running", mean_of(&running), 0);
+    put_uint(json, "ended", ended);
+    put_real(json, "jct_mean_s", completed ? jct_s / (double)completed : -1, 0);
+    put_real(json, "energy_j", energy.count ? energy.sum : -1, 0);
+    adl_json_end(json);
+}
+
+void adl_view_history(struct adl_json *json, const struct adl_point *points, uint32_t count)
+{
+    const uint32_t each = (count + ADL_VIEW_POINTS_MAX - 1) / ADL_VIEW_POINTS_MAX;
+    /* A twin's steps are longer, as its time is faster. */
+    const int64_t step_us =
+        count > 1 ? (points[count - 1].time_us - points[0].time_us) / (int64_t)(count - 1) : ADL_POINT_STEP_US;
+    adl_json_object(json);
+    put_real(json, "step_s", (double)step_us / 1e6 * (each ? each : 1), 0);
+    adl_json_key(json, "points");
+    adl_json_array(json);
+    for (uint32_t i = 0; i < count; i += each)
+        put_point(json, points + i, count - i < each ? count - i : each);
+    adl_json_end(json);
+    adl_json_end(json);
+}

@@ -1,0 +1,32 @@
+/* judge: whether Slurm would let a job start now, and on which nodes: what it would refuse is not offered. */
+#ifndef ADLRO_SLURM_ELIGIBILITY_H
+#define ADLRO_SLURM_ELIGIBILITY_H
+
+#include "slurm/cluster.h"
+
+enum adl_slurm_bar {
+    ADL_BAR_NONE,
+    ADL_BAR_WAIT,    /* for something that is known */
+    ADL_BAR_REFUSED, /* it was placed, and Slurm has a reason of its own not to start it */
+    ADL_BAR_CROWDED, /* it was placed, and Slurm says that its nodes have no room, or cannot be used */
+    ADL_BAR_BEYOND,  /* only Slurm can tell whether it may */
+};
+
+/* Whether the job can be placed now; if not, why: else "". */
+enum adl_slurm_bar adl_slurm_job_bar(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                                     char *ret_why, size_t why_size);
+
+/* Of a job that was placed: Slurm has looked at its nodes, and there is no room. */
+bool adl_slurm_job_is_crowded(const struct job_info *job);
+
+/* The same of a job that Slurm itself decides about: whether it waits for more than GPUs and its turn. */
+bool adl_slurm_job_waits_for(const struct job_info *job, char *ret_why, size_t why_size);
+
+/* Whether the job may be placed on this node of its partition, once there is room. */
+bool adl_slurm_job_may_use(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                           const struct adl_slurm_node *node);
+
+/* What of the request can still be given: where the type of a job cannot be changed any more, only that type. */
+struct adl_gpu_counts adl_slurm_job_choices(const struct job_info *job, const struct adl_gpu_counts *request);
+
+#endif

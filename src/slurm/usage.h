@@ -1,0 +1,24 @@
+/* tally: amounts by key, as many of each as the tally is wide. */
+#ifndef ADLRO_SLURM_USAGE_H
+#define ADLRO_SLURM_USAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct adl_tally {
+    uint32_t width;
+    size_t count;
+    uint64_t *keys;    /* [count] */
+    uint64_t *amounts; /* [count][width] */
+    uint32_t *table;   /* [table_size] position + 1 of a key, 0 = none */
+    size_t keys_capacity, amounts_capacity, table_size;
+};
+
+void adl_tally_clear(struct adl_tally *tally);                 /* frees; accepts a zeroed one */
+void adl_tally_empty(struct adl_tally *tally, uint32_t width); /* keeps its memory */
+
+/* Those of the key, zero if it is new. They stay where they are until the next call. NULL without memory. */
+uint64_t *adl_tally_at(struct adl_tally *tally, uint64_t key);
+const uint64_t *adl_tally_find(const struct adl_tally *tally, uint64_t key); /* NULL: none */
+
+#endif
