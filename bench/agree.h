@@ -3,7 +3,7 @@
 #ifndef ADLRO_BENCH_AGREE_H
 #define ADLRO_BENCH_AGREE_H
 
-#include "../tests/peer_trace.h"
+#include "peer_trace.h"
 #include "policy/policy.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* bench_crash: 200 times kill -9 of the service at random moments under load: every acknowledged job has to be there
  * afterwards, exactly once. bench_crash [KILLS [SEED]] */
-#include "../tests/service_crash.h"
+#include "service_crash.h"
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /* bench_service: the service under load: 11,000 jobs submitted as fast as 8 connections can, 1,000 of which run at
  * once; and how much later it decides while wrk reads pages over 64 connections. bench_service [JOBS SLOTS SLEEP_S] */
-#include "../tests/service_load.h"
+#include "service_load.h"
 
 enum { PROBES = 200, WRK_S = 14, LISTED = 2000 };
 

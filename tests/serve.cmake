@@ -1,9 +1,9 @@
 # The tests of the service that need more than the others: setgroups(), which POSIX lacks, and room for time limits.
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/test_auth.c ${CMAKE_CURRENT_LIST_DIR}/test_http_crowd.c PROPERTIES COMPILE_DEFINITIONS _DEFAULT_SOURCE)
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/http/test_auth.c ${CMAKE_CURRENT_LIST_DIR}/http/test_http_crowd.c PROPERTIES COMPILE_DEFINITIONS _DEFAULT_SOURCE)
 add_test(NAME units COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_units ${PROJECT_BINARY_DIR})
 set_tests_properties(units PROPERTIES SKIP_RETURN_CODE 77)
 # The service itself, as a process: where the program is, and that it is built first.
-file(GLOB SERVICE_TESTS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_service_*.c)
+file(GLOB SERVICE_TESTS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/service/test_service_*.c ${CMAKE_CURRENT_LIST_DIR}/cli/test_service_*.c)
 list(FILTER SERVICE_TESTS EXCLUDE REGEX "_config\\.c$")
 foreach(source ${SERVICE_TESTS})
   get_filename_component(name ${source} NAME_WE)

@@ -1,6 +1,6 @@
 /* Choices: whatever is offered may be done, the oldest job goes first or holds a promise that is kept, and nothing is
  * left out. On random worlds that share, fail and preempt. */
-#include "choice_driver.h"
+#include "action_driver.h"
 #include "engine/validate.h"
 
 #include <cmocka.h>

@@ -1,6 +1,6 @@
 /* Rewards: paid out bit by bit between events, they sum to what the whole run costs. The books to compare with are
  * run_checker's, which shares nothing with state and metrics. */
-#include "choice_driver.h"
+#include "action_driver.h"
 #include "metrics/reward.h"
 #include "run_checker.h"
 

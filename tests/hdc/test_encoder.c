@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../bench/random_records.h"
+#include "random_records.h"
 
 static struct adl_encoder *create(const struct adl_field *fields, uint32_t count)
 {

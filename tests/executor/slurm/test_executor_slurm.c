@@ -1,4 +1,4 @@
-/* test_hands_slurm: the hands with an adapter that says what a test wants: what real daemons do not do on demand. */
+/* test_executor_slurm: the hands with an adapter that says what a test wants: what real daemons do not do on demand. */
 #include "slurm_fixture.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* An engine that takes the place of another one knows what that one had learned of jobs. */
 #include "engine/engine.h"
-#include "gogh_desk.h"
+#include "gogh_fixture.h"
 #include "policy/gogh/cost_model.h"
 
 /* A world of events that a test has listed. Jobs that end are in slot 0, one after the other. */

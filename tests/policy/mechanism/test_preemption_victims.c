@@ -1,6 +1,6 @@
 /* Taking: only younger jobs that may be stopped lose GPUs, the older one can start once they are gone, and no instant
  * turns in circles. By hand, and on random worlds whose preemptions cost time. */
-#include "choice_driver.h"
+#include "action_driver.h"
 #include "engine/validate.h"
 #include "policy/mechanism/preemption_victims.h"
 #include "state_fixture.h"

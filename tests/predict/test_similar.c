@@ -8,7 +8,7 @@
 
 #include "shared_data.h"
 
-#include "../bench/foresight.h"
+#include "foresight.h"
 
 #define SECOND  INT64_C(1000000)
 #define CHRONUS SHARED_DATA "data/chronus/trace_job_Philly_MIX1.csv"

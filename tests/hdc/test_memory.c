@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "../bench/random_records.h"
 #include "hdc/memory.h"
+#include "random_records.h"
 
 enum { STORED = 700, NEAREST = 40 };
 

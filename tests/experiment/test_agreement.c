@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../bench/agree_gavel.h"
+#include "agree_gavel.h"
 #include "shared_data.h"
 
 #define ROWS (sizeof agree_rows / sizeof *agree_rows)

@@ -1,6 +1,6 @@
 /* Normalization: features are bounded, a gap is never a 0, quartiles are those of the data, and what is written comes
  * back bit for bit. `test_normalize tables` prints the tables of docs/features.md. */
-#include "choice_driver.h"
+#include "action_driver.h"
 #include "policy/dqn/normalize.h"
 #include "policy/dqn/observation.h"
 

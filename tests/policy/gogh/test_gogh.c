@@ -1,5 +1,5 @@
 /* Tests of the policy gogh on states made by hand: where jobs start, when they move, who shares a GPU, what SLAs do. */
-#include "gogh_desk.h"
+#include "gogh_fixture.h"
 
 #define ANY (ADL_JOB_PREEMPTIBLE | ADL_JOB_SHARE)
 

@@ -1,6 +1,6 @@
 /* Sight: what a network sees is bounded, says what the state says, and tells a gap from a 0. On random worlds with
  * telemetry, faults and sharing. */
-#include "choice_driver.h"
+#include "action_driver.h"
 #include "policy/dqn/observation.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Tests of the policy gogh on states made by hand: power limits and caps, and gangs for which others are stopped. */
-#include "gogh_desk.h"
+#include "gogh_fixture.h"
 
 #include "predict/power.h"
 

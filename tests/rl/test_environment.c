@@ -1,6 +1,6 @@
 /* The environment: equal seeds and actions give equal episodes, however it was used before and beside whatever other
  * environments, and an episode is what the engine makes of the same decisions. */
-#include "choice_driver.h"
+#include "action_driver.h"
 #include "rl/environment.h"
 
 #include <math.h>

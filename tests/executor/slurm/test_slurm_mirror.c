@@ -1,4 +1,4 @@
-/* test_slurm_book: what the adapter says of nodes and jobs, sense and nonsense, and whose each GPU is then. */
+/* test_slurm_mirror: what the adapter says of nodes and jobs, sense and nonsense, and whose each GPU is then. */
 #include "slurm_fixture.h"
 
 static struct adl_inventory inventory;

@@ -1,4 +1,5 @@
-/* test_hands_sim: the twin under scripted and random commands: nothing is told before its time, every job ends once. */
+/* test_executor_sim: the twin under scripted and random commands: nothing is told before its time, every job ends once.
+ */
 #include "random_scenario.h"
 
 #include "executor/sim/executor_sim.h"

@@ -1,4 +1,5 @@
-/* test_watch: telemetry read in a thread: samples arrive, are replaced if nobody takes them, and the thread ends. */
+/* test_telemetry_thread: telemetry read in a thread: samples arrive, are replaced if nobody takes them, and the thread
+ * ends. */
 #include "stub_nvml.h"
 #include "telemetry_fixture.h"
 

@@ -1,4 +1,5 @@
-/* Gavel: shares of time that are known, rounds, gangs, random worlds. tests/test_agreement.c has its authors' trace. */
+/* Gavel: shares of time that are known, rounds, gangs, random worlds. tests/experiment/test_agreement.c has its
+ * authors' trace. */
 #include "policy/gavel.h"
 #include "random_scenario.h"
 #include "scripted_run.h"
