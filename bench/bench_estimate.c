@@ -208,8 +208,8 @@ struct lesson {
 static enum adl_estimator_part part_of(const struct answer *a)
 {
     if (a->kind == TRIAL_SHARE)
-        return a->stage ? ADL_REFINE_SHARE : ADL_INITIAL_SHARE;
-    return a->stage ? ADL_REFINE_RATE : ADL_INITIAL_RATE;
+        return a->stage ? ADL_ESTIMATE_REFINE_SHARE : ADL_ESTIMATE_INITIAL_SHARE;
+    return a->stage ? ADL_ESTIMATE_REFINE_RATE : ADL_ESTIMATE_INITIAL_RATE;
 }
 
 static int bucket_of(const struct answer *a)

@@ -298,7 +298,7 @@ static struct {
     double us[1 << 16];
     size_t count;
     uint64_t solved;
-    struct adl_program_counts counts;
+    struct adl_ilp_model_counts counts;
 } probe;
 
 /* Only calls that solved a program count: the others carry out what it said. */

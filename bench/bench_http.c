@@ -14,15 +14,15 @@
 
 enum { SECONDS = 5, CONNECTIONS = 64, JOBS = 150 };
 
-static void answer_hello(void *context, struct adl_request *request)
+static void answer_hello(void *context, struct adl_http_request *request)
 {
     struct adl_text text = {0};
     (void)context;
     adl_text_put(&text, "{\"ok\":true}\n");
-    adl_request_answer_json(request, 200, &text);
+    adl_http_request_answer_json(request, 200, &text);
 }
 
-static void answer_jobs(void *context, struct adl_request *request)
+static void answer_jobs(void *context, struct adl_http_request *request)
 {
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
@@ -45,22 +45,22 @@ static void answer_jobs(void *context, struct adl_request *request)
         adl_json_end(&json);
     }
     adl_json_end(&json);
-    adl_request_answer_json(request, 200, &text);
+    adl_http_request_answer_json(request, 200, &text);
 }
 
 /* Requests on their way to the thread that answers them. */
 static struct queue {
     pthread_mutex_t mutex;
     pthread_cond_t filled;
-    struct adl_request *requests[CONNECTIONS * 2];
+    struct adl_http_request *requests[CONNECTIONS * 2];
     size_t count;
     int done;
 } queue = {.mutex = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
 
-static void defer(void *context, struct adl_request *request)
+static void defer(void *context, struct adl_http_request *request)
 {
     (void)context;
-    adl_request_defer(request);
+    adl_http_request_defer(request);
     pthread_mutex_lock(&queue.mutex);
     queue.requests[queue.count++] = request;
     pthread_cond_signal(&queue.filled);
@@ -73,7 +73,7 @@ static void *answer_deferred(void *arg)
     pthread_mutex_lock(&queue.mutex);
     while (!queue.done) {
         while (queue.count > 0) {
-            struct adl_request *request = queue.requests[--queue.count];
+            struct adl_http_request *request = queue.requests[--queue.count];
             pthread_mutex_unlock(&queue.mutex);
             answer_hello(NULL, request);
             pthread_mutex_lock(&queue.mutex);

@@ -7,7 +7,7 @@ file(GLOB SERVICE_TESTS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/service/test
 list(FILTER SERVICE_TESTS EXCLUDE REGEX "_config\\.c$")
 foreach(source ${SERVICE_TESTS})
   get_filename_component(name ${source} NAME_WE)
-  target_compile_definitions(${name} PRIVATE ADL_PROGRAM="$<TARGET_FILE:adlro>")
+  target_compile_definitions(${name} PRIVATE ADL_ILP_MODEL="$<TARGET_FILE:adlro>")
   add_dependencies(${name} adlro)
 endforeach()
 # The wall clock of the service in test_service_clock, which is the test's to set.

@@ -26,9 +26,9 @@ extern "C" {
 
 struct adlro_environment;
 
-enum adlro_sight {
-    ADLRO_SIGHT_ALL,   /* every feature of the schema */
-    ADLRO_SIGHT_PAPER, /* what the first source's network sees; the job at hand is the oldest that fits */
+enum adlro_observation {
+    ADLRO_OBSERVATION_ALL,   /* every feature of the schema */
+    ADLRO_OBSERVATION_PAPER, /* what the first source's network sees; the job at hand is the oldest that fits */
 };
 
 /* Zeros are the defaults. */
@@ -36,7 +36,7 @@ struct adlro_config {
     const char *scenario; /* path of the file */
     uint32_t count;       /* environments side by side; 0 = 1 */
     uint64_t jobs;        /* of an episode; 0 = as the scenario says */
-    int sight;            /* enum adlro_sight */
+    int observation;      /* enum adlro_observation */
     int oracle;           /* 1: run times are known exactly, for bounds */
     double load;          /* multiplies the rate of arrivals; 0 = 1 */
     double tail;          /* weight of long completion times in the reward; 0 = the first source's reward */

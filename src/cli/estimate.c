@@ -55,7 +55,7 @@ static const struct adl_verb verb = {
     .example = "adlro estimate resnet50-b64 --scenario mixed64 --beside lm-b80",
 };
 
-struct desk {
+struct shared {
     const struct adl_scenario *scenario;
     const struct options *options;
     struct adl_estimates *estimates;
@@ -79,9 +79,9 @@ static int find_class(const struct adl_scenario *scenario, const char *name, uin
 }
 
 /* A job of the class as the scenario's mix would submit it. */
-static uint32_t know_gang(struct desk *desk, uint32_t class_index, uint16_t gpus, bool spans)
+static uint32_t know_gang(struct shared *shared, uint32_t class_index, uint16_t gpus, bool spans)
 {
-    const struct adl_job_class *class = &desk->scenario->classes[class_index];
+    const struct adl_job_class *class = &shared->scenario->classes[class_index];
     struct adl_job_spec spec = {.class_index = (uint16_t)class_index,
                                 .name_id = adl_job_name_id(class->name),
                                 .gpus = gpus,
@@ -89,8 +89,8 @@ static uint32_t know_gang(struct desk *desk, uint32_t class_index, uint16_t gpus
                                 .gpu_memory_mib = class->gpu_memory_mib,
                                 .step_gflop = (float)class->step_gflop,
                                 .step_gb = (float)class->step_gb};
-    for (uint32_t i = 0; i < desk->scenario->workload.mix_count; i++) {
-        const struct adl_mix *mix = &desk->scenario->workload.mix[i];
+    for (uint32_t i = 0; i < shared->scenario->workload.mix_count; i++) {
+        const struct adl_mix *mix = &shared->scenario->workload.mix[i];
         if (mix->class_index != class_index)
             continue;
         spec.cpu_cores = mix->cpu_cores;
@@ -98,12 +98,12 @@ static uint32_t know_gang(struct desk *desk, uint32_t class_index, uint16_t gpus
         spec.gpu_memory_mib = mix->gpu_memory_mib;
         break;
     }
-    return adl_estimates_know(desk->estimates, &spec, spans);
+    return adl_estimates_know(shared->estimates, &spec, spans);
 }
 
-static uint32_t know(struct desk *desk, uint32_t class_index)
+static uint32_t know(struct shared *shared, uint32_t class_index)
 {
-    return know_gang(desk, class_index, (uint16_t)(class_index == desk->job ? desk->options->gpus : 1), false);
+    return know_gang(shared, class_index, (uint16_t)(class_index == shared->job ? shared->options->gpus : 1), false);
 }
 
 /* ---- what was measured ---- */
@@ -122,30 +122,30 @@ static int cut(char *line, char *ret[5])
     return count;
 }
 
-static int take_line(struct desk *desk, char *line, struct adl_error *err)
+static int take_line(struct shared *shared, char *line, struct adl_error *err)
 {
     char *cells[5], *end = NULL, quoted[ADL_QUOTE_SIZE];
     uint32_t job = 0, neighbour = ADL_NONE;
     if (cut(line, cells) != 4)
         return adl_fail(err, ADL_EINVAL, "must be type,class,neighbour,steps_per_s, the neighbour empty if alone");
-    const uint32_t type = adl_cluster_find_type(&desk->scenario->cluster, cells[0]);
+    const uint32_t type = adl_cluster_find_type(&shared->scenario->cluster, cells[0]);
     if (type == ADL_NONE)
         return adl_fail(err, ADL_EINVAL, "there is no GPU type %s in %.60s", adl_quote(cells[0], quoted),
-                        desk->scenario->name);
-    int status = find_class(desk->scenario, cells[1], &job, err);
+                        shared->scenario->name);
+    int status = find_class(shared->scenario, cells[1], &job, err);
     if (status == 0 && *cells[2])
-        status = find_class(desk->scenario, cells[2], &neighbour, err);
+        status = find_class(shared->scenario, cells[2], &neighbour, err);
     if (status)
         return status;
     const double rate = strtod(cells[3], &end);
     if (end == cells[3] || *end || !(rate > 0) || !isfinite(rate))
         return adl_fail(err, ADL_EINVAL, "steps_per_s must be a number above 0, got %s", adl_quote(cells[3], quoted));
-    const uint32_t profile = know(desk, job), beside = neighbour == ADL_NONE ? ADL_NONE : know(desk, neighbour);
-    adl_estimates_measure(desk->estimates, profile, type, beside, rate);
+    const uint32_t profile = know(shared, job), beside = neighbour == ADL_NONE ? ADL_NONE : know(shared, neighbour);
+    adl_estimates_measure(shared->estimates, profile, type, beside, rate);
     return 0;
 }
 
-static int take_measured(struct desk *desk, const char *path, struct adl_error *err)
+static int take_measured(struct shared *shared, const char *path, struct adl_error *err)
 {
     char line[1024];
     unsigned number = 0;
@@ -159,7 +159,7 @@ static int take_measured(struct desk *desk, const char *path, struct adl_error *
         if (*line == '#' || *line == '\n' || (number == 1 && strncmp(line, "type,", 5) == 0))
             continue;
         status = strlen(line) + 1 == sizeof line ? adl_fail(&inner, ADL_EINVAL, "the line is too long")
-                                                 : take_line(desk, line, &inner);
+                                                 : take_line(shared, line, &inner);
         if (status)
             adl_fail(err, status, "%.100s:%u: %.280s", path, number, inner.text);
     }
@@ -172,16 +172,16 @@ static int take_measured(struct desk *desk, const char *path, struct adl_error *
 /* What the scenario does not know of a recorded run tells it nothing. */
 static void take_reported(void *self, const struct adl_reported *reported)
 {
-    struct desk *desk = self;
+    struct shared *shared = self;
     struct adl_error none;
     uint32_t job = 0, neighbour = 0;
-    const uint32_t type = adl_cluster_find_type(&desk->scenario->cluster, reported->type);
-    if (type == ADL_NONE || find_class(desk->scenario, reported->class, &job, &none) ||
-        (reported->beside && find_class(desk->scenario, reported->beside, &neighbour, &none)))
+    const uint32_t type = adl_cluster_find_type(&shared->scenario->cluster, reported->type);
+    if (type == ADL_NONE || find_class(shared->scenario, reported->class, &job, &none) ||
+        (reported->beside && find_class(shared->scenario, reported->beside, &neighbour, &none)))
         return;
-    const uint32_t profile = know_gang(desk, job, reported->gpus, reported->spans);
-    adl_estimates_measure(desk->estimates, profile, type,
-                          reported->beside ? know_gang(desk, neighbour, 1, false) : ADL_NONE, reported->steps_per_s);
+    const uint32_t profile = know_gang(shared, job, reported->gpus, reported->spans);
+    adl_estimates_measure(shared->estimates, profile, type,
+                          reported->beside ? know_gang(shared, neighbour, 1, false) : ADL_NONE, reported->steps_per_s);
 }
 
 /* ---- what is shown ---- */
@@ -226,10 +226,10 @@ static void put_json_cell(struct adl_json *json, const char *type, const char *b
     adl_json_end(json);
 }
 
-static void show(struct desk *desk, uint32_t profile, uint32_t beside, const char *name, struct adl_text *text)
+static void show(struct shared *shared, uint32_t profile, uint32_t beside, const char *name, struct adl_text *text)
 {
-    const struct options *o = desk->options;
-    const struct adl_cluster *cluster = &desk->scenario->cluster;
+    const struct options *o = shared->options;
+    const struct adl_cluster *cluster = &shared->scenario->cluster;
     struct adl_json json = adl_json_start(text, true);
     if (o->json) {
         adl_json_object(&json);
@@ -238,19 +238,19 @@ static void show(struct desk *desk, uint32_t profile, uint32_t beside, const cha
         adl_json_key(&json, "gpus");
         adl_json_int(&json, o->gpus);
         adl_json_key(&json, "scenario");
-        adl_json_string(&json, desk->scenario->name);
+        adl_json_string(&json, shared->scenario->name);
         adl_json_key(&json, "estimates");
         adl_json_array(&json);
     } else {
         adl_text_printf(text, "%s on %lld GPU%s, steps/s of the whole job, in %s\n\n", name, (long long)o->gpus,
-                        o->gpus == 1 ? "" : "s", desk->scenario->name);
+                        o->gpus == 1 ? "" : "s", shared->scenario->name);
         adl_text_printf(text, "%-14s %-20s %10s %10s %10s  %s\n", "type", "beside", "estimate", "90 % low", "high",
                         "from");
     }
     for (int pass = 0; pass < (o->beside ? 2 : 1); pass++)
         for (uint32_t t = 0; t < cluster->type_count; t++) {
             struct adl_estimate found;
-            adl_estimates_find(desk->estimates, profile, t, pass ? beside : ADL_NONE, &found);
+            adl_estimates_find(shared->estimates, profile, t, pass ? beside : ADL_NONE, &found);
             if (o->json)
                 put_json_cell(&json, cluster->types[t].name, pass ? o->beside : NULL, &found);
             else
@@ -263,23 +263,23 @@ static void show(struct desk *desk, uint32_t profile, uint32_t beside, const cha
     }
 }
 
-static int estimate(struct desk *desk, const char *name, struct adl_error *err)
+static int estimate(struct shared *shared, const char *name, struct adl_error *err)
 {
     struct adl_text text = {0};
     uint32_t neighbour = 0, beside = ADL_NONE;
-    int status = find_class(desk->scenario, name, &desk->job, err);
-    if (status == 0 && desk->options->beside)
-        status = find_class(desk->scenario, desk->options->beside, &neighbour, err);
-    if (status == 0 && desk->options->measured)
-        status = take_measured(desk, desk->options->measured, err);
-    if (status == 0 && desk->options->recording)
-        status = adl_reported_read(desk->options->recording, take_reported, desk, err);
+    int status = find_class(shared->scenario, name, &shared->job, err);
+    if (status == 0 && shared->options->beside)
+        status = find_class(shared->scenario, shared->options->beside, &neighbour, err);
+    if (status == 0 && shared->options->measured)
+        status = take_measured(shared, shared->options->measured, err);
+    if (status == 0 && shared->options->recording)
+        status = adl_reported_read(shared->options->recording, take_reported, shared, err);
     if (status)
         return status;
-    const uint32_t profile = know(desk, desk->job);
-    if (desk->options->beside)
-        beside = know(desk, neighbour);
-    show(desk, profile, beside, name, &text);
+    const uint32_t profile = know(shared, shared->job);
+    if (shared->options->beside)
+        beside = know(shared, neighbour);
+    show(shared, profile, beside, name, &text);
     status = adl_output_write("-", &text, err);
     adl_text_clear(&text);
     return status;
@@ -296,7 +296,7 @@ static int run(int argc, char **argv)
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
-    struct desk desk = {.scenario = &scenario, .options = &o};
+    struct shared shared = {.scenario = &scenario, .options = &o};
     int status = adl_scenario_load(o.scenario, &scenario, NULL, &err);
     if (status == 0 && o.model)
         status = adl_model_store_read_bytes(o.model, &model, &size, &err);
@@ -305,13 +305,13 @@ static int run(int argc, char **argv)
     if (status == 0) {
         const uint32_t wanted = scenario.class_count + (o.recording ? GANG_PROFILES : 1);
         const uint32_t profiles = wanted < ADL_PROFILES_MAX ? wanted : ADL_PROFILES_MAX;
-        status = adl_estimates_create(&scenario.cluster, profiles, model, size, &desk.estimates, &inner);
+        status = adl_estimates_create(&scenario.cluster, profiles, model, size, &shared.estimates, &inner);
         if (status)
             adl_fail(&err, status, "%.100s: %.280s", o.model ? o.model : "the shipped networks", inner.text);
     }
     if (status == 0)
-        status = estimate(&desk, operands.items[0], &err);
-    adl_estimates_destroy(desk.estimates);
+        status = estimate(&shared, operands.items[0], &err);
+    adl_estimates_destroy(shared.estimates);
     adl_scenario_clear(&scenario);
     free(model);
     return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;

@@ -1,4 +1,4 @@
-/* interrupt: a person's wish to stop (SIGINT, SIGTERM), noted so that work can end in good order. */
+/* interrupt: a person's request to stop (SIGINT, SIGTERM), noted so that work can end in good order. */
 #ifndef ADLRO_CLI_INTERRUPT_H
 #define ADLRO_CLI_INTERRUPT_H
 

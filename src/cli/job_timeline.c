@@ -5,16 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(sizeof((struct adl_story *)0)->reason == ADL_REASON_SIZE, "a reason does not fit");
+_Static_assert(sizeof((struct adl_job_timeline *)0)->reason == ADL_REASON_SIZE, "a reason does not fit");
 
-static void stamp(struct adl_story *story, int64_t time_us)
+static void stamp(struct adl_job_timeline *story, int64_t time_us)
 {
     const int64_t s = time_us / 1000000;
     adl_text_printf(&story->text, "%4lld:%02lld:%02lld  ", (long long)(s / 3600), (long long)(s / 60 % 60),
                     (long long)(s % 60));
 }
 
-static void tell_submission(struct adl_story *story, const struct adl_event *event, const struct adl_state *state)
+static void tell_submission(struct adl_job_timeline *story, const struct adl_event *event,
+                            const struct adl_state *state)
 {
     const struct adl_job_spec *spec = event->submit.spec;
     char names[96];
@@ -35,7 +36,7 @@ static void tell_submission(struct adl_story *story, const struct adl_event *eve
 
 static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
 {
-    struct adl_story *story = self;
+    struct adl_job_timeline *story = self;
     static const char *const ends[] = {"completed", "failed", "cancelled", "ended at its time limit"};
     const bool own = story->slot != ADL_NONE && event->job == story->slot;
     if (event->kind == ADL_EVENT_SUBMIT && event->submit.spec->id == story->job_id) {
@@ -55,7 +56,7 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     return story->next && story->next->event ? story->next->event(story->next->self, event, state) : 0;
 }
 
-static void tell_reason(struct adl_story *story, const struct adl_reason *reason)
+static void tell_reason(struct adl_job_timeline *story, const struct adl_reason *reason)
 {
     char words[ADL_REASON_SIZE];
     adl_reason_words(reason, NULL, words, sizeof words);
@@ -65,7 +66,7 @@ static void tell_reason(struct adl_story *story, const struct adl_reason *reason
 static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus,
                       const struct adl_state *state)
 {
-    struct adl_story *story = self;
+    struct adl_job_timeline *story = self;
     const struct adl_cluster *cluster = state->cluster;
     if (story->slot != ADL_NONE && command->kind == ADL_COMMAND_START && command->job == story->slot) {
         const struct adl_gpu_use *use = &state->gpus[gpus[0]];
@@ -88,7 +89,7 @@ static int on_command(void *self, const struct adl_command *command, const uint3
 /* A reason is told again when it has changed. */
 static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
 {
-    struct adl_story *story = self;
+    struct adl_job_timeline *story = self;
     char reason[ADL_REASON_SIZE];
     if (story->slot != ADL_NONE && state->jobs[story->slot].phase == ADL_PHASE_PENDING) {
         adl_engine_explain(story->engine, story->slot, reason, sizeof reason);
@@ -103,17 +104,17 @@ static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
 
 static void bind(void *self, const struct adl_engine *engine)
 {
-    ((struct adl_story *)self)->engine = engine;
+    ((struct adl_job_timeline *)self)->engine = engine;
 }
 
-struct adl_tap adl_story_tap(struct adl_story *story)
+struct adl_tap adl_job_timeline_tap(struct adl_job_timeline *story)
 {
     story->slot = ADL_NONE;
     return (struct adl_tap){
         .self = story, .bind = bind, .event = on_event, .command = on_command, .decided = on_decided};
 }
 
-void adl_story_clear(struct adl_story *story)
+void adl_job_timeline_clear(struct adl_job_timeline *story)
 {
     adl_text_clear(&story->text);
 }

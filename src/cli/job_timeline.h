@@ -1,11 +1,11 @@
-/* story: what happened to one job of a run, and why it waited, line by line. */
+/* job_timeline: what happened to one job of a run, and why it waited, line by line. */
 #ifndef ADLRO_CLI_JOB_TIMELINE_H
 #define ADLRO_CLI_JOB_TIMELINE_H
 
 #include "base/text.h"
 #include "engine/engine.h"
 
-struct adl_story {
+struct adl_job_timeline {
     uint64_t job_id;
     const struct adl_engine *engine;
     uint32_t slot; /* while it is live, else ADL_NONE */
@@ -14,7 +14,7 @@ struct adl_story {
     const struct adl_tap *next; /* another observer of the same run, or NULL */
 };
 
-struct adl_tap adl_story_tap(struct adl_story *story);
-void adl_story_clear(struct adl_story *story);
+struct adl_tap adl_job_timeline_tap(struct adl_job_timeline *story);
+void adl_job_timeline_clear(struct adl_job_timeline *story);
 
 #endif

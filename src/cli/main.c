@@ -58,7 +58,7 @@ static int shepherd(const char *folder)
     struct adl_error err;
     const int status = adl_shepherd_run(folder, &err);
     if (status == 0 || status == ADL_EREFUSED)
-        return ADL_EXIT_DONE; /* another shepherd was first: the task is in good hands */
+        return ADL_EXIT_DONE; /* another shepherd was first: the task is in good executor */
     fprintf(stderr, "adlro shepherd: %s\n", err.text);
     return ADL_EXIT_FAILED;
 }

@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
-#include "engine/recording.h"
 #include "engine/world_log.h"
+#include "experiment/recording.h"
 #include "experiment/run.h"
 #include "scenario/scenario.h"
 

@@ -2,8 +2,8 @@
 
 #include "cli/replay.h"
 #include "engine/engine.h"
-#include "engine/recording.h"
 #include "engine/world_log.h"
+#include "experiment/recording.h"
 #include "experiment/run.h"
 
 #include <errno.h>

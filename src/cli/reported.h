@@ -16,7 +16,7 @@ struct adl_reported {
     double steps_per_s;
 };
 
-/* Plays the recording back, which checks its decisions, and hands over each speed in order. Speeds under a power cap
+/* Plays the recording back, which checks its decisions, and executor over each speed in order. Speeds under a power cap
  * are left out. */
 int adl_reported_read(const char *path, void (*take)(void *self, const struct adl_reported *), void *self,
                       struct adl_error *err);

@@ -13,5 +13,5 @@ int main(int argc, char **argv)
         return 2;
     }
     const int status = adl_shepherd_run(argv[2], &err);
-    return status && status != ADL_EREFUSED; /* refused: another shepherd was first, the task is in good hands */
+    return status && status != ADL_EREFUSED; /* refused: another shepherd was first, the task is in good executor */
 }

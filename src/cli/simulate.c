@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "cli/job_timeline.h"
 #include "cli/reports.h"
-#include "engine/recording.h"
+#include "experiment/recording.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
@@ -147,7 +147,7 @@ static int recorder_close(struct recorder *recorder, int status, struct adl_erro
 }
 
 /* Beside JSON on standard output the story goes to standard error. */
-static int tell(const struct options *o, const struct adl_story *story, struct adl_error *err)
+static int tell(const struct options *o, const struct adl_job_timeline *story, struct adl_error *err)
 {
     const bool apart = adl_output_is_stdout(o->json);
     if (adl_text_status(&story->text))
@@ -163,8 +163,8 @@ static int simulate(const struct options *o, const char *name, const struct adl_
     struct recorder recorder = {0};
     struct adl_comparison comparison = {0};
     const struct adl_tap record = {.self = &recorder, .event = on_event, .command = on_command, .decided = on_decided};
-    struct adl_story story = {.job_id = (uint64_t)o->explain, .next = o->log ? &record : NULL};
-    const struct adl_tap tap = adl_story_tap(&story);
+    struct adl_job_timeline story = {.job_id = (uint64_t)o->explain, .next = o->log ? &record : NULL};
+    const struct adl_tap tap = adl_job_timeline_tap(&story);
     const struct adl_comparison_request request = {.scenario = scenario,
                                                    .policies = &policy,
                                                    .policy_count = 1,
@@ -185,7 +185,7 @@ static int simulate(const struct options *o, const char *name, const struct adl_
         status = adl_reports_write(&reports, &comparison, err);
     if (status == 0 && o->explain > 0)
         status = tell(o, &story, err);
-    adl_story_clear(&story);
+    adl_job_timeline_clear(&story);
     adl_comparison_clear(&comparison);
     return status;
 }

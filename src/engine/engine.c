@@ -454,7 +454,7 @@ static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret
     return 0;
 }
 
-/* Asks and carries out until there is nothing more to do. A refusal hands the rest of the instant to the guard, and
+/* Asks and carries out until there is nothing more to do. A refusal executor the rest of the instant to the guard, and
  * what the guard cannot do waits. */
 static int decide(struct adl_engine *engine, struct adl_error *err)
 {

@@ -9,7 +9,7 @@
 #define NOISE 0.03 /* of a measurement's logarithm */
 
 struct episode {
-    struct adl_knowledge *k;
+    struct adl_estimate_table *k;
     struct adl_estimator *estimator;
     const struct adl_lab *lab;
     struct adl_rng *rng;
@@ -44,20 +44,20 @@ static void measure(struct episode *e, uint32_t job, uint32_t type, uint32_t bes
     const double alone = e->lab->rate[job][type], share = beside == ADL_NONE ? 0 : e->lab->share[job][beside][type];
     if (isnan(alone) || isnan(share))
         return;
-    adl_knowledge_measure(e->k, e->profile[job], type, beside == ADL_NONE ? ADL_NONE : e->profile[beside],
-                          alone + share + NOISE * adl_rng_normal(e->rng));
+    adl_estimate_table_measure(e->k, e->profile[job], type, beside == ADL_NONE ? ADL_NONE : e->profile[beside],
+                               alone + share + NOISE * adl_rng_normal(e->rng));
 }
 
 /* Beliefs of a known job's rates: what was measured, and elsewhere time by specification moved by what that was off. */
 static void believe(struct episode *e, uint32_t job)
 {
-    const struct adl_knowledge *k = e->k;
+    const struct adl_estimate_table *k = e->k;
     double sum = 0, count = 0;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t t = 0; t < k->type_count; t++) {
-            const struct adl_cell *cell = adl_knowledge_cell(k, e->profile[job], t, ADL_NONE);
-            const double nominal = adl_knowledge_nominal(k, e->profile[job], t)->log_rate;
-            struct adl_belief *rate = &k->rates[adl_knowledge_at(k, e->profile[job], t)];
+            const struct adl_cell *cell = adl_estimate_table_cell(k, e->profile[job], t, ADL_NONE);
+            const double nominal = adl_estimate_table_nominal(k, e->profile[job], t)->log_rate;
+            struct adl_belief *rate = &k->rates[adl_estimate_table_at(k, e->profile[job], t)];
             if (pass == 0 && cell->count > 0) {
                 sum += (double)cell->log_rate - nominal;
                 count += 1;
@@ -67,13 +67,13 @@ static void believe(struct episode *e, uint32_t job)
                                         : (struct adl_belief){(float)guess, count > 0 ? 0.3f : 1.0f};
             }
         }
-    adl_knowledge_rerate(e->k, e->profile[job]);
+    adl_estimate_table_rerate(e->k, e->profile[job]);
 }
 
 static void meet(struct episode *e, uint32_t job)
 {
     bool is_new;
-    e->profile[job] = adl_knowledge_know(e->k, &e->lab->jobs[job], e->lab->spans[job], &is_new);
+    e->profile[job] = adl_estimate_table_know(e->k, &e->lab->jobs[job], e->lab->spans[job], &is_new);
 }
 
 static void prepare(struct episode *e, const struct adl_episode_rule *rule)
@@ -107,42 +107,42 @@ static void prepare(struct episode *e, const struct adl_episode_rule *rule)
 static void guess_rates(struct episode *e)
 {
     struct adl_question questions[ADL_LAB_TYPES];
-    const struct adl_knowledge *k = e->k;
-    struct adl_belief *initial = k->initial + adl_knowledge_at(k, e->profile[e->job], 0);
+    const struct adl_estimate_table *k = e->k;
+    struct adl_belief *initial = k->initial + adl_estimate_table_at(k, e->profile[e->job], 0);
     for (uint32_t t = 0; t < k->type_count; t++)
-        adl_initial_rate_ask(k, e->profile[e->job], t, &questions[t]);
-    adl_estimator_answer(e->estimator, ADL_INITIAL_RATE, questions, (int)k->type_count, initial);
+        adl_estimate_initial_rate_ask(k, e->profile[e->job], t, &questions[t]);
+    adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_RATE, questions, (int)k->type_count, initial);
     for (uint32_t t = 0; t < k->type_count; t++)
-        k->rates[adl_knowledge_at(k, e->profile[e->job], t)] = initial[t];
-    adl_knowledge_rerate(e->k, e->profile[e->job]);
+        k->rates[adl_estimate_table_at(k, e->profile[e->job], t)] = initial[t];
+    adl_estimate_table_rerate(e->k, e->profile[e->job]);
 }
 
 /* Rates of the new job after cells of it were measured alone; with P2 only if it was trained. */
 static void update_rates(struct episode *e, bool refine)
 {
     struct adl_question question;
-    const struct adl_knowledge *k = e->k;
+    const struct adl_estimate_table *k = e->k;
     const uint32_t profile = e->profile[e->job];
     for (uint32_t t = 0; t < k->type_count; t++) {
-        const struct adl_cell *cell = adl_knowledge_cell(k, profile, t, ADL_NONE);
-        struct adl_belief *rate = &k->rates[adl_knowledge_at(k, profile, t)];
+        const struct adl_cell *cell = adl_estimate_table_cell(k, profile, t, ADL_NONE);
+        struct adl_belief *rate = &k->rates[adl_estimate_table_at(k, profile, t)];
         if (cell->count > 0)
             *rate = (struct adl_belief){cell->log_rate, 0.05f};
-        else if (adl_refine_rate_ask(k, profile, t, &question)) {
+        else if (adl_estimate_refine_rate_ask(k, profile, t, &question)) {
             if (refine)
-                adl_estimator_answer(e->estimator, ADL_REFINE_RATE, &question, 1, rate);
+                adl_estimator_answer(e->estimator, ADL_ESTIMATE_REFINE_RATE, &question, 1, rate);
             else
                 *rate = (struct adl_belief){(float)question.base, 0.3f};
         }
     }
-    adl_knowledge_rerate(e->k, profile);
+    adl_estimate_table_rerate(e->k, profile);
 }
 
 static void play_rates(struct episode *e)
 {
     struct adl_question question;
     for (uint32_t t = 0; t < e->lab->type_count; t++) {
-        adl_initial_rate_ask(e->k, e->profile[e->job], t, &question);
+        adl_estimate_initial_rate_ask(e->k, e->profile[e->job], t, &question);
         emit(e, &question, e->lab->rate[e->job][t], 0, e->job, ADL_NONE, t);
     }
 }
@@ -175,7 +175,7 @@ static void play_shares(struct episode *e)
         const uint32_t t = adl_rng_below(e->rng, e->lab->type_count);
         if (i % 2 && other == e->job)
             continue;
-        adl_initial_share_ask(e->k, e->profile[a], t, e->profile[b], &question);
+        adl_estimate_initial_share_ask(e->k, e->profile[a], t, e->profile[b], &question);
         emit(e, &question, e->lab->share[a][b][t], 0, a, b, t);
     }
 }
@@ -187,9 +187,9 @@ static void measure_beside(struct episode *e, uint32_t job, uint32_t type, uint3
     struct adl_belief belief;
     if (isnan(e->lab->share[job][beside][type]))
         return;
-    adl_initial_share_ask(e->k, e->profile[job], type, e->profile[beside], &question);
-    adl_estimator_answer(e->estimator, ADL_INITIAL_SHARE, &question, 1, &belief);
-    adl_knowledge_cell(e->k, e->profile[job], type, e->profile[beside])->initial = belief.mean;
+    adl_estimate_initial_share_ask(e->k, e->profile[job], type, e->profile[beside], &question);
+    adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, &question, 1, &belief);
+    adl_estimate_table_cell(e->k, e->profile[job], type, e->profile[beside])->initial = belief.mean;
     measure(e, job, type, beside);
 }
 
@@ -206,8 +206,8 @@ static void play_refined_rates(struct episode *e)
         else
             measure(e, e->job, type, ADL_NONE);
         for (uint32_t t = 0; t < types; t++)
-            if (adl_knowledge_cell(e->k, profile, t, ADL_NONE)->count == 0 &&
-                adl_refine_rate_ask(e->k, profile, t, &question))
+            if (adl_estimate_table_cell(e->k, profile, t, ADL_NONE)->count == 0 &&
+                adl_estimate_refine_rate_ask(e->k, profile, t, &question))
                 emit(e, &question, e->lab->rate[e->job][t], (int)e->k->profiles[profile].measured_alone, e->job,
                      ADL_NONE, t);
     }
@@ -233,27 +233,27 @@ static void play_refined_shares(struct episode *e)
         const uint32_t other = another(e), t = adl_rng_below(e->rng, types);
         const bool back = i % 3 == 2 && other != e->job;
         const uint32_t a = back ? other : e->job, b = back ? e->job : other;
-        if (adl_knowledge_cell(e->k, e->profile[a], t, e->profile[b])->count > 0)
+        if (adl_estimate_table_cell(e->k, e->profile[a], t, e->profile[b])->count > 0)
             continue;
-        adl_initial_share_ask(e->k, e->profile[a], t, e->profile[b], &first);
-        adl_estimator_answer(e->estimator, ADL_INITIAL_SHARE, &first, 1, &belief);
-        if (adl_refine_share_ask(e->k, e->profile[a], t, e->profile[b], &belief, &question))
+        adl_estimate_initial_share_ask(e->k, e->profile[a], t, e->profile[b], &first);
+        adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, &first, 1, &belief);
+        if (adl_estimate_refine_share_ask(e->k, e->profile[a], t, e->profile[b], &belief, &question))
             emit(e, &question, e->lab->share[a][b][t], (int)e->k->profiles[e->profile[a]].measured_beside, a, b, t);
     }
 }
 
-int adl_episode_play(struct adl_knowledge *knowledge, struct adl_estimator *estimator, const struct adl_lab *lab,
+int adl_episode_play(struct adl_estimate_table *knowledge, struct adl_estimator *estimator, const struct adl_lab *lab,
                      struct adl_rng *rng, enum adl_estimator_part part, const struct adl_episode_rule *rule,
                      struct adl_examples *examples, struct adl_error *err)
 {
     static void (*const plays[ADL_ESTIMATOR_PARTS])(struct episode *) = {
-        [ADL_INITIAL_RATE] = play_rates,
-        [ADL_INITIAL_SHARE] = play_shares,
-        [ADL_REFINE_RATE] = play_refined_rates,
-        [ADL_REFINE_SHARE] = play_refined_shares,
+        [ADL_ESTIMATE_INITIAL_RATE] = play_rates,
+        [ADL_ESTIMATE_INITIAL_SHARE] = play_shares,
+        [ADL_ESTIMATE_REFINE_RATE] = play_refined_rates,
+        [ADL_ESTIMATE_REFINE_SHARE] = play_refined_shares,
     };
     struct episode e = {.k = knowledge, .estimator = estimator, .lab = lab, .rng = rng, .examples = examples};
-    const int status = adl_knowledge_set_types(knowledge, lab->types, lab->type_count, err);
+    const int status = adl_estimate_table_set_types(knowledge, lab->types, lab->type_count, err);
     if (status)
         return status;
     prepare(&e, rule);

@@ -11,7 +11,7 @@ struct adl_episode_rule {
 };
 
 /* Appends examples for a part. knowledge is overwritten; estimator answers for the parts before this one. */
-int adl_episode_play(struct adl_knowledge *knowledge, struct adl_estimator *estimator, const struct adl_lab *lab,
+int adl_episode_play(struct adl_estimate_table *knowledge, struct adl_estimator *estimator, const struct adl_lab *lab,
                      struct adl_rng *rng, enum adl_estimator_part part, const struct adl_episode_rule *rule,
                      struct adl_examples *examples, struct adl_error *err);
 

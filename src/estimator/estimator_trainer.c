@@ -15,7 +15,7 @@ enum { BATCH = 64, HELD_OUT = 10 /* one lab of so many is not trained on */ };
 
 struct adl_estimator_trainer {
     struct adl_estimator_config config;
-    struct adl_knowledge *knowledge;
+    struct adl_estimate_table *knowledge;
     struct adl_examples examples[ADL_ESTIMATOR_PARTS]; /* of the prior, to learn from */
     struct adl_examples held[ADL_ESTIMATOR_PARTS];     /* and to take quantiles from */
 };
@@ -47,7 +47,7 @@ int adl_estimator_trainer_create(const struct adl_estimator_config *config, stru
     if (!trainer)
         return adl_fail(err, ADL_ENOMEM, "out of memory for the estimator's training");
     trainer->config = *config;
-    const int status = adl_knowledge_create(ADL_LAB_JOBS, &trainer->knowledge, err);
+    const int status = adl_estimate_table_create(ADL_LAB_JOBS, &trainer->knowledge, err);
     if (status)
         adl_estimator_trainer_destroy(trainer);
     else
@@ -63,7 +63,7 @@ void adl_estimator_trainer_destroy(struct adl_estimator_trainer *trainer)
         adl_examples_clear(&trainer->examples[part]);
         adl_examples_clear(&trainer->held[part]);
     }
-    adl_knowledge_destroy(trainer->knowledge);
+    adl_estimate_table_destroy(trainer->knowledge);
     free(trainer);
 }
 
@@ -105,7 +105,7 @@ static int collect_measured(struct adl_estimator_trainer *trainer, const struct 
 
 /* ---- learning ---- */
 
-struct desk {
+struct shared {
     struct adl_setnet net;
     struct adl_setnet_workspace *workspace;
     struct adl_adam *adam;
@@ -116,64 +116,64 @@ struct desk {
     float outs[BATCH * ADL_SETNET_OUTPUTS], douts[BATCH * ADL_SETNET_OUTPUTS];
 };
 
-static void desk_destroy(struct desk *desk)
+static void desk_destroy(struct shared *shared)
 {
-    if (!desk)
+    if (!shared)
         return;
-    adl_setnet_workspace_destroy(desk->workspace);
-    adl_adam_destroy(desk->adam);
-    free(desk->grads);
-    free(desk);
+    adl_setnet_workspace_destroy(shared->workspace);
+    adl_adam_destroy(shared->adam);
+    free(shared->grads);
+    free(shared);
 }
 
-static int desk_create(const struct adl_setnet *net, struct desk **ret, struct adl_error *err)
+static int desk_create(const struct adl_setnet *net, struct shared **ret, struct adl_error *err)
 {
     const struct adl_adam_config adam = {.beta2 = 0.99, .norm_max = 5};
-    struct desk *desk = calloc(1, sizeof *desk);
-    if (!desk)
+    struct shared *shared = calloc(1, sizeof *shared);
+    if (!shared)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a network's training");
-    int status = adl_setnet_make(&net->shape, adl_kernels_choose(true), &desk->net, err);
+    int status = adl_setnet_make(&net->shape, adl_kernels_choose(true), &shared->net, err);
     if (!status)
-        status = adl_setnet_workspace_create(&desk->net, BATCH, BATCH * ADL_QUESTION_FACTS, &desk->workspace, err);
+        status = adl_setnet_workspace_create(&shared->net, BATCH, BATCH * ADL_QUESTION_FACTS, &shared->workspace, err);
     if (!status)
-        status = adl_adam_create(&adam, desk->net.parameter_count, &desk->adam, err);
-    if (!status && !(desk->grads = calloc(desk->net.parameter_count, sizeof *desk->grads)))
+        status = adl_adam_create(&adam, shared->net.parameter_count, &shared->adam, err);
+    if (!status && !(shared->grads = calloc(shared->net.parameter_count, sizeof *shared->grads)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for gradients");
     if (status)
-        desk_destroy(desk);
+        desk_destroy(shared);
     else
-        *ret = desk;
+        *ret = shared;
     return status;
 }
 
-static void lay_example(struct desk *desk, int at, const struct adl_example *example)
+static void lay_example(struct shared *shared, int at, const struct adl_example *example)
 {
-    const size_t facts = (size_t)desk->net.shape.fact_features, queries = (size_t)desk->net.shape.query_features;
+    const size_t facts = (size_t)shared->net.shape.fact_features, queries = (size_t)shared->net.shape.query_features;
     const struct adl_question *q = &example->question;
     for (int f = 0; f < q->fact_count; f++)
-        memcpy(desk->facts + (size_t)(desk->offset[at] + f) * facts, q->facts[f], facts * sizeof(float));
-    memcpy(desk->queries + (size_t)at * queries, q->query, queries * sizeof(float));
-    desk->offset[at + 1] = desk->offset[at] + q->fact_count;
+        memcpy(shared->facts + (size_t)(shared->offset[at] + f) * facts, q->facts[f], facts * sizeof(float));
+    memcpy(shared->queries + (size_t)at * queries, q->query, queries * sizeof(float));
+    shared->offset[at + 1] = shared->offset[at] + q->fact_count;
 }
 
 /* Negative log likelihood under a Laplace distribution, |d| / s + ln s: its mean is the median, which the mean absolute
  * error asks for. */
-static void step(struct desk *desk, const struct adl_example **batch, double learning_rate, float *params)
+static void step(struct shared *shared, const struct adl_example **batch, double learning_rate, float *params)
 {
     for (int i = 0; i < BATCH; i++)
-        lay_example(desk, i, batch[i]);
-    const struct adl_setnet_batch input = {BATCH, desk->offset, desk->facts, desk->queries};
-    adl_setnet_forward(&desk->net, params, &input, desk->workspace, desk->outs);
+        lay_example(shared, i, batch[i]);
+    const struct adl_setnet_batch input = {BATCH, shared->offset, shared->facts, shared->queries};
+    adl_setnet_forward(&shared->net, params, &input, shared->workspace, shared->outs);
     for (size_t i = 0; i < BATCH; i++) {
         const double wanted = batch[i]->truth - batch[i]->question.base;
-        const double off = (double)desk->outs[2 * i] - wanted, size = sqrt(off * off + SMOOTH * SMOOTH);
-        const double spread = adl_estimator_spread(desk->outs[2 * i + 1]);
-        desk->douts[2 * i] = (float)(off / size / spread / BATCH);
-        desk->douts[2 * i + 1] = (float)((1 - size / spread) / BATCH);
+        const double off = (double)shared->outs[2 * i] - wanted, size = sqrt(off * off + SMOOTH * SMOOTH);
+        const double spread = adl_estimator_spread(shared->outs[2 * i + 1]);
+        shared->douts[2 * i] = (float)(off / size / spread / BATCH);
+        shared->douts[2 * i + 1] = (float)((1 - size / spread) / BATCH);
     }
-    memset(desk->grads, 0, desk->net.parameter_count * sizeof *desk->grads);
-    adl_setnet_backward(&desk->net, params, &input, desk->workspace, desk->douts, desk->grads);
-    adl_adam_step(desk->adam, desk->net.kernels, learning_rate, desk->grads, params);
+    memset(shared->grads, 0, shared->net.parameter_count * sizeof *shared->grads);
+    adl_setnet_backward(&shared->net, params, &input, shared->workspace, shared->douts, shared->grads);
+    adl_adam_step(shared->adam, shared->net.kernels, learning_rate, shared->grads, params);
 }
 
 /* The second set, where there is one, makes up half of each batch. */
@@ -181,11 +181,11 @@ static int learn(const struct adl_setnet *net, const struct adl_examples *first,
                  uint32_t steps, double learning_rate, uint64_t seed, float *params, struct adl_error *err)
 {
     const struct adl_example *batch[BATCH];
-    struct desk *desk = NULL;
+    struct shared *shared = NULL;
     struct adl_rng rng;
     if (first->count == 0 || steps == 0)
         return 0;
-    const int status = desk_create(net, &desk, err);
+    const int status = desk_create(net, &shared, err);
     if (status)
         return status;
     adl_rng_seed(&rng, seed, "batches");
@@ -195,9 +195,9 @@ static int learn(const struct adl_setnet *net, const struct adl_examples *first,
             const struct adl_examples *from = second && second->count && i % 2 ? second : first;
             batch[i] = &from->items[adl_rng_below(&rng, (uint32_t)from->count)];
         }
-        step(desk, batch, s < 100 ? rate * s / 100 : rate, params);
+        step(shared, batch, s < 100 ? rate * s / 100 : rate, params);
     }
-    desk_destroy(desk);
+    desk_destroy(shared);
     return 0;
 }
 

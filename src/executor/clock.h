@@ -1,8 +1,8 @@
 /* clock: the service's time in two forms, both in microseconds since the epoch.
  *
  * Wall time is what people and the store are told: this machine's clock, which may be set back or ahead while the
- * service runs. Steady time is what the engine, the hands and deadlines of the service go by: it begins with the wall
- * clock, and from then on goes neither back nor ahead. In a twin the two are one, and run faster. */
+ * service runs. Steady time is what the engine, the executor and deadlines of the service go by: it begins with the
+ * wall clock, and from then on goes neither back nor ahead. In a twin the two are one, and run faster. */
 #ifndef ADLRO_EXECUTOR_CLOCK_H
 #define ADLRO_EXECUTOR_CLOCK_H
 

@@ -1,5 +1,5 @@
-/* hands: what carries out the service's decisions: processes of this machine, or a simulated cluster; and tells what
- * becomes of them. Simulated hands enter by the same door as real ones. */
+/* executor: what carries out the service's decisions: processes of this machine, or a simulated cluster; and tells what
+ * becomes of them. Simulated executor enter by the same door as real ones. */
 #ifndef ADLRO_EXECUTOR_EXECUTOR_H
 #define ADLRO_EXECUTOR_EXECUTOR_H
 
@@ -22,8 +22,9 @@ struct adl_arrival {
 /* Of a job that was started: whether the cluster underneath has begun it. */
 enum adl_report_begin { ADL_BEGIN_UNTOLD, ADL_BEGIN_AWAITED, ADL_BEGIN_SEEN };
 
-/* Something happened. Events about jobs: FINISH, EVICT, PROGRESS, and SUBMIT of jobs that the hands bring themselves (a
- * twin's workload, a cluster's users). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not set.
+/* Something happened. Events about jobs: FINISH, EVICT, PROGRESS, and SUBMIT of jobs that the executor bring themselves
+ * (a twin's workload, a cluster's users). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not
+ * set.
  */
 struct adl_report {
     struct adl_event event;
@@ -51,47 +52,48 @@ struct adl_report {
     bool blurred;            /* TELEMETRY: of a meter that several jobs share: for people, not for estimates */
 };
 
-struct adl_hands_ops {
+struct adl_executor_ops {
     const char *name;    /* "local", "sim", "slurm" */
     bool confirms_start; /* a job that was started has begun once a report says so; else at once */
     bool tells_speed;    /* reports PROGRESS itself; else a whole run of a job that has a name counts as a step */
-    void (*destroy)(void *hands);
+    void (*destroy)(void *executor);
 
     /* A slot for one more job, from now until it is withdrawn, or its FINISH was reported and it is forgotten. */
-    int (*admit)(void *hands, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err);
-    void (*withdraw)(void *hands, uint32_t slot); /* of a job that holds no GPUs */
+    int (*admit)(void *executor, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err);
+    void (*withdraw)(void *executor, uint32_t slot); /* of a job that holds no GPUs */
 
     /* Safely in the store by now; may be carried out later, in poll: job stays as it is until its end was reported.
      * What cannot be started is reported as FINISH with ADL_END_FAILED. */
-    int (*start)(void *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
+    int (*start)(void *executor, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err);
     /* It has to end: FINISH (end CANCELLED, or how it ended before it heard), or EVICT if requeue. */
-    int (*stop)(void *hands, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
+    int (*stop)(void *executor, const struct adl_job_entry *job, uint32_t slot, bool requeue, const char *reason,
                 struct adl_error *err);
-    /* Optional. A job that came from these hands, or from hands like them before a restart, has this number now. */
-    void (*introduce)(void *hands, const struct adl_roster_job *job);
+    /* Optional. A job that came from these executor, or from executor like them before a restart, has this number now.
+     */
+    void (*introduce)(void *executor, const struct adl_job_entry *job);
     /* Optional. One that waits was cancelled here: it has to go there too. */
-    void (*drop)(void *hands, const struct adl_roster_job *job, const char *reason);
+    void (*drop)(void *executor, const struct adl_job_entry *job, const char *reason);
     /* Optional. What would be done with a job, where nothing may be. */
-    void (*advise)(void *hands, const struct adl_roster_job *job, const char *text);
-    int (*cap)(void *hands, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err);
+    void (*advise)(void *executor, const struct adl_job_entry *job, const char *text);
+    int (*cap)(void *executor, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err);
 
     /* After a restart, for each job that held GPUs: true if it is in hand again and its end will be reported. gpus
      * NULL: they are gone; it is only taken up to be stopped. */
-    bool (*adopt)(void *hands, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus);
+    bool (*adopt)(void *executor, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus);
     /* The end of a job, or that it is back in the queue, was committed: its traces may go. */
-    void (*forget)(void *hands, uint64_t job, uint32_t attempt);
+    void (*forget)(void *executor, uint64_t job, uint32_t attempt);
 
-    /* 1 and a report; 0: nothing now. Never waits. Called without the desk's lock. now_us is steady time
+    /* 1 and a report; 0: nothing now. Never waits. Called without the service state's lock. now_us is steady time
      * (executor/clock.h), and so is what due_us says. */
-    int (*poll)(void *hands, int64_t now_us, struct adl_report *ret, struct adl_error *err);
-    int64_t (*due_us)(void *hands); /* poll has something at this time, even if fd says nothing; INT64_MAX: no */
-    int (*fd)(void *hands);         /* readable when poll may have something; -1 = none */
+    int (*poll)(void *executor, int64_t now_us, struct adl_report *ret, struct adl_error *err);
+    int64_t (*due_us)(void *executor); /* poll has something at this time, even if fd says nothing; INT64_MAX: no */
+    int (*fd)(void *executor);         /* readable when poll may have something; -1 = none */
 };
 
 /* What carries out the service's decisions. A zeroed one is none. */
-struct adl_hands {
-    const struct adl_hands_ops *ops;
+struct adl_executor {
+    const struct adl_executor_ops *ops;
     void *self;
 };
 

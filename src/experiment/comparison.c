@@ -14,9 +14,9 @@
 struct workshop {
     const struct adl_comparison_request *request;
     struct adl_comparison *comparison;
-    struct adl_floor *floors; /* [seed] */
-    bool floors_done;         /* first the floors are computed, then the runs */
-    pthread_mutex_t lock;     /* guards what follows */
+    struct adl_lower_bound *floors; /* [seed] */
+    bool floors_done;               /* first the floors are computed, then the runs */
+    pthread_mutex_t lock;           /* guards what follows */
     uint64_t next, done, total;
     int status;
     struct adl_error error;
@@ -44,7 +44,7 @@ static int do_task(struct workshop *shop, uint64_t task, struct adl_error *err)
         return do_run(shop, task, err);
     const struct adl_comparison_request *request = shop->request;
     const struct adl_job_supply supply = request->supply ? *request->supply : adl_workload_supply(request->scenario);
-    return adl_floor_compute(request->scenario, &supply, request->first_seed + task, &shop->floors[task], err);
+    return adl_lower_bound_compute(request->scenario, &supply, request->first_seed + task, &shop->floors[task], err);
 }
 
 static void *work(void *self)

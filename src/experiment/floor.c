@@ -86,8 +86,8 @@ static void least(const struct terms *terms, const struct adl_true_job *job, str
     *ret_energy_j += energy_j > 0 ? energy_j : 0;
 }
 
-int adl_floor_compute(const struct adl_scenario *scenario, const struct adl_job_supply *supply, uint64_t seed,
-                      struct adl_floor *ret, struct adl_error *err)
+int adl_lower_bound_compute(const struct adl_scenario *scenario, const struct adl_job_supply *supply, uint64_t seed,
+                            struct adl_lower_bound *ret, struct adl_error *err)
 {
     const struct adl_cluster *cluster = &scenario->cluster;
     struct adl_bound *bound = NULL;
@@ -113,7 +113,7 @@ int adl_floor_compute(const struct adl_scenario *scenario, const struct adl_job_
         const bool whole = scenario->faults.gpu_mtbf_h <= 0 && scenario->faults.node_mtbf_h <= 0;
         for (uint32_t t = 0; whole && t < cluster->type_count; t++)
             energy_j += cluster->type_gpus[t] * cluster->types[t].idle_w * result.makespan_s;
-        *ret = (struct adl_floor){result.jct_mean_s, result.makespan_s, energy_j};
+        *ret = (struct adl_lower_bound){result.jct_mean_s, result.makespan_s, energy_j};
     }
     source.close(source.self);
     adl_bound_destroy(bound);

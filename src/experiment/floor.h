@@ -6,7 +6,7 @@
 #include "model/scenario.h"
 #include "sim/source.h"
 
-int adl_floor_compute(const struct adl_scenario *scenario, const struct adl_job_supply *supply, uint64_t seed,
-                      struct adl_floor *ret, struct adl_error *err);
+int adl_lower_bound_compute(const struct adl_scenario *scenario, const struct adl_job_supply *supply, uint64_t seed,
+                            struct adl_lower_bound *ret, struct adl_error *err);
 
 #endif

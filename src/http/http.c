@@ -79,19 +79,19 @@ static void empty_mailbox(struct adl_http *http)
     pthread_mutex_lock(&mailbox->mutex);
     const ssize_t got = read(mailbox->fd, &count, sizeof count);
     (void)got; /* nothing there: woken by something else */
-    struct adl_request *request = mailbox->answered;
+    struct adl_http_request *request = mailbox->answered;
     mailbox->answered = NULL;
     if (mailbox->closing)
         http->stopping = true;
     pthread_mutex_unlock(&mailbox->mutex);
     while (request) {
-        struct adl_request *next = request->next;
+        struct adl_http_request *next = request->next;
         wake(http, request->connection);
         request = next;
     }
 }
 
-static bool is_answered(struct adl_request *request)
+static bool is_answered(struct adl_http_request *request)
 {
     pthread_mutex_lock(&request->mailbox->mutex);
     const bool answered = request->answered;
@@ -113,8 +113,8 @@ static void overdue(struct adl_http *http, struct adl_connection *connection)
         connection->due_us = INT64_MAX;
         if (is_answered(connection->request))
             return; /* it is in the mailbox */
-        adl_request_overrule(connection->request, 504, "no_answer_in_time", "The answer did not come in time.",
-                             "What was asked for may still happen: look before you ask again.");
+        adl_http_request_overrule(connection->request, 504, "no_answer_in_time", "The answer did not come in time.",
+                                  "What was asked for may still happen: look before you ask again.");
         adl_http_count(http, &http->counts.timed_out, 1);
         wake(http, connection);
         return;
@@ -204,9 +204,9 @@ static void say_farewell(struct adl_http *http)
     }
     for (struct adl_connection *connection = http->connections; connection; connection = connection->next)
         if (connection->phase == ADL_PHASE_DEFERRED && !is_answered(connection->request)) {
-            adl_request_overrule(connection->request, 503, "stopping",
-                                 "The service was stopped before it could answer.",
-                                 "What was asked for may have happened: look before you ask again.");
+            adl_http_request_overrule(connection->request, 503, "stopping",
+                                      "The service was stopped before it could answer.",
+                                      "What was asked for may have happened: look before you ask again.");
             wake(http, connection);
         }
     const int64_t end_us = adl_http_clock_us() + FAREWELL_US;

@@ -1,4 +1,5 @@
-/* http: the server: a thread that listens on a Unix socket and perhaps on TCP and hands requests to a table of routes.
+/* http: the server: a thread that listens on a Unix socket and perhaps on TCP and executor requests to a table of
+ * routes.
  *
  * The Unix socket tells who is asking; TCP wants a token, and TLS too on any address but loopback. Handlers run in the
  * thread of the server. What is malformed beyond its head being readable is answered by libmicrohttpd itself (400, 414,

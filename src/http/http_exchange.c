@@ -33,7 +33,7 @@ void *adl_exchange_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
     const struct adl_listener *listener = cls;
     struct adl_connection *connection = connection_of(mhd);
-    struct adl_request *request = connection ? adl_request_create(listener->http->mailbox) : NULL;
+    struct adl_http_request *request = connection ? adl_http_request_create(listener->http->mailbox) : NULL;
     if (!request)
         return NULL;
     request->connection = connection;
@@ -52,7 +52,7 @@ size_t adl_exchange_unescape(void *cls, struct MHD_Connection *mhd, char *text)
 
 void adl_exchange_completed(void *cls, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode code)
 {
-    struct adl_request *request = *context;
+    struct adl_http_request *request = *context;
     (void)cls, (void)mhd, (void)code;
     if (!request)
         return;
@@ -61,21 +61,22 @@ void adl_exchange_completed(void *cls, struct MHD_Connection *mhd, void **contex
     adl_connection_rest(connection);
     request->connection = NULL;
     *context = NULL;
-    adl_request_leave(request);
+    adl_http_request_leave(request);
 }
 
-static const char *header_of(const struct adl_request *request, const char *name)
+static const char *header_of(const struct adl_http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection->mhd, MHD_HEADER_KIND, name);
 }
 
-static void refuse(struct adl_request *request, int status, const char *code, const char *message, const char *hint)
+static void refuse(struct adl_http_request *request, int status, const char *code, const char *message,
+                   const char *hint)
 {
-    adl_request_answer_problem(request, status, code, message, hint);
+    adl_http_request_answer_problem(request, status, code, message, hint);
     request->refused = true;
 }
 
-static bool is_within_rate(struct adl_request *request, double cost)
+static bool is_within_rate(struct adl_http_request *request, double cost)
 {
     struct adl_http *http = request->connection->listener->http;
     if (!request->connection->client)
@@ -89,7 +90,7 @@ static bool is_within_rate(struct adl_request *request, double cost)
     return false;
 }
 
-static bool is_routed(struct adl_request *request, const char *method)
+static bool is_routed(struct adl_http_request *request, const char *method)
 {
     const struct adl_http_config *config = &request->connection->listener->http->config;
     if (request->target_status < 0) {
@@ -106,13 +107,13 @@ static bool is_routed(struct adl_request *request, const char *method)
 
 /* Browsers say for which site they ask. Where no token is needed, as through a forwarded socket, that is what keeps the
  * pages of others from acting in the name of who looks at them. */
-static bool is_from_elsewhere(struct adl_request *request)
+static bool is_from_elsewhere(struct adl_http_request *request)
 {
     const char *site = header_of(request, "Sec-Fetch-Site");
     return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
 }
 
-static bool is_allowed(struct adl_request *request)
+static bool is_allowed(struct adl_http_request *request)
 {
     struct adl_http *http = request->connection->listener->http;
     const char *authorization = header_of(request, "Authorization");
@@ -152,7 +153,7 @@ static bool is_type(const char *header, const char *type)
 }
 
 /* What follows a request that can be read in two ways may be part of it: nothing more is read from the connection. */
-static bool is_framed(struct adl_request *request, const char *method, const char *version, bool *ret_has_body)
+static bool is_framed(struct adl_http_request *request, const char *method, const char *version, bool *ret_has_body)
 {
     const char *fault = adl_framing_fault(request, method, version, ret_has_body);
     if (fault) {
@@ -162,7 +163,7 @@ static bool is_framed(struct adl_request *request, const char *method, const cha
     return !fault;
 }
 
-static void refuse_size(struct adl_request *request)
+static void refuse_size(struct adl_http_request *request)
 {
     const size_t most = request->match.route->body_max;
     char message[96];
@@ -173,7 +174,7 @@ static void refuse_size(struct adl_request *request)
     refuse(request, 413, "body_too_large", message, NULL);
 }
 
-static bool is_acceptable(struct adl_request *request, bool has_body)
+static bool is_acceptable(struct adl_http_request *request, bool has_body)
 {
     const struct adl_route *route = request->match.route;
     const char *length = header_of(request, "Content-Length"), *type = header_of(request, "Content-Type");
@@ -199,14 +200,14 @@ static const char *const every_answer[][2] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-static bool is_held_already(const struct adl_request *request, const struct adl_asset *asset)
+static bool is_held_already(const struct adl_http_request *request, const struct adl_asset *asset)
 {
     const char *tags = header_of(request, "If-None-Match");
     return tags && (strcmp(tags, "*") == 0 || strstr(tags, asset->etag));
 }
 
 /* Sets the status to 304 where the client has the asset. */
-static struct MHD_Response *create_response(struct adl_request *request)
+static struct MHD_Response *create_response(struct adl_http_request *request)
 {
     struct adl_reply *reply = &request->reply;
     if (reply->events)
@@ -224,7 +225,7 @@ static struct MHD_Response *create_response(struct adl_request *request)
     return response;
 }
 
-static bool add_headers(struct MHD_Response *response, const struct adl_request *request)
+static bool add_headers(struct MHD_Response *response, const struct adl_http_request *request)
 {
     const struct adl_reply *reply = &request->reply;
     const struct adl_asset *asset = reply->asset;
@@ -252,7 +253,7 @@ static bool add_headers(struct MHD_Response *response, const struct adl_request 
     return added;
 }
 
-static enum MHD_Result send_reply(struct adl_request *request)
+static enum MHD_Result send_reply(struct adl_http_request *request)
 {
     struct adl_connection *connection = request->connection;
     struct adl_http *http = connection->listener->http;
@@ -271,7 +272,7 @@ static enum MHD_Result send_reply(struct adl_request *request)
     return result;
 }
 
-static enum MHD_Result begin(struct adl_request *request, const char *method, const char *version)
+static enum MHD_Result begin(struct adl_http_request *request, const char *method, const char *version)
 {
     struct adl_http *http = request->connection->listener->http;
     bool has_body = false;
@@ -285,7 +286,7 @@ static enum MHD_Result begin(struct adl_request *request, const char *method, co
     return request->refused ? send_reply(request) : MHD_NO;
 }
 
-static enum MHD_Result receive(struct adl_request *request, const char *data, size_t size)
+static enum MHD_Result receive(struct adl_http_request *request, const char *data, size_t size)
 {
     const size_t most = request->match.route->body_max;
     if (request->discarded > 0 || size > most - request->body.size) {
@@ -297,7 +298,7 @@ static enum MHD_Result receive(struct adl_request *request, const char *data, si
     return adl_text_status(&request->body) == ADL_OK ? MHD_YES : MHD_NO;
 }
 
-static enum MHD_Result finish(struct adl_request *request)
+static enum MHD_Result finish(struct adl_http_request *request)
 {
     struct adl_connection *connection = request->connection;
     struct adl_http *http = connection->listener->http;
@@ -322,7 +323,7 @@ static enum MHD_Result finish(struct adl_request *request)
 enum MHD_Result adl_exchange_access(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
                                     const char *version, const char *upload, size_t *upload_size, void **context)
 {
-    struct adl_request *request = *context;
+    struct adl_http_request *request = *context;
     (void)cls, (void)mhd, (void)url;
     if (!request)
         return MHD_NO;

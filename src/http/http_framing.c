@@ -56,7 +56,7 @@ static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind, const 
 }
 
 /* One space stands before and one behind the address. The last line ends, and an empty line follows. */
-static bool is_whole(const struct head *head, const struct adl_request *request, const char *method,
+static bool is_whole(const struct head *head, const struct adl_http_request *request, const char *method,
                      const char *version)
 {
     const union MHD_ConnectionInfo *info =
@@ -66,7 +66,7 @@ static bool is_whole(const struct head *head, const struct adl_request *request,
            (uintptr_t)version == (uintptr_t)request->address_end + 1;
 }
 
-const char *adl_framing_fault(const struct adl_request *request, const char *method, const char *version,
+const char *adl_framing_fault(const struct adl_http_request *request, const char *method, const char *version,
                               bool *ret_has_body)
 {
     struct MHD_Connection *mhd = request->connection->mhd;

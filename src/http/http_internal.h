@@ -1,4 +1,4 @@
-/* http_form: what the parts of the server (http*.c, request.c) share, and nobody else sees. */
+/* http_internal: what the parts of the server (http*.c, request.c) share, and nobody else sees. */
 #ifndef ADLRO_HTTP_HTTP_INTERNAL_H
 #define ADLRO_HTTP_HTTP_INTERNAL_H
 
@@ -15,7 +15,7 @@ struct adl_mailbox {
     int fd; /* readable when there is something in it, or the server is to end */
     /* Under the mutex. */
     uint32_t holders; /* the server, and every request */
-    struct adl_request *answered;
+    struct adl_http_request *answered;
     bool closing;
 };
 
@@ -42,13 +42,13 @@ struct adl_connection {
     struct adl_connection *previous, *next;
     struct adl_listener *listener;
     struct MHD_Connection *mhd;
-    struct adl_request *request; /* the one being served, or NULL */
-    struct adl_client *client;   /* whose it is and whose rate it takes from; NULL: refused, or to be closed */
-    bool owner;                  /* root or the service's own user, on the Unix socket */
-    bool known;                  /* a user's; false: nobody has said yet who it is */
-    uint32_t uid;                /* that user */
-    bool streams;                /* it counts among the client's event streams */
-    struct adl_caller peer;      /* of a Unix socket */
+    struct adl_http_request *request; /* the one being served, or NULL */
+    struct adl_client *client;        /* whose it is and whose rate it takes from; NULL: refused, or to be closed */
+    bool owner;                       /* root or the service's own user, on the Unix socket */
+    bool known;                       /* a user's; false: nobody has said yet who it is */
+    uint32_t uid;                     /* that user */
+    bool streams;                     /* it counts among the client's event streams */
+    struct adl_caller peer;           /* of a Unix socket */
     int fd;
     int phase;
     int64_t due_us;
@@ -67,10 +67,10 @@ struct adl_listener {
     uint32_t open, strangers; /* connections: all but the owner's; those of nobody that is known */
 };
 
-struct adl_request {
+struct adl_http_request {
     struct adl_mailbox *mailbox;
     struct adl_connection *connection; /* the server's own; NULL when it is done with the request */
-    struct adl_request *next;          /* in the mailbox */
+    struct adl_http_request *next;     /* in the mailbox */
     struct adl_caller caller;
     struct adl_match match;
     struct adl_text body;
@@ -138,7 +138,7 @@ size_t adl_exchange_unescape(void *cls, struct MHD_Connection *mhd, char *text);
 
 /* http_framing.c: why the head of a request is not to be trusted; NULL: it is. method and version: as libmicrohttpd
  * gives them. */
-const char *adl_framing_fault(const struct adl_request *request, const char *method, const char *version,
+const char *adl_framing_fault(const struct adl_http_request *request, const char *method, const char *version,
                               bool *ret_has_body);
 
 /* http_stream.c */
@@ -148,10 +148,10 @@ struct MHD_Response *adl_stream_open(struct adl_connection *connection, struct a
 struct adl_mailbox *adl_mailbox_create(void);
 void adl_mailbox_wake(struct adl_mailbox *mailbox);
 void adl_mailbox_leave(struct adl_mailbox *mailbox);
-struct adl_request *adl_request_create(struct adl_mailbox *mailbox);
-void adl_request_leave(struct adl_request *request);
-void adl_request_overrule(struct adl_request *request, int status, const char *code, const char *message,
-                          const char *hint); /* answers a deferred one in its handler's stead, if that has not */
+struct adl_http_request *adl_http_request_create(struct adl_mailbox *mailbox);
+void adl_http_request_leave(struct adl_http_request *request);
+void adl_http_request_overrule(struct adl_http_request *request, int status, const char *code, const char *message,
+                               const char *hint); /* answers a deferred one in its handler's stead, if that has not */
 
 int64_t adl_http_clock_us(void);
 void adl_http_count(struct adl_http *http, uint64_t *count, int64_t change);

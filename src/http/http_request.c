@@ -50,9 +50,9 @@ void adl_mailbox_leave(struct adl_mailbox *mailbox)
     free(mailbox);
 }
 
-struct adl_request *adl_request_create(struct adl_mailbox *mailbox)
+struct adl_http_request *adl_http_request_create(struct adl_mailbox *mailbox)
 {
-    struct adl_request *request = calloc(1, sizeof *request);
+    struct adl_http_request *request = calloc(1, sizeof *request);
     if (!request)
         return NULL;
     request->holders = 1;
@@ -63,7 +63,7 @@ struct adl_request *adl_request_create(struct adl_mailbox *mailbox)
     return request;
 }
 
-void adl_request_leave(struct adl_request *request)
+void adl_http_request_leave(struct adl_http_request *request)
 {
     struct adl_mailbox *mailbox = request->mailbox;
     pthread_mutex_lock(&mailbox->mutex);
@@ -77,25 +77,25 @@ void adl_request_leave(struct adl_request *request)
     adl_mailbox_leave(mailbox);
 }
 
-const struct adl_caller *adl_request_caller(const struct adl_request *request)
+const struct adl_caller *adl_http_request_caller(const struct adl_http_request *request)
 {
     return &request->caller;
 }
 
-const char *adl_request_param(const struct adl_request *request, const char *name)
+const char *adl_http_request_param(const struct adl_http_request *request, const char *name)
 {
     return adl_match_param(&request->match, name);
 }
 
-const char *adl_request_query(const struct adl_request *request, const char *name)
+const char *adl_http_request_query(const struct adl_http_request *request, const char *name)
 {
     return adl_target_query(&request->target, name);
 }
 
-int adl_request_query_int(const struct adl_request *request, const char *name, int64_t least, int64_t most,
-                          int64_t fallback, int64_t *ret, struct adl_error *err)
+int adl_http_request_query_int(const struct adl_http_request *request, const char *name, int64_t least, int64_t most,
+                               int64_t fallback, int64_t *ret, struct adl_error *err)
 {
-    const char *text = adl_request_query(request, name);
+    const char *text = adl_http_request_query(request, name);
     if (!text) {
         *ret = fallback;
         return ADL_OK;
@@ -111,7 +111,7 @@ int adl_request_query_int(const struct adl_request *request, const char *name, i
     return ADL_OK;
 }
 
-const char *adl_request_query_unknown(const struct adl_request *request, const char *const *names)
+const char *adl_http_request_query_unknown(const struct adl_http_request *request, const char *const *names)
 {
     for (uint32_t i = 0; i < request->target.pair_count; i++) {
         const char *const *name = names;
@@ -123,20 +123,20 @@ const char *adl_request_query_unknown(const struct adl_request *request, const c
     return NULL;
 }
 
-const char *adl_request_body(const struct adl_request *request, size_t *ret_size)
+const char *adl_http_request_body(const struct adl_http_request *request, size_t *ret_size)
 {
     *ret_size = request->body.size;
     return request->body.data ? request->body.data : "";
 }
 
-int adl_request_json(const struct adl_request *request, struct cJSON **ret, struct adl_error *err)
+int adl_http_request_json(const struct adl_http_request *request, struct cJSON **ret, struct adl_error *err)
 {
     size_t size;
-    const char *data = adl_request_body(request, &size);
+    const char *data = adl_http_request_body(request, &size);
     return adl_body_parse(data, size, ret, err);
 }
 
-const char *adl_request_header(const struct adl_request *request, const char *name)
+const char *adl_http_request_header(const struct adl_http_request *request, const char *name)
 {
     assert(request->connection && !request->deferred);
     return MHD_lookup_connection_value(request->connection->mhd, MHD_HEADER_KIND, name);
@@ -157,7 +157,7 @@ void adl_asset_seal(struct adl_asset *asset)
 }
 
 /* Takes the reply. A deferred request that was overruled meanwhile drops it. */
-static void answer(struct adl_request *request, struct adl_reply *reply)
+static void answer(struct adl_http_request *request, struct adl_reply *reply)
 {
     struct adl_mailbox *mailbox = request->mailbox;
     pthread_mutex_lock(&mailbox->mutex);
@@ -177,7 +177,7 @@ static void answer(struct adl_request *request, struct adl_reply *reply)
     pthread_mutex_unlock(&mailbox->mutex);
     adl_text_clear(&reply->body);
     if (deferred)
-        adl_request_leave(request);
+        adl_http_request_leave(request);
 }
 
 static struct adl_text take(struct adl_text *text)
@@ -206,7 +206,7 @@ static struct adl_reply problem(int status, const char *code, const char *messag
     return reply;
 }
 
-void adl_request_answer_text(struct adl_request *request, int status, const char *type, struct adl_text *text)
+void adl_http_request_answer_text(struct adl_http_request *request, int status, const char *type, struct adl_text *text)
 {
     struct adl_reply reply = {.status = status, .type = type, .body = take(text)};
     if (adl_text_status(&reply.body) < 0) {
@@ -216,26 +216,26 @@ void adl_request_answer_text(struct adl_request *request, int status, const char
     answer(request, &reply);
 }
 
-void adl_request_answer_json(struct adl_request *request, int status, struct adl_text *json)
+void adl_http_request_answer_json(struct adl_http_request *request, int status, struct adl_text *json)
 {
-    adl_request_answer_text(request, status, "application/json", json);
+    adl_http_request_answer_text(request, status, "application/json", json);
 }
 
-void adl_request_answer_asset(struct adl_request *request, const struct adl_asset *asset)
+void adl_http_request_answer_asset(struct adl_http_request *request, const struct adl_asset *asset)
 {
     struct adl_reply reply = {.status = 200, .type = asset->type, .asset = asset};
     answer(request, &reply);
 }
 
-void adl_request_answer_problem(struct adl_request *request, int status, const char *code, const char *message,
-                                const char *hint)
+void adl_http_request_answer_problem(struct adl_http_request *request, int status, const char *code,
+                                     const char *message, const char *hint)
 {
     struct adl_reply reply = problem(status, code, message, hint);
     answer(request, &reply);
 }
 
-void adl_request_overrule(struct adl_request *request, int status, const char *code, const char *message,
-                          const char *hint)
+void adl_http_request_overrule(struct adl_http_request *request, int status, const char *code, const char *message,
+                               const char *hint)
 {
     struct adl_reply reply = problem(status, code, message, hint);
     pthread_mutex_lock(&request->mailbox->mutex);
@@ -271,30 +271,30 @@ static int place_stream(struct adl_connection *connection, struct adl_events *ev
     return ADL_OK;
 }
 
-void adl_request_answer_events(struct adl_request *request, bool own)
+void adl_http_request_answer_events(struct adl_http_request *request, bool own)
 {
     struct adl_events *events = request->connection->listener->http->config.events;
-    const char *last = adl_request_header(request, "Last-Event-ID");
+    const char *last = adl_http_request_header(request, "Last-Event-ID");
     struct adl_error err;
     if (!events) {
-        adl_request_answer_problem(request, 404, "no_events", "This server has no stream of events.", NULL);
+        adl_http_request_answer_problem(request, 404, "no_events", "This server has no stream of events.", NULL);
         return;
     }
     request->connection->place = (struct adl_events_place){.filtered = own, .uid = request->caller.account.uid};
-    if (place_stream(request->connection, events, last ? last : adl_request_query(request, "after"), &err) < 0) {
-        adl_request_answer_problem(request, 400, "bad_event_id", err.text, NULL);
+    if (place_stream(request->connection, events, last ? last : adl_http_request_query(request, "after"), &err) < 0) {
+        adl_http_request_answer_problem(request, 400, "bad_event_id", err.text, NULL);
         return;
     }
     if (!adl_connection_stream(request->connection)) {
-        adl_request_answer_problem(request, 503, "too_many_streams", "There are too many event streams.",
-                                   "Close some of yours, or ask for what you need now and then.");
+        adl_http_request_answer_problem(request, 503, "too_many_streams", "There are too many event streams.",
+                                        "Close some of yours, or ask for what you need now and then.");
         return;
     }
     struct adl_reply reply = {.status = 200, .type = "text/event-stream", .events = true};
     answer(request, &reply);
 }
 
-void adl_request_locate(struct adl_request *request, const char *path)
+void adl_http_request_locate(struct adl_http_request *request, const char *path)
 {
     pthread_mutex_lock(&request->mailbox->mutex);
     if (!request->answered)
@@ -302,7 +302,7 @@ void adl_request_locate(struct adl_request *request, const char *path)
     pthread_mutex_unlock(&request->mailbox->mutex);
 }
 
-void adl_request_defer(struct adl_request *request)
+void adl_http_request_defer(struct adl_http_request *request)
 {
     pthread_mutex_lock(&request->mailbox->mutex);
     assert(!request->deferred && !request->answered);

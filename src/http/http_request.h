@@ -1,4 +1,4 @@
-/* request: what a handler is given to read, and how it answers: at once, or later from any thread.
+/* http_request: what a handler is given to read, and how it answers: at once, or later from any thread.
  *
  * A handler answers exactly once. One that defers gives the request to somebody else, who may read it until it answers,
  * from whatever thread, also after the server is gone. Answers take the text they are given and leave it empty. */
@@ -13,21 +13,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct adl_request;
+struct adl_http_request;
 struct cJSON;
 
-const struct adl_caller *adl_request_caller(const struct adl_request *request);
-const char *adl_request_param(const struct adl_request *request, const char *name); /* of the pattern, else NULL */
-const char *adl_request_query(const struct adl_request *request, const char *name); /* NULL: not given */
+const struct adl_caller *adl_http_request_caller(const struct adl_http_request *request);
+const char *adl_http_request_param(const struct adl_http_request *request,
+                                   const char *name); /* of the pattern, else NULL */
+const char *adl_http_request_query(const struct adl_http_request *request, const char *name); /* NULL: not given */
 /* A whole number of the query within least..most, or fallback if it is not given. */
-int adl_request_query_int(const struct adl_request *request, const char *name, int64_t least, int64_t most,
-                          int64_t fallback, int64_t *ret, struct adl_error *err);
+int adl_http_request_query_int(const struct adl_http_request *request, const char *name, int64_t least, int64_t most,
+                               int64_t fallback, int64_t *ret, struct adl_error *err);
 /* The first query parameter that is not among names (NULL-terminated), or NULL. */
-const char *adl_request_query_unknown(const struct adl_request *request, const char *const *names);
-const char *adl_request_body(const struct adl_request *request, size_t *ret_size); /* followed by a zero byte */
-int adl_request_json(const struct adl_request *request, struct cJSON **ret, struct adl_error *err);
+const char *adl_http_request_query_unknown(const struct adl_http_request *request, const char *const *names);
+const char *adl_http_request_body(const struct adl_http_request *request,
+                                  size_t *ret_size); /* followed by a zero byte */
+int adl_http_request_json(const struct adl_http_request *request, struct cJSON **ret, struct adl_error *err);
 /* Only in the handler, before it answers or defers. NULL: not given. */
-const char *adl_request_header(const struct adl_request *request, const char *name);
+const char *adl_http_request_header(const struct adl_http_request *request, const char *name);
 
 /* Data built into the program. seal computes the tag and has to be called before the asset is served. */
 struct adl_asset {
@@ -39,19 +41,20 @@ struct adl_asset {
 };
 void adl_asset_seal(struct adl_asset *asset);
 
-void adl_request_answer_json(struct adl_request *request, int status, struct adl_text *json);
-void adl_request_answer_text(struct adl_request *request, int status, const char *type, struct adl_text *text);
-void adl_request_answer_asset(struct adl_request *request, const struct adl_asset *asset);
+void adl_http_request_answer_json(struct adl_http_request *request, int status, struct adl_text *json);
+void adl_http_request_answer_text(struct adl_http_request *request, int status, const char *type,
+                                  struct adl_text *text);
+void adl_http_request_answer_asset(struct adl_http_request *request, const struct adl_asset *asset);
 /* {"error":{"code":...,"message":...,"hint":...}}; hint may be NULL. */
-void adl_request_answer_problem(struct adl_request *request, int status, const char *code, const char *message,
-                                const char *hint);
+void adl_http_request_answer_problem(struct adl_http_request *request, int status, const char *code,
+                                     const char *message, const char *hint);
 /* The server's stream of events, from Last-Event-ID or the query parameter "after", else from now. own: without those
  * for other users. Not after deferring. */
-void adl_request_answer_events(struct adl_request *request, bool own);
+void adl_http_request_answer_events(struct adl_http_request *request, bool own);
 
 /* The value of Location in the answer that follows; for 201 and 202. A path of fewer than 128 bytes. */
-void adl_request_locate(struct adl_request *request, const char *path);
+void adl_http_request_locate(struct adl_http_request *request, const char *path);
 
-void adl_request_defer(struct adl_request *request);
+void adl_http_request_defer(struct adl_http_request *request);
 
 #endif

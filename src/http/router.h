@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct adl_request;
+struct adl_http_request;
 
 /* Answers or defers the request (http/http_request.h). Runs in the thread of the server: it must not wait. */
-typedef void adl_handler(void *context, struct adl_request *request);
+typedef void adl_handler(void *context, struct adl_http_request *request);
 
 enum adl_need {
     ADL_NEED_ANYONE, /* also without a token */

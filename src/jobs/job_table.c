@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-int adl_roster_create(struct adl_roster *ret)
+int adl_job_table_create(struct adl_job_table *ret)
 {
-    *ret = (struct adl_roster){.table_size = 1024};
+    *ret = (struct adl_job_table){.table_size = 1024};
     ret->table = calloc(ret->table_size, sizeof *ret->table);
     return ret->table ? 0 : ADL_ENOMEM;
 }
 
-static void shared_release(struct adl_roster_shared *shared)
+static void shared_release(struct adl_job_table_shared *shared)
 {
     if (shared && --shared->jobs == 0)
         free(shared);
 }
 
-static void job_free(struct adl_roster_job *job)
+static void job_free(struct adl_job_entry *job)
 {
     if (!job)
         return;
@@ -32,54 +32,54 @@ static void job_free(struct adl_roster_job *job)
     free(job);
 }
 
-void adl_roster_clear(struct adl_roster *roster)
+void adl_job_table_clear(struct adl_job_table *job_table)
 {
-    for (struct adl_roster_job *job = roster->first, *next; job; job = next) {
+    for (struct adl_job_entry *job = job_table->first, *next; job; job = next) {
         next = job->next;
         job_free(job);
     }
-    free(roster->slots);
-    free(roster->table);
-    free(roster->users);
-    *roster = (struct adl_roster){0};
+    free(job_table->slots);
+    free(job_table->table);
+    free(job_table->users);
+    *job_table = (struct adl_job_table){0};
 }
 
 /* ---- the table: open addressing, at most half full; numbers follow each other, so they are their own hash ---- */
 
-static struct adl_roster_job **place(const struct adl_roster *roster, uint64_t id)
+static struct adl_job_entry **place(const struct adl_job_table *job_table, uint64_t id)
 {
-    size_t at = id & (roster->table_size - 1);
-    while (roster->table[at] && roster->table[at]->id != id)
-        at = (at + 1) & (roster->table_size - 1);
-    return &roster->table[at];
+    size_t at = id & (job_table->table_size - 1);
+    while (job_table->table[at] && job_table->table[at]->id != id)
+        at = (at + 1) & (job_table->table_size - 1);
+    return &job_table->table[at];
 }
 
-static int table_grow(struct adl_roster *roster)
+static int table_grow(struct adl_job_table *job_table)
 {
-    if (2 * ((size_t)roster->count + 1) <= roster->table_size)
+    if (2 * ((size_t)job_table->count + 1) <= job_table->table_size)
         return 0;
-    struct adl_roster_job **grown = calloc(2 * roster->table_size, sizeof *grown);
+    struct adl_job_entry **grown = calloc(2 * job_table->table_size, sizeof *grown);
     if (!grown)
         return ADL_ENOMEM;
-    free(roster->table);
-    roster->table = grown;
-    roster->table_size *= 2;
-    for (struct adl_roster_job *job = roster->first; job; job = job->next)
-        *place(roster, job->id) = job;
+    free(job_table->table);
+    job_table->table = grown;
+    job_table->table_size *= 2;
+    for (struct adl_job_entry *job = job_table->first; job; job = job->next)
+        *place(job_table, job->id) = job;
     return 0;
 }
 
 /* Those behind a gap that would no longer be found move up. */
-static void table_remove(struct adl_roster *roster, uint64_t id)
+static void table_remove(struct adl_job_table *job_table, uint64_t id)
 {
-    const size_t mask = roster->table_size - 1;
-    size_t gap = (size_t)(place(roster, id) - roster->table);
-    roster->table[gap] = NULL;
-    for (size_t at = (gap + 1) & mask; roster->table[at]; at = (at + 1) & mask) {
-        const size_t home = roster->table[at]->id & mask;
+    const size_t mask = job_table->table_size - 1;
+    size_t gap = (size_t)(place(job_table, id) - job_table->table);
+    job_table->table[gap] = NULL;
+    for (size_t at = (gap + 1) & mask; job_table->table[at]; at = (at + 1) & mask) {
+        const size_t home = job_table->table[at]->id & mask;
         if (((at - home) & mask) >= ((at - gap) & mask)) {
-            roster->table[gap] = roster->table[at];
-            roster->table[at] = NULL;
+            job_table->table[gap] = job_table->table[at];
+            job_table->table[at] = NULL;
             gap = at;
         }
     }
@@ -101,22 +101,22 @@ static const char *string_put(char **at, const char *string)
 }
 
 /* One block: the dependencies, then the strings. The job gets pointers into it. */
-static struct adl_roster_shared *shared_make(const struct adl_store_job *from, struct adl_roster_job *job)
+static struct adl_job_table_shared *shared_make(const struct adl_store_job *from, struct adl_job_entry *job)
 {
     char command[256];
     adl_command_text(from, command, sizeof command);
     const size_t dependencies = from->dependency_count * sizeof *from->dependencies;
-    const size_t size = sizeof(struct adl_roster_shared) + dependencies + string_size(from->user) +
+    const size_t size = sizeof(struct adl_job_table_shared) + dependencies + string_size(from->user) +
                         string_size(from->name) + string_size(from->request) + string_size(from->directory) +
                         string_size(command) + string_size(from->warn_signal);
-    struct adl_roster_shared *shared = calloc(1, size);
+    struct adl_job_table_shared *shared = calloc(1, size);
     if (!shared)
         return NULL;
-    *shared = (struct adl_roster_shared){.payload = from->payload,
-                                         .jobs = 1,
-                                         .memory = size,
-                                         .stored = adl_store_payload_size(from),
-                                         .array = from->array};
+    *shared = (struct adl_job_table_shared){.payload = from->payload,
+                                            .jobs = 1,
+                                            .memory = size,
+                                            .stored = adl_store_payload_size(from),
+                                            .array = from->array};
     job->dependencies = (struct adl_store_dependency *)(shared + 1);
     job->dependency_count = from->dependency_count;
     if (dependencies > 0)
@@ -131,7 +131,7 @@ static struct adl_roster_shared *shared_make(const struct adl_store_job *from, s
     return shared;
 }
 
-static struct adl_roster_shared *shared_join(const struct adl_roster_job *other, struct adl_roster_job *job)
+static struct adl_job_table_shared *shared_join(const struct adl_job_entry *other, struct adl_job_entry *job)
 {
     job->dependencies = other->dependencies;
     job->dependency_count = other->dependency_count;
@@ -146,31 +146,31 @@ static struct adl_roster_shared *shared_join(const struct adl_roster_job *other,
 }
 
 /* The last job with a lower number; NULL: it comes first. */
-static struct adl_roster_job *find_before(const struct adl_roster *roster, uint64_t id)
+static struct adl_job_entry *find_before(const struct adl_job_table *job_table, uint64_t id)
 {
-    struct adl_roster_job *job = roster->last;
+    struct adl_job_entry *job = job_table->last;
     while (job && job->id > id)
         job = job->previous;
     return job;
 }
 
 /* Jobs of an array follow each other, so that only the neighbours have to be looked at. */
-static struct adl_roster_shared *shared_find(const struct adl_store_job *from, struct adl_roster_job *job)
+static struct adl_job_table_shared *shared_find(const struct adl_store_job *from, struct adl_job_entry *job)
 {
-    const struct adl_roster_job *const beside[] = {job->previous, job->next};
+    const struct adl_job_entry *const beside[] = {job->previous, job->next};
     for (int i = 0; i < 2 && from->payload > 0; i++)
         if (beside[i] && beside[i]->shared->payload == from->payload)
             return shared_join(beside[i], job);
     return shared_make(from, job);
 }
 
-static struct adl_roster_job *job_make(const struct adl_roster *roster, const struct adl_store_job *from)
+static struct adl_job_entry *job_make(const struct adl_job_table *job_table, const struct adl_store_job *from)
 {
-    struct adl_roster_job *job = calloc(1, sizeof *job);
+    struct adl_job_entry *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;
-    job->previous = find_before(roster, from->spec.id);
-    job->next = job->previous ? job->previous->next : roster->first;
+    job->previous = find_before(job_table, from->spec.id);
+    job->next = job->previous ? job->previous->next : job_table->first;
     job->shared = shared_find(from, job);
     job->reason = strdup(from->status.reason ? from->status.reason : "");
     job->stdout_path = strdup(from->stdout_path ? from->stdout_path : "");
@@ -185,61 +185,62 @@ static struct adl_roster_job *job_make(const struct adl_roster *roster, const st
 
 /* ---- users ---- */
 
-static struct adl_roster_user *user_find(const struct adl_roster *roster, uint32_t uid)
+static struct adl_job_table_user *user_find(const struct adl_job_table *job_table, uint32_t uid)
 {
-    for (uint32_t i = 0; i < roster->user_count; i++)
-        if (roster->users[i].uid == uid)
-            return &roster->users[i];
+    for (uint32_t i = 0; i < job_table->user_count; i++)
+        if (job_table->users[i].uid == uid)
+            return &job_table->users[i];
     return NULL;
 }
 
-struct adl_roster_user adl_roster_user(const struct adl_roster *roster, uint32_t uid)
+struct adl_job_table_user adl_job_table_user(const struct adl_job_table *job_table, uint32_t uid)
 {
-    const struct adl_roster_user *user = user_find(roster, uid);
-    return user ? *user : (struct adl_roster_user){.uid = uid};
+    const struct adl_job_table_user *user = user_find(job_table, uid);
+    return user ? *user : (struct adl_job_table_user){.uid = uid};
 }
 
 /* What a job adds to its user's account, as the only one with what it shares or beside others. */
-static uint64_t stored_by(const struct adl_roster_job *job)
+static uint64_t stored_by(const struct adl_job_entry *job)
 {
     return ADL_STORE_JOB_SIZE + (job->shared->jobs == 1 ? job->shared->stored : 0);
 }
 
-static int user_add(struct adl_roster *roster, const struct adl_roster_job *job)
+static int user_add(struct adl_job_table *job_table, const struct adl_job_entry *job)
 {
-    struct adl_roster_user *user = user_find(roster, job->uid);
+    struct adl_job_table_user *user = user_find(job_table, job->uid);
     if (!user) {
-        if (adl_grow((void **)&roster->users, &roster->user_capacity, (size_t)roster->user_count + 1, sizeof *user))
+        if (adl_grow((void **)&job_table->users, &job_table->user_capacity, (size_t)job_table->user_count + 1,
+                     sizeof *user))
             return ADL_ENOMEM;
-        user = &roster->users[roster->user_count++];
-        *user = (struct adl_roster_user){.uid = job->uid};
+        user = &job_table->users[job_table->user_count++];
+        *user = (struct adl_job_table_user){.uid = job->uid};
     }
     user->jobs++;
     user->bytes += stored_by(job);
     return 0;
 }
 
-static void user_remove(struct adl_roster *roster, const struct adl_roster_job *job)
+static void user_remove(struct adl_job_table *job_table, const struct adl_job_entry *job)
 {
-    struct adl_roster_user *user = user_find(roster, job->uid);
+    struct adl_job_table_user *user = user_find(job_table, job->uid);
     user->bytes -= stored_by(job);
     if (--user->jobs == 0)
-        *user = roster->users[--roster->user_count];
+        *user = job_table->users[--job_table->user_count];
 }
 
 /* ---- coming and going ---- */
 
-static void count_waiter(struct adl_roster *roster, const struct adl_roster_job *job, uint32_t by)
+static void count_waiter(struct adl_job_table *job_table, const struct adl_job_entry *job, uint32_t by)
 {
     bool waits = false;
     for (uint32_t i = 0; i < job->dependency_count; i++)
         waits = waits || job->dependencies[i].after == ADL_AFTER_START;
-    roster->start_waiters += waits ? by : 0;
+    job_table->start_waiters += waits ? by : 0;
 }
 
-struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct adl_store_job *from)
+struct adl_job_entry *adl_job_table_add(struct adl_job_table *job_table, const struct adl_store_job *from)
 {
-    struct adl_roster_job *job = table_grow(roster) ? NULL : job_make(roster, from);
+    struct adl_job_entry *job = table_grow(job_table) ? NULL : job_make(job_table, from);
     if (!job)
         return NULL;
     job->array_id = from->array_index >= 0 ? (from->array_id ? from->array_id : from->spec.id) : 0;
@@ -258,93 +259,95 @@ struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct ad
     job->requeue_us = from->status.requeue_us;
     job->requeue_end = from->status.requeue_end;
     job->energy_j = from->status.energy_j;
-    if (user_add(roster, job)) {
+    if (user_add(job_table, job)) {
         job_free(job);
         return NULL;
     }
-    *(job->previous ? &job->previous->next : &roster->first) = job;
-    *(job->next ? &job->next->previous : &roster->last) = job;
-    count_waiter(roster, job, 1);
-    *place(roster, job->id) = job;
-    roster->count++;
-    roster->by_stage[ADL_STAGE_HELD]++;
-    roster->bytes += job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
+    *(job->previous ? &job->previous->next : &job_table->first) = job;
+    *(job->next ? &job->next->previous : &job_table->last) = job;
+    count_waiter(job_table, job, 1);
+    *place(job_table, job->id) = job;
+    job_table->count++;
+    job_table->by_stage[ADL_STAGE_HELD]++;
+    job_table->bytes += job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
     return job;
 }
 
 /* The counts of where it stands. */
-static void count_stage(struct adl_roster *roster, const struct adl_roster_job *job, uint32_t by)
+static void count_stage(struct adl_job_table *job_table, const struct adl_job_entry *job, uint32_t by)
 {
-    roster->by_stage[job->stage] += by;
+    job_table->by_stage[job->stage] += by;
     if (job->stage == ADL_STAGE_DEPENDENT)
-        roster->by_wait[job->wait] += by;
+        job_table->by_wait[job->wait] += by;
     if (job->stage >= ADL_STAGE_QUEUED)
         job->shared->active += by;
 }
 
 #define MINUS_ONE UINT32_MAX /* as it is added to a count */
 
-void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job)
+void adl_job_table_remove(struct adl_job_table *job_table, struct adl_job_entry *job)
 {
-    adl_roster_free_slots(roster, job);
-    table_remove(roster, job->id);
-    *(job->previous ? &job->previous->next : &roster->first) = job->next;
-    *(job->next ? &job->next->previous : &roster->last) = job->previous;
-    roster->count--;
-    roster->bytes -= job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
-    user_remove(roster, job);
-    count_stage(roster, job, MINUS_ONE);
-    count_waiter(roster, job, MINUS_ONE);
+    adl_job_table_free_slots(job_table, job);
+    table_remove(job_table, job->id);
+    *(job->previous ? &job->previous->next : &job_table->first) = job->next;
+    *(job->next ? &job->next->previous : &job_table->last) = job->previous;
+    job_table->count--;
+    job_table->bytes -= job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
+    user_remove(job_table, job);
+    count_stage(job_table, job, MINUS_ONE);
+    count_waiter(job_table, job, MINUS_ONE);
     job_free(job);
 }
 
-struct adl_roster_job *adl_roster_find(const struct adl_roster *roster, uint64_t id)
+struct adl_job_entry *adl_job_table_find(const struct adl_job_table *job_table, uint64_t id)
 {
-    return *place(roster, id);
+    return *place(job_table, id);
 }
 
-struct adl_roster_job *adl_roster_at(const struct adl_roster *roster, uint32_t slot)
+struct adl_job_entry *adl_job_table_at(const struct adl_job_table *job_table, uint32_t slot)
 {
-    return slot < roster->slot_capacity ? roster->slots[slot] : NULL;
+    return slot < job_table->slot_capacity ? job_table->slots[slot] : NULL;
 }
 
-void adl_roster_set_stage(struct adl_roster *roster, struct adl_roster_job *job, int stage)
+void adl_job_table_set_stage(struct adl_job_table *job_table, struct adl_job_entry *job, int stage)
 {
-    count_stage(roster, job, MINUS_ONE);
+    count_stage(job_table, job, MINUS_ONE);
     job->stage = (uint8_t)stage;
-    count_stage(roster, job, 1);
+    count_stage(job_table, job, 1);
 }
 
-void adl_roster_set_wait(struct adl_roster *roster, struct adl_roster_job *job, int wait)
+void adl_job_table_set_wait(struct adl_job_table *job_table, struct adl_job_entry *job, int wait)
 {
-    count_stage(roster, job, MINUS_ONE);
+    count_stage(job_table, job, MINUS_ONE);
     job->stage = ADL_STAGE_DEPENDENT;
     job->wait = (uint8_t)wait;
-    count_stage(roster, job, 1);
+    count_stage(job_table, job, 1);
 }
 
-int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, uint32_t alternative, uint32_t slot)
+int adl_job_table_set_slot(struct adl_job_table *job_table, struct adl_job_entry *job, uint32_t alternative,
+                           uint32_t slot)
 {
-    const size_t before = roster->slot_capacity;
-    if (adl_grow((void **)&roster->slots, &roster->slot_capacity, (size_t)slot + 1, sizeof(struct adl_roster_job *)))
+    const size_t before = job_table->slot_capacity;
+    if (adl_grow((void **)&job_table->slots, &job_table->slot_capacity, (size_t)slot + 1,
+                 sizeof(struct adl_job_entry *)))
         return ADL_ENOMEM;
-    for (size_t i = before; i < roster->slot_capacity; i++)
-        roster->slots[i] = NULL;
-    roster->slots[slot] = job;
+    for (size_t i = before; i < job_table->slot_capacity; i++)
+        job_table->slots[i] = NULL;
+    job_table->slots[slot] = job;
     job->alternatives[alternative].slot = slot;
     return 0;
 }
 
-void adl_roster_free_slots(struct adl_roster *roster, struct adl_roster_job *job)
+void adl_job_table_free_slots(struct adl_job_table *job_table, struct adl_job_entry *job)
 {
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         if (job->alternatives[i].slot != ADL_NONE)
-            roster->slots[job->alternatives[i].slot] = NULL;
+            job_table->slots[job->alternatives[i].slot] = NULL;
         job->alternatives[i].slot = ADL_NONE;
     }
 }
 
-int adl_roster_set_reason(struct adl_roster_job *job, const char *reason)
+int adl_job_table_set_reason(struct adl_job_entry *job, const char *reason)
 {
     char *copy = strdup(reason);
     if (!copy)

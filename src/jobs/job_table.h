@@ -1,5 +1,5 @@
-/* roster: the jobs that wait or run, as the service holds them in memory: what people are shown of them and where each
- * stands. What was submitted in full (arguments, environment, script) is in the store alone. */
+/* job table: the jobs that wait or run, as the service holds them in memory: what people are shown of them and where
+ * each stands. What was submitted in full (arguments, environment, script) is in the store alone. */
 #ifndef ADLRO_JOBS_JOB_TABLE_H
 #define ADLRO_JOBS_JOB_TABLE_H
 
@@ -37,7 +37,7 @@ struct adl_alternative {
 };
 
 /* What never changes and is equal for all jobs of an array, kept once: strings and dependencies are behind it. */
-struct adl_roster_shared {
+struct adl_job_table_shared {
     uint64_t payload; /* its number in the store; 0: nobody shares it */
     uint32_t jobs;    /* that use it */
     size_t memory;    /* bytes that it takes here */
@@ -48,13 +48,13 @@ struct adl_roster_shared {
 };
 
 /* What the live jobs of a user come to. */
-struct adl_roster_user {
+struct adl_job_table_user {
     uint32_t uid;
     uint32_t jobs;
     uint64_t bytes; /* of the state, counted as adl_store_usage() does */
 };
 
-struct adl_roster_job {
+struct adl_job_entry {
     uint64_t id;
     struct adl_job_spec spec; /* gpus and types are those of the alternative taken, else of the first */
     struct adl_alternative alternatives[ADL_ALTERNATIVES_MAX];
@@ -83,8 +83,8 @@ struct adl_roster_job {
     double energy_j;     /* of earlier attempts */
     uint32_t *gpus;      /* while it holds GPUs: spec.gpus of them */
     const char *reason; /* why it is HELD or DEPENDENT, or STOPPING; "": the policy knows. Owned, as all strings here */
-    const char *why;    /* it is started, for the hands that are told to; not owned, and NULL at all other times */
-    struct adl_roster_shared *shared; /* owns the next six and the dependencies */
+    const char *why;    /* it is started, for the executor that is told to; not owned, and NULL at all other times */
+    struct adl_job_table_shared *shared; /* owns the next six and the dependencies */
     const char *user;
     const char *name;
     const char *request; /* "v100:2|a100:1" */
@@ -95,75 +95,78 @@ struct adl_roster_job {
     const char *stderr_path;                   /* may be the same string */
     struct adl_store_dependency *dependencies; /* all that were asked for */
     uint32_t dependency_count;
-    bool dependency_any;                    /* one of them suffices */
-    size_t bytes;                           /* of memory, roughly */
-    uint32_t changes;                       /* holds, releases and the like that were wanted of it, since the start */
-    uint64_t group;                         /* the last group of writes that touched it */
-    struct adl_roster_job *next, *previous; /* in order of numbers */
+    bool dependency_any;                   /* one of them suffices */
+    size_t bytes;                          /* of memory, roughly */
+    uint32_t changes;                      /* holds, releases and the like that were wanted of it, since the start */
+    uint64_t group;                        /* the last group of writes that touched it */
+    struct adl_job_entry *next, *previous; /* in order of numbers */
 };
 
-struct adl_roster {
-    struct adl_roster_job *first, *last;
-    struct adl_roster_job **slots; /* [slot], NULL = none */
+struct adl_job_table {
+    struct adl_job_entry *first, *last;
+    struct adl_job_entry **slots; /* [slot], NULL = none */
     size_t slot_capacity;
-    struct adl_roster_job **table; /* hash by number */
+    struct adl_job_entry **table; /* hash by number */
     size_t table_size;
     uint32_t count;
     uint32_t by_stage[ADL_STAGE_STOPPING + 1];
     uint32_t by_wait[ADL_WAIT_COUNT]; /* of those that are DEPENDENT */
     uint32_t start_waiters;           /* jobs that wait, or waited, for the start of another */
-    struct adl_roster_user *users;    /* those that have jobs, user_count, in no order */
+    struct adl_job_table_user *users; /* those that have jobs, user_count, in no order */
     size_t user_capacity;
     uint32_t user_count;
     size_t bytes; /* of memory, roughly, for all jobs */
 };
 
-int adl_roster_create(struct adl_roster *ret); /* 0 or ADL_ENOMEM */
-void adl_roster_clear(struct adl_roster *roster);
+int adl_job_table_create(struct adl_job_table *ret); /* 0 or ADL_ENOMEM */
+void adl_job_table_clear(struct adl_job_table *job_table);
 
 /* A copy of what is to be kept of a stored job, in order of numbers: at the end, unless it comes back. NULL if out of
  * memory. Stage HELD until it is set; alternatives are the caller's to fill. */
-struct adl_roster_job *adl_roster_add(struct adl_roster *roster, const struct adl_store_job *from);
-void adl_roster_remove(struct adl_roster *roster, struct adl_roster_job *job);
-struct adl_roster_job *adl_roster_find(const struct adl_roster *roster, uint64_t id);  /* NULL: none */
-struct adl_roster_user adl_roster_user(const struct adl_roster *roster, uint32_t uid); /* zero: has no job */
-struct adl_roster_job *adl_roster_at(const struct adl_roster *roster, uint32_t slot);  /* NULL: none */
+struct adl_job_entry *adl_job_table_add(struct adl_job_table *job_table, const struct adl_store_job *from);
+void adl_job_table_remove(struct adl_job_table *job_table, struct adl_job_entry *job);
+struct adl_job_entry *adl_job_table_find(const struct adl_job_table *job_table, uint64_t id); /* NULL: none */
+struct adl_job_table_user adl_job_table_user(const struct adl_job_table *job_table,
+                                             uint32_t uid);                                   /* zero: has no job */
+struct adl_job_entry *adl_job_table_at(const struct adl_job_table *job_table, uint32_t slot); /* NULL: none */
 
-void adl_roster_set_stage(struct adl_roster *roster, struct adl_roster_job *job, int stage);
-void adl_roster_set_wait(struct adl_roster *roster, struct adl_roster_job *job, int wait); /* it is DEPENDENT */
-int adl_roster_set_slot(struct adl_roster *roster, struct adl_roster_job *job, uint32_t alternative, uint32_t slot);
-void adl_roster_free_slots(struct adl_roster *roster, struct adl_roster_job *job); /* those of all alternatives */
-int adl_roster_set_reason(struct adl_roster_job *job, const char *reason);
+void adl_job_table_set_stage(struct adl_job_table *job_table, struct adl_job_entry *job, int stage);
+void adl_job_table_set_wait(struct adl_job_table *job_table, struct adl_job_entry *job, int wait); /* it is DEPENDENT */
+int adl_job_table_set_slot(struct adl_job_table *job_table, struct adl_job_entry *job, uint32_t alternative,
+                           uint32_t slot);
+void adl_job_table_free_slots(struct adl_job_table *job_table,
+                              struct adl_job_entry *job); /* those of all alternatives */
+int adl_job_table_set_reason(struct adl_job_entry *job, const char *reason);
 
 /* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will; then *ret_culprit says for
  * what. The number of an array, which is its first job's, stands for all of it. A job that was put back into the queue
  * after it had ended counts as ended for those that were submitted before that. end_of tells how what is not in the
- * roster ended, or is in it again: an enum adl_job_end, of an array that of its first member that did not complete;
- * negative if there is no such job; ADL_ROSTER_PURGED if it was deleted since: who still waits was not given up when it
- * ended, so it ended as wanted. */
-#define ADL_ROSTER_PURGED (-100)
-int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
-                            int (*end_of)(void *context, uint64_t id), void *context,
-                            const struct adl_store_dependency **ret_culprit);
+ * job table ended, or is in it again: an enum adl_job_end, of an array that of its first member that did not complete;
+ * negative if there is no such job; ADL_JOB_TABLE_PURGED if it was deleted since: who still waits was not given up when
+ * it ended, so it ended as wanted. */
+#define ADL_JOB_TABLE_PURGED (-100)
+int adl_job_table_dependencies(const struct adl_job_table *job_table, const struct adl_job_entry *job,
+                               int (*end_of)(void *context, uint64_t id), void *context,
+                               const struct adl_store_dependency **ret_culprit);
 
 /* Whether what happened to a job, of this number, array (0 = none), user and name, may matter to what this one waits
  * for. */
-bool adl_roster_depends(const struct adl_roster_job *job, uint64_t id, uint64_t array_id);
-bool adl_roster_is_singleton(const struct adl_roster_job *job);
+bool adl_job_table_depends(const struct adl_job_entry *job, uint64_t id, uint64_t array_id);
+bool adl_job_table_is_singleton(const struct adl_job_entry *job);
 
 /* The number that people know it by. */
-static inline uint64_t adl_roster_shown(const struct adl_roster_job *job)
+static inline uint64_t adl_job_table_shown(const struct adl_job_entry *job)
 {
     return job->external > 0 ? (uint64_t)job->external : job->id;
 }
 
-static inline bool adl_roster_holds_gpus(const struct adl_roster_job *job)
+static inline bool adl_job_table_holds_gpus(const struct adl_job_entry *job)
 {
     return job->stage >= ADL_STAGE_PLACED;
 }
 
 /* It has begun, as far as is known. */
-static inline bool adl_roster_runs(const struct adl_roster_job *job)
+static inline bool adl_job_table_runs(const struct adl_job_entry *job)
 {
     return job->stage >= ADL_STAGE_RUNNING;
 }

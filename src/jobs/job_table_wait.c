@@ -1,31 +1,31 @@
-/* roster_wait: what a job's dependencies come to. */
+/* job_table_wait: what a job's dependencies come to. */
 #include "jobs/job_table.h"
 
 #include <string.h>
 
 /* It ended, and was put back into the queue after the other was submitted, who does not wait for it again. */
-static bool is_over(const struct adl_roster_job *job, const struct adl_roster_job *waiting)
+static bool is_over(const struct adl_job_entry *job, const struct adl_job_entry *waiting)
 {
     return job->requeue_us > waiting->submit_us;
 }
 
 /* Whether the waiting one has to wait for this one: until it has ended, or, if only its start counts, was started. */
-static bool is_awaited(const struct adl_roster_job *job, const struct adl_roster_job *waiting, bool start)
+static bool is_awaited(const struct adl_job_entry *job, const struct adl_job_entry *waiting, bool start)
 {
-    const bool started = adl_roster_holds_gpus(job) || job->attempts > 0;
+    const bool started = adl_job_table_holds_gpus(job) || job->attempts > 0;
     return job != waiting && !is_over(job, waiting) && !(start && started);
 }
 
 /* A job of this number, or one of the array that has it, for which it has to wait. */
-static bool is_any_awaited(const struct adl_roster *roster, uint64_t id, const struct adl_roster_job *waiting,
+static bool is_any_awaited(const struct adl_job_table *job_table, uint64_t id, const struct adl_job_entry *waiting,
                            bool start)
 {
-    const struct adl_roster_job *first = adl_roster_find(roster, id);
+    const struct adl_job_entry *first = adl_job_table_find(job_table, id);
     if (first && is_awaited(first, waiting, start))
         return true;
     if (first && first->array_id == 0)
         return false;
-    for (const struct adl_roster_job *job = roster->last; job && job->id > id; job = job->previous)
+    for (const struct adl_job_entry *job = job_table->last; job && job->id > id; job = job->previous)
         if (job->array_id == id && is_awaited(job, waiting, start))
             return true;
     return false;
@@ -33,9 +33,9 @@ static bool is_any_awaited(const struct adl_roster *roster, uint64_t id, const s
 
 /* No other of its name and user came before it, or was let into the queue before it. Those of its own array do not
  * count. */
-static bool is_alone(const struct adl_roster *roster, const struct adl_roster_job *job)
+static bool is_alone(const struct adl_job_table *job_table, const struct adl_job_entry *job)
 {
-    for (const struct adl_roster_job *other = roster->first; other; other = other->next)
+    for (const struct adl_job_entry *other = job_table->first; other; other = other->next)
         if (other != job && other->uid == job->uid && (job->array_id == 0 || other->array_id != job->array_id) &&
             (other->id < job->id || other->stage >= ADL_STAGE_QUEUED) && strcmp(other->name, job->name) == 0)
             return false;
@@ -43,28 +43,28 @@ static bool is_alone(const struct adl_roster *roster, const struct adl_roster_jo
 }
 
 /* Of one dependency: 1 it is met, 0 not yet, -1 it never will be. */
-static int judge(const struct adl_roster *roster, const struct adl_roster_job *job,
+static int judge(const struct adl_job_table *job_table, const struct adl_job_entry *job,
                  const struct adl_store_dependency *on, int (*end_of)(void *context, uint64_t id), void *context)
 {
     if (on->after == ADL_AFTER_SINGLETON)
-        return is_alone(roster, job);
-    if (is_any_awaited(roster, on->job, job, on->after == ADL_AFTER_START))
+        return is_alone(job_table, job);
+    if (is_any_awaited(job_table, on->job, job, on->after == ADL_AFTER_START))
         return 0;
     if (on->after == ADL_AFTER_ANY || on->after == ADL_AFTER_START)
         return 1;
     const int end = end_of(context, on->job);
-    return end == ADL_ROSTER_PURGED || (end == ADL_END_COMPLETED) == (on->after == ADL_AFTER_OK) ? 1 : -1;
+    return end == ADL_JOB_TABLE_PURGED || (end == ADL_END_COMPLETED) == (on->after == ADL_AFTER_OK) ? 1 : -1;
 }
 
-int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_roster_job *job,
-                            int (*end_of)(void *context, uint64_t id), void *context,
-                            const struct adl_store_dependency **ret_culprit)
+int adl_job_table_dependencies(const struct adl_job_table *job_table, const struct adl_job_entry *job,
+                               int (*end_of)(void *context, uint64_t id), void *context,
+                               const struct adl_store_dependency **ret_culprit)
 {
     const bool any = job->dependency_any;
     int answer = any && job->dependency_count > 0 ? -1 : 1;
     for (uint32_t i = 0; i < job->dependency_count; i++) {
         const struct adl_store_dependency *on = &job->dependencies[i];
-        const int verdict = judge(roster, job, on, end_of, context);
+        const int verdict = judge(job_table, job, on, end_of, context);
         if (any && verdict > 0)
             return 1;
         if (any ? verdict >= answer : verdict < answer) {
@@ -77,7 +77,7 @@ int adl_roster_dependencies(const struct adl_roster *roster, const struct adl_ro
     return answer;
 }
 
-bool adl_roster_depends(const struct adl_roster_job *job, uint64_t id, uint64_t array_id)
+bool adl_job_table_depends(const struct adl_job_entry *job, uint64_t id, uint64_t array_id)
 {
     for (uint32_t i = 0; i < job->dependency_count; i++)
         if (job->dependencies[i].job > 0 &&
@@ -86,7 +86,7 @@ bool adl_roster_depends(const struct adl_roster_job *job, uint64_t id, uint64_t 
     return false;
 }
 
-bool adl_roster_is_singleton(const struct adl_roster_job *job)
+bool adl_job_table_is_singleton(const struct adl_job_entry *job)
 {
     for (uint32_t i = 0; i < job->dependency_count; i++)
         if (job->dependencies[i].after == ADL_AFTER_SINGLETON)

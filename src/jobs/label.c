@@ -16,9 +16,9 @@ const char *adl_label_print(uint64_t number, uint64_t array_id, int32_t array_in
     return ret;
 }
 
-const char *adl_label_of_live(const struct adl_roster_job *job, char ret[ADL_LABEL_SIZE])
+const char *adl_label_of_live(const struct adl_job_entry *job, char ret[ADL_LABEL_SIZE])
 {
-    return adl_label_print(adl_roster_shown(job), job->array_id, job->array_index, ret);
+    return adl_label_print(adl_job_table_shown(job), job->array_id, job->array_index, ret);
 }
 
 const char *adl_label_of_stored(const struct adl_store_job *job, char ret[ADL_LABEL_SIZE])

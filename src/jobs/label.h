@@ -9,7 +9,7 @@
 
 /* array_id 0: it is in none. Returns ret, as those below. */
 const char *adl_label_print(uint64_t number, uint64_t array_id, int32_t array_index, char ret[ADL_LABEL_SIZE]);
-const char *adl_label_of_live(const struct adl_roster_job *job, char ret[ADL_LABEL_SIZE]);
+const char *adl_label_of_live(const struct adl_job_entry *job, char ret[ADL_LABEL_SIZE]);
 const char *adl_label_of_stored(const struct adl_store_job *job, char ret[ADL_LABEL_SIZE]);
 
 /* The number here of the job that is called so; external: jobs came from the cluster underneath, and are called as they

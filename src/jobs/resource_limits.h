@@ -1,4 +1,5 @@
-/* resource: the resource limits of processes (setrlimit) by the names that limits.conf has for them, and umasks. */
+/* resource_limits: the resource limits of processes (setrlimit) by the names that limits.conf has for them, and umasks.
+ */
 #ifndef ADLRO_JOBS_RESOURCE_LIMITS_H
 #define ADLRO_JOBS_RESOURCE_LIMITS_H
 

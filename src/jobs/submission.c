@@ -39,7 +39,7 @@ enum form {
     WORD,    /* the same, not empty, without control characters */
     STRINGS, /* at most max bytes, a zero after each counted */
     JOBS,    /* numbers of jobs */
-    GPUS,    /* a number, or a word as adl_request_read takes it */
+    GPUS,    /* a number, or a word as adl_gpu_request_read takes it */
 };
 
 struct key {
@@ -174,7 +174,7 @@ static int gpus_check(const struct key *key, const cJSON *value, struct adl_erro
         return number_read(key, value, &number, err);
     if (strlen(value->valuestring) > ADL_STORE_REASON_MAX)
         return adl_fail(err, ADL_EINVAL, "gpus: at most %d bytes are possible", ADL_STORE_REASON_MAX);
-    return adl_request_read(value->valuestring, NULL, found, &count, err);
+    return adl_gpu_request_read(value->valuestring, NULL, found, &count, err);
 }
 
 static int value_read(const struct key *key, const cJSON *value, struct draft *draft, struct adl_error *err)

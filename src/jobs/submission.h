@@ -34,8 +34,8 @@ void adl_submission_destroy(struct adl_submission *submission); /* accepts NULL 
 /* "2", "v100:2", "v100:2|a100:1", "v100|a100" (one each), ":2" and "*:2" = "2" of any type. Alternatives of equal
  * numbers become one with all their types. A type that the cluster does not have is refused, with those it has. cluster
  * NULL: only the form is looked at, and no types are set. ret has room for ADL_ALTERNATIVES_MAX. */
-int adl_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
-                     uint32_t *ret_count, struct adl_error *err);
+int adl_gpu_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
+                         uint32_t *ret_count, struct adl_error *err);
 
 /* "slurm-%j.out" and the like: %j number, %A array's number, %a index in it, %x name, %u user, %N node (NULL: not known
  * yet, and it stays "%N"), %% itself. What is put in cannot lead elsewhere: a '/' in it, or a '.' at its start, becomes

@@ -89,8 +89,8 @@ static int alternative_read(const char *text, size_t size, const struct adl_clus
     return ADL_OK;
 }
 
-int adl_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
-                     uint32_t *ret_count, struct adl_error *err)
+int adl_gpu_request_read(const char *text, const struct adl_cluster *cluster, struct adl_alternative *ret,
+                         uint32_t *ret_count, struct adl_error *err)
 {
     struct adl_alternative read[ADL_ALTERNATIVES_MAX] = {{0}}, one = {0};
     uint32_t count = 0;

@@ -162,8 +162,8 @@ static void fill_decision_times(const struct adl_engine_counts *counts, struct a
     free(times_us);
 }
 
-void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine, const struct adl_floor *floor,
-                        struct adl_result *ret)
+void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,
+                        const struct adl_lower_bound *floor, struct adl_result *ret)
 {
     const struct adl_state *state = adl_engine_state(engine);
     const struct adl_engine_counts *counts = adl_engine_counts(engine);

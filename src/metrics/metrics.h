@@ -55,7 +55,7 @@ struct adl_result {
 };
 
 /* What no policy can beat on a run's workload; experiment/floor.c computes it. */
-struct adl_floor {
+struct adl_lower_bound {
     double jct_mean_s;
     double makespan_s;
     double energy_j;
@@ -70,7 +70,7 @@ int adl_metrics_reserve(struct adl_metrics *metrics, size_t jobs); /* room for s
 struct adl_tap adl_metrics_tap(struct adl_metrics *metrics);
 
 /* The figures of the run so far. Wall time is the caller's to fill in. */
-void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine, const struct adl_floor *floor,
-                        struct adl_result *ret);
+void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,
+                        const struct adl_lower_bound *floor, struct adl_result *ret);
 
 #endif

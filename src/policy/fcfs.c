@@ -9,7 +9,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 {
     (void)cluster, (void)seed;
     const struct adl_place place = {.types = UINT32_MAX, .share = config->share};
-    return adl_head_create(&place, ADL_RULE_FIRST, config->first_fit, ret_policy, err);
+    return adl_list_scheduler_create(&place, ADL_RULE_FIRST, config->first_fit, ret_policy, err);
 }
 
 const struct adl_policy_ops adl_policy_fcfs = {
@@ -17,5 +17,5 @@ const struct adl_policy_ops adl_policy_fcfs = {
     .summary = "first come, first served on any GPU that fits; the head of the queue blocks",
     .create = create,
     .destroy = free,
-    .decide = adl_head_decide,
+    .decide = adl_list_scheduler_decide,
 };

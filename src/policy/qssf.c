@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct qssf {
-    struct adl_head head; /* first: what adl_head_decide is given */
+    struct adl_list_scheduler head; /* first: what adl_list_scheduler_decide is given */
     struct adl_history history;
     bool *revealed; /* [slot] the believed run time is the truth */
     size_t capacity;
@@ -97,7 +97,7 @@ static void inherit(void *policy, void *from)
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     const struct qssf *self = policy;
-    return self->failed ? ADL_ENOMEM : adl_head_decide(policy, state, plan);
+    return self->failed ? ADL_ENOMEM : adl_list_scheduler_decide(policy, state, plan);
 }
 
 const struct adl_policy_ops adl_policy_qssf = {

@@ -8,7 +8,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 {
     (void)cluster, (void)seed;
     const struct adl_place place = {.types = UINT32_MAX, .fastest = true, .share = config->share};
-    return adl_head_create(&place, ADL_RULE_SHORTEST, config->first_fit, ret_policy, err);
+    return adl_list_scheduler_create(&place, ADL_RULE_SHORTEST, config->first_fit, ret_policy, err);
 }
 
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
@@ -23,5 +23,5 @@ const struct adl_policy_ops adl_policy_sjf = {
     .create = create,
     .destroy = free,
     .rank = rank,
-    .decide = adl_head_decide,
+    .decide = adl_list_scheduler_decide,
 };

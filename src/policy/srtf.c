@@ -131,7 +131,8 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
     if (self->by_count || self->refreshed_us != state->now_us) /* who started since has the key it would get */
         adl_preempt_refresh(&self->list, state, key_now, self);
     self->refreshed_us = state->now_us;
-    return self->by_count ? adl_quota_decide(&self->list, state, plan) : adl_preempt_decide(&self->list, state, plan);
+    return self->by_count ? adl_count_scheduler_decide(&self->list, state, plan)
+                          : adl_preempt_decide(&self->list, state, plan);
 }
 
 static struct tally *tally_of(struct srtf *self, const struct adl_state *state, uint32_t bank)

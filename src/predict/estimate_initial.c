@@ -43,23 +43,23 @@ struct crowd {
     double nearest;              /* likeness of the nearest that was measured at all */
 };
 
-static double residual(const struct adl_knowledge *k, uint32_t profile, uint32_t type)
+static double residual(const struct adl_estimate_table *k, uint32_t profile, uint32_t type)
 {
-    return (double)adl_knowledge_cell(k, profile, type, ADL_NONE)->log_rate -
-           adl_knowledge_nominal(k, profile, type)->log_rate;
+    return (double)adl_estimate_table_cell(k, profile, type, ADL_NONE)->log_rate -
+           adl_estimate_table_nominal(k, profile, type)->log_rate;
 }
 
-static void see_crowd(const struct adl_knowledge *k, uint32_t profile, uint32_t type, struct crowd *ret)
+static void see_crowd(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, struct crowd *ret)
 {
     struct crowd c = {0};
     for (uint32_t p = 0; p < k->capacity; p++) {
         if (p == profile || k->profiles[p].key == 0 || k->profiles[p].measured_alone == 0)
             continue;
-        const double likeness = adl_knowledge_likeness(k, profile, p), weight = adl_exp(KERNEL * (likeness - 1.0));
+        const double likeness = adl_estimate_table_likeness(k, profile, p), weight = adl_exp(KERNEL * (likeness - 1.0));
         double sum = 0, count = 0, here = 0;
         bool is_here = false;
         for (uint32_t t = 0; t < k->type_count; t++) {
-            if (adl_knowledge_cell(k, p, t, ADL_NONE)->count == 0)
+            if (adl_estimate_table_cell(k, p, t, ADL_NONE)->count == 0)
                 continue;
             const double off = residual(k, p, t);
             sum += off;
@@ -88,16 +88,16 @@ static void see_crowd(const struct adl_knowledge *k, uint32_t profile, uint32_t 
 }
 
 /* One fact: a cell of a similar profile. */
-static void rate_fact(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t other,
+static void rate_fact(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t other,
                       uint32_t other_type, double offset, float *ret)
 {
     const struct adl_profile *p = &k->profiles[profile], *q = &k->profiles[other];
     const struct adl_type_traits *t = &k->types[type], *u = &k->types[other_type];
-    const struct adl_nominal *mine = adl_knowledge_nominal(k, profile, type);
-    const struct adl_nominal *theirs = adl_knowledge_nominal(k, other, other_type);
-    const double count = adl_knowledge_cell(k, other, other_type, ADL_NONE)->count;
+    const struct adl_nominal *mine = adl_estimate_table_nominal(k, profile, type);
+    const struct adl_nominal *theirs = adl_estimate_table_nominal(k, other, other_type);
+    const double count = adl_estimate_table_cell(k, other, other_type, ADL_NONE)->count;
     *ret++ = adl_clip(residual(k, other, other_type) - offset, 4);
-    *ret++ = (float)(2.0 * adl_knowledge_likeness(k, profile, other) - 1.0);
+    *ret++ = (float)(2.0 * adl_estimate_table_likeness(k, profile, other) - 1.0);
     *ret++ = type == other_type;
     *ret++ = adl_clip(u->log_fp32 - t->log_fp32, 3);
     *ret++ = adl_clip(u->log_bandwidth - t->log_bandwidth, 3);
@@ -143,12 +143,12 @@ static void rate_query(const struct adl_profile *p, const struct adl_type_traits
     *ret++ = (float)crowd->nearest;
 }
 
-void adl_initial_rate_ask(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
-                          struct adl_question *ret)
+void adl_estimate_initial_rate_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                   struct adl_question *ret)
 {
     const struct adl_profile *p = &knowledge->profiles[profile];
     struct adl_fact_list list = {.count = 0};
-    const struct adl_nominal *nominal = adl_knowledge_nominal(knowledge, profile, type);
+    const struct adl_nominal *nominal = adl_estimate_table_nominal(knowledge, profile, type);
     struct crowd crowd;
     see_crowd(knowledge, profile, type, &crowd);
     const double offset = crowd.weight_here > 0 ? crowd.here * crowd.weight_here / (crowd.weight_here + 0.02)
@@ -157,8 +157,9 @@ void adl_initial_rate_ask(const struct adl_knowledge *knowledge, uint32_t profil
     rate_query(p, &knowledge->types[type], nominal, &crowd, ret->query);
     for (uint32_t i = 0; i < p->near_count; i++)
         for (uint32_t t = 0; t < knowledge->type_count; t++)
-            if (adl_knowledge_cell(knowledge, p->near[i], t, ADL_NONE)->count > 0)
-                adl_fact_offer(&list, adl_knowledge_likeness(knowledge, profile, p->near[i]) + (t == type) * SAME_TYPE,
+            if (adl_estimate_table_cell(knowledge, p->near[i], t, ADL_NONE)->count > 0)
+                adl_fact_offer(&list,
+                               adl_estimate_table_likeness(knowledge, profile, p->near[i]) + (t == type) * SAME_TYPE,
                                p->near[i], t, 0);
     ret->fact_count = list.count;
     for (int i = 0; i < list.count; i++)
@@ -167,10 +168,10 @@ void adl_initial_rate_ask(const struct adl_knowledge *knowledge, uint32_t profil
 
 /* ---- shares ---- */
 
-static double effect_of(const struct adl_knowledge *k, const double *slopes, uint32_t profile, uint32_t type)
+static double effect_of(const struct adl_estimate_table *k, const double *slopes, uint32_t profile, uint32_t type)
 {
     double x[ADL_EFFECT_TERMS], sum = 0;
-    adl_knowledge_effect_terms(k, profile, type, x);
+    adl_estimate_table_effect_terms(k, profile, type, x);
     for (int i = 0; i < ADL_EFFECT_TERMS; i++)
         sum += slopes[i] * x[i];
     return sum;
@@ -183,11 +184,11 @@ struct climate {
 };
 
 /* What others were seen to suffer beside this very neighbour on the type, and elsewhere: its own effect. */
-static double own_effect(const struct adl_knowledge *k, uint32_t neighbour, uint32_t type, double *ret_weight)
+static double own_effect(const struct adl_estimate_table *k, uint32_t neighbour, uint32_t type, double *ret_weight)
 {
     double sum = 0, weight = 0;
     for (uint32_t t = 0; t < k->type_count; t++) {
-        const struct adl_sum *seen = &k->as_neighbour[adl_knowledge_at(k, neighbour, t)], *all = &k->all_shares[t];
+        const struct adl_sum *seen = &k->as_neighbour[adl_estimate_table_at(k, neighbour, t)], *all = &k->all_shares[t];
         if (seen->count < 0.5 || all->count < 0.5)
             continue;
         const double w = (t == type ? 1.0 : 0.2) * seen->count;
@@ -198,7 +199,7 @@ static double own_effect(const struct adl_knowledge *k, uint32_t neighbour, uint
     return weight > 0 ? sum / weight : 0;
 }
 
-static void see_climate(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour,
+static void see_climate(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour,
                         struct climate *ret)
 {
     struct adl_sum level = {0};
@@ -208,8 +209,8 @@ static void see_climate(const struct adl_knowledge *k, uint32_t profile, uint32_
         level.sum += w * k->all_shares[t].sum;
         level.count += w * k->all_shares[t].count;
     }
-    adl_knowledge_fit_effect(k, 0, type, profile, victim, &victims);
-    adl_knowledge_fit_effect(k, 1, type, neighbour, harm, &harms);
+    adl_estimate_table_fit_effect(k, 0, type, profile, victim, &victims);
+    adl_estimate_table_fit_effect(k, 1, type, neighbour, harm, &harms);
     double weight = 0;
     const double own = neighbour == profile ? 0 : own_effect(k, neighbour, type, &weight);
     const double told = effect_of(k, harm, neighbour, type);
@@ -221,15 +222,15 @@ static void see_climate(const struct adl_knowledge *k, uint32_t profile, uint32_
                             .neighbour_known = weight / (weight + 2.0)};
 }
 
-static void share_fact(const struct adl_knowledge *k, const float *duty_a, const float *duty_b, uint32_t a, uint32_t b,
-                       uint32_t type, const uint32_t *ids, double base, float *ret)
+static void share_fact(const struct adl_estimate_table *k, const float *duty_a, const float *duty_b, uint32_t a,
+                       uint32_t b, uint32_t type, const uint32_t *ids, double base, float *ret)
 {
     const uint32_t c = ids[0], d = ids[1], u = ids[2];
-    const struct adl_cell *cell = adl_knowledge_cell(k, c, u, d);
-    const float *duty_c = adl_knowledge_duty(k, c, u), *duty_d = adl_knowledge_duty(k, d, u);
+    const struct adl_cell *cell = adl_estimate_table_cell(k, c, u, d);
+    const float *duty_c = adl_estimate_table_duty(k, c, u), *duty_d = adl_estimate_table_duty(k, d, u);
     *ret++ = adl_clip((double)cell->share - base, 2);
-    *ret++ = (float)adl_knowledge_likeness(k, a, c);
-    *ret++ = (float)adl_knowledge_likeness(k, b, d);
+    *ret++ = (float)adl_estimate_table_likeness(k, a, c);
+    *ret++ = (float)adl_estimate_table_likeness(k, b, d);
     *ret++ = type == u;
     *ret++ = adl_clip(k->types[u].log_fp32 - k->types[type].log_fp32, 3);
     *ret++ = duty_c[ADL_DUTY_COMPUTE] - duty_a[ADL_DUTY_COMPUTE];
@@ -242,29 +243,31 @@ static void share_fact(const struct adl_knowledge *k, const float *duty_a, const
     *ret++ = cell->count > 4 ? 1.0f : (float)cell->count / 4;
 }
 
-static void offer_shares(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour,
+static void offer_shares(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour,
                          struct adl_fact_list *list)
 {
     const struct adl_profile *p = &k->profiles[profile], *q = &k->profiles[neighbour];
     for (uint32_t i = 0; i < p->near_count; i++)
         for (uint32_t j = 0; j < q->near_count + 1; j++) {
             const uint32_t c = p->near[i], d = j < q->near_count ? q->near[j] : neighbour;
-            const double likeness = adl_knowledge_likeness(k, profile, c) + adl_knowledge_likeness(k, neighbour, d);
+            const double likeness =
+                adl_estimate_table_likeness(k, profile, c) + adl_estimate_table_likeness(k, neighbour, d);
             if (d == profile || k->profiles[c].measured_beside == 0)
                 continue;
             for (uint32_t t = 0; t < k->type_count; t++)
-                if (adl_knowledge_cell(k, c, t, d)->count > 0)
+                if (adl_estimate_table_cell(k, c, t, d)->count > 0)
                     adl_fact_offer(list, likeness + (t == type) * 2 * SAME_TYPE, c, d, t);
         }
 }
 
-void adl_initial_share_ask(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, uint32_t neighbour,
-                           struct adl_question *ret)
+void adl_estimate_initial_share_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                    uint32_t neighbour, struct adl_question *ret)
 {
-    const struct adl_knowledge *k = knowledge;
+    const struct adl_estimate_table *k = knowledge;
     struct adl_fact_list list = {.count = 0};
     struct climate climate;
-    const float *duty_a = adl_knowledge_duty(k, profile, type), *duty_b = adl_knowledge_duty(k, neighbour, type);
+    const float *duty_a = adl_estimate_table_duty(k, profile, type),
+                *duty_b = adl_estimate_table_duty(k, neighbour, type);
     see_climate(k, profile, type, neighbour, &climate);
     ret->base = climate.level + climate.victim + climate.neighbour;
     float *at = ret->query;

@@ -1,4 +1,4 @@
-/* initial: P1: what is asked of the first network about a profile of which nothing was measured: from what its
+/* estimate_initial: P1: what is asked of the first network about a profile of which nothing was measured: from what its
  * submission says, the specifications of the GPUs and what was measured of the profiles most like it to its rate on
  * each type, and to its share of that rate beside another profile.
  *
@@ -10,17 +10,17 @@
 
 #include "predict/estimate_table.h"
 
-#define ADL_INITIAL_RATE_QUERY  30
-#define ADL_INITIAL_RATE_FACTS  12
-#define ADL_INITIAL_SHARE_QUERY 33
-#define ADL_INITIAL_SHARE_FACTS 13
+#define ADL_ESTIMATE_INITIAL_RATE_QUERY  30
+#define ADL_ESTIMATE_INITIAL_RATE_FACTS  12
+#define ADL_ESTIMATE_INITIAL_SHARE_QUERY 33
+#define ADL_ESTIMATE_INITIAL_SHARE_FACTS 13
 
-void adl_initial_rate_ask(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
-                          struct adl_question *ret);
+void adl_estimate_initial_rate_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                   struct adl_question *ret);
 
 /* Of profile beside neighbour; both have beliefs of their rates. The facts are shares of other profiles. */
-void adl_initial_share_ask(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, uint32_t neighbour,
-                           struct adl_question *ret);
+void adl_estimate_initial_share_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                    uint32_t neighbour, struct adl_question *ret);
 
 /* Facts are offered with their weight and the weightiest kept, in rising order. */
 struct adl_fact_list {

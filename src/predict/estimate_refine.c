@@ -12,24 +12,24 @@
 /* ---- rates ---- */
 
 /* What a measured cell was off from what was expected of it. */
-static double off_rate(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour)
+static double off_rate(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour)
 {
-    const struct adl_cell *cell = adl_knowledge_cell(k, profile, type, neighbour);
-    const double alone = (double)k->initial[adl_knowledge_at(k, profile, type)].mean;
+    const struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
+    const double alone = (double)k->initial[adl_estimate_table_at(k, profile, type)].mean;
     return (double)cell->log_rate - alone - (neighbour == ADL_NONE ? 0.0 : (double)cell->initial);
 }
 
 /* Cells alone, and beside others on types where it was not measured alone. Near types count more. */
-static void offer_rates(const struct adl_knowledge *k, uint32_t profile, uint32_t type, struct adl_fact_list *list)
+static void offer_rates(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, struct adl_fact_list *list)
 {
     for (uint32_t t = 0; t < k->type_count; t++) {
         const double near = -fabs(k->types[t].log_fp32 - k->types[type].log_fp32);
-        if (adl_knowledge_cell(k, profile, t, ADL_NONE)->count > 0) {
+        if (adl_estimate_table_cell(k, profile, t, ADL_NONE)->count > 0) {
             adl_fact_offer(list, 10 + near, t, ADL_NONE, 0);
             continue;
         }
         for (uint32_t i = 0; i < k->capacity && k->profiles[profile].measured_beside > 0; i++)
-            if (adl_knowledge_cell(k, profile, t, i)->count > 0)
+            if (adl_estimate_table_cell(k, profile, t, i)->count > 0)
                 adl_fact_offer(list, near, t, i, 0);
     }
 }
@@ -39,7 +39,7 @@ struct offsets {
     double slope; /* over log compute rate, 0 with less than two types */
 };
 
-static void sum_offsets(const struct adl_knowledge *k, uint32_t profile, const struct adl_fact_list *list,
+static void sum_offsets(const struct adl_estimate_table *k, uint32_t profile, const struct adl_fact_list *list,
                         struct offsets *ret)
 {
     double sum = 0, weight = 0, x = 0, xx = 0, xy = 0;
@@ -61,17 +61,17 @@ static void sum_offsets(const struct adl_knowledge *k, uint32_t profile, const s
     ret->slope = (xy - x * sum / weight) / (xx - x * x / weight + 0.2);
 }
 
-static void rate_query(const struct adl_knowledge *k, uint32_t profile, uint32_t type, const struct offsets *offsets,
-                       float *ret)
+static void rate_query(const struct adl_estimate_table *k, uint32_t profile, uint32_t type,
+                       const struct offsets *offsets, float *ret)
 {
     const struct adl_profile *p = &k->profiles[profile];
     const struct adl_type_traits *t = &k->types[type];
-    const struct adl_nominal *nominal = adl_knowledge_nominal(k, profile, type);
+    const struct adl_nominal *nominal = adl_estimate_table_nominal(k, profile, type);
     *ret++ = adl_clip(offsets->mean, 3);
     *ret++ = (float)(offsets->weight / (offsets->weight + 1.0));
     *ret++ = adl_clip(offsets->high - offsets->low, 3);
     *ret++ = adl_clip(offsets->slope, 3);
-    *ret++ = adl_clip((double)k->initial[adl_knowledge_at(k, profile, type)].spread, 3);
+    *ret++ = adl_clip((double)k->initial[adl_estimate_table_at(k, profile, type)].spread, 3);
     *ret++ = adl_clip(t->log_fp32 - 2.64, 3);
     *ret++ = adl_clip(t->log_fp16_gain / 2, 3);
     *ret++ = adl_clip(t->log_bandwidth - 6.8, 3);
@@ -91,11 +91,11 @@ static void rate_query(const struct adl_knowledge *k, uint32_t profile, uint32_t
     *ret++ = adl_clip(p->log_cores - 1.4, 3);
 }
 
-bool adl_refine_rate_ask(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
-                         struct adl_question *ret)
+bool adl_estimate_refine_rate_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                  struct adl_question *ret)
 {
-    const struct adl_knowledge *k = knowledge;
-    const struct adl_belief *first = &k->initial[adl_knowledge_at(k, profile, type)];
+    const struct adl_estimate_table *k = knowledge;
+    const struct adl_belief *first = &k->initial[adl_estimate_table_at(k, profile, type)];
     struct adl_fact_list list = {.count = 0};
     struct offsets offsets;
     offer_rates(k, profile, type, &list);
@@ -109,8 +109,8 @@ bool adl_refine_rate_ask(const struct adl_knowledge *knowledge, uint32_t profile
     for (int i = 0; i < list.count; i++) {
         const uint32_t t = list.ids[i][0], neighbour = list.ids[i][1];
         const struct adl_type_traits *here = &k->types[type], *there = &k->types[t];
-        const struct adl_belief *expected = &k->initial[adl_knowledge_at(k, profile, t)];
-        const uint32_t count = adl_knowledge_cell(k, profile, t, neighbour)->count;
+        const struct adl_belief *expected = &k->initial[adl_estimate_table_at(k, profile, t)];
+        const uint32_t count = adl_estimate_table_cell(k, profile, t, neighbour)->count;
         float *at = ret->facts[i];
         *at++ = adl_clip(off_rate(k, profile, t, neighbour) - offsets.mean, 3);
         *at++ = neighbour != ADL_NONE;
@@ -134,44 +134,44 @@ static double off_share(const struct adl_cell *cell)
 }
 
 /* Cells of profile beside others, and those of neighbour beside profile (third id REVERSE). */
-static void offer_shares(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour,
+static void offer_shares(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour,
                          struct adl_fact_list *list)
 {
     for (uint32_t t = 0; t < k->type_count; t++) {
         const double here = t == type ? 0.3 : 0.0;
         for (uint32_t d = 0; d < k->capacity && k->profiles[profile].measured_beside > 0; d++)
-            if (adl_knowledge_cell(k, profile, t, d)->count > 0)
-                adl_fact_offer(list, adl_knowledge_likeness(k, neighbour, d) + here, d, t, 0);
-        if (neighbour != profile && adl_knowledge_cell(k, neighbour, t, profile)->count > 0)
+            if (adl_estimate_table_cell(k, profile, t, d)->count > 0)
+                adl_fact_offer(list, adl_estimate_table_likeness(k, neighbour, d) + here, d, t, 0);
+        if (neighbour != profile && adl_estimate_table_cell(k, neighbour, t, profile)->count > 0)
             adl_fact_offer(list, 0.8 + here, neighbour, t, REVERSE);
     }
 }
 
-static void share_fact(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour,
+static void share_fact(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour,
                        const uint32_t *ids, double mean, const float *duty, float *ret)
 {
     const bool reverse = ids[2] == REVERSE;
-    const struct adl_cell *cell =
-        reverse ? adl_knowledge_cell(k, neighbour, ids[1], profile) : adl_knowledge_cell(k, profile, ids[1], ids[0]);
-    const float *theirs = adl_knowledge_duty(k, ids[0], ids[1]);
+    const struct adl_cell *cell = reverse ? adl_estimate_table_cell(k, neighbour, ids[1], profile)
+                                          : adl_estimate_table_cell(k, profile, ids[1], ids[0]);
+    const float *theirs = adl_estimate_table_duty(k, ids[0], ids[1]);
     *ret++ = adl_clip(off_share(cell) - (reverse ? 0.0 : mean), 2);
     *ret++ = reverse;
     *ret++ = ids[1] == type;
-    *ret++ = (float)adl_knowledge_likeness(k, neighbour, ids[0]);
+    *ret++ = (float)adl_estimate_table_likeness(k, neighbour, ids[0]);
     *ret++ = adl_clip(k->types[ids[1]].log_fp32 - k->types[type].log_fp32, 3);
     *ret++ = adl_clip((double)cell->initial, 3);
     *ret++ = theirs[ADL_DUTY_COMPUTE] - duty[ADL_DUTY_COMPUTE];
     *ret++ = theirs[ADL_DUTY_SLOPE] - duty[ADL_DUTY_SLOPE];
     *ret++ = theirs[ADL_DUTY_STEP] - duty[ADL_DUTY_STEP];
     *ret++ = cell->count > 4 ? 1.0f : (float)cell->count / 4;
-    *ret++ =
-        adl_knowledge_cell(k, reverse ? neighbour : profile, ids[1], ADL_NONE)->count > 0; /* a share, or a guess */
+    *ret++ = adl_estimate_table_cell(k, reverse ? neighbour : profile, ids[1], ADL_NONE)->count >
+             0; /* a share, or a guess */
 }
 
-bool adl_refine_share_ask(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, uint32_t neighbour,
-                          const struct adl_belief *first, struct adl_question *ret)
+bool adl_estimate_refine_share_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                   uint32_t neighbour, const struct adl_belief *first, struct adl_question *ret)
 {
-    const struct adl_knowledge *k = knowledge;
+    const struct adl_estimate_table *k = knowledge;
     struct adl_fact_list list = {.count = 0};
     offer_shares(k, profile, type, neighbour, &list);
     if (list.count == 0)
@@ -180,12 +180,13 @@ bool adl_refine_share_ask(const struct adl_knowledge *knowledge, uint32_t profil
     for (int i = 0; i < list.count; i++)
         if (list.ids[i][2] != REVERSE) {
             const double w =
-                0.2 + adl_knowledge_likeness(k, neighbour, list.ids[i][0]) + (list.ids[i][1] == type) * 0.5;
-            sum += w * off_share(adl_knowledge_cell(k, profile, list.ids[i][1], list.ids[i][0]));
+                0.2 + adl_estimate_table_likeness(k, neighbour, list.ids[i][0]) + (list.ids[i][1] == type) * 0.5;
+            sum += w * off_share(adl_estimate_table_cell(k, profile, list.ids[i][1], list.ids[i][0]));
             weight += w;
         }
     const double mean = weight > 0 ? sum / weight : 0;
-    const float *duty_a = adl_knowledge_duty(k, profile, type), *duty_b = adl_knowledge_duty(k, neighbour, type);
+    const float *duty_a = adl_estimate_table_duty(k, profile, type),
+                *duty_b = adl_estimate_table_duty(k, neighbour, type);
     ret->base = (double)first->mean + mean * weight / (weight + 1.0);
     float *at = ret->query;
     *at++ = adl_clip(mean, 3);

@@ -32,12 +32,12 @@ static const struct adl_field fields[FIELD_COUNT] = {
     [INTENSITY] = {"flop/byte", ADL_FIELD_NUMBER, 2, 0, 7},
 };
 
-int adl_knowledge_create(uint32_t capacity, struct adl_knowledge **ret, struct adl_error *err)
+int adl_estimate_table_create(uint32_t capacity, struct adl_estimate_table **ret, struct adl_error *err)
 {
     if (capacity < 1 || capacity > ADL_PROFILES_MAX)
         return adl_fail(err, ADL_EINVAL, "estimates: there can be 1 to %d profiles, not %u", ADL_PROFILES_MAX,
                         capacity);
-    struct adl_knowledge *k = calloc(1, sizeof *k);
+    struct adl_estimate_table *k = calloc(1, sizeof *k);
     if (!k)
         return adl_fail(err, ADL_ENOMEM, "out of memory for estimates");
     k->capacity = capacity;
@@ -49,13 +49,13 @@ int adl_knowledge_create(uint32_t capacity, struct adl_knowledge **ret, struct a
     if (!status && (!k->profiles || !k->vectors || !k->likeness))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for estimates of %u profiles", capacity);
     if (status)
-        adl_knowledge_destroy(k);
+        adl_estimate_table_destroy(k);
     else
         *ret = k;
     return status;
 }
 
-static void free_cells(struct adl_knowledge *k)
+static void free_cells(struct adl_estimate_table *k)
 {
     free(k->cells);
     free(k->initial);
@@ -73,7 +73,7 @@ static void free_cells(struct adl_knowledge *k)
     k->effects = NULL;
 }
 
-void adl_knowledge_destroy(struct adl_knowledge *knowledge)
+void adl_estimate_table_destroy(struct adl_estimate_table *knowledge)
 {
     if (!knowledge)
         return;
@@ -105,10 +105,10 @@ static void read_type(const struct adl_gpu_type *type, struct adl_type_traits *r
                                         strncmp(type->vendor, "AMD", 3) != 0 && strncmp(type->vendor, "amd", 3) != 0};
 }
 
-int adl_knowledge_set_types(struct adl_knowledge *knowledge, const struct adl_gpu_type *types, uint32_t count,
-                            struct adl_error *err)
+int adl_estimate_table_set_types(struct adl_estimate_table *knowledge, const struct adl_gpu_type *types, uint32_t count,
+                                 struct adl_error *err)
 {
-    struct adl_knowledge *k = knowledge;
+    struct adl_estimate_table *k = knowledge;
     const size_t rows = (size_t)k->capacity * count;
     assert(count <= ADL_TYPES_MAX);
     if (count != k->type_count || !k->cells) {
@@ -129,13 +129,13 @@ int adl_knowledge_set_types(struct adl_knowledge *knowledge, const struct adl_gp
     k->type_count = count;
     for (uint32_t t = 0; t < count; t++)
         read_type(&types[t], &k->types[t]);
-    adl_knowledge_clear(k);
+    adl_estimate_table_clear(k);
     return 0;
 }
 
-void adl_knowledge_clear(struct adl_knowledge *knowledge)
+void adl_estimate_table_clear(struct adl_estimate_table *knowledge)
 {
-    struct adl_knowledge *k = knowledge;
+    struct adl_estimate_table *k = knowledge;
     const size_t rows = (size_t)k->capacity * k->type_count;
     k->clock = 0;
     memset(k->profiles, 0, k->capacity * sizeof *k->profiles);
@@ -197,7 +197,7 @@ static void read_profile(const struct adl_job_spec *spec, bool spans, struct adl
     };
 }
 
-static void encode_profile(struct adl_knowledge *k, uint32_t index)
+static void encode_profile(struct adl_estimate_table *k, uint32_t index)
 {
     const struct adl_profile *p = &k->profiles[index];
     const struct adl_value values[FIELD_COUNT] = {
@@ -216,16 +216,16 @@ static void encode_profile(struct adl_knowledge *k, uint32_t index)
 }
 
 /* The profiles most like p, nearest first; of equal ones the lower number. */
-static void find_near(struct adl_knowledge *k, uint32_t index)
+static void find_near(struct adl_estimate_table *k, uint32_t index)
 {
     struct adl_profile *p = &k->profiles[index];
     p->near_count = 0;
     for (uint32_t i = 0; i < k->capacity; i++) {
         if (i == index || k->profiles[i].key == 0)
             continue;
-        const double likeness = adl_knowledge_likeness(k, index, i);
+        const double likeness = adl_estimate_table_likeness(k, index, i);
         uint32_t at = p->near_count;
-        while (at > 0 && adl_knowledge_likeness(k, index, p->near[at - 1]) < likeness)
+        while (at > 0 && adl_estimate_table_likeness(k, index, p->near[at - 1]) < likeness)
             at--;
         if (at == ADL_PROFILE_NEIGHBOURS)
             continue;
@@ -236,7 +236,7 @@ static void find_near(struct adl_knowledge *k, uint32_t index)
     }
 }
 
-static void compare_profiles(struct adl_knowledge *k, uint32_t index)
+static void compare_profiles(struct adl_estimate_table *k, uint32_t index)
 {
     for (uint32_t i = 0; i < k->capacity; i++) {
         if (k->profiles[i].key == 0)
@@ -250,11 +250,11 @@ static void compare_profiles(struct adl_knowledge *k, uint32_t index)
             find_near(k, i);
 }
 
-static void add_share(struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour, double share,
+static void add_share(struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour, double share,
                       double count)
 {
-    struct adl_sum *const sums[] = {&k->as_victim[adl_knowledge_at(k, profile, type)],
-                                    &k->as_neighbour[adl_knowledge_at(k, neighbour, type)], &k->all_shares[type]};
+    struct adl_sum *const sums[] = {&k->as_victim[adl_estimate_table_at(k, profile, type)],
+                                    &k->as_neighbour[adl_estimate_table_at(k, neighbour, type)], &k->all_shares[type]};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
         sums[i]->sum = sums[i]->count + count > 0 ? sums[i]->sum + share : 0;
         sums[i]->count += count;
@@ -262,9 +262,9 @@ static void add_share(struct adl_knowledge *k, uint32_t profile, uint32_t type, 
     k->effects[type].fresh = false;
 }
 
-static void forget_cell(struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour)
+static void forget_cell(struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour)
 {
-    struct adl_cell *cell = adl_knowledge_cell(k, profile, type, neighbour);
+    struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
     if (cell->count > 0 && neighbour != ADL_NONE) {
         add_share(k, profile, type, neighbour, -(double)cell->share, -1);
         k->profiles[profile].measured_beside--;
@@ -272,7 +272,7 @@ static void forget_cell(struct adl_knowledge *k, uint32_t profile, uint32_t type
     *cell = (struct adl_cell){0};
 }
 
-static void forget_profile(struct adl_knowledge *k, uint32_t index)
+static void forget_profile(struct adl_estimate_table *k, uint32_t index)
 {
     for (uint32_t t = 0; t < k->type_count; t++) {
         for (uint32_t i = 0; i < k->capacity; i++) {
@@ -285,7 +285,7 @@ static void forget_profile(struct adl_knowledge *k, uint32_t index)
 }
 
 /* A free place or that of the one not heard of for longest. */
-static uint32_t take_place(struct adl_knowledge *k)
+static uint32_t take_place(struct adl_estimate_table *k)
 {
     uint32_t oldest = 0;
     for (uint32_t i = 0; i < k->capacity; i++) {
@@ -298,9 +298,10 @@ static uint32_t take_place(struct adl_knowledge *k)
     return oldest;
 }
 
-uint32_t adl_knowledge_know(struct adl_knowledge *knowledge, const struct adl_job_spec *spec, bool spans, bool *ret_new)
+uint32_t adl_estimate_table_know(struct adl_estimate_table *knowledge, const struct adl_job_spec *spec, bool spans,
+                                 bool *ret_new)
 {
-    struct adl_knowledge *k = knowledge;
+    struct adl_estimate_table *k = knowledge;
     uint64_t key = adl_hash_u64(adl_hash_start(), (uint64_t)spec->class_index << 32 | spec->name_id);
     key = adl_hash_u64(key, (uint64_t)spec->gpus << 1 | spans) | 1;
     *ret_new = false;
@@ -314,7 +315,7 @@ uint32_t adl_knowledge_know(struct adl_knowledge *knowledge, const struct adl_jo
     k->profiles[index].key = key;
     k->profiles[index].heard = ++k->clock;
     for (uint32_t t = 0; t < k->type_count; t++)
-        work_out_nominal(&k->profiles[index], &k->types[t], &k->nominals[adl_knowledge_at(k, index, t)]);
+        work_out_nominal(&k->profiles[index], &k->types[t], &k->nominals[adl_estimate_table_at(k, index, t)]);
     encode_profile(k, index);
     compare_profiles(k, index);
     *ret_new = true;
@@ -323,11 +324,11 @@ uint32_t adl_knowledge_know(struct adl_knowledge *knowledge, const struct adl_jo
 
 /* ---- measurements ---- */
 
-bool adl_knowledge_measure(struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, uint32_t neighbour,
-                           double log_rate)
+bool adl_estimate_table_measure(struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                uint32_t neighbour, double log_rate)
 {
-    struct adl_knowledge *k = knowledge;
-    struct adl_cell *cell = adl_knowledge_cell(k, profile, type, neighbour);
+    struct adl_estimate_table *k = knowledge;
+    struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
     const bool is_new = cell->count == 0;
     k->profiles[profile].heard = ++k->clock;
     if (neighbour != ADL_NONE)
@@ -347,7 +348,7 @@ bool adl_knowledge_measure(struct adl_knowledge *knowledge, uint32_t profile, ui
         cell->variance = (float)((1 - part) * ((double)cell->variance + part * off * off));
     }
     if (neighbour != ADL_NONE) {
-        const double share = (double)cell->log_rate - (double)k->rates[adl_knowledge_at(k, profile, type)].mean;
+        const double share = (double)cell->log_rate - (double)k->rates[adl_estimate_table_at(k, profile, type)].mean;
         add_share(k, profile, type, neighbour, share - (is_new ? 0.0 : (double)cell->share), is_new);
         cell->share = (float)share;
     }
@@ -357,13 +358,13 @@ bool adl_knowledge_measure(struct adl_knowledge *knowledge, uint32_t profile, ui
 /* ---- what follows from specifications and beliefs ---- */
 
 /* Slope of the believed rate over the logarithm of compute rate, over the types: 0 = the GPU does not matter. */
-static double slope_of(const struct adl_knowledge *knowledge, uint32_t profile)
+static double slope_of(const struct adl_estimate_table *knowledge, uint32_t profile)
 {
     double x = 0, y = 0, xx = 0, xy = 0;
     const double n = knowledge->type_count;
     for (uint32_t t = 0; t < knowledge->type_count; t++) {
         const double u = knowledge->types[t].log_fp32;
-        const double v = (double)knowledge->rates[adl_knowledge_at(knowledge, profile, t)].mean;
+        const double v = (double)knowledge->rates[adl_estimate_table_at(knowledge, profile, t)].mean;
         x += u;
         y += v;
         xx += u * u;
@@ -373,12 +374,12 @@ static double slope_of(const struct adl_knowledge *knowledge, uint32_t profile)
     return (xy - x * y / n + 0.16) / (spread + 0.2); /* towards 0.8, as if one more pair of types had that */
 }
 
-static void work_out_duty(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, double slope,
+static void work_out_duty(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type, double slope,
                           float ret[ADL_DUTY_FEATURES])
 {
     const struct adl_profile *p = &knowledge->profiles[profile];
     const struct adl_type_traits *t = &knowledge->types[type];
-    const struct adl_belief *rate = &knowledge->rates[adl_knowledge_at(knowledge, profile, type)];
+    const struct adl_belief *rate = &knowledge->rates[adl_estimate_table_at(knowledge, profile, type)];
     const double steps = (double)rate->mean - p->log_gpus; /* of one GPU */
     ret[0] = p->knows_gflop;
     ret[ADL_DUTY_COMPUTE] =
@@ -386,7 +387,7 @@ static void work_out_duty(const struct adl_knowledge *knowledge, uint32_t profil
     ret[2] = p->knows_gb;
     ret[3] = p->knows_gb ? adl_clip((steps + p->log_gb - t->log_bandwidth + 1.0) / 1.5, 3) : 0;
     ret[ADL_DUTY_SLOPE] = adl_clip(slope - 0.8, 3);
-    ret[5] = (float)adl_knowledge_nominal(knowledge, profile, type)->host;
+    ret[5] = (float)adl_estimate_table_nominal(knowledge, profile, type)->host;
     ret[6] = adl_clip(p->log_memory - t->log_memory + 1.0, 3);
     ret[7] = p->kind == ADL_KIND_TRAINING;
     ret[8] = p->kind == ADL_KIND_INFERENCE;
@@ -394,25 +395,25 @@ static void work_out_duty(const struct adl_knowledge *knowledge, uint32_t profil
     ret[10] = adl_clip((double)rate->spread, 3);
 }
 
-static void reshare(struct adl_knowledge *k, uint32_t profile)
+static void reshare(struct adl_estimate_table *k, uint32_t profile)
 {
     for (uint32_t i = 0; i < k->capacity && k->profiles[profile].measured_beside > 0; i++)
         for (uint32_t t = 0; t < k->type_count; t++) {
-            struct adl_cell *cell = adl_knowledge_cell(k, profile, t, i);
+            struct adl_cell *cell = adl_estimate_table_cell(k, profile, t, i);
             if (cell->count == 0)
                 continue;
-            const float share = cell->log_rate - k->rates[adl_knowledge_at(k, profile, t)].mean;
+            const float share = cell->log_rate - k->rates[adl_estimate_table_at(k, profile, t)].mean;
             add_share(k, profile, t, i, (double)share - (double)cell->share, 0);
             cell->share = share;
         }
 }
 
-void adl_knowledge_rerate(struct adl_knowledge *knowledge, uint32_t profile)
+void adl_estimate_table_rerate(struct adl_estimate_table *knowledge, uint32_t profile)
 {
-    struct adl_knowledge *k = knowledge;
+    struct adl_estimate_table *k = knowledge;
     const double slope = slope_of(k, profile);
     for (uint32_t t = 0; t < k->type_count; t++) {
-        const size_t at = adl_knowledge_at(k, profile, t);
+        const size_t at = adl_estimate_table_at(k, profile, t);
         work_out_duty(k, profile, t, slope, k->duties[at].features);
         if (k->as_victim[at].count > 0 || k->as_neighbour[at].count > 0)
             k->effects[t].fresh = false;
@@ -422,26 +423,26 @@ void adl_knowledge_rerate(struct adl_knowledge *knowledge, uint32_t profile)
 
 /* ---- effects ---- */
 
-void adl_knowledge_effect_terms(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
-                                double ret[ADL_EFFECT_TERMS])
+void adl_estimate_table_effect_terms(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                     double ret[ADL_EFFECT_TERMS])
 {
-    const float *duty = adl_knowledge_duty(knowledge, profile, type);
+    const float *duty = adl_estimate_table_duty(knowledge, profile, type);
     ret[0] = 1;
     ret[1] = (double)duty[ADL_DUTY_STEP];
     ret[2] = (double)duty[ADL_DUTY_COMPUTE];
 }
 
 /* Adds what a profile's shares on a type say, times part. */
-static void add_effect(const struct adl_knowledge *k, int side, uint32_t profile, uint32_t type, double part,
+static void add_effect(const struct adl_estimate_table *k, int side, uint32_t profile, uint32_t type, double part,
                        double square[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS], double *moment, double *weight)
 {
-    const struct adl_sum *sum = &(side ? k->as_neighbour : k->as_victim)[adl_knowledge_at(k, profile, type)];
+    const struct adl_sum *sum = &(side ? k->as_neighbour : k->as_victim)[adl_estimate_table_at(k, profile, type)];
     const struct adl_sum *all = &k->all_shares[type];
     double x[ADL_EFFECT_TERMS];
     if (sum->count < 0.5 || all->count < 0.5)
         return;
     const double w = part * sum->count / (sum->count + 1.0), y = sum->sum / sum->count - all->sum / all->count;
-    adl_knowledge_effect_terms(k, profile, type, x);
+    adl_estimate_table_effect_terms(k, profile, type, x);
     for (int i = 0; i < ADL_EFFECT_TERMS; i++) {
         for (int j = 0; j < ADL_EFFECT_TERMS; j++)
             square[i][j] += w * x[i] * x[j];
@@ -450,7 +451,7 @@ static void add_effect(const struct adl_knowledge *k, int side, uint32_t profile
     *weight += w;
 }
 
-static void refresh_effects(const struct adl_knowledge *k, uint32_t type)
+static void refresh_effects(const struct adl_estimate_table *k, uint32_t type)
 {
     struct adl_effects *effects = &k->effects[type];
     if (effects->fresh)
@@ -480,10 +481,10 @@ static void solve(double a[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS], double *b)
     }
 }
 
-void adl_knowledge_fit_effect(const struct adl_knowledge *knowledge, int side, uint32_t type, uint32_t left_out,
-                              double ret_slopes[ADL_EFFECT_TERMS], double *ret_weight)
+void adl_estimate_table_fit_effect(const struct adl_estimate_table *knowledge, int side, uint32_t type,
+                                   uint32_t left_out, double ret_slopes[ADL_EFFECT_TERMS], double *ret_weight)
 {
-    const struct adl_knowledge *k = knowledge;
+    const struct adl_estimate_table *k = knowledge;
     double square[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS] = {{1, 0, 0}, {0, 2, 0}, {0, 0, 2}}; /* towards no effect */
     double moment[ADL_EFFECT_TERMS] = {0}, weight = 0;
     for (uint32_t t = 0; t < k->type_count; t++) {

@@ -1,5 +1,5 @@
-/* knowledge: what is known of profiles of jobs on types of GPUs: what they said of themselves, how alike they are, what
- * was measured of them, and what is believed of their speeds alone. The networks are asked about it (initial.h,
+/* estimate_table: what is known of profiles of jobs on types of GPUs: what they said of themselves, how alike they are,
+ * what was measured of them, and what is believed of their speeds alone. The networks are asked about it (initial.h,
  * refine.h); estimates.c owns it, and training makes many of them.
  *
  * Rates are natural logarithms of steps/s of the whole job; a share is the logarithm of a rate beside another job
@@ -83,7 +83,7 @@ struct adl_nominal {
     double compute, memory, host;
     double log_rate;
 };
-struct adl_knowledge {
+struct adl_estimate_table {
     uint32_t type_count, capacity;
     uint64_t clock; /* counts calls that name a profile */
     struct adl_type_traits types[ADL_TYPES_MAX];
@@ -103,58 +103,59 @@ struct adl_knowledge {
     struct adl_nominal *nominals; /* [capacity][type_count] */
 };
 
-int adl_knowledge_create(uint32_t capacity, struct adl_knowledge **ret, struct adl_error *err);
-void adl_knowledge_destroy(struct adl_knowledge *knowledge); /* accepts NULL */
+int adl_estimate_table_create(uint32_t capacity, struct adl_estimate_table **ret, struct adl_error *err);
+void adl_estimate_table_destroy(struct adl_estimate_table *knowledge); /* accepts NULL */
 /* Room for so many types, and what they are; forgets everything. */
-int adl_knowledge_set_types(struct adl_knowledge *knowledge, const struct adl_gpu_type *types, uint32_t count,
-                            struct adl_error *err);
-void adl_knowledge_clear(struct adl_knowledge *knowledge); /* of all profiles; keeps the types */
+int adl_estimate_table_set_types(struct adl_estimate_table *knowledge, const struct adl_gpu_type *types, uint32_t count,
+                                 struct adl_error *err);
+void adl_estimate_table_clear(struct adl_estimate_table *knowledge); /* of all profiles; keeps the types */
 
 /* The profile of such a job; *ret_new if it had to be made (then nothing is believed of it yet). */
-uint32_t adl_knowledge_know(struct adl_knowledge *knowledge, const struct adl_job_spec *spec, bool spans,
-                            bool *ret_new);
+uint32_t adl_estimate_table_know(struct adl_estimate_table *knowledge, const struct adl_job_spec *spec, bool spans,
+                                 bool *ret_new);
 
 /* Notes a measurement; true if the cell had none before. neighbour ADL_NONE = alone. */
-bool adl_knowledge_measure(struct adl_knowledge *knowledge, uint32_t profile, uint32_t type, uint32_t neighbour,
-                           double log_rate);
+bool adl_estimate_table_measure(struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                uint32_t neighbour, double log_rate);
 
 /* Rates alone of a profile changed, measured or believed: its shares and duties are taken anew. */
-void adl_knowledge_rerate(struct adl_knowledge *knowledge, uint32_t profile);
+void adl_estimate_table_rerate(struct adl_estimate_table *knowledge, uint32_t profile);
 
-static inline struct adl_cell *adl_knowledge_cell(const struct adl_knowledge *knowledge, uint32_t profile,
-                                                  uint32_t type, uint32_t neighbour)
+static inline struct adl_cell *adl_estimate_table_cell(const struct adl_estimate_table *knowledge, uint32_t profile,
+                                                       uint32_t type, uint32_t neighbour)
 {
     const size_t beside = neighbour == ADL_NONE ? knowledge->capacity : neighbour;
     return &knowledge->cells[((size_t)profile * (knowledge->capacity + 1) + beside) * knowledge->type_count + type];
 }
 
-static inline size_t adl_knowledge_at(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type)
+static inline size_t adl_estimate_table_at(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type)
 {
     return (size_t)profile * knowledge->type_count + type;
 }
 
-static inline double adl_knowledge_likeness(const struct adl_knowledge *knowledge, uint32_t a, uint32_t b)
+static inline double adl_estimate_table_likeness(const struct adl_estimate_table *knowledge, uint32_t a, uint32_t b)
 {
     return a == b ? 1.0 : (double)knowledge->likeness[(size_t)a * knowledge->capacity + b];
 }
 
-static inline const struct adl_nominal *adl_knowledge_nominal(const struct adl_knowledge *knowledge, uint32_t profile,
-                                                              uint32_t type)
+static inline const struct adl_nominal *adl_estimate_table_nominal(const struct adl_estimate_table *knowledge,
+                                                                   uint32_t profile, uint32_t type)
 {
-    return &knowledge->nominals[adl_knowledge_at(knowledge, profile, type)];
+    return &knowledge->nominals[adl_estimate_table_at(knowledge, profile, type)];
 }
 
-static inline const float *adl_knowledge_duty(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type)
+static inline const float *adl_estimate_table_duty(const struct adl_estimate_table *knowledge, uint32_t profile,
+                                                   uint32_t type)
 {
-    return knowledge->duties[adl_knowledge_at(knowledge, profile, type)].features;
+    return knowledge->duties[adl_estimate_table_at(knowledge, profile, type)].features;
 }
 
 /* A job's effect on the shares of one side, above the mean of the type, as a linear function of its duty: slopes fitted
  * to all profiles but one, this type's shares counting most. side 0: what it suffers, 1: what its neighbours do. */
-void adl_knowledge_fit_effect(const struct adl_knowledge *knowledge, int side, uint32_t type, uint32_t left_out,
-                              double ret_slopes[ADL_EFFECT_TERMS], double *ret_weight);
-void adl_knowledge_effect_terms(const struct adl_knowledge *knowledge, uint32_t profile, uint32_t type,
-                                double ret[ADL_EFFECT_TERMS]);
+void adl_estimate_table_fit_effect(const struct adl_estimate_table *knowledge, int side, uint32_t type,
+                                   uint32_t left_out, double ret_slopes[ADL_EFFECT_TERMS], double *ret_weight);
+void adl_estimate_table_effect_terms(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+                                     double ret[ADL_EFFECT_TERMS]);
 
 /* A question to a network. */
 #define ADL_QUESTION_FACTS 12

@@ -25,7 +25,7 @@ struct memo {
 };
 
 struct adl_estimates {
-    struct adl_knowledge *knowledge;
+    struct adl_estimate_table *knowledge;
     struct adl_estimator *estimator;
     struct memo memo;
     uint64_t *versions;       /* [capacity] rises with what was measured of it */
@@ -41,9 +41,9 @@ int adl_estimates_create(const struct adl_cluster *cluster, uint32_t profiles, c
     if (!e)
         return adl_fail(err, ADL_ENOMEM, "out of memory for estimates");
     const size_t types = cluster->type_count, rows = profiles;
-    int status = adl_knowledge_create(profiles, &e->knowledge, err);
+    int status = adl_estimate_table_create(profiles, &e->knowledge, err);
     if (!status)
-        status = adl_knowledge_set_types(e->knowledge, cluster->types, cluster->type_count, err);
+        status = adl_estimate_table_set_types(e->knowledge, cluster->types, cluster->type_count, err);
     if (!status)
         status = model ? adl_estimator_decode(model, model_size, &e->estimator, err)
                        : adl_estimator_decode(adl_shipped_estimator, adl_shipped_estimator_size, &e->estimator, err);
@@ -70,7 +70,7 @@ void adl_estimates_destroy(struct adl_estimates *estimates)
 {
     if (!estimates)
         return;
-    adl_knowledge_destroy(estimates->knowledge);
+    adl_estimate_table_destroy(estimates->knowledge);
     adl_estimator_destroy(estimates->estimator);
     free(estimates->memo.rate_stamp);
     free(estimates->memo.share_stamp);
@@ -91,33 +91,33 @@ static double measured_deviation(const struct adl_cell *cell)
     return sqrt((double)cell->variance / n + RELIABLE * RELIABLE);
 }
 
-static bool is_measured(const struct adl_knowledge *k, uint32_t profile)
+static bool is_measured(const struct adl_estimate_table *k, uint32_t profile)
 {
     return k->profiles[profile].measured_alone + k->profiles[profile].measured_beside > 0;
 }
 
 static void guess_rates(const struct adl_estimates *e, uint32_t profile)
 {
-    const struct adl_knowledge *k = e->knowledge;
-    const size_t row = adl_knowledge_at(k, profile, 0);
+    const struct adl_estimate_table *k = e->knowledge;
+    const size_t row = adl_estimate_table_at(k, profile, 0);
     for (uint32_t t = 0; t < k->type_count; t++)
-        adl_initial_rate_ask(k, profile, t, &e->ask[t]);
-    adl_estimator_answer(e->estimator, ADL_INITIAL_RATE, e->ask, (int)k->type_count, k->initial + row);
+        adl_estimate_initial_rate_ask(k, profile, t, &e->ask[t]);
+    adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_RATE, e->ask, (int)k->type_count, k->initial + row);
     for (uint32_t t = 0; t < k->type_count; t++)
         k->rates[row + t] = k->initial[row + t];
-    adl_knowledge_rerate(e->knowledge, profile);
+    adl_estimate_table_rerate(e->knowledge, profile);
 }
 
 static void refine_rates(const struct adl_estimates *e, uint32_t profile)
 {
-    const struct adl_knowledge *k = e->knowledge;
-    struct adl_belief *rates = k->rates + adl_knowledge_at(k, profile, 0);
+    const struct adl_estimate_table *k = e->knowledge;
+    struct adl_belief *rates = k->rates + adl_estimate_table_at(k, profile, 0);
     for (uint32_t t = 0; t < k->type_count; t++)
-        if (!adl_refine_rate_ask(k, profile, t, &e->ask[t]))
+        if (!adl_estimate_refine_rate_ask(k, profile, t, &e->ask[t]))
             return;
-    adl_estimator_answer(e->estimator, ADL_REFINE_RATE, e->ask, (int)k->type_count, e->answer);
+    adl_estimator_answer(e->estimator, ADL_ESTIMATE_REFINE_RATE, e->ask, (int)k->type_count, e->answer);
     for (uint32_t t = 0; t < k->type_count; t++) {
-        const struct adl_cell *cell = adl_knowledge_cell(k, profile, t, ADL_NONE);
+        const struct adl_cell *cell = adl_estimate_table_cell(k, profile, t, ADL_NONE);
         rates[t] =
             cell->count == 0 ? e->answer[t] : (struct adl_belief){cell->log_rate, (float)measured_deviation(cell)};
     }
@@ -137,10 +137,10 @@ static void refresh_rates(const struct adl_estimates *e, uint32_t profile)
 
 static void guess_shares(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour, struct adl_belief *ret)
 {
-    const struct adl_knowledge *k = e->knowledge;
+    const struct adl_estimate_table *k = e->knowledge;
     for (uint32_t t = 0; t < k->type_count; t++)
-        adl_initial_share_ask(k, profile, t, neighbour, &e->ask[t]);
-    adl_estimator_answer(e->estimator, ADL_INITIAL_SHARE, e->ask, (int)k->type_count, ret);
+        adl_estimate_initial_share_ask(k, profile, t, neighbour, &e->ask[t]);
+    adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, e->ask, (int)k->type_count, ret);
 }
 
 /* What is learned of others' company makes all shares be guessed anew each time the measured pairs have doubled: often
@@ -155,7 +155,7 @@ static uint64_t doublings(uint64_t pairs)
 
 static void refresh_shares(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour)
 {
-    const struct adl_knowledge *k = e->knowledge;
+    const struct adl_estimate_table *k = e->knowledge;
     const size_t pair = (size_t)profile * k->capacity + neighbour;
     const uint64_t stamp = 1 + e->versions[profile] + e->versions[neighbour] + doublings(e->pairs);
     struct adl_belief *shares = e->memo.shares + pair * k->type_count;
@@ -165,9 +165,9 @@ static void refresh_shares(const struct adl_estimates *e, uint32_t profile, uint
     guess_shares(e, profile, neighbour, shares);
     e->memo.refined[pair] = 0;
     for (uint32_t t = 0; t < k->type_count; t++)
-        if (!adl_refine_share_ask(k, profile, t, neighbour, &shares[t], &e->ask[t]))
+        if (!adl_estimate_refine_share_ask(k, profile, t, neighbour, &shares[t], &e->ask[t]))
             return;
-    adl_estimator_answer(e->estimator, ADL_REFINE_SHARE, e->ask, (int)k->type_count, shares);
+    adl_estimator_answer(e->estimator, ADL_ESTIMATE_REFINE_SHARE, e->ask, (int)k->type_count, shares);
     e->memo.refined[pair] = 1;
 }
 
@@ -176,7 +176,7 @@ static void refresh_shares(const struct adl_estimates *e, uint32_t profile, uint
 uint32_t adl_estimates_know(struct adl_estimates *estimates, const struct adl_job_spec *spec, bool spans)
 {
     bool is_new = false;
-    const uint32_t profile = adl_knowledge_know(estimates->knowledge, spec, spans, &is_new);
+    const uint32_t profile = adl_estimate_table_know(estimates->knowledge, spec, spans, &is_new);
     if (is_new) {
         estimates->versions[profile]++;
         estimates->memo.rate_stamp[profile] = 0;
@@ -185,7 +185,7 @@ uint32_t adl_estimates_know(struct adl_estimates *estimates, const struct adl_jo
     return profile;
 }
 
-static bool is_known(const struct adl_knowledge *k, uint32_t profile)
+static bool is_known(const struct adl_estimate_table *k, uint32_t profile)
 {
     return profile < k->capacity && k->profiles[profile].key != 0;
 }
@@ -198,11 +198,11 @@ uint64_t adl_estimates_key(const struct adl_estimates *estimates, uint32_t profi
 void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
                            double steps_per_s)
 {
-    struct adl_knowledge *k = estimates->knowledge;
+    struct adl_estimate_table *k = estimates->knowledge;
     if (!is_known(k, profile) || type >= k->type_count || !(neighbour == ADL_NONE || is_known(k, neighbour)) ||
         !(steps_per_s > 0) || !isfinite(steps_per_s))
         return;
-    struct adl_cell *cell = adl_knowledge_cell(k, profile, type, neighbour);
+    struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
     const double log_rate = adl_log(steps_per_s);
     refresh_rates(estimates, profile);
     if (neighbour != ADL_NONE && cell->count == 0) {
@@ -211,17 +211,17 @@ void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, ui
         cell->initial = estimates->answer[type].mean;
     }
     const float before = cell->log_rate;
-    const bool is_new = adl_knowledge_measure(k, profile, type, neighbour, log_rate);
+    const bool is_new = adl_estimate_table_measure(k, profile, type, neighbour, log_rate);
     if (is_new) {
         estimates->cells++;
         estimates->pairs += neighbour != ADL_NONE;
     }
     if (is_new || fabs((double)cell->log_rate - (double)before) > MOVED) {
         refine_rates(estimates, profile);
-        adl_knowledge_rerate(k, profile);
+        adl_estimate_table_rerate(k, profile);
         estimates->versions[profile]++;
     } else if (neighbour == ADL_NONE) {
-        k->rates[adl_knowledge_at(k, profile, type)] =
+        k->rates[adl_estimate_table_at(k, profile, type)] =
             (struct adl_belief){cell->log_rate, (float)measured_deviation(cell)};
     }
 }
@@ -239,17 +239,17 @@ static void fill(double mean, double half, uint32_t measurements, int source, st
 /* Half the interval of the rate alone. */
 static double rate_half(const struct adl_estimates *e, uint32_t profile, uint32_t type)
 {
-    const struct adl_knowledge *k = e->knowledge;
-    const struct adl_cell *cell = adl_knowledge_cell(k, profile, type, ADL_NONE);
-    const double spread = (double)k->rates[adl_knowledge_at(k, profile, type)].spread;
+    const struct adl_estimate_table *k = e->knowledge;
+    const struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, ADL_NONE);
+    const double spread = (double)k->rates[adl_estimate_table_at(k, profile, type)].spread;
     if (cell->count > 0)
         return NORMAL_90 * measured_deviation(cell);
-    return is_measured(k, profile)
-               ? adl_estimator_half(e->estimator, ADL_REFINE_RATE, (int)k->profiles[profile].measured_alone, spread)
-               : adl_estimator_half(e->estimator, ADL_INITIAL_RATE, 0, spread);
+    return is_measured(k, profile) ? adl_estimator_half(e->estimator, ADL_ESTIMATE_REFINE_RATE,
+                                                        (int)k->profiles[profile].measured_alone, spread)
+                                   : adl_estimator_half(e->estimator, ADL_ESTIMATE_INITIAL_RATE, 0, spread);
 }
 
-static bool fits(const struct adl_knowledge *k, uint32_t profile, uint32_t type, uint32_t neighbour)
+static bool fits(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour)
 {
     const int64_t with = neighbour == ADL_NONE ? 0 : k->profiles[neighbour].gpu_memory_mib;
     return k->types[type].memory_mib <= 0 || k->profiles[profile].gpu_memory_mib + with <= k->types[type].memory_mib;
@@ -259,18 +259,18 @@ void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile,
                         struct adl_estimate *ret)
 {
     const struct adl_estimates *e = estimates;
-    const struct adl_knowledge *k = e->knowledge;
+    const struct adl_estimate_table *k = e->knowledge;
     *ret = (struct adl_estimate){.source = ADL_ESTIMATE_INITIAL};
     if (!is_known(k, profile) || type >= k->type_count || !(neighbour == ADL_NONE || is_known(k, neighbour)))
         return;
-    const struct adl_cell *cell = adl_knowledge_cell(k, profile, type, neighbour);
+    const struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
     if (cell->count > 0) {
         fill((double)cell->log_rate, NORMAL_90 * measured_deviation(cell), cell->count, ADL_ESTIMATE_MEASURED, ret);
         return;
     }
     if (!fits(k, profile, type, neighbour))
         return;
-    const struct adl_belief *rate = &k->rates[adl_knowledge_at(k, profile, type)];
+    const struct adl_belief *rate = &k->rates[adl_estimate_table_at(k, profile, type)];
     const double half = rate_half(e, profile, type);
     const int source = is_measured(k, profile) ? ADL_ESTIMATE_REFINED : ADL_ESTIMATE_INITIAL;
     if (neighbour == ADL_NONE) {
@@ -281,8 +281,9 @@ void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile,
     const size_t pair = (size_t)profile * k->capacity + neighbour;
     const struct adl_belief *share = &e->memo.shares[pair * k->type_count + type];
     const int facts = (int)k->profiles[profile].measured_beside;
-    const double wide = adl_estimator_half(e->estimator, e->memo.refined[pair] ? ADL_REFINE_SHARE : ADL_INITIAL_SHARE,
-                                           facts, (double)share->spread);
+    const double wide =
+        adl_estimator_half(e->estimator, e->memo.refined[pair] ? ADL_ESTIMATE_REFINE_SHARE : ADL_ESTIMATE_INITIAL_SHARE,
+                           facts, (double)share->spread);
     /* Nobody gains by company. */
     const double mean = share->mean < 0 ? (double)share->mean : 0.0;
     fill((double)rate->mean + mean, sqrt(half * half + wide * wide), 0,

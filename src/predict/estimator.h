@@ -13,13 +13,19 @@
 #include "nn/setnet.h"
 #include "predict/estimate_table.h"
 
-enum adl_estimator_part { ADL_INITIAL_RATE, ADL_INITIAL_SHARE, ADL_REFINE_RATE, ADL_REFINE_SHARE, ADL_ESTIMATOR_PARTS };
+enum adl_estimator_part {
+    ADL_ESTIMATE_INITIAL_RATE,
+    ADL_ESTIMATE_INITIAL_SHARE,
+    ADL_ESTIMATE_REFINE_RATE,
+    ADL_ESTIMATE_REFINE_SHARE,
+    ADL_ESTIMATOR_PARTS
+};
 
 /* Networks that answer together: the mean of several errs less than each. First estimates of rates are asked for least
  * often and are furthest off. */
 static inline int adl_estimator_members(enum adl_estimator_part part)
 {
-    return part == ADL_INITIAL_RATE ? 4 : 2;
+    return part == ADL_ESTIMATE_INITIAL_RATE ? 4 : 2;
 }
 
 #define ADL_ESTIMATOR_VERSION   1

@@ -15,7 +15,7 @@
 #define LOG_LIMIT    34.0  /* of the logarithm of a time in us: 18 years */
 
 /* Weights, spans and the constants above were chosen on the first third of the Chronus trace and on seeds 101 and 102
- * of campus512 (docs/decompose.md); bench/bench_hdc.c reports on the rest. */
+ * of campus512 (docs/hdc.md); bench/bench_hdc.c reports on the rest. */
 static const struct adl_field fields[ADL_TRAIT_COUNT] = {
     [ADL_TRAIT_NAME] = {"name", ADL_FIELD_SYMBOL, 4, 0, 0},
     [ADL_TRAIT_CLASS] = {"class", ADL_FIELD_SYMBOL, 8, 0, 0},

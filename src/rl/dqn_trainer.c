@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS       (ADL_ROUND_EPISODES / ADL_PLAYER_CELLS)
+#define GROUPS       (ADL_ROUND_EPISODES / ADL_ROLLOUT_CELLS)
 #define FIT_EPISODES 32
 #define STATE_TAG    "state"
 #define TARGET_TAG   "target"
@@ -25,12 +25,12 @@
 struct adl_dqn_trainer {
     struct adl_dqn_config config;
     struct adl_qnet net;
-    struct adl_team *team;
-    struct adl_player *players[GROUPS];
+    struct adl_thread_pool *team;
+    struct adl_rollout *players[GROUPS];
     struct adl_experience experience[GROUPS];
     struct adl_learner *learner;
     float *target, *best;
-    struct adl_guide guide;
+    struct adl_warm_start guide;
     uint64_t scenario_hash;
     uint64_t episodes, decisions;
     double best_return;
@@ -80,7 +80,8 @@ static int make_network(struct adl_dqn_trainer *trainer, struct adl_error *err)
 {
     const struct adl_dqn_config *config = &trainer->config;
     const bool paper = config->network == ADL_QNET_PAPER;
-    const struct adlro_config one = {.count = 1, .sight = paper ? ADLRO_SIGHT_PAPER : ADLRO_SIGHT_ALL};
+    const struct adlro_config one = {.count = 1,
+                                     .observation = paper ? ADLRO_OBSERVATION_PAPER : ADLRO_OBSERVATION_ALL};
     struct adlro_environment *env;
     struct adlro_shape shape;
     int status = adl_environment_create(config->scenario, &one, &env, err);
@@ -122,13 +123,14 @@ static int create_networks(struct adl_dqn_trainer *trainer, struct adl_error *er
 static int build(struct adl_dqn_trainer *trainer, struct adl_error *err)
 {
     const struct adl_dqn_config *config = &trainer->config;
-    const struct adlro_config env = {.sight = config->network == ADL_QNET_PAPER ? ADLRO_SIGHT_PAPER : ADLRO_SIGHT_ALL,
+    const struct adlro_config env = {.observation = config->network == ADL_QNET_PAPER ? ADLRO_OBSERVATION_PAPER
+                                                                                      : ADLRO_OBSERVATION_ALL,
                                      .tail = config->tail};
     int status = make_network(trainer, err);
     if (status == 0)
-        status = adl_team_create(config->threads, &trainer->team, err);
+        status = adl_thread_pool_create(config->threads, &trainer->team, err);
     for (int g = 0; g < GROUPS && status == 0; g++) {
-        status = adl_player_create(config->scenario, &env, &trainer->net, &trainer->players[g], err);
+        status = adl_rollout_create(config->scenario, &env, &trainer->net, &trainer->players[g], err);
         if (status == 0)
             adl_experience_init(&trainer->experience[g], &trainer->players[g]->shape);
     }
@@ -160,13 +162,13 @@ void adl_dqn_trainer_destroy(struct adl_dqn_trainer *trainer)
     if (!trainer)
         return;
     for (int g = 0; g < GROUPS; g++) {
-        adl_player_destroy(trainer->players[g]);
+        adl_rollout_destroy(trainer->players[g]);
         adl_experience_clear(&trainer->experience[g]);
     }
     adl_learner_destroy(trainer->learner);
     free(trainer->target);
     free(trainer->best);
-    adl_team_destroy(trainer->team);
+    adl_thread_pool_destroy(trainer->team);
     free(trainer);
 }
 
@@ -181,15 +183,15 @@ int adl_dqn_trainer_prepare(struct adl_dqn_trainer *trainer, int (*progress)(voi
         adl_environment_set_normalizer(trainer->players[g]->env, adl_environment_normalizer(trainer->players[0]->env));
     if (status || trainer->config.guided <= 0)
         return status;
-    const struct adl_guide_search search = {.team = trainer->team,
-                                            .players = trainer->players,
-                                            .player_count = GROUPS,
-                                            .seed = trainer->config.seed,
-                                            .first_seed = first + FIT_EPISODES,
-                                            .generations = trainer->config.guide_generations,
-                                            .progress = progress,
-                                            .progress_self = self};
-    status = adl_guide_find(&search, &trainer->guide, err);
+    const struct adl_warm_start_search search = {.team = trainer->team,
+                                                 .players = trainer->players,
+                                                 .player_count = GROUPS,
+                                                 .seed = trainer->config.seed,
+                                                 .first_seed = first + FIT_EPISODES,
+                                                 .generations = trainer->config.guide_generations,
+                                                 .progress = progress,
+                                                 .progress_self = self};
+    status = adl_warm_start_find(&search, &trainer->guide, err);
     if (status == 0) {
         adl_qnet_prime(&trainer->net, trainer->guide.weights, (float)trainer->config.prior, trainer->learner->params);
         memcpy(trainer->target, trainer->learner->params, params_size(trainer));
@@ -202,9 +204,9 @@ int adl_dqn_trainer_prepare(struct adl_dqn_trainer *trainer, int (*progress)(voi
 static void play_group(void *self, uint32_t index)
 {
     struct adl_dqn_trainer *trainer = self;
-    const uint32_t first = index * ADL_PLAYER_CELLS;
-    const uint32_t left = trainer->playing - first, count = left < ADL_PLAYER_CELLS ? left : ADL_PLAYER_CELLS;
-    uint64_t seeds[ADL_PLAYER_CELLS];
+    const uint32_t first = index * ADL_ROLLOUT_CELLS;
+    const uint32_t left = trainer->playing - first, count = left < ADL_ROLLOUT_CELLS ? left : ADL_ROLLOUT_CELLS;
+    uint64_t seeds[ADL_ROLLOUT_CELLS];
     struct adl_rng rng;
     adl_rng_seed(&rng, trainer->first_seed + first, "explore");
     /* What is learned from is played by all cells on the same jobs, so that luck can be told from skill. */
@@ -214,8 +216,8 @@ static void play_group(void *self, uint32_t index)
     if (experience)
         adl_experience_forget(experience);
     trainer->status[index] =
-        adl_player_play(trainer->players[index], &trainer->agent, seeds, count, &rng, experience,
-                        &trainer->results[first], &trainer->returns[first], &trainer->error[index]);
+        adl_rollout_play(trainer->players[index], &trainer->agent, seeds, count, &rng, experience,
+                         &trainer->results[first], &trainer->returns[first], &trainer->error[index]);
     if (!experience || trainer->status[index])
         return;
     const bool valued = trainer->agent.target != NULL;
@@ -228,12 +230,12 @@ static void play_group(void *self, uint32_t index)
 static int play(struct adl_dqn_trainer *trainer, struct adl_agent agent, uint64_t first_seed, uint32_t count, bool keep,
                 struct adl_error *err)
 {
-    const uint32_t groups = (count + ADL_PLAYER_CELLS - 1) / ADL_PLAYER_CELLS;
+    const uint32_t groups = (count + ADL_ROLLOUT_CELLS - 1) / ADL_ROLLOUT_CELLS;
     trainer->agent = agent;
     trainer->first_seed = first_seed;
     trainer->playing = count;
     trainer->keep = keep;
-    adl_team_run(trainer->team, groups, play_group, trainer);
+    adl_thread_pool_run(trainer->team, groups, play_group, trainer);
     for (uint32_t g = 0; g < groups; g++)
         if (trainer->status[g])
             return adl_fail(err, trainer->status[g], "%s", trainer->error[g].text);

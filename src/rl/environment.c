@@ -14,7 +14,7 @@
 
 /* One of the vector. */
 struct cell {
-    struct adl_choices *choices;
+    struct adl_actions *choices;
     struct adl_world_sim *world;
     struct adl_engine *engine;
     struct adl_metrics *metrics;
@@ -28,10 +28,10 @@ struct adlro_environment {
     const struct adl_scenario *scenario;
     struct adl_scenario own; /* what scenario points to, unless it is the caller's */
     struct adlro_shape shape;
-    enum adl_sight_kind sight;
+    enum adl_observation_kind observation;
     struct adl_normalizer normalizer;
     bool learning; /* the normalizer learns what is seen */
-    struct adl_sight rows;
+    struct adl_observation rows;
     struct adl_plan plan;
     struct cell *cells;
 };
@@ -97,18 +97,18 @@ static int create_cell(struct adlro_environment *env, const struct adlro_config 
 
 static int create_tables(struct adlro_environment *env)
 {
-    const struct adl_sight_shape all = adl_sight_shape(ADL_SIGHT_SHARED, &env->scenario->cluster);
+    const struct adl_observation_shape all = adl_observation_shape(ADL_OBSERVATION_SHARED, &env->scenario->cluster);
     const uint32_t count = env->shape.count;
     env->rows.gpus = calloc((size_t)all.gpus * all.gpu_features + 1, sizeof *env->rows.gpus);
     env->rows.state = calloc(all.state_features, sizeof *env->rows.state);
-    env->rows.choices = calloc((size_t)ADL_CHOICES_MAX * all.choice_features, sizeof *env->rows.choices);
+    env->rows.choices = calloc((size_t)ADL_ACTIONS_MAX * all.choice_features, sizeof *env->rows.choices);
     env->cells = calloc(count, sizeof *env->cells);
     if (!env->rows.gpus || !env->rows.state || !env->rows.choices || !env->cells ||
         adl_plan_create(&env->plan, env->scenario->cluster.gpu_count))
         return ADL_ENOMEM;
     const struct adl_policy_config policy = adl_run_policy_config(env->scenario);
     for (uint32_t i = 0; i < count; i++)
-        if (adl_choices_create(&env->scenario->cluster, &policy, &env->cells[i].choices))
+        if (adl_actions_create(&env->scenario->cluster, &policy, &env->cells[i].choices))
             return ADL_ENOMEM;
     env->shape.members = env->cells[0].choices->gpu_capacity;
     return 0;
@@ -116,14 +116,14 @@ static int create_tables(struct adlro_environment *env)
 
 static void set_shape(struct adlro_environment *env, const struct adlro_config *config)
 {
-    env->sight = config->sight == ADLRO_SIGHT_PAPER ? ADL_SIGHT_PAPER : ADL_SIGHT_SHARED;
-    const struct adl_sight_shape sight = adl_sight_shape(env->sight, &env->scenario->cluster);
+    env->observation = config->observation == ADLRO_OBSERVATION_PAPER ? ADL_OBSERVATION_PAPER : ADL_OBSERVATION_SHARED;
+    const struct adl_observation_shape observation = adl_observation_shape(env->observation, &env->scenario->cluster);
     env->shape = (struct adlro_shape){.count = config->count ? config->count : 1,
-                                      .gpus = sight.gpus,
-                                      .gpu_features = sight.gpu_features,
-                                      .state_features = sight.state_features,
-                                      .actions = ADL_CHOICES_MAX,
-                                      .action_features = sight.choice_features};
+                                      .gpus = observation.gpus,
+                                      .gpu_features = observation.gpu_features,
+                                      .state_features = observation.state_features,
+                                      .actions = ADL_ACTIONS_MAX,
+                                      .action_features = observation.choice_features};
 }
 
 /* Takes over env->own; env is the caller's to free on failure. */
@@ -192,7 +192,7 @@ void adlro_destroy(struct adlro_environment *env)
         return;
     for (uint32_t i = 0; i < env->shape.count; i++) {
         if (env->cells) {
-            adl_choices_destroy(env->cells[i].choices);
+            adl_actions_destroy(env->cells[i].choices);
             adl_engine_destroy(env->cells[i].engine);
             adl_metrics_destroy(env->cells[i].metrics);
             adl_world_sim_destroy(env->cells[i].world);
@@ -227,13 +227,13 @@ void adl_environment_set_normalizer(struct adlro_environment *env, const struct 
 static void show_actions(const struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
 {
     const struct adlro_shape *shape = &env->shape;
-    const struct adl_choices *choices = env->cells[index].choices;
+    const struct adl_actions *choices = env->cells[index].choices;
     int32_t *offset = &buffers->member_offset[(size_t)index * (shape->actions + 1)];
     int32_t *members = &buffers->members[(size_t)index * shape->members];
     uint8_t *mask = &buffers->mask[(size_t)index * shape->actions];
     offset[0] = 0;
     for (uint32_t c = 0; c < choices->count; c++) {
-        const struct adl_choice *choice = &choices->list[c];
+        const struct adl_action *choice = &choices->list[c];
         for (uint32_t i = 0; i < choice->gpu_count; i++)
             members[offset[c] + (int32_t)i] = (int32_t)choices->gpus[choice->gpu_offset + i];
         offset[c + 1] = offset[c] + choice->gpu_count;
@@ -247,20 +247,20 @@ static void show_rows(struct adlro_environment *env, uint32_t index, const struc
                       const struct adlro_buffers *buffers)
 {
     const struct adlro_shape *shape = &env->shape;
-    struct adl_sight out = {&buffers->gpus[(size_t)index * shape->gpus * shape->gpu_features],
-                            &buffers->state[(size_t)index * shape->state_features],
-                            &buffers->actions[(size_t)index * shape->actions * shape->action_features]};
-    struct adl_sight *rows = env->sight == ADL_SIGHT_PAPER ? &env->rows : &out;
-    const struct adl_choices *choices = env->cells[index].choices;
+    struct adl_observation out = {&buffers->gpus[(size_t)index * shape->gpus * shape->gpu_features],
+                                  &buffers->state[(size_t)index * shape->state_features],
+                                  &buffers->actions[(size_t)index * shape->actions * shape->action_features]};
+    struct adl_observation *rows = env->observation == ADL_OBSERVATION_PAPER ? &env->rows : &out;
+    const struct adl_actions *choices = env->cells[index].choices;
     if (env->learning) {
-        adl_sight_raw(state, choices, rows);
-        adl_sight_learn(&env->normalizer, rows, shape->gpus, choices->count);
-        adl_sight_normalize(&env->normalizer, rows, shape->gpus, choices->count);
+        adl_observation_raw(state, choices, rows);
+        adl_observation_learn(&env->normalizer, rows, shape->gpus, choices->count);
+        adl_observation_normalize(&env->normalizer, rows, shape->gpus, choices->count);
     } else {
-        adl_sight_see(&env->normalizer, state, choices, rows);
+        adl_observation_see(&env->normalizer, state, choices, rows);
     }
-    if (env->sight == ADL_SIGHT_PAPER) {
-        adl_sight_paper(rows, shape->gpus, &out);
+    if (env->observation == ADL_OBSERVATION_PAPER) {
+        adl_observation_paper(rows, shape->gpus, &out);
         memset(out.choices, 0, (size_t)choices->count * shape->action_features * sizeof *out.choices);
     }
 }
@@ -269,10 +269,10 @@ static void show_rows(struct adlro_environment *env, uint32_t index, const struc
 
 static int carry_out(struct adlro_environment *env, struct cell *cell, uint32_t action, struct adl_error *err)
 {
-    const struct adl_choice *choice = &cell->choices->list[action];
+    const struct adl_action *choice = &cell->choices->list[action];
     bool refused;
     adl_plan_reset(&env->plan);
-    if (adl_choices_carry_out(cell->choices, adl_engine_state(cell->engine), choice,
+    if (adl_actions_carry_out(cell->choices, adl_engine_state(cell->engine), choice,
                               &cell->choices->gpus[choice->gpu_offset], &env->plan))
         return adl_fail(err, ADL_EINVAL, "a start of %u GPUs finds no room in a plan", choice->gpu_count);
     const int status = adl_engine_act(cell->engine, &env->plan, &refused, err);
@@ -286,13 +286,13 @@ static int go_on(struct adlro_environment *env, uint32_t index, const struct adl
                  struct adl_error *err)
 {
     struct cell *cell = &env->cells[index];
-    struct adl_choices *choices = cell->choices;
+    struct adl_actions *choices = cell->choices;
     const struct adl_state *state = adl_engine_state(cell->engine);
     for (;;) {
         int status;
-        adl_choices_find(choices, state);
-        if (env->sight == ADL_SIGHT_PAPER)
-            adl_choices_keep_first_job(choices);
+        adl_actions_find(choices, state);
+        if (env->observation == ADL_OBSERVATION_PAPER)
+            adl_actions_keep_first_job(choices);
         if (choices->count > 1)
             break;
         if (choices->count == 1) {
@@ -465,7 +465,7 @@ int adlro_fit(struct adlro_environment *env, uint64_t first_seed, uint32_t episo
 
 void adl_environment_result(struct adlro_environment *env, uint32_t index, struct adl_result *ret)
 {
-    const struct adl_floor none = {0};
+    const struct adl_lower_bound none = {0};
     adl_metrics_result(env->cells[index].metrics, env->cells[index].engine, &none, ret);
 }
 

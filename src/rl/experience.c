@@ -59,10 +59,10 @@ int adl_experience_add(struct adl_experience *e, const struct adlro_shape *shape
            members * sizeof *e->members);
     for (size_t a = 0; a <= actions; a++)
         e->member_offset[e->action_count + a] = (uint32_t)(e->member_count + (size_t)offset[a]);
-    e->lessons[e->count] = (struct adl_lesson){.next = ADL_NONE,
-                                               .action_first = (uint32_t)e->action_count,
-                                               .action_count = (uint16_t)actions,
-                                               .action = (uint16_t)action};
+    e->lessons[e->count] = (struct adl_transition){.next = ADL_NONE,
+                                                   .action_first = (uint32_t)e->action_count,
+                                                   .action_count = (uint16_t)actions,
+                                                   .action = (uint16_t)action};
     e->action_count += actions;
     e->member_count += members;
     *ret_at = (uint32_t)e->count++;
@@ -73,13 +73,13 @@ void adl_experience_settle(struct adl_experience *e, double horizon_s, double tr
 {
     /* A decision's successor was added after it: backwards, it is always done already. */
     for (size_t i = e->count; i-- > 0;) {
-        struct adl_lesson *lesson = &e->lessons[i];
+        struct adl_transition *lesson = &e->lessons[i];
         const double fade = adl_exp(-lesson->elapsed_s / horizon_s);
         /* The reward fell evenly over the time: its own fading is the mean of exp over it. */
         const double evenly = lesson->elapsed_s > 0 ? (1.0 - fade) * horizon_s / lesson->elapsed_s : 1.0;
         lesson->worth = lesson->reward * evenly;
         if (lesson->next != ADL_NONE) {
-            const struct adl_lesson *next = &e->lessons[lesson->next];
+            const struct adl_transition *next = &e->lessons[lesson->next];
             lesson->worth += fade * ((1.0 - trace) * next->value + trace * next->worth);
         }
         lesson->luck = lesson->worth - lesson->value;

@@ -12,7 +12,7 @@
 #define ADL_REPLICAS_MAX 64
 
 /* One decision; what was seen is in the rows of struct adl_experience. */
-struct adl_lesson {
+struct adl_transition {
     double reward;         /* for the time until the next decision of the episode, or its end */
     double elapsed_s;      /* that time */
     double value;          /* of the action that the policy would take here, as far as known when it was taken */
@@ -34,7 +34,7 @@ struct adl_experience {
     float *actions;          /* [action_count][action_size] */
     uint32_t *member_offset; /* [action_count + 1] */
     int32_t *members;
-    struct adl_lesson *lessons;
+    struct adl_transition *lessons;
     size_t gpus_capacity, state_capacity, actions_capacity, offsets_capacity, members_capacity, lessons_capacity;
     size_t action_count, member_count;
 };

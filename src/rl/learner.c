@@ -83,7 +83,7 @@ static int build(struct adl_learner *learner, const struct adlro_shape *shape, u
     return status;
 }
 
-int adl_learner_create(const struct adl_qnet *net, struct adl_team *team, const struct adlro_shape *shape,
+int adl_learner_create(const struct adl_qnet *net, struct adl_thread_pool *team, const struct adlro_shape *shape,
                        uint32_t batch, uint64_t seed, struct adl_learner **ret, struct adl_error *err)
 {
     struct adl_learner *learner = calloc(1, sizeof *learner);
@@ -148,7 +148,7 @@ static bool put_lesson(const struct adl_learner *learner, struct adl_learner_sha
     const struct adl_experience *e = learner->lessons;
     for (; which >= e->count; e++)
         which -= (uint32_t)e->count;
-    const struct adl_lesson *lesson = &e->lessons[which];
+    const struct adl_transition *lesson = &e->lessons[which];
     const int first = shard->action_offset[at], member = shard->member_offset[first];
     const uint32_t *offset = &e->member_offset[lesson->action_first];
     const size_t members = offset[lesson->action_count] - offset[0];
@@ -209,7 +209,7 @@ static double learn_batch(struct adl_learner *learner, size_t first, size_t coun
     double loss = 0;
     learner->first = first;
     learner->count = count;
-    adl_team_run(learner->team, ADL_LEARNER_SHARDS, learn_shard, learner);
+    adl_thread_pool_run(learner->team, ADL_LEARNER_SHARDS, learn_shard, learner);
     memcpy(learner->grads, learner->shards[0].grads, parameters * sizeof *learner->grads);
     for (int s = 1; s < ADL_LEARNER_SHARDS; s++)
         for (size_t p = 0; p < parameters; p++)

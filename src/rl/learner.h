@@ -14,7 +14,7 @@ struct adl_learner_shard;
 
 struct adl_learner {
     const struct adl_qnet *net;
-    struct adl_team *team;
+    struct adl_thread_pool *team;
     struct adl_adam *adam;
     float *params, *grads;
     struct adl_learner_shard *shards;
@@ -30,7 +30,7 @@ struct adl_learner {
 };
 
 /* net and team outlive the learner; its parameters start at random, by the seed. */
-int adl_learner_create(const struct adl_qnet *net, struct adl_team *team, const struct adlro_shape *shape,
+int adl_learner_create(const struct adl_qnet *net, struct adl_thread_pool *team, const struct adlro_shape *shape,
                        uint32_t batch, uint64_t seed, struct adl_learner **ret, struct adl_error *err);
 void adl_learner_destroy(struct adl_learner *learner); /* accepts NULL */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int create_batch(struct adl_player *player)
+static int create_batch(struct adl_rollout *player)
 {
     const struct adlro_shape *shape = &player->shape;
     const size_t cells = shape->count, actions = cells * shape->actions;
@@ -22,34 +22,34 @@ static int create_batch(struct adl_player *player)
                : ADL_ENOMEM;
 }
 
-int adl_player_create(const struct adl_scenario *scenario, const struct adlro_config *config,
-                      const struct adl_qnet *net, struct adl_player **ret, struct adl_error *err)
+int adl_rollout_create(const struct adl_scenario *scenario, const struct adlro_config *config,
+                       const struct adl_qnet *net, struct adl_rollout **ret, struct adl_error *err)
 {
-    struct adl_player *player = calloc(1, sizeof *player);
+    struct adl_rollout *player = calloc(1, sizeof *player);
     struct adlro_config several = *config;
-    several.count = ADL_PLAYER_CELLS;
+    several.count = ADL_ROLLOUT_CELLS;
     if (!player)
         return adl_fail(err, ADL_ENOMEM, "out of memory for training");
     int status = adl_environment_create(scenario, &several, &player->env, err);
     if (status == 0) {
         player->net = net;
         adlro_shape(player->env, &player->shape);
-        const struct adl_qnet_limits limits = {ADL_PLAYER_CELLS, (int)(ADL_PLAYER_CELLS * player->shape.gpus),
-                                               (int)(ADL_PLAYER_CELLS * player->shape.actions)};
+        const struct adl_qnet_limits limits = {ADL_ROLLOUT_CELLS, (int)(ADL_ROLLOUT_CELLS * player->shape.gpus),
+                                               (int)(ADL_ROLLOUT_CELLS * player->shape.actions)};
         if (adl_buffers_create(&player->shape, &player->buffers) || create_batch(player))
             status = adl_fail(err, ADL_ENOMEM, "out of memory for training");
         else
             status = adl_qnet_workspace_create(net, &limits, &player->workspace, err);
     }
     if (status) {
-        adl_player_destroy(player);
+        adl_rollout_destroy(player);
         return status;
     }
     *ret = player;
     return 0;
 }
 
-void adl_player_destroy(struct adl_player *player)
+void adl_rollout_destroy(struct adl_rollout *player)
 {
     if (!player)
         return;
@@ -69,13 +69,13 @@ void adl_player_destroy(struct adl_player *player)
 
 /* ---- choosing ---- */
 
-static uint32_t action_count(const struct adl_player *player, uint32_t place)
+static uint32_t action_count(const struct adl_rollout *player, uint32_t place)
 {
     return (uint32_t)player->buffers.action_count[player->cells[place]];
 }
 
 /* Puts action `a` of a cell at place `at` of the batch's actions. */
-static void put_action(struct adl_player *player, uint32_t cell, uint32_t a, int at)
+static void put_action(struct adl_rollout *player, uint32_t cell, uint32_t a, int at)
 {
     const struct adlro_shape *shape = &player->shape;
     const struct adlro_buffers *b = &player->buffers;
@@ -90,7 +90,7 @@ static void put_action(struct adl_player *player, uint32_t cell, uint32_t a, int
 }
 
 /* The states of all cells that play, with all their actions. */
-static struct adl_qnet_batch gather(struct adl_player *player)
+static struct adl_qnet_batch gather(struct adl_rollout *player)
 {
     const struct adlro_shape *shape = &player->shape;
     const size_t gpu_size = (size_t)shape->gpus * shape->gpu_features, state_size = shape->state_features;
@@ -116,7 +116,7 @@ static struct adl_qnet_batch gather(struct adl_player *player)
 }
 
 /* What the target network says of the agent's own choices. */
-static void value_own(struct adl_player *player, const struct adl_agent *agent, const struct adl_qnet_batch *batch)
+static void value_own(struct adl_rollout *player, const struct adl_agent *agent, const struct adl_qnet_batch *batch)
 {
     adl_qnet_forward(player->net, agent->target, batch, player->workspace, player->q);
     for (uint32_t i = 0; i < player->cell_count; i++)
@@ -124,7 +124,7 @@ static void value_own(struct adl_player *player, const struct adl_agent *agent, 
             (double)player->q[batch->action_offset[i] + player->own[i]] * agent->value_scale + agent->value_offset;
 }
 
-static void choose_by_network(struct adl_player *player, const struct adl_agent *agent, bool valued)
+static void choose_by_network(struct adl_rollout *player, const struct adl_agent *agent, bool valued)
 {
     const struct adl_qnet_batch batch = gather(player);
     adl_qnet_forward(player->net, agent->params, &batch, player->workspace, player->q);
@@ -142,7 +142,7 @@ static void choose_by_network(struct adl_player *player, const struct adl_agent 
 }
 
 /* The rule, and what the network (if there is one yet) makes of its choice. */
-static void choose_by_rule(struct adl_player *player, const struct adl_agent *agent, bool valued)
+static void choose_by_rule(struct adl_rollout *player, const struct adl_agent *agent, bool valued)
 {
     const struct adlro_shape *shape = &player->shape;
     const size_t size = shape->action_features;
@@ -166,7 +166,7 @@ static void choose_by_rule(struct adl_player *player, const struct adl_agent *ag
     value_own(player, agent, &batch);
 }
 
-static void explore(struct adl_player *player, const struct adl_agent *agent, struct adl_rng *rng)
+static void explore(struct adl_rollout *player, const struct adl_agent *agent, struct adl_rng *rng)
 {
     for (uint32_t i = 0; i < player->cell_count; i++) {
         const bool at_random = agent->explore > 0 && adl_rng_uniform(rng) < agent->explore;
@@ -176,7 +176,7 @@ static void explore(struct adl_player *player, const struct adl_agent *agent, st
 
 /* ---- playing ---- */
 
-static int begin(struct adl_player *player, const uint64_t *seeds, uint32_t count, struct adl_error *err)
+static int begin(struct adl_rollout *player, const uint64_t *seeds, uint32_t count, struct adl_error *err)
 {
     player->cell_count = 0;
     for (uint32_t c = 0; c < count; c++) {
@@ -191,7 +191,7 @@ static int begin(struct adl_player *player, const uint64_t *seeds, uint32_t coun
 }
 
 /* One step of every cell that plays; last: [cell] the last decision of each, ADL_NONE before the first. */
-static int step(struct adl_player *player, struct adl_experience *experience, uint32_t *last, double *returns,
+static int step(struct adl_rollout *player, struct adl_experience *experience, uint32_t *last, double *returns,
                 struct adl_error *err)
 {
     uint32_t left = 0;
@@ -224,12 +224,12 @@ static int step(struct adl_player *player, struct adl_experience *experience, ui
     return 0;
 }
 
-int adl_player_play(struct adl_player *player, const struct adl_agent *agent, const uint64_t *seeds, uint32_t count,
-                    struct adl_rng *rng, struct adl_experience *experience, struct adl_result *ret_results,
-                    double *ret_returns, struct adl_error *err)
+int adl_rollout_play(struct adl_rollout *player, const struct adl_agent *agent, const uint64_t *seeds, uint32_t count,
+                     struct adl_rng *rng, struct adl_experience *experience, struct adl_result *ret_results,
+                     double *ret_returns, struct adl_error *err)
 {
-    uint32_t last[ADL_PLAYER_CELLS];
-    double returns[ADL_PLAYER_CELLS] = {0};
+    uint32_t last[ADL_ROLLOUT_CELLS];
+    double returns[ADL_ROLLOUT_CELLS] = {0};
     for (uint32_t c = 0; c < count; c++)
         last[c] = ADL_NONE;
     int status = begin(player, seeds, count, err);

@@ -6,7 +6,7 @@
 
 #define THREADS_MAX 64
 
-struct adl_team {
+struct adl_thread_pool {
     pthread_t threads[THREADS_MAX];
     uint32_t thread_count;
     pthread_mutex_t lock; /* guards what follows */
@@ -18,7 +18,7 @@ struct adl_team {
 };
 
 /* Takes pieces while there are any; the lock is held on entry and on return. */
-static void take_pieces(struct adl_team *team)
+static void take_pieces(struct adl_thread_pool *team)
 {
     while (team->next < team->count) {
         const uint32_t index = team->next++;
@@ -32,7 +32,7 @@ static void take_pieces(struct adl_team *team)
 
 static void *member(void *self)
 {
-    struct adl_team *team = self;
+    struct adl_thread_pool *team = self;
     pthread_mutex_lock(&team->lock);
     while (!team->closing) {
         take_pieces(team);
@@ -43,9 +43,9 @@ static void *member(void *self)
     return NULL;
 }
 
-int adl_team_create(uint32_t threads, struct adl_team **ret, struct adl_error *err)
+int adl_thread_pool_create(uint32_t threads, struct adl_thread_pool **ret, struct adl_error *err)
 {
-    struct adl_team *team = calloc(1, sizeof *team);
+    struct adl_thread_pool *team = calloc(1, sizeof *team);
     if (!team)
         return adl_fail(err, ADL_ENOMEM, "out of memory for threads");
     pthread_mutex_init(&team->lock, NULL);
@@ -58,7 +58,7 @@ int adl_team_create(uint32_t threads, struct adl_team **ret, struct adl_error *e
     return 0;
 }
 
-void adl_team_destroy(struct adl_team *team)
+void adl_thread_pool_destroy(struct adl_thread_pool *team)
 {
     if (!team)
         return;
@@ -74,7 +74,8 @@ void adl_team_destroy(struct adl_team *team)
     free(team);
 }
 
-void adl_team_run(struct adl_team *team, uint32_t count, void (*piece)(void *self, uint32_t index), void *self)
+void adl_thread_pool_run(struct adl_thread_pool *team, uint32_t count, void (*piece)(void *self, uint32_t index),
+                         void *self)
 {
     if (count == 0)
         return;

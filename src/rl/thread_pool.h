@@ -1,5 +1,5 @@
-/* team: threads that stay, for work that comes in many small pieces. Which thread does a piece is left open, so pieces
- * must not depend on it; then results do not depend on how many threads there are. */
+/* thread_pool: threads that stay, for work that comes in many small pieces. Which thread does a piece is left open, so
+ * pieces must not depend on it; then results do not depend on how many threads there are. */
 #ifndef ADLRO_RL_THREAD_POOL_H
 #define ADLRO_RL_THREAD_POOL_H
 
@@ -7,12 +7,14 @@
 
 #include <stdint.h>
 
-struct adl_team;
+struct adl_thread_pool;
 
-int adl_team_create(uint32_t threads, struct adl_team **ret, struct adl_error *err); /* the caller's is one of them */
-void adl_team_destroy(struct adl_team *team);                                        /* accepts NULL */
+int adl_thread_pool_create(uint32_t threads, struct adl_thread_pool **ret,
+                           struct adl_error *err);          /* the caller's is one of them */
+void adl_thread_pool_destroy(struct adl_thread_pool *team); /* accepts NULL */
 
 /* Calls piece(self, 0 .. count - 1), each once, and returns when all are done. The calling thread works too. */
-void adl_team_run(struct adl_team *team, uint32_t count, void (*piece)(void *self, uint32_t index), void *self);
+void adl_thread_pool_run(struct adl_thread_pool *team, uint32_t count, void (*piece)(void *self, uint32_t index),
+                         void *self);
 
 #endif

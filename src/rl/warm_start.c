@@ -11,12 +11,12 @@
 #define NARROW   0.03 /* of the first spread: a generation never spreads less */
 
 struct rule {
-    float weights[ADL_GUIDE_FEATURES_MAX];
+    float weights[ADL_WARM_START_FEATURES_MAX];
     double mean_return;
 };
 
 struct hunt {
-    const struct adl_guide_search *search;
+    const struct adl_warm_start_search *search;
     struct rule rules[RULES];
     uint64_t first_seed;
     int status[RULES];
@@ -33,14 +33,14 @@ static void play(void *self, uint32_t index)
     struct adl_rng unused = {{1, 2, 3, 4}};
     rule->mean_return = 0;
     hunt->status[r] = 0;
-    for (uint32_t first = 0; first < EPISODES && hunt->status[r] == 0; first += ADL_PLAYER_CELLS) {
-        uint64_t seeds[ADL_PLAYER_CELLS];
-        double returns[ADL_PLAYER_CELLS] = {0};
-        for (uint32_t i = 0; i < ADL_PLAYER_CELLS; i++)
+    for (uint32_t first = 0; first < EPISODES && hunt->status[r] == 0; first += ADL_ROLLOUT_CELLS) {
+        uint64_t seeds[ADL_ROLLOUT_CELLS];
+        double returns[ADL_ROLLOUT_CELLS] = {0};
+        for (uint32_t i = 0; i < ADL_ROLLOUT_CELLS; i++)
             seeds[i] = hunt->first_seed + first + i;
-        hunt->status[r] = adl_player_play(hunt->search->players[index], &agent, seeds, ADL_PLAYER_CELLS, &unused, NULL,
-                                          NULL, returns, &hunt->error[r]);
-        for (uint32_t i = 0; i < ADL_PLAYER_CELLS; i++)
+        hunt->status[r] = adl_rollout_play(hunt->search->players[index], &agent, seeds, ADL_ROLLOUT_CELLS, &unused,
+                                           NULL, NULL, returns, &hunt->error[r]);
+        for (uint32_t i = 0; i < ADL_ROLLOUT_CELLS; i++)
             rule->mean_return += returns[i] / EPISODES;
     }
 }
@@ -93,10 +93,10 @@ static void move_to_elite(const struct rule *rules, uint32_t features, double *m
 
 static int play_all(struct hunt *hunt, struct adl_error *err)
 {
-    const struct adl_guide_search *search = hunt->search;
+    const struct adl_warm_start_search *search = hunt->search;
     for (hunt->round = 0; hunt->round < RULES; hunt->round += search->player_count) {
         const uint32_t left = RULES - hunt->round;
-        adl_team_run(search->team, left < search->player_count ? left : search->player_count, play, hunt);
+        adl_thread_pool_run(search->team, left < search->player_count ? left : search->player_count, play, hunt);
     }
     for (int r = 0; r < RULES; r++)
         if (hunt->status[r])
@@ -104,15 +104,16 @@ static int play_all(struct hunt *hunt, struct adl_error *err)
     return 0;
 }
 
-int adl_guide_find(const struct adl_guide_search *search, struct adl_guide *ret, struct adl_error *err)
+int adl_warm_start_find(const struct adl_warm_start_search *search, struct adl_warm_start *ret, struct adl_error *err)
 {
     struct hunt hunt = {.search = search};
     struct adl_rng rng;
     const uint32_t features = search->players[0]->shape.action_features;
-    double mean[ADL_GUIDE_FEATURES_MAX] = {0}, spread[ADL_GUIDE_FEATURES_MAX];
-    struct adl_guide best = {.mean_return = -HUGE_VAL};
-    if (features > ADL_GUIDE_FEATURES_MAX)
-        return adl_fail(err, ADL_EINVAL, "a rule has at most %d features, not %u", ADL_GUIDE_FEATURES_MAX, features);
+    double mean[ADL_WARM_START_FEATURES_MAX] = {0}, spread[ADL_WARM_START_FEATURES_MAX];
+    struct adl_warm_start best = {.mean_return = -HUGE_VAL};
+    if (features > ADL_WARM_START_FEATURES_MAX)
+        return adl_fail(err, ADL_EINVAL, "a rule has at most %d features, not %u", ADL_WARM_START_FEATURES_MAX,
+                        features);
     for (uint32_t f = 0; f < features; f++)
         spread[f] = first_spread(f);
     adl_rng_seed(&rng, search->seed, "guide");

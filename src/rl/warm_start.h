@@ -1,21 +1,21 @@
-/* guide: a linear rule over the features of choices, found by search, that shows a network around before it can find
- * its own way. */
+/* warm_start: a linear rule over the features of choices, found by search, that shows a network around before it can
+ * find its own way. */
 #ifndef ADLRO_RL_WARM_START_H
 #define ADLRO_RL_WARM_START_H
 
 #include "rl/rollout.h"
 #include "rl/thread_pool.h"
 
-#define ADL_GUIDE_FEATURES_MAX 64
+#define ADL_WARM_START_FEATURES_MAX 64
 
-struct adl_guide {
-    float weights[ADL_GUIDE_FEATURES_MAX]; /* [action_features] */
-    double mean_return;                    /* over the seeds of the search */
+struct adl_warm_start {
+    float weights[ADL_WARM_START_FEATURES_MAX]; /* [action_features] */
+    double mean_return;                         /* over the seeds of the search */
 };
 
-struct adl_guide_search {
-    struct adl_team *team;
-    struct adl_player *const *players; /* one for each piece of work at a time */
+struct adl_warm_start_search {
+    struct adl_thread_pool *team;
+    struct adl_rollout *const *players; /* one for each piece of work at a time */
     uint32_t player_count;
     uint64_t seed;       /* of the search itself */
     uint64_t first_seed; /* of the episodes */
@@ -26,6 +26,6 @@ struct adl_guide_search {
 };
 
 /* The cross-entropy method (Rubinstein 1999): draw rules from a normal distribution, play them, move it to the best. */
-int adl_guide_find(const struct adl_guide_search *search, struct adl_guide *ret, struct adl_error *err);
+int adl_warm_start_find(const struct adl_warm_start_search *search, struct adl_warm_start *ret, struct adl_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* scenario_form: the typed tables of a scenario file: every key, its range, its default and what it means. */
+/* scenario_internal: the typed tables of a scenario file: every key, its range, its default and what it means. */
 #include "scenario/scenario_internal.h"
 
 #include "scenario/scenario.h"

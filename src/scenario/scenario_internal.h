@@ -1,5 +1,5 @@
-/* scenario_form: a scenario as the file words it, before names become indices. For scenario*.c, and for the service,
- * whose configuration words clusters and policies in the same way. */
+/* scenario_internal: a scenario as the file words it, before names become indices. For scenario*.c, and for the
+ * service, whose configuration words clusters and policies in the same way. */
 #ifndef ADLRO_SCENARIO_SCENARIO_INTERNAL_H
 #define ADLRO_SCENARIO_SCENARIO_INTERNAL_H
 

@@ -282,7 +282,7 @@ static int read_model(struct loader *loader)
 static int read_slurm(struct loader *loader)
 {
     const struct form_slurm *form = &loader->form.slurm;
-    struct adl_hands_slurm_config *slurm = &loader->config.slurm;
+    struct adl_executor_slurm_config *slurm = &loader->config.slurm;
     const struct adl_yaml_link *partitions = form->partitions.items;
     const struct form_alias *types = form->types.items;
     const char **names = adl_yaml_alloc(loader->yaml, (form->partitions.count + 1) * sizeof *names);
@@ -296,15 +296,15 @@ static int read_slurm(struct loader *loader)
         aliases[i] = (struct adl_slurm_alias){types[i].gres.text, types[i].type.text};
     *kept = loader->form;
     loader->config.form = kept;
-    *slurm = (struct adl_hands_slurm_config){.adapter = form->adapter.text,
-                                             .conf = form->conf.text,
-                                             .partitions = names,
-                                             .partition_count = form->partitions.count,
-                                             .aliases = aliases,
-                                             .alias_count = form->types.count,
-                                             .mode = form->mode,
-                                             .requeue = form->requeue,
-                                             .wait_us = (int64_t)(form->wait_s * 1e6)};
+    *slurm = (struct adl_executor_slurm_config){.adapter = form->adapter.text,
+                                                .conf = form->conf.text,
+                                                .partitions = names,
+                                                .partition_count = form->partitions.count,
+                                                .aliases = aliases,
+                                                .alias_count = form->types.count,
+                                                .mode = form->mode,
+                                                .requeue = form->requeue,
+                                                .wait_us = (int64_t)(form->wait_s * 1e6)};
     return 0;
 }
 
@@ -319,12 +319,12 @@ static int read_rest(const struct adl_service_config *config, const struct adl_c
     return status ? status : adl_scenario_read_policy(&reader);
 }
 
-int adl_service_config_ask(struct adl_service_config *config, struct adl_hands *ret, struct adl_error *err)
+int adl_service_config_ask(struct adl_service_config *config, struct adl_executor *ret, struct adl_error *err)
 {
     const struct service_form *form = config->form;
     struct adl_scenario *scenario = &config->inventory.scenario;
     struct adl_catalogue catalogue = {0};
-    struct adl_hands hands = {0};
+    struct adl_executor executor = {0};
     int status = adl_inventory_catalogue(form->catalogue.text, &catalogue, err);
     if (status)
         return status;
@@ -332,16 +332,16 @@ int adl_service_config_ask(struct adl_service_config *config, struct adl_hands *
     snprintf(scenario->description, sizeof scenario->description, "a Slurm cluster");
     scenario->lambda = form->parts.lambda;
     scenario->kill_at_limit = form->parts.kill_at_limit;
-    status = adl_hands_slurm_open(&config->slurm, &catalogue, &config->inventory, &hands, err);
+    status = adl_executor_slurm_open(&config->slurm, &catalogue, &config->inventory, &executor, err);
     if (status == 0)
         status = read_rest(config, &catalogue, scenario, true, err);
     adl_catalogue_clear(&catalogue);
-    if (status && hands.ops)
-        hands.ops->destroy(hands.self);
+    if (status && executor.ops)
+        executor.ops->destroy(executor.self);
     if (status == 0) {
         scenario->policy.model = config->model;
         scenario->policy.model_size = config->model_size;
-        *ret = hands;
+        *ret = executor;
     }
     return status;
 }

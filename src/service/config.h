@@ -30,7 +30,7 @@ struct adl_service_config {
     const char *scenario; /* SIM: its file, seen from the configuration's folder */
     double speed;         /* SIM: of time */
 
-    struct adl_hands_slurm_config slurm; /* SLURM */
+    struct adl_executor_slurm_config slurm; /* SLURM */
 
     double telemetry_s;     /* between samples */
     double retention_days;  /* of samples */
@@ -67,10 +67,11 @@ extern const struct adl_yaml_table adl_service_table;
 int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err);
 /* From a text; name is its name in messages, and files that it names are seen from there. */
 int adl_service_config_read(const char *name, const char *text, struct adl_service_config *ret, struct adl_error *err);
-/* With engine slurm the GPUs are not known before the cluster was asked: opens the hands, which hold on to the
- * configuration's inventory. For one that is read anew while these hands go on: settle, with the inventory they have.
+/* With engine slurm the GPUs are not known before the cluster was asked: opens the executor, which hold on to the
+ * configuration's inventory. For one that is read anew while these executor go on: settle, with the inventory they
+ * have.
  */
-int adl_service_config_ask(struct adl_service_config *config, struct adl_hands *ret, struct adl_error *err);
+int adl_service_config_ask(struct adl_service_config *config, struct adl_executor *ret, struct adl_error *err);
 int adl_service_config_settle(struct adl_service_config *config, const struct adl_inventory *have,
                               struct adl_error *err);
 void adl_service_config_clear(struct adl_service_config *config); /* accepts a zeroed one */

@@ -30,12 +30,12 @@ int adl_live_post(struct adl_live *live, const struct adl_live_item *item)
     return 0;
 }
 
-struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_roster_job *job)
+struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_job_entry *job)
 {
-    const bool runs = adl_roster_holds_gpus(job);
+    const bool runs = adl_job_table_holds_gpus(job);
     uint32_t count = 0;
     for (; runs && job->gpus && count < job->spec.gpus; count++)
-        live->names[count] = live->desk->inventory->gpus[job->gpus[count]].id;
+        live->names[count] = live->shared->inventory->gpus[job->gpus[count]].id;
     live->names[count] = NULL;
     return (struct adl_store_status){.state = runs ? ADL_STORE_RUNNING : ADL_STORE_PENDING,
                                      .hold = job->hold,
@@ -67,16 +67,16 @@ int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct a
 void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text)
 {
     struct adl_text veiled = {0};
-    if (live->desk->private_jobs && adl_text_status(text) == 0)
-        adl_veil_put(&veiled, live->desk, uid, text->data);
-    const struct adl_text *told = live->desk->private_jobs ? &veiled : text;
+    if (live->shared->private_jobs && adl_text_status(text) == 0)
+        adl_veil_put(&veiled, live->shared, uid, text->data);
+    const struct adl_text *told = live->shared->private_jobs ? &veiled : text;
     if (adl_text_status(told) == 0 && told->data)
-        adl_events_publish_to(live->desk->events, uid, kind, told->data, NULL);
+        adl_events_publish_to(live->shared->events, uid, kind, told->data, NULL);
     adl_text_clear(&veiled);
     adl_text_clear(text);
 }
 
-void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state)
+void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job, const char *state)
 {
     static const char *const stages[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
     char label[ADL_LABEL_SIZE];
@@ -84,11 +84,11 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     adl_json_key(&json, "id");
-    adl_json_uint(&json, adl_roster_shown(job));
+    adl_json_uint(&json, adl_job_table_shown(job));
     adl_json_key(&json, "label");
     adl_json_string(&json, adl_label_of_live(job, label));
     adl_json_key(&json, "state");
-    adl_json_string(&json, state ? state : adl_roster_runs(job) ? "R" : "PD");
+    adl_json_string(&json, state ? state : adl_job_table_runs(job) ? "R" : "PD");
     adl_json_key(&json, "stage");
     adl_json_string(&json, state ? "ended" : stages[job->stage]);
     adl_json_key(&json, "user");
@@ -105,10 +105,10 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *jo
 
 static void set_trouble(struct adl_live *live, const char *text)
 {
-    struct adl_desk *desk = live->desk;
-    if (strcmp(desk->trouble, text) == 0)
+    struct adl_service_state *shared = live->shared;
+    if (strcmp(shared->trouble, text) == 0)
         return;
-    snprintf(desk->trouble, sizeof desk->trouble, "%s", text);
+    snprintf(shared->trouble, sizeof shared->trouble, "%s", text);
     struct adl_text payload = {0};
     struct adl_json json = adl_json_start(&payload, false);
     adl_json_object(&json);
@@ -118,17 +118,17 @@ static void set_trouble(struct adl_live *live, const char *text)
     adl_json_string(&json, text);
     adl_json_end(&json);
     if (adl_text_status(&payload) == 0)
-        adl_events_publish(desk->events, "service", payload.data, NULL, NULL);
+        adl_events_publish(shared->events, "service", payload.data, NULL, NULL);
     adl_text_clear(&payload);
 }
 
 static void gather_reports(struct adl_live *live, struct adl_error *err)
 {
-    const struct adl_hands *hands = &live->config.hands;
+    const struct adl_executor *executor = &live->config.executor;
     while (live->report_count < ADL_LIVE_REPORTS_MAX) {
         struct adl_live_report *report = &live->reports[live->report_count];
         *report = (struct adl_live_report){0};
-        if (hands->ops->poll(hands->self, live->steady_us, &report->told, err) <= 0)
+        if (executor->ops->poll(executor->self, live->steady_us, &report->told, err) <= 0)
             return;
         if (report->told.event.kind == ADL_EVENT_SUBMIT)
             report->spec = *report->told.event.submit.spec;
@@ -159,22 +159,22 @@ static void drop_readings(struct adl_live *live)
 
 /* Wishes up to the first that has to wait for another group; *ret_rest is what is left. What fails for the store's or
  * memory's sake may be half written: then nothing of the group is kept. */
-static int prepare_wishes(struct adl_live *live, int status, struct adl_wish **ret_done, struct adl_wish **ret_rest,
-                          struct adl_error *err)
+static int prepare_requests(struct adl_live *live, int status, struct adl_request **ret_done,
+                            struct adl_request **ret_rest, struct adl_error *err)
 {
-    struct adl_wish *wish = live->wishes, **end = ret_done;
+    struct adl_request *request = live->requests, **end = ret_done;
     *ret_done = NULL;
-    for (; wish && !adl_live_wish_waits(live, wish); wish = wish->next) {
-        wish->status = status ? 0 : adl_live_wish_prepare(live, wish);
-        if (wish->status == ADL_EIO || wish->status == ADL_ENOMEM) {
-            status = wish->status;
-            *err = wish->err;
+    for (; request && !adl_live_request_waits(live, request); request = request->next) {
+        request->status = status ? 0 : adl_live_request_prepare(live, request);
+        if (request->status == ADL_EIO || request->status == ADL_ENOMEM) {
+            status = request->status;
+            *err = request->err;
         }
-        *end = wish;
-        end = &wish->next;
+        *end = request;
+        end = &request->next;
     }
     *end = NULL;
-    *ret_rest = wish;
+    *ret_rest = request;
     return status;
 }
 
@@ -185,14 +185,14 @@ static int log_recovery(struct adl_live *live, struct adl_error *err)
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     adl_json_key(&json, "was");
-    adl_json_string(&json, live->desk->trouble);
+    adl_json_string(&json, live->shared->trouble);
     adl_json_end(&json);
     return adl_live_log(live, "recovered", 0, &text, err);
 }
 
 /* One group: 0 if it is in the store. */
-static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_wish **ret_done,
-                       struct adl_wish **ret_rest, struct adl_error *err)
+static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_request **ret_done,
+                       struct adl_request **ret_rest, struct adl_error *err)
 {
     int status = adl_store_begin(live->config.store, err);
     live->group++;
@@ -200,8 +200,8 @@ static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_
     while (status == 0 && *ret_reports < live->report_count &&
            !adl_live_report_waits(live, &live->reports[*ret_reports].told))
         status = adl_live_report_prepare(live, &live->reports[(*ret_reports)++], err);
-    status = prepare_wishes(live, status, ret_done, ret_rest, err);
-    if (status == 0 && live->desk->trouble[0] != '\0' && !live->tight)
+    status = prepare_requests(live, status, ret_done, ret_rest, err);
+    if (status == 0 && live->shared->trouble[0] != '\0' && !live->tight)
         status = log_recovery(live, err);
     if (status == 0)
         return adl_store_commit(live->config.store, err);
@@ -209,27 +209,27 @@ static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_
     return status;
 }
 
-static void answer_all(struct adl_live *live, struct adl_wish *done, int status, const struct adl_error *err)
+static void answer_all(struct adl_live *live, struct adl_request *done, int status, const struct adl_error *err)
 {
-    for (struct adl_wish *wish = done, *next; wish; wish = next) {
-        next = wish->next;
-        if (status && wish->status == 0) {
-            wish->status = ADL_EIO;
-            wish->err = *err;
+    for (struct adl_request *request = done, *next; request; request = next) {
+        next = request->next;
+        if (status && request->status == 0) {
+            request->status = ADL_EIO;
+            request->err = *err;
         }
-        if (wish->status == 0 && !wish->dry_run) {
-            adl_desk_lock(live->desk);
-            adl_live_wish_apply(live, wish);
-            adl_desk_unlock(live->desk);
+        if (request->status == 0 && !request->dry_run) {
+            adl_service_state_lock(live->shared);
+            adl_live_request_apply(live, request);
+            adl_service_state_unlock(live->shared);
         }
-        wish->answer(wish);
+        request->answer(request);
     }
 }
 
 /* Wishes that were to be one group, and those behind them. */
-static struct adl_wish *join(struct adl_wish *done, struct adl_wish *rest)
+static struct adl_request *join(struct adl_request *done, struct adl_request *rest)
 {
-    struct adl_wish *first = done ? done : rest;
+    struct adl_request *first = done ? done : rest;
     while (done && done->next)
         done = done->next;
     if (done)
@@ -243,32 +243,32 @@ static bool deal(struct adl_live *live)
 {
     struct adl_error err = {""};
     uint32_t told = 0;
-    struct adl_wish *done, *rest;
-    adl_desk_unlock(live->desk);
+    struct adl_request *done, *rest;
+    adl_service_state_unlock(live->shared);
     if (live->retry_us == 0)
         gather_reports(live, &err);
-    if (!live->wishes)
-        live->wishes = adl_inbox_take(live->desk->inbox);
+    if (!live->requests)
+        live->requests = adl_request_queue_take(live->shared->request_queue);
     const bool look = live->tight && live->steady_us >= live->space_us;
     /* Can it be written again? */
-    const bool ask = look || (live->desk->trouble[0] != '\0' && live->retry_us == 0 && !live->tight);
-    if (!live->wishes && !ask && (live->report_count == 0 || live->retry_us > 0)) {
-        adl_desk_lock(live->desk);
+    const bool ask = look || (live->shared->trouble[0] != '\0' && live->retry_us == 0 && !live->tight);
+    if (!live->requests && !ask && (live->report_count == 0 || live->retry_us > 0)) {
+        adl_service_state_lock(live->shared);
         return false;
     }
     if (look)
         adl_live_space_look(live);
     int status = write_group(live, &told, &done, &rest, &err);
     while (status && adl_live_space_yield(live)) {
-        live->wishes = join(done, rest);
+        live->requests = join(done, rest);
         status = write_group(live, &told, &done, &rest, &err);
     }
-    adl_desk_lock(live->desk);
-    live->wishes = rest;
-    const bool recovered = status == 0 && live->desk->trouble[0] != '\0' && !live->tight;
+    adl_service_state_lock(live->shared);
+    live->requests = rest;
+    const bool recovered = status == 0 && live->shared->trouble[0] != '\0' && !live->tight;
     set_trouble(live, status ? err.text : live->tight ? ADL_LIVE_TIGHT : "");
     if (status) {
-        live->desk->counts.store_failures++;
+        live->shared->counts.store_failures++;
         live->retry_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
         drop_readings(live);
     } else {
@@ -282,9 +282,9 @@ static bool deal(struct adl_live *live)
     }
     if (recovered)
         adl_live_place_dependent(live);
-    adl_desk_unlock(live->desk);
+    adl_service_state_unlock(live->shared);
     answer_all(live, done, status, &err);
-    adl_desk_lock(live->desk);
+    adl_service_state_lock(live->shared);
     return true;
 }
 
@@ -292,9 +292,9 @@ static bool deal(struct adl_live *live)
 
 static void wait_for_something(struct adl_live *live)
 {
-    const struct adl_hands *hands = &live->config.hands;
+    const struct adl_executor *executor = &live->config.executor;
     const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
-    int64_t until_us = live->retry_us > 0 ? live->retry_us : hands->ops->due_us(hands->self);
+    int64_t until_us = live->retry_us > 0 ? live->retry_us : executor->ops->due_us(executor->self);
     const struct adl_heap_item *begin = adl_heap_top(&live->begins);
     const int64_t wall_us = begin && begin->time_us < live->point_us ? begin->time_us : live->point_us;
     const int64_t there_us = adl_live_steady_us(live, wall_us);
@@ -303,11 +303,11 @@ static void wait_for_something(struct adl_live *live)
     const int64_t engine_us = live->pause_us > live->steady_us ? live->pause_us : wake ? wake->time_us : INT64_MAX;
     if (engine_us < until_us)
         until_us = engine_us;
-    struct pollfd fds[2] = {{adl_inbox_fd(live->desk->inbox), POLLIN, 0},
-                            {live->retry_us > 0 ? -1 : hands->ops->fd(hands->self), POLLIN, 0}};
-    adl_desk_unlock(live->desk);
+    struct pollfd fds[2] = {{adl_request_queue_fd(live->shared->request_queue), POLLIN, 0},
+                            {live->retry_us > 0 ? -1 : executor->ops->fd(executor->self), POLLIN, 0}};
+    adl_service_state_unlock(live->shared);
     poll(fds, 2, adl_service_clock_wait_ms(live->config.clock, until_us, WAIT_MS));
-    adl_desk_lock(live->desk);
+    adl_service_state_lock(live->shared);
 }
 
 static void prune(struct adl_live *live)
@@ -315,10 +315,10 @@ static void prune(struct adl_live *live)
     struct adl_store *store = live->config.store;
     if (live->steady_us < live->prune_us || live->retry_us > 0)
         return;
-    adl_desk_unlock(live->desk);
+    adl_service_state_unlock(live->shared);
     const int pruned = adl_store_prune(store, live->now_us - live->config.retention_us, SAMPLES, PRUNE_MAX, NULL);
     const int purged = adl_store_purge(store, live->now_us - live->config.jobs_retention_us, PURGE_MAX, NULL);
-    adl_desk_lock(live->desk);
+    adl_service_state_lock(live->shared);
     if (pruned < PRUNE_MAX && purged < PURGE_MAX)
         live->prune_us = live->steady_us + (int64_t)(PRUNE_US * live->config.clock->speed);
 }
@@ -327,7 +327,7 @@ static void prune(struct adl_live *live)
 static void look_for_state(struct adl_live *live)
 {
     struct adl_error err = {""};
-    if (live->steady_us < live->present_us || live->retry_us > 0 || live->desk->trouble[0] != '\0')
+    if (live->steady_us < live->present_us || live->retry_us > 0 || live->shared->trouble[0] != '\0')
         return;
     live->present_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
     if (adl_store_present(live->config.store, &err) == 0)
@@ -383,9 +383,9 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
 /* ---- decisions, once complete ---- */
 
 static struct adl_decision decision_of(const struct adl_live *live, const struct adl_live_act *act,
-                                       const struct adl_roster_job *job)
+                                       const struct adl_job_entry *job)
 {
-    struct adl_decision decision = {.time_us = live->now_us, .job = adl_roster_shown(job), .uid = job->uid};
+    struct adl_decision decision = {.time_us = live->now_us, .job = adl_job_table_shown(job), .uid = job->uid};
     adl_label_of_live(job, decision.label);
     snprintf(decision.what, sizeof decision.what, "%s", act->start ? "start" : "preempt");
     snprintf(decision.why, sizeof decision.why, "%s", act->why);
@@ -398,7 +398,7 @@ static int write_acts(struct adl_live *live, struct adl_error *err)
     int status = adl_store_begin(live->config.store, err);
     live->group++;
     for (uint32_t i = 0; status == 0 && i < live->act_count; i++) {
-        const struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->acts[i].job);
+        const struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, live->acts[i].job);
         const struct adl_store_status now = adl_live_status(live, job);
         const struct adl_decision decision = decision_of(live, &live->acts[i], job);
         struct adl_text text = {0};
@@ -419,10 +419,10 @@ static int write_acts(struct adl_live *live, struct adl_error *err)
 static void undo_acts(struct adl_live *live)
 {
     for (uint32_t i = 0; i < live->act_count; i++) {
-        struct adl_roster_job *job = adl_roster_find(&live->desk->roster, live->acts[i].job);
+        struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, live->acts[i].job);
         if (!live->acts[i].start) { /* the engine waits for its end: it is asked for all the same, and written then */
-            live->config.hands.ops->stop(live->config.hands.self, job, live->acts[i].slot, true, live->acts[i].why,
-                                         NULL);
+            live->config.executor.ops->stop(live->config.executor.self, job, live->acts[i].slot, true,
+                                            live->acts[i].why, NULL);
             continue;
         }
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = live->acts[i].slot}};
@@ -433,23 +433,23 @@ static void undo_acts(struct adl_live *live)
         job->gpus = NULL;
         job->attempts--;
         job->start_us = 0;
-        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+        adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     }
 }
 
-static void tell_decision(struct adl_live *live, const struct adl_live_act *act, const struct adl_roster_job *job)
+static void tell_decision(struct adl_live *live, const struct adl_live_act *act, const struct adl_job_entry *job)
 {
-    struct adl_desk *desk = live->desk;
+    struct adl_service_state *shared = live->shared;
     const struct adl_decision decision = decision_of(live, act, job);
-    desk->decisions[desk->decision_count % ADL_DECISIONS_MAX] = decision;
-    desk->decisions[desk->decision_count % ADL_DECISIONS_MAX].sequence = desk->decision_count + 1;
-    desk->decision_count++;
+    shared->decisions[shared->decision_count % ADL_DECISIONS_MAX] = decision;
+    shared->decisions[shared->decision_count % ADL_DECISIONS_MAX].sequence = shared->decision_count + 1;
+    shared->decision_count++;
     adl_live_publish_decision(live, &decision);
     adl_live_publish_job(live, job, NULL);
 }
 
 /* The other numbers of GPUs that a job which starts would have taken leave the queue. */
-void adl_live_drop_alternatives(struct adl_live *live, struct adl_roster_job *job)
+void adl_live_drop_alternatives(struct adl_live *live, struct adl_job_entry *job)
 {
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_alternative *other = &job->alternatives[i];
@@ -458,27 +458,27 @@ void adl_live_drop_alternatives(struct adl_live *live, struct adl_roster_job *jo
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_FINISH, .job = other->slot}};
         item.event.outcome.end = ADL_END_CANCELLED;
         adl_live_post(live, &item);
-        live->config.hands.ops->withdraw(live->config.hands.self, other->slot);
-        live->desk->roster.slots[other->slot] = NULL;
+        live->config.executor.ops->withdraw(live->config.executor.self, other->slot);
+        live->shared->job_table.slots[other->slot] = NULL;
         other->slot = ADL_NONE;
     }
 }
 
 static void carry_out(struct adl_live *live)
 {
-    const struct adl_hands *hands = &live->config.hands;
+    const struct adl_executor *executor = &live->config.executor;
     for (uint32_t i = 0; i < live->act_count; i++) {
         const struct adl_live_act *act = &live->acts[i];
-        struct adl_roster_job *job = adl_roster_find(&live->desk->roster, act->job);
+        struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, act->job);
         if (act->start) {
             adl_live_drop_alternatives(live, job);
             job->why = act->why;
-            hands->ops->start(hands->self, job, act->slot, job->gpus, NULL);
+            executor->ops->start(executor->self, job, act->slot, job->gpus, NULL);
             job->why = NULL;
-            live->desk->counts.started++;
+            live->shared->counts.started++;
             adl_live_started(live, job);
         } else {
-            hands->ops->stop(hands->self, job, act->slot, true, act->why, NULL);
+            executor->ops->stop(executor->self, job, act->slot, true, act->why, NULL);
         }
         tell_decision(live, act, job);
     }
@@ -492,12 +492,12 @@ static int decided(void *self, uint64_t hash, struct adl_error *err)
     struct adl_error trouble = {""};
     if (live->act_count == 0 || live->adopting)
         return 0;
-    adl_desk_unlock(live->desk);
+    adl_service_state_unlock(live->shared);
     const int status = live->tight ? adl_fail(&trouble, ADL_EFULL, ADL_LIVE_TIGHT) : write_acts(live, &trouble);
-    adl_desk_lock(live->desk);
+    adl_service_state_lock(live->shared);
     if (status) {
         set_trouble(live, trouble.text);
-        live->desk->counts.store_failures++;
+        live->shared->counts.store_failures++;
         undo_acts(live);
         /* Not at once: the same decision would fail the same way. Reports go on if only starts have no room. */
         const int64_t again_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
@@ -518,7 +518,7 @@ const struct adl_world_ops adl_live_ops = {
 void adl_live_end(struct adl_live *live)
 {
     atomic_store(&live->ending, true);
-    adl_inbox_nudge(live->desk->inbox);
+    adl_request_queue_nudge(live->shared->request_queue);
 }
 
 bool adl_live_ending(const struct adl_live *live)
@@ -530,10 +530,10 @@ void adl_live_destroy(struct adl_live *live)
 {
     if (!live)
         return;
-    for (struct adl_wish *wish = live->wishes, *next; wish; wish = next) {
-        next = wish->next;
-        wish->status = adl_fail(&wish->err, ADL_EREFUSED, "the service is ending");
-        wish->answer(wish);
+    for (struct adl_request *request = live->requests, *next; request; request = next) {
+        next = request->next;
+        request->status = adl_fail(&request->err, ADL_EREFUSED, "the service is ending");
+        request->answer(request);
     }
     adl_heap_clear(&live->wakes);
     adl_heap_clear(&live->begins);

@@ -1,7 +1,8 @@
-/* live: the world the service runs in: events are what people want and what hands report, commands go to the hands.
+/* live: the world the service runs in: events are what people want and what executor report, commands go to the
+ * executor.
  *
  * Whatever happens is written to the store first, in groups with one sync each, and only then acknowledged, shown to
- * the engine or acted on. What cannot be written is refused (wishes) or tried again (reports). */
+ * the engine or acted on. What cannot be written is refused (requests) or tried again (reports). */
 #ifndef ADLRO_SERVICE_LIVE_H
 #define ADLRO_SERVICE_LIVE_H
 
@@ -10,9 +11,9 @@
 #include "service/service_state.h"
 
 struct adl_live_config {
-    struct adl_desk *desk; /* all but its roster and GPUs is filled by the caller */
+    struct adl_service_state *shared; /* all but its job table and GPUs is filled by the caller */
     struct adl_store *store;
-    struct adl_hands hands;
+    struct adl_executor executor;
     const struct adl_service_clock *clock;
     bool advice_only;      /* decisions are told and not carried out */
     bool no_submission;    /* jobs come from the cluster underneath alone */

@@ -20,19 +20,19 @@ static void move_future(int64_t *time_us, int64_t now_us, int64_t by_us)
 
 static void move_times(struct adl_live *live, int64_t by_us)
 {
-    struct adl_desk *desk = live->desk;
-    for (struct adl_roster_job *job = desk->roster.first; job; job = job->next) {
+    struct adl_service_state *shared = live->shared;
+    for (struct adl_job_entry *job = shared->job_table.first; job; job = job->next) {
         move(&job->submit_us, by_us);
         move(&job->eligible_us, by_us);
         move(&job->start_us, by_us);
     }
-    for (uint32_t g = 0; g < desk->inventory->scenario.cluster.gpu_count; g++)
-        move(&desk->gpus[g].last_us, by_us);
+    for (uint32_t g = 0; g < shared->inventory->scenario.cluster.gpu_count; g++)
+        move(&shared->gpus[g].last_us, by_us);
     for (uint32_t i = 0; i < ADL_POINTS_MAX; i++)
-        move_future(&desk->points[i].time_us, live->now_us, by_us);
+        move_future(&shared->points[i].time_us, live->now_us, by_us);
     for (uint32_t i = 0; i < ADL_DECISIONS_MAX; i++)
-        move_future(&desk->decisions[i].time_us, live->now_us, by_us);
-    move(&desk->started_us, by_us);
+        move_future(&shared->decisions[i].time_us, live->now_us, by_us);
+    move(&shared->started_us, by_us);
     live->point_us += by_us;
     live->counted_us += by_us;
 }
@@ -45,9 +45,9 @@ static void log_step(struct adl_live *live, int64_t by_us)
     adl_json_key(&json, "by_s");
     adl_json_real(&json, (double)by_us * 1e-6);
     adl_json_end(&json);
-    adl_desk_unlock(live->desk);
+    adl_service_state_unlock(live->shared);
     adl_live_log(live, "clock", 0, &text, NULL); /* it happened whether or not it can be written */
-    adl_desk_lock(live->desk);
+    adl_service_state_lock(live->shared);
 }
 
 /* Both at one moment: a thread that has to wait for its processor in between would see a step. */

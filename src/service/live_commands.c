@@ -8,38 +8,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_roster_job *job)
+int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_job_entry *job)
 {
     return live->now_us - job->eligible_us - job->ran_us;
 }
 
-int64_t adl_live_held_us(const struct adl_live *live, const struct adl_roster_job *job)
+int64_t adl_live_held_us(const struct adl_live *live, const struct adl_job_entry *job)
 {
     return job->start_us > 0 && live->now_us > job->start_us ? live->now_us - job->start_us : 0;
 }
 
-void adl_live_say_why(const struct adl_live *live, const struct adl_roster_job *job, const struct adl_reason *reason,
+void adl_live_say_why(const struct adl_live *live, const struct adl_job_entry *job, const struct adl_reason *reason,
                       char *ret, size_t size)
 {
-    const struct adl_roster_job *other =
-        reason->other_id > 0 ? adl_roster_find(&live->desk->roster, reason->other_id) : NULL;
+    const struct adl_job_entry *other =
+        reason->other_id > 0 ? adl_job_table_find(&live->shared->job_table, reason->other_id) : NULL;
     struct adl_reason here = *reason;
     char label[ADL_LABEL_SIZE], words[ADL_REASON_SIZE];
     here.waited_us = adl_live_waited_us(live, job); /* the engine does not know of attempts before it was there */
     adl_reason_words(&here, other ? adl_label_of_live(other, label) : NULL, words, sizeof words);
-    snprintf(ret, size, "%s: %s", live->desk->policy->name, words);
+    snprintf(ret, size, "%s: %s", live->shared->policy->name, words);
 }
 
 void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
 {
-    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &live->shared->inventory->scenario.cluster;
     size_t at = 0;
     ret[0] = '\0';
     for (uint32_t i = 0; gpus && i < count && at < size; i++) {
         const uint32_t gpu = gpus[i], node = adl_gpu_node_of(cluster, gpu);
         const int wrote =
             snprintf(ret + at, size - at, "%s%s:%s#%u", i > 0 ? " " : "", cluster->nodes[node].name,
-                     cluster->types[adl_gpu_type_of(cluster, gpu)].name, live->desk->inventory->gpus[gpu].index);
+                     cluster->types[adl_gpu_type_of(cluster, gpu)].name, live->shared->inventory->gpus[gpu].index);
         at += wrote > 0 ? (size_t)wrote : 0;
     }
 }
@@ -72,32 +72,32 @@ void adl_live_publish_decision(struct adl_live *live, const struct adl_decision 
 
 /* What would be done is told once, and refused. The engine takes that for a plan that cannot be carried out and asks
  * the guard, whose advice nobody wants. */
-static int advise(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
+static int advise(struct adl_live *live, struct adl_job_entry *job, const struct adl_command *command,
                   const uint32_t *gpus, struct adl_error *err)
 {
-    struct adl_desk *desk = live->desk;
+    struct adl_service_state *shared = live->shared;
     struct adl_decision decision = {
-        .time_us = live->now_us, .job = adl_roster_shown(job), .uid = job->uid, .what = "advise"};
+        .time_us = live->now_us, .job = adl_job_table_shown(job), .uid = job->uid, .what = "advise"};
     const uint64_t hash = adl_hash_bytes(adl_hash_start(), gpus, command->gpu_count * sizeof *gpus);
     if (hash != job->advised && command->reason.rule != ADL_RULE_GUARD) {
         job->advised = hash;
         adl_label_of_live(job, decision.label);
         adl_live_say_why(live, job, &command->reason, decision.why, sizeof decision.why);
         adl_live_name_gpus(live, gpus, command->gpu_count, decision.gpus, sizeof decision.gpus);
-        decision.sequence = ++desk->decision_count;
-        desk->decisions[(desk->decision_count - 1) % ADL_DECISIONS_MAX] = decision;
+        decision.sequence = ++shared->decision_count;
+        shared->decisions[(shared->decision_count - 1) % ADL_DECISIONS_MAX] = decision;
         adl_live_publish_decision(live, &decision);
-        if (live->config.hands.ops->advise) {
+        if (live->config.executor.ops->advise) {
             char text[420];
             snprintf(text, sizeof text, "adlro would start it on %s (%s)", decision.gpus, decision.why);
-            live->config.hands.ops->advise(live->config.hands.self, job, text);
+            live->config.executor.ops->advise(live->config.executor.self, job, text);
         }
     }
     return adl_fail(err, ADL_EREFUSED, "decisions are only told, not carried out");
 }
 
-/* The job takes its GPUs in memory; it is written, and told to the hands, once the decision is complete. */
-static int begin_start(struct adl_live *live, struct adl_roster_job *job, const struct adl_command *command,
+/* The job takes its GPUs in memory; it is written, and told to the executor, once the decision is complete. */
+static int begin_start(struct adl_live *live, struct adl_job_entry *job, const struct adl_command *command,
                        const uint32_t *gpus, struct adl_error *err)
 {
     if (live->retry_us > 0 && !live->adopting)
@@ -125,9 +125,9 @@ static int begin_start(struct adl_live *live, struct adl_roster_job *job, const 
         job->start_us = live->now_us;
         job->attempts++;
     }
-    adl_roster_set_stage(&live->desk->roster, job,
-                         live->config.hands.ops->confirms_start && !live->adopting ? ADL_STAGE_PLACED
-                                                                                   : ADL_STAGE_RUNNING);
+    adl_job_table_set_stage(&live->shared->job_table, job,
+                            live->config.executor.ops->confirms_start && !live->adopting ? ADL_STAGE_PLACED
+                                                                                         : ADL_STAGE_RUNNING);
     return 0;
 }
 
@@ -139,8 +139,9 @@ int adl_live_submit(void *self, const struct adl_command *command, const uint32_
         return adl_heap_push(&live->wakes, item) ? adl_fail(err, ADL_ENOMEM, "out of memory for a wake-up") : 0;
     }
     if (command->kind == ADL_COMMAND_CAP)
-        return live->config.hands.ops->cap(live->config.hands.self, gpus, command->gpu_count, command->power_w, err);
-    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, command->job);
+        return live->config.executor.ops->cap(live->config.executor.self, gpus, command->gpu_count, command->power_w,
+                                              err);
+    struct adl_job_entry *job = adl_job_table_at(&live->shared->job_table, command->job);
     if (!job)
         return adl_fail(err, ADL_EREFUSED, "slot %u has just been given up", command->job);
     if (command->kind == ADL_COMMAND_START)

@@ -12,12 +12,12 @@
 /* What GPUs said last, unless that is older than two steps. */
 static void add_readings(const struct adl_live *live, struct adl_point *point)
 {
-    const struct adl_desk *desk = live->desk;
-    const uint32_t gpus = desk->inventory->scenario.cluster.gpu_count;
+    const struct adl_service_state *shared = live->shared;
+    const uint32_t gpus = shared->inventory->scenario.cluster.gpu_count;
     double power_w = 0, utilization = 0;
     uint32_t powers = 0, utilizations = 0;
     for (uint32_t g = 0; g < gpus; g++) {
-        const struct adl_desk_gpu *gpu = &desk->gpus[g];
+        const struct adl_service_state_gpu *gpu = &shared->gpus[g];
         if (gpu->last_us == 0 || gpu->last_us < live->now_us - 2 * live->point_step_us)
             continue;
         if (!(gpu->last.missing >> ADL_READ_POWER & 1)) {
@@ -36,9 +36,9 @@ static void add_readings(const struct adl_live *live, struct adl_point *point)
 
 static void end_step(struct adl_live *live)
 {
-    struct adl_desk *desk = live->desk;
+    struct adl_service_state *shared = live->shared;
     struct adl_point *point = &live->point;
-    const uint32_t *stages = desk->roster.by_stage;
+    const uint32_t *stages = shared->job_table.by_stage;
     point->time_us = live->point_us;
     point->busy_gpus = (float)(live->busy_gpu_us / (double)live->point_step_us);
     point->pending =
@@ -46,15 +46,15 @@ static void end_step(struct adl_live *live)
     point->running = stages[ADL_STAGE_RUNNING] + stages[ADL_STAGE_STOPPING];
     add_readings(live, point);
     if (point->energy_j > 0)
-        desk->counts.energy_j += point->energy_j;
-    desk->points[desk->point_count++ % ADL_POINTS_MAX] = *point;
+        shared->counts.energy_j += point->energy_j;
+    shared->points[shared->point_count++ % ADL_POINTS_MAX] = *point;
     *point = (struct adl_point){0};
     live->busy_gpu_us = 0;
 }
 
 void adl_live_count(struct adl_live *live, int64_t now_us)
 {
-    const double busy = live->desk->engine ? adl_engine_state(live->desk->engine)->busy_gpus : 0;
+    const double busy = live->shared->engine ? adl_engine_state(live->shared->engine)->busy_gpus : 0;
     /* A machine that slept for a day has nothing to say of most of it. */
     if (now_us > live->point_us + ADL_POINTS_MAX * live->point_step_us)
         live->counted_us = live->point_us = now_us;
@@ -77,13 +77,13 @@ struct point_field {
 
 void adl_live_keep_point(struct adl_live *live)
 {
-    struct adl_desk *desk = live->desk;
-    if (desk->point_count < live->kept_points + KEPT_EVERY)
+    struct adl_service_state *shared = live->shared;
+    if (shared->point_count < live->kept_points + KEPT_EVERY)
         return;
-    live->kept_points = desk->point_count;
+    live->kept_points = shared->point_count;
     if (live->tight)
         return;
-    const struct adl_point point = desk->points[(desk->point_count - 1) % ADL_POINTS_MAX];
+    const struct adl_point point = shared->points[(shared->point_count - 1) % ADL_POINTS_MAX];
     const struct point_field fields[] = {{"busy_gpus", (double)point.busy_gpus},
                                          {"utilization", (double)point.utilization},
                                          {"power_w", (double)point.power_w},
@@ -101,9 +101,9 @@ void adl_live_keep_point(struct adl_live *live)
         adl_json_real(&json, fields[i].value);
     }
     adl_json_end(&json);
-    adl_desk_unlock(desk);
+    adl_service_state_unlock(shared);
     adl_live_log(live, "point", 0, &text, NULL); /* a step that is not kept is a gap in a chart, no more */
-    adl_desk_lock(desk);
+    adl_service_state_lock(shared);
 }
 
 static double number_of(const cJSON *object, const char *name)
@@ -119,7 +119,7 @@ static uint32_t count_of(const cJSON *object, const char *name)
 }
 
 struct search {
-    struct adl_desk *desk;
+    struct adl_service_state *shared;
     uint64_t last;  /* sequence */
     int64_t now_us; /* steps after that are of a clock that was ahead */
 };
@@ -140,7 +140,7 @@ static int take_point(void *context, const struct adl_store_event *event, struct
         return 0;
     cJSON *object = cJSON_Parse(event->payload);
     const double jct_sum_s = number_of(object, "jct_sum_s");
-    search->desk->points[search->desk->point_count++ % ADL_POINTS_MAX] =
+    search->shared->points[search->shared->point_count++ % ADL_POINTS_MAX] =
         (struct adl_point){.time_us = event->time_us,
                            .busy_gpus = (float)number_of(object, "busy_gpus"),
                            .utilization = (float)number_of(object, "utilization"),
@@ -159,12 +159,12 @@ void adl_live_find_points(struct adl_live *live)
 {
     struct adl_error err;
     uint64_t newest = 0;
-    struct search search = {.desk = live->desk, .now_us = live->now_us};
+    struct search search = {.shared = live->shared, .now_us = live->now_us};
     if (adl_store_event_last(live->config.store, see_last, &newest, &err) != 1)
         return;
     search.last = newest > EVENTS_READ ? newest - EVENTS_READ : 0;
     while (search.last < newest &&
            adl_store_events(live->config.store, search.last, 0, ADL_STORE_PAGE_MAX, take_point, &search, &err) > 0)
         ;
-    live->kept_points = live->desk->point_count;
+    live->kept_points = live->shared->point_count;
 }

@@ -1,4 +1,4 @@
-/* live_form: the inside of the live world, shared by live*.c. */
+/* live_internal: the inside of the live world, shared by live*.c. */
 #ifndef ADLRO_SERVICE_LIVE_INTERNAL_H
 #define ADLRO_SERVICE_LIVE_INTERNAL_H
 
@@ -43,9 +43,9 @@ struct adl_live_report {
 
 struct adl_live {
     struct adl_live_config config;
-    struct adl_desk *desk;
+    struct adl_service_state *shared;
     int64_t now_us;    /* wall time of the last event: for the store and for people */
-    int64_t steady_us; /* the same for the engine, the hands and whatever is due at some time (executor/clock.h) */
+    int64_t steady_us; /* the same for the engine, the executor and whatever is due at some time (executor/clock.h) */
     atomic_bool ending;
     uint64_t group; /* number of the current group of writes */
 
@@ -54,7 +54,7 @@ struct adl_live {
     struct adl_heap wakes;
     struct adl_heap begins; /* tagged with jobs that wait for that time; some may do so no more */
 
-    struct adl_wish *wishes; /* taken from the inbox and not yet looked at */
+    struct adl_request *requests; /* taken from the request queue and not yet looked at */
     struct adl_live_report reports[ADL_LIVE_REPORTS_MAX];
     uint32_t report_count;
     int64_t retry_us; /* what could not be written is tried again then, in steady time; 0 = all was */
@@ -74,17 +74,17 @@ struct adl_live {
     struct adl_point point;                      /* the step that is being counted */
     double busy_gpu_us;
     /* In steady time: */
-    int64_t pause_us;               /* until then the engine is told nothing */
-    bool tight;                     /* live_space.c: the disk is full, so that submissions are refused */
-    int64_t space_us;               /* it is looked at again then */
-    int64_t present_us;             /* that the state is where it was is looked at again then */
-    uint64_t again_group;           /* in which an ended job was last put back: until it is in the roster, others who
-                                     * want something of a job that is not there wait */
-    struct adl_roster_user *claims; /* live_quota.c */
+    int64_t pause_us;     /* until then the engine is told nothing */
+    bool tight;           /* live_space.c: the disk is full, so that submissions are refused */
+    int64_t space_us;     /* it is looked at again then */
+    int64_t present_us;   /* that the state is where it was is looked at again then */
+    uint64_t again_group; /* in which an ended job was last put back: until it is in the job table, others who
+                           * want something of a job that is not there wait */
+    struct adl_job_table_user *claims; /* live_quota.c */
     size_t claim_capacity;
     uint32_t claim_count;
     uint64_t claim_group;
-    uint64_t kept_points; /* of desk->point_count, when one was last put into the store */
+    uint64_t kept_points; /* of service state->point_count, when one was last put into the store */
     int64_t prune_us;     /* steady */
     bool *down;           /* [gpu] as the engine was or is about to be told */
     const char **names;   /* [gpus + 1] scratch for a job's GPU names */
@@ -98,17 +98,17 @@ int64_t adl_live_steady_us(const struct adl_live *live, int64_t wall_us);
 /* live.c */
 int adl_live_post(struct adl_live *live, const struct adl_live_item *item); /* to the engine; 0 or ADL_ENOMEM */
 /* Status of a job as the store keeps it; strings are the job's and the live world's until the next call. */
-struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_roster_job *job);
+struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_job_entry *job);
 /* An event of the stream about a job of a user, for those who may see it. Clears the text. */
 void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text);
-void adl_live_publish_job(struct adl_live *live, const struct adl_roster_job *job, const char *state);
+void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job, const char *state);
 
 /* live_commands.c: in words, what the reason of a command about a job says; and how long the job has waited, without
  * the time that it ran. */
-void adl_live_say_why(const struct adl_live *live, const struct adl_roster_job *job, const struct adl_reason *reason,
+void adl_live_say_why(const struct adl_live *live, const struct adl_job_entry *job, const struct adl_reason *reason,
                       char *ret, size_t size);
-int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_roster_job *job);
-int64_t adl_live_held_us(const struct adl_live *live, const struct adl_roster_job *job); /* GPUs, in this attempt */
+int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_job_entry *job);
+int64_t adl_live_held_us(const struct adl_live *live, const struct adl_job_entry *job); /* GPUs, in this attempt */
 /* "v0:volta#0 v0:volta#1", as far as it fits. */
 void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size);
 int adl_live_submit(void *live, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err);
@@ -116,36 +116,36 @@ void adl_live_write_decision(struct adl_json *json, const struct adl_decision *d
 void adl_live_publish_decision(struct adl_live *live, const struct adl_decision *decision); /* to streams */
 
 /* live_jobs.c: how a job goes from one stage to another, in memory, after it was written. */
-int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err); /* its alternatives */
+int adl_live_request(struct adl_live *live, struct adl_job_entry *job, struct adl_error *err); /* its alternatives */
 const char *adl_live_held(int hold); /* what begins the reason of a job with this enum adl_hold */
-int adl_live_place(struct adl_live *live, struct adl_roster_job *job); /* held, dependent or queued, as it should be */
-void adl_live_fill_array(struct adl_live *live, struct adl_roster_job *member); /* NULL or unbounded: nothing */
-void adl_live_begin_due(struct adl_live *live);                                 /* those whose time has come */
-void adl_live_started(struct adl_live *live, const struct adl_roster_job *job); /* for those that wait for that */
+int adl_live_place(struct adl_live *live, struct adl_job_entry *job); /* held, dependent or queued, as it should be */
+void adl_live_fill_array(struct adl_live *live, struct adl_job_entry *member); /* NULL or unbounded: nothing */
+void adl_live_begin_due(struct adl_live *live);                                /* those whose time has come */
+void adl_live_started(struct adl_live *live, const struct adl_job_entry *job); /* for those that wait for that */
 void adl_live_place_dependent(struct adl_live *live); /* all again: giving up on one of them may have failed */
-void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job); /* out of the policy's queue */
-/* The same, but the hands keep this slot of it. */
-void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, uint32_t slot);
-int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job);
+void adl_live_withdraw(struct adl_live *live, struct adl_job_entry *job); /* out of the policy's queue */
+/* The same, but the executor keep this slot of it. */
+void adl_live_withdraw_but(struct adl_live *live, struct adl_job_entry *job, uint32_t slot);
+int adl_live_enqueue(struct adl_live *live, struct adl_job_entry *job);
 /* It does not run any more; it runs, but not there. remaining is the share of its work still to do, negative = not
  * known: what its specification says that a stop loses is believed. */
-int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining);
-int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining);
+int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, uint32_t slot, double remaining);
+int adl_live_unseat(struct adl_live *live, struct adl_job_entry *job, uint32_t slot, double remaining);
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
-void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end); /* ended: out of the roster */
+void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int end); /* ended: out of the job table */
 /* Has a job cancelled that holds no GPUs, in a group of its own. */
-void adl_live_give_up(struct adl_live *live, const struct adl_roster_job *job, const char *why);
-int adl_live_end_of(void *live, uint64_t id); /* of a job that is not in the roster; negative: there is none */
+void adl_live_give_up(struct adl_live *live, const struct adl_job_entry *job, const char *why);
+int adl_live_end_of(void *live, uint64_t id); /* of a job that is not in the job table; negative: there is none */
 
 /* It was told to end. The reason says so in the store as well, for whoever comes back to it after a crash. */
-void adl_live_stopping(struct adl_live *live, struct adl_roster_job *job, int stop, const char *why);
+void adl_live_stopping(struct adl_live *live, struct adl_job_entry *job, int stop, const char *why);
 #define ADL_REASON_CANCEL  "cancelled: "
 #define ADL_REASON_REQUEUE "requeued: "
 
-/* live_wishes.c: prepare writes (0, or what the wish's status becomes), apply does; neither answers. */
-bool adl_live_wish_waits(const struct adl_live *live, const struct adl_wish *wish); /* for the next group */
-int adl_live_wish_prepare(struct adl_live *live, struct adl_wish *wish);
-void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish);
+/* live_requests.c: prepare writes (0, or what the request's status becomes), apply does; neither answers. */
+bool adl_live_request_waits(const struct adl_live *live, const struct adl_request *request); /* for the next group */
+int adl_live_request_prepare(struct adl_live *live, struct adl_request *request);
+void adl_live_request_apply(struct adl_live *live, struct adl_request *request);
 
 /* live_space.c */
 #define ADL_LIVE_TIGHT                                                                                                 \
@@ -159,20 +159,21 @@ void adl_live_space_look(struct adl_live *live); /* is there room again? Once a 
 
 /* live_quota.c: whether there is room for a submission, which is then counted; the same in the state, where ended jobs
  * of the user give way once it is written. */
-int adl_live_quota_check(struct adl_live *live, const struct adl_wish *wish, struct adl_error *err);
+int adl_live_quota_check(struct adl_live *live, const struct adl_request *request, struct adl_error *err);
 int adl_live_quota_claim(struct adl_live *live, uint32_t uid, uint32_t jobs, uint64_t bytes, bool dry_run,
                          struct adl_error *err);
 int adl_live_quota_room(struct adl_live *live, uint32_t uid, struct adl_error *err);
 
 int adl_live_user_check(const struct adl_live *live, uint32_t uid, struct adl_error *err); /* whose jobs may run here */
-int adl_live_log_wish(struct adl_live *live, const struct adl_wish *wish, const char *kind, struct adl_error *err);
+int adl_live_log_request(struct adl_live *live, const struct adl_request *request, const char *kind,
+                         struct adl_error *err);
 
 /* live_again.c: an ended job back into the queue. */
-int adl_live_again_prepare(struct adl_live *live, struct adl_wish *wish);
-void adl_live_again_apply(struct adl_live *live, const struct adl_wish *wish);
+int adl_live_again_prepare(struct adl_live *live, struct adl_request *request);
+void adl_live_again_apply(struct adl_live *live, const struct adl_request *request);
 
-/* A stored job into the roster; if its GPUs are no more, held with that reason. NULL: out of memory. */
-struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_store_job *row, struct adl_error *err);
+/* A stored job into the job table; if its GPUs are no more, held with that reason. NULL: out of memory. */
+struct adl_job_entry *adl_live_admit(struct adl_live *live, const struct adl_store_job *row, struct adl_error *err);
 
 /* live_reports.c: the same for reports. */
 bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report);
@@ -186,7 +187,7 @@ void adl_live_publish_samples(struct adl_live *live);
 
 /* live_recover.c: enters what runs by itself into the engine's books; nothing may be on its way to the engine. */
 int adl_live_seize(struct adl_live *live, struct adl_error *err);
-void adl_live_drop_alternatives(struct adl_live *live, struct adl_roster_job *job); /* live.c: but the one taken */
+void adl_live_drop_alternatives(struct adl_live *live, struct adl_job_entry *job); /* live.c: but the one taken */
 
 /* live_history.c */
 void adl_live_count(struct adl_live *live, int64_t now_us); /* what held until now */

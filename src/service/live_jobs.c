@@ -7,13 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct adl_error *err)
+int adl_live_request(struct adl_live *live, struct adl_job_entry *job, struct adl_error *err)
 {
-    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &live->shared->inventory->scenario.cluster;
     struct adl_alternative found[ADL_ALTERNATIVES_MAX];
     uint32_t count = 0, kept = 0;
     const char *why = "";
-    const int status = adl_request_read(job->request, cluster, found, &count, err);
+    const int status = adl_gpu_request_read(job->request, cluster, found, &count, err);
     if (status)
         return status;
     for (uint32_t i = 0; i < count; i++) {
@@ -33,10 +33,10 @@ int adl_live_request(struct adl_live *live, struct adl_roster_job *job, struct a
     return 0;
 }
 
-int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job)
+int adl_live_enqueue(struct adl_live *live, struct adl_job_entry *job)
 {
-    const struct adl_hands *hands = &live->config.hands;
-    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    const struct adl_executor *executor = &live->config.executor;
+    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
         uint32_t slot;
@@ -46,10 +46,10 @@ int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job)
         item.spec.types = job->alternatives[i].types;
         item.spec.priority = job->priority;
         item.event.submit.since_us = job->eligible_us;
-        if (hands->ops->admit(hands->self, &item.spec, &slot, NULL))
+        if (executor->ops->admit(executor->self, &item.spec, &slot, NULL))
             return ADL_ENOMEM;
         item.event.job = slot;
-        if (adl_roster_set_slot(&live->desk->roster, job, i, slot) || adl_live_post(live, &item))
+        if (adl_job_table_set_slot(&live->shared->job_table, job, i, slot) || adl_live_post(live, &item))
             return ADL_ENOMEM;
     }
     return 0;
@@ -58,7 +58,7 @@ int adl_live_enqueue(struct adl_live *live, struct adl_roster_job *job)
 /* Or about to be, by what it is told next: a job may be let into the queue and taken out of it in one group. */
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
 {
-    const struct adl_state *state = adl_engine_state(live->desk->engine);
+    const struct adl_state *state = adl_engine_state(live->shared->engine);
     for (size_t i = live->outbox_count; i > live->outbox_first; i--) {
         const struct adl_event *event = &live->outbox[i - 1].event;
         if (event->job == slot && (event->kind == ADL_EVENT_SUBMIT || event->kind == ADL_EVENT_FINISH))
@@ -67,29 +67,29 @@ bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
     return slot < state->job_capacity && state->jobs[slot].phase != ADL_PHASE_NONE;
 }
 
-int adl_live_unseat(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining)
+int adl_live_unseat(struct adl_live *live, struct adl_job_entry *job, uint32_t slot, double remaining)
 {
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = slot}};
-    const struct adl_state *state = adl_engine_state(live->desk->engine);
+    const struct adl_state *state = adl_engine_state(live->shared->engine);
     item.event.evict.remaining = remaining >= 0 ? remaining : adl_stop_remaining(state, slot, live->steady_us);
     free(job->gpus);
     job->gpus = NULL;
-    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     return state->jobs[slot].phase >= ADL_PHASE_RUNNING ? adl_live_post(live, &item) : 0;
 }
 
-int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t slot, double remaining)
+int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, uint32_t slot, double remaining)
 {
     job->stop = ADL_STOP_NONE;
     job->ran_us += adl_live_held_us(live, job);
     job->start_us = 0;
-    live->desk->counts.requeued++;
-    adl_roster_set_reason(job, "");
+    live->shared->counts.requeued++;
+    adl_job_table_set_reason(job, "");
     if (!adl_live_in_engine(live, slot)) { /* it was a guest: it comes in by the front door, if at all */
         free(job->gpus);
         job->gpus = NULL;
-        live->config.hands.ops->withdraw(live->config.hands.self, slot);
-        adl_roster_free_slots(&live->desk->roster, job);
+        live->config.executor.ops->withdraw(live->config.executor.self, slot);
+        adl_job_table_free_slots(&live->shared->job_table, job);
         return adl_live_place(live, job);
     }
     if (adl_live_unseat(live, job, slot, remaining))
@@ -101,7 +101,7 @@ int adl_live_requeue(struct adl_live *live, struct adl_roster_job *job, uint32_t
     return adl_live_enqueue(live, job);
 }
 
-void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, uint32_t kept)
+void adl_live_withdraw_but(struct adl_live *live, struct adl_job_entry *job, uint32_t kept)
 {
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_FINISH, .job = job->alternatives[i].slot}};
@@ -112,13 +112,13 @@ void adl_live_withdraw_but(struct adl_live *live, struct adl_roster_job *job, ui
             adl_live_post(live, &item);
         if (item.event.job == kept)
             continue;
-        live->config.hands.ops->withdraw(live->config.hands.self, item.event.job);
-        live->desk->roster.slots[item.event.job] = NULL;
+        live->config.executor.ops->withdraw(live->config.executor.self, item.event.job);
+        live->shared->job_table.slots[item.event.job] = NULL;
         job->alternatives[i].slot = ADL_NONE;
     }
 }
 
-void adl_live_withdraw(struct adl_live *live, struct adl_roster_job *job)
+void adl_live_withdraw(struct adl_live *live, struct adl_job_entry *job)
 {
     adl_live_withdraw_but(live, job, ADL_NONE);
 }
@@ -144,7 +144,7 @@ int adl_live_end_of(void *self, uint64_t id)
     struct adl_live *live = self;
     struct ending first = {.end = -1}, next;
     if (adl_store_job_read(live->config.store, id, read_end, &first, NULL) != 1)
-        return id > 0 && id <= adl_store_job_last(live->config.store) ? ADL_ROSTER_PURGED : -1;
+        return id > 0 && id <= adl_store_job_last(live->config.store) ? ADL_JOB_TABLE_PURGED : -1;
     /* The numbers of an array follow each other. */
     for (uint64_t member = id + 1; first.end == ADL_END_COMPLETED && first.array_index >= 0 && first.array_id == id;
          member++) {
@@ -157,24 +157,24 @@ int adl_live_end_of(void *self, uint64_t id)
 }
 
 /* Nobody waits for the answer to what the service wants itself. */
-static void answer_nobody(struct adl_wish *wish)
+static void answer_nobody(struct adl_request *request)
 {
-    free(wish);
+    free(request);
 }
 
-void adl_live_give_up(struct adl_live *live, const struct adl_roster_job *job, const char *why)
+void adl_live_give_up(struct adl_live *live, const struct adl_job_entry *job, const char *why)
 {
-    struct adl_wish *wish = calloc(1, sizeof *wish), **end = &live->wishes;
-    if (!wish)
+    struct adl_request *request = calloc(1, sizeof *request), **end = &live->requests;
+    if (!request)
         return; /* it waits on, and its reason says for what */
-    wish->kind = ADL_WISH_CANCEL;
-    wish->caller.known = wish->caller.admin = true;
-    wish->job = job->id;
-    wish->answer = answer_nobody;
-    snprintf(wish->text, sizeof wish->text, "%s", why);
+    request->kind = ADL_REQUEST_CANCEL;
+    request->caller.known = request->caller.admin = true;
+    request->job = job->id;
+    request->answer = answer_nobody;
+    snprintf(request->text, sizeof request->text, "%s", why);
     while (*end)
         end = &(*end)->next;
-    *end = wish;
+    *end = request;
 }
 
 const char *adl_live_held(int hold)
@@ -183,7 +183,7 @@ const char *adl_live_held(int hold)
 }
 
 /* "dependency: waits for job 3", or, if it never will be, why not. */
-static void say_dependency(const struct adl_roster_job *job, const struct adl_store_dependency *on, bool never,
+static void say_dependency(const struct adl_job_entry *job, const struct adl_store_dependency *on, bool never,
                            char *ret, size_t size)
 {
     const unsigned long long id = on->job;
@@ -199,13 +199,13 @@ static void say_dependency(const struct adl_roster_job *job, const struct adl_st
                                                  : "");
 }
 
-static int wait_for_jobs(struct adl_live *live, struct adl_roster_job *job, const struct adl_store_dependency *on,
+static int wait_for_jobs(struct adl_live *live, struct adl_job_entry *job, const struct adl_store_dependency *on,
                          bool never)
 {
     char reason[200];
     say_dependency(job, on, false, reason, sizeof reason);
-    adl_roster_set_reason(job, reason);
-    adl_roster_set_wait(&live->desk->roster, job, ADL_WAIT_JOBS);
+    adl_job_table_set_reason(job, reason);
+    adl_job_table_set_wait(&live->shared->job_table, job, ADL_WAIT_JOBS);
     if (never) {
         say_dependency(job, on, true, reason, sizeof reason);
         adl_live_give_up(live, job, reason);
@@ -213,37 +213,37 @@ static int wait_for_jobs(struct adl_live *live, struct adl_roster_job *job, cons
     return 0;
 }
 
-static int wait_for_begin(struct adl_live *live, struct adl_roster_job *job)
+static int wait_for_begin(struct adl_live *live, struct adl_job_entry *job)
 {
     const time_t begin = (time_t)(job->begin_us / 1000000);
     char reason[80] = "begins later";
     struct tm parts;
     if (localtime_r(&begin, &parts))
         strftime(reason, sizeof reason, "begins at %Y-%m-%d %H:%M:%S %Z", &parts);
-    adl_roster_set_reason(job, reason);
+    adl_job_table_set_reason(job, reason);
     job->eligible_us = 0;
-    adl_roster_set_wait(&live->desk->roster, job, ADL_WAIT_TIME);
+    adl_job_table_set_wait(&live->shared->job_table, job, ADL_WAIT_TIME);
     return adl_heap_push(&live->begins, (struct adl_heap_item){job->begin_us, job->id});
 }
 
-static int wait_for_array(struct adl_live *live, struct adl_roster_job *job)
+static int wait_for_array(struct adl_live *live, struct adl_job_entry *job)
 {
     char reason[120];
     snprintf(reason, sizeof reason, "array throttle: at most %u of the jobs of array %llu run at once",
              job->shared->array.limit, (unsigned long long)job->array_id);
-    adl_roster_set_reason(job, reason);
-    adl_roster_set_wait(&live->desk->roster, job, ADL_WAIT_ARRAY);
+    adl_job_table_set_reason(job, reason);
+    adl_job_table_set_wait(&live->shared->job_table, job, ADL_WAIT_ARRAY);
     return 0;
 }
 
-void adl_live_fill_array(struct adl_live *live, struct adl_roster_job *member)
+void adl_live_fill_array(struct adl_live *live, struct adl_job_entry *member)
 {
-    const struct adl_roster_shared *array = member ? member->shared : NULL;
+    const struct adl_job_table_shared *array = member ? member->shared : NULL;
     if (!array || array->array.limit == 0)
         return;
     while (member->previous && member->previous->shared == array)
         member = member->previous;
-    for (struct adl_roster_job *next; member && member->shared == array && array->active < array->array.limit;
+    for (struct adl_job_entry *next; member && member->shared == array && array->active < array->array.limit;
          member = next) {
         next = member->next;
         if (member->stage == ADL_STAGE_DEPENDENT && member->wait == ADL_WAIT_ARRAY) {
@@ -253,19 +253,19 @@ void adl_live_fill_array(struct adl_live *live, struct adl_roster_job *member)
     }
 }
 
-int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
+int adl_live_place(struct adl_live *live, struct adl_job_entry *job)
 {
     const struct adl_store_dependency *culprit = NULL;
-    struct adl_roster *roster = &live->desk->roster;
+    struct adl_job_table *job_table = &live->shared->job_table;
     if (job->hold || job->barred) {
         if (job->hold && job->reason[0] == '\0')
-            adl_roster_set_reason(job, job->hold == ADL_HOLD_ADMIN ? adl_live_held(job->hold)
-                                                                   : "held: release it to let it run");
-        adl_roster_set_stage(roster, job, ADL_STAGE_HELD);
+            adl_job_table_set_reason(job, job->hold == ADL_HOLD_ADMIN ? adl_live_held(job->hold)
+                                                                      : "held: release it to let it run");
+        adl_job_table_set_stage(job_table, job, ADL_STAGE_HELD);
         adl_live_fill_array(live, job);
         return 0;
     }
-    const int may = adl_roster_dependencies(roster, job, adl_live_end_of, live, &culprit);
+    const int may = adl_job_table_dependencies(job_table, job, adl_live_end_of, live, &culprit);
     if (may <= 0)
         return wait_for_jobs(live, job, culprit, may < 0);
     if (job->begin_us > live->now_us)
@@ -277,14 +277,14 @@ int adl_live_place(struct adl_live *live, struct adl_roster_job *job)
     const uint32_t limit = job->shared->array.limit;
     if (limit > 0 && job->stage < ADL_STAGE_QUEUED && job->shared->active >= limit)
         return wait_for_array(live, job);
-    adl_roster_set_reason(job, "");
+    adl_job_table_set_reason(job, "");
     return adl_live_enqueue(live, job);
 }
 
 void adl_live_begin_due(struct adl_live *live)
 {
     for (const struct adl_heap_item *top; (top = adl_heap_top(&live->begins)) && top->time_us <= live->now_us;) {
-        struct adl_roster_job *job = adl_roster_find(&live->desk->roster, adl_heap_pop(&live->begins).tag);
+        struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, adl_heap_pop(&live->begins).tag);
         if (!job || job->stage != ADL_STAGE_DEPENDENT || job->wait != ADL_WAIT_TIME)
             continue;
         adl_live_place(live, job);
@@ -294,7 +294,7 @@ void adl_live_begin_due(struct adl_live *live)
 
 void adl_live_place_dependent(struct adl_live *live)
 {
-    for (struct adl_roster_job *job = live->desk->roster.first, *next; job; job = next) {
+    for (struct adl_job_entry *job = live->shared->job_table.first, *next; job; job = next) {
         next = job->next;
         if (job->stage == ADL_STAGE_DEPENDENT)
             adl_live_place(live, job);
@@ -305,35 +305,36 @@ void adl_live_place_dependent(struct adl_live *live)
  * first, or the first array, behind which the others go on waiting. */
 static void place_dependants(struct adl_live *live, uint64_t id, uint64_t array_id, uint32_t uid, const char *name)
 {
-    struct adl_roster *roster = &live->desk->roster;
-    const struct adl_roster_job *single = NULL;
-    for (struct adl_roster_job *job = roster->first, *next; job && roster->by_wait[ADL_WAIT_JOBS] > 0; job = next) {
+    struct adl_job_table *job_table = &live->shared->job_table;
+    const struct adl_job_entry *single = NULL;
+    for (struct adl_job_entry *job = job_table->first, *next; job && job_table->by_wait[ADL_WAIT_JOBS] > 0;
+         job = next) {
         next = job->next;
         if (job->stage != ADL_STAGE_DEPENDENT || job->wait != ADL_WAIT_JOBS)
             continue;
-        const bool turn = name && job->uid == uid && strcmp(job->name, name) == 0 && adl_roster_is_singleton(job) &&
+        const bool turn = name && job->uid == uid && strcmp(job->name, name) == 0 && adl_job_table_is_singleton(job) &&
                           (!single || (single->array_id > 0 && single->array_id == job->array_id));
         single = turn ? job : single;
-        if (turn || adl_roster_depends(job, id, array_id)) {
+        if (turn || adl_job_table_depends(job, id, array_id)) {
             adl_live_place(live, job);
             adl_live_publish_job(live, job, NULL);
         }
     }
 }
 
-void adl_live_started(struct adl_live *live, const struct adl_roster_job *job)
+void adl_live_started(struct adl_live *live, const struct adl_job_entry *job)
 {
-    if (live->desk->roster.start_waiters > 0)
+    if (live->shared->job_table.start_waiters > 0)
         place_dependants(live, job->id, job->array_id, 0, NULL);
 }
 
-void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end)
+void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int end)
 {
-    struct adl_roster *roster = &live->desk->roster;
-    struct adl_desk_counts *counts = &live->desk->counts;
+    struct adl_job_table *job_table = &live->shared->job_table;
+    struct adl_service_state_counts *counts = &live->shared->counts;
     const uint64_t id = job->id, array_id = job->array_id;
     const uint32_t uid = job->uid;
-    struct adl_roster_job *beside = job->previous && job->previous->shared == job->shared ? job->previous : job->next;
+    struct adl_job_entry *beside = job->previous && job->previous->shared == job->shared ? job->previous : job->next;
     char name[ADL_STORE_WORD_MAX + 1];
     snprintf(name, sizeof name, "%s", job->name);
     beside = beside && beside->shared == job->shared ? beside : NULL;
@@ -345,16 +346,16 @@ void adl_live_depart(struct adl_live *live, struct adl_roster_job *job, int end)
         live->point.jct_sum_s += (double)(live->now_us - job->submit_us) * 1e-6;
     }
     adl_live_publish_job(live, job, adl_store_state_name(ADL_STORE_ENDED + end));
-    adl_roster_remove(roster, job);
+    adl_job_table_remove(job_table, job);
     adl_live_fill_array(live, beside);
     place_dependants(live, id, array_id, uid, name);
 }
 
-void adl_live_stopping(struct adl_live *live, struct adl_roster_job *job, int stop, const char *why)
+void adl_live_stopping(struct adl_live *live, struct adl_job_entry *job, int stop, const char *why)
 {
     char reason[240];
     snprintf(reason, sizeof reason, "%s%s", stop == ADL_STOP_CANCEL ? ADL_REASON_CANCEL : ADL_REASON_REQUEUE, why);
-    adl_roster_set_reason(job, reason);
+    adl_job_table_set_reason(job, reason);
     job->stop = (uint8_t)stop;
-    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_STOPPING);
+    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_STOPPING);
 }

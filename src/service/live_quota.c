@@ -8,8 +8,8 @@
 
 #define MIB 1048576.0
 
-/* What submissions of this group were granted that the roster does not have yet. NULL: out of memory. */
-static struct adl_roster_user *claim_of(struct adl_live *live, uint32_t uid)
+/* What submissions of this group were granted that the job table does not have yet. NULL: out of memory. */
+static struct adl_job_table_user *claim_of(struct adl_live *live, uint32_t uid)
 {
     if (live->claim_group != live->group)
         live->claim_count = 0;
@@ -19,7 +19,7 @@ static struct adl_roster_user *claim_of(struct adl_live *live, uint32_t uid)
             return &live->claims[i];
     if (adl_grow((void **)&live->claims, &live->claim_capacity, (size_t)live->claim_count + 1, sizeof *live->claims))
         return NULL;
-    live->claims[live->claim_count] = (struct adl_roster_user){.uid = uid};
+    live->claims[live->claim_count] = (struct adl_job_table_user){.uid = uid};
     return &live->claims[live->claim_count++];
 }
 
@@ -31,9 +31,9 @@ static uint64_t claimed_jobs(const struct adl_live *live)
     return jobs;
 }
 
-static int check_array(const struct adl_wish *wish, uint64_t jobs, uint64_t size, struct adl_error *err)
+static int check_array(const struct adl_request *request, uint64_t jobs, uint64_t size, struct adl_error *err)
 {
-    if (!wish->submission->array || size == 0 || jobs <= ADL_ARRAY_BYTES_MAX / size)
+    if (!request->submission->array || size == 0 || jobs <= ADL_ARRAY_BYTES_MAX / size)
         return 0;
     return adl_fail(err, ADL_EINVAL,
                     "array: %llu jobs of %.1f MiB come to %.0f MiB, and at most %.0f are possible; keep large data in "
@@ -42,8 +42,8 @@ static int check_array(const struct adl_wish *wish, uint64_t jobs, uint64_t size
                     (double)ADL_ARRAY_BYTES_MAX / MIB);
 }
 
-static int check_user(const struct adl_live *live, const struct adl_roster_user *has,
-                      const struct adl_roster_user *adds, struct adl_error *err)
+static int check_user(const struct adl_live *live, const struct adl_job_table_user *has,
+                      const struct adl_job_table_user *adds, struct adl_error *err)
 {
     if ((uint64_t)has->jobs + adds->jobs > live->config.jobs_per_user)
         return adl_fail(err, ADL_EREFUSED,
@@ -62,18 +62,18 @@ static int check_user(const struct adl_live *live, const struct adl_roster_user 
 int adl_live_quota_claim(struct adl_live *live, uint32_t uid, uint32_t jobs, uint64_t bytes, bool dry_run,
                          struct adl_error *err)
 {
-    const struct adl_roster *roster = &live->desk->roster;
-    const struct adl_roster_user adds = {uid, jobs, bytes};
-    struct adl_roster_user *claim = claim_of(live, uid), has = adl_roster_user(roster, uid);
+    const struct adl_job_table *job_table = &live->shared->job_table;
+    const struct adl_job_table_user adds = {uid, jobs, bytes};
+    struct adl_job_table_user *claim = claim_of(live, uid), has = adl_job_table_user(job_table, uid);
     if (!claim)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a submission");
     has.jobs += claim->jobs;
     has.bytes += claim->bytes;
-    if (roster->count + claimed_jobs(live) + jobs > live->config.jobs_max)
+    if (job_table->count + claimed_jobs(live) + jobs > live->config.jobs_max)
         return adl_fail(err, ADL_EREFUSED,
                         "%u jobs wait or run here, this submission has %u, and at most %u are allowed (jobs.max in the "
                         "service's configuration)",
-                        roster->count, jobs, live->config.jobs_max);
+                        job_table->count, jobs, live->config.jobs_max);
     const int status = check_user(live, &has, &adds, err);
     if (status == 0 && !dry_run) {
         claim->jobs += adds.jobs;
@@ -82,15 +82,15 @@ int adl_live_quota_claim(struct adl_live *live, uint32_t uid, uint32_t jobs, uin
     return status;
 }
 
-int adl_live_quota_check(struct adl_live *live, const struct adl_wish *wish, struct adl_error *err)
+int adl_live_quota_check(struct adl_live *live, const struct adl_request *request, struct adl_error *err)
 {
-    const struct adl_submission *submission = wish->submission;
+    const struct adl_submission *submission = request->submission;
     const uint32_t jobs = submission->array ? submission->array_count : 1;
     const uint64_t size = adl_store_payload_size(&submission->job);
-    const int status = check_array(wish, jobs, size, err);
+    const int status = check_array(request, jobs, size, err);
     return status ? status
                   : adl_live_quota_claim(live, submission->job.uid, jobs, size + (uint64_t)jobs * ADL_STORE_JOB_SIZE,
-                                         wish->dry_run, err);
+                                         request->dry_run, err);
 }
 
 int adl_live_quota_room(struct adl_live *live, uint32_t uid, struct adl_error *err)

@@ -24,9 +24,9 @@ static uint32_t *find_gpus(const struct adl_inventory *inventory, const char *co
 }
 
 /* Which of its alternatives a job that runs on these GPUs has taken. */
-static bool find_taken(const struct adl_live *live, struct adl_roster_job *job, const uint32_t *gpus, uint32_t count)
+static bool find_taken(const struct adl_live *live, struct adl_job_entry *job, const uint32_t *gpus, uint32_t count)
 {
-    const uint32_t type = adl_gpu_type_of(&live->desk->inventory->scenario.cluster, gpus[0]);
+    const uint32_t type = adl_gpu_type_of(&live->shared->inventory->scenario.cluster, gpus[0]);
     for (uint32_t i = 0; i < job->alternative_count; i++)
         if (job->alternatives[i].gpus == count && job->alternatives[i].types >> type & 1) {
             job->taken = i;
@@ -38,7 +38,7 @@ static bool find_taken(const struct adl_live *live, struct adl_roster_job *job, 
 static int keep_job(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     struct adl_live *live = context;
-    struct adl_roster_job *job = adl_live_admit(live, row, err);
+    struct adl_job_entry *job = adl_live_admit(live, row, err);
     uint32_t count = 0;
     if (!job)
         return ADL_ENOMEM;
@@ -50,7 +50,7 @@ static int keep_job(void *context, const struct adl_store_job *row, struct adl_e
     if (row->status.state != ADL_STORE_RUNNING)
         return 0;
     job->start_us = row->status.start_us < live->now_us ? row->status.start_us : live->now_us;
-    job->gpus = find_gpus(live->desk->inventory, row->status.gpus, &count);
+    job->gpus = find_gpus(live->shared->inventory, row->status.gpus, &count);
     if (job->gpus && (count == 0 || !find_taken(live, job, job->gpus, count))) {
         free(job->gpus);
         job->gpus = NULL;
@@ -59,7 +59,8 @@ static int keep_job(void *context, const struct adl_store_job *row, struct adl_e
         job->stop = ADL_STOP_CANCEL;
     else if (strncmp(job->reason, ADL_REASON_REQUEUE, strlen(ADL_REASON_REQUEUE)) == 0 || !job->gpus)
         job->stop = ADL_STOP_REQUEUE; /* its GPUs are gone: whatever it does, it is not what was asked for */
-    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_STOPPING); /* until it is known to run: not to be placed */
+    adl_job_table_set_stage(&live->shared->job_table, job,
+                            ADL_STAGE_STOPPING); /* until it is known to run: not to be placed */
     return 0;
 }
 
@@ -67,11 +68,11 @@ static int keep_drain(void *context, const char *gpu, const char *reason, int64_
 {
     (void)time_us, (void)err;
     struct adl_live *live = context;
-    const uint32_t g = adl_inventory_find(live->desk->inventory, gpu);
+    const uint32_t g = adl_inventory_find(live->shared->inventory, gpu);
     if (g == ADL_NONE)
         return 0;
-    live->desk->gpus[g].drain = true;
-    snprintf(live->desk->gpus[g].reason, sizeof live->desk->gpus[g].reason, "%s", reason);
+    live->shared->gpus[g].drain = true;
+    snprintf(live->shared->gpus[g].reason, sizeof live->shared->gpus[g].reason, "%s", reason);
     return 0;
 }
 
@@ -91,19 +92,19 @@ int64_t adl_live_latest_us(struct adl_store *store)
 
 static int create_tables(struct adl_live *live, struct adl_error *err)
 {
-    struct adl_desk *desk = live->desk;
-    const uint32_t gpus = desk->inventory->scenario.cluster.gpu_count;
+    struct adl_service_state *shared = live->shared;
+    const uint32_t gpus = shared->inventory->scenario.cluster.gpu_count;
     live->names = calloc((size_t)gpus + 1, sizeof *live->names);
     live->down = calloc((size_t)gpus + 1, sizeof *live->down);
-    desk->gpus = calloc((size_t)gpus + 1, sizeof *desk->gpus);
-    desk->points = calloc(ADL_POINTS_MAX, sizeof *desk->points);
-    desk->decisions = calloc(ADL_DECISIONS_MAX, sizeof *desk->decisions);
-    if (!live->names || !live->down || !desk->gpus || !desk->points || !desk->decisions ||
-        adl_roster_create(&desk->roster))
+    shared->gpus = calloc((size_t)gpus + 1, sizeof *shared->gpus);
+    shared->points = calloc(ADL_POINTS_MAX, sizeof *shared->points);
+    shared->decisions = calloc(ADL_DECISIONS_MAX, sizeof *shared->decisions);
+    if (!live->names || !live->down || !shared->gpus || !shared->points || !shared->decisions ||
+        adl_job_table_create(&shared->job_table))
         return adl_fail(err, ADL_ENOMEM, "out of memory for %u GPUs", gpus);
     for (uint32_t g = 0; g < gpus; g++) {
-        desk->gpus[g].last.missing = (1u << ADL_READ_COUNT) - 1;
-        desk->gpus[g].memory_used_mib = -1;
+        shared->gpus[g].last.missing = (1u << ADL_READ_COUNT) - 1;
+        shared->gpus[g].memory_used_mib = -1;
     }
     return 0;
 }
@@ -114,7 +115,7 @@ int adl_live_create(const struct adl_live_config *config, struct adl_live **ret,
     if (!live)
         return adl_fail(err, ADL_ENOMEM, "out of memory for the live world");
     live->config = *config;
-    live->desk = config->desk;
+    live->shared = config->shared;
     atomic_init(&live->ending, false);
     live->now_us = adl_service_clock_wall(config->clock);
     live->steady_us = adl_service_clock_steady(config->clock);
@@ -133,42 +134,42 @@ int adl_live_create(const struct adl_live_config *config, struct adl_live **ret,
     adl_live_find_points(live);
     adl_live_space_look(live);
     if (live->tight)
-        snprintf(live->desk->trouble, sizeof live->desk->trouble, "%s", ADL_LIVE_TIGHT);
+        snprintf(live->shared->trouble, sizeof live->shared->trouble, "%s", ADL_LIVE_TIGHT);
     *ret = live;
     return 0;
 }
 
 /* A job that ran stands in the engine's queue for a moment, with what is left of its time. One that fits this cluster
  * no more gets a slot only, for its end to be reported under. */
-static int queue_runner(struct adl_live *live, struct adl_roster_job *job)
+static int queue_runner(struct adl_live *live, struct adl_job_entry *job)
 {
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
-    const struct adl_hands *hands = &live->config.hands;
+    const struct adl_executor *executor = &live->config.executor;
     const int64_t ran_us = live->now_us - job->start_us, least_us = 1000000;
     item.spec.gpus = job->alternatives[job->taken].gpus;
     item.spec.types = job->alternatives[job->taken].types;
     item.event.submit.since_us = job->eligible_us;
     if (ran_us > 0)
         item.spec.limit_us = item.spec.limit_us - ran_us > least_us ? item.spec.limit_us - ran_us : least_us;
-    if (hands->ops->admit(hands->self, &item.spec, &item.event.job, NULL) ||
-        adl_roster_set_slot(&live->desk->roster, job, job->taken, item.event.job))
+    if (executor->ops->admit(executor->self, &item.spec, &item.event.job, NULL) ||
+        adl_job_table_set_slot(&live->shared->job_table, job, job->taken, item.event.job))
         return ADL_ENOMEM;
     if (!job->gpus)
         return 0;
-    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     return adl_live_post(live, &item);
 }
 
 static int queue_all(struct adl_live *live, struct adl_error *err)
 {
-    for (struct adl_roster_job *job = live->desk->roster.first; job; job = job->next)
+    for (struct adl_job_entry *job = live->shared->job_table.first; job; job = job->next)
         if (job->stage == ADL_STAGE_STOPPING ? queue_runner(live, job) : adl_live_place(live, job))
             return adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)job->id);
     return 0;
 }
 
 /* Gives a job its GPUs in the engine's books, or says that they do not agree. */
-static int seat(struct adl_engine *engine, struct adl_plan *plan, struct adl_roster_job *job, bool *ret_refused,
+static int seat(struct adl_engine *engine, struct adl_plan *plan, struct adl_job_entry *job, bool *ret_refused,
                 struct adl_error *err)
 {
     char label[ADL_LABEL_SIZE];
@@ -187,10 +188,10 @@ static int seat(struct adl_engine *engine, struct adl_plan *plan, struct adl_ros
     return status;
 }
 
-static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct adl_plan *plan,
-                     struct adl_roster_job *job, struct adl_error *err)
+static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct adl_plan *plan, struct adl_job_entry *job,
+                     struct adl_error *err)
 {
-    const struct adl_hands *hands = &live->config.hands;
+    const struct adl_executor *executor = &live->config.executor;
     const uint32_t slot = job->alternatives[job->taken].slot;
     bool refused = true;
     int status = 0;
@@ -199,19 +200,19 @@ static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct ad
     if (status)
         return status;
     if (refused) { /* its GPUs, cores or memory are not what they were */
-        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_STOPPING);
+        adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_STOPPING);
         job->stop = job->stop ? job->stop : ADL_STOP_REQUEUE;
     } else
         adl_engine_began(engine, slot, job->start_us);
     const char *why = strchr(job->reason, ':');
-    if (!hands->ops->adopt(hands->self, job, slot, job->gpus)) { /* a twin forgets who ran */
+    if (!executor->ops->adopt(executor->self, job, slot, job->gpus)) { /* a twin forgets who ran */
         if (job->stop == ADL_STOP_CANCEL)
             adl_live_give_up(live, job, why ? why + 2 : "");
         return adl_live_requeue(live, job, slot, 1.0);
     }
     if (job->stop) {
         adl_live_stopping(live, job, job->stop, why ? why + 2 : "the GPUs it ran on are not the same any more");
-        return hands->ops->stop(hands->self, job, slot, job->stop == ADL_STOP_REQUEUE, job->reason, err);
+        return executor->ops->stop(executor->self, job, slot, job->stop == ADL_STOP_REQUEUE, job->reason, err);
     }
     return 0;
 }
@@ -219,15 +220,15 @@ static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct ad
 int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_error *err)
 {
     struct adl_plan plan = {0};
-    struct adl_roster *roster = &live->desk->roster;
+    struct adl_job_table *job_table = &live->shared->job_table;
     const struct adl_live_item wake = {.event = {.kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE}};
-    int status = adl_plan_create(&plan, live->desk->inventory->scenario.cluster.gpu_count);
+    int status = adl_plan_create(&plan, live->shared->inventory->scenario.cluster.gpu_count);
     if (status)
         return adl_fail(err, status, "out of memory for a plan");
-    uint32_t ran = roster->by_stage[ADL_STAGE_STOPPING];
+    uint32_t ran = job_table->by_stage[ADL_STAGE_STOPPING];
     uint64_t *numbers = calloc((size_t)ran + 1, sizeof *numbers);
     ran = 0;
-    for (struct adl_roster_job *job = roster->first; numbers && job; job = job->next)
+    for (struct adl_job_entry *job = job_table->first; numbers && job; job = job->next)
         if (job->stage == ADL_STAGE_STOPPING)
             numbers[ran++] = job->id;
     status = numbers ? queue_all(live, err) : adl_fail(err, ADL_ENOMEM, "out of memory for %u jobs", ran);
@@ -237,13 +238,13 @@ int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_
     if (status == 0)
         status = adl_engine_advance(engine, err) < 0 ? ADL_EIO : 0;
     for (uint32_t i = 0; status == 0 && i < ran; i++)
-        status = adopt_job(live, engine, &plan, adl_roster_find(roster, numbers[i]), err);
+        status = adopt_job(live, engine, &plan, adl_job_table_find(job_table, numbers[i]), err);
     if (status == 0)
         status = adl_engine_settle(engine, err);
     live->adopting = false;
     live->act_count = 0;
-    for (uint32_t g = 0; status == 0 && g < live->desk->inventory->scenario.cluster.gpu_count; g++)
-        if (live->desk->gpus[g].drain)
+    for (uint32_t g = 0; status == 0 && g < live->shared->inventory->scenario.cluster.gpu_count; g++)
+        if (live->shared->gpus[g].drain)
             adl_live_gpu_changed(live, g);
     if (status == 0)
         status = adl_live_post(live, &wake); /* and now decide */
@@ -253,9 +254,9 @@ int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_
 }
 
 /* A job that the old engine had running or queued, under its slots. */
-static int queue_again(struct adl_live *live, struct adl_roster_job *job)
+static int queue_again(struct adl_live *live, struct adl_job_entry *job)
 {
-    const bool runs = adl_roster_holds_gpus(job);
+    const bool runs = adl_job_table_holds_gpus(job);
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
         item.event.job = job->alternatives[i].slot;
@@ -271,33 +272,33 @@ static int queue_again(struct adl_live *live, struct adl_roster_job *job)
     return 0;
 }
 
-/* Takes up its GPUs in the new books; it was and stays in the hands. */
+/* Takes up its GPUs in the new books; it was and stays in the executor. */
 static int seat_again(struct adl_live *live, struct adl_engine *engine, struct adl_plan *plan,
-                      struct adl_roster_job *job, struct adl_error *err)
+                      struct adl_job_entry *job, struct adl_error *err)
 {
     char label[ADL_LABEL_SIZE];
     const uint8_t stage = job->stage;
     bool refused = false;
-    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
+    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     const int status = seat(engine, plan, job, &refused, err);
     if (status == 0 && refused)
         return adl_fail(err, ADL_EREFUSED, "job %s and the GPUs it runs on do not go together",
                         adl_label_of_live(job, label));
-    adl_roster_set_stage(&live->desk->roster, job, stage);
+    adl_job_table_set_stage(&live->shared->job_table, job, stage);
     return status;
 }
 
 int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_error *err)
 {
     struct adl_plan plan = {0};
-    struct adl_roster *roster = &live->desk->roster;
-    const uint32_t gpus = live->desk->inventory->scenario.cluster.gpu_count;
+    struct adl_job_table *job_table = &live->shared->job_table;
+    const uint32_t gpus = live->shared->inventory->scenario.cluster.gpu_count;
     const struct adl_live_item wake = {.event = {.kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE}};
     int status = adl_plan_create(&plan, gpus);
     live->moving = false;
     live->adopting = true;
-    live->outbox_first = live->outbox_count = 0; /* what the old engine was not told yet is in the roster */
-    for (struct adl_roster_job *job = roster->first; status == 0 && job; job = job->next)
+    live->outbox_first = live->outbox_count = 0; /* what the old engine was not told yet is in the job table */
+    for (struct adl_job_entry *job = job_table->first; status == 0 && job; job = job->next)
         status = queue_again(live, job);
     if (status == 0)
         status = adl_live_post(live, &wake);
@@ -305,8 +306,8 @@ int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_e
         adl_fail(err, status, "out of memory for another engine");
     if (status == 0)
         status = adl_engine_advance(engine, err) < 0 ? ADL_EIO : 0;
-    for (struct adl_roster_job *job = roster->first; status == 0 && job; job = job->next)
-        if (adl_roster_holds_gpus(job) && job->gpus)
+    for (struct adl_job_entry *job = job_table->first; status == 0 && job; job = job->next)
+        if (adl_job_table_holds_gpus(job) && job->gpus)
             status = seat_again(live, engine, &plan, job, err);
     if (status == 0)
         status = adl_engine_settle(engine, err);
@@ -326,8 +327,8 @@ int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_e
 
 static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, struct adl_error *err)
 {
-    struct adl_roster *roster = &live->desk->roster;
-    struct adl_roster_job *job = adl_roster_find(roster, it->job);
+    struct adl_job_table *job_table = &live->shared->job_table;
+    struct adl_job_entry *job = adl_job_table_find(job_table, it->job);
     bool refused = false;
     if (!job || job->stage != ADL_STAGE_QUEUED || !job->gpus)
         return 0;
@@ -338,11 +339,11 @@ static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, s
     if (!kept)
         return adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)job->id);
     memcpy(kept, job->gpus, job->alternatives[job->taken].gpus * sizeof *kept);
-    const int status = seat(live->desk->engine, &live->plan, job, &refused, err);
+    const int status = seat(live->shared->engine, &live->plan, job, &refused, err);
     if (refused) { /* the books do not agree: it runs as a guest, and its GPUs show as used by others */
         adl_live_withdraw_but(live, job, it->slot);
         job->gpus = kept;
-        adl_roster_set_stage(roster, job, ADL_STAGE_RUNNING);
+        adl_job_table_set_stage(job_table, job, ADL_STAGE_RUNNING);
     } else {
         free(kept);
         adl_live_drop_alternatives(live, job);
@@ -350,7 +351,7 @@ static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, s
     if (!it->moved) {
         job->start_us = live->now_us;
         job->attempts++;
-        live->desk->counts.started++;
+        live->shared->counts.started++;
     }
     adl_live_publish_job(live, job, NULL);
     return status;
@@ -359,7 +360,7 @@ static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, s
 int adl_live_seize(struct adl_live *live, struct adl_error *err)
 {
     int status =
-        live->plan.commands ? 0 : adl_plan_create(&live->plan, live->desk->inventory->scenario.cluster.gpu_count);
+        live->plan.commands ? 0 : adl_plan_create(&live->plan, live->shared->inventory->scenario.cluster.gpu_count);
     live->adopting = true;
     for (uint32_t i = 0; status == 0 && i < live->seizure_count; i++)
         status = seize_one(live, &live->seizures[i], err);

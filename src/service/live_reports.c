@@ -1,4 +1,4 @@
-/* live_reports: what the hands report: written, then shown to the engine and to people. */
+/* live_reports: what the executor report: written, then shown to the engine and to people. */
 #include "service/live_internal.h"
 
 #include <stdio.h>
@@ -7,28 +7,28 @@
 #include <unistd.h>
 
 /* Slots are given to others while a report waits to be dealt with, or is held back: who has a number is found by it. */
-static struct adl_roster_job *job_of(const struct adl_live *live, const struct adl_report *report)
+static struct adl_job_entry *job_of(const struct adl_live *live, const struct adl_report *report)
 {
     const int kind = report->event.kind;
     const bool about_job = kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT || kind == ADL_EVENT_WAKE;
     if (!about_job)
         return NULL;
     if (report->number == 0)
-        return adl_roster_at(&live->desk->roster, report->event.job);
-    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
-    return job && kind == ADL_EVENT_EVICT && !adl_roster_holds_gpus(job) ? NULL : job;
+        return adl_job_table_at(&live->shared->job_table, report->event.job);
+    struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, report->number);
+    return job && kind == ADL_EVENT_EVICT && !adl_job_table_holds_gpus(job) ? NULL : job;
 }
 
 bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report)
 {
-    const struct adl_roster_job *job = job_of(live, report);
+    const struct adl_job_entry *job = job_of(live, report);
     return job && job->group == live->group;
 }
 
 /* ---- jobs that ended ---- */
 
-/* One that was to be cancelled has ended, whatever the hands made of it. */
-static bool is_end(const struct adl_report *report, const struct adl_roster_job *job)
+/* One that was to be cancelled has ended, whatever the executor made of it. */
+static bool is_end(const struct adl_report *report, const struct adl_job_entry *job)
 {
     return report->event.kind == ADL_EVENT_FINISH || job->stop == ADL_STOP_CANCEL;
 }
@@ -38,7 +38,7 @@ static int end_of(const struct adl_report *report)
     return report->event.kind == ADL_EVENT_FINISH ? report->event.outcome.end : ADL_END_CANCELLED;
 }
 
-static void say_reason(const struct adl_report *report, const struct adl_roster_job *job, char *ret, size_t size)
+static void say_reason(const struct adl_report *report, const struct adl_job_entry *job, char *ret, size_t size)
 {
     const int end = end_of(report);
     if (job->stop == ADL_STOP_CANCEL && end == ADL_END_CANCELLED)
@@ -53,7 +53,7 @@ static void say_reason(const struct adl_report *report, const struct adl_roster_
         snprintf(ret, size, "%s", end == ADL_END_TIMEOUT ? "reached its time limit" : "");
 }
 
-static int log_end(struct adl_live *live, const struct adl_report *report, const struct adl_roster_job *job,
+static int log_end(struct adl_live *live, const struct adl_report *report, const struct adl_job_entry *job,
                    const char *reason, struct adl_error *err)
 {
     const bool ends = is_end(report, job);
@@ -74,8 +74,8 @@ static int log_end(struct adl_live *live, const struct adl_report *report, const
     return adl_live_log(live, ends ? "end" : "evict", job->id, &text, err);
 }
 
-/* By the hands' own count of all its runs; else by what was read of its GPUs. */
-static double drawn_j(const struct adl_report *report, const struct adl_roster_job *job)
+/* By the executor' own count of all its runs; else by what was read of its GPUs. */
+static double drawn_j(const struct adl_report *report, const struct adl_job_entry *job)
 {
     const double told_j = report->event.kind == ADL_EVENT_FINISH ? report->event.outcome.energy_j : report->energy_j;
     return told_j > 0 ? told_j : job->energy_j;
@@ -91,7 +91,7 @@ static void set_times(const struct adl_live *live, const struct adl_report *repo
     status->start_us = start_us < status->end_us ? start_us : status->end_us;
 }
 
-static int prepare_end(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job,
+static int prepare_end(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job,
                        struct adl_error *err)
 {
     char reason[240];
@@ -124,12 +124,12 @@ static void post(struct adl_live *live, const struct adl_event *event)
 
 /* Runs of one name are alike, so that their speeds tell which GPUs suit them: a run is a step. Only if it had its GPUs
  * to itself from start to end. */
-static void post_speed(struct adl_live *live, const struct adl_roster_job *job, const struct adl_event *event)
+static void post_speed(struct adl_live *live, const struct adl_job_entry *job, const struct adl_event *event)
 {
-    const struct adl_state *state = adl_engine_state(live->desk->engine);
+    const struct adl_state *state = adl_engine_state(live->shared->engine);
     const int64_t run_us = event->outcome.run_us > 0 ? event->outcome.run_us : live->now_us - job->start_us;
     struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .job = event->job, .gpu = ADL_NONE};
-    if (live->config.hands.ops->tells_speed || event->outcome.end != ADL_END_COMPLETED || job->spec.name_id == 0 ||
+    if (live->config.executor.ops->tells_speed || event->outcome.end != ADL_END_COMPLETED || job->spec.name_id == 0 ||
         job->spec.flags & ADL_JOB_SHARE || job->attempts > 1 || run_us < 1000 ||
         state->jobs[event->job].phase != ADL_PHASE_RUNNING)
         return;
@@ -137,27 +137,27 @@ static void post_speed(struct adl_live *live, const struct adl_roster_job *job, 
     post(live, &speed);
 }
 
-static void apply_end(struct adl_live *live, struct adl_report *report, struct adl_roster_job *job)
+static void apply_end(struct adl_live *live, struct adl_report *report, struct adl_job_entry *job)
 {
     char reason[240];
     struct adl_event event = report->event;
-    const struct adl_hands *hands = &live->config.hands;
-    if (report->number > 0 && adl_roster_holds_gpus(job))
+    const struct adl_executor *executor = &live->config.executor;
+    if (report->number > 0 && adl_job_table_holds_gpus(job))
         event.job = job->alternatives[job->taken].slot;
     const uint64_t id = job->id;
     const uint32_t attempt = job->attempts;
     job->energy_j = drawn_j(report, job);
-    if (is_end(report, job) && !adl_roster_holds_gpus(job)) { /* it was taken out of the cluster's queue */
+    if (is_end(report, job) && !adl_job_table_holds_gpus(job)) { /* it was taken out of the cluster's queue */
         say_reason(report, job, reason, sizeof reason);
-        adl_roster_set_reason(job, reason);
+        adl_job_table_set_reason(job, reason);
         adl_live_withdraw(live, job);
         adl_live_depart(live, job, end_of(report));
     } else if (is_end(report, job)) {
         const int end = end_of(report);
         say_reason(report, job, reason, sizeof reason);
-        adl_roster_set_reason(job, reason);
+        adl_job_table_set_reason(job, reason);
         if (event.kind == ADL_EVENT_EVICT) {
-            hands->ops->withdraw(hands->self, event.job);
+            executor->ops->withdraw(executor->self, event.job);
             event = (struct adl_event){.kind = ADL_EVENT_FINISH, .job = event.job};
             event.outcome.end = ADL_END_CANCELLED;
             event.outcome.run_us = live->now_us - job->start_us;
@@ -171,10 +171,10 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
     } else {
         adl_live_requeue(live, job, event.job, event.evict.remaining);
         if (job->barred)
-            adl_roster_set_reason(job, report->text);
+            adl_job_table_set_reason(job, report->text);
         adl_live_publish_job(live, job, NULL);
     }
-    hands->ops->forget(hands->self, id, attempt);
+    executor->ops->forget(executor->self, id, attempt);
 }
 
 /* ---- jobs that a twin brings ---- */
@@ -182,7 +182,7 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
 static int prepare_arrival(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
 {
     const struct adl_job_spec *spec = &report->spec;
-    const struct adl_inventory *inventory = live->desk->inventory;
+    const struct adl_inventory *inventory = live->shared->inventory;
     char user[32], request[400];
     size_t at = 0;
     snprintf(user, sizeof user, "user%u", spec->user);
@@ -218,16 +218,16 @@ static void apply_arrival(struct adl_live *live, const struct adl_live_report *r
     const uint32_t slot = report->told.event.job;
     if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
         return;
-    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
+    struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, report->number);
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .job = slot}, .spec = report->spec};
     item.spec.id = job->id;
     job->eligible_us = live->now_us;
     job->alternative_count = 1;
     job->alternatives[0] = (struct adl_alternative){item.spec.gpus, item.spec.types, ADL_NONE};
-    if (adl_roster_set_slot(&live->desk->roster, job, 0, slot) || adl_live_post(live, &item))
+    if (adl_job_table_set_slot(&live->shared->job_table, job, 0, slot) || adl_live_post(live, &item))
         return;
-    adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_QUEUED);
-    live->desk->counts.submitted++;
+    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
+    live->shared->counts.submitted++;
     adl_live_publish_job(live, job, NULL);
 }
 
@@ -258,18 +258,17 @@ static void apply_guest(struct adl_live *live, const struct adl_live_report *rep
     struct adl_error err;
     if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
         return;
-    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, report->number);
+    struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, report->number);
     job->barred = report->arrival.bar[0] != '\0';
     job->eligible_us = job->barred ? 0 : live->now_us;
     adl_live_place(live, job);
     if (job->barred)
-        adl_roster_set_reason(job, report->arrival.bar);
-    live->desk->counts.submitted++;
+        adl_job_table_set_reason(job, report->arrival.bar);
+    live->shared->counts.submitted++;
     adl_live_publish_job(live, job, NULL);
 }
 
-static bool is_moved(const struct adl_live *live, const struct adl_live_report *report,
-                     const struct adl_roster_job *job)
+static bool is_moved(const struct adl_live *live, const struct adl_live_report *report, const struct adl_job_entry *job)
 {
     return (job->stage == ADL_STAGE_RUNNING || job->stage == ADL_STAGE_PLACED) &&
            adl_live_in_engine(live, report->told.event.job) &&
@@ -278,9 +277,9 @@ static bool is_moved(const struct adl_live *live, const struct adl_live_report *
 }
 
 /* The job that runs: it stands in the queue with the slot it was told under, or was thought to run elsewhere. */
-static struct adl_roster_job *seized(const struct adl_live *live, const struct adl_live_report *report)
+static struct adl_job_entry *seized(const struct adl_live *live, const struct adl_live_report *report)
 {
-    struct adl_roster_job *job = adl_roster_at(&live->desk->roster, report->told.event.job);
+    struct adl_job_entry *job = adl_job_table_at(&live->shared->job_table, report->told.event.job);
     const bool same = job && (report->told.number == 0 || report->told.number == job->id);
     const bool waits = same && job->stage == ADL_STAGE_QUEUED && !job->gpus;
     return waits || (same && is_moved(live, report, job)) ? job : NULL;
@@ -289,17 +288,17 @@ static struct adl_roster_job *seized(const struct adl_live *live, const struct a
 /* A job that runs where nobody here started it: that is written, and the engine's books follow. */
 static int prepare_seizure(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
 {
-    struct adl_roster_job *job = seized(live, report);
+    struct adl_job_entry *job = seized(live, report);
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     char gpus[400];
     if (!job)
         return 0;
-    const bool moved = adl_roster_holds_gpus(job);
+    const bool moved = adl_job_table_holds_gpus(job);
     struct adl_store_status status = adl_live_status(live, job);
     uint32_t count = 0;
     for (; count < report->told.gpu_count; count++)
-        live->names[count] = live->desk->inventory->gpus[report->gpus[count]].id;
+        live->names[count] = live->shared->inventory->gpus[report->gpus[count]].id;
     live->names[count] = NULL;
     adl_live_name_gpus(live, report->gpus, count, gpus, sizeof gpus);
     status.state = ADL_STORE_RUNNING;
@@ -322,9 +321,9 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
 
 static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
 {
-    struct adl_roster_job *job = seized(live, report);
+    struct adl_job_entry *job = seized(live, report);
     const uint32_t slot = report->told.event.job;
-    const bool moved = job && adl_roster_holds_gpus(job);
+    const bool moved = job && adl_job_table_holds_gpus(job);
     if (job && adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
                         sizeof *live->seizures) == 0) {
         live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, slot, moved};
@@ -340,7 +339,7 @@ static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
 }
 
 /* The cluster has begun a job that was placed: its run counts from now. */
-static int prepare_begin(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job,
+static int prepare_begin(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job,
                          struct adl_error *err)
 {
     struct adl_text text = {0};
@@ -353,22 +352,22 @@ static int prepare_begin(struct adl_live *live, const struct adl_report *report,
     return result ? result : adl_live_log(live, "begin", job->id, &text, err);
 }
 
-static void apply_begin(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job)
+static void apply_begin(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
     if (report->begin == ADL_BEGIN_AWAITED && job->stage == ADL_STAGE_RUNNING) {
-        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_PLACED);
+        adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_PLACED);
     } else if (report->begin == ADL_BEGIN_SEEN && job->stage == ADL_STAGE_PLACED) {
-        adl_roster_set_stage(&live->desk->roster, job, ADL_STAGE_RUNNING);
+        adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_RUNNING);
         job->start_us = live->now_us;
     }
     adl_live_publish_job(live, job, NULL);
 }
 
 /* Whether the cluster would start it. Nothing is written: after a restart it is told again. */
-static void apply_bar(struct adl_live *live, const struct adl_report *report, struct adl_roster_job *job)
+static void apply_bar(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
     job->barred = report->text[0] != '\0';
-    if (adl_roster_holds_gpus(job) || job->hold)
+    if (adl_job_table_holds_gpus(job) || job->hold)
         return; /* it counts when it is back in the queue */
     if (job->barred)
         adl_live_withdraw(live, job);
@@ -376,7 +375,7 @@ static void apply_bar(struct adl_live *live, const struct adl_report *report, st
         job->eligible_us = 0;
     adl_live_place(live, job);
     if (job->barred)
-        adl_roster_set_reason(job, report->text);
+        adl_job_table_set_reason(job, report->text);
     adl_live_publish_job(live, job, NULL);
 }
 
@@ -384,7 +383,7 @@ static void apply_bar(struct adl_live *live, const struct adl_report *report, st
 
 void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu)
 {
-    const struct adl_desk_gpu *it = &live->desk->gpus[gpu];
+    const struct adl_service_state_gpu *it = &live->shared->gpus[gpu];
     const bool down = it->drain || it->lost || it->foreign > 0;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
@@ -398,12 +397,12 @@ void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu)
     adl_json_key(&json, "gpu");
     adl_json_uint(&json, gpu);
     adl_json_key(&json, "state");
-    adl_json_string(&json, adl_gpu_state_name(adl_desk_gpu_state(live->desk, gpu)));
+    adl_json_string(&json, adl_gpu_state_name(adl_service_state_gpu_state(live->shared, gpu)));
     adl_json_key(&json, "reason");
     adl_json_string(&json, it->reason);
     adl_json_end(&json);
     if (adl_text_status(&text) == 0)
-        adl_events_publish(live->desk->events, "gpu", text.data, NULL, NULL);
+        adl_events_publish(live->shared->events, "gpu", text.data, NULL, NULL);
     adl_text_clear(&text);
 }
 
@@ -413,7 +412,7 @@ static int log_gpu(struct adl_live *live, const struct adl_report *report, struc
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     adl_json_key(&json, "gpu");
-    adl_json_string(&json, live->desk->inventory->gpus[report->event.gpu].id);
+    adl_json_string(&json, live->shared->inventory->gpus[report->event.gpu].id);
     adl_json_key(&json, "why");
     adl_json_string(&json, report->text);
     adl_json_end(&json);
@@ -422,7 +421,7 @@ static int log_gpu(struct adl_live *live, const struct adl_report *report, struc
 
 static void apply_gpu(struct adl_live *live, const struct adl_report *report)
 {
-    struct adl_desk_gpu *gpu = &live->desk->gpus[report->event.gpu];
+    struct adl_service_state_gpu *gpu = &live->shared->gpus[report->event.gpu];
     const bool down = report->event.kind == ADL_EVENT_GPU_DOWN;
     gpu->foreign = down ? report->foreign : 0;
     gpu->lost = down && report->foreign == 0;
@@ -435,10 +434,10 @@ static void apply_gpu(struct adl_live *live, const struct adl_report *report)
 /* What a GPU drew since its last reading is shared by the jobs on it. */
 static void share_energy(struct adl_live *live, uint32_t gpu, double power_w, int64_t since_us)
 {
-    const struct adl_gpu_use *use = &adl_engine_state(live->desk->engine)->gpus[gpu];
+    const struct adl_gpu_use *use = &adl_engine_state(live->shared->engine)->gpus[gpu];
     const uint32_t jobs = (uint32_t)(use->job[0] != ADL_NONE) + (uint32_t)(use->job[1] != ADL_NONE);
     for (uint32_t i = 0; i < jobs; i++) {
-        struct adl_roster_job *job = adl_roster_at(&live->desk->roster, use->job[i]);
+        struct adl_job_entry *job = adl_job_table_at(&live->shared->job_table, use->job[i]);
         if (!job)
             continue;
         const int64_t from_us = since_us > job->start_us ? since_us : job->start_us;
@@ -449,7 +448,7 @@ static void share_energy(struct adl_live *live, uint32_t gpu, double power_w, in
 static void apply_telemetry(struct adl_live *live, const struct adl_report *report)
 {
     const uint32_t g = report->event.gpu;
-    struct adl_desk_gpu *gpu = &live->desk->gpus[g];
+    struct adl_service_state_gpu *gpu = &live->shared->gpus[g];
     const bool power = !(report->event.telemetry.missing >> ADL_READ_POWER & 1);
     if (power && gpu->last_us > 0 && live->now_us - gpu->last_us < 10 * live->point_step_us)
         share_energy(live, g, (double)report->event.telemetry.value[ADL_READ_POWER], gpu->last_us);
@@ -466,7 +465,7 @@ static void apply_telemetry(struct adl_live *live, const struct adl_report *repo
 static int write_sample(struct adl_live *live, const struct adl_report *report, struct adl_error *err)
 {
     const struct adl_store_sample sample = {.time_us = live->now_us,
-                                            .gpu = live->desk->inventory->gpus[report->event.gpu].id,
+                                            .gpu = live->shared->inventory->gpus[report->event.gpu].id,
                                             .readings = report->event.telemetry};
     return adl_store_sample_append(live->config.store, &sample, err);
 }
@@ -491,8 +490,8 @@ void adl_live_publish_samples(struct adl_live *live)
     adl_json_key(&json, "gpus");
     adl_json_array(&json);
     /* Streams are for live views of a few hundred GPUs; more are asked for with /v1/cluster. */
-    for (uint32_t g = 0; g < live->desk->inventory->scenario.cluster.gpu_count && text.size < 50000; g++) {
-        const struct adl_desk_gpu *gpu = &live->desk->gpus[g];
+    for (uint32_t g = 0; g < live->shared->inventory->scenario.cluster.gpu_count && text.size < 50000; g++) {
+        const struct adl_service_state_gpu *gpu = &live->shared->gpus[g];
         if (gpu->last_us == 0)
             continue;
         adl_json_object(&json);
@@ -511,7 +510,7 @@ void adl_live_publish_samples(struct adl_live *live)
     adl_json_end(&json);
     adl_json_end(&json);
     if (adl_text_status(&text) == 0)
-        adl_events_publish(live->desk->events, "sample", text.data, NULL, NULL);
+        adl_events_publish(live->shared->events, "sample", text.data, NULL, NULL);
     adl_text_clear(&text);
 }
 
@@ -520,7 +519,7 @@ void adl_live_publish_samples(struct adl_live *live)
 int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, struct adl_error *err)
 {
     struct adl_report *report = &it->told;
-    struct adl_roster_job *job = job_of(live, report);
+    struct adl_job_entry *job = job_of(live, report);
     switch (report->event.kind) {
     case ADL_EVENT_FINISH:
     case ADL_EVENT_EVICT:
@@ -544,7 +543,7 @@ int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, s
 void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
 {
     struct adl_report *report = &it->told;
-    struct adl_roster_job *job = job_of(live, report);
+    struct adl_job_entry *job = job_of(live, report);
     switch (report->event.kind) {
     case ADL_EVENT_FINISH:
     case ADL_EVENT_EVICT:
@@ -573,11 +572,11 @@ void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
         apply_telemetry(live, report);
         break;
     case ADL_EVENT_METER:
-        live->desk->gpus[report->event.gpu].energy_j = report->event.energy_j;
+        live->shared->gpus[report->event.gpu].energy_j = report->event.energy_j;
         post(live, &report->event);
         break;
     case ADL_EVENT_PROGRESS:
-        if (adl_engine_state(live->desk->engine)->jobs[report->event.job].phase == ADL_PHASE_RUNNING)
+        if (adl_engine_state(live->shared->engine)->jobs[report->event.job].phase == ADL_PHASE_RUNNING)
             post(live, &report->event);
         break;
     default:

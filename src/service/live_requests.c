@@ -1,4 +1,4 @@
-/* live_wishes: what people want: checked and written, then done. */
+/* live_requests: what people want: checked and written, then done. */
 #include "jobs/warn_signal.h"
 #include "service/live_internal.h"
 #include "service/privacy.h"
@@ -9,17 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-bool adl_live_wish_waits(const struct adl_live *live, const struct adl_wish *wish)
+bool adl_live_request_waits(const struct adl_live *live, const struct adl_request *request)
 {
-    const struct adl_roster_job *job = wish->job > 0 ? adl_roster_find(&live->desk->roster, wish->job) : NULL;
-    return job ? job->group == live->group : wish->job > 0 && live->again_group == live->group;
+    const struct adl_job_entry *job =
+        request->job > 0 ? adl_job_table_find(&live->shared->job_table, request->job) : NULL;
+    return job ? job->group == live->group : request->job > 0 && live->again_group == live->group;
 }
 
-static int refuse(struct adl_wish *wish, int status, const char *fmt, unsigned long long number)
+static int refuse(struct adl_request *request, int status, const char *fmt, unsigned long long number)
 {
     char text[200];
     snprintf(text, sizeof text, fmt, number); // NOLINT(clang-diagnostic-format-nonliteral)
-    return adl_fail(&wish->err, status, "%s", text);
+    return adl_fail(&request->err, status, "%s", text);
 }
 
 #define PURGED " ended so long ago that it was deleted (jobs.retention_days in the service's configuration)"
@@ -27,10 +28,10 @@ static int refuse(struct adl_wish *wish, int status, const char *fmt, unsigned l
 /* ---- submissions ---- */
 
 /* The class and what follows from it. */
-static int read_class(const struct adl_live *live, struct adl_wish *wish)
+static int read_class(const struct adl_live *live, struct adl_request *request)
 {
-    const struct adl_scenario *scenario = &live->desk->inventory->scenario;
-    struct adl_submission *submission = wish->submission;
+    const struct adl_scenario *scenario = &live->shared->inventory->scenario;
+    struct adl_submission *submission = request->submission;
     submission->job.spec.class_index = 0;
     if (!submission->class_name || submission->class_name[0] == '\0')
         return 0;
@@ -42,7 +43,7 @@ static int read_class(const struct adl_live *live, struct adl_wish *wish)
                 submission->job.spec.gpu_memory_mib = scenario->classes[i].gpu_memory_mib;
             return 0;
         }
-    return adl_fail(&wish->err, ADL_EINVAL, "class: there is no job class '%.60s' in the catalogue",
+    return adl_fail(&request->err, ADL_EINVAL, "class: there is no job class '%.60s' in the catalogue",
                     submission->class_name);
 }
 
@@ -53,43 +54,43 @@ static int see_uid(void *context, const struct adl_store_job *row, struct adl_er
     return 0;
 }
 
-static int check_dependencies(struct adl_live *live, struct adl_wish *wish)
+static int check_dependencies(struct adl_live *live, struct adl_request *request)
 {
-    const struct adl_store_job *job = &wish->submission->job;
+    const struct adl_store_job *job = &request->submission->job;
     for (uint32_t i = 0; i < job->dependency_count; i++) {
         const uint64_t on = job->dependencies[i].job;
-        const struct adl_roster_job *other = on > 0 ? adl_roster_find(&live->desk->roster, on) : NULL;
+        const struct adl_job_entry *other = on > 0 ? adl_job_table_find(&live->shared->job_table, on) : NULL;
         uint32_t uid = other ? other->uid : 0;
         const bool there = on == 0 || other || adl_store_job_read(live->config.store, on, see_uid, &uid, NULL) == 1;
-        if (on > 0 && adl_veil_hides(live->desk, &wish->caller) && !(there && uid == wish->caller.account.uid))
-            return refuse(wish, ADL_EINVAL, "after: there is no job %llu", on);
+        if (on > 0 && adl_veil_hides(live->shared, &request->caller) && !(there && uid == request->caller.account.uid))
+            return refuse(request, ADL_EINVAL, "after: there is no job %llu", on);
         if (!there)
             return on > 0 && on <= adl_store_job_last(live->config.store)
-                       ? refuse(wish, ADL_EINVAL, "after: job %llu" PURGED "; leave it out if it completed", on)
-                       : refuse(wish, ADL_EINVAL, "after: there is no job %llu", on);
+                       ? refuse(request, ADL_EINVAL, "after: job %llu" PURGED "; leave it out if it completed", on)
+                       : refuse(request, ADL_EINVAL, "after: there is no job %llu", on);
     }
     return 0;
 }
 
-/* What the cluster can say of it: whether it could ever run. The roster's own reading is tried on a copy. */
-static int check_demand(struct adl_live *live, struct adl_wish *wish)
+/* What the cluster can say of it: whether it could ever run. The job table's own reading is tried on a copy. */
+static int check_demand(struct adl_live *live, struct adl_request *request)
 {
-    struct adl_roster_job trial = {.spec = wish->submission->job.spec, .request = wish->submission->job.request};
-    const int status = adl_live_request(live, &trial, &wish->err);
+    struct adl_job_entry trial = {.spec = request->submission->job.spec, .request = request->submission->job.request};
+    const int status = adl_live_request(live, &trial, &request->err);
     if (status == 0)
-        wish->submission->job.spec = trial.spec;
+        request->submission->job.spec = trial.spec;
     return status;
 }
 
-static int check_warning(struct adl_wish *wish)
+static int check_warning(struct adl_request *request)
 {
-    const struct adl_store_job *job = &wish->submission->job;
+    const struct adl_store_job *job = &request->submission->job;
     struct adl_warn_signal warn;
     if (!job->warn_signal || job->warn_signal[0] == '\0')
         return 0;
-    const int status = adl_warn_signal_read(job->warn_signal, "warn_signal", &warn, &wish->err);
+    const int status = adl_warn_signal_read(job->warn_signal, "warn_signal", &warn, &request->err);
     if (status == 0 && warn.before_us >= job->spec.limit_us)
-        return adl_fail(&wish->err, ADL_EINVAL,
+        return adl_fail(&request->err, ADL_EINVAL,
                         "warn_signal: %lld s before its time limit of %lld s would be before it starts",
                         (long long)(warn.before_us / 1000000), (long long)(job->spec.limit_us / 1000000));
     return status;
@@ -108,29 +109,29 @@ int adl_live_user_check(const struct adl_live *live, uint32_t uid, struct adl_er
     return 0;
 }
 
-static int check_submission(struct adl_live *live, struct adl_wish *wish)
+static int check_submission(struct adl_live *live, struct adl_request *request)
 {
-    struct adl_submission *submission = wish->submission;
+    struct adl_submission *submission = request->submission;
     if (live->config.no_submission)
-        return adl_fail(&wish->err, ADL_EREFUSED, "jobs come from the cluster underneath: submit it there (sbatch)");
-    int status = adl_live_user_check(live, submission->job.uid, &wish->err);
+        return adl_fail(&request->err, ADL_EREFUSED, "jobs come from the cluster underneath: submit it there (sbatch)");
+    int status = adl_live_user_check(live, submission->job.uid, &request->err);
     if (status)
         return status;
-    if (!wish->caller.admin && submission->job.spec.priority > live->config.priority_max)
-        return adl_fail(&wish->err, ADL_EDENIED,
+    if (!request->caller.admin && submission->job.spec.priority > live->config.priority_max)
+        return adl_fail(&request->err, ADL_EDENIED,
                         "priority: users may ask for at most %g here (jobs.priority_max in the service's "
                         "configuration); an administrator can raise it afterwards",
                         (double)live->config.priority_max);
     if (submission->job.spec.limit_us <= 0)
         submission->job.spec.limit_us = live->config.time_limit_us;
-    status = check_warning(wish);
+    status = check_warning(request);
     if (status == 0)
-        status = read_class(live, wish);
+        status = read_class(live, request);
     if (status == 0)
-        status = check_demand(live, wish);
+        status = check_demand(live, request);
     if (status == 0)
-        status = check_dependencies(live, wish);
-    return status ? status : adl_live_quota_check(live, wish, &wish->err);
+        status = check_dependencies(live, request);
+    return status ? status : adl_live_quota_check(live, request, &request->err);
 }
 
 static int log_submission(struct adl_live *live, const struct adl_store_job *job, uint64_t id, struct adl_error *err)
@@ -148,34 +149,34 @@ static int log_submission(struct adl_live *live, const struct adl_store_job *job
     return adl_live_log(live, "submit", id, &text, err);
 }
 
-static int prepare_submit(struct adl_live *live, struct adl_wish *wish)
+static int prepare_submit(struct adl_live *live, struct adl_request *request)
 {
-    struct adl_submission *submission = wish->submission;
-    int status = check_submission(live, wish);
-    wish->job_count = submission->array ? submission->array_count : 1;
-    if (status || wish->dry_run)
+    struct adl_submission *submission = request->submission;
+    int status = check_submission(live, request);
+    request->job_count = submission->array ? submission->array_count : 1;
+    if (status || request->dry_run)
         return status;
     if (live->tight)
-        return adl_fail(&wish->err, ADL_EFULL, ADL_LIVE_TIGHT);
+        return adl_fail(&request->err, ADL_EFULL, ADL_LIVE_TIGHT);
     submission->job.submit_us = live->now_us;
     submission->job.status.priority = submission->job.spec.priority;
     submission->job.status.hold = submission->hold ? ADL_HOLD_USER : ADL_HOLD_NONE;
-    for (uint32_t i = 0; status == 0 && i < wish->job_count; i++) {
+    for (uint32_t i = 0; status == 0 && i < request->job_count; i++) {
         uint64_t id = 0;
         submission->job.array_index = submission->array ? submission->array[i] : -1;
-        submission->job.array_id = submission->job.payload = i > 0 ? wish->first_job : 0;
-        status = adl_store_job_add(live->config.store, &submission->job, &id, &wish->err);
+        submission->job.array_id = submission->job.payload = i > 0 ? request->first_job : 0;
+        status = adl_store_job_add(live->config.store, &submission->job, &id, &request->err);
         if (status == 0)
-            status = log_submission(live, &submission->job, id, &wish->err);
+            status = log_submission(live, &submission->job, id, &request->err);
         if (i == 0)
-            wish->first_job = id;
+            request->first_job = id;
     }
-    return status ? status : adl_live_quota_room(live, submission->job.uid, &wish->err);
+    return status ? status : adl_live_quota_room(live, submission->job.uid, &request->err);
 }
 
-static void expand_paths(struct adl_live *live, const struct adl_store_job *from, struct adl_roster_job *job)
+static void expand_paths(struct adl_live *live, const struct adl_store_job *from, struct adl_job_entry *job)
 {
-    const char *node = live->desk->inventory->scenario.cluster.nodes[0].name;
+    const char *node = live->shared->inventory->scenario.cluster.nodes[0].name;
     char *out = adl_path_expand(from->stdout_path, from, job->id, node);
     const bool same = from->stdout_path && from->stderr_path && strcmp(from->stdout_path, from->stderr_path) == 0;
     char *err = same ? NULL : adl_path_expand(from->stderr_path, from, job->id, node);
@@ -193,16 +194,16 @@ static void expand_paths(struct adl_live *live, const struct adl_store_job *from
     }
 }
 
-struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_store_job *row, struct adl_error *err)
+struct adl_job_entry *adl_live_admit(struct adl_live *live, const struct adl_store_job *row, struct adl_error *err)
 {
-    struct adl_roster_job *job = adl_roster_add(&live->desk->roster, row);
+    struct adl_job_entry *job = adl_job_table_add(&live->shared->job_table, row);
     if (!job) {
         adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)row->spec.id);
         return NULL;
     }
     expand_paths(live, row, job);
-    if (job->external > 0 && live->config.hands.ops->introduce)
-        live->config.hands.ops->introduce(live->config.hands.self, job);
+    if (job->external > 0 && live->config.executor.ops->introduce)
+        live->config.executor.ops->introduce(live->config.executor.self, job);
     if (adl_live_request(live, job, err)) {
         /* The GPUs have changed since it was submitted. */
         char reason[240];
@@ -212,34 +213,34 @@ struct adl_roster_job *adl_live_admit(struct adl_live *live, const struct adl_st
         job->alternatives[0] = (struct adl_alternative){row->spec.gpus, row->spec.types, ADL_NONE};
         job->alternative_count = 1;
         if (row->status.state == ADL_STORE_PENDING)
-            adl_roster_set_reason(job, reason);
+            adl_job_table_set_reason(job, reason);
     }
     return job;
 }
 
-static void apply_submit(struct adl_live *live, struct adl_wish *wish)
+static void apply_submit(struct adl_live *live, struct adl_request *request)
 {
-    struct adl_submission *submission = wish->submission;
-    for (uint32_t i = 0; i < wish->job_count; i++) {
+    struct adl_submission *submission = request->submission;
+    for (uint32_t i = 0; i < request->job_count; i++) {
         struct adl_error err;
-        submission->job.spec.id = wish->first_job + i;
+        submission->job.spec.id = request->first_job + i;
         submission->job.array_index = submission->array ? submission->array[i] : -1;
-        submission->job.array_id = submission->array ? wish->first_job : 0;
-        submission->job.payload = wish->first_job;
-        struct adl_roster_job *job = adl_live_admit(live, &submission->job, &err);
+        submission->job.array_id = submission->array ? request->first_job : 0;
+        submission->job.payload = request->first_job;
+        struct adl_job_entry *job = adl_live_admit(live, &submission->job, &err);
         if (!job || adl_live_place(live, job))
             continue; /* it is in the store, and comes back when there is memory: after a restart */
-        live->desk->counts.submitted++;
+        live->shared->counts.submitted++;
         adl_live_publish_job(live, job, NULL);
     }
 }
 
-/* ---- wishes about a job ---- */
+/* ---- requests about a job ---- */
 
-static int refuse_job(struct adl_wish *wish, int status, const struct adl_roster_job *job, const char *why)
+static int refuse_job(struct adl_request *request, int status, const struct adl_job_entry *job, const char *why)
 {
     char label[ADL_LABEL_SIZE];
-    return adl_fail(&wish->err, status, "job %s %s", adl_label_of_live(job, label), why);
+    return adl_fail(&request->err, status, "job %s %s", adl_label_of_live(job, label), why);
 }
 
 static int see_label(void *context, const struct adl_store_job *row, struct adl_error *err)
@@ -249,142 +250,144 @@ static int see_label(void *context, const struct adl_store_job *row, struct adl_
     return 0;
 }
 
-/* It is not in the roster: it has ended, or never was. */
-static int refuse_absent(struct adl_live *live, struct adl_wish *wish)
+/* It is not in the job table: it has ended, or never was. */
+static int refuse_absent(struct adl_live *live, struct adl_request *request)
 {
     char label[ADL_LABEL_SIZE] = "";
-    if (adl_store_job_read(live->config.store, wish->job, see_label, label, NULL) != 1)
-        return wish->job > 0 && wish->job <= adl_store_job_last(live->config.store)
-                   ? refuse(wish, ADL_EABSENT, "job %llu" PURGED, wish->job)
-                   : refuse(wish, ADL_EABSENT, "there is no job %llu", wish->job);
-    return adl_fail(&wish->err, ADL_EREFUSED, "job %s has ended", label);
+    if (adl_store_job_read(live->config.store, request->job, see_label, label, NULL) != 1)
+        return request->job > 0 && request->job <= adl_store_job_last(live->config.store)
+                   ? refuse(request, ADL_EABSENT, "job %llu" PURGED, request->job)
+                   : refuse(request, ADL_EABSENT, "there is no job %llu", request->job);
+    return adl_fail(&request->err, ADL_EREFUSED, "job %s has ended", label);
 }
 
-static struct adl_roster_job *find_job(struct adl_live *live, struct adl_wish *wish, int *ret_status)
+static struct adl_job_entry *find_job(struct adl_live *live, struct adl_request *request, int *ret_status)
 {
-    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, wish->job);
+    struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, request->job);
     if (!job) {
-        *ret_status = refuse_absent(live, wish);
-    } else if (!wish->caller.admin && job->uid != wish->caller.account.uid) {
-        *ret_status = refuse_job(wish, ADL_EDENIED, job, "is another user's");
+        *ret_status = refuse_absent(live, request);
+    } else if (!request->caller.admin && job->uid != request->caller.account.uid) {
+        *ret_status = refuse_job(request, ADL_EDENIED, job, "is another user's");
         return NULL;
     }
     return job;
 }
 
-int adl_live_log_wish(struct adl_live *live, const struct adl_wish *wish, const char *kind, struct adl_error *err)
+int adl_live_log_request(struct adl_live *live, const struct adl_request *request, const char *kind,
+                         struct adl_error *err)
 {
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     adl_json_key(&json, "by");
-    adl_json_string(&json, wish->caller.account.name[0] != '\0' ? wish->caller.account.name : "adlro");
-    if (wish->text[0] != '\0') {
+    adl_json_string(&json, request->caller.account.name[0] != '\0' ? request->caller.account.name : "adlro");
+    if (request->text[0] != '\0') {
         adl_json_key(&json, "why");
-        adl_json_string(&json, wish->text);
+        adl_json_string(&json, request->text);
     }
-    if (wish->kind == ADL_WISH_PRIORITY) {
+    if (request->kind == ADL_REQUEST_PRIORITY) {
         adl_json_key(&json, "priority");
-        adl_json_real(&json, round((double)wish->priority * 1e6) / 1e6); /* it is a float: more digits were noise */
+        adl_json_real(&json, round((double)request->priority * 1e6) / 1e6); /* it is a float: more digits were noise */
     }
-    if (wish->kind == ADL_WISH_DRAIN || wish->kind == ADL_WISH_RESUME) {
+    if (request->kind == ADL_REQUEST_DRAIN || request->kind == ADL_REQUEST_RESUME) {
         adl_json_key(&json, "gpu");
-        if (wish->gpu == ADL_NONE)
-            adl_json_string(&json, wish->node);
+        if (request->gpu == ADL_NONE)
+            adl_json_string(&json, request->node);
         else
-            adl_json_uint(&json, wish->gpu);
+            adl_json_uint(&json, request->gpu);
     }
     adl_json_end(&json);
-    return adl_live_log(live, kind, wish->job, &text, err);
+    return adl_live_log(live, kind, request->job, &text, err);
 }
 
 /* Who wants it and why, for people. */
-static void phrase(const struct adl_wish *wish, const char *verb, char *ret, size_t size)
+static void phrase(const struct adl_request *request, const char *verb, char *ret, size_t size)
 {
-    const char *by = wish->caller.account.name[0] != '\0' ? wish->caller.account.name : "adlro";
-    if (wish->text[0] != '\0')
-        snprintf(ret, size, "%s", wish->text);
+    const char *by = request->caller.account.name[0] != '\0' ? request->caller.account.name : "adlro";
+    if (request->text[0] != '\0')
+        snprintf(ret, size, "%s", request->text);
     else
         snprintf(ret, size, "%sby %s", verb, by);
 }
 
-static int prepare_cancel(struct adl_live *live, struct adl_wish *wish, struct adl_roster_job *job)
+static int prepare_cancel(struct adl_live *live, struct adl_request *request, struct adl_job_entry *job)
 {
     char why[200], reason[240];
     struct adl_store_status status = adl_live_status(live, job);
-    phrase(wish, "", why, sizeof why);
+    phrase(request, "", why, sizeof why);
     snprintf(reason, sizeof reason, ADL_REASON_CANCEL "%s", why);
     status.reason = reason;
-    if (!adl_roster_holds_gpus(job)) {
+    if (!adl_job_table_holds_gpus(job)) {
         status.state = ADL_STORE_CANCELLED;
         status.end_us = live->now_us;
     }
-    const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
-    return result ? result : adl_live_log_wish(live, wish, "cancel", &wish->err);
+    const int result = adl_store_job_update(live->config.store, job->id, &status, &request->err);
+    return result ? result : adl_live_log_request(live, request, "cancel", &request->err);
 }
 
-static void apply_cancel(struct adl_live *live, struct adl_wish *wish, struct adl_roster_job *job)
+static void apply_cancel(struct adl_live *live, struct adl_request *request, struct adl_job_entry *job)
 {
     char why[200], reason[240];
-    phrase(wish, "", why, sizeof why);
-    if (!adl_roster_holds_gpus(job)) {
+    phrase(request, "", why, sizeof why);
+    if (!adl_job_table_holds_gpus(job)) {
         snprintf(reason, sizeof reason, ADL_REASON_CANCEL "%s", why);
-        adl_roster_set_reason(job, reason);
-        if (job->external > 0 && live->config.hands.ops->drop)
-            live->config.hands.ops->drop(live->config.hands.self, job, why);
+        adl_job_table_set_reason(job, reason);
+        if (job->external > 0 && live->config.executor.ops->drop)
+            live->config.executor.ops->drop(live->config.executor.self, job, why);
         adl_live_withdraw(live, job);
         adl_live_depart(live, job, ADL_END_CANCELLED);
         return;
     }
     adl_live_stopping(live, job, ADL_STOP_CANCEL, why);
-    live->config.hands.ops->stop(live->config.hands.self, job, job->alternatives[job->taken].slot, false, why, NULL);
+    live->config.executor.ops->stop(live->config.executor.self, job, job->alternatives[job->taken].slot, false, why,
+                                    NULL);
     adl_live_publish_job(live, job, NULL);
 }
 
-/* The hold that a job has after the wish. A user's hold does not weaken an administrator's. */
-static uint8_t next_hold(const struct adl_wish *wish, const struct adl_roster_job *job)
+/* The hold that a job has after the request. A user's hold does not weaken an administrator's. */
+static uint8_t next_hold(const struct adl_request *request, const struct adl_job_entry *job)
 {
-    if (wish->kind != ADL_WISH_HOLD)
+    if (request->kind != ADL_REQUEST_HOLD)
         return ADL_HOLD_NONE;
-    const bool admin = wish->caller.admin && wish->caller.account.uid != job->uid;
+    const bool admin = request->caller.admin && request->caller.account.uid != job->uid;
     return admin || job->hold == ADL_HOLD_ADMIN ? ADL_HOLD_ADMIN : ADL_HOLD_USER;
 }
 
-static int prepare_hold(struct adl_live *live, struct adl_wish *wish, const struct adl_roster_job *job)
+static int prepare_hold(struct adl_live *live, struct adl_request *request, const struct adl_job_entry *job)
 {
     struct adl_store_status status = adl_live_status(live, job);
-    const bool hold = wish->kind == ADL_WISH_HOLD;
-    if (adl_roster_holds_gpus(job))
-        return refuse_job(wish, ADL_EREFUSED, job, "runs: requeue it, then hold it");
+    const bool hold = request->kind == ADL_REQUEST_HOLD;
+    if (adl_job_table_holds_gpus(job))
+        return refuse_job(request, ADL_EREFUSED, job, "runs: requeue it, then hold it");
     if (!hold && !job->hold)
-        return refuse_job(wish, ADL_EREFUSED, job, "is not held");
-    if (!hold && job->hold == ADL_HOLD_ADMIN && !wish->caller.admin)
-        return refuse_job(wish, ADL_EDENIED, job, "is held by an administrator, who alone can release it");
+        return refuse_job(request, ADL_EREFUSED, job, "is not held");
+    if (!hold && job->hold == ADL_HOLD_ADMIN && !request->caller.admin)
+        return refuse_job(request, ADL_EDENIED, job, "is held by an administrator, who alone can release it");
     if (!hold) { /* GPUs may have changed since it was submitted */
-        struct adl_roster_job trial = *job;
-        const int fits = adl_live_request(live, &trial, &wish->err);
+        struct adl_job_entry trial = *job;
+        const int fits = adl_live_request(live, &trial, &request->err);
         if (fits)
             return fits == ADL_EINVAL ? ADL_EREFUSED : fits;
     }
-    status.hold = next_hold(wish, job);
+    status.hold = next_hold(request, job);
     status.reason = "";
-    const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
-    return result ? result : adl_live_log_wish(live, wish, hold ? "hold" : "release", &wish->err);
+    const int result = adl_store_job_update(live->config.store, job->id, &status, &request->err);
+    return result ? result : adl_live_log_request(live, request, hold ? "hold" : "release", &request->err);
 }
 
-static void apply_hold(struct adl_live *live, struct adl_wish *wish, struct adl_roster_job *job)
+static void apply_hold(struct adl_live *live, struct adl_request *request, struct adl_job_entry *job)
 {
     char why[200], reason[240];
-    const bool kept = job->hold == ADL_HOLD_ADMIN && !wish->caller.admin; /* and so is its reason */
-    job->hold = next_hold(wish, job);
+    const bool kept = job->hold == ADL_HOLD_ADMIN && !request->caller.admin; /* and so is its reason */
+    job->hold = next_hold(request, job);
     if (job->hold) {
         adl_live_withdraw(live, job);
-        phrase(wish, "", why, sizeof why);
+        phrase(request, "", why, sizeof why);
         snprintf(reason, sizeof reason, "%s: %s", adl_live_held(job->hold), why);
         if (!kept)
-            adl_roster_set_reason(job, reason);
+            adl_job_table_set_reason(job, reason);
     } else {
-        adl_roster_set_reason(job, "");
+        adl_job_table_set_reason(job, "");
         job->eligible_us = 0;
         adl_live_request(live, job, NULL);
     }
@@ -392,49 +395,50 @@ static void apply_hold(struct adl_live *live, struct adl_wish *wish, struct adl_
     adl_live_publish_job(live, job, NULL);
 }
 
-static int prepare_requeue(struct adl_live *live, struct adl_wish *wish, const struct adl_roster_job *job)
+static int prepare_requeue(struct adl_live *live, struct adl_request *request, const struct adl_job_entry *job)
 {
     char why[200], reason[240];
     struct adl_store_status status = adl_live_status(live, job);
     if (job->stage != ADL_STAGE_RUNNING)
-        return refuse_job(wish, ADL_EREFUSED, job,
+        return refuse_job(request, ADL_EREFUSED, job,
                           job->stage == ADL_STAGE_STOPPING ? "is being stopped" : "does not run: it waits already");
-    phrase(wish, "", why, sizeof why);
+    phrase(request, "", why, sizeof why);
     snprintf(reason, sizeof reason, ADL_REASON_REQUEUE "%s", why);
     status.reason = reason;
-    const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
-    return result ? result : adl_live_log_wish(live, wish, "requeue", &wish->err);
+    const int result = adl_store_job_update(live->config.store, job->id, &status, &request->err);
+    return result ? result : adl_live_log_request(live, request, "requeue", &request->err);
 }
 
-static void apply_requeue(struct adl_live *live, struct adl_wish *wish, struct adl_roster_job *job)
+static void apply_requeue(struct adl_live *live, struct adl_request *request, struct adl_job_entry *job)
 {
     char why[200];
-    phrase(wish, "", why, sizeof why);
+    phrase(request, "", why, sizeof why);
     adl_live_stopping(live, job, ADL_STOP_REQUEUE, why);
-    live->config.hands.ops->stop(live->config.hands.self, job, job->alternatives[job->taken].slot, true, why, NULL);
+    live->config.executor.ops->stop(live->config.executor.self, job, job->alternatives[job->taken].slot, true, why,
+                                    NULL);
     adl_live_publish_job(live, job, NULL);
 }
 
-static int prepare_priority(struct adl_live *live, struct adl_wish *wish, const struct adl_roster_job *job)
+static int prepare_priority(struct adl_live *live, struct adl_request *request, const struct adl_job_entry *job)
 {
     struct adl_store_status status = adl_live_status(live, job);
-    if (!(wish->priority >= 0 && wish->priority <= 1))
-        return refuse_job(wish, ADL_EINVAL, job, "takes a priority between 0 and 1");
-    if (wish->priority > job->priority && !wish->caller.admin) {
+    if (!(request->priority >= 0 && request->priority <= 1))
+        return refuse_job(request, ADL_EINVAL, job, "takes a priority between 0 and 1");
+    if (request->priority > job->priority && !request->caller.admin) {
         char why[120];
         snprintf(why, sizeof why, "has priority %g: users may lower it, only administrators raise it",
                  (double)job->priority);
-        return refuse_job(wish, ADL_EDENIED, job, why);
+        return refuse_job(request, ADL_EDENIED, job, why);
     }
-    status.priority = wish->priority;
-    const int result = adl_store_job_update(live->config.store, job->id, &status, &wish->err);
-    return result ? result : adl_live_log_wish(live, wish, "priority", &wish->err);
+    status.priority = request->priority;
+    const int result = adl_store_job_update(live->config.store, job->id, &status, &request->err);
+    return result ? result : adl_live_log_request(live, request, "priority", &request->err);
 }
 
-static void apply_priority(struct adl_live *live, const struct adl_wish *wish, struct adl_roster_job *job)
+static void apply_priority(struct adl_live *live, const struct adl_request *request, struct adl_job_entry *job)
 {
-    job->priority = wish->priority;
-    job->spec.priority = wish->priority;
+    job->priority = request->priority;
+    job->spec.priority = request->priority;
     if (job->stage == ADL_STAGE_QUEUED) { /* it joins the queue anew, with the age it has */
         adl_live_withdraw(live, job);
         adl_live_enqueue(live, job);
@@ -444,77 +448,78 @@ static void apply_priority(struct adl_live *live, const struct adl_wish *wish, s
 
 /* ---- GPUs ---- */
 
-static bool is_meant(const struct adl_live *live, const struct adl_wish *wish, uint32_t gpu)
+static bool is_meant(const struct adl_live *live, const struct adl_request *request, uint32_t gpu)
 {
-    const struct adl_cluster *cluster = &live->desk->inventory->scenario.cluster;
-    if (wish->gpu != ADL_NONE)
-        return gpu == wish->gpu;
-    return strcmp(cluster->nodes[adl_gpu_node_of(cluster, gpu)].name, wish->node) == 0;
+    const struct adl_cluster *cluster = &live->shared->inventory->scenario.cluster;
+    if (request->gpu != ADL_NONE)
+        return gpu == request->gpu;
+    return strcmp(cluster->nodes[adl_gpu_node_of(cluster, gpu)].name, request->node) == 0;
 }
 
-static int prepare_drain(struct adl_live *live, struct adl_wish *wish)
+static int prepare_drain(struct adl_live *live, struct adl_request *request)
 {
-    const uint32_t gpus = live->desk->inventory->scenario.cluster.gpu_count;
-    const bool drain = wish->kind == ADL_WISH_DRAIN;
+    const uint32_t gpus = live->shared->inventory->scenario.cluster.gpu_count;
+    const bool drain = request->kind == ADL_REQUEST_DRAIN;
     uint32_t found = 0;
     int status = 0;
-    if (!wish->caller.admin)
-        return adl_fail(&wish->err, ADL_EDENIED, "only administrators drain and resume GPUs");
+    if (!request->caller.admin)
+        return adl_fail(&request->err, ADL_EDENIED, "only administrators drain and resume GPUs");
     for (uint32_t g = 0; status == 0 && g < gpus; g++) {
-        if (!is_meant(live, wish, g))
+        if (!is_meant(live, request, g))
             continue;
         found++;
-        if (!wish->dry_run)
-            status = adl_store_drain_set(live->config.store, live->desk->inventory->gpus[g].id,
-                                         drain ? wish->text : NULL, live->now_us, &wish->err);
+        if (!request->dry_run)
+            status = adl_store_drain_set(live->config.store, live->shared->inventory->gpus[g].id,
+                                         drain ? request->text : NULL, live->now_us, &request->err);
     }
     if (found == 0)
-        return adl_fail(&wish->err, ADL_EABSENT, "there is no such GPU or node");
-    return status || wish->dry_run ? status : adl_live_log_wish(live, wish, drain ? "drain" : "resume", &wish->err);
+        return adl_fail(&request->err, ADL_EABSENT, "there is no such GPU or node");
+    return status || request->dry_run ? status
+                                      : adl_live_log_request(live, request, drain ? "drain" : "resume", &request->err);
 }
 
-static void apply_drain(struct adl_live *live, const struct adl_wish *wish)
+static void apply_drain(struct adl_live *live, const struct adl_request *request)
 {
-    for (uint32_t g = 0; g < live->desk->inventory->scenario.cluster.gpu_count; g++) {
-        if (!is_meant(live, wish, g))
+    for (uint32_t g = 0; g < live->shared->inventory->scenario.cluster.gpu_count; g++) {
+        if (!is_meant(live, request, g))
             continue;
-        struct adl_desk_gpu *gpu = &live->desk->gpus[g];
-        gpu->drain = wish->kind == ADL_WISH_DRAIN;
+        struct adl_service_state_gpu *gpu = &live->shared->gpus[g];
+        gpu->drain = request->kind == ADL_REQUEST_DRAIN;
         if (!gpu->lost && gpu->foreign == 0)
-            snprintf(gpu->reason, sizeof gpu->reason, "%s", gpu->drain ? wish->text : "");
+            snprintf(gpu->reason, sizeof gpu->reason, "%s", gpu->drain ? request->text : "");
         adl_live_gpu_changed(live, g);
     }
 }
 
 /* ---- all of them ---- */
 
-static int prepare_job_wish(struct adl_live *live, struct adl_wish *wish)
+static int prepare_job_request(struct adl_live *live, struct adl_request *request)
 {
     int status = 0;
-    struct adl_roster_job *job = find_job(live, wish, &status);
-    if (!job && wish->kind == ADL_WISH_REQUEUE && status == ADL_EREFUSED)
-        return adl_live_again_prepare(live, wish); /* it has ended */
+    struct adl_job_entry *job = find_job(live, request, &status);
+    if (!job && request->kind == ADL_REQUEST_REQUEUE && status == ADL_EREFUSED)
+        return adl_live_again_prepare(live, request); /* it has ended */
     if (!job)
         return status;
-    if (wish->dry_run) /* each refuses before it writes, and what a dry run writes is nothing: the state decides */
-        return wish->kind == ADL_WISH_REQUEUE && job->stage != ADL_STAGE_RUNNING
-                   ? refuse_job(wish, ADL_EREFUSED, job, "does not run: it waits already")
+    if (request->dry_run) /* each refuses before it writes, and what a dry run writes is nothing: the state decides */
+        return request->kind == ADL_REQUEST_REQUEUE && job->stage != ADL_STAGE_RUNNING
+                   ? refuse_job(request, ADL_EREFUSED, job, "does not run: it waits already")
                    : 0;
-    if (wish->kind != ADL_WISH_CANCEL && job->changes >= ADL_LIVE_CHANGES_MAX)
-        return refuse_job(wish, ADL_EREFUSED, job, "was changed a thousand times already: it can only be cancelled");
-    switch (wish->kind) {
-    case ADL_WISH_CANCEL:
-        status = prepare_cancel(live, wish, job);
+    if (request->kind != ADL_REQUEST_CANCEL && job->changes >= ADL_LIVE_CHANGES_MAX)
+        return refuse_job(request, ADL_EREFUSED, job, "was changed a thousand times already: it can only be cancelled");
+    switch (request->kind) {
+    case ADL_REQUEST_CANCEL:
+        status = prepare_cancel(live, request, job);
         break;
-    case ADL_WISH_HOLD:
-    case ADL_WISH_RELEASE:
-        status = prepare_hold(live, wish, job);
+    case ADL_REQUEST_HOLD:
+    case ADL_REQUEST_RELEASE:
+        status = prepare_hold(live, request, job);
         break;
-    case ADL_WISH_REQUEUE:
-        status = prepare_requeue(live, wish, job);
+    case ADL_REQUEST_REQUEUE:
+        status = prepare_requeue(live, request, job);
         break;
     default:
-        status = prepare_priority(live, wish, job);
+        status = prepare_priority(live, request, job);
         break;
     }
     if (status == 0) {
@@ -524,55 +529,56 @@ static int prepare_job_wish(struct adl_live *live, struct adl_wish *wish)
     return status;
 }
 
-int adl_live_wish_prepare(struct adl_live *live, struct adl_wish *wish)
+int adl_live_request_prepare(struct adl_live *live, struct adl_request *request)
 {
-    switch (wish->kind) {
-    case ADL_WISH_SUBMIT:
-        return prepare_submit(live, wish);
-    case ADL_WISH_DRAIN:
-    case ADL_WISH_RESUME:
-        return prepare_drain(live, wish);
-    case ADL_WISH_RELOAD:
-        return wish->caller.admin ? 0 : adl_fail(&wish->err, ADL_EDENIED, "only administrators reload the service");
+    switch (request->kind) {
+    case ADL_REQUEST_SUBMIT:
+        return prepare_submit(live, request);
+    case ADL_REQUEST_DRAIN:
+    case ADL_REQUEST_RESUME:
+        return prepare_drain(live, request);
+    case ADL_REQUEST_RELOAD:
+        return request->caller.admin ? 0
+                                     : adl_fail(&request->err, ADL_EDENIED, "only administrators reload the service");
     default:
-        return prepare_job_wish(live, wish);
+        return prepare_job_request(live, request);
     }
 }
 
-void adl_live_wish_apply(struct adl_live *live, struct adl_wish *wish)
+void adl_live_request_apply(struct adl_live *live, struct adl_request *request)
 {
-    struct adl_roster_job *job = wish->job > 0 ? adl_roster_find(&live->desk->roster, wish->job) : NULL;
-    if (wish->kind == ADL_WISH_REQUEUE && !job) {
-        adl_live_again_apply(live, wish);
+    struct adl_job_entry *job = request->job > 0 ? adl_job_table_find(&live->shared->job_table, request->job) : NULL;
+    if (request->kind == ADL_REQUEST_REQUEUE && !job) {
+        adl_live_again_apply(live, request);
         return;
     }
-    if (wish->kind >= ADL_WISH_CANCEL && wish->kind <= ADL_WISH_PRIORITY && !job)
+    if (request->kind >= ADL_REQUEST_CANCEL && request->kind <= ADL_REQUEST_PRIORITY && !job)
         return; /* it was there when this was written, and no job leaves in between: cannot be */
-    switch (wish->kind) {
-    case ADL_WISH_SUBMIT:
-        apply_submit(live, wish);
+    switch (request->kind) {
+    case ADL_REQUEST_SUBMIT:
+        apply_submit(live, request);
         break;
-    case ADL_WISH_DRAIN:
-    case ADL_WISH_RESUME:
-        apply_drain(live, wish);
+    case ADL_REQUEST_DRAIN:
+    case ADL_REQUEST_RESUME:
+        apply_drain(live, request);
         break;
-    case ADL_WISH_RELOAD:
-        wish->status = live->config.reload(live->config.context, wish->text, sizeof wish->text, &wish->err);
-        live->moving = wish->status > 0;
-        wish->status = wish->status > 0 ? 0 : wish->status;
+    case ADL_REQUEST_RELOAD:
+        request->status = live->config.reload(live->config.context, request->text, sizeof request->text, &request->err);
+        live->moving = request->status > 0;
+        request->status = request->status > 0 ? 0 : request->status;
         break;
-    case ADL_WISH_CANCEL:
-        apply_cancel(live, wish, job);
+    case ADL_REQUEST_CANCEL:
+        apply_cancel(live, request, job);
         break;
-    case ADL_WISH_HOLD:
-    case ADL_WISH_RELEASE:
-        apply_hold(live, wish, job);
+    case ADL_REQUEST_HOLD:
+    case ADL_REQUEST_RELEASE:
+        apply_hold(live, request, job);
         break;
-    case ADL_WISH_REQUEUE:
-        apply_requeue(live, wish, job);
+    case ADL_REQUEST_REQUEUE:
+        apply_requeue(live, request, job);
         break;
-    case ADL_WISH_PRIORITY:
-        apply_priority(live, wish, job);
+    case ADL_REQUEST_PRIORITY:
+        apply_priority(live, request, job);
         break;
     default:
         break;

@@ -1,4 +1,4 @@
-/* live_again: jobs that have ended and are put back into the queue, under the same number. What they did before stays
+/* live_requeue: jobs that have ended and are put back into the queue, under the same number. What they did before stays
  * in their events, their attempts and their energy go on counting, and jobs that came after them do not wait again. */
 #include "service/live_internal.h"
 
@@ -27,29 +27,29 @@ static int see_ended(void *context, const struct adl_store_job *row, struct adl_
     return 0;
 }
 
-static int check(struct adl_live *live, struct adl_wish *wish, const struct ended *job)
+static int check(struct adl_live *live, struct adl_request *request, const struct ended *job)
 {
-    if (!wish->caller.admin && job->uid != wish->caller.account.uid)
-        return adl_fail(&wish->err, ADL_EDENIED, "job %s is another user's", job->label);
+    if (!request->caller.admin && job->uid != request->caller.account.uid)
+        return adl_fail(&request->err, ADL_EDENIED, "job %s is another user's", job->label);
     if (job->status.state < ADL_STORE_ENDED)
-        return adl_fail(&wish->err, ADL_EREFUSED, "job %s is in the queue already", job->label);
+        return adl_fail(&request->err, ADL_EREFUSED, "job %s is in the queue already", job->label);
     if (job->external > 0 || live->config.no_submission)
-        return adl_fail(&wish->err, ADL_EREFUSED,
+        return adl_fail(&request->err, ADL_EREFUSED,
                         "job %s came from the cluster underneath: requeue it there (scontrol requeue)", job->label);
-    const int status = adl_live_user_check(live, job->uid, &wish->err);
-    return status ? status : adl_live_quota_claim(live, job->uid, 1, job->bytes, wish->dry_run, &wish->err);
+    const int status = adl_live_user_check(live, job->uid, &request->err);
+    return status ? status : adl_live_quota_claim(live, job->uid, 1, job->bytes, request->dry_run, &request->err);
 }
 
-int adl_live_again_prepare(struct adl_live *live, struct adl_wish *wish)
+int adl_live_again_prepare(struct adl_live *live, struct adl_request *request)
 {
     struct ended job = {.uid = 0};
-    if (adl_store_job_read(live->config.store, wish->job, see_ended, &job, &wish->err) != 1)
-        return adl_fail(&wish->err, ADL_EABSENT, "there is no job %llu", (unsigned long long)wish->job);
-    int status = check(live, wish, &job);
-    if (status || wish->dry_run)
+    if (adl_store_job_read(live->config.store, request->job, see_ended, &job, &request->err) != 1)
+        return adl_fail(&request->err, ADL_EABSENT, "there is no job %llu", (unsigned long long)request->job);
+    int status = check(live, request, &job);
+    if (status || request->dry_run)
         return status;
     if (live->tight)
-        return adl_fail(&wish->err, ADL_EFULL, ADL_LIVE_TIGHT);
+        return adl_fail(&request->err, ADL_EFULL, ADL_LIVE_TIGHT);
     job.status.requeue_us = live->now_us;
     job.status.requeue_end = (uint8_t)(job.status.state - ADL_STORE_ENDED);
     job.status.state = ADL_STORE_PENDING;
@@ -57,8 +57,8 @@ int adl_live_again_prepare(struct adl_live *live, struct adl_wish *wish)
     job.status.exit_code = job.status.signal = 0;
     job.status.pid_ticks = 0;
     live->again_group = live->group;
-    status = adl_store_job_update(live->config.store, wish->job, &job.status, &wish->err);
-    return status ? status : adl_live_log_wish(live, wish, "requeue", &wish->err);
+    status = adl_store_job_update(live->config.store, request->job, &job.status, &request->err);
+    return status ? status : adl_live_log_request(live, request, "requeue", &request->err);
 }
 
 static int admit(void *context, const struct adl_store_job *row, struct adl_error *err)
@@ -66,13 +66,13 @@ static int admit(void *context, const struct adl_store_job *row, struct adl_erro
     return adl_live_admit(context, row, err) ? 0 : ADL_ENOMEM;
 }
 
-void adl_live_again_apply(struct adl_live *live, const struct adl_wish *wish)
+void adl_live_again_apply(struct adl_live *live, const struct adl_request *request)
 {
     struct adl_error err;
-    if (adl_store_job_read(live->config.store, wish->job, admit, live, &err) != 1)
+    if (adl_store_job_read(live->config.store, request->job, admit, live, &err) != 1)
         return; /* it is in the store, and comes back when there is memory: after a restart */
-    struct adl_roster_job *job = adl_roster_find(&live->desk->roster, wish->job);
+    struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, request->job);
     adl_live_place(live, job);
-    live->desk->counts.requeued++;
+    live->shared->counts.requeued++;
     adl_live_publish_job(live, job, NULL);
 }

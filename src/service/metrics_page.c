@@ -25,12 +25,12 @@ struct gpu {
 /* What is copied under the lock; the page is written without it. */
 struct snapshot {
     uint32_t by_stage[ADL_STAGE_STOPPING + 1];
-    struct adl_desk_counts counts;
+    struct adl_service_state_counts counts;
     uint64_t events, decisions, commands, refused;
     uint64_t buckets[BOUNDS + 1];
     double decision_sum_s;
     double oldest_wait_s;
-    size_t roster_bytes;
+    size_t job_table_bytes;
     int64_t started_us;
     const struct adl_policy_ops *policy;
     bool trouble;
@@ -49,36 +49,36 @@ static void count_decisions(struct snapshot *s, const struct adl_engine_counts *
     }
 }
 
-static double oldest_wait_s(const struct adl_desk *desk)
+static double oldest_wait_s(const struct adl_service_state *shared)
 {
-    const int64_t now_us = desk->now_us(desk);
+    const int64_t now_us = shared->now_us(shared);
     int64_t oldest_us = now_us;
-    for (const struct adl_roster_job *job = desk->roster.first; job; job = job->next)
+    for (const struct adl_job_entry *job = shared->job_table.first; job; job = job->next)
         if (job->stage == ADL_STAGE_QUEUED && job->eligible_us < oldest_us)
             oldest_us = job->eligible_us;
     return (double)(now_us - oldest_us) / 1e6;
 }
 
-static void snapshot_take(const struct adl_desk *desk, struct snapshot *s)
+static void snapshot_take(const struct adl_service_state *shared, struct snapshot *s)
 {
-    const struct adl_engine_counts *engine = adl_engine_counts(desk->engine);
-    const struct adl_state *state = adl_engine_state(desk->engine);
+    const struct adl_engine_counts *engine = adl_engine_counts(shared->engine);
+    const struct adl_state *state = adl_engine_state(shared->engine);
     for (int stage = 0; stage <= ADL_STAGE_STOPPING; stage++)
-        s->by_stage[stage] = desk->roster.by_stage[stage];
-    s->counts = desk->counts;
+        s->by_stage[stage] = shared->job_table.by_stage[stage];
+    s->counts = shared->counts;
     s->events = engine->events;
     s->decisions = engine->decisions;
     s->commands = engine->commands;
     s->refused = engine->refused;
     count_decisions(s, engine);
-    s->oldest_wait_s = oldest_wait_s(desk);
-    s->roster_bytes = desk->roster.bytes;
-    s->started_us = desk->started_us;
-    s->policy = desk->policy;
-    s->trouble = desk->trouble[0] != '\0';
-    for (uint32_t g = 0; g < desk->inventory->scenario.cluster.gpu_count; g++) {
-        const struct adl_desk_gpu *gpu = &desk->gpus[g];
-        s->gpus[g] = (struct gpu){.state = (uint8_t)adl_desk_gpu_state(desk, g),
+    s->oldest_wait_s = oldest_wait_s(shared);
+    s->job_table_bytes = shared->job_table.bytes;
+    s->started_us = shared->started_us;
+    s->policy = shared->policy;
+    s->trouble = shared->trouble[0] != '\0';
+    for (uint32_t g = 0; g < shared->inventory->scenario.cluster.gpu_count; g++) {
+        const struct adl_service_state_gpu *gpu = &shared->gpus[g];
+        s->gpus[g] = (struct gpu){.state = (uint8_t)adl_service_state_gpu_state(shared, g),
                                   .last_us = gpu->last_us,
                                   .last = gpu->last,
                                   .memory_used_mib = gpu->memory_used_mib,
@@ -268,15 +268,15 @@ static double resident_bytes(void)
     return pages < 0 ? -1 : (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-static void put_service(struct adl_metrics_page *page, const struct adl_desk *desk, const struct snapshot *s)
+static void put_service(struct adl_metrics_page *page, const struct adl_service_state *shared, const struct snapshot *s)
 {
     const double resident = resident_bytes();
-    const struct adl_metric_label build[] = {{"version", desk->version}, {"engine", desk->engine_name}};
+    const struct adl_metric_label build[] = {{"version", shared->version}, {"engine", shared->engine_name}};
     put(page, "adlro_store_failures", ADL_METRIC_COUNTER, NULL, "Groups of writes that the store would not take.",
         (double)s->counts.store_failures);
     put(page, "adlro_trouble", ADL_METRIC_GAUGE, NULL, "1 while nothing can be written, else 0.", s->trouble ? 1 : 0);
-    put(page, "adlro_roster_bytes", ADL_METRIC_GAUGE, "bytes", "Memory of the jobs that wait or run, roughly.",
-        (double)s->roster_bytes);
+    put(page, "adlro_job_table_bytes", ADL_METRIC_GAUGE, "bytes", "Memory of the jobs that wait or run, roughly.",
+        (double)s->job_table_bytes);
     put(page, "adlro_start_time_seconds", ADL_METRIC_GAUGE, "seconds", "When the service began, since the epoch.",
         (double)s->started_us / 1e6);
     if (resident >= 0)
@@ -288,22 +288,22 @@ static void put_service(struct adl_metrics_page *page, const struct adl_desk *de
     put_labelled(page, "policy", s->policy->name, 1);
 }
 
-int adl_metrics_page_write(struct adl_desk *desk, const struct adl_http_counts *http, bool openmetrics,
+int adl_metrics_page_write(struct adl_service_state *shared, const struct adl_http_counts *http, bool openmetrics,
                            struct adl_text *text, struct adl_error *err)
 {
     struct adl_metrics_page page = {.text = text, .openmetrics = openmetrics};
-    struct snapshot s = {.gpus = calloc(desk->inventory->scenario.cluster.gpu_count + 1u, sizeof *s.gpus)};
+    struct snapshot s = {.gpus = calloc(shared->inventory->scenario.cluster.gpu_count + 1u, sizeof *s.gpus)};
     if (!s.gpus)
         return adl_fail(err, ADL_ENOMEM, "no memory for the page of metrics");
-    adl_desk_lock(desk);
-    snapshot_take(desk, &s);
-    adl_desk_unlock(desk);
+    adl_service_state_lock(shared);
+    snapshot_take(shared, &s);
+    adl_service_state_unlock(shared);
     put_jobs(&page, &s);
-    put_gpus(&page, desk->inventory, &s);
+    put_gpus(&page, shared->inventory, &s);
     put_engine(&page, &s);
     if (http)
         put_http(&page, http);
-    put_service(&page, desk, &s);
+    put_service(&page, shared, &s);
     free(s.gpus);
     return adl_metrics_end(&page, err);
 }

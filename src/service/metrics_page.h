@@ -6,8 +6,8 @@
 #include "http/http.h"
 #include "service/service_state.h"
 
-/* Takes the desk's lock while it copies what it shows. http NULL: nothing is said of it. */
-int adl_metrics_page_write(struct adl_desk *desk, const struct adl_http_counts *http, bool openmetrics,
+/* Takes the service state's lock while it copies what it shows. http NULL: nothing is said of it. */
+int adl_metrics_page_write(struct adl_service_state *shared, const struct adl_http_counts *http, bool openmetrics,
                            struct adl_text *text, struct adl_error *err);
 
 #endif

@@ -7,24 +7,24 @@
 
 static const char word[] = "job ";
 
-bool adl_veil_hides(const struct adl_desk *desk, const struct adl_caller *viewer)
+bool adl_veil_hides(const struct adl_service_state *shared, const struct adl_caller *viewer)
 {
-    return desk->private_jobs && !viewer->admin;
+    return shared->private_jobs && !viewer->admin;
 }
 
-bool adl_veil_shows(const struct adl_desk *desk, const struct adl_caller *viewer, uint32_t uid)
+bool adl_veil_shows(const struct adl_service_state *shared, const struct adl_caller *viewer, uint32_t uid)
 {
-    return !adl_veil_hides(desk, viewer) || viewer->account.uid == uid;
+    return !adl_veil_hides(shared, viewer) || viewer->account.uid == uid;
 }
 
-/* With a cluster underneath, numbers are its own and not those that the roster knows jobs by. */
-static bool is_own(const struct adl_desk *desk, uint32_t uid, const char *digits)
+/* With a cluster underneath, numbers are its own and not those that the job table knows jobs by. */
+static bool is_own(const struct adl_service_state *shared, uint32_t uid, const char *digits)
 {
-    const struct adl_roster_job *job = adl_roster_find(&desk->roster, strtoull(digits, NULL, 10));
+    const struct adl_job_entry *job = adl_job_table_find(&shared->job_table, strtoull(digits, NULL, 10));
     return job && job->external == 0 && job->uid == uid;
 }
 
-void adl_veil_put(struct adl_text *out, const struct adl_desk *desk, uint32_t uid, const char *text)
+void adl_veil_put(struct adl_text *out, const struct adl_service_state *shared, uint32_t uid, const char *text)
 {
     const char *rest = text;
     for (const char *at; (at = strstr(rest, word));) {
@@ -32,7 +32,7 @@ void adl_veil_put(struct adl_text *out, const struct adl_desk *desk, uint32_t ui
         const size_t length = strspn(digits, "0123456789_");
         const bool names_one = isdigit((unsigned char)*digits) && (at == text || !isalnum((unsigned char)at[-1]));
         adl_text_bytes(out, rest, (size_t)(at - rest));
-        if (names_one && !is_own(desk, uid, digits))
+        if (names_one && !is_own(shared, uid, digits))
             adl_text_put(out, "another job");
         else
             adl_text_bytes(out, at, sizeof word - 1 + length);
@@ -41,12 +41,12 @@ void adl_veil_put(struct adl_text *out, const struct adl_desk *desk, uint32_t ui
     adl_text_put(out, rest);
 }
 
-void adl_veil_draw(const struct adl_desk *desk, const struct adl_caller *viewer, char *text, size_t size)
+void adl_veil_draw(const struct adl_service_state *shared, const struct adl_caller *viewer, char *text, size_t size)
 {
     struct adl_text veiled = {0};
-    if (!adl_veil_hides(desk, viewer))
+    if (!adl_veil_hides(shared, viewer))
         return;
-    adl_veil_put(&veiled, desk, viewer->account.uid, text);
+    adl_veil_put(&veiled, shared, viewer->account.uid, text);
     snprintf(text, size, "%s", adl_text_status(&veiled) == 0 && veiled.data ? veiled.data : "");
     adl_text_clear(&veiled);
 }

@@ -7,82 +7,82 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct adl_inbox {
+struct adl_request_queue {
     pthread_mutex_t lock;
-    struct adl_wish *first, *last;
+    struct adl_request *first, *last;
     uint32_t count, capacity;
     int fd;
 };
 
-int adl_inbox_create(uint32_t capacity, struct adl_inbox **ret, struct adl_error *err)
+int adl_request_queue_create(uint32_t capacity, struct adl_request_queue **ret, struct adl_error *err)
 {
-    struct adl_inbox *inbox = calloc(1, sizeof *inbox);
-    if (!inbox)
+    struct adl_request_queue *request_queue = calloc(1, sizeof *request_queue);
+    if (!request_queue)
         return adl_fail(err, ADL_ENOMEM, "out of memory for an inbox");
-    inbox->capacity = capacity;
-    inbox->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (inbox->fd < 0) {
+    request_queue->capacity = capacity;
+    request_queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (request_queue->fd < 0) {
         adl_fail(err, ADL_EIO, "cannot make an event descriptor: %s", strerror(errno));
-        free(inbox);
+        free(request_queue);
         return ADL_EIO;
     }
-    pthread_mutex_init(&inbox->lock, NULL);
-    *ret = inbox;
+    pthread_mutex_init(&request_queue->lock, NULL);
+    *ret = request_queue;
     return 0;
 }
 
-void adl_inbox_destroy(struct adl_inbox *inbox)
+void adl_request_queue_destroy(struct adl_request_queue *request_queue)
 {
-    if (!inbox)
+    if (!request_queue)
         return;
-    for (struct adl_wish *wish = adl_inbox_take(inbox), *next; wish; wish = next) {
-        next = wish->next;
-        wish->status = adl_fail(&wish->err, ADL_EREFUSED, "the service is ending");
-        wish->answer(wish);
+    for (struct adl_request *request = adl_request_queue_take(request_queue), *next; request; request = next) {
+        next = request->next;
+        request->status = adl_fail(&request->err, ADL_EREFUSED, "the service is ending");
+        request->answer(request);
     }
-    close(inbox->fd);
-    pthread_mutex_destroy(&inbox->lock);
-    free(inbox);
+    close(request_queue->fd);
+    pthread_mutex_destroy(&request_queue->lock);
+    free(request_queue);
 }
 
-bool adl_inbox_post(struct adl_inbox *inbox, struct adl_wish *wish)
+bool adl_request_queue_post(struct adl_request_queue *request_queue, struct adl_request *request)
 {
-    pthread_mutex_lock(&inbox->lock);
-    const bool room = inbox->count < inbox->capacity;
+    pthread_mutex_lock(&request_queue->lock);
+    const bool room = request_queue->count < request_queue->capacity;
     if (room) {
-        wish->next = NULL;
-        *(inbox->last ? &inbox->last->next : &inbox->first) = wish;
-        inbox->last = wish;
-        inbox->count++;
+        request->next = NULL;
+        *(request_queue->last ? &request_queue->last->next : &request_queue->first) = request;
+        request_queue->last = request;
+        request_queue->count++;
     }
-    pthread_mutex_unlock(&inbox->lock);
+    pthread_mutex_unlock(&request_queue->lock);
     if (room)
-        adl_inbox_nudge(inbox);
+        adl_request_queue_nudge(request_queue);
     return room;
 }
 
-void adl_inbox_nudge(struct adl_inbox *inbox)
+void adl_request_queue_nudge(struct adl_request_queue *request_queue)
 {
-    if (write(inbox->fd, &(uint64_t){1}, sizeof(uint64_t)) < 0) {
+    if (write(request_queue->fd, &(uint64_t){1}, sizeof(uint64_t)) < 0) {
         /* Only a counter at its end refuses, and then it is readable anyway. */
     }
 }
 
-struct adl_wish *adl_inbox_take(struct adl_inbox *inbox)
+struct adl_request *adl_request_queue_take(struct adl_request_queue *request_queue)
 {
     uint64_t seen;
-    if (read(inbox->fd, &seen, sizeof seen) < 0) {
+    if (read(request_queue->fd, &seen, sizeof seen) < 0) {
         /* Nothing was posted since; what is there was, and is taken all the same. */
     }
-    pthread_mutex_lock(&inbox->lock);
-    struct adl_wish *first = inbox->first;
-    inbox->first = inbox->last = NULL;
-    inbox->count = 0;
-    pthread_mutex_unlock(&inbox->lock);
+    pthread_mutex_lock(&request_queue->lock);
+    struct adl_request *first = request_queue->first;
+    request_queue->first = request_queue->last = NULL;
+    request_queue->count = 0;
+    pthread_mutex_unlock(&request_queue->lock);
     return first;
 }
 
-int adl_inbox_fd(const struct adl_inbox *inbox)
+int adl_request_queue_fd(const struct adl_request_queue *request_queue)
 {
-    return inbox->fd;
+    return request_queue->fd;
 }

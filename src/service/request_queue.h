@@ -1,7 +1,7 @@
-/* inbox: what people want of the service, handed from the thread that serves them to the one that decides.
+/* request queue: what people want of the service, handed from the thread that serves them to the one that decides.
  *
- * A wish is carried out once it is safely in the store; then, or when it is refused, its answer is called, in the
- * thread of the service, exactly once; it frees the wish. */
+ * A request is carried out once it is safely in the store; then, or when it is refused, its answer is called, in the
+ * thread of the service, exactly once; it frees the request. */
 #ifndef ADLRO_SERVICE_REQUEST_QUEUE_H
 #define ADLRO_SERVICE_REQUEST_QUEUE_H
 
@@ -12,22 +12,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum adl_wish_kind {
-    ADL_WISH_SUBMIT,
-    ADL_WISH_CANCEL,
-    ADL_WISH_HOLD,
-    ADL_WISH_RELEASE,
-    ADL_WISH_REQUEUE,
-    ADL_WISH_PRIORITY,
-    ADL_WISH_DRAIN,  /* a GPU takes no more jobs */
-    ADL_WISH_RESUME, /* it does again */
-    ADL_WISH_RELOAD, /* configuration and model are read anew */
+enum adl_request_kind {
+    ADL_REQUEST_SUBMIT,
+    ADL_REQUEST_CANCEL,
+    ADL_REQUEST_HOLD,
+    ADL_REQUEST_RELEASE,
+    ADL_REQUEST_REQUEUE,
+    ADL_REQUEST_PRIORITY,
+    ADL_REQUEST_DRAIN,  /* a GPU takes no more jobs */
+    ADL_REQUEST_RESUME, /* it does again */
+    ADL_REQUEST_RELOAD, /* configuration and model are read anew */
 };
 
-struct adl_request;
+struct adl_http_request;
 
-struct adl_wish {
-    int kind; /* enum adl_wish_kind */
+struct adl_request {
+    int kind; /* enum adl_request_kind */
     struct adl_caller caller;
     bool dry_run;                      /* all is checked and nothing done */
     struct adl_submission *submission; /* SUBMIT; owned */
@@ -44,24 +44,27 @@ struct adl_wish {
     uint64_t first_job; /* SUBMIT: the numbers given are first_job .. first_job + job_count - 1 */
     uint32_t job_count;
 
-    void (*answer)(struct adl_wish *wish);
-    struct adl_request *request; /* for answer; the inbox does not look at it */
+    void (*answer)(struct adl_request *request);
+    struct adl_http_request *http; /* for answer; the request queue does not look at it */
     void *context;
-    struct adl_wish *next;
+    struct adl_request *next;
 };
 
-struct adl_inbox;
+struct adl_request_queue;
 
-int adl_inbox_create(uint32_t capacity, struct adl_inbox **ret, struct adl_error *err);
-void adl_inbox_destroy(struct adl_inbox *inbox); /* what is left in it is answered ADL_EREFUSED */
+int adl_request_queue_create(uint32_t capacity, struct adl_request_queue **ret, struct adl_error *err);
+void adl_request_queue_destroy(
+    struct adl_request_queue *request_queue); /* what is left in it is answered ADL_EREFUSED */
 
-/* From any thread. False: there are too many already; the wish stays the caller's. */
-bool adl_inbox_post(struct adl_inbox *inbox, struct adl_wish *wish);
+/* From any thread. False: there are too many already; the request stays the caller's. */
+bool adl_request_queue_post(struct adl_request_queue *request_queue, struct adl_request *request);
 
 /* All that is there, in order of arrival, as a chain; NULL: nothing. */
-struct adl_wish *adl_inbox_take(struct adl_inbox *inbox);
+struct adl_request *adl_request_queue_take(struct adl_request_queue *request_queue);
 
-void adl_inbox_nudge(struct adl_inbox *inbox);   /* makes it readable, though there may be nothing */
-int adl_inbox_fd(const struct adl_inbox *inbox); /* readable while there may be something to take */
+void adl_request_queue_nudge(
+    struct adl_request_queue *request_queue); /* makes it readable, though there may be nothing */
+int adl_request_queue_fd(
+    const struct adl_request_queue *request_queue); /* readable while there may be something to take */
 
 #endif

@@ -59,16 +59,16 @@ const struct adl_route *adl_routes(uint32_t *ret_count)
 void adl_routes_clear(struct adl_routes_context *context)
 {
     adl_store_close(context->reader);
-    adl_store_close(context->wish_reader);
-    context->reader = context->wish_reader = NULL;
+    adl_store_close(context->answer_reader);
+    context->reader = context->answer_reader = NULL;
 }
 
 /* ---- what was asked ---- */
 
-bool adl_route_query_known(struct adl_request *request, const char *const *names)
+bool adl_route_query_known(struct adl_http_request *http, const char *const *names)
 {
     static const char *const none[] = {NULL};
-    const char *unknown = adl_request_query_unknown(request, names ? names : none);
+    const char *unknown = adl_http_request_query_unknown(http, names ? names : none);
     struct adl_suggest suggest = {.word = unknown};
     char message[200], quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE];
     if (!unknown)
@@ -77,17 +77,17 @@ bool adl_route_query_known(struct adl_request *request, const char *const *names
         adl_suggest_offer(&suggest, *name);
     snprintf(message, sizeof message, "there is no query parameter %s here%s", adl_quote(unknown, quoted),
              adl_suggest_phrase(&suggest, phrase));
-    adl_request_answer_problem(request, 400, "bad_query", message, NULL);
+    adl_http_request_answer_problem(http, 400, "bad_query", message, NULL);
     return false;
 }
 
-bool adl_route_query_int(struct adl_request *request, const char *name, int64_t least, int64_t most, int64_t fallback,
+bool adl_route_query_int(struct adl_http_request *http, const char *name, int64_t least, int64_t most, int64_t fallback,
                          int64_t *ret)
 {
     struct adl_error err;
-    if (adl_request_query_int(request, name, least, most, fallback, ret, &err) == ADL_OK)
+    if (adl_http_request_query_int(http, name, least, most, fallback, ret, &err) == ADL_OK)
         return true;
-    adl_request_answer_problem(request, 400, "bad_query", err.text, NULL);
+    adl_http_request_answer_problem(http, 400, "bad_query", err.text, NULL);
     return false;
 }
 
@@ -99,43 +99,43 @@ static int read_uid(void *context, const struct adl_store_job *job, struct adl_e
 }
 
 /* Where listings are private, a job of another user is answered as one that was never there, or is no more. */
-static bool is_visible(struct adl_routes_context *routes, struct adl_request *request, struct adl_store *store,
+static bool is_visible(struct adl_routes_context *routes, struct adl_http_request *http, struct adl_store *store,
                        uint64_t id)
 {
-    const struct adl_caller *viewer = adl_request_caller(request);
-    struct adl_desk *desk = routes->desk;
+    const struct adl_caller *viewer = adl_http_request_caller(http);
+    struct adl_service_state *shared = routes->shared;
     uint32_t uid = 0;
-    if (!adl_veil_hides(desk, viewer))
+    if (!adl_veil_hides(shared, viewer))
         return true;
-    adl_desk_lock(desk);
-    const struct adl_roster_job *job = adl_roster_find(&desk->roster, id);
+    adl_service_state_lock(shared);
+    const struct adl_job_entry *job = adl_job_table_find(&shared->job_table, id);
     bool there = job != NULL;
     if (job)
         uid = job->uid;
-    adl_desk_unlock(desk);
+    adl_service_state_unlock(shared);
     if (!there)
         there = adl_store_job_read(store, id, read_uid, &uid, NULL) == 1;
-    return there && adl_veil_shows(desk, viewer, uid);
+    return there && adl_veil_shows(shared, viewer, uid);
 }
 
-bool adl_route_job_id(struct adl_routes_context *routes, struct adl_request *request, uint64_t *ret)
+bool adl_route_job_id(struct adl_routes_context *routes, struct adl_http_request *http, uint64_t *ret)
 {
-    const char *label = adl_request_param(request, "id");
+    const char *label = adl_http_request_param(http, "id");
     char message[400], quoted[ADL_QUOTE_SIZE];
     struct adl_error err;
-    struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
-    const bool external = strcmp(routes->desk->engine_name, "slurm") == 0;
+    struct adl_store *store = adl_route_store(routes->shared, &routes->reader, &err);
+    const bool external = strcmp(routes->shared->engine_name, "slurm") == 0;
     int status = store ? adl_label_find(store, label, external, ret, &err) : ADL_EIO;
-    if (status == 0 && is_visible(routes, request, store, *ret))
+    if (status == 0 && is_visible(routes, http, store, *ret))
         return true;
-    if (status == 0 || (status == ADL_EABSENT && adl_veil_hides(routes->desk, adl_request_caller(request))))
+    if (status == 0 || (status == ADL_EABSENT && adl_veil_hides(routes->shared, adl_http_request_caller(http))))
         status = adl_fail(&err, ADL_EABSENT, "there is no job %s", label);
     if (status == ADL_EINVAL) {
         snprintf(message, sizeof message, "there is no job %s; %.250s", adl_quote(label, quoted), err.text);
-        adl_request_answer_problem(request, 404, "not_found", message, NULL);
+        adl_http_request_answer_problem(http, 404, "not_found", message, NULL);
     } else {
         const bool absent = status == ADL_EABSENT;
-        adl_request_answer_problem(request, absent ? 404 : 503, absent ? "not_found" : "not_read", err.text, NULL);
+        adl_http_request_answer_problem(http, absent ? 404 : 503, absent ? "not_found" : "not_read", err.text, NULL);
     }
     return false;
 }
@@ -154,19 +154,19 @@ static const char *unknown_key(const cJSON *object, const char *const *names)
     return NULL;
 }
 
-bool adl_route_body(struct adl_request *request, const char *const *names, bool optional, struct cJSON **ret)
+bool adl_route_body(struct adl_http_request *http, const char *const *names, bool optional, struct cJSON **ret)
 {
     struct adl_error err;
     cJSON *json = NULL;
     char quoted[ADL_QUOTE_SIZE], expected[120] = "";
     size_t size;
-    adl_request_body(request, &size);
+    adl_http_request_body(http, &size);
     if (size == 0 && optional) {
         *ret = NULL;
         return true;
     }
-    if (adl_request_json(request, &json, &err) < 0) {
-        adl_request_answer_problem(request, 400, "bad_json", err.text, NULL);
+    if (adl_http_request_json(http, &json, &err) < 0) {
+        adl_http_request_answer_problem(http, 400, "bad_json", err.text, NULL);
         return false;
     }
     const char *unknown = cJSON_IsObject(json) ? unknown_key(json, names) : "";
@@ -177,7 +177,7 @@ bool adl_route_body(struct adl_request *request, const char *const *names, bool 
     else if (unknown)
         adl_fail(&err, ADL_EINVAL, "%s is not a key here; there is %s", adl_quote(unknown, quoted), expected);
     if (unknown) {
-        adl_request_answer_problem(request, 400, "bad_request", err.text, NULL);
+        adl_http_request_answer_problem(http, 400, "bad_request", err.text, NULL);
         cJSON_Delete(json);
         return false;
     }
@@ -185,7 +185,7 @@ bool adl_route_body(struct adl_request *request, const char *const *names, bool 
     return true;
 }
 
-bool adl_route_text(struct adl_request *request, const char *name, const char *text, char *ret, size_t size)
+bool adl_route_text(struct adl_http_request *http, const char *name, const char *text, char *ret, size_t size)
 {
     struct adl_error err = {{0}};
     if (strlen(text ? text : "") >= size)
@@ -194,29 +194,30 @@ bool adl_route_text(struct adl_request *request, const char *name, const char *t
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             adl_fail(&err, ADL_EINVAL, "%s: holds a control character; use printable ones only", name);
     if (err.text[0]) {
-        adl_request_answer_problem(request, 400, "bad_request", err.text, NULL);
+        adl_http_request_answer_problem(http, 400, "bad_request", err.text, NULL);
         return false;
     }
     snprintf(ret, size, "%s", text ? text : "");
     return true;
 }
 
-struct adl_store *adl_route_store(const struct adl_desk *desk, struct adl_store **reader, struct adl_error *err)
+struct adl_store *adl_route_store(const struct adl_service_state *shared, struct adl_store **reader,
+                                  struct adl_error *err)
 {
-    if (!*reader && adl_store_open(desk->state_directory, ADL_STORE_READ, reader, err) < 0)
+    if (!*reader && adl_store_open(shared->state_directory, ADL_STORE_READ, reader, err) < 0)
         return NULL;
     return *reader;
 }
 
-/* ---- wishes ---- */
+/* ---- requests ---- */
 
-/* What the inbox knows as a wish, with what is needed to answer it. */
-struct errand {
-    struct adl_wish wish; /* first */
-    adl_wish_answer *answer;
+/* What the request queue knows as a request, with what is needed to answer it. */
+struct step {
+    struct adl_request request; /* first */
+    adl_request_answer *answer;
 };
 
-static void answer_failure(struct adl_wish *wish)
+static void answer_failure(struct adl_request *request)
 {
     static const struct {
         int status, http;
@@ -229,69 +230,70 @@ static void answer_failure(struct adl_wish *wish)
         {ADL_EIO, 503, "not_stored", "Nothing was changed. Try again in a moment."},
         {ADL_ENOMEM, 503, "no_memory", "Nothing was changed. Try again in a moment."},
     };
-    const char *text = wish->err.text;
-    if (wish->status == ADL_EFULL || (wish->status == ADL_EIO && (strstr(text, "full") || strstr(text, "space")))) {
-        adl_request_answer_problem(wish->request, 507, "disk_full", text,
-                                   "Nothing was changed. The disk of the service has to be cleared first.");
+    const char *text = request->err.text;
+    if (request->status == ADL_EFULL ||
+        (request->status == ADL_EIO && (strstr(text, "full") || strstr(text, "space")))) {
+        adl_http_request_answer_problem(request->http, 507, "disk_full", text,
+                                        "Nothing was changed. The disk of the service has to be cleared first.");
         return;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i].status == wish->status) {
-            adl_request_answer_problem(wish->request, kinds[i].http, kinds[i].code, text, kinds[i].hint);
+        if (kinds[i].status == request->status) {
+            adl_http_request_answer_problem(request->http, kinds[i].http, kinds[i].code, text, kinds[i].hint);
             return;
         }
-    adl_request_answer_problem(wish->request, 500, "internal", text, NULL);
+    adl_http_request_answer_problem(request->http, 500, "internal", text, NULL);
 }
 
-static void wish_free(struct adl_wish *wish)
+static void request_free(struct adl_request *request)
 {
-    adl_submission_destroy(wish->submission);
-    free(wish);
+    adl_submission_destroy(request->submission);
+    free(request);
 }
 
-static void wish_answer(struct adl_wish *wish)
+static void request_answer(struct adl_request *request)
 {
-    const struct errand *errand = (const struct errand *)wish;
-    if (wish->status < 0)
-        answer_failure(wish);
+    const struct step *step = (const struct step *)request;
+    if (request->status < 0)
+        answer_failure(request);
     else
-        errand->answer(wish->context, wish);
-    wish_free(wish);
+        step->answer(request->context, request);
+    request_free(request);
 }
 
-struct adl_wish *adl_route_wish(struct adl_routes_context *context, struct adl_request *request, int kind,
-                                adl_wish_answer *answer)
+struct adl_request *adl_route_request(struct adl_routes_context *context, struct adl_http_request *http, int kind,
+                                      adl_request_answer *answer)
 {
-    struct errand *errand = calloc(1, sizeof *errand);
-    if (!errand) {
-        adl_request_answer_problem(request, 503, "no_memory", "There is no memory for the request.", NULL);
+    struct step *step = calloc(1, sizeof *step);
+    if (!step) {
+        adl_http_request_answer_problem(http, 503, "no_memory", "There is no memory for the request.", NULL);
         return NULL;
     }
-    errand->answer = answer;
-    errand->wish = (struct adl_wish){.kind = kind,
-                                     .caller = *adl_request_caller(request),
-                                     .gpu = ADL_NONE,
-                                     .answer = wish_answer,
-                                     .request = request,
-                                     .context = context};
-    return &errand->wish;
+    step->answer = answer;
+    step->request = (struct adl_request){.kind = kind,
+                                         .caller = *adl_http_request_caller(http),
+                                         .gpu = ADL_NONE,
+                                         .answer = request_answer,
+                                         .http = http,
+                                         .context = context};
+    return &step->request;
 }
 
-void adl_route_post(struct adl_wish *wish)
+void adl_route_post(struct adl_request *request)
 {
-    const struct adl_routes_context *context = wish->context;
-    adl_request_defer(wish->request); /* before the post: the answer may come at once */
-    if (adl_inbox_post(context->desk->inbox, wish))
+    const struct adl_routes_context *context = request->context;
+    adl_http_request_defer(request->http); /* before the post: the answer may come at once */
+    if (adl_request_queue_post(context->shared->request_queue, request))
         return;
-    adl_request_answer_problem(wish->request, 503, "busy", "Too many requests wait for the service already.",
-                               "Nothing was changed. Try again in a second.");
-    wish_free(wish);
+    adl_http_request_answer_problem(request->http, 503, "busy", "Too many requests wait for the service already.",
+                                    "Nothing was changed. Try again in a second.");
+    request_free(request);
 }
 
 /* ---- jobs ---- */
 
 struct job_answer {
-    struct adl_desk *desk;
+    struct adl_service_state *shared;
     const struct adl_caller *viewer;
     struct adl_json *json;
 };
@@ -300,39 +302,40 @@ static int put_stored(void *context, const struct adl_store_job *job, struct adl
 {
     const struct job_answer *answer = context;
     (void)err;
-    adl_desk_lock(answer->desk);
-    adl_view_stored_job(answer->json, answer->desk, answer->viewer, job);
-    adl_desk_unlock(answer->desk);
+    adl_service_state_lock(answer->shared);
+    adl_view_stored_job(answer->json, answer->shared, answer->viewer, job);
+    adl_service_state_unlock(answer->shared);
     return 0;
 }
 
-void adl_route_answer_job(struct adl_routes_context *context, struct adl_store **reader, struct adl_request *request,
+void adl_route_answer_job(struct adl_routes_context *context, struct adl_store **reader, struct adl_http_request *http,
                           uint64_t id)
 {
-    const struct adl_caller *viewer = adl_request_caller(request);
-    struct adl_desk *desk = context->desk;
+    const struct adl_caller *viewer = adl_http_request_caller(http);
+    struct adl_service_state *shared = context->shared;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     struct adl_error err = {{0}};
-    adl_desk_lock(desk);
-    const struct adl_roster_job *job = adl_roster_find(&desk->roster, id);
+    adl_service_state_lock(shared);
+    const struct adl_job_entry *job = adl_job_table_find(&shared->job_table, id);
     if (job)
-        adl_view_live_job(&json, desk, viewer, job);
-    adl_desk_unlock(desk);
+        adl_view_live_job(&json, shared, viewer, job);
+    adl_service_state_unlock(shared);
     int found = job ? 1 : 0;
     if (!found) {
-        struct adl_store *store = adl_route_store(desk, reader, &err);
-        found = store ? adl_store_job_read(store, id, put_stored, &(struct job_answer){desk, viewer, &json}, &err) : -1;
+        struct adl_store *store = adl_route_store(shared, reader, &err);
+        found =
+            store ? adl_store_job_read(store, id, put_stored, &(struct job_answer){shared, viewer, &json}, &err) : -1;
     }
     if (found > 0) {
-        adl_request_answer_json(request, 200, &text);
+        adl_http_request_answer_json(http, 200, &text);
         return;
     }
     adl_text_clear(&text);
     if (found == 0) {
         adl_fail(&err, ADL_EABSENT, "there is no job %" PRIu64, id);
-        adl_request_answer_problem(request, 404, "not_found", err.text, NULL);
+        adl_http_request_answer_problem(http, 404, "not_found", err.text, NULL);
     } else {
-        adl_request_answer_problem(request, 503, "not_read", err.text, NULL);
+        adl_http_request_answer_problem(http, 503, "not_read", err.text, NULL);
     }
 }

@@ -1,7 +1,8 @@
 /* routes: the REST interface: which addresses there are, who may use them, and what answers (docs/rest.md).
  *
- * Reads are answered at once, from memory under the desk's lock or from the store. What changes something becomes a
- * wish in the desk's inbox; the answer comes from the thread of the service when the wish was carried out or refused.
+ * Reads are answered at once, from memory under the service state's lock or from the store. What changes something
+ * becomes a request in the service state's request queue; the answer comes from the thread of the service when the
+ * request was carried out or refused.
  */
 #ifndef ADLRO_SERVICE_ROUTES_H
 #define ADLRO_SERVICE_ROUTES_H
@@ -11,18 +12,18 @@
 
 #include <stdatomic.h>
 
-/* Given to adl_http_open() as the handlers' context. The desk is the caller's; the rest starts zeroed.
+/* Given to adl_http_open() as the handlers' context. The service state is the caller's; the rest starts zeroed.
  */
 struct adl_routes_context {
-    struct adl_desk *desk;
+    struct adl_service_state *shared;
     _Atomic(struct adl_http *) http; /* whose counts /metrics shows; set once it is open */
     struct adl_store *reader;        /* of the HTTP thread, opened when it is first needed */
-    struct adl_store *wish_reader;   /* the same of the thread that answers wishes */
+    struct adl_store *answer_reader; /* the same of the thread that answers requests */
 };
 
 const struct adl_route *adl_routes(uint32_t *ret_count);
 
-/* Once neither thread runs any more and the inbox is gone. */
+/* Once neither thread runs any more and the request queue is gone. */
 void adl_routes_clear(struct adl_routes_context *context);
 
 #endif

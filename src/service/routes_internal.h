@@ -1,4 +1,4 @@
-/* routes_form: what the files of routes share: the handlers, and the steps that many of them take. */
+/* routes_internal: what the files of routes share: the handlers, and the steps that many of them take. */
 #ifndef ADLRO_SERVICE_ROUTES_INTERNAL_H
 #define ADLRO_SERVICE_ROUTES_INTERNAL_H
 
@@ -19,29 +19,30 @@ adl_handler adl_route_events, adl_route_whoami, adl_route_openapi, adl_route_met
 /* ---- steps; those that return false have answered ---- */
 
 /* names: the query parameters that there are, NULL-terminated; NULL = none. */
-bool adl_route_query_known(struct adl_request *request, const char *const *names);
-bool adl_route_query_int(struct adl_request *request, const char *name, int64_t least, int64_t most, int64_t fallback,
+bool adl_route_query_known(struct adl_http_request *http, const char *const *names);
+bool adl_route_query_int(struct adl_http_request *http, const char *name, int64_t least, int64_t most, int64_t fallback,
                          int64_t *ret);
 /* The number of a job in the path. */
-bool adl_route_job_id(struct adl_routes_context *routes, struct adl_request *request, uint64_t *ret);
+bool adl_route_job_id(struct adl_routes_context *routes, struct adl_http_request *http, uint64_t *ret);
 /* The body as an object whose keys are all among names; NULL: there is no body, which optional allows. */
-bool adl_route_body(struct adl_request *request, const char *const *names, bool optional, struct cJSON **ret);
+bool adl_route_body(struct adl_http_request *http, const char *const *names, bool optional, struct cJSON **ret);
 /* Text for people, such as a reason; NULL is "". */
-bool adl_route_text(struct adl_request *request, const char *name, const char *text, char *ret, size_t size);
+bool adl_route_text(struct adl_http_request *http, const char *name, const char *text, char *ret, size_t size);
 
 /* The store for reading, opened if it is not yet. */
-struct adl_store *adl_route_store(const struct adl_desk *desk, struct adl_store **reader, struct adl_error *err);
+struct adl_store *adl_route_store(const struct adl_service_state *shared, struct adl_store **reader,
+                                  struct adl_error *err);
 
-/* A wish of the caller's. answer is called, in the thread of the service, with what became of it: it answers the
- * request if the status is 0; what failed was answered, and the wish is freed after it. */
-typedef void adl_wish_answer(struct adl_routes_context *context, struct adl_wish *wish);
-struct adl_wish *adl_route_wish(struct adl_routes_context *context, struct adl_request *request, int kind,
-                                adl_wish_answer *answer);
-/* Takes the wish, and the request, which is answered in any case. */
-void adl_route_post(struct adl_wish *wish);
+/* A request of the caller's. answer is called, in the thread of the service, with what became of it: it answers the
+ * request if the status is 0; what failed was answered, and the request is freed after it. */
+typedef void adl_request_answer(struct adl_routes_context *context, struct adl_request *request);
+struct adl_request *adl_route_request(struct adl_routes_context *context, struct adl_http_request *http, int kind,
+                                      adl_request_answer *answer);
+/* Takes the request, and the request, which is answered in any case. */
+void adl_route_post(struct adl_request *request);
 
 /* The job, from memory or from the store, or the problem that there is with it. */
-void adl_route_answer_job(struct adl_routes_context *context, struct adl_store **reader, struct adl_request *request,
+void adl_route_answer_job(struct adl_routes_context *context, struct adl_store **reader, struct adl_http_request *http,
                           uint64_t id);
 
 #endif

@@ -27,9 +27,9 @@ struct list {
     uint32_t written;
 };
 
-static bool list_state(struct adl_request *request, struct list *list)
+static bool list_state(struct adl_http_request *http, struct list *list)
 {
-    const char *text = adl_request_query(request, "state");
+    const char *text = adl_http_request_query(http, "state");
     char message[200], quoted[ADL_QUOTE_SIZE];
     const uint32_t ended = (1u << ADL_STORE_STATE_COUNT) - (1u << ADL_STORE_ENDED);
     const int state = text ? adl_store_state_find(text) : -1;
@@ -45,20 +45,20 @@ static bool list_state(struct adl_request *request, struct list *list)
         snprintf(message, sizeof message,
                  "query parameter state: must be live, ended, all, PD, R, CD, F, CA or TO, got %s",
                  adl_quote(text, quoted));
-        adl_request_answer_problem(request, 400, "bad_query", message, NULL);
+        adl_http_request_answer_problem(http, 400, "bad_query", message, NULL);
         return false;
     }
     return true;
 }
 
-static bool list_read(struct adl_request *request, struct list *ret)
+static bool list_read(struct adl_http_request *http, struct list *ret)
 {
     static const char *const names[] = {"state", "user", "limit", "after", NULL};
     int64_t limit, after;
-    *ret = (struct list){.user = adl_request_query(request, "user"), .viewer = adl_request_caller(request)};
-    if (!adl_route_query_known(request, names) || !list_state(request, ret) ||
-        !adl_route_query_int(request, "limit", 1, ADL_STORE_PAGE_MAX, 100, &limit) ||
-        !adl_route_query_int(request, "after", 0, INT64_MAX, 0, &after))
+    *ret = (struct list){.user = adl_http_request_query(http, "user"), .viewer = adl_http_request_caller(http)};
+    if (!adl_route_query_known(http, names) || !list_state(http, ret) ||
+        !adl_route_query_int(http, "limit", 1, ADL_STORE_PAGE_MAX, 100, &limit) ||
+        !adl_route_query_int(http, "after", 0, INT64_MAX, 0, &after))
         return false;
     ret->limit = (uint32_t)limit;
     ret->after = ret->last = (uint64_t)after;
@@ -66,38 +66,39 @@ static bool list_read(struct adl_request *request, struct list *ret)
 }
 
 /* The first job with a higher number that the list shows. */
-static const struct adl_roster_job *next_live(const struct adl_desk *desk, const struct list *list)
+static const struct adl_job_entry *next_live(const struct adl_service_state *shared, const struct list *list)
 {
-    const struct adl_roster *roster = &desk->roster;
-    const struct adl_roster_job *job = list->last ? adl_roster_find(roster, list->last) : NULL;
-    job = job ? job->next : roster->first;
-    while (job && (job->id <= list->last || !(list->live & (adl_roster_runs(job) ? SHOW_RUNNING : SHOW_PENDING)) ||
-                   (list->user && strcmp(list->user, job->user) != 0) || !adl_veil_shows(desk, list->viewer, job->uid)))
+    const struct adl_job_table *job_table = &shared->job_table;
+    const struct adl_job_entry *job = list->last ? adl_job_table_find(job_table, list->last) : NULL;
+    job = job ? job->next : job_table->first;
+    while (job &&
+           (job->id <= list->last || !(list->live & (adl_job_table_runs(job) ? SHOW_RUNNING : SHOW_PENDING)) ||
+            (list->user && strcmp(list->user, job->user) != 0) || !adl_veil_shows(shared, list->viewer, job->uid)))
         job = job->next;
     return job;
 }
 
-static void put_live(struct adl_json *json, struct adl_desk *desk, struct list *list)
+static void put_live(struct adl_json *json, struct adl_service_state *shared, struct list *list)
 {
     list->more = true;
     while (list->more && list->written < list->limit) {
-        adl_desk_lock(desk);
+        adl_service_state_lock(shared);
         for (uint32_t i = 0; i < CHUNK && list->written < list->limit; i++) {
-            const struct adl_roster_job *job = next_live(desk, list);
+            const struct adl_job_entry *job = next_live(shared, list);
             if (!job)
                 break;
-            adl_view_live_job(json, desk, list->viewer, job);
+            adl_view_live_job(json, shared, list->viewer, job);
             list->last = job->id;
             list->written++;
         }
-        list->more = next_live(desk, list) != NULL;
-        adl_desk_unlock(desk);
+        list->more = next_live(shared, list) != NULL;
+        adl_service_state_unlock(shared);
     }
 }
 
 struct stored {
     struct adl_json *json;
-    struct adl_desk *desk;
+    struct adl_service_state *shared;
     struct list *list;
 };
 
@@ -105,16 +106,16 @@ struct stored {
 static int put_stored(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     const struct stored *stored = context;
-    struct adl_desk *desk = stored->desk;
+    struct adl_service_state *shared = stored->shared;
     (void)err;
-    adl_desk_lock(desk);
-    const struct adl_roster_job *job =
-        row->status.state < ADL_STORE_ENDED ? adl_roster_find(&desk->roster, row->spec.id) : NULL;
+    adl_service_state_lock(shared);
+    const struct adl_job_entry *job =
+        row->status.state < ADL_STORE_ENDED ? adl_job_table_find(&shared->job_table, row->spec.id) : NULL;
     if (job)
-        adl_view_live_job(stored->json, desk, stored->list->viewer, job);
+        adl_view_live_job(stored->json, shared, stored->list->viewer, job);
     else
-        adl_view_stored_job(stored->json, desk, stored->list->viewer, row);
-    adl_desk_unlock(desk);
+        adl_view_stored_job(stored->json, shared, stored->list->viewer, row);
+    adl_service_state_unlock(shared);
     stored->list->last = row->spec.id;
     stored->list->written++;
     return 0;
@@ -127,9 +128,9 @@ static int look(void *context, const struct adl_store_job *row, struct adl_error
 }
 
 /* The store keeps numbers of users, not only names: theirs, without asking anybody if it is the caller. */
-static bool find_uid(struct adl_request *request, const char *name, uint32_t *ret)
+static bool find_uid(struct adl_http_request *http, const char *name, uint32_t *ret)
 {
-    const struct adl_account *caller = &adl_request_caller(request)->account;
+    const struct adl_account *caller = &adl_http_request_caller(http)->account;
     struct adl_account account;
     if (strcmp(caller->name, name) == 0) {
         *ret = caller->uid;
@@ -141,7 +142,7 @@ static bool find_uid(struct adl_request *request, const char *name, uint32_t *re
     return true;
 }
 
-static int put_from_store(struct adl_routes_context *context, struct adl_request *request, struct adl_json *json,
+static int put_from_store(struct adl_routes_context *context, struct adl_http_request *http, struct adl_json *json,
                           struct list *list, struct adl_error *err)
 {
     struct adl_store_page page = {.after = list->after,
@@ -149,18 +150,18 @@ static int put_from_store(struct adl_routes_context *context, struct adl_request
                                   .states = list->states,
                                   .newest_first = true,
                                   .by_user = list->user};
-    struct adl_store *store = adl_route_store(context->desk, &context->reader, err);
+    struct adl_store *store = adl_route_store(context->shared, &context->reader, err);
     if (!store)
         return ADL_EIO;
-    if (list->user && !find_uid(request, list->user, &page.uid))
+    if (list->user && !find_uid(http, list->user, &page.uid))
         return 0; /* somebody who is not known here has no jobs */
-    if (list->user && !adl_veil_shows(context->desk, list->viewer, page.uid))
+    if (list->user && !adl_veil_shows(context->shared, list->viewer, page.uid))
         return 0;
-    if (adl_veil_hides(context->desk, list->viewer)) {
+    if (adl_veil_hides(context->shared, list->viewer)) {
         page.by_user = true;
         page.uid = list->viewer->account.uid;
     }
-    const int count = adl_store_jobs_page(store, &page, put_stored, &(struct stored){json, context->desk, list}, err);
+    const int count = adl_store_jobs_page(store, &page, put_stored, &(struct stored){json, context->shared, list}, err);
     if (count < 0 || (uint32_t)count < page.limit)
         return count;
     page.after = list->last;
@@ -171,42 +172,42 @@ static int put_from_store(struct adl_routes_context *context, struct adl_request
 }
 
 /* Of all jobs that the viewer may see. */
-static void count_live(struct adl_desk *desk, const struct adl_caller *viewer, uint32_t *ret_pending,
+static void count_live(struct adl_service_state *shared, const struct adl_caller *viewer, uint32_t *ret_pending,
                        uint32_t *ret_running)
 {
     uint32_t pending = 0, running = 0;
-    adl_desk_lock(desk);
-    for (const struct adl_roster_job *job = adl_veil_hides(desk, viewer) ? desk->roster.first : NULL; job;
+    adl_service_state_lock(shared);
+    for (const struct adl_job_entry *job = adl_veil_hides(shared, viewer) ? shared->job_table.first : NULL; job;
          job = job->next)
-        if (adl_veil_shows(desk, viewer, job->uid))
-            ++*(adl_roster_holds_gpus(job) ? &running : &pending);
-    if (!adl_veil_hides(desk, viewer)) {
-        pending = adl_view_pending(&desk->roster);
-        running = adl_view_running(&desk->roster);
+        if (adl_veil_shows(shared, viewer, job->uid))
+            ++*(adl_job_table_holds_gpus(job) ? &running : &pending);
+    if (!adl_veil_hides(shared, viewer)) {
+        pending = adl_view_pending(&shared->job_table);
+        running = adl_view_running(&shared->job_table);
     }
-    adl_desk_unlock(desk);
+    adl_service_state_unlock(shared);
     *ret_pending = pending;
     *ret_running = running;
 }
 
-void adl_route_jobs(void *context, struct adl_request *request)
+void adl_route_jobs(void *context, struct adl_http_request *http)
 {
     struct adl_routes_context *routes = context;
-    struct adl_desk *desk = routes->desk;
+    struct adl_service_state *shared = routes->shared;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     struct adl_error err = {{0}};
     struct list list;
-    if (!list_read(request, &list))
+    if (!list_read(http, &list))
         return;
     adl_json_object(&json);
     adl_json_key(&json, "jobs");
     adl_json_array(&json);
     if (list.live) {
-        put_live(&json, desk, &list);
-    } else if (put_from_store(routes, request, &json, &list, &err) < 0) {
+        put_live(&json, shared, &list);
+    } else if (put_from_store(routes, http, &json, &list, &err) < 0) {
         adl_text_clear(&text);
-        adl_request_answer_problem(request, 503, "not_read", err.text, NULL);
+        adl_http_request_answer_problem(http, 503, "not_read", err.text, NULL);
         return;
     }
     adl_json_end(&json);
@@ -216,7 +217,7 @@ void adl_route_jobs(void *context, struct adl_request *request)
     else
         adl_json_null(&json);
     uint32_t pending, running;
-    count_live(desk, list.viewer, &pending, &running);
+    count_live(shared, list.viewer, &pending, &running);
     adl_json_key(&json, "counts");
     adl_json_object(&json);
     adl_json_key(&json, "pending");
@@ -225,22 +226,22 @@ void adl_route_jobs(void *context, struct adl_request *request)
     adl_json_uint(&json, running);
     adl_json_end(&json);
     adl_json_end(&json);
-    adl_request_answer_json(request, 200, &text);
+    adl_http_request_answer_json(http, 200, &text);
 }
 
 /* ---- one job ---- */
 
-void adl_route_job(void *context, struct adl_request *request)
+void adl_route_job(void *context, struct adl_http_request *http)
 {
     struct adl_routes_context *routes = context;
     uint64_t id;
-    if (adl_route_query_known(request, NULL) && adl_route_job_id(routes, request, &id))
-        adl_route_answer_job(routes, &routes->reader, request, id);
+    if (adl_route_query_known(http, NULL) && adl_route_job_id(routes, http, &id))
+        adl_route_answer_job(routes, &routes->reader, http, id);
 }
 
 struct events {
     struct adl_json *json;
-    struct adl_desk *desk;
+    struct adl_service_state *shared;
     const struct adl_caller *viewer;
     uint64_t shown; /* the number that people know the job by */
 };
@@ -256,10 +257,10 @@ static int see_number(void *context, const struct adl_store_job *row, struct adl
 static void put_payload(const struct events *events, const char *payload)
 {
     struct adl_text veiled = {0};
-    adl_desk_lock(events->desk);
-    if (adl_veil_hides(events->desk, events->viewer))
-        adl_veil_put(&veiled, events->desk, events->viewer->account.uid, payload);
-    adl_desk_unlock(events->desk);
+    adl_service_state_lock(events->shared);
+    if (adl_veil_hides(events->shared, events->viewer))
+        adl_veil_put(&veiled, events->shared, events->viewer->account.uid, payload);
+    adl_service_state_unlock(events->shared);
     adl_json_raw(events->json, veiled.data ? veiled.data : payload);
     adl_text_clear(&veiled);
 }
@@ -283,17 +284,17 @@ static int put_event(void *context, const struct adl_store_event *event, struct 
     return 0;
 }
 
-void adl_route_job_events(void *context, struct adl_request *request)
+void adl_route_job_events(void *context, struct adl_http_request *http)
 {
     struct adl_routes_context *routes = context;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
-    struct events events = {.json = &json, .desk = routes->desk, .viewer = adl_request_caller(request)};
+    struct events events = {.json = &json, .shared = routes->shared, .viewer = adl_http_request_caller(http)};
     struct adl_error err = {{0}};
     uint64_t id;
-    if (!adl_route_query_known(request, NULL) || !adl_route_job_id(routes, request, &id))
+    if (!adl_route_query_known(http, NULL) || !adl_route_job_id(routes, http, &id))
         return;
-    struct adl_store *store = adl_route_store(routes->desk, &routes->reader, &err);
+    struct adl_store *store = adl_route_store(routes->shared, &routes->reader, &err);
     int found = store ? adl_store_job_read(store, id, see_number, &events, &err) : -1;
     adl_json_object(&json);
     adl_json_key(&json, "events");
@@ -303,50 +304,52 @@ void adl_route_job_events(void *context, struct adl_request *request)
     adl_json_end(&json);
     adl_json_end(&json);
     if (found > 0) {
-        adl_request_answer_json(request, 200, &text);
+        adl_http_request_answer_json(http, 200, &text);
         return;
     }
     adl_text_clear(&text);
     if (found == 0)
         adl_fail(&err, ADL_EABSENT, "there is no job %" PRIu64, id);
-    adl_request_answer_problem(request, found == 0 ? 404 : 503, found == 0 ? "not_found" : "not_read", err.text, NULL);
+    adl_http_request_answer_problem(http, found == 0 ? 404 : 503, found == 0 ? "not_found" : "not_read", err.text,
+                                    NULL);
 }
 
 /* ---- submission ---- */
 
 /* Idle GPUs of the type, among those acceptable, that has most. */
-static uint32_t idle_gpus(const struct adl_desk *desk, uint32_t types)
+static uint32_t idle_gpus(const struct adl_service_state *shared, uint32_t types)
 {
-    const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &shared->inventory->scenario.cluster;
     uint32_t idle[ADL_TYPES_MAX] = {0}, most = 0;
     for (uint32_t g = 0; g < cluster->gpu_count; g++) {
         const uint32_t type = adl_gpu_type_of(cluster, g);
-        if ((types >> type & 1) && adl_desk_gpu_state(desk, g) == ADL_GPU_IDLE && ++idle[type] > most)
+        if ((types >> type & 1) && adl_service_state_gpu_state(shared, g) == ADL_GPU_IDLE && ++idle[type] > most)
             most = idle[type];
     }
     return most;
 }
 
 /* What would become of a submission, told by what is idle: only the policy knows more, and it is not asked. */
-static void foretell(struct adl_desk *desk, const struct adl_submission *submission, char *ret, size_t size)
+static void foretell(struct adl_service_state *shared, const struct adl_submission *submission, char *ret, size_t size)
 {
     struct adl_alternative alternatives[ADL_ALTERNATIVES_MAX];
     uint32_t count = 0, idle = 0, best = 0;
-    adl_desk_lock(desk);
-    if (adl_request_read(submission->job.request, &desk->inventory->scenario.cluster, alternatives, &count, NULL) < 0)
+    adl_service_state_lock(shared);
+    if (adl_gpu_request_read(submission->job.request, &shared->inventory->scenario.cluster, alternatives, &count,
+                             NULL) < 0)
         count = 0; /* it was read before, so the cluster has changed meanwhile */
     for (uint32_t i = 0; i < count && (i == 0 || idle < alternatives[best].gpus); i++) {
         best = i;
-        idle = idle_gpus(desk, alternatives[i].types);
+        idle = idle_gpus(shared, alternatives[i].types);
     }
-    const bool queue = desk->roster.by_stage[ADL_STAGE_QUEUED] > 0;
-    adl_desk_unlock(desk);
+    const bool queue = shared->job_table.by_stage[ADL_STAGE_QUEUED] > 0;
+    adl_service_state_unlock(shared);
     const uint32_t wanted = count ? alternatives[best].gpus : 0;
     if (submission->hold)
         snprintf(ret, size, "would be held until it is released");
     else if (submission->job.dependency_count > 0)
         snprintf(ret, size, "would wait: for other jobs");
-    else if (submission->job.begin_us > desk->now_us(desk))
+    else if (submission->job.begin_us > shared->now_us(shared))
         snprintf(ret, size, "would wait: until it is to begin");
     else if (idle < wanted)
         snprintf(ret, size, "would wait: %" PRIu32 " of %" PRIu32 " GPUs of a type it takes %s idle", idle, wanted,
@@ -358,44 +361,44 @@ static void foretell(struct adl_desk *desk, const struct adl_submission *submiss
                  idle == 1 ? " is" : "s are");
 }
 
-static void answer_submission(struct adl_routes_context *context, struct adl_wish *wish)
+static void answer_submission(struct adl_routes_context *context, struct adl_request *request)
 {
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     char path[40], reason[160];
-    const uint32_t asked = wish->submission->array_count ? wish->submission->array_count : 1;
+    const uint32_t asked = request->submission->array_count ? request->submission->array_count : 1;
     adl_json_object(&json);
     adl_json_key(&json, "id");
-    if (wish->dry_run)
+    if (request->dry_run)
         adl_json_null(&json);
     else
-        adl_json_uint(&json, wish->first_job);
+        adl_json_uint(&json, request->first_job);
     adl_json_key(&json, "count");
-    adl_json_uint(&json, wish->dry_run ? asked : wish->job_count);
+    adl_json_uint(&json, request->dry_run ? asked : request->job_count);
     adl_json_key(&json, "warnings");
     adl_json_array(&json);
-    if (wish->text[0])
-        adl_json_string(&json, wish->text);
+    if (request->text[0])
+        adl_json_string(&json, request->text);
     adl_json_end(&json);
-    if (wish->dry_run) {
-        foretell(context->desk, wish->submission, reason, sizeof reason);
+    if (request->dry_run) {
+        foretell(context->shared, request->submission, reason, sizeof reason);
         adl_json_key(&json, "reason");
         adl_json_string(&json, reason);
     } else {
-        snprintf(path, sizeof path, "/v1/jobs/%" PRIu64, wish->first_job);
-        adl_request_locate(wish->request, path);
+        snprintf(path, sizeof path, "/v1/jobs/%" PRIu64, request->first_job);
+        adl_http_request_locate(request->http, path);
     }
     adl_json_end(&json);
-    adl_request_answer_json(wish->request, wish->dry_run ? 200 : 201, &text);
+    adl_http_request_answer_json(request->http, request->dry_run ? 200 : 201, &text);
 }
 
-static int submission_read(struct adl_request *request, int64_t now_us, struct adl_submission **ret,
+static int submission_read(struct adl_http_request *http, int64_t now_us, struct adl_submission **ret,
                            struct adl_error *err)
 {
     cJSON *document = NULL;
-    int status = adl_request_json(request, &document, err);
+    int status = adl_http_request_json(http, &document, err);
     if (status == ADL_OK)
-        status = adl_submission_read(document, &adl_request_caller(request)->account, now_us, ret, err);
+        status = adl_submission_read(document, &adl_http_request_caller(http)->account, now_us, ret, err);
     cJSON_Delete(document);
     if (status == ADL_OK && (*ret)->job.script[0] != '\0')
         status = adl_script_interpreter_check((*ret)->job.script, "script", ADL_SCRIPT_SYSTEM, err);
@@ -406,105 +409,105 @@ static int submission_read(struct adl_request *request, int64_t now_us, struct a
     return status;
 }
 
-void adl_route_submit(void *context, struct adl_request *request)
+void adl_route_submit(void *context, struct adl_http_request *http)
 {
     static const char *const names[] = {"dry_run", NULL};
     struct adl_routes_context *routes = context;
     struct adl_submission *submission = NULL;
     struct adl_error err = {{0}};
     int64_t dry_run;
-    if (!adl_route_query_known(request, names) || !adl_route_query_int(request, "dry_run", 0, 1, 0, &dry_run))
+    if (!adl_route_query_known(http, names) || !adl_route_query_int(http, "dry_run", 0, 1, 0, &dry_run))
         return;
-    const int status = submission_read(request, routes->desk->now_us(routes->desk), &submission, &err);
+    const int status = submission_read(http, routes->shared->now_us(routes->shared), &submission, &err);
     if (status < 0) {
         const bool bad = status == ADL_EINVAL;
-        adl_request_answer_problem(request, bad ? 400 : 503, bad ? "bad_request" : "no_memory", err.text, NULL);
+        adl_http_request_answer_problem(http, bad ? 400 : 503, bad ? "bad_request" : "no_memory", err.text, NULL);
         return;
     }
-    struct adl_wish *wish = adl_route_wish(routes, request, ADL_WISH_SUBMIT, answer_submission);
-    if (!wish) {
+    struct adl_request *request = adl_route_request(routes, http, ADL_REQUEST_SUBMIT, answer_submission);
+    if (!request) {
         adl_submission_destroy(submission);
         return;
     }
-    wish->submission = submission;
-    wish->dry_run = dry_run != 0;
-    adl_route_post(wish);
+    request->submission = submission;
+    request->dry_run = dry_run != 0;
+    adl_route_post(request);
 }
 
 /* ---- what is done to jobs ---- */
 
-static void answer_changed(struct adl_routes_context *context, struct adl_wish *wish)
+static void answer_changed(struct adl_routes_context *context, struct adl_request *request)
 {
-    adl_route_answer_job(context, &context->wish_reader, wish->request, wish->job);
+    adl_route_answer_job(context, &context->answer_reader, request->http, request->job);
 }
 
-/* A wish about the job that the path names; NULL: it was answered. */
-static struct adl_wish *job_wish(void *context, struct adl_request *request, int kind)
+/* A request about the job that the path names; NULL: it was answered. */
+static struct adl_request *job_request(void *context, struct adl_http_request *http, int kind)
 {
     uint64_t id;
-    if (!adl_route_job_id(context, request, &id))
+    if (!adl_route_job_id(context, http, &id))
         return NULL;
-    struct adl_wish *wish = adl_route_wish(context, request, kind, answer_changed);
-    if (wish)
-        wish->job = id;
-    return wish;
+    struct adl_request *request = adl_route_request(context, http, kind, answer_changed);
+    if (request)
+        request->job = id;
+    return request;
 }
 
-void adl_route_cancel(void *context, struct adl_request *request)
+void adl_route_cancel(void *context, struct adl_http_request *http)
 {
     static const char *const names[] = {"reason", NULL};
-    char reason[sizeof((struct adl_wish *)NULL)->text];
-    if (!adl_route_query_known(request, names) ||
-        !adl_route_text(request, "reason", adl_request_query(request, "reason"), reason, sizeof reason))
+    char reason[sizeof((struct adl_request *)NULL)->text];
+    if (!adl_route_query_known(http, names) ||
+        !adl_route_text(http, "reason", adl_http_request_query(http, "reason"), reason, sizeof reason))
         return;
-    struct adl_wish *wish = job_wish(context, request, ADL_WISH_CANCEL);
-    if (!wish)
+    struct adl_request *request = job_request(context, http, ADL_REQUEST_CANCEL);
+    if (!request)
         return;
-    memcpy(wish->text, reason, sizeof reason);
-    adl_route_post(wish);
+    memcpy(request->text, reason, sizeof reason);
+    adl_route_post(request);
 }
 
-static void post_plain(void *context, struct adl_request *request, int kind)
+static void post_plain(void *context, struct adl_http_request *http, int kind)
 {
-    if (!adl_route_query_known(request, NULL))
+    if (!adl_route_query_known(http, NULL))
         return;
-    struct adl_wish *wish = job_wish(context, request, kind);
-    if (wish)
-        adl_route_post(wish);
+    struct adl_request *request = job_request(context, http, kind);
+    if (request)
+        adl_route_post(request);
 }
 
-void adl_route_hold(void *context, struct adl_request *request)
+void adl_route_hold(void *context, struct adl_http_request *http)
 {
-    post_plain(context, request, ADL_WISH_HOLD);
+    post_plain(context, http, ADL_REQUEST_HOLD);
 }
 
-void adl_route_release(void *context, struct adl_request *request)
+void adl_route_release(void *context, struct adl_http_request *http)
 {
-    post_plain(context, request, ADL_WISH_RELEASE);
+    post_plain(context, http, ADL_REQUEST_RELEASE);
 }
 
-void adl_route_requeue(void *context, struct adl_request *request)
+void adl_route_requeue(void *context, struct adl_http_request *http)
 {
-    post_plain(context, request, ADL_WISH_REQUEUE);
+    post_plain(context, http, ADL_REQUEST_REQUEUE);
 }
 
-void adl_route_change(void *context, struct adl_request *request)
+void adl_route_change(void *context, struct adl_http_request *http)
 {
     static const char *const names[] = {"priority", NULL};
     cJSON *body = NULL;
-    if (!adl_route_query_known(request, NULL) || !adl_route_body(request, names, false, &body))
+    if (!adl_route_query_known(http, NULL) || !adl_route_body(http, names, false, &body))
         return;
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(body, "priority");
     const double priority = cJSON_IsNumber(value) ? value->valuedouble : -1;
     cJSON_Delete(body);
     if (!(priority >= 0 && priority <= 1)) {
-        adl_request_answer_problem(request, 400, "bad_request", "priority: must be given, a number between 0 and 1",
-                                   NULL);
+        adl_http_request_answer_problem(http, 400, "bad_request", "priority: must be given, a number between 0 and 1",
+                                        NULL);
         return;
     }
-    struct adl_wish *wish = job_wish(context, request, ADL_WISH_PRIORITY);
-    if (!wish)
+    struct adl_request *request = job_request(context, http, ADL_REQUEST_PRIORITY);
+    if (!request)
         return;
-    wish->priority = (float)priority;
-    adl_route_post(wish);
+    request->priority = (float)priority;
+    adl_route_post(request);
 }

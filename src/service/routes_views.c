@@ -7,21 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
-void adl_route_events(void *context, struct adl_request *request)
+void adl_route_events(void *context, struct adl_http_request *http)
 {
     static const char *const names[] = {"after", NULL};
     const struct adl_routes_context *routes = context;
-    if (adl_route_query_known(request, names))
-        adl_request_answer_events(request, adl_veil_hides(routes->desk, adl_request_caller(request)));
+    if (adl_route_query_known(http, names))
+        adl_http_request_answer_events(http, adl_veil_hides(routes->shared, adl_http_request_caller(http)));
 }
 
-void adl_route_whoami(void *context, struct adl_request *request)
+void adl_route_whoami(void *context, struct adl_http_request *http)
 {
-    const struct adl_caller *caller = adl_request_caller(request);
+    const struct adl_caller *caller = adl_http_request_caller(http);
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     (void)context;
-    if (!adl_route_query_known(request, NULL))
+    if (!adl_route_query_known(http, NULL))
         return;
     adl_json_object(&json);
     adl_json_key(&json, "user");
@@ -31,18 +31,18 @@ void adl_route_whoami(void *context, struct adl_request *request)
     adl_json_key(&json, "admin");
     adl_json_bool(&json, caller->admin);
     adl_json_end(&json);
-    adl_request_answer_json(request, 200, &text);
+    adl_http_request_answer_json(http, 200, &text);
 }
 
-void adl_route_health(void *context, struct adl_request *request)
+void adl_route_health(void *context, struct adl_http_request *http)
 {
     const struct adl_routes_context *routes = context;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
-    char trouble[sizeof routes->desk->trouble];
-    adl_desk_lock(routes->desk);
-    memcpy(trouble, routes->desk->trouble, sizeof trouble);
-    adl_desk_unlock(routes->desk);
+    char trouble[sizeof routes->shared->trouble];
+    adl_service_state_lock(routes->shared);
+    memcpy(trouble, routes->shared->trouble, sizeof trouble);
+    adl_service_state_unlock(routes->shared);
     adl_json_object(&json);
     adl_json_key(&json, "status");
     adl_json_string(&json, trouble[0] ? "trouble" : "ok");
@@ -51,53 +51,53 @@ void adl_route_health(void *context, struct adl_request *request)
         adl_json_string(&json, trouble);
     }
     adl_json_end(&json);
-    adl_request_answer_json(request, trouble[0] ? 503 : 200, &text);
+    adl_http_request_answer_json(http, trouble[0] ? 503 : 200, &text);
 }
 
-void adl_route_metrics(void *context, struct adl_request *request)
+void adl_route_metrics(void *context, struct adl_http_request *http)
 {
     struct adl_routes_context *routes = context;
-    const bool openmetrics = adl_metrics_accepts(adl_request_header(request, "Accept"));
-    struct adl_http *http = atomic_load(&routes->http);
+    const bool openmetrics = adl_metrics_accepts(adl_http_request_header(http, "Accept"));
+    struct adl_http *server = atomic_load(&routes->http);
     struct adl_http_counts counts = {0};
     struct adl_text text = {0};
     struct adl_error err;
-    if (http)
-        counts = adl_http_counts(http);
-    if (adl_metrics_page_write(routes->desk, http ? &counts : NULL, openmetrics, &text, &err) < 0) {
+    if (server)
+        counts = adl_http_counts(server);
+    if (adl_metrics_page_write(routes->shared, server ? &counts : NULL, openmetrics, &text, &err) < 0) {
         adl_text_clear(&text);
-        adl_request_answer_problem(request, 500, "no_metrics", err.text, NULL);
+        adl_http_request_answer_problem(http, 500, "no_metrics", err.text, NULL);
         return;
     }
-    adl_request_answer_text(request, 200, openmetrics ? ADL_OPENMETRICS_TYPE : ADL_PROMETHEUS_TYPE, &text);
+    adl_http_request_answer_text(http, 200, openmetrics ? ADL_OPENMETRICS_TYPE : ADL_PROMETHEUS_TYPE, &text);
 }
 
 /* ---- the dashboard ---- */
 
-static void answer_asset(struct adl_request *request, const char *name)
+static void answer_asset(struct adl_http_request *http, const char *name)
 {
     for (size_t i = 0; i < adl_web_asset_count; i++)
         if (strcmp(adl_web_assets[i].name, name) == 0) {
-            adl_request_answer_asset(request, &adl_web_assets[i].asset);
+            adl_http_request_answer_asset(http, &adl_web_assets[i].asset);
             return;
         }
-    adl_request_answer_problem(request, 404, "not_found", "There is no such file.", NULL);
+    adl_http_request_answer_problem(http, 404, "not_found", "There is no such file.", NULL);
 }
 
-void adl_route_page(void *context, struct adl_request *request)
+void adl_route_page(void *context, struct adl_http_request *http)
 {
     (void)context;
-    answer_asset(request, "index.html");
+    answer_asset(http, "index.html");
 }
 
-void adl_route_asset(void *context, struct adl_request *request)
+void adl_route_asset(void *context, struct adl_http_request *http)
 {
     (void)context;
-    answer_asset(request, adl_request_param(request, "name"));
+    answer_asset(http, adl_http_request_param(http, "name"));
 }
 
-void adl_route_openapi(void *context, struct adl_request *request)
+void adl_route_openapi(void *context, struct adl_http_request *http)
 {
     (void)context;
-    answer_asset(request, "openapi.json");
+    answer_asset(http, "openapi.json");
 }

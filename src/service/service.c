@@ -30,19 +30,19 @@ struct adl_service {
     char shepherd[ADL_STORE_PATH_MAX]; /* the program; "": this one does its work */
     char adapter[ADL_STORE_PATH_MAX];  /* the same that speaks with Slurm */
     struct adl_store *store;
-    struct adl_hands hands;
-    struct adl_desk desk;
+    struct adl_executor executor;
+    struct adl_service_state shared;
     struct adl_live *live;
     struct adl_auth *auth;
     struct adl_http *http;
     struct adl_routes_context routes;
     int64_t file_limit; /* of open files, for jobs; 0: as this process has it */
-    bool locked;        /* the desk's lock exists */
+    bool locked;        /* the service state's lock exists */
 };
 
-static int64_t desk_now(const struct adl_desk *desk)
+static int64_t desk_now(const struct adl_service_state *shared)
 {
-    return adl_service_clock_wall(desk->clock);
+    return adl_service_clock_wall(shared->clock);
 }
 
 /* Each running job takes a descriptor, each client one. Jobs keep the limit that there was before: programs exist that
@@ -115,7 +115,7 @@ static int record_config(struct adl_service *service, const struct adl_service_c
     return record(service, ADL_SWAP_MODEL, config->model_path, config->model, config->model_size, err);
 }
 
-static int open_watch(struct adl_service *service, struct adl_watch **ret, struct adl_error *err)
+static int open_watch(struct adl_service *service, struct adl_telemetry_thread **ret, struct adl_error *err)
 {
     const struct adl_service_config *config = &service->config;
     struct adl_telemetry_reader *reader = NULL;
@@ -125,7 +125,7 @@ static int open_watch(struct adl_service *service, struct adl_watch **ret, struc
         return 0;
     int status = adl_telemetry_open(&options, &reader, err);
     if (status == 0)
-        status = adl_watch_create(reader, &config->inventory, options.interval_us, ret, err);
+        status = adl_telemetry_thread_create(reader, &config->inventory, options.interval_us, ret, err);
     return status;
 }
 
@@ -148,33 +148,33 @@ static int open_slurm(struct adl_service *service, struct adl_error *err)
     find_beside("adlro-slurm", service->adapter, sizeof service->adapter);
     if (!config->slurm.adapter)
         config->slurm.adapter = service->adapter[0] != '\0' ? service->adapter : "adlro-slurm";
-    return adl_service_config_ask(config, &service->hands, err);
+    return adl_service_config_ask(config, &service->executor, err);
 }
 
-static int open_hands(struct adl_service *service, struct adl_error *err)
+static int open_executor(struct adl_service *service, struct adl_error *err)
 {
     const struct adl_service_config *config = &service->config;
     if (config->engine == ADL_ENGINE_SLURM)
         return open_slurm(service, err);
     if (config->engine == ADL_ENGINE_SIM)
-        return adl_hands_sim_create(&config->inventory, config->seed, adl_service_clock_steady(&service->clock),
-                                    &service->hands, err);
+        return adl_executor_sim_create(&config->inventory, config->seed, adl_service_clock_steady(&service->clock),
+                                       &service->executor, err);
     find_beside("adlro-shepherd", service->shepherd, sizeof service->shepherd);
-    struct adl_hands_local_config local = {.directory = service->directory,
-                                           .store = service->store,
-                                           .inventory = &config->inventory,
-                                           .clock = &service->clock,
-                                           .urgent_fd = adl_inbox_fd(service->desk.inbox),
-                                           .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
-                                           .grace_us = (int64_t)(config->grace_s * 1e6),
-                                           .cgroup = config->cgroup,
-                                           .file_limit = service->file_limit,
-                                           .avoid_foreign = config->avoid_foreign};
+    struct adl_executor_local_config local = {.directory = service->directory,
+                                              .store = service->store,
+                                              .inventory = &config->inventory,
+                                              .clock = &service->clock,
+                                              .urgent_fd = adl_request_queue_fd(service->shared.request_queue),
+                                              .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
+                                              .grace_us = (int64_t)(config->grace_s * 1e6),
+                                              .cgroup = config->cgroup,
+                                              .file_limit = service->file_limit,
+                                              .avoid_foreign = config->avoid_foreign};
     int status = open_watch(service, &local.watch, err);
     if (status == 0)
-        status = adl_hands_local_create(&local, &service->hands, err);
+        status = adl_executor_local_create(&local, &service->executor, err);
     if (status)
-        adl_watch_destroy(local.watch);
+        adl_telemetry_thread_destroy(local.watch);
     return status;
 }
 
@@ -196,25 +196,25 @@ static int reload(void *context, char *ret_text, size_t size, struct adl_error *
 
 static int open_desk(struct adl_service *service, struct adl_error *err)
 {
-    struct adl_desk *desk = &service->desk;
-    pthread_mutex_init(&desk->lock, NULL);
-    pthread_mutex_init(&desk->turn, NULL);
+    struct adl_service_state *shared = &service->shared;
+    pthread_mutex_init(&shared->lock, NULL);
+    pthread_mutex_init(&shared->turn, NULL);
     service->locked = true;
-    desk->inventory = &service->config.inventory;
-    desk->policy = service->config.policy;
-    desk->private_jobs = service->config.private_jobs;
-    desk->engine_name = service->hands.ops->name;
-    desk->speed = service->clock.speed;
-    desk->started_us = adl_service_clock_wall(&service->clock);
-    desk->now_us = desk_now;
-    desk->clock = &service->clock;
-    desk->state_directory = service->directory;
-    snprintf(desk->version, sizeof desk->version, "%s", ADL_VERSION);
+    shared->inventory = &service->config.inventory;
+    shared->policy = service->config.policy;
+    shared->private_jobs = service->config.private_jobs;
+    shared->engine_name = service->executor.ops->name;
+    shared->speed = service->clock.speed;
+    shared->started_us = adl_service_clock_wall(&service->clock);
+    shared->now_us = desk_now;
+    shared->clock = &service->clock;
+    shared->state_directory = service->directory;
+    snprintf(shared->version, sizeof shared->version, "%s", ADL_VERSION);
     /* Numbers above all that earlier lives gave: a million a second would not keep up with the clock. */
-    int status = adl_events_create(EVENTS_KEPT, (uint64_t)desk->started_us, &desk->events, err);
-    const struct adl_live_config live = {.desk = desk,
+    int status = adl_events_create(EVENTS_KEPT, (uint64_t)shared->started_us, &shared->events, err);
+    const struct adl_live_config live = {.shared = shared,
                                          .store = service->store,
-                                         .hands = service->hands,
+                                         .executor = service->executor,
                                          .clock = &service->clock,
                                          .jobs_max = service->config.jobs_max,
                                          .priority_max = service->config.priority_max,
@@ -233,11 +233,11 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
     if (status == 0)
         status = adl_live_create(&live, &service->live, err);
     if (status == 0)
-        status = create_engine(service, &service->config, &desk->engine, err);
+        status = create_engine(service, &service->config, &shared->engine, err);
     if (status == 0) {
-        adl_desk_lock(desk);
-        status = adl_live_adopt(service->live, desk->engine, err);
-        adl_desk_unlock(desk);
+        adl_service_state_lock(shared);
+        status = adl_live_adopt(service->live, shared->engine, err);
+        adl_service_state_unlock(shared);
     }
     return status;
 }
@@ -286,9 +286,9 @@ static int open_http(struct adl_service *service, struct adl_error *err)
                                    .tls_key = config->tls_key,
                                    .context = &service->routes,
                                    .auth = service->auth,
-                                   .events = service->desk.events,
+                                   .events = service->shared.events,
                                    .limits = adl_http_limits_default()};
-    service->routes.desk = &service->desk;
+    service->routes.shared = &service->shared;
     http.routes = adl_routes(&http.route_count);
     http.limits.client.requests_per_s = options->no_limits ? 0 : config->requests_per_s;
     status = adl_http_open(&http, &service->http, err);
@@ -357,9 +357,9 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
         status = record_config(service, &service->config, err);
     }
     if (status == 0)
-        status = adl_inbox_create(WISHES_MAX, &service->desk.inbox, err);
+        status = adl_request_queue_create(WISHES_MAX, &service->shared.request_queue, err);
     if (status == 0)
-        status = open_hands(service, err);
+        status = open_executor(service, err);
     if (status == 0)
         status = open_desk(service, err);
     if (status == 0)
@@ -378,21 +378,21 @@ void adl_service_destroy(struct adl_service *service)
         return;
     adl_http_close(service->http);
     adl_live_destroy(service->live);
-    adl_inbox_destroy(service->desk.inbox);
-    adl_engine_destroy(service->desk.engine);
+    adl_request_queue_destroy(service->shared.request_queue);
+    adl_engine_destroy(service->shared.engine);
     adl_engine_destroy(service->next_engine);
-    adl_events_destroy(service->desk.events);
+    adl_events_destroy(service->shared.events);
     adl_routes_clear(&service->routes);
     adl_auth_destroy(service->auth);
-    if (service->hands.ops)
-        service->hands.ops->destroy(service->hands.self);
-    adl_roster_clear(&service->desk.roster);
-    free(service->desk.gpus);
-    free(service->desk.points);
-    free(service->desk.decisions);
+    if (service->executor.ops)
+        service->executor.ops->destroy(service->executor.self);
+    adl_job_table_clear(&service->shared.job_table);
+    free(service->shared.gpus);
+    free(service->shared.points);
+    free(service->shared.decisions);
     if (service->locked) {
-        pthread_mutex_destroy(&service->desk.lock);
-        pthread_mutex_destroy(&service->desk.turn);
+        pthread_mutex_destroy(&service->shared.lock);
+        pthread_mutex_destroy(&service->shared.turn);
     }
     adl_store_close(service->store);
     adl_service_config_clear(&service->next);
@@ -442,7 +442,7 @@ static void tell_reload(struct adl_service *service, const char *text)
     adl_json_string(&json, text);
     adl_json_end(&json);
     if (adl_text_status(&payload) == 0)
-        adl_events_publish(service->desk.events, "service", payload.data, NULL, NULL);
+        adl_events_publish(service->shared.events, "service", payload.data, NULL, NULL);
     adl_text_clear(&payload);
     if (service->options.say)
         service->options.say(text);
@@ -474,36 +474,36 @@ static int reload(void *context, char *ret_text, size_t size, struct adl_error *
 static int change_engine(struct adl_service *service, struct adl_error *err)
 {
     char text[100];
-    struct adl_desk *desk = &service->desk;
-    adl_engine_inherit(service->next_engine, desk->engine);
-    adl_engine_destroy(desk->engine);
-    desk->engine = service->next_engine;
+    struct adl_service_state *shared = &service->shared;
+    adl_engine_inherit(service->next_engine, shared->engine);
+    adl_engine_destroy(shared->engine);
+    shared->engine = service->next_engine;
     service->next_engine = NULL;
-    desk->policy = service->config.policy = service->next.policy;
+    shared->policy = service->config.policy = service->next.policy;
     service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
     free(service->config.model);
     service->config.model = service->next.model; /* which the policy's settings point to */
     service->config.model_size = service->next.model_size;
     service->next.model = NULL;
-    const int status = adl_live_move(service->live, desk->engine, err);
+    const int status = adl_live_move(service->live, shared->engine, err);
     if (status)
         return status;
-    snprintf(text, sizeof text, "the configuration was read again: policy %s", desk->policy->name);
+    snprintf(text, sizeof text, "the configuration was read again: policy %s", shared->policy->name);
     tell_reload(service, text);
     return 0;
 }
 
 int adl_service_run(struct adl_service *service, struct adl_error *err)
 {
-    struct adl_desk *desk = &service->desk;
+    struct adl_service_state *shared = &service->shared;
     int status;
-    adl_desk_lock(desk);
+    adl_service_state_lock(shared);
     do {
-        status = adl_engine_run(desk->engine, err);
+        status = adl_engine_run(shared->engine, err);
         if (status == 0 && !adl_live_ending(service->live))
             status = change_engine(service, err);
     } while (status == 0 && !adl_live_ending(service->live));
-    adl_desk_unlock(desk);
+    adl_service_state_unlock(shared);
     return status;
 }
 
@@ -512,22 +512,22 @@ void adl_service_end(struct adl_service *service)
     adl_live_end(service->live);
 }
 
-static void answer_nobody(struct adl_wish *wish)
+static void answer_nobody(struct adl_request *request)
 {
-    free(wish);
+    free(request);
 }
 
 int adl_service_reload(struct adl_service *service)
 {
-    struct adl_wish *wish = calloc(1, sizeof *wish);
-    if (!wish)
+    struct adl_request *request = calloc(1, sizeof *request);
+    if (!request)
         return ADL_ENOMEM;
-    wish->kind = ADL_WISH_RELOAD;
-    wish->caller.known = wish->caller.admin = true;
-    wish->answer = answer_nobody;
-    if (adl_inbox_post(service->desk.inbox, wish))
+    request->kind = ADL_REQUEST_RELOAD;
+    request->caller.known = request->caller.admin = true;
+    request->answer = answer_nobody;
+    if (adl_request_queue_post(service->shared.request_queue, request))
         return 0;
-    free(wish);
+    free(request);
     return ADL_EREFUSED;
 }
 
@@ -562,10 +562,10 @@ int adl_service_check(const struct adl_service_options *options, char *ret, size
 
 void adl_service_describe(const struct adl_service *service, char *ret, size_t size)
 {
-    const struct adl_roster *roster = &service->desk.roster;
+    const struct adl_job_table *job_table = &service->shared.job_table;
     size_t at = describe_config(&service->config, service->clock.speed, ret, size);
-    if (at < size && roster->count > 0)
-        at += (size_t)snprintf(ret + at, size - at, "\n%u jobs were found in the state", roster->count);
+    if (at < size && job_table->count > 0)
+        at += (size_t)snprintf(ret + at, size - at, "\n%u jobs were found in the state", job_table->count);
     if (at < size)
         at += (size_t)snprintf(ret + at, size - at, "\nlistening at %s", service->socket);
     if (at < size && adl_http_port(service->http) > 0)

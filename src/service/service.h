@@ -1,4 +1,4 @@
-/* service: all of it put together: configuration, state, hands, engine and HTTP, from start to end. */
+/* service: all of it put together: configuration, state, executor, engine and HTTP, from start to end. */
 #ifndef ADLRO_SERVICE_SERVICE_H
 #define ADLRO_SERVICE_SERVICE_H
 

@@ -10,22 +10,22 @@ const char *adl_gpu_state_name(int state)
 
 /* A thread that lets go of a mutex and takes it again, as one that serves pages does all the time, most often gets it
  * before another that has slept for it. The one that decides would wait for many pages. */
-void adl_desk_lock(struct adl_desk *desk)
+void adl_service_state_lock(struct adl_service_state *shared)
 {
-    pthread_mutex_lock(&desk->turn);
-    pthread_mutex_lock(&desk->lock);
-    pthread_mutex_unlock(&desk->turn);
+    pthread_mutex_lock(&shared->turn);
+    pthread_mutex_lock(&shared->lock);
+    pthread_mutex_unlock(&shared->turn);
 }
 
-void adl_desk_unlock(struct adl_desk *desk)
+void adl_service_state_unlock(struct adl_service_state *shared)
 {
-    pthread_mutex_unlock(&desk->lock);
+    pthread_mutex_unlock(&shared->lock);
 }
 
-int adl_desk_gpu_state(const struct adl_desk *desk, uint32_t gpu)
+int adl_service_state_gpu_state(const struct adl_service_state *shared, uint32_t gpu)
 {
-    const struct adl_desk_gpu *it = &desk->gpus[gpu];
-    const bool busy = adl_engine_state(desk->engine)->gpus[gpu].job[0] != ADL_NONE;
+    const struct adl_service_state_gpu *it = &shared->gpus[gpu];
+    const bool busy = adl_engine_state(shared->engine)->gpus[gpu].job[0] != ADL_NONE;
     if (it->lost)
         return ADL_GPU_LOST;
     if (it->drain)
@@ -37,14 +37,15 @@ int adl_desk_gpu_state(const struct adl_desk *desk, uint32_t gpu)
 
 /* Between what was written and what the engine has been told of it the lock is let go: a job may be queued here and not
  * yet there, or there still run, or its slot may there still be another's. */
-static bool waits_in_engine(const struct adl_desk *desk, uint64_t id, uint32_t slot)
+static bool waits_in_engine(const struct adl_service_state *shared, uint64_t id, uint32_t slot)
 {
-    const struct adl_state *state = adl_engine_state(desk->engine);
+    const struct adl_state *state = adl_engine_state(shared->engine);
     return slot < state->job_capacity && state->jobs[slot].phase == ADL_PHASE_PENDING &&
            state->jobs[slot].spec.id == id;
 }
 
-void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *job, char *ret, size_t size)
+void adl_service_state_reason(const struct adl_service_state *shared, const struct adl_job_entry *job, char *ret,
+                              size_t size)
 {
     if (job->reason[0] != '\0') {
         snprintf(ret, size, "%s", job->reason);
@@ -52,8 +53,8 @@ void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *j
     }
     if (job->stage == ADL_STAGE_QUEUED) {
         for (uint32_t i = 0; i < job->alternative_count; i++)
-            if (waits_in_engine(desk, job->id, job->alternatives[i].slot)) {
-                adl_engine_explain(desk->engine, job->alternatives[i].slot, ret, size);
+            if (waits_in_engine(shared, job->id, job->alternatives[i].slot)) {
+                adl_engine_explain(shared->engine, job->alternatives[i].slot, ret, size);
                 if (ret[0] != '\0')
                     return;
             }
@@ -61,7 +62,7 @@ void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *j
         return;
     }
     if (job->stage == ADL_STAGE_PLACED && job->gpus) {
-        const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
+        const struct adl_cluster *cluster = &shared->inventory->scenario.cluster;
         snprintf(ret, size, "placed on %s: the cluster has not started it yet",
                  cluster->nodes[adl_gpu_node_of(cluster, job->gpus[0])].name);
         return;

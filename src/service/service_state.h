@@ -1,5 +1,5 @@
-/* desk: what the thread that decides and the threads that serve people share: the jobs, the GPUs and the engine, behind
- * one lock, and the history that charts are drawn from.
+/* service state: what the thread that decides and the threads that serve people share: the jobs, the GPUs and the
+ * engine, behind one lock, and the history that charts are drawn from.
  *
  * The deciding thread alone changes anything, holding the lock, and never while it waits or writes to disk. Others take
  * the lock, read what they need, at most a page, and let go. */
@@ -28,7 +28,7 @@ enum adl_gpu_state {
 
 const char *adl_gpu_state_name(int state); /* "idle", ... */
 
-struct adl_desk_gpu {
+struct adl_service_state_gpu {
     bool drain;                /* an administrator asked for it */
     bool lost;                 /* its driver, or the twin, says so */
     uint32_t foreign;          /* processes from outside the queue */
@@ -55,7 +55,7 @@ struct adl_point {
 #define ADL_POINT_STEP_US INT64_C(10000000)
 #define ADL_POINTS_MAX    8640 /* a day */
 
-struct adl_desk_counts {
+struct adl_service_state_counts {
     uint64_t submitted, started, completed, failed, cancelled, timed_out, requeued; /* since the service began */
     uint64_t store_failures; /* groups that could not be written */
     double energy_j;
@@ -75,39 +75,40 @@ struct adl_decision {
 
 #define ADL_DECISIONS_MAX 256
 
-struct adl_desk {
+struct adl_service_state {
     pthread_mutex_t lock;
     pthread_mutex_t turn; /* who waits for the lock has it: nobody who comes later goes before */
     struct adl_inventory *inventory;
-    struct adl_roster roster;
+    struct adl_job_table job_table;
     struct adl_engine *engine;
-    struct adl_desk_gpu *gpus;      /* [gpu] */
-    struct adl_point *points;       /* ring of ADL_POINTS_MAX */
-    uint64_t point_count;           /* ever */
-    struct adl_decision *decisions; /* ring of ADL_DECISIONS_MAX */
-    uint64_t decision_count;        /* ever */
-    struct adl_desk_counts counts;
+    struct adl_service_state_gpu *gpus; /* [gpu] */
+    struct adl_point *points;           /* ring of ADL_POINTS_MAX */
+    uint64_t point_count;               /* ever */
+    struct adl_decision *decisions;     /* ring of ADL_DECISIONS_MAX */
+    uint64_t decision_count;            /* ever */
+    struct adl_service_state_counts counts;
     const struct adl_policy_ops *policy;
-    const char *engine_name;                        /* "local", "sim" */
-    double speed;                                   /* of time: 1, or a twin's */
-    int64_t started_us;                             /* when the service began, by its own clock */
-    int64_t (*now_us)(const struct adl_desk *desk); /* from any thread, without the lock */
+    const char *engine_name;                                   /* "local", "sim" */
+    double speed;                                              /* of time: 1, or a twin's */
+    int64_t started_us;                                        /* when the service began, by its own clock */
+    int64_t (*now_us)(const struct adl_service_state *shared); /* from any thread, without the lock */
     void *clock;
     char version[32];
     char trouble[400]; /* why nothing can be written now; "" = all is well */
 
-    struct adl_inbox *inbox; /* may be used without the lock, as the following */
+    struct adl_request_queue *request_queue; /* may be used without the lock, as the following */
     struct adl_events *events;
     const char *state_directory; /* for a store of one's own */
     bool private_jobs;           /* users see no jobs but their own; administrators see all */
 };
 
-void adl_desk_lock(struct adl_desk *desk);
-void adl_desk_unlock(struct adl_desk *desk);
+void adl_service_state_lock(struct adl_service_state *shared);
+void adl_service_state_unlock(struct adl_service_state *shared);
 
 /* With the lock held: */
-int adl_desk_gpu_state(const struct adl_desk *desk, uint32_t gpu); /* enum adl_gpu_state */
+int adl_service_state_gpu_state(const struct adl_service_state *shared, uint32_t gpu); /* enum adl_gpu_state */
 /* Why a job that is PD waits, in words; never empty. */
-void adl_desk_reason(const struct adl_desk *desk, const struct adl_roster_job *job, char *ret, size_t size);
+void adl_service_state_reason(const struct adl_service_state *shared, const struct adl_job_entry *job, char *ret,
+                              size_t size);
 
 #endif

@@ -226,17 +226,17 @@ static const char *stage_name(int stage)
     return names[stage];
 }
 
-void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
-                       const struct adl_roster_job *job)
+void adl_view_live_job(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
+                       const struct adl_job_entry *job)
 {
-    const bool holds = adl_roster_holds_gpus(job), runs = adl_roster_runs(job);
-    const int64_t ran_us = desk->now_us(desk) - job->start_us;
+    const bool holds = adl_job_table_holds_gpus(job), runs = adl_job_table_runs(job);
+    const int64_t ran_us = shared->now_us(shared) - job->start_us;
     char reason[REASON_SIZE] = "";
     if (job->stage != ADL_STAGE_RUNNING)
-        adl_desk_reason(desk, job, reason, sizeof reason);
-    adl_veil_draw(desk, viewer, reason, sizeof reason);
-    put_job(json, desk->inventory,
-            &(struct job){.id = adl_roster_shown(job),
+        adl_service_state_reason(shared, job, reason, sizeof reason);
+    adl_veil_draw(shared, viewer, reason, sizeof reason);
+    put_job(json, shared->inventory,
+            &(struct job){.id = adl_job_table_shown(job),
                           .spec = &job->spec,
                           .name = job->name,
                           .user = job->user,
@@ -275,12 +275,12 @@ static const char *node_of(const struct adl_inventory *inventory, const char *co
     return gpu < cluster->gpu_count ? cluster->nodes[adl_gpu_node_of(cluster, gpu)].name : NULL;
 }
 
-void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+void adl_view_stored_job(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                          const struct adl_store_job *job)
 {
     const struct adl_store_status *status = &job->status;
     const bool ended = status->state >= ADL_STORE_ENDED;
-    const char *node = node_of(desk->inventory, status->gpus);
+    const char *node = node_of(shared->inventory, status->gpus);
     char *out = adl_path_expand(job->stdout_path, job, job->spec.id, node);
     char *err = adl_path_expand(job->stderr_path, job, job->spec.id, node);
     char command[COMMAND_SIZE], reason[ADL_STORE_REASON_MAX + 1];
@@ -288,8 +288,8 @@ void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, con
     snprintf(reason, sizeof reason, "%s",
              status->state == ADL_STORE_PENDING && status->reason[0] == '\0' ? "submitted: it is about to be queued"
                                                                              : status->reason);
-    adl_veil_draw(desk, viewer, reason, sizeof reason);
-    put_job(json, desk->inventory,
+    adl_veil_draw(shared, viewer, reason, sizeof reason);
+    put_job(json, shared->inventory,
             &(struct job){.id = job->external > 0 ? (uint64_t)job->external : job->spec.id,
                           .spec = &job->spec,
                           .name = job->name,
@@ -331,13 +331,13 @@ void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, con
     free(err);
 }
 
-uint32_t adl_view_pending(const struct adl_roster *roster)
+uint32_t adl_view_pending(const struct adl_job_table *job_table)
 {
-    return roster->by_stage[ADL_STAGE_HELD] + roster->by_stage[ADL_STAGE_DEPENDENT] +
-           roster->by_stage[ADL_STAGE_QUEUED] + roster->by_stage[ADL_STAGE_PLACED];
+    return job_table->by_stage[ADL_STAGE_HELD] + job_table->by_stage[ADL_STAGE_DEPENDENT] +
+           job_table->by_stage[ADL_STAGE_QUEUED] + job_table->by_stage[ADL_STAGE_PLACED];
 }
 
-uint32_t adl_view_running(const struct adl_roster *roster)
+uint32_t adl_view_running(const struct adl_job_table *job_table)
 {
-    return roster->by_stage[ADL_STAGE_RUNNING] + roster->by_stage[ADL_STAGE_STOPPING];
+    return job_table->by_stage[ADL_STAGE_RUNNING] + job_table->by_stage[ADL_STAGE_STOPPING];
 }

@@ -1,7 +1,7 @@
 /* view: what people are shown of the service, as JSON: jobs, the cluster, history, decisions. One shape of a job serves
  * those that live, from memory, and those that ended, from the store. Environments and scripts are never shown.
  *
- * What takes a desk wants its lock held. */
+ * What takes a service state wants its lock held. */
 #ifndef ADLRO_SERVICE_VIEW_H
 #define ADLRO_SERVICE_VIEW_H
 
@@ -11,24 +11,24 @@
 #define ADL_VIEW_POINTS_MAX 360
 
 /* A job that the viewer may see; its reason does not name others that the viewer may not. */
-void adl_view_live_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
-                       const struct adl_roster_job *job);
-/* A job of the store that the roster does not have. */
-void adl_view_stored_job(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+void adl_view_live_job(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
+                       const struct adl_job_entry *job);
+/* A job of the store that the job table does not have. */
+void adl_view_stored_job(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                          const struct adl_store_job *job);
 
 /* Without the jobs that the viewer may not see. */
-void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer);
-void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+void adl_view_cluster(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer);
+void adl_view_decisions(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                         uint32_t limit); /* newest first */
 
 /* Copies the last points, at most max, oldest first; how many. */
-uint32_t adl_view_points(const struct adl_desk *desk, struct adl_point *ret, uint32_t max);
+uint32_t adl_view_points(const struct adl_service_state *shared, struct adl_point *ret, uint32_t max);
 /* Without the lock: those points, neighbours averaged until there are at most ADL_VIEW_POINTS_MAX. */
 void adl_view_history(struct adl_json *json, const struct adl_point *points, uint32_t count);
 
-uint32_t adl_view_pending(const struct adl_roster *roster);
-uint32_t adl_view_running(const struct adl_roster *roster);
+uint32_t adl_view_pending(const struct adl_job_table *job_table);
+uint32_t adl_view_running(const struct adl_job_table *job_table);
 
 /* A time of the service as Unix seconds; null if it is 0. */
 void adl_view_time(struct adl_json *json, const char *key, int64_t time_us);

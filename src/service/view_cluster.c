@@ -28,26 +28,26 @@ static void put_real(struct adl_json *json, const char *key, double value, doubl
         adl_json_real(json, round(value * 1000) / 1000);
 }
 
-static double reading(const struct adl_desk_gpu *gpu, int index)
+static double reading(const struct adl_service_state_gpu *gpu, int index)
 {
     return gpu->last_us == 0 || (gpu->last.missing >> index & 1) ? NAN : (double)gpu->last.value[index];
 }
 
-static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+static void put_gpu_jobs(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                          const struct adl_gpu_use *use)
 {
     adl_json_key(json, "jobs");
     adl_json_array(json);
     for (int place = 0; place < ADL_GPU_JOBS_MAX; place++) {
-        const struct adl_roster_job *job =
-            use->job[place] == ADL_NONE ? NULL : adl_roster_at(&desk->roster, use->job[place]);
-        if (job && !adl_veil_shows(desk, viewer, job->uid))
+        const struct adl_job_entry *job =
+            use->job[place] == ADL_NONE ? NULL : adl_job_table_at(&shared->job_table, use->job[place]);
+        if (job && !adl_veil_shows(shared, viewer, job->uid))
             continue;
-        if (!job || !adl_roster_holds_gpus(job)) /* its slot was given on, and the engine is about to hear of it */
+        if (!job || !adl_job_table_holds_gpus(job)) /* its slot was given on, and the engine is about to hear of it */
             continue;
         char label[ADL_LABEL_SIZE];
         adl_json_object(json);
-        put_uint(json, "id", adl_roster_shown(job));
+        put_uint(json, "id", adl_job_table_shown(job));
         put_string(json, "label", adl_label_of_live(job, label));
         put_string(json, "user", job->user);
         put_string(json, "name", job->name);
@@ -56,16 +56,17 @@ static void put_gpu_jobs(struct adl_json *json, const struct adl_desk *desk, con
     adl_json_end(json);
 }
 
-static void put_gpu(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer, uint32_t gpu)
+static void put_gpu(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
+                    uint32_t gpu)
 {
     static const char *const vendors[] = {
         [ADL_GPU_VIRTUAL] = "virtual", [ADL_GPU_NVIDIA] = "nvidia", [ADL_GPU_AMD] = "amd"};
-    const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
-    const struct adl_inventory_gpu *known = &desk->inventory->gpus[gpu];
+    const struct adl_cluster *cluster = &shared->inventory->scenario.cluster;
+    const struct adl_inventory_gpu *known = &shared->inventory->gpus[gpu];
     const struct adl_gpu_type *type = &cluster->types[adl_gpu_type_of(cluster, gpu)];
-    const struct adl_gpu_use *use = &adl_engine_state(desk->engine)->gpus[gpu];
-    const struct adl_desk_gpu *it = &desk->gpus[gpu];
-    const int state = adl_desk_gpu_state(desk, gpu);
+    const struct adl_gpu_use *use = &adl_engine_state(shared->engine)->gpus[gpu];
+    const struct adl_service_state_gpu *it = &shared->gpus[gpu];
+    const int state = adl_service_state_gpu_state(shared, gpu);
     adl_json_object(json);
     put_uint(json, "gpu", gpu);
     put_uint(json, "index", known->index);
@@ -75,7 +76,7 @@ static void put_gpu(struct adl_json *json, const struct adl_desk *desk, const st
     put_string(json, "vendor", vendors[known->vendor]);
     put_string(json, "state", adl_gpu_state_name(state));
     put_string(json, "reason", state == ADL_GPU_IDLE || state == ADL_GPU_BUSY ? "" : it->reason);
-    put_gpu_jobs(json, desk, viewer, use);
+    put_gpu_jobs(json, shared, viewer, use);
     adl_json_key(json, "memory_mib");
     adl_json_int(json, type->memory_mib);
     put_real(json, "memory_used_mib", it->last_us > 0 ? (double)it->memory_used_mib : -1, 0);
@@ -88,10 +89,10 @@ static void put_gpu(struct adl_json *json, const struct adl_desk *desk, const st
     adl_json_end(json);
 }
 
-static void put_nodes(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer)
+static void put_nodes(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer)
 {
-    const struct adl_cluster *cluster = &desk->inventory->scenario.cluster;
-    const struct adl_state *state = adl_engine_state(desk->engine);
+    const struct adl_cluster *cluster = &shared->inventory->scenario.cluster;
+    const struct adl_state *state = adl_engine_state(shared->engine);
     adl_json_key(json, "nodes");
     adl_json_array(json);
     for (uint32_t n = 0; n < cluster->node_count; n++) {
@@ -109,29 +110,29 @@ static void put_nodes(struct adl_json *json, const struct adl_desk *desk, const 
         adl_json_key(json, "gpus");
         adl_json_array(json);
         for (uint32_t g = 0; g < node->gpu_count; g++)
-            put_gpu(json, desk, viewer, node->gpu_first + g);
+            put_gpu(json, shared, viewer, node->gpu_first + g);
         adl_json_end(json);
         adl_json_end(json);
     }
     adl_json_end(json);
 }
 
-static void put_counts(struct adl_json *json, const struct adl_desk *desk)
+static void put_counts(struct adl_json *json, const struct adl_service_state *shared)
 {
     static const int order[] = {ADL_GPU_BUSY,    ADL_GPU_IDLE,     ADL_GPU_DRAINING,
                                 ADL_GPU_DRAINED, ADL_GPU_OCCUPIED, ADL_GPU_LOST};
-    const uint32_t gpus = desk->inventory->scenario.cluster.gpu_count;
-    const struct adl_desk_counts *counts = &desk->counts;
+    const uint32_t gpus = shared->inventory->scenario.cluster.gpu_count;
+    const struct adl_service_state_counts *counts = &shared->counts;
     uint32_t by_state[ADL_GPU_STATE_COUNT] = {0};
     for (uint32_t g = 0; g < gpus; g++)
-        by_state[adl_desk_gpu_state(desk, g)]++;
+        by_state[adl_service_state_gpu_state(shared, g)]++;
     adl_json_key(json, "counts");
     adl_json_object(json);
     put_uint(json, "gpus", gpus);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         put_uint(json, adl_gpu_state_name(order[i]), by_state[order[i]]);
-    put_uint(json, "pending", adl_view_pending(&desk->roster));
-    put_uint(json, "running", adl_view_running(&desk->roster));
+    put_uint(json, "pending", adl_view_pending(&shared->job_table));
+    put_uint(json, "running", adl_view_running(&shared->job_table));
     put_uint(json, "submitted", counts->submitted);
     put_uint(json, "started", counts->started);
     put_uint(json, "completed", counts->completed);
@@ -143,47 +144,47 @@ static void put_counts(struct adl_json *json, const struct adl_desk *desk)
 }
 
 /* Of those that say; negative if none does. */
-static double power_w(const struct adl_desk *desk)
+static double power_w(const struct adl_service_state *shared)
 {
     double sum = -1;
-    for (uint32_t g = 0; g < desk->inventory->scenario.cluster.gpu_count; g++) {
-        const double power = reading(&desk->gpus[g], ADL_READ_POWER);
+    for (uint32_t g = 0; g < shared->inventory->scenario.cluster.gpu_count; g++) {
+        const double power = reading(&shared->gpus[g], ADL_READ_POWER);
         if (isfinite(power))
             sum = (sum < 0 ? 0 : sum) + power;
     }
     return sum;
 }
 
-void adl_view_cluster(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer)
+void adl_view_cluster(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer)
 {
     adl_json_object(json);
-    put_string(json, "engine", desk->engine_name);
+    put_string(json, "engine", shared->engine_name);
     adl_json_key(json, "virtual");
-    adl_json_bool(json, desk->inventory->virtual);
+    adl_json_bool(json, shared->inventory->virtual);
     adl_json_key(json, "speed");
-    adl_json_real(json, desk->speed);
+    adl_json_real(json, shared->speed);
     adl_json_key(json, "policy");
     adl_json_object(json);
-    put_string(json, "name", desk->policy->name);
-    put_string(json, "summary", desk->policy->summary);
+    put_string(json, "name", shared->policy->name);
+    put_string(json, "summary", shared->policy->summary);
     adl_json_end(json);
-    put_string(json, "version", desk->version);
-    adl_view_time(json, "now_s", desk->now_us(desk));
-    adl_view_time(json, "started_s", desk->started_us);
-    put_string(json, "trouble", desk->trouble[0] ? desk->trouble : NULL);
-    put_counts(json, desk);
-    put_real(json, "power_w", power_w(desk), 0);
-    put_real(json, "energy_j", desk->counts.energy_j, 1e-9); /* null: nothing was measured */
-    put_nodes(json, desk, viewer);
+    put_string(json, "version", shared->version);
+    adl_view_time(json, "now_s", shared->now_us(shared));
+    adl_view_time(json, "started_s", shared->started_us);
+    put_string(json, "trouble", shared->trouble[0] ? shared->trouble : NULL);
+    put_counts(json, shared);
+    put_real(json, "power_w", power_w(shared), 0);
+    put_real(json, "energy_j", shared->counts.energy_j, 1e-9); /* null: nothing was measured */
+    put_nodes(json, shared, viewer);
     adl_json_end(json);
 }
 
-static void put_decision(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+static void put_decision(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                          const struct adl_decision *decision)
 {
     char why[sizeof decision->why];
     memcpy(why, decision->why, sizeof why);
-    adl_veil_draw(desk, viewer, why, sizeof why);
+    adl_veil_draw(shared, viewer, why, sizeof why);
     adl_json_object(json);
     put_uint(json, "sequence", decision->sequence);
     adl_view_time(json, "time_s", decision->time_us);
@@ -195,19 +196,19 @@ static void put_decision(struct adl_json *json, const struct adl_desk *desk, con
     adl_json_end(json);
 }
 
-void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, const struct adl_caller *viewer,
+void adl_view_decisions(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                         uint32_t limit)
 {
-    const uint64_t kept = desk->decision_count < ADL_DECISIONS_MAX ? desk->decision_count : ADL_DECISIONS_MAX;
+    const uint64_t kept = shared->decision_count < ADL_DECISIONS_MAX ? shared->decision_count : ADL_DECISIONS_MAX;
     uint32_t shown = 0;
     adl_json_object(json);
     adl_json_key(json, "decisions");
     adl_json_array(json);
     for (uint64_t i = 0; i < kept && shown < limit; i++) {
-        const struct adl_decision *decision = &desk->decisions[(desk->decision_count - 1 - i) % ADL_DECISIONS_MAX];
-        if (!adl_veil_shows(desk, viewer, decision->uid))
+        const struct adl_decision *decision = &shared->decisions[(shared->decision_count - 1 - i) % ADL_DECISIONS_MAX];
+        if (!adl_veil_shows(shared, viewer, decision->uid))
             continue;
-        put_decision(json, desk, viewer, decision);
+        put_decision(json, shared, viewer, decision);
         shown++;
     }
     adl_json_end(json);
@@ -216,12 +217,12 @@ void adl_view_decisions(struct adl_json *json, const struct adl_desk *desk, cons
 
 /* ---- history ---- */
 
-uint32_t adl_view_points(const struct adl_desk *desk, struct adl_point *ret, uint32_t max)
+uint32_t adl_view_points(const struct adl_service_state *shared, struct adl_point *ret, uint32_t max)
 {
-    const uint64_t kept = desk->point_count < ADL_POINTS_MAX ? desk->point_count : ADL_POINTS_MAX;
+    const uint64_t kept = shared->point_count < ADL_POINTS_MAX ? shared->point_count : ADL_POINTS_MAX;
     const uint32_t count = kept < max ? (uint32_t)kept : max;
     for (uint32_t i = 0; i < count; i++)
-        ret[i] = desk->points[(desk->point_count - count + i) % ADL_POINTS_MAX];
+        ret[i] = shared->points[(shared->point_count - count + i) % ADL_POINTS_MAX];
     return count;
 }
 

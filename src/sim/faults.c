@@ -1,4 +1,4 @@
-/* mishap: what goes wrong: GPUs and nodes fail and are repaired, throttle, and change speed with a software update. */
+/* faults: what goes wrong: GPUs and nodes fail and are repaired, throttle, and change speed with a software update. */
 #include "sim/sim.h"
 
 int adl_sim_post(struct adl_world_sim *world, struct pending_event event)
@@ -117,13 +117,13 @@ static int schedule_drift(struct adl_world_sim *world)
     return 0;
 }
 
-int adl_sim_schedule_mishaps(struct adl_world_sim *world)
+int adl_sim_schedule_faults(struct adl_world_sim *world)
 {
     const int status = schedule_faults(world);
     return status ? status : schedule_drift(world);
 }
 
-int adl_sim_mishap(struct adl_world_sim *world, enum happening what, uint32_t ref)
+int adl_sim_fault(struct adl_world_sim *world, enum happening what, uint32_t ref)
 {
     if (what == HAPPEN_THROTTLE)
         return throttle(world, ref);

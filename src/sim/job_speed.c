@@ -1,4 +1,4 @@
-/* pace: how fast jobs run, what that makes GPUs draw, and how a job takes and leaves its GPUs. */
+/* job_speed: how fast jobs run, what that makes GPUs draw, and how a job takes and leaves its GPUs. */
 #include "sim/sim.h"
 
 #include <assert.h>
@@ -133,7 +133,7 @@ static void progress(struct adl_world_sim *world, struct sim_job *job)
 }
 
 /* Gives a running job its present speed and its end a new time. */
-int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot)
+int adl_sim_set_speed(struct adl_world_sim *world, uint32_t slot)
 {
     struct sim_job *job = &world->jobs[slot];
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -154,7 +154,7 @@ int adl_sim_set_pace_on(struct adl_world_sim *world, uint32_t gpu)
 {
     for (int place = 0; place < 2; place++) {
         const uint32_t slot = world->gpus[gpu].job[place];
-        if (slot != ADL_NONE && world->jobs[slot].phase == SIM_RUNNING && adl_sim_set_pace(world, slot))
+        if (slot != ADL_NONE && world->jobs[slot].phase == SIM_RUNNING && adl_sim_set_speed(world, slot))
             return ADL_ENOMEM;
     }
     return 0;
@@ -187,7 +187,7 @@ static int set_pace_of_neighbours(struct adl_world_sim *world, uint32_t slot)
     for (uint32_t gpu = world->jobs[slot].first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         place = world->gpus[gpu].job[0] == slot ? 0 : 1;
         const uint32_t other = world->gpus[gpu].job[1 - place];
-        if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING && adl_sim_set_pace(world, other))
+        if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING && adl_sim_set_speed(world, other))
             return ADL_ENOMEM;
     }
     return 0;
@@ -212,9 +212,9 @@ int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase
             adl_sim_set_power(world, gpu);
     }
     if (world->shared_gpus == 0)
-        return phase == SIM_RUNNING ? adl_sim_set_pace(world, slot) : 0;
+        return phase == SIM_RUNNING ? adl_sim_set_speed(world, slot) : 0;
     const int status = set_pace_of_neighbours(world, slot);
-    return status || phase != SIM_RUNNING ? status : adl_sim_set_pace(world, slot);
+    return status || phase != SIM_RUNNING ? status : adl_sim_set_speed(world, slot);
 }
 
 /* Of figures for 1, 2 to 8 and more GPUs, the one for so many. */
@@ -277,7 +277,7 @@ int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command
         return adl_sim_schedule(world, world->now_us + restart_us, HAPPEN_RESUME, command->job, ++job->generation);
     if (shared && set_pace_of_neighbours(world, command->job))
         return ADL_ENOMEM;
-    return adl_sim_set_pace(world, command->job);
+    return adl_sim_set_speed(world, command->job);
 }
 
 /* Takes a job off its GPUs while no GPU of the world is shared. */
@@ -315,7 +315,7 @@ static int leave_neighbours(struct adl_world_sim *world, uint32_t slot)
         it->job[1] = ADL_NONE;
         adl_sim_set_power(world, gpu);
         const uint32_t other = it->job[0];
-        if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING && adl_sim_set_pace(world, other))
+        if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING && adl_sim_set_speed(world, other))
             return ADL_ENOMEM;
     }
     return 0;

@@ -138,7 +138,7 @@ bool adl_sim_due_now(struct adl_world_sim *world); /* of this instant */
 void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *ret_activity, double *ret_bandwidth);
 void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu); /* before anything about the GPU changes */
 void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu);   /* after it changed */
-int adl_sim_set_pace(struct adl_world_sim *world, uint32_t slot);    /* of a running job: speed and end anew */
+int adl_sim_set_speed(struct adl_world_sim *world, uint32_t slot);   /* of a running job: speed and end anew */
 int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase phase);
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
 int adl_sim_leave(struct adl_world_sim *world, uint32_t slot);      /* its GPUs */
@@ -150,7 +150,7 @@ double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t sl
 
 /* mishap.c */
 int adl_sim_post(struct adl_world_sim *world, struct pending_event event);
-int adl_sim_mishap(struct adl_world_sim *world, enum happening what, uint32_t ref);
-int adl_sim_schedule_mishaps(struct adl_world_sim *world); /* the first of each, when the world begins */
+int adl_sim_fault(struct adl_world_sim *world, enum happening what, uint32_t ref);
+int adl_sim_schedule_faults(struct adl_world_sim *world); /* the first of each, when the world begins */
 
 #endif

@@ -182,7 +182,7 @@ static int happen(struct adl_world_sim *world, struct adl_event *ret)
     case HAPPEN_NODE_FAIL:
     case HAPPEN_THROTTLE:
     case HAPPEN_UPDATE:
-        return adl_sim_mishap(world, what, ref);
+        return adl_sim_fault(world, what, ref);
     case HAPPEN_WAKE:
         world->wakes--;
         *ret = (struct adl_event){.kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
@@ -359,7 +359,7 @@ static int begin(struct adl_world_sim *world, uint64_t seed, struct adl_error *e
         world->caps[g] = (struct sim_cap){0, 1.0};
         adl_sim_set_power(world, g);
     }
-    if (adl_sim_schedule_mishaps(world) ||
+    if (adl_sim_schedule_faults(world) ||
         (scenario->telemetry.interval_s > 0 &&
          adl_sim_schedule(world, adl_sim_us(scenario->telemetry.interval_s), HAPPEN_TELEMETRY, 0, 0)))
         return adl_fail(err, ADL_ENOMEM, "out of memory for the simulator");

@@ -10,10 +10,10 @@
 #define REFUSED_US  INT64_C(10000000)  /* a job that Slurm would not start is not offered again within this, at first */
 #define REFUSED_MAX INT64_C(300000000) /* and at last */
 
-int adl_slurm_mark_add(struct adl_slurm_cluster *cluster, const struct adl_slurm_mark *mark)
+int adl_slurm_backoff_add(struct adl_slurm_cluster *cluster, const struct adl_slurm_backoff *mark)
 {
     for (size_t i = 0; i < cluster->mark_count; i++) {
-        struct adl_slurm_mark *old = &cluster->marks[i];
+        struct adl_slurm_backoff *old = &cluster->marks[i];
         if (old->id == mark->id && (old->nodes[0] == '\0') == (mark->nodes[0] == '\0')) {
             *old = *mark;
             return 0;
@@ -26,21 +26,24 @@ int adl_slurm_mark_add(struct adl_slurm_cluster *cluster, const struct adl_slurm
     return 0;
 }
 
-const struct adl_slurm_mark *adl_slurm_mark_find(const struct adl_slurm_cluster *cluster, uint64_t id, bool anywhere)
+const struct adl_slurm_backoff *adl_slurm_backoff_find(const struct adl_slurm_cluster *cluster, uint64_t id,
+                                                       bool anywhere)
 {
     for (size_t i = 0; i < cluster->mark_count; i++) {
-        const struct adl_slurm_mark *mark = &cluster->marks[i];
+        const struct adl_slurm_backoff *mark = &cluster->marks[i];
         if (mark->id == id && (mark->nodes[0] == '\0') == anywhere && mark->until_us > cluster->now_us)
             return mark;
     }
     return NULL;
 }
 
-int adl_slurm_mark_refusal(struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id, const char *why)
+int adl_slurm_backoff_refusal(struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                              const char *why)
 {
-    struct adl_slurm_mark mark = {.id = id, .refusals = 1, .uid = job->user_id, .since_s = cluster->now_us / 1000000};
+    struct adl_slurm_backoff mark = {
+        .id = id, .refusals = 1, .uid = job->user_id, .since_s = cluster->now_us / 1000000};
     for (size_t i = 0; i < cluster->mark_count; i++) {
-        const struct adl_slurm_mark *old = &cluster->marks[i];
+        const struct adl_slurm_backoff *old = &cluster->marks[i];
         if (old->id == id && old->refusals > 0) /* while one counts, another is the same said twice */
             mark.refusals = old->refusals + (old->until_us <= cluster->now_us);
     }
@@ -49,10 +52,10 @@ int adl_slurm_mark_refusal(struct adl_slurm_cluster *cluster, const struct job_i
         wait_us *= 2;
     mark.until_us = cluster->now_us + (wait_us < REFUSED_MAX ? wait_us : REFUSED_MAX);
     snprintf(mark.why, sizeof mark.why, "Slurm said: %s", why);
-    return adl_slurm_mark_add(cluster, &mark);
+    return adl_slurm_backoff_add(cluster, &mark);
 }
 
-void adl_slurm_mark_extend(struct adl_slurm_cluster *cluster, uint64_t id)
+void adl_slurm_backoff_extend(struct adl_slurm_cluster *cluster, uint64_t id)
 {
     for (size_t i = 0; i < cluster->mark_count; i++) {
         if (cluster->marks[i].id == id && cluster->marks[i].nodes[0])
@@ -64,7 +67,7 @@ void adl_slurm_mark_extend(struct adl_slurm_cluster *cluster, uint64_t id)
 static void lift_refusal(struct adl_slurm_cluster *cluster, const struct job_info *ended)
 {
     for (size_t i = 0; i < cluster->mark_count; i++) {
-        struct adl_slurm_mark *mark = &cluster->marks[i];
+        struct adl_slurm_backoff *mark = &cluster->marks[i];
         if (mark->refusals > 0 && mark->uid == ended->user_id && mark->until_us > cluster->now_us &&
             mark->since_s < ended->end_time) {
             mark->until_us = cluster->now_us;

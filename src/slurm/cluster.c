@@ -275,7 +275,7 @@ static int tell_job(void *context, const struct job_info *job, uint64_t id)
 {
     struct telling *telling = context;
     if (job->job_state & JOB_COMPLETING)
-        adl_slurm_mark_extend(telling->cluster, id);
+        adl_slurm_backoff_extend(telling->cluster, id);
     adl_text_truncate(telling->line, 0);
     adl_slurm_job_write(telling->cluster, job, id, telling->line);
     return send_line(&telling->cluster->sent_jobs, telling->sorted_count, id, telling->record, telling->line,

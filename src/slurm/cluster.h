@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct adl_slurm_limits;
-struct adl_slurm_mark;
+struct adl_slurm_backoff;
 struct job_info;
 struct job_info_msg;
 struct node_info_msg;
@@ -60,7 +60,7 @@ struct adl_slurm_cluster {
     size_t node_capacity;
     struct adl_slurm_sents sent_jobs, sent_nodes;
     struct adl_slurm_limits *limits; /* owned; NULL before the first pass */
-    struct adl_slurm_mark *marks;
+    struct adl_slurm_backoff *marks;
     size_t mark_count, mark_capacity;
     bool touched;      /* jobs are loaded whatever Slurm says of changes: we have made some ourselves */
     const char *meter; /* what nodes' energy meters measure (slurm/meter.h); NULL: there are none */

@@ -198,7 +198,7 @@ bool adl_slurm_job_waits_for(const struct job_info *job, char *ret_why, size_t w
 static bool is_hindered(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                         struct verdict *verdict)
 {
-    const struct adl_slurm_mark *mark = adl_slurm_mark_find(cluster, id, true);
+    const struct adl_slurm_backoff *mark = adl_slurm_backoff_find(cluster, id, true);
     struct adl_catch caught;
     if (adl_slurm_job_is_ours(cluster, job, &caught) && caught.uneven)
         return because(verdict, ADL_BAR_BEYOND, "its GPUs or tasks do not divide by its nodes");
@@ -258,7 +258,7 @@ bool adl_slurm_job_may_use(const struct adl_slurm_cluster *cluster, const struct
                            const struct adl_slurm_node *node)
 {
     const uint32_t nodes = adl_slurm_job_nodes(cluster, job);
-    const struct adl_slurm_mark *left = adl_slurm_mark_find(cluster, id, false);
+    const struct adl_slurm_backoff *left = adl_slurm_backoff_find(cluster, id, false);
     return node->gpus.count > 0 && adl_constraint_holds(job->features, node->features) == 1 &&
            (job->num_cpus == NO_VAL || (job->num_cpus + nodes - 1) / nodes <= node->cpus) &&
            !adl_slurm_hosts_have(job->exc_nodes, node->name) && !reserved_from(cluster, job, node->name) &&

@@ -1,4 +1,4 @@
-/* judge: whether Slurm would let a job start now, and on which nodes: what it would refuse is not offered. */
+/* eligibility: whether Slurm would let a job start now, and on which nodes: what it would refuse is not offered. */
 #ifndef ADLRO_SLURM_ELIGIBILITY_H
 #define ADLRO_SLURM_ELIGIBILITY_H
 

@@ -279,7 +279,7 @@ static void write_demand(const struct adl_slurm_cluster *cluster, const struct j
     struct adl_text words = {0};
     const uint32_t nodes = adl_slurm_job_nodes(cluster, job);
     const struct adl_gpu_counts request = caught ? adl_slurm_job_choices(job, &caught->request) : plain_request(job);
-    adl_request_write(&request, &words);
+    adl_gpu_counts_write(&request, &words);
     adl_json_key(json, "request");
     adl_json_string(json, words.data ? words.data : "");
     adl_text_clear(&words);

@@ -35,9 +35,9 @@ struct adl_slurm_limits {
     size_t qos_count, qos_capacity, assoc_count, assoc_capacity;
     uint32_t width; /* of amounts */
     int64_t due_us;
-    struct adl_tally used;            /* by key_of(): what runs or was placed */
-    struct adl_tally promised;        /* as well: what was offered of late */
-    struct adl_tally offered, before; /* by job: since when, in microseconds; in this pass and in that before */
+    struct adl_usage used;            /* by key_of(): what runs or was placed */
+    struct adl_usage promised;        /* as well: what was offered of late */
+    struct adl_usage offered, before; /* by job: since when, in microseconds; in this pass and in that before */
 };
 
 /* What a job is under. Where two QOS count, that of its partition and its own, the first that sets a limit decides. */
@@ -73,10 +73,10 @@ void adl_slurm_limits_destroy(struct adl_slurm_limits *limits)
     drop_message(limits);
     free(limits->qos);
     free(limits->assocs);
-    adl_tally_clear(&limits->used);
-    adl_tally_clear(&limits->promised);
-    adl_tally_clear(&limits->offered);
-    adl_tally_clear(&limits->before);
+    adl_usage_clear(&limits->used);
+    adl_usage_clear(&limits->promised);
+    adl_usage_clear(&limits->offered);
+    adl_usage_clear(&limits->before);
     free(limits);
 }
 
@@ -203,14 +203,14 @@ static uint64_t key_of_qos(const struct reach *reach, const slurmdb_qos_rec_t *q
 }
 
 /* Without memory too little is counted, and Slurm refuses what is too much. */
-static void add(struct adl_tally *tally, uint64_t key, const uint64_t *amounts)
+static void add(struct adl_usage *tally, uint64_t key, const uint64_t *amounts)
 {
-    uint64_t *sum = adl_tally_at(tally, key);
+    uint64_t *sum = adl_usage_at(tally, key);
     for (uint32_t i = 0; sum && i < tally->width; i++)
         sum[i] += amounts[i];
 }
 
-static void add_all(struct adl_tally *tally, const struct reach *reach, const uint64_t *amounts)
+static void add_all(struct adl_usage *tally, const struct reach *reach, const uint64_t *amounts)
 {
     for (uint32_t i = 0; i < reach->qos_count; i++)
         for (int scope = OF_QOS; scope <= OF_ACCOUNT; scope++)
@@ -294,12 +294,12 @@ void adl_slurm_limits_count(const struct adl_slurm_cluster *cluster)
     struct adl_slurm_limits *limits = cluster->limits;
     if (!limits || !limits->message)
         return;
-    const struct adl_tally spare = limits->before;
+    const struct adl_usage spare = limits->before;
     limits->before = limits->offered;
     limits->offered = spare;
-    adl_tally_empty(&limits->offered, 1);
-    adl_tally_empty(&limits->used, limits->width);
-    adl_tally_empty(&limits->promised, limits->width);
+    adl_usage_empty(&limits->offered, 1);
+    adl_usage_empty(&limits->used, limits->width);
+    adl_usage_empty(&limits->promised, limits->width);
     for (uint32_t i = 0; i < cluster->jobs->record_count; i++) {
         const struct job_info *job = &cluster->jobs->job_array[i];
         const uint32_t base = job->job_state & JOB_STATE_BASE;
@@ -405,8 +405,8 @@ static bool exceeds(const struct query *query, enum scope scope, uint64_t key, u
     const char *name = amount == JOBS ? "" : query->limits->message->tres_names[amount - TRES_FIRST];
     if (strcmp(name, "node") == 0) /* nodes that are shared count once: for Slurm to say */
         return false;
-    const uint64_t *used = adl_tally_find(&query->limits->used, key);
-    const uint64_t *promised = query->counts_promises ? adl_tally_find(&query->limits->promised, key) : NULL;
+    const uint64_t *used = adl_usage_find(&query->limits->used, key);
+    const uint64_t *promised = query->counts_promises ? adl_usage_find(&query->limits->promised, key) : NULL;
     return (used ? used[amount] : 0) + (promised ? promised[amount] : 0) + wants > limit;
 }
 
@@ -526,8 +526,8 @@ static bool begin_query(const struct adl_slurm_cluster *cluster, const struct jo
 /* The time since which it is offered; now, if it was not before. */
 static int64_t offer(struct adl_slurm_limits *limits, uint64_t id, int64_t now_us)
 {
-    const uint64_t *before = limits->before.width == 1 ? adl_tally_find(&limits->before, id) : NULL;
-    uint64_t *since = adl_tally_at(&limits->offered, id);
+    const uint64_t *before = limits->before.width == 1 ? adl_usage_find(&limits->before, id) : NULL;
+    uint64_t *since = adl_usage_at(&limits->offered, id);
     const int64_t since_us = before ? (int64_t)*before : now_us;
     if (since)
         *since = (uint64_t)since_us;

@@ -118,12 +118,12 @@ static struct adl_gpu_count gpus_of(const struct adl_slurm_order *order)
 static int check_place(const struct adl_slurm_cluster *cluster, const struct job_info *job,
                        const struct adl_catch *caught, const struct adl_slurm_order *order, struct adl_error *err)
 {
-    const struct adl_slurm_mark *left = adl_slurm_mark_find(cluster, order->job, false);
+    const struct adl_slurm_backoff *left = adl_slurm_backoff_find(cluster, order->job, false);
     if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING)
         return adl_fail(err, ADL_EREFUSED, "the job does not wait any more");
     if (job->job_state & JOB_COMPLETING)
         return adl_fail(err, ADL_EREFUSED, "the last run of the job still ends");
-    if (adl_request_count(&caught->request, order->type) != order->nodes[0].gpus)
+    if (adl_gpu_counts_count(&caught->request, order->type) != order->nodes[0].gpus)
         return adl_fail(err, ADL_EREFUSED, "the job did not ask for %s:%u", order->type, order->nodes[0].gpus);
     for (uint32_t i = 0; i < order->node_count; i++) {
         if (order->nodes[i].gpus != order->nodes[0].gpus)
@@ -206,11 +206,11 @@ static bool is_refused(const struct job_info *job)
 static int mark_nodes(struct adl_slurm_cluster *cluster, uint64_t id, const char *nodes, int64_t for_us,
                       const char *why)
 {
-    struct adl_slurm_mark mark = {.id = id, .until_us = cluster->now_us + for_us};
+    struct adl_slurm_backoff mark = {.id = id, .until_us = cluster->now_us + for_us};
     snprintf(mark.why, sizeof mark.why, "%s", why);
     if (!nodes || !*nodes || (size_t)snprintf(mark.nodes, sizeof mark.nodes, "%s", nodes) >= sizeof mark.nodes)
         return 0;
-    return adl_slurm_mark_add(cluster, &mark);
+    return adl_slurm_backoff_add(cluster, &mark);
 }
 
 /* A job that was placed and did not start is held again. If its nodes had no room it is not placed there for a while;
@@ -226,7 +226,7 @@ static int hold(struct adl_slurm_cluster *cluster, const struct job_info *job, u
     if (status == 0 && adl_slurm_job_is_crowded(job))
         (void)mark_nodes(cluster, id, job->req_nodes, ADL_SLURM_CROWDED_US, "had no room for the job");
     else if (status == 0 && is_refused(job)) /* without memory the job is only offered too early */
-        (void)adl_slurm_mark_refusal(cluster, job, id, adl_slurm_reason(job->state_reason));
+        (void)adl_slurm_backoff_refusal(cluster, job, id, adl_slurm_reason(job->state_reason));
     return status;
 }
 
@@ -297,7 +297,7 @@ static int give_back(const struct adl_slurm_cluster *cluster, const struct job_i
         adl_text_printf(&gres, "%s,", job->tres_per_task); /* CPUs, from 23.11 on */
     adl_slurm_gres_write(&gres, typed ? wanted->type : "", wanted->count);
     adl_text_put(&mark, "adlro-given:");
-    adl_request_write(&caught->asked, &mark);
+    adl_gpu_counts_write(&caught->asked, &mark);
     if (!typed && wanted->type[0])
         write_strangers(cluster, job, wanted->type, &excluded);
     write_comment(&comment, job, words);

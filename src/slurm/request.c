@@ -48,7 +48,7 @@ static bool read_alternative(const char *word, size_t size, struct adl_gpu_count
     return true;
 }
 
-int adl_request_parse(const char *words, struct adl_gpu_counts *ret, struct adl_error *err)
+int adl_gpu_counts_parse(const char *words, struct adl_gpu_counts *ret, struct adl_error *err)
 {
     struct adl_gpu_counts request = {.count = 0};
     for (const char *word = words;;) {
@@ -67,7 +67,7 @@ int adl_request_parse(const char *words, struct adl_gpu_counts *ret, struct adl_
     return 0;
 }
 
-void adl_request_write(const struct adl_gpu_counts *request, struct adl_text *text)
+void adl_gpu_counts_write(const struct adl_gpu_counts *request, struct adl_text *text)
 {
     for (uint32_t i = 0; i < request->count; i++) {
         const struct adl_gpu_count *item = &request->items[i];
@@ -75,7 +75,7 @@ void adl_request_write(const struct adl_gpu_counts *request, struct adl_text *te
     }
 }
 
-uint32_t adl_request_count(const struct adl_gpu_counts *request, const char *type)
+uint32_t adl_gpu_counts_count(const struct adl_gpu_counts *request, const char *type)
 {
     for (uint32_t i = 0; i < request->count; i++) {
         const struct adl_gpu_count *item = &request->items[i];
@@ -175,7 +175,7 @@ bool adl_catch_parse(const char *admin_comment, struct adl_catch *ret)
     memcpy(copy, words, size);
     copy[size] = '\0';
     struct adl_catch caught = {.nodes = ""};
-    if (adl_request_parse(copy, &caught.asked, NULL) != 0 || !read_more(words + size, "by", by, sizeof by) ||
+    if (adl_gpu_counts_parse(copy, &caught.asked, NULL) != 0 || !read_more(words + size, "by", by, sizeof by) ||
         !read_more(words + size, "nodes", caught.nodes, sizeof caught.nodes))
         return false;
     caught.by = strcmp(by, "job") == 0 ? ADL_BY_JOB : strcmp(by, "task") == 0 ? ADL_BY_TASK : ADL_BY_NODE;

@@ -23,10 +23,10 @@ struct adl_gpu_counts {
 };
 
 /* "volta:2|turing:1"; "*:2" is two of any type. ret is untouched on failure. */
-int adl_request_parse(const char *words, struct adl_gpu_counts *ret, struct adl_error *err);
-void adl_request_write(const struct adl_gpu_counts *request, struct adl_text *text);
+int adl_gpu_counts_parse(const char *words, struct adl_gpu_counts *ret, struct adl_error *err);
+void adl_gpu_counts_write(const struct adl_gpu_counts *request, struct adl_text *text);
 /* How many of this type it asks for per node; 0 = it does not take this type. */
-uint32_t adl_request_count(const struct adl_gpu_counts *request, const char *type);
+uint32_t adl_gpu_counts_count(const struct adl_gpu_counts *request, const char *type);
 
 /* The GPUs in what Slurm says of a node or a job, other resources left out: "gpu:volta:2(S:0),gpu:turing:1(S:0)",
  * "gres:gpu:2", "gres/gpu:volta:2". NULL has none. What does not fit into ret is left out. */

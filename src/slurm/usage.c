@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void adl_tally_clear(struct adl_tally *tally)
+void adl_usage_clear(struct adl_usage *tally)
 {
     free(tally->keys);
     free(tally->amounts);
     free(tally->table);
-    *tally = (struct adl_tally){0};
+    *tally = (struct adl_usage){0};
 }
 
-void adl_tally_empty(struct adl_tally *tally, uint32_t width)
+void adl_usage_empty(struct adl_usage *tally, uint32_t width)
 {
     tally->width = width;
     tally->count = 0;
@@ -23,7 +23,7 @@ void adl_tally_empty(struct adl_tally *tally, uint32_t width)
 }
 
 /* Where the key is, or would be. The table is never full. */
-static size_t place_of(const struct adl_tally *tally, uint64_t key)
+static size_t place_of(const struct adl_usage *tally, uint64_t key)
 {
     size_t at = (size_t)adl_hash_u64(adl_hash_start(), key) & (tally->table_size - 1);
     while (tally->table[at] != 0 && tally->keys[tally->table[at] - 1] != key)
@@ -32,7 +32,7 @@ static size_t place_of(const struct adl_tally *tally, uint64_t key)
 }
 
 /* At least half of the table stays free. */
-static int make_room(struct adl_tally *tally)
+static int make_room(struct adl_usage *tally)
 {
     const size_t wanted = tally->count + 1;
     if (adl_grow((void **)&tally->keys, &tally->keys_capacity, wanted, sizeof *tally->keys) != 0 ||
@@ -53,7 +53,7 @@ static int make_room(struct adl_tally *tally)
     return 0;
 }
 
-const uint64_t *adl_tally_find(const struct adl_tally *tally, uint64_t key)
+const uint64_t *adl_usage_find(const struct adl_usage *tally, uint64_t key)
 {
     if (tally->count == 0)
         return NULL;
@@ -61,7 +61,7 @@ const uint64_t *adl_tally_find(const struct adl_tally *tally, uint64_t key)
     return found > 0 ? tally->amounts + (size_t)(found - 1) * tally->width : NULL;
 }
 
-uint64_t *adl_tally_at(struct adl_tally *tally, uint64_t key)
+uint64_t *adl_usage_at(struct adl_usage *tally, uint64_t key)
 {
     if (make_room(tally) != 0)
         return NULL;

@@ -1,11 +1,11 @@
-/* tally: amounts by key, as many of each as the tally is wide. */
+/* usage: amounts by key, as many of each as the tally is wide. */
 #ifndef ADLRO_SLURM_USAGE_H
 #define ADLRO_SLURM_USAGE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct adl_tally {
+struct adl_usage {
     uint32_t width;
     size_t count;
     uint64_t *keys;    /* [count] */
@@ -14,11 +14,11 @@ struct adl_tally {
     size_t keys_capacity, amounts_capacity, table_size;
 };
 
-void adl_tally_clear(struct adl_tally *tally);                 /* frees; accepts a zeroed one */
-void adl_tally_empty(struct adl_tally *tally, uint32_t width); /* keeps its memory */
+void adl_usage_clear(struct adl_usage *tally);                 /* frees; accepts a zeroed one */
+void adl_usage_empty(struct adl_usage *tally, uint32_t width); /* keeps its memory */
 
 /* Those of the key, zero if it is new. They stay where they are until the next call. NULL without memory. */
-uint64_t *adl_tally_at(struct adl_tally *tally, uint64_t key);
-const uint64_t *adl_tally_find(const struct adl_tally *tally, uint64_t key); /* NULL: none */
+uint64_t *adl_usage_at(struct adl_usage *tally, uint64_t key);
+const uint64_t *adl_usage_find(const struct adl_usage *tally, uint64_t key); /* NULL: none */
 
 #endif

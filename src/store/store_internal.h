@@ -1,4 +1,4 @@
-/* store_form: the store from within, for store_*.c alone. */
+/* store_internal: the store from within, for store_*.c alone. */
 #ifndef ADLRO_STORE_STORE_INTERNAL_H
 #define ADLRO_STORE_STORE_INTERNAL_H
 

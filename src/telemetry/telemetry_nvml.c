@@ -33,8 +33,8 @@ enum {
     VALUE_ULL = 3, /* nvmlValueType_t */
 };
 
-/* Reasons to hold the clock back that are not the user's wish or idleness: power cap, hardware slowdown, software and
- * hardware thermal slowdown, power brake. */
+/* Reasons to hold the clock back that are not the user's request or idleness: power cap, hardware slowdown, software
+ * and hardware thermal slowdown, power brake. */
 static const unsigned long long THROTTLED_BY = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 struct nvml_memory {

@@ -1,4 +1,4 @@
-/* trace_form: what a reader of one trace format consists of, and the pieces that such readers share.
+/* trace_internal: what a reader of one trace format consists of, and the pieces that such readers share.
  *
  * A form turns the cells of one line into a row, or gives the reason why not. */
 #ifndef ADLRO_TRACE_TRACE_INTERNAL_H

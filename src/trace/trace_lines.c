@@ -55,7 +55,7 @@ static int write_all(int fd, const char *data, size_t size)
     return 0;
 }
 
-/* Unpacks packed into the spool; zlib hands plain bytes through, so pipes of either kind come this way too. */
+/* Unpacks packed into the spool; zlib executor plain bytes through, so pipes of either kind come this way too. */
 static int copy_to_spool(struct adl_lines *lines, gzFile packed, struct adl_error *err)
 {
     for (;;) {

@@ -155,7 +155,7 @@ static int refuse_tres(const struct adl_trace_reading *reading, int column)
 /* Of a job that adlro has placed, Slurm's request may be what it was given. What its user asked for, on each node, is
  * in the comment: "adlro:volta:2|turing:1;nodes=v0", "adlro-given:*:1", whose alternatives are cells of their own.
  * False if it is no such job. */
-static bool read_wish(const struct adl_trace_reading *reading, uint64_t gpus_per_node, struct tres *ret)
+static bool read_request(const struct adl_trace_reading *reading, uint64_t gpus_per_node, struct tres *ret)
 {
     const char *comment = adl_trace_cell(reading, ADMIN_COMMENT);
     if (strncmp(comment, "adlro:", 6) != 0 && strncmp(comment, "adlro-given:", 12) != 0)
@@ -199,9 +199,9 @@ static int read_demand(const struct adl_trace_reading *reading, struct adl_trace
     ret->memory_mib = tres.memory_mib;
     if (was_given && reading->column[REQ_TRES] >= 0 && !read_tres(adl_trace_cell(reading, REQ_TRES), &tres))
         return refuse_tres(reading, REQ_TRES);
-    struct tres wish;
-    if (was_given && read_wish(reading, gpus / (nodes > 0 ? nodes : 1), &wish))
-        tres = wish;
+    struct tres request;
+    if (was_given && read_request(reading, gpus / (nodes > 0 ? nodes : 1), &request))
+        tres = request;
     return adl_trace_take_types(reading, "gres/gpu:TYPE", tres.types, ret->types);
 }
 

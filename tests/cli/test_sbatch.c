@@ -287,13 +287,13 @@ static void a_zero_byte_in_such_a_line_is_refused_and_elsewhere_is_not_looked_at
 static void the_least_number_of_gpus_of_a_request_is_found(void **state)
 {
     (void)state;
-    assert_int_equal(adl_request_least("4"), 4);
-    assert_int_equal(adl_request_least("v100:4|a100:2"), 2);
-    assert_int_equal(adl_request_least("v100:4|a100"), 1);
-    assert_int_equal(adl_request_least("v100"), 1);
-    assert_int_equal(adl_request_least(":3"), 3);
-    assert_int_equal(adl_request_least(""), 1);
-    assert_int_equal(adl_request_least("v100:x|3"), 1);
+    assert_int_equal(adl_gpu_request_least("4"), 4);
+    assert_int_equal(adl_gpu_request_least("v100:4|a100:2"), 2);
+    assert_int_equal(adl_gpu_request_least("v100:4|a100"), 1);
+    assert_int_equal(adl_gpu_request_least("v100"), 1);
+    assert_int_equal(adl_gpu_request_least(":3"), 3);
+    assert_int_equal(adl_gpu_request_least(""), 1);
+    assert_int_equal(adl_gpu_request_least("v100:x|3"), 1);
 }
 
 int main(void)

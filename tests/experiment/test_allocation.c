@@ -197,7 +197,7 @@ static void a_warm_engine_allocates_only_for_more_live_jobs_than_ever(void **sta
 /* ---- environments ---- */
 
 /* Several episodes at random in two environments: nothing is asked for. */
-static void play_watched(const struct adl_scenario *scenario, int sight)
+static void play_watched(const struct adl_scenario *scenario, int observation)
 {
     struct adlro_environment *env = NULL;
     struct adlro_shape shape;
@@ -206,9 +206,10 @@ static void play_watched(const struct adl_scenario *scenario, int sight)
     struct adl_error err;
     struct adl_rng rng;
     adl_rng_seed(&rng, 1, "actions");
-    assert_int_equal(
-        adl_environment_create(scenario, &(struct adlro_config){.count = 2, .sight = sight, .tail = 0.3}, &env, &err),
-        0);
+    assert_int_equal(adl_environment_create(scenario,
+                                            &(struct adlro_config){.count = 2, .observation = observation, .tail = 0.3},
+                                            &env, &err),
+                     0);
     adlro_shape(env, &shape);
     assert_int_equal(adl_buffers_create(&shape, &shown), 0);
     const uint64_t before = allocations;
@@ -244,8 +245,8 @@ static void an_environment_allocates_nothing_after_it_was_created(void **state)
             scenario.faults.gpu_mtbf_h = scenario.faults.node_mtbf_h = 20;
             scenario.telemetry.interval_s = 30;
         }
-        play_watched(&scenario, ADLRO_SIGHT_ALL);
-        play_watched(&scenario, ADLRO_SIGHT_PAPER);
+        play_watched(&scenario, ADLRO_OBSERVATION_ALL);
+        play_watched(&scenario, ADLRO_OBSERVATION_PAPER);
         adl_scenario_clear(&scenario);
     }
 }

@@ -63,7 +63,7 @@ static void each_result_is_that_of_its_own_policy_and_seed(void **state)
             struct adl_result alone;
             struct adl_error err;
             const struct adl_job_supply supply = adl_workload_supply(&s);
-            assert_int_equal(adl_floor_compute(&s, &supply, run.seed, &run.floor, NULL), 0);
+            assert_int_equal(adl_lower_bound_compute(&s, &supply, run.seed, &run.floor, NULL), 0);
             assert_int_equal(adl_run(&run, &alone, &err), 0);
             const struct adl_result *here = &c.policies[p].runs[i];
             assert_true(here->plan_hash == alone.plan_hash);

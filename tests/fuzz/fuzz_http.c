@@ -17,7 +17,7 @@ static void must(bool holds)
         abort();
 }
 
-static void handle(void *context, struct adl_request *request)
+static void handle(void *context, struct adl_http_request *request)
 {
     (void)context, (void)request;
 }

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
         must(!strings[i] || strlen(strings[i]) <= size + 1);
     must(sbatch.time_s >= 0 && sbatch.cpus >= 0 && sbatch.mem_mib >= 0);
-    must(!sbatch.gpus || adl_request_least(sbatch.gpus) >= 1);
+    must(!sbatch.gpus || adl_gpu_request_least(sbatch.gpus) >= 1);
     adl_sbatch_clear(&sbatch);
     return 0;
 }

@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (adl_catch_parse(text, &caught)) {
         struct adl_gpu_counts again;
         struct adl_text words = {0};
-        adl_request_write(&caught.request, &words);
-        must(adl_request_parse(words.data, &again, NULL) == 0 && again.count == caught.request.count);
+        adl_gpu_counts_write(&caught.request, &words);
+        must(adl_gpu_counts_parse(words.data, &again, NULL) == 0 && again.count == caught.request.count);
         adl_text_clear(&words);
     }
     must(adl_constraint_holds(text, "volta,ib") <= 1);

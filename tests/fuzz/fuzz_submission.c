@@ -26,7 +26,7 @@ static void check_request(const char *text, const struct adl_cluster *in)
     struct adl_alternative found[ADL_ALTERNATIVES_MAX];
     struct adl_error err = {{0}};
     uint32_t count = 0;
-    if (adl_request_read(text, in, found, &count, &err) < 0) {
+    if (adl_gpu_request_read(text, in, found, &count, &err) < 0) {
         must(err.text[0] != '\0');
         return;
     }

@@ -199,10 +199,10 @@ static void *answer_later(void *arg)
 {
     const struct answerer *answerer = arg;
     struct adl_text text = {0};
-    struct adl_request *request = fixture_take_deferred(answerer->fixture);
+    struct adl_http_request *request = fixture_take_deferred(answerer->fixture);
     fixture_sleep_ms(answerer->wait_ms);
     adl_text_put(&text, "{\"late\":true}");
-    adl_request_answer_json(request, 202, &text);
+    adl_http_request_answer_json(request, 202, &text);
     return NULL;
 }
 
@@ -228,12 +228,12 @@ static void others_are_served_while_one_waits(void **state)
     static const char request[] = "GET /v1/defer HTTP/1.1\r\nHost: test\r\n\r\n";
     const int fd = fixture_connect_unix(fixture);
     fixture_send(fd, request, sizeof request - 1);
-    struct adl_request *deferred = fixture_take_deferred(fixture);
+    struct adl_http_request *deferred = fixture_take_deferred(fixture);
     for (int i = 0; i < 10; i++)
         assert_int_equal(fixture_get(fixture, "/healthz", NULL), 200);
     assert_false(fixture_readable(fd, 0));
     adl_text_put(&text, "done");
-    adl_request_answer_text(deferred, 200, "text/plain", &text);
+    adl_http_request_answer_text(deferred, 200, "text/plain", &text);
     assert_true(fixture_read_until(fd, &answer, "\r\n\r\ndone", 2000));
     close(fd);
     adl_text_clear(&answer);

@@ -319,7 +319,7 @@ static void an_answer_that_does_not_come_is_504(void **state)
     assert_non_null(strstr(answer.data, "no_answer_in_time"));
     adl_text_clear(&answer);
     adl_text_put(&text, "too late");
-    adl_request_answer_text(fixture_take_deferred(fixture), 200, "text/plain", &text);
+    adl_http_request_answer_text(fixture_take_deferred(fixture), 200, "text/plain", &text);
     expect_well(fixture);
     fixture_close(fixture);
 }
@@ -337,15 +337,15 @@ static void a_server_that_closes_answers_who_waits(void **state)
     fixture_send(listening, stream, sizeof stream - 1);
     assert_true(fixture_read_until(listening, &text, "retry:", 2000));
     adl_text_clear(&text);
-    struct adl_request *request = fixture_take_deferred(fixture);
+    struct adl_http_request *request = fixture_take_deferred(fixture);
     adl_http_close(fixture->http);
     fixture->http = NULL;
     assert_true(fixture_read_until(waiting, &answer, "HTTP/1.1 503", 1000));
     assert_true(fixture_ends(listening, 1000));
     assert_true(fixture_ends(idle, 1000));
-    assert_string_equal(adl_request_param(request, "id") ? "" : "none", "none"); /* still there to read */
+    assert_string_equal(adl_http_request_param(request, "id") ? "" : "none", "none"); /* still there to read */
     adl_text_put(&text, "nobody hears this");
-    adl_request_answer_text(request, 200, "text/plain", &text);
+    adl_http_request_answer_text(request, 200, "text/plain", &text);
     close(waiting);
     close(listening);
     close(idle);
@@ -362,10 +362,10 @@ static void who_leaves_before_the_answer_does_no_harm(void **state)
         struct adl_text text = {0};
         const int fd = fixture_connect_unix(fixture);
         fixture_send(fd, defer, sizeof defer - 1);
-        struct adl_request *request = fixture_take_deferred(fixture);
+        struct adl_http_request *request = fixture_take_deferred(fixture);
         close(fd);
         adl_text_repeat(&text, 'x', 100000);
-        adl_request_answer_text(request, 200, "text/plain", &text);
+        adl_http_request_answer_text(request, 200, "text/plain", &text);
     }
     expect_well(fixture);
     fixture_close(fixture);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static void handle(void *context, struct adl_request *request)
+static void handle(void *context, struct adl_http_request *request)
 {
     (void)context, (void)request;
 }

@@ -408,7 +408,7 @@ static void requests_name_numbers_and_types(void **state)
         struct adl_alternative found[ADL_ALTERNATIVES_MAX];
         struct adl_error err = {{0}};
         uint32_t count = 0;
-        if (adl_request_read(cases[i].text, &cluster, found, &count, &err) < 0)
+        if (adl_gpu_request_read(cases[i].text, &cluster, found, &count, &err) < 0)
             fail_msg("%s: %s", cases[i].text, err.text);
         assert_int_equal(count, cases[i].count);
         for (uint32_t k = 0; k < count; k++) {
@@ -444,7 +444,7 @@ static void requests_that_make_no_sense_are_refused(void **state)
         struct adl_alternative found[ADL_ALTERNATIVES_MAX] = {{.gpus = 77}};
         struct adl_error err = {{0}};
         uint32_t count = 99;
-        assert_int_equal(adl_request_read(cases[i][0], &cluster, found, &count, &err), ADL_EINVAL);
+        assert_int_equal(adl_gpu_request_read(cases[i][0], &cluster, found, &count, &err), ADL_EINVAL);
         if (!strstr(err.text, cases[i][1]))
             fail_msg("'%s': '%s' is not in '%s'", cases[i][0], cases[i][1], err.text);
         assert_int_equal(count, 99);

@@ -17,7 +17,7 @@ static const struct adl_policy_config plain_config = {.affinity = {1, 2, 4, 8}, 
 
 /* ---- decisions on one state ---- */
 
-struct desk {
+struct shared {
     struct adl_cluster cluster;
     struct adl_state *state;
     struct adl_plan plan;
@@ -25,56 +25,58 @@ struct desk {
     void *policy;
 };
 
-static struct desk desk_open(const struct adl_policy_ops *ops, struct adl_cluster cluster,
-                             const struct adl_policy_config *config)
+static struct shared desk_open(const struct adl_policy_ops *ops, struct adl_cluster cluster,
+                               const struct adl_policy_config *config)
 {
     static struct adl_cluster kept;
-    struct desk desk = {.cluster = cluster, .ops = ops};
-    kept = cluster; /* states point to their cluster; one desk is open at a time */
-    desk.state = fixture_state(&kept);
-    assert_int_equal(adl_plan_create(&desk.plan, cluster.gpu_count), 0);
-    assert_int_equal(ops->create(config, &kept, 1, &desk.policy, NULL), 0);
-    return desk;
+    struct shared shared = {.cluster = cluster, .ops = ops};
+    kept = cluster; /* states point to their cluster; one service state is open at a time */
+    shared.state = fixture_state(&kept);
+    assert_int_equal(adl_plan_create(&shared.plan, cluster.gpu_count), 0);
+    assert_int_equal(ops->create(config, &kept, 1, &shared.policy, NULL), 0);
+    return shared;
 }
 
-static void desk_close(struct desk *desk)
+static void desk_close(struct shared *shared)
 {
-    desk->ops->destroy(desk->policy);
-    adl_plan_clear(&desk->plan);
-    adl_state_destroy(desk->state);
-    adl_cluster_clear(&desk->cluster);
+    shared->ops->destroy(shared->policy);
+    adl_plan_clear(&shared->plan);
+    adl_state_destroy(shared->state);
+    adl_cluster_clear(&shared->cluster);
 }
 
-static void desk_submit(struct desk *desk, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us)
+static void desk_submit(struct shared *shared, uint32_t slot, const struct adl_job_spec *spec,
+                        const int64_t *runtime_us)
 {
-    assert_int_equal(adl_state_admit(desk->state, slot, spec, runtime_us), 0);
-    const int64_t rank = desk->ops->rank ? desk->ops->rank(desk->policy, desk->state, slot) : desk->state->now_us;
-    assert_int_equal(adl_state_enqueue(desk->state, slot, rank), 0);
+    assert_int_equal(adl_state_admit(shared->state, slot, spec, runtime_us), 0);
+    const int64_t rank =
+        shared->ops->rank ? shared->ops->rank(shared->policy, shared->state, slot) : shared->state->now_us;
+    assert_int_equal(adl_state_enqueue(shared->state, slot, rank), 0);
 }
 
-static void desk_submit_plain(struct desk *desk, uint32_t slot, uint16_t gpus, int64_t run_us, int flags)
+static void desk_submit_plain(struct shared *shared, uint32_t slot, uint16_t gpus, int64_t run_us, int flags)
 {
     struct adl_job_spec spec = fixture_spec(slot, gpus);
     spec.flags = (uint8_t)flags;
-    desk_submit(desk, slot, &spec, (int64_t[]){run_us, run_us, run_us, run_us});
+    desk_submit(shared, slot, &spec, (int64_t[]){run_us, run_us, run_us, run_us});
 }
 
-static const struct adl_plan *desk_ask(struct desk *desk)
+static const struct adl_plan *desk_ask(struct shared *shared)
 {
-    adl_plan_reset(&desk->plan);
-    assert_int_equal(desk->ops->decide(desk->policy, desk->state, &desk->plan), 0);
-    return &desk->plan;
+    adl_plan_reset(&shared->plan);
+    assert_int_equal(shared->ops->decide(shared->policy, shared->state, &shared->plan), 0);
+    return &shared->plan;
 }
 
 /* Carries out what is proposed until nothing is: the slots started, in order, end with ADL_NONE. */
-static void desk_settle(struct desk *desk, uint32_t *ret_started)
+static void desk_settle(struct shared *shared, uint32_t *ret_started)
 {
     uint32_t count = 0;
-    while (desk_ask(desk)->command_count > 0)
-        for (uint32_t i = 0; i < desk->plan.command_count; i++) {
-            const struct adl_command *command = &desk->plan.commands[i];
+    while (desk_ask(shared)->command_count > 0)
+        for (uint32_t i = 0; i < shared->plan.command_count; i++) {
+            const struct adl_command *command = &shared->plan.commands[i];
             assert_int_equal(command->kind, ADL_COMMAND_START);
-            adl_state_start(desk->state, command->job, &desk->plan.gpus[command->gpu_offset]);
+            adl_state_start(shared->state, command->job, &shared->plan.gpus[command->gpu_offset]);
             ret_started[count++] = command->job;
         }
     ret_started[count] = ADL_NONE;
@@ -91,33 +93,33 @@ static void fcfs_lets_the_head_block_all_behind_it(void **state)
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct desk desk = desk_open(&adl_policy_fcfs, fixture_plain(4), &plain_config);
-    desk_submit_plain(&desk, 0, 3, 100, 0);
-    desk_submit_plain(&desk, 1, 2, 1, 0);
-    desk_submit_plain(&desk, 2, 1, 1, 0);
-    desk_settle(&desk, started);
+    struct shared shared = desk_open(&adl_policy_fcfs, fixture_plain(4), &plain_config);
+    desk_submit_plain(&shared, 0, 3, 100, 0);
+    desk_submit_plain(&shared, 1, 2, 1, 0);
+    desk_submit_plain(&shared, 2, 1, 1, 0);
+    desk_settle(&shared, started);
     assert_started(started, 0);
-    adl_state_finish(desk.state, 0);
-    desk_settle(&desk, started);
+    adl_state_finish(shared.state, 0);
+    desk_settle(&shared, started);
     assert_started(started, 1, 2);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 static void fcfs_notices_that_the_head_it_found_blocked_was_cancelled(void **state)
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct desk desk = desk_open(&adl_policy_fcfs, fixture_plain(2), &plain_config);
-    desk_submit_plain(&desk, 0, 1, 100, 0);
-    desk_submit_plain(&desk, 1, 2, 1, 0);
-    desk_submit_plain(&desk, 2, 1, 1, 0);
-    desk_settle(&desk, started);
+    struct shared shared = desk_open(&adl_policy_fcfs, fixture_plain(2), &plain_config);
+    desk_submit_plain(&shared, 0, 1, 100, 0);
+    desk_submit_plain(&shared, 1, 2, 1, 0);
+    desk_submit_plain(&shared, 2, 1, 1, 0);
+    desk_settle(&shared, started);
     assert_started(started, 0);
-    adl_state_finish(desk.state, 1);
-    desk_submit_plain(&desk, 1, 2, 1, 0); /* the slot is used again, behind slot 2 */
-    desk_settle(&desk, started);
+    adl_state_finish(shared.state, 1);
+    desk_submit_plain(&shared, 1, 2, 1, 0); /* the slot is used again, behind slot 2 */
+    desk_settle(&shared, started);
     assert_started(started, 2);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 static void static_lines_of_other_kinds_do_not_block_each_other(void **state)
@@ -128,34 +130,34 @@ static void static_lines_of_other_kinds_do_not_block_each_other(void **state)
     fixture_types(&cluster, 4);
     for (uint32_t t = 0; t < 4; t++)
         fixture_node(&cluster, t, 1);
-    struct desk desk = desk_open(&adl_policy_static, cluster, &plain_config);
+    struct shared shared = desk_open(&adl_policy_static, cluster, &plain_config);
     for (uint32_t slot = 0; slot < 8; slot++) {
         struct adl_job_spec spec = fixture_spec(slot, 1);
         spec.kind = slot < 4 ? ADL_KIND_TRAINING : slot % 4;
         spec.class_index = (uint16_t)slot;
-        desk_submit(&desk, slot, &spec, (int64_t[]){10, 10, 10, 10});
+        desk_submit(&shared, slot, &spec, (int64_t[]){10, 10, 10, 10});
     }
-    desk_settle(&desk, started);
+    desk_settle(&shared, started);
     assert_started(started, 0, 5, 6, 7);
     for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(desk.state->jobs[started[i]].type, desk.state->jobs[started[i]].spec.kind);
-    adl_state_finish(desk.state, 0);
-    desk_settle(&desk, started);
+        assert_int_equal(shared.state->jobs[started[i]].type, shared.state->jobs[started[i]].spec.kind);
+    adl_state_finish(shared.state, 0);
+    desk_settle(&shared, started);
     assert_started(started, 1);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 static void static_first_comes_first_within_a_kind_even_if_a_later_job_would_fit(void **state)
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct desk desk = desk_open(&adl_policy_static, fixture_plain(4), &plain_config);
-    desk_submit_plain(&desk, 0, 3, 10, 0);
-    desk_submit_plain(&desk, 1, 2, 10, 0);
-    desk_submit_plain(&desk, 2, 1, 10, 0);
-    desk_settle(&desk, started);
+    struct shared shared = desk_open(&adl_policy_static, fixture_plain(4), &plain_config);
+    desk_submit_plain(&shared, 0, 3, 10, 0);
+    desk_submit_plain(&shared, 1, 2, 10, 0);
+    desk_submit_plain(&shared, 2, 1, 10, 0);
+    desk_settle(&shared, started);
     assert_started(started, 0);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 static void sjf_starts_the_shortest_first_and_on_its_fastest_type(void **state)
@@ -166,34 +168,34 @@ static void sjf_starts_the_shortest_first_and_on_its_fastest_type(void **state)
     fixture_types(&cluster, 2);
     fixture_node(&cluster, 0, 2);
     fixture_node(&cluster, 1, 2);
-    struct desk desk = desk_open(&adl_policy_sjf, cluster, &plain_config);
+    struct shared shared = desk_open(&adl_policy_sjf, cluster, &plain_config);
     const struct adl_job_spec one = fixture_spec(1, 1);
-    desk_submit(&desk, 0, &one, (int64_t[]){50, 90});
-    desk_submit(&desk, 1, &one, (int64_t[]){40, 20});
-    desk_submit(&desk, 2, &one, (int64_t[]){30, 60});
-    desk_submit(&desk, 3, &one, (int64_t[]){45, 35});
-    desk_submit(&desk, 4, &one, (int64_t[]){200, 45});
-    desk_settle(&desk, started);
+    desk_submit(&shared, 0, &one, (int64_t[]){50, 90});
+    desk_submit(&shared, 1, &one, (int64_t[]){40, 20});
+    desk_submit(&shared, 2, &one, (int64_t[]){30, 60});
+    desk_submit(&shared, 3, &one, (int64_t[]){45, 35});
+    desk_submit(&shared, 4, &one, (int64_t[]){200, 45});
+    desk_settle(&shared, started);
     assert_started(started, 1, 2, 3, 4);
-    assert_int_equal(desk.state->jobs[1].type, 1);
-    assert_int_equal(desk.state->jobs[2].type, 0);
-    assert_int_equal(desk.state->jobs[3].type, 1);
-    assert_int_equal(desk.state->jobs[4].type, 0); /* its own type is full */
-    desk_close(&desk);
+    assert_int_equal(shared.state->jobs[1].type, 1);
+    assert_int_equal(shared.state->jobs[2].type, 0);
+    assert_int_equal(shared.state->jobs[3].type, 1);
+    assert_int_equal(shared.state->jobs[4].type, 0); /* its own type is full */
+    desk_close(&shared);
 }
 
 static void sjf_lets_the_shortest_block_even_if_a_longer_one_would_fit(void **state)
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct desk desk = desk_open(&adl_policy_sjf, fixture_plain(2), &plain_config);
-    desk_submit_plain(&desk, 0, 1, 100, 0);
-    desk_settle(&desk, started);
-    desk_submit_plain(&desk, 1, 1, 50, 0);
-    desk_submit_plain(&desk, 2, 2, 10, 0);
-    desk_settle(&desk, started);
+    struct shared shared = desk_open(&adl_policy_sjf, fixture_plain(2), &plain_config);
+    desk_submit_plain(&shared, 0, 1, 100, 0);
+    desk_settle(&shared, started);
+    desk_submit_plain(&shared, 1, 1, 50, 0);
+    desk_submit_plain(&shared, 2, 2, 10, 0);
+    desk_settle(&shared, started);
     assert_int_equal(started[0], ADL_NONE);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 static void sharing_is_used_where_no_gpu_is_free_and_only_if_it_is_on(void **state)
@@ -203,66 +205,66 @@ static void sharing_is_used_where_no_gpu_is_free_and_only_if_it_is_on(void **sta
         uint32_t started[16] = {0};
         struct adl_policy_config config = plain_config;
         config.share = share;
-        struct desk desk = desk_open(&adl_policy_fcfs, fixture_plain(2), &config);
+        struct shared shared = desk_open(&adl_policy_fcfs, fixture_plain(2), &config);
         for (uint32_t slot = 0; slot < 3; slot++)
-            desk_submit_plain(&desk, slot, 1, 100, ADL_JOB_SHARE);
-        desk_settle(&desk, started);
+            desk_submit_plain(&shared, slot, 1, 100, ADL_JOB_SHARE);
+        desk_settle(&shared, started);
         assert_int_equal(started[1], 1);
-        assert_int_equal(desk.state->jobs[1].first_gpu, 1);
+        assert_int_equal(shared.state->jobs[1].first_gpu, 1);
         assert_int_equal(started[2], share ? 2 : ADL_NONE);
-        desk_close(&desk);
+        desk_close(&shared);
     }
 }
 
 /* Two GPUs: slots 0 and 1 run preemptible jobs that would end at 1000 and 900. */
-static struct desk srtf_desk(int64_t cost_us, int flags)
+static struct shared srtf_desk(int64_t cost_us, int flags)
 {
     uint32_t started[16] = {0};
     struct adl_policy_config config = plain_config;
     config.preemption_us = cost_us;
-    struct desk desk = desk_open(&adl_policy_srtf, fixture_plain(2), &config);
-    desk_submit_plain(&desk, 0, 1, 1000, flags);
-    desk_submit_plain(&desk, 1, 1, 900, flags);
-    desk_settle(&desk, started);
-    return desk;
+    struct shared shared = desk_open(&adl_policy_srtf, fixture_plain(2), &config);
+    desk_submit_plain(&shared, 0, 1, 1000, flags);
+    desk_submit_plain(&shared, 1, 1, 900, flags);
+    desk_settle(&shared, started);
+    return shared;
 }
 
 static void srtf_stops_the_job_with_the_most_left_for_a_shorter_one(void **state)
 {
     (void)state;
-    struct desk desk = srtf_desk(0, ADL_JOB_PREEMPTIBLE);
-    desk_submit_plain(&desk, 2, 1, 100, 0);
-    const struct adl_plan *plan = desk_ask(&desk);
+    struct shared shared = srtf_desk(0, ADL_JOB_PREEMPTIBLE);
+    desk_submit_plain(&shared, 2, 1, 100, 0);
+    const struct adl_plan *plan = desk_ask(&shared);
     assert_int_equal(plan->command_count, 1);
     assert_int_equal(plan->commands[0].kind, ADL_COMMAND_PREEMPT);
     assert_int_equal(plan->commands[0].job, 0);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 static void srtf_stops_nothing_more_while_what_it_needs_is_stopping(void **state)
 {
     (void)state;
-    struct desk desk = srtf_desk(0, ADL_JOB_PREEMPTIBLE);
-    desk_submit_plain(&desk, 2, 1, 100, 0);
-    adl_state_stopping(desk.state, desk_ask(&desk)->commands[0].job);
-    assert_int_equal(desk_ask(&desk)->command_count, 0);
-    adl_state_evict(desk.state, 0, 0.5);
-    assert_int_equal(adl_state_enqueue(desk.state, 0, desk.ops->rank(desk.policy, desk.state, 0)), 0);
-    assert_int_equal(desk_ask(&desk)->commands[0].kind, ADL_COMMAND_START);
-    assert_int_equal(desk.plan.commands[0].job, 2);
-    desk_close(&desk);
+    struct shared shared = srtf_desk(0, ADL_JOB_PREEMPTIBLE);
+    desk_submit_plain(&shared, 2, 1, 100, 0);
+    adl_state_stopping(shared.state, desk_ask(&shared)->commands[0].job);
+    assert_int_equal(desk_ask(&shared)->command_count, 0);
+    adl_state_evict(shared.state, 0, 0.5);
+    assert_int_equal(adl_state_enqueue(shared.state, 0, shared.ops->rank(shared.policy, shared.state, 0)), 0);
+    assert_int_equal(desk_ask(&shared)->commands[0].kind, ADL_COMMAND_START);
+    assert_int_equal(shared.plan.commands[0].job, 2);
+    desk_close(&shared);
 }
 
 static void srtf_stops_several_for_a_gang_and_no_more_than_it_needs(void **state)
 {
     (void)state;
-    struct desk desk = srtf_desk(0, ADL_JOB_PREEMPTIBLE);
-    desk_submit_plain(&desk, 2, 2, 100, 0);
-    const struct adl_plan *plan = desk_ask(&desk);
+    struct shared shared = srtf_desk(0, ADL_JOB_PREEMPTIBLE);
+    desk_submit_plain(&shared, 2, 2, 100, 0);
+    const struct adl_plan *plan = desk_ask(&shared);
     assert_int_equal(plan->command_count, 2);
     assert_int_equal(plan->commands[0].job, 0);
     assert_int_equal(plan->commands[1].job, 1);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 static void srtf_stops_nothing_where_it_does_not_pay(void **state)
@@ -281,10 +283,10 @@ static void srtf_stops_nothing_where_it_does_not_pay(void **state)
         {0, 1, ADL_JOB_SHARE, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct desk desk = srtf_desk(cases[i].cost_us, cases[i].flags);
-        desk_submit_plain(&desk, 2, 1, cases[i].run_us, 0);
-        assert_int_equal(desk_ask(&desk)->command_count, cases[i].stops ? 1 : 0);
-        desk_close(&desk);
+        struct shared shared = srtf_desk(cases[i].cost_us, cases[i].flags);
+        desk_submit_plain(&shared, 2, 1, cases[i].run_us, 0);
+        assert_int_equal(desk_ask(&shared)->command_count, cases[i].stops ? 1 : 0);
+        desk_close(&shared);
     }
 }
 
@@ -292,13 +294,13 @@ static void srtf_stops_nothing_for_a_gang_that_it_could_not_make_room_for(void *
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct desk desk = desk_open(&adl_policy_srtf, fixture_plain(2), &plain_config);
-    desk_submit_plain(&desk, 0, 1, 1000, ADL_JOB_PREEMPTIBLE);
-    desk_submit_plain(&desk, 1, 1, 900, 0);
-    desk_settle(&desk, started);
-    desk_submit_plain(&desk, 2, 2, 100, 0);
-    assert_int_equal(desk_ask(&desk)->command_count, 0);
-    desk_close(&desk);
+    struct shared shared = desk_open(&adl_policy_srtf, fixture_plain(2), &plain_config);
+    desk_submit_plain(&shared, 0, 1, 1000, ADL_JOB_PREEMPTIBLE);
+    desk_submit_plain(&shared, 1, 1, 900, 0);
+    desk_settle(&shared, started);
+    desk_submit_plain(&shared, 2, 2, 100, 0);
+    assert_int_equal(desk_ask(&shared)->command_count, 0);
+    desk_close(&shared);
 }
 
 /* The head needs both GPUs, which are free at 100: what ends by then may overtake it, what does not may not.
@@ -307,30 +309,30 @@ static void easy_lets_overtake_only_what_does_not_delay_the_head(void **state)
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct desk desk = desk_open(&adl_policy_easy, fixture_plain(2), &plain_config);
-    desk_submit_plain(&desk, 0, 1, 100, 0);
-    desk_settle(&desk, started);
-    desk_submit_plain(&desk, 1, 2, 10, 0);
-    desk_submit_plain(&desk, 2, 1, 101, 0);
-    desk_submit_plain(&desk, 3, 1, 100, 0);
-    desk_submit_plain(&desk, 4, 1, 1, 0);
-    desk_settle(&desk, started);
+    struct shared shared = desk_open(&adl_policy_easy, fixture_plain(2), &plain_config);
+    desk_submit_plain(&shared, 0, 1, 100, 0);
+    desk_settle(&shared, started);
+    desk_submit_plain(&shared, 1, 2, 10, 0);
+    desk_submit_plain(&shared, 2, 1, 101, 0);
+    desk_submit_plain(&shared, 3, 1, 100, 0);
+    desk_submit_plain(&shared, 4, 1, 1, 0);
+    desk_settle(&shared, started);
     assert_started(started, 3);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 static void a_longer_job_may_overtake_on_gpus_that_the_head_spares(void **state)
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct desk desk = desk_open(&adl_policy_easy, fixture_plain(4), &plain_config);
-    desk_submit_plain(&desk, 0, 3, 100, 0);
-    desk_settle(&desk, started);
-    desk_submit_plain(&desk, 1, 3, 10, 0);
-    desk_submit_plain(&desk, 2, 1, 5000, 0);
-    desk_settle(&desk, started);
+    struct shared shared = desk_open(&adl_policy_easy, fixture_plain(4), &plain_config);
+    desk_submit_plain(&shared, 0, 3, 100, 0);
+    desk_settle(&shared, started);
+    desk_submit_plain(&shared, 1, 3, 10, 0);
+    desk_submit_plain(&shared, 2, 1, 5000, 0);
+    desk_settle(&shared, started);
     assert_started(started, 2);
-    desk_close(&desk);
+    desk_close(&shared);
 }
 
 /* Several types, gangs, preemption with and without cost: every run ends, with few preemptions and none

@@ -73,7 +73,8 @@ static void train(const struct adl_estimator_config *config, struct adl_text *re
     double coverage = 0;
     assert_int_equal(adl_estimator_trainer_create(config, &trainer, &err), 0);
     assert_int_equal(adl_estimator_trainer_run(trainer, &estimator, &err), 0);
-    assert_int_equal(adl_estimator_trainer_score(trainer, estimator, ADL_REFINE_RATE, ret_error, &coverage, &err), 0);
+    assert_int_equal(
+        adl_estimator_trainer_score(trainer, estimator, ADL_ESTIMATE_REFINE_RATE, ret_error, &coverage, &err), 0);
     assert_true(coverage > 0.7 && coverage <= 1);
     adl_estimator_encode(estimator, ret);
     adl_estimator_destroy(estimator);

@@ -280,15 +280,15 @@ static void check_shown(const struct play *play)
     assert_bounded(b->actions, (size_t)count * s->action_features);
 }
 
-static void mask_counts_and_members_agree_and_values_are_bounded_in_both_sights(void **state)
+static void mask_counts_and_members_agree_and_values_are_bounded_in_both_observations(void **state)
 {
     (void)state;
     struct adl_rng rng;
     adl_rng_seed(&rng, 4, "actions");
     for (uint64_t seed = 1; seed <= 2 * WORLDS; seed++) {
         struct adl_scenario scenario = random_scenario(seed, JOBS);
-        const int sight = seed % 2 ? ADLRO_SIGHT_ALL : ADLRO_SIGHT_PAPER;
-        struct play play = open_play(&scenario, &(struct adlro_config){.sight = sight});
+        const int observation = seed % 2 ? ADLRO_OBSERVATION_ALL : ADLRO_OBSERVATION_PAPER;
+        struct play play = open_play(&scenario, &(struct adlro_config){.observation = observation});
         char error[ADLRO_ERROR_SIZE];
         if (seed % 4 >= 2)
             assert_int_equal(adlro_fit(play.env, 1000, 2, error), 0);
@@ -346,12 +346,12 @@ static void a_vector_of_four_is_four_environments(void **state)
     }
 }
 
-static void the_papers_sight_has_the_papers_shape_and_asks_about_one_job(void **state)
+static void the_papers_observation_has_the_papers_shape_and_asks_about_one_job(void **state)
 {
     (void)state;
     struct play play = {0};
     const struct adlro_config config = {.scenario = ADL_SOURCE_DIR "/scenarios/paper16.yaml",
-                                        .sight = ADLRO_SIGHT_PAPER};
+                                        .observation = ADLRO_OBSERVATION_PAPER};
     char error[ADLRO_ERROR_SIZE];
     assert_int_equal(adlro_create(&config, &play.env, error), 0);
     adlro_shape(play.env, &play.shape);
@@ -382,7 +382,7 @@ static void fitting_repeats_and_spreads_what_has_no_range(void **state)
     assert_memory_equal(adl_environment_normalizer(a.env), adl_environment_normalizer(b.env),
                         sizeof(struct adl_normalizer));
     const float *fitted = adl_environment_normalizer(a.env)->scale, *wide = adl_environment_normalizer(c.env)->scale;
-    assert_true(fitted[ADL_CHOICE_TIME] > wide[ADL_CHOICE_TIME]);
+    assert_true(fitted[ADL_ACTION_TIME] > wide[ADL_ACTION_TIME]);
     assert_true(fitted[ADL_STATE_BUSY] == wide[ADL_STATE_BUSY]);
     close_play(&a);
     close_play(&b);
@@ -432,9 +432,9 @@ int main(void)
         cmocka_unit_test(the_first_action_always_is_the_run_of_a_policy_that_takes_the_first_choice),
         cmocka_unit_test(what_is_not_offered_is_refused_and_changes_nothing),
         cmocka_unit_test(a_vector_with_one_wrong_action_stands_still),
-        cmocka_unit_test(mask_counts_and_members_agree_and_values_are_bounded_in_both_sights),
+        cmocka_unit_test(mask_counts_and_members_agree_and_values_are_bounded_in_both_observations),
         cmocka_unit_test(a_vector_of_four_is_four_environments),
-        cmocka_unit_test(the_papers_sight_has_the_papers_shape_and_asks_about_one_job),
+        cmocka_unit_test(the_papers_observation_has_the_papers_shape_and_asks_about_one_job),
         cmocka_unit_test(fitting_repeats_and_spreads_what_has_no_range),
         cmocka_unit_test(a_configuration_is_heeded_and_a_wrong_one_refused),
     };

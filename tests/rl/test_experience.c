@@ -55,7 +55,7 @@ static struct adlro_buffers show_at_random(struct adl_rng *rng, struct shown *sh
 
 static void assert_kept(const struct adl_experience *e, uint32_t at, const struct shown *shown, uint32_t cell)
 {
-    const struct adl_lesson *lesson = &e->lessons[at];
+    const struct adl_transition *lesson = &e->lessons[at];
     const int32_t *offset = &shown->member_offset[cell * 6];
     assert_memory_equal(&e->gpus[at * 6], &shown->gpus[cell * 6], 6 * sizeof(float));
     assert_memory_equal(&e->state[at * 4], &shown->state[cell * 4], 4 * sizeof(float));
@@ -111,7 +111,7 @@ static double faded(double reward, double elapsed_s)
 }
 
 /* The rewards of n decisions from the first on, and then what the policy expected; without that at the end. */
-static double n_step_return(const struct adl_lesson *lessons, uint32_t first, int n)
+static double n_step_return(const struct adl_transition *lessons, uint32_t first, int n)
 {
     double sum = 0, elapsed_s = 0;
     uint32_t at = first;
@@ -125,7 +125,7 @@ static double n_step_return(const struct adl_lesson *lessons, uint32_t first, in
 
 /* The mean of all n-step returns, weighted by (1 - lambda) lambda^(n - 1); the last, up to the end of the episode,
  * takes the rest of the weight. */
-static double lambda_return(const struct adl_lesson *lessons, uint32_t first, double lambda)
+static double lambda_return(const struct adl_transition *lessons, uint32_t first, double lambda)
 {
     double sum = 0, weight = 1;
     int n = 1;
@@ -157,7 +157,7 @@ static struct adl_experience random_lessons(uint64_t seed)
         if (i / EPISODES >= length[replica])
             continue;
         assert_int_equal(adl_experience_add(&e, &shape, &buffers, replica, 0, &at), 0);
-        struct adl_lesson *lesson = &e.lessons[at];
+        struct adl_transition *lesson = &e.lessons[at];
         lesson->reward = -100 * adl_rng_uniform(&rng);
         lesson->elapsed_s = adl_rng_below(&rng, 4) ? adl_rng_below(&rng, 30) : 0;
         lesson->value = -500 * adl_rng_uniform(&rng);
@@ -241,7 +241,7 @@ static void a_replica_alone_keeps_its_luck(void **state)
     (void)state;
     struct adl_experience e = random_lessons(1);
     for (uint32_t i = 0; i < e.count; i++)
-        e.lessons[i] = (struct adl_lesson){.reward = -1, .elapsed_s = 1, .time_s = i, .value = -7, .next = i + 1};
+        e.lessons[i] = (struct adl_transition){.reward = -1, .elapsed_s = 1, .time_s = i, .value = -7, .next = i + 1};
     e.lessons[e.count - 1].next = ADL_NONE;
     adl_experience_settle(&e, HORIZON_S, 0.9);
     const double worth = e.lessons[0].worth;

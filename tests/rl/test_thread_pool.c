@@ -27,28 +27,28 @@ static void every_piece_is_done_once_before_run_returns(void **state)
     static const uint32_t threads[] = {0, 1, 2, 5, 200};
     static const uint32_t counts[] = {PIECES, 0, 1, 3, 17};
     for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-        struct adl_team *team = NULL;
+        struct adl_thread_pool *team = NULL;
         struct adl_error err;
-        assert_int_equal(adl_team_create(threads[t], &team, &err), 0);
+        assert_int_equal(adl_thread_pool_create(threads[t], &team, &err), 0);
         for (uint32_t run = 0; run < 200; run++) {
             struct tally tally = {{0}};
             const uint32_t count = counts[run % 5];
-            adl_team_run(team, count, count_piece, &tally);
+            adl_thread_pool_run(team, count, count_piece, &tally);
             for (uint32_t i = 0; i < PIECES; i++)
                 assert_int_equal(tally.done[i], i < count);
         }
-        adl_team_destroy(team);
+        adl_thread_pool_destroy(team);
     }
 }
 
 static void a_team_that_never_worked_ends_and_none_at_all_too(void **state)
 {
     (void)state;
-    struct adl_team *team = NULL;
+    struct adl_thread_pool *team = NULL;
     struct adl_error err;
-    assert_int_equal(adl_team_create(4, &team, &err), 0);
-    adl_team_destroy(team);
-    adl_team_destroy(NULL);
+    assert_int_equal(adl_thread_pool_create(4, &team, &err), 0);
+    adl_thread_pool_destroy(team);
+    adl_thread_pool_destroy(NULL);
 }
 
 int main(void)

@@ -63,16 +63,16 @@ static void metrics_count_jobs_gpus_and_answers(void **state)
 static void energy_that_nobody_measured_is_not_told_as_none(void **state)
 {
     (void)state;
-    adl_desk_lock(&fixture->desk);
-    const double energy_j = fixture->desk.counts.energy_j;
-    fixture->desk.counts.energy_j = 0;
-    adl_desk_unlock(&fixture->desk);
+    adl_service_state_lock(&fixture->shared);
+    const double energy_j = fixture->shared.counts.energy_j;
+    fixture->shared.counts.energy_j = 0;
+    adl_service_state_unlock(&fixture->shared);
     struct adl_text page = metrics(true);
     assert_null(strstr(page.data, "adlro_energy_joules"));
     adl_text_clear(&page);
-    adl_desk_lock(&fixture->desk);
-    fixture->desk.counts.energy_j = energy_j;
-    adl_desk_unlock(&fixture->desk);
+    adl_service_state_lock(&fixture->shared);
+    fixture->shared.counts.energy_j = energy_j;
+    adl_service_state_unlock(&fixture->shared);
 }
 
 static void promtool_has_nothing_to_say(void **state)

@@ -373,9 +373,10 @@ static void what_the_routes_answer_is_what_the_document_says(void **state)
     };
     struct routes_fixture *f = routes_open(true);
     (void)state;
-    f->desk.points[0] = (struct adl_point){.time_us = ROUTES_NOW_US, .utilization = -1, .power_w = -1, .energy_j = -1};
-    f->desk.decisions[0] = (struct adl_decision){.sequence = 3, .time_us = ROUTES_NOW_US, .job = 1, .what = "start"};
-    f->desk.point_count = f->desk.decision_count = 1;
+    f->shared.points[0] =
+        (struct adl_point){.time_us = ROUTES_NOW_US, .utilization = -1, .power_w = -1, .energy_j = -1};
+    f->shared.decisions[0] = (struct adl_decision){.sequence = 3, .time_us = ROUTES_NOW_US, .job = 1, .what = "start"};
+    f->shared.point_count = f->shared.decision_count = 1;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cJSON *answer = routes_json(f, cases[i].method, cases[i].path, cases[i].body, cases[i].status);
         char what[80];

@@ -12,7 +12,7 @@
 
 enum { ANN = 1001, BOB = 1002 };
 
-static struct adl_desk desk;
+static struct adl_service_state shared;
 
 static void add_job(uint64_t id, uint32_t uid, int64_t external)
 {
@@ -28,14 +28,14 @@ static void add_job(uint64_t id, uint32_t uid, int64_t external)
                                       .array_index = -1,
                                       .external = external,
                                       .status = {.reason = ""}};
-    assert_non_null(adl_roster_add(&desk.roster, &job));
+    assert_non_null(adl_job_table_add(&shared.job_table, &job));
 }
 
 static int make_desk(void **state)
 {
     (void)state;
-    desk = (struct adl_desk){.private_jobs = true};
-    assert_int_equal(adl_roster_create(&desk.roster), 0);
+    shared = (struct adl_service_state){.private_jobs = true};
+    assert_int_equal(adl_job_table_create(&shared.job_table), 0);
     add_job(7, ANN, 0);
     add_job(8, BOB, 0);
     add_job(9, ANN, 12);
@@ -45,14 +45,14 @@ static int make_desk(void **state)
 static int clear_desk(void **state)
 {
     (void)state;
-    adl_roster_clear(&desk.roster);
+    adl_job_table_clear(&shared.job_table);
     return 0;
 }
 
 static void assert_reads(const char *text, const char *expected)
 {
     struct adl_text out = {0};
-    adl_veil_put(&out, &desk, ANN, text);
+    adl_veil_put(&out, &shared, ANN, text);
     assert_string_equal(out.data, expected);
     adl_text_clear(&out);
 }
@@ -75,14 +75,14 @@ static void administrators_and_open_listings_have_no_veil(void **state)
     (void)state;
     struct adl_caller ann = {.known = true, .account = {.uid = ANN}}, root = {.known = true, .admin = true};
     char text[16] = "behind job 8";
-    assert_false(adl_veil_shows(&desk, &ann, BOB));
-    assert_true(adl_veil_shows(&desk, &ann, ANN) && adl_veil_shows(&desk, &root, BOB));
-    adl_veil_draw(&desk, &root, text, sizeof text);
+    assert_false(adl_veil_shows(&shared, &ann, BOB));
+    assert_true(adl_veil_shows(&shared, &ann, ANN) && adl_veil_shows(&shared, &root, BOB));
+    adl_veil_draw(&shared, &root, text, sizeof text);
     assert_string_equal(text, "behind job 8");
-    adl_veil_draw(&desk, &ann, text, sizeof text);
+    adl_veil_draw(&shared, &ann, text, sizeof text);
     assert_string_equal(text, "behind another "); /* as much as there is room for */
-    desk.private_jobs = false;
-    assert_true(adl_veil_shows(&desk, &ann, BOB));
+    shared.private_jobs = false;
+    assert_true(adl_veil_shows(&shared, &ann, BOB));
 }
 
 int main(void)

@@ -406,17 +406,17 @@ static void tasks_of_slurms_arrays_are_called_as_slurm_does(void **state)
     row.external = number;
     row.array_id = 3;
     row.array_index = 0;
-    adl_desk_lock(&f->desk);
-    f->desk.engine_name = "slurm";
+    adl_service_state_lock(&f->shared);
+    f->shared.engine_name = "slurm";
     assert_int_equal(adl_store_job_add(f->store, &row, &id, &err), ADL_OK);
     assert_int_equal(adl_store_event_append(
                          f->store, &(struct adl_store_event){.kind = "hold", .job = id, .payload = "{}"}, NULL, &err),
                      ADL_OK);
-    struct adl_roster_job *runs = adl_roster_find(&f->desk.roster, 1);
+    struct adl_job_entry *runs = adl_job_table_find(&f->shared.job_table, 1);
     runs->external = number + (INT64_C(1) << 32);
     runs->array_id = 3;
     runs->array_index = 1;
-    adl_desk_unlock(&f->desk);
+    adl_service_state_unlock(&f->shared);
     cJSON *json = routes_json(f, "GET", "/v1/jobs/3_0", NULL, 200);
     assert_true(routes_number(json, "id") == (double)number);
     assert_string_equal(routes_string(json, "label"), "3_0");
@@ -435,23 +435,23 @@ static void tasks_of_slurms_arrays_are_called_as_slurm_does(void **state)
 
 static void history_is_thinned_and_says_what_it_does_not_know(void **state)
 {
-    struct adl_desk *desk = &fixture->desk;
+    struct adl_service_state *shared = &fixture->shared;
     (void)state;
     cJSON *json = routes_json(fixture, "GET", "/v1/history", NULL, 200);
     assert_int_equal(cJSON_GetArraySize(routes_member(json, "points")), 0);
     cJSON_Delete(json);
-    adl_desk_lock(desk);
-    for (desk->point_count = 0; desk->point_count < ADL_POINTS_MAX + 10; desk->point_count++)
-        desk->points[desk->point_count % ADL_POINTS_MAX] =
-            (struct adl_point){.time_us = ROUTES_NOW_US + (int64_t)desk->point_count * ADL_POINT_STEP_US,
-                               .busy_gpus = desk->point_count % 2 ? 3 : 1,
+    adl_service_state_lock(shared);
+    for (shared->point_count = 0; shared->point_count < ADL_POINTS_MAX + 10; shared->point_count++)
+        shared->points[shared->point_count % ADL_POINTS_MAX] =
+            (struct adl_point){.time_us = ROUTES_NOW_US + (int64_t)shared->point_count * ADL_POINT_STEP_US,
+                               .busy_gpus = shared->point_count % 2 ? 3 : 1,
                                .utilization = -1,
                                .power_w = 100,
                                .ended = 1,
-                               .completed = desk->point_count % 2,
-                               .jct_sum_s = desk->point_count % 2 ? 60 : 0,
+                               .completed = shared->point_count % 2,
+                               .jct_sum_s = shared->point_count % 2 ? 60 : 0,
                                .energy_j = 1000};
-    adl_desk_unlock(desk);
+    adl_service_state_unlock(shared);
     json = routes_json(fixture, "GET", "/v1/history?minutes=120", NULL, 200);
     const cJSON *points = routes_member(json, "points");
     assert_int_equal(cJSON_GetArraySize(points), 360);
@@ -472,18 +472,18 @@ static void history_is_thinned_and_says_what_it_does_not_know(void **state)
 
 static void decisions_come_newest_first(void **state)
 {
-    struct adl_desk *desk = &fixture->desk;
+    struct adl_service_state *shared = &fixture->shared;
     (void)state;
-    adl_desk_lock(desk);
-    for (desk->decision_count = 0; desk->decision_count < ADL_DECISIONS_MAX + 3; desk->decision_count++)
-        desk->decisions[desk->decision_count % ADL_DECISIONS_MAX] =
-            (struct adl_decision){.sequence = desk->decision_count,
+    adl_service_state_lock(shared);
+    for (shared->decision_count = 0; shared->decision_count < ADL_DECISIONS_MAX + 3; shared->decision_count++)
+        shared->decisions[shared->decision_count % ADL_DECISIONS_MAX] =
+            (struct adl_decision){.sequence = shared->decision_count,
                                   .time_us = ROUTES_NOW_US,
                                   .job = 1,
                                   .label = "3_0",
                                   .what = "start",
                                   .why = "first in line"};
-    adl_desk_unlock(desk);
+    adl_service_state_unlock(shared);
     cJSON *json = routes_json(fixture, "GET", "/v1/decisions?limit=256", NULL, 200);
     const cJSON *decisions = routes_member(json, "decisions");
     assert_int_equal(cJSON_GetArraySize(decisions), 256);
@@ -545,7 +545,7 @@ static void what_the_service_refuses_has_its_own_status(void **state)
     routes_close(f);
 }
 
-/* Nobody takes wishes: the inbox fills, and who comes then is told so at once. */
+/* Nobody takes requests: the request queue fills, and who comes then is told so at once. */
 static void a_full_inbox_gives_503(void **state)
 {
     struct routes_fixture *f = routes_open(false);
@@ -575,15 +575,15 @@ static void health_tells_of_trouble(void **state)
     (void)state;
     assert_string_equal(routes_string(json, "status"), "ok");
     cJSON_Delete(json);
-    adl_desk_lock(&fixture->desk);
-    strcpy(fixture->desk.trouble, "the disk is full");
-    adl_desk_unlock(&fixture->desk);
+    adl_service_state_lock(&fixture->shared);
+    strcpy(fixture->shared.trouble, "the disk is full");
+    adl_service_state_unlock(&fixture->shared);
     json = routes_json(fixture, "GET", "/healthz", NULL, 503);
     assert_string_equal(routes_string(json, "trouble"), "the disk is full");
     cJSON_Delete(json);
-    adl_desk_lock(&fixture->desk);
-    fixture->desk.trouble[0] = '\0';
-    adl_desk_unlock(&fixture->desk);
+    adl_service_state_lock(&fixture->shared);
+    fixture->shared.trouble[0] = '\0';
+    adl_service_state_unlock(&fixture->shared);
 }
 
 static void events_are_streamed(void **state)

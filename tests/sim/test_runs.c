@@ -88,7 +88,7 @@ static void check_whole(const struct checker *checker, const struct adl_result *
     assert_same(drawn_gpu_s, checker->held_gpu_s, "GPU time on the timeline");
 }
 
-static void check_floor(const struct adl_floor *floor, const struct adl_result *result)
+static void check_floor(const struct adl_lower_bound *floor, const struct adl_result *result)
 {
     const double slack = 1 + 1e-9;
     if (result->value[ADL_METRIC_JCT_MEAN] * slack + 2e-6 < floor->jct_mean_s || floor->jct_mean_s <= 0)
@@ -111,7 +111,7 @@ static uint64_t run_once(const struct adl_scenario *s, uint64_t seed, const stru
     struct adl_run run = {.scenario = s, .policy = policy, .seed = seed, .regime = regime};
     const struct adl_job_supply supply = adl_workload_supply(s);
     assert_int_equal(checker_start(&checker, s, seed), 0);
-    assert_int_equal(adl_floor_compute(s, &supply, seed, &run.floor, NULL), 0);
+    assert_int_equal(adl_lower_bound_compute(s, &supply, seed, &run.floor, NULL), 0);
     assert_int_equal(adl_timeline_create(s->cluster.gpu_count, &run.timeline), 0);
     const struct adl_tap tap = checker_tap(&checker);
     run.tap = &tap;

@@ -21,7 +21,7 @@
 static void assert_words(const struct adl_gpu_counts *counts, const char *expected)
 {
     struct adl_text text = {0};
-    adl_request_write(counts, &text);
+    adl_gpu_counts_write(counts, &text);
     assert_string_equal(text.data ? text.data : "", expected);
     adl_text_clear(&text);
 }
@@ -32,7 +32,7 @@ static void a_request_reads_back_as_it_was_written(void **state)
     static const char *const good[] = {"volta:2", "*:1", "volta:2|turing:1|*:4", "a100-80gb:8", "mi250.x_1:2"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct adl_gpu_counts counts;
-        assert_int_equal(adl_request_parse(good[i], &counts, NULL), 0);
+        assert_int_equal(adl_gpu_counts_parse(good[i], &counts, NULL), 0);
         assert_words(&counts, good[i]);
     }
 }
@@ -46,7 +46,7 @@ static void a_request_that_makes_no_sense_is_refused_and_nothing_written(void **
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct adl_gpu_counts counts = {.count = 7};
         struct adl_error err = {.text = ""};
-        assert_int_equal(adl_request_parse(bad[i], &counts, &err), ADL_EINVAL);
+        assert_int_equal(adl_gpu_counts_parse(bad[i], &counts, &err), ADL_EINVAL);
         assert_int_equal(counts.count, 7);
         assert_true(err.text[0] != '\0');
     }
@@ -56,12 +56,12 @@ static void a_request_knows_how_many_of_a_type_it_takes(void **state)
 {
     (void)state;
     struct adl_gpu_counts counts;
-    assert_int_equal(adl_request_parse("volta:2|turing:1", &counts, NULL), 0);
-    assert_int_equal(adl_request_count(&counts, "volta"), 2);
-    assert_int_equal(adl_request_count(&counts, "turing"), 1);
-    assert_int_equal(adl_request_count(&counts, "radeon"), 0);
-    assert_int_equal(adl_request_parse("volta:2|*:4", &counts, NULL), 0);
-    assert_int_equal(adl_request_count(&counts, "radeon"), 4);
+    assert_int_equal(adl_gpu_counts_parse("volta:2|turing:1", &counts, NULL), 0);
+    assert_int_equal(adl_gpu_counts_count(&counts, "volta"), 2);
+    assert_int_equal(adl_gpu_counts_count(&counts, "turing"), 1);
+    assert_int_equal(adl_gpu_counts_count(&counts, "radeon"), 0);
+    assert_int_equal(adl_gpu_counts_parse("volta:2|*:4", &counts, NULL), 0);
+    assert_int_equal(adl_gpu_counts_count(&counts, "radeon"), 4);
 }
 
 static void gpus_are_found_in_every_way_that_slurm_writes_them(void **state)
@@ -328,22 +328,22 @@ static void meters_are_known_by_the_names_of_plugins(void **state)
 static void a_tally_keeps_the_amounts_of_many_keys_apart(void **state)
 {
     (void)state;
-    struct adl_tally tally = {0};
+    struct adl_usage tally = {0};
     for (uint32_t width = 1; width <= 3; width += 2) {
-        adl_tally_empty(&tally, width);
-        assert_null(adl_tally_find(&tally, 0));
+        adl_usage_empty(&tally, width);
+        assert_null(adl_usage_find(&tally, 0));
         for (uint64_t round = 0; round < 2; round++)
             for (uint64_t key = 0; key < 1000; key++)
-                adl_tally_at(&tally, key << 32)[width - 1] += key + round;
+                adl_usage_at(&tally, key << 32)[width - 1] += key + round;
         assert_int_equal(tally.count, 1000);
         for (uint64_t key = 0; key < 1000; key++) {
-            const uint64_t *amounts = adl_tally_find(&tally, key << 32);
+            const uint64_t *amounts = adl_usage_find(&tally, key << 32);
             assert_int_equal(amounts[width - 1], 2 * key + 1);
             assert_true(width == 1 || (amounts[0] == 0 && amounts[1] == 0));
         }
-        assert_null(adl_tally_find(&tally, 1));
+        assert_null(adl_usage_find(&tally, 1));
     }
-    adl_tally_clear(&tally);
+    adl_usage_clear(&tally);
 }
 
 int main(void)

@@ -92,7 +92,7 @@ static void taking_and_giving_keep_all_indexes_in_step(void **state)
             const uint32_t b = adl_rng_below(&rng, cluster.bank_count);
             const struct adl_bank *bank = &cluster.banks[b];
             const bool take = adl_rng_below(&rng, 2);
-            const uint64_t wish = adl_rng_next(&rng), rarer = wish & adl_rng_next(&rng);
+            const uint64_t request = adl_rng_next(&rng), rarer = request & adl_rng_next(&rng);
             uint64_t mask = 0;
             for (uint32_t i = 0; i < bank->gpu_count; i++)
                 if ((rarer >> i & 1) && free_gpu[bank->gpu_first + i] == take) {

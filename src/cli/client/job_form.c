@@ -163,7 +163,7 @@ static int add_demands(struct builder *builder)
     const struct adl_job_form *form = builder->form;
     const struct adl_sbatch *sbatch = &builder->sbatch;
     const char *gpus = either(form->gpus, sbatch->gpus);
-    const int64_t least = adl_request_least(gpus ? gpus : "1");
+    const int64_t least = adl_gpu_request_least(gpus ? gpus : "1");
     int64_t cpus = sbatch->cpus_per_gpu ? sbatch->cpus_per_gpu : share_of(sbatch->cpus, least);
     int64_t memory_mib = sbatch->mem_per_gpu_mib;
     int status = add_text(builder, "gpus", gpus);

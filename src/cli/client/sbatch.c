@@ -477,7 +477,7 @@ void adl_sbatch_clear(struct adl_sbatch *sbatch)
     *sbatch = (struct adl_sbatch){0};
 }
 
-int64_t adl_request_least(const char *gpus)
+int64_t adl_gpu_request_least(const char *gpus)
 {
     int64_t least = 0;
     for (const char *at = gpus; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {

@@ -44,6 +44,6 @@ int adl_sbatch_read(const char *script, size_t size, const char *name, struct ad
 void adl_sbatch_clear(struct adl_sbatch *sbatch); /* accepts a zeroed one */
 
 /* The least number of GPUs among the alternatives of a request: "v100:4|a100" is 1. Malformed ones count as 1. */
-int64_t adl_request_least(const char *gpus);
+int64_t adl_gpu_request_least(const char *gpus);
 
 #endif

@@ -25,7 +25,7 @@ static int write_file(const char *folder, const char *name, const char *value)
     return error;
 }
 
-/* Sets one limit; if its controller is not handed down yet, hands it down. */
+/* Sets one limit; if its controller is not handed down yet, executor it down. */
 static void set_limit(const char *parent, const char *folder, const char *controller, const char *name,
                       const char *value, struct adl_task_result *result)
 {

@@ -17,14 +17,14 @@
 #define LOOK_US   INT64_C(500000) /* how often tasks are asked that nothing announces */
 #define WATCH_TAG UINT32_MAX
 #define READY_MAX 64
-#define LAUNCH_US 3000 /* that are spent on launching before people's wishes are looked at again */
+#define LAUNCH_US 3000 /* that are spent on launching before people's requests are looked at again */
 #define TRIES                                                                                                          \
     120 /* of a launch that fails because of the machine, not the job: a minute, in which disks are cleared            \
          */
 
 struct hand {
-    struct adl_task task;            /* open: it was launched */
-    const struct adl_roster_job *it; /* once it is started */
+    struct adl_task task;           /* open: it was launched */
+    const struct adl_job_entry *it; /* once it is started */
     uint64_t job;
     uint32_t attempt;
     uint32_t tries; /* launches that failed */
@@ -48,8 +48,8 @@ struct line {
     uint32_t first, last;
 };
 
-struct hands {
-    struct adl_hands_local_config config;
+struct executor {
+    struct adl_executor_local_config config;
     struct hand *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
@@ -60,7 +60,7 @@ struct hands {
     int epoll;
     struct epoll_event ready[READY_MAX];
     uint32_t ready_first, ready_count;
-    struct adl_watch_sample *samples; /* [gpus] taken and not yet reported */
+    struct adl_telemetry_thread_sample *samples; /* [gpus] taken and not yet reported */
     uint32_t sample_first, sample_count;
     bool sample_told; /* of the first of these: its telemetry; its state is still to be told */
     bool *down;       /* [gpu] as reported */
@@ -68,95 +68,95 @@ struct hands {
 
 static void destroy(void *self)
 {
-    struct hands *hands = self;
-    if (!hands)
+    struct executor *executor = self;
+    if (!executor)
         return;
-    for (uint32_t i = 0; i < hands->slot_count; i++)
-        adl_task_close(&hands->slots[i].task);
-    adl_watch_destroy(hands->config.watch);
-    if (hands->epoll >= 0)
-        close(hands->epoll);
-    free(hands->slots);
-    free(hands->samples);
-    free(hands->down);
-    free(hands);
+    for (uint32_t i = 0; i < executor->slot_count; i++)
+        adl_task_close(&executor->slots[i].task);
+    adl_telemetry_thread_destroy(executor->config.watch);
+    if (executor->epoll >= 0)
+        close(executor->epoll);
+    free(executor->slots);
+    free(executor->samples);
+    free(executor->down);
+    free(executor);
 }
 
 /* ---- slots ---- */
 
 static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err)
 {
-    struct hands *hands = self;
-    uint32_t slot = hands->free_slot;
+    struct executor *executor = self;
+    uint32_t slot = executor->free_slot;
     if (slot != ADL_NONE) {
-        hands->free_slot = hands->slots[slot].next;
+        executor->free_slot = executor->slots[slot].next;
     } else {
-        if (adl_grow((void **)&hands->slots, &hands->slot_capacity, (size_t)hands->slot_count + 1,
-                     sizeof *hands->slots))
+        if (adl_grow((void **)&executor->slots, &executor->slot_capacity, (size_t)executor->slot_count + 1,
+                     sizeof *executor->slots))
             return adl_fail(err, ADL_ENOMEM, "out of memory for one more job");
-        slot = hands->slot_count++;
+        slot = executor->slot_count++;
     }
-    hands->slots[slot] = (struct hand){.task = {.fd = -1}, .job = spec->id, .used = true, .next = ADL_NONE};
+    executor->slots[slot] = (struct hand){.task = {.fd = -1}, .job = spec->id, .used = true, .next = ADL_NONE};
     *ret_slot = slot;
     return 0;
 }
 
-static void set_asked(struct hands *hands, struct hand *hand, bool asked)
+static void set_asked(struct executor *executor, struct hand *hand, bool asked)
 {
-    hands->asked_count += (uint32_t)asked - (uint32_t)hand->asked;
+    executor->asked_count += (uint32_t)asked - (uint32_t)hand->asked;
     hand->asked = asked;
 }
 
 static void withdraw(void *self, uint32_t slot)
 {
-    struct hands *hands = self;
-    struct hand *hand = &hands->slots[slot];
-    set_asked(hands, hand, false);
+    struct executor *executor = self;
+    struct hand *hand = &executor->slots[slot];
+    set_asked(executor, hand, false);
     adl_task_close(&hand->task);
-    *hand = (struct hand){.task = {.fd = -1}, .next = hands->free_slot};
-    hands->free_slot = slot;
+    *hand = (struct hand){.task = {.fd = -1}, .next = executor->free_slot};
+    executor->free_slot = slot;
 }
 
 /* Has the task's descriptor announced, or, without one, has it asked now and then. */
-static void attend(struct hands *hands, uint32_t slot)
+static void attend(struct executor *executor, uint32_t slot)
 {
-    struct hand *hand = &hands->slots[slot];
+    struct hand *hand = &executor->slots[slot];
     struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u32 = slot};
-    bool announced = hand->task.fd >= 0 && epoll_ctl(hands->epoll, EPOLL_CTL_ADD, hand->task.fd, &event) == 0;
+    bool announced = hand->task.fd >= 0 && epoll_ctl(executor->epoll, EPOLL_CTL_ADD, hand->task.fd, &event) == 0;
     if (!announced && hand->task.fd >= 0 && errno == EEXIST)
-        announced = epoll_ctl(hands->epoll, EPOLL_CTL_MOD, hand->task.fd, &event) == 0;
-    set_asked(hands, hand, !announced);
+        announced = epoll_ctl(executor->epoll, EPOLL_CTL_MOD, hand->task.fd, &event) == 0;
+    set_asked(executor, hand, !announced);
 }
 
 /* ---- launching ---- */
 
 /* A disk that is full or a machine with too many processes is tried again; else the failure is reported as the end of
  * the job. */
-static void launch_failed(struct hands *hands, struct hand *hand, int status, const char *text)
+static void launch_failed(struct executor *executor, struct hand *hand, int status, const char *text)
 {
     hand->retry = status == ADL_EIO && hand->tries++ < TRIES && !hand->stopped;
     hand->failed = !hand->retry;
     if (!hand->stopped)
         snprintf(hand->text, sizeof hand->text, "%s", text);
-    set_asked(hands, hand, true);
+    set_asked(executor, hand, true);
 }
 
-static void launch(struct hands *hands, uint32_t slot)
+static void launch(struct executor *executor, uint32_t slot)
 {
     struct adl_error err = {""};
-    struct hand *hand = &hands->slots[slot];
+    struct hand *hand = &executor->slots[slot];
     adl_task_close(&hand->task);
     hand->retry = false;
-    const int status = adl_job_task_launch(&hands->config, hand->it, &hand->task, &err);
+    const int status = adl_job_task_launch(&executor->config, hand->it, &hand->task, &err);
     if (status == 0)
-        attend(hands, slot);
+        attend(executor, slot);
     else
-        launch_failed(hands, hand, status, err.text);
+        launch_failed(executor, hand, status, err.text);
     if (hand->failed)
-        hands->looked_us = 0;
+        executor->looked_us = 0;
 }
 
-static void prepare(struct hand *hand, const struct adl_roster_job *job)
+static void prepare(struct hand *hand, const struct adl_job_entry *job)
 {
     hand->it = job;
     hand->attempt = job->attempts;
@@ -168,76 +168,77 @@ static void prepare(struct hand *hand, const struct adl_roster_job *job)
 
 /* A decision may start a thousand, at a millisecond or more each. They stand in line, and poll launches one at a time:
  * in between, people get their answers. */
-static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
+static int start(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err)
 {
     (void)err, (void)gpus;
-    struct hands *hands = self;
-    prepare(&hands->slots[slot], job);
-    hands->slots[slot].wanted = true;
-    hands->slots[slot].next = ADL_NONE;
-    *(hands->wanted.first == ADL_NONE ? &hands->wanted.first : &hands->slots[hands->wanted.last].next) = slot;
-    hands->wanted.last = slot;
+    struct executor *executor = self;
+    prepare(&executor->slots[slot], job);
+    executor->slots[slot].wanted = true;
+    executor->slots[slot].next = ADL_NONE;
+    *(executor->wanted.first == ADL_NONE ? &executor->wanted.first : &executor->slots[executor->wanted.last].next) =
+        slot;
+    executor->wanted.last = slot;
     return 0;
 }
 
 /* Takes a slot out of the line and launches its job; most often it is the first. */
-static void launch_wanted(struct hands *hands, uint32_t slot)
+static void launch_wanted(struct executor *executor, uint32_t slot)
 {
-    struct hand *hand = &hands->slots[slot];
-    uint32_t *at = &hands->wanted.first, before = ADL_NONE;
-    for (; *at != slot; at = &hands->slots[*at].next)
+    struct hand *hand = &executor->slots[slot];
+    uint32_t *at = &executor->wanted.first, before = ADL_NONE;
+    for (; *at != slot; at = &executor->slots[*at].next)
         before = *at;
     *at = hand->next;
-    if (hands->wanted.last == slot)
-        hands->wanted.last = before;
+    if (executor->wanted.last == slot)
+        executor->wanted.last = before;
     hand->wanted = false;
-    launch(hands, slot);
+    launch(executor, slot);
 }
 
-static void launch_some(struct hands *hands)
+static void launch_some(struct executor *executor)
 {
     const int64_t until_us = adl_clock_boot_us() + LAUNCH_US;
-    struct pollfd urgent = {hands->config.urgent_fd, POLLIN, 0};
-    while (hands->wanted.first != ADL_NONE) {
-        launch_wanted(hands, hands->wanted.first);
+    struct pollfd urgent = {executor->config.urgent_fd, POLLIN, 0};
+    while (executor->wanted.first != ADL_NONE) {
+        launch_wanted(executor, executor->wanted.first);
         if (adl_clock_boot_us() >= until_us || poll(&urgent, 1, 0) > 0)
             return;
     }
 }
 
-static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
+static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus)
 {
     struct adl_error err;
-    struct hands *hands = self;
-    struct hand *hand = &hands->slots[slot];
+    struct executor *executor = self;
+    struct hand *hand = &executor->slots[slot];
     char folder[ADL_STORE_PATH_MAX];
     prepare(hand, job);
     if (gpus) { /* begun before or not: it is wanted, and begins at most once */
-        launch(hands, slot);
+        launch(executor, slot);
         return true;
     }
-    adl_traces_task(hands->config.directory, job->id, job->attempts, folder, sizeof folder);
+    adl_spool_task(executor->config.directory, job->id, job->attempts, folder, sizeof folder);
     if (adl_task_adopt(folder, NULL, &hand->task, &err) == 0) {
-        attend(hands, slot);
+        attend(executor, slot);
         return true;
     }
     if (access(folder, F_OK) && errno == ENOENT)
         return false; /* it was never begun */
     hand->failed = hand->unknown = true;
     snprintf(hand->text, sizeof hand->text, "%.199s", err.text);
-    set_asked(hands, hand, true);
+    set_asked(executor, hand, true);
     return true;
 }
 
-static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
+static int stop(void *self, const struct adl_job_entry *job, uint32_t slot, bool requeue, const char *reason,
                 struct adl_error *err)
 {
     (void)job;
-    struct hands *hands = self;
-    struct hand *hand = &hands->slots[slot];
+    struct executor *executor = self;
+    struct hand *hand = &executor->slots[slot];
     if (hand->wanted)
-        launch_wanted(hands, slot); /* so that there is something to be stopped */
+        launch_wanted(executor, slot); /* so that there is something to be stopped */
     hand->requeue = requeue;
     hand->stopped = true;
     if (!hand->failed)
@@ -248,8 +249,8 @@ static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, boo
     }
     const int status = hand->task.open ? adl_task_cancel(&hand->task, reason, err) : 0;
     hand->untold = status != 0; /* again, then, until it can be */
-    set_asked(hands, hand, hand->asked || hand->untold || hand->task.fd < 0);
-    hands->looked_us = hands->asked_count > 0 ? 0 : hands->looked_us;
+    set_asked(executor, hand, hand->asked || hand->untold || hand->task.fd < 0);
+    executor->looked_us = executor->asked_count > 0 ? 0 : executor->looked_us;
     return 0;
 }
 
@@ -261,23 +262,23 @@ static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double powe
 }
 
 /* A slot whose end was told names its job until that is written: only now may it name another. */
-static void release(struct hands *hands, uint64_t job)
+static void release(struct executor *executor, uint64_t job)
 {
-    for (uint32_t *at = &hands->ended_slot; *at != ADL_NONE; at = &hands->slots[*at].next) {
+    for (uint32_t *at = &executor->ended_slot; *at != ADL_NONE; at = &executor->slots[*at].next) {
         const uint32_t slot = *at;
-        if (hands->slots[slot].job != job)
+        if (executor->slots[slot].job != job)
             continue;
-        *at = hands->slots[slot].next;
-        withdraw(hands, slot);
+        *at = executor->slots[slot].next;
+        withdraw(executor, slot);
         return;
     }
 }
 
 static void forget(void *self, uint64_t job, uint32_t attempt)
 {
-    struct hands *hands = self;
-    adl_traces_remove(hands->config.directory, job, attempt);
-    release(hands, job);
+    struct executor *executor = self;
+    adl_spool_remove(executor->config.directory, job, attempt);
+    release(executor, job);
 }
 
 /* ---- what became of tasks ---- */
@@ -297,25 +298,26 @@ static uint8_t end_of(const struct adl_task_result *result)
 }
 
 /* By the shepherd, who was there, in the time of the service, which may not have been. */
-static void tell_times(const struct hands *hands, const struct hand *hand, const struct adl_task_result *result,
+static void tell_times(const struct executor *executor, const struct hand *hand, const struct adl_task_result *result,
                        struct adl_report *ret)
 {
     if (result->end_us == 0)
         return; /* it was never begun */
-    ret->end_us = adl_service_clock_of_boot(hands->config.clock, adl_task_end_boot_us(&hand->task, result));
+    ret->end_us = adl_service_clock_of_boot(executor->config.clock, adl_task_end_boot_us(&hand->task, result));
     ret->start_us =
         result->elapsed_us > 0 ? ret->end_us - result->elapsed_us : 0; /* nobody knows of one that is lost */
 }
 
-static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_result *result, struct adl_report *ret)
+static void tell_end(struct executor *executor, uint32_t slot, const struct adl_task_result *result,
+                     struct adl_report *ret)
 {
-    struct hand *hand = &hands->slots[slot];
+    struct hand *hand = &executor->slots[slot];
     const bool lost = result->outcome == ADL_TASK_LOST && hand->again;
     const bool evict = lost || (hand->requeue && result->outcome == ADL_TASK_CANCELLED);
     *ret = (struct adl_report){.event = {.kind = evict ? ADL_EVENT_EVICT : ADL_EVENT_FINISH, .job = slot},
                                .exit_code = (int32_t)result->exit_code,
                                .signal = (int32_t)result->signal};
-    tell_times(hands, hand, result, ret);
+    tell_times(executor, hand, result, ret);
     if (evict) {
         /* One that saves its work when it is told to stop was not told. */
         ret->event.evict.remaining = lost && hand->saves_on_stop ? 1.0 : -1;
@@ -326,78 +328,78 @@ static void tell_end(struct hands *hands, uint32_t slot, const struct adl_task_r
     }
     snprintf(ret->text, sizeof ret->text, "%.120s%s%.70s", result->reason,
              result->reason[0] != '\0' && result->notes[0] != '\0' ? "; " : "", result->notes);
-    set_asked(hands, hand, false);
+    set_asked(executor, hand, false);
     adl_task_close(&hand->task);
     if (!evict) {
-        hand->next = hands->ended_slot;
-        hands->ended_slot = slot;
+        hand->next = executor->ended_slot;
+        executor->ended_slot = slot;
     }
 }
 
 /* The end of a task that was never begun. */
-static void tell_unstarted(struct hands *hands, uint32_t slot, struct adl_report *ret)
+static void tell_unstarted(struct executor *executor, uint32_t slot, struct adl_report *ret)
 {
-    struct hand *hand = &hands->slots[slot];
+    struct hand *hand = &executor->slots[slot];
     const bool cancelled = hand->stopped && !hand->unknown;
     struct adl_task_result result = {.outcome = cancelled ? ADL_TASK_CANCELLED : ADL_TASK_UNSTARTED,
                                      .exit_code = cancelled ? 0 : 126};
     snprintf(result.reason, sizeof result.reason, "%s", hand->text);
     hand->failed = false;
-    tell_end(hands, slot, &result, ret);
+    tell_end(executor, slot, &result, ret);
 }
 
 /* 1 and a report if the task has ended. */
-static int look(struct hands *hands, uint32_t slot, struct adl_report *ret)
+static int look(struct executor *executor, uint32_t slot, struct adl_report *ret)
 {
     struct adl_error err = {""};
-    struct hand *hand = &hands->slots[slot];
+    struct hand *hand = &executor->slots[slot];
     struct adl_task_result result = {0};
     if (hand->used && hand->retry)
-        launch(hands, slot);
+        launch(executor, slot);
     if (!hand->used || (!hand->task.open && !hand->failed) || hand->retry)
         return 0;
     if (!hand->failed && hand->untold)
         hand->untold = adl_task_cancel(&hand->task, hand->text, &err) != 0;
     if (!hand->failed && adl_task_poll(&hand->task, &result, &err)) {
-        set_asked(hands, hand, true); /* a disk that fails may come back */
+        set_asked(executor, hand, true); /* a disk that fails may come back */
         return 0;
     }
     if (!hand->failed && hand->task.state == ADL_TASK_WAITING)
-        launch_failed(hands, hand, ADL_EIO, "its shepherd failed before it began");
+        launch_failed(executor, hand, ADL_EIO, "its shepherd failed before it began");
     if (hand->failed) {
-        tell_unstarted(hands, slot, ret);
+        tell_unstarted(executor, slot, ret);
         return 1;
     }
     if (hand->retry)
         return 0;
     if (hand->task.state == ADL_TASK_ENDED) {
-        tell_end(hands, slot, &result, ret);
+        tell_end(executor, slot, &result, ret);
         return 1;
     }
-    attend(hands, slot);
-    set_asked(hands, hand, hand->asked || hand->untold);
+    attend(executor, slot);
+    set_asked(executor, hand, hand->asked || hand->untold);
     return 0;
 }
 
 /* ---- telemetry ---- */
 
 /* Processes on a GPU that belong to none of the tasks. */
-static uint32_t count_foreign(struct hands *hands, const struct adl_gpu_sample *sample)
+static uint32_t count_foreign(struct executor *executor, const struct adl_gpu_sample *sample)
 {
     struct adl_task_result result;
     struct adl_gpu_process processes[ADL_GPU_PIDS_MAX];
     struct adl_error err;
-    if (!hands->config.avoid_foreign || !sample->pids_known || sample->pid_count == 0)
+    if (!executor->config.avoid_foreign || !sample->pids_known || sample->pid_count == 0)
         return 0;
-    struct adl_task_start *starts = calloc((size_t)hands->slot_count + 1, sizeof *starts);
+    struct adl_task_start *starts = calloc((size_t)executor->slot_count + 1, sizeof *starts);
     uint32_t task_count = 0, foreign = 0;
     if (!starts)
         return 0;
-    for (uint32_t i = 0; i < hands->slot_count; i++) {
-        struct hand *hand = &hands->slots[i];
+    for (uint32_t i = 0; i < executor->slot_count; i++) {
+        struct hand *hand = &executor->slots[i];
         if (hand->task.open && hand->task.state == ADL_TASK_STARTING) {
             adl_task_poll(&hand->task, &result, &err);
-            attend(hands, i); /* who has just ended has no descriptor any more that would say so */
+            attend(executor, i); /* who has just ended has no descriptor any more that would say so */
         }
         if (hand->task.open && hand->task.state == ADL_TASK_RUNNING)
             starts[task_count++] = hand->task.start;
@@ -405,31 +407,31 @@ static uint32_t count_foreign(struct hands *hands, const struct adl_gpu_sample *
     const uint32_t seen = sample->pid_count < ADL_GPU_PIDS_MAX ? sample->pid_count : ADL_GPU_PIDS_MAX;
     for (uint32_t i = 0; i < seen; i++)
         processes[i] = (struct adl_gpu_process){.gpu = 0, .pid = sample->pids[i]};
-    adl_occupied_count(processes, seen, starts, task_count, &foreign, 1);
+    adl_foreign_processes_count(processes, seen, starts, task_count, &foreign, 1);
     free(starts);
     return foreign;
 }
 
 /* First the readings, then whether the GPU is to be used: 1 and a report, or 0. */
-static int tell_sample(struct hands *hands, struct adl_report *ret)
+static int tell_sample(struct executor *executor, struct adl_report *ret)
 {
-    while (hands->sample_first < hands->sample_count) {
-        const struct adl_watch_sample *it = &hands->samples[hands->sample_first];
-        if (!hands->sample_told) {
-            hands->sample_told = true;
+    while (executor->sample_first < executor->sample_count) {
+        const struct adl_telemetry_thread_sample *it = &executor->samples[executor->sample_first];
+        if (!executor->sample_told) {
+            executor->sample_told = true;
             *ret = (struct adl_report){.event = {.kind = ADL_EVENT_TELEMETRY, .gpu = it->gpu},
                                        .memory_used_mib = it->sample.memory_used_mib,
                                        .energy_j = it->sample.energy_j};
             ret->event.telemetry = it->sample.telemetry;
             return 1;
         }
-        hands->sample_told = false;
-        hands->sample_first++;
-        const uint32_t foreign = it->sample.lost ? 0 : count_foreign(hands, &it->sample);
+        executor->sample_told = false;
+        executor->sample_first++;
+        const uint32_t foreign = it->sample.lost ? 0 : count_foreign(executor, &it->sample);
         const bool down = it->sample.lost || foreign > 0;
-        if (down == hands->down[it->gpu])
+        if (down == executor->down[it->gpu])
             continue;
-        hands->down[it->gpu] = down;
+        executor->down[it->gpu] = down;
         *ret = (struct adl_report){.event = {.kind = down ? ADL_EVENT_GPU_DOWN : ADL_EVENT_GPU_UP, .gpu = it->gpu},
                                    .foreign = foreign};
         if (it->sample.lost)
@@ -442,70 +444,70 @@ static int tell_sample(struct hands *hands, struct adl_report *ret)
     return 0;
 }
 
-static void take_samples(struct hands *hands)
+static void take_samples(struct executor *executor)
 {
-    hands->sample_first = 0;
-    hands->sample_told = false;
-    hands->sample_count =
-        adl_watch_take(hands->config.watch, hands->samples, hands->config.inventory->scenario.cluster.gpu_count);
+    executor->sample_first = 0;
+    executor->sample_told = false;
+    executor->sample_count = adl_telemetry_thread_take(executor->config.watch, executor->samples,
+                                                       executor->config.inventory->scenario.cluster.gpu_count);
 }
 
 /* ---- the interface ---- */
 
-static int poll_asked(struct hands *hands, int64_t now_us, struct adl_report *ret)
+static int poll_asked(struct executor *executor, int64_t now_us, struct adl_report *ret)
 {
-    if (hands->asked_count == 0 || (hands->looked_us > 0 && now_us < hands->looked_us + LOOK_US))
+    if (executor->asked_count == 0 || (executor->looked_us > 0 && now_us < executor->looked_us + LOOK_US))
         return 0;
-    for (uint32_t slot = 0; slot < hands->slot_count; slot++)
-        if (hands->slots[slot].asked && look(hands, slot, ret))
+    for (uint32_t slot = 0; slot < executor->slot_count; slot++)
+        if (executor->slots[slot].asked && look(executor, slot, ret))
             return 1;
-    hands->looked_us = now_us;
+    executor->looked_us = now_us;
     return 0;
 }
 
-static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct adl_error *err)
+static int poll_executor(void *self, int64_t now_us, struct adl_report *ret, struct adl_error *err)
 {
     (void)err;
-    struct hands *hands = self;
-    if (tell_sample(hands, ret))
+    struct executor *executor = self;
+    if (tell_sample(executor, ret))
         return 1;
     for (;;) {
-        while (hands->ready_first < hands->ready_count) {
-            const uint32_t tag = hands->ready[hands->ready_first++].data.u32;
+        while (executor->ready_first < executor->ready_count) {
+            const uint32_t tag = executor->ready[executor->ready_first++].data.u32;
             if (tag == WATCH_TAG) {
-                take_samples(hands);
-                if (tell_sample(hands, ret))
+                take_samples(executor);
+                if (tell_sample(executor, ret))
                     return 1;
-            } else if (look(hands, tag, ret)) {
+            } else if (look(executor, tag, ret)) {
                 return 1;
             }
         }
-        const int ready = epoll_wait(hands->epoll, hands->ready, READY_MAX, 0);
-        hands->ready_first = 0;
-        hands->ready_count = ready > 0 ? (uint32_t)ready : 0;
+        const int ready = epoll_wait(executor->epoll, executor->ready, READY_MAX, 0);
+        executor->ready_first = 0;
+        executor->ready_count = ready > 0 ? (uint32_t)ready : 0;
         if (ready <= 0) {
-            launch_some(hands);
-            return poll_asked(hands, now_us, ret);
+            launch_some(executor);
+            return poll_asked(executor, now_us, ret);
         }
     }
 }
 
 static int64_t due_us(void *self)
 {
-    const struct hands *hands = self;
-    if (hands->sample_first < hands->sample_count || hands->ready_first < hands->ready_count ||
-        hands->wanted.first != ADL_NONE)
+    const struct executor *executor = self;
+    if (executor->sample_first < executor->sample_count || executor->ready_first < executor->ready_count ||
+        executor->wanted.first != ADL_NONE)
         return 0;
-    return hands->asked_count > 0 ? hands->looked_us + LOOK_US : INT64_MAX;
+    return executor->asked_count > 0 ? executor->looked_us + LOOK_US : INT64_MAX;
 }
 
 static int descriptor(void *self)
 {
-    const struct hands *hands = self;
-    return hands->epoll;
+    const struct executor *executor = self;
+    return executor->epoll;
 }
 
-static const struct adl_hands_ops ops = {
+static const struct adl_executor_ops ops = {
     .name = "local",
     .destroy = destroy,
     .admit = admit,
@@ -515,38 +517,40 @@ static const struct adl_hands_ops ops = {
     .cap = cap,
     .adopt = adopt,
     .forget = forget,
-    .poll = poll_hands,
+    .poll = poll_executor,
     .due_us = due_us,
     .fd = descriptor,
 };
 
-int adl_hands_local_create(const struct adl_hands_local_config *config, struct adl_hands *ret, struct adl_error *err)
+int adl_executor_local_create(const struct adl_executor_local_config *config, struct adl_executor *ret,
+                              struct adl_error *err)
 {
-    struct hands *hands = calloc(1, sizeof *hands);
-    if (!hands)
+    struct executor *executor = calloc(1, sizeof *executor);
+    if (!executor)
         return adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
-    hands->config = *config;
-    hands->config.watch = NULL; /* the caller's, until all else has come to be */
-    hands->free_slot = hands->ended_slot = hands->wanted.first = ADL_NONE;
-    hands->epoll = epoll_create1(EPOLL_CLOEXEC);
+    executor->config = *config;
+    executor->config.watch = NULL; /* the caller's, until all else has come to be */
+    executor->free_slot = executor->ended_slot = executor->wanted.first = ADL_NONE;
+    executor->epoll = epoll_create1(EPOLL_CLOEXEC);
     const uint32_t gpus = config->inventory->scenario.cluster.gpu_count;
-    hands->samples = calloc(gpus + 1, sizeof *hands->samples);
-    hands->down = calloc(gpus + 1, sizeof *hands->down);
+    executor->samples = calloc(gpus + 1, sizeof *executor->samples);
+    executor->down = calloc(gpus + 1, sizeof *executor->down);
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = WATCH_TAG};
     int status = 0;
-    if (hands->epoll < 0 || !hands->samples || !hands->down)
+    if (executor->epoll < 0 || !executor->samples || !executor->down)
         status = adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
     if (status == 0)
-        status = adl_traces_create(config->directory, err);
+        status = adl_spool_create(config->directory, err);
     if (status == 0)
-        adl_traces_sweep(config->directory, config->store);
-    if (status == 0 && config->watch && epoll_ctl(hands->epoll, EPOLL_CTL_ADD, adl_watch_fd(config->watch), &event))
+        adl_spool_sweep(config->directory, config->store);
+    if (status == 0 && config->watch &&
+        epoll_ctl(executor->epoll, EPOLL_CTL_ADD, adl_telemetry_thread_fd(config->watch), &event))
         status = adl_fail(err, ADL_EIO, "cannot watch telemetry: %s", strerror(errno));
     if (status) {
-        destroy(hands);
+        destroy(executor);
         return status;
     }
-    hands->config.watch = config->watch;
-    *ret = (struct adl_hands){&ops, hands};
+    executor->config.watch = config->watch;
+    *ret = (struct adl_executor){&ops, executor};
     return 0;
 }

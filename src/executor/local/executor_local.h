@@ -1,5 +1,5 @@
-/* hands_local: jobs as processes of this machine, each under its shepherd (executor/local/launch.h), and the telemetry
- * of its GPUs. */
+/* executor_local: jobs as processes of this machine, each under its shepherd (executor/local/launch.h), and the
+ * telemetry of its GPUs. */
 #ifndef ADLRO_EXECUTOR_LOCAL_EXECUTOR_LOCAL_H
 #define ADLRO_EXECUTOR_LOCAL_EXECUTOR_LOCAL_H
 
@@ -8,12 +8,12 @@
 #include "executor/inventory.h"
 #include "executor/local/telemetry_thread.h"
 
-struct adl_hands_local_config {
+struct adl_executor_local_config {
     const char *directory; /* the service's state: tasks/ and scripts/ are made in it; absolute */
     struct adl_store *store;
     const struct adl_inventory *inventory;
     const struct adl_service_clock *clock;
-    struct adl_watch *watch; /* becomes the hands'; NULL: nothing to watch */
+    struct adl_telemetry_thread *watch; /* becomes the executor'; NULL: nothing to watch */
     int64_t grace_us;
     int urgent_fd;        /* readable while somebody waits for an answer: launching then leaves off; -1: none */
     const char *shepherd; /* program that watches over a task; NULL: this one does */
@@ -22,7 +22,8 @@ struct adl_hands_local_config {
     bool avoid_foreign; /* a GPU with processes from outside the queue is reported down */
 };
 
-/* All pointers stay the caller's and have to outlast the hands. */
-int adl_hands_local_create(const struct adl_hands_local_config *config, struct adl_hands *ret, struct adl_error *err);
+/* All pointers stay the caller's and have to outlast the executor. */
+int adl_executor_local_create(const struct adl_executor_local_config *config, struct adl_executor *ret,
+                              struct adl_error *err);
 
 #endif

@@ -85,9 +85,9 @@ enum adl_gpu_owner adl_gpu_owner_find(int64_t pid, const struct adl_task_start *
     return task < task_count ? ADL_GPU_OWNER_OURS : ADL_GPU_OWNER_FOREIGN;
 }
 
-void adl_occupied_count(const struct adl_gpu_process *processes, uint32_t process_count,
-                        const struct adl_task_start *tasks, uint32_t task_count, uint32_t *ret_foreign,
-                        uint32_t gpu_count)
+void adl_foreign_processes_count(const struct adl_gpu_process *processes, uint32_t process_count,
+                                 const struct adl_task_start *tasks, uint32_t task_count, uint32_t *ret_foreign,
+                                 uint32_t gpu_count)
 {
     for (uint32_t i = 0; i < gpu_count; i++)
         ret_foreign[i] = 0;

@@ -1,4 +1,5 @@
-/* occupied: whose processes are on a GPU: those of our tasks, or somebody else's, in whose way we should not be. */
+/* foreign_processes: whose processes are on a GPU: those of our tasks, or somebody else's, in whose way we should not
+ * be. */
 #ifndef ADLRO_EXECUTOR_LOCAL_FOREIGN_PROCESSES_H
 #define ADLRO_EXECUTOR_LOCAL_FOREIGN_PROCESSES_H
 
@@ -23,8 +24,8 @@ enum adl_gpu_owner adl_gpu_owner_find(int64_t pid, const struct adl_task_start *
 
 /* ret_foreign[gpu] becomes how many foreign processes are on it, for gpu_count GPUs; processes on others are ignored.
  */
-void adl_occupied_count(const struct adl_gpu_process *processes, uint32_t process_count,
-                        const struct adl_task_start *tasks, uint32_t task_count, uint32_t *ret_foreign,
-                        uint32_t gpu_count);
+void adl_foreign_processes_count(const struct adl_gpu_process *processes, uint32_t process_count,
+                                 const struct adl_task_start *tasks, uint32_t task_count, uint32_t *ret_foreign,
+                                 uint32_t gpu_count);
 
 #endif

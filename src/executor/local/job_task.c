@@ -12,8 +12,8 @@
 
 /* What the callback of the store needs to make a task of a row. */
 struct launching {
-    const struct adl_hands_local_config *config;
-    const struct adl_roster_job *job;
+    const struct adl_executor_local_config *config;
+    const struct adl_job_entry *job;
     struct adl_task *ret;
 };
 
@@ -86,7 +86,7 @@ static int build_arguments(const struct launching *it, const struct adl_store_jo
     const char **items = calloc((size_t)given.count + 2, sizeof *items);
     if (!items)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a job's arguments");
-    adl_traces_script(it->config->directory, row->spec.id, path, size);
+    adl_spool_script(it->config->directory, row->spec.id, path, size);
     const int status = script ? adl_job_script_write(path, row->script, row->uid, row->gid, err) : 0;
     if (status) {
         free(items);
@@ -137,7 +137,7 @@ static int build_process(const struct launching *it, const struct adl_store_job 
 static int launch_row(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     const struct launching *it = context;
-    const struct adl_hands_local_config *config = it->config;
+    const struct adl_executor_local_config *config = it->config;
     struct adl_strings env = {0}, argv = {0}, groups = {0};
     struct adl_warn_signal warn = {0};
     char folder[ADL_STORE_PATH_MAX], path[ADL_STORE_PATH_MAX];
@@ -171,7 +171,7 @@ static int launch_row(void *context, const struct adl_store_job *row, struct adl
             .memory_max_mib = config->cgroup ? (int64_t)row->spec.memory_mib * it->job->spec.gpus : 0,
             .cpus_milli = config->cgroup ? (int64_t)row->spec.cpu_cores * it->job->spec.gpus * 1000 : 0,
         };
-        adl_traces_task(config->directory, row->spec.id, it->job->attempts, folder, sizeof folder);
+        adl_spool_task(config->directory, row->spec.id, it->job->attempts, folder, sizeof folder);
         const struct adl_launch_options options = {.program = config->shepherd};
         status = build_process(it, row, &spec, err);
         if (status == 0)
@@ -183,7 +183,7 @@ static int launch_row(void *context, const struct adl_store_job *row, struct adl
     return status;
 }
 
-int adl_job_task_launch(const struct adl_hands_local_config *config, const struct adl_roster_job *job,
+int adl_job_task_launch(const struct adl_executor_local_config *config, const struct adl_job_entry *job,
                         struct adl_task *ret, struct adl_error *err)
 {
     struct launching it = {config, job, ret};

@@ -7,7 +7,7 @@
 
 /* Launches the attempt that the job is at, on the GPUs it holds, unless that was begun before. ADL_EIO: the machine,
  * not the job, is the reason that it cannot be. */
-int adl_job_task_launch(const struct adl_hands_local_config *config, const struct adl_roster_job *job,
+int adl_job_task_launch(const struct adl_executor_local_config *config, const struct adl_job_entry *job,
                         struct adl_task *ret, struct adl_error *err);
 
 #endif

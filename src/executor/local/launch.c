@@ -81,7 +81,7 @@ static int settle_lost(int dir, const struct adl_task_start *start, struct adl_t
     struct adl_task_cancel cancel = {0};
     struct adl_task_result result = {.outcome = ADL_TASK_LOST, .start_us = start->start_us};
     if (same_boot(start)) {
-        const uint32_t killed = adl_strays_kill(start);
+        const uint32_t killed = adl_orphans_kill(start);
         snprintf(result.reason, sizeof result.reason, "its shepherd, process %lld, is gone",
                  (long long)start->shepherd.pid);
         if (killed > 0)

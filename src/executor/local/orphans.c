@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PASSES        200 /* until none is found; processes in the kernel's hands may not die */
+#define PASSES        200 /* until none is found; processes in the kernel's executor may not die */
 #define PASS_SLEEP_NS 5000000
 #define ENV_SIZE      262144 /* as far into an environment as we look */
 
@@ -70,7 +70,7 @@ static void kill_member(void *arg, int64_t pid)
         hunt->found++;
 }
 
-uint32_t adl_strays_kill(const struct adl_task_start *start)
+uint32_t adl_orphans_kill(const struct adl_task_start *start)
 {
     struct adl_process leader;
     struct hunt hunt = {.start = start};

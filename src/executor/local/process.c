@@ -124,7 +124,7 @@ int adl_process_signal(struct adl_process process, int signal)
         close(fd);
         return status ? -1 : 0;
     }
-    /* Kernels before 5.3, and no descriptor left: a moment remains in which the number could change hands. */
+    /* Kernels before 5.3, and no descriptor left: a moment remains in which the number could change executor. */
     return adl_process_alive(process) && kill((pid_t)process.pid, signal) == 0 ? 0 : -1;
 }
 

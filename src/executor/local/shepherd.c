@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define GRACE_US      30000000
-#define SWEEP_US      10000000 /* how long to try to kill what is left: processes in the kernel's hands may not die */
+#define SWEEP_US      10000000 /* how long to try to kill what is left: processes in the kernel's executor may not die */
 #define SWEEP_STEP_MS 5
 #define STORE_WAIT_MS 50 /* until a result that could not be written is tried again; doubled each time up to */
 #define STORE_MOST_MS 5000

@@ -31,7 +31,7 @@ static int make_folder(int parent, const char *directory, const char *name, mode
     return set_mode(parent, directory, name, mode, err);
 }
 
-int adl_traces_create(const char *directory, struct adl_error *err)
+int adl_spool_create(const char *directory, struct adl_error *err)
 {
     const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
@@ -46,12 +46,12 @@ int adl_traces_create(const char *directory, struct adl_error *err)
     return status;
 }
 
-void adl_traces_task(const char *directory, uint64_t job, uint32_t attempt, char *ret, size_t size)
+void adl_spool_task(const char *directory, uint64_t job, uint32_t attempt, char *ret, size_t size)
 {
     snprintf(ret, size, "%s/tasks/%llu.%u", directory, (unsigned long long)job, attempt);
 }
 
-void adl_traces_script(const char *directory, uint64_t job, char *ret, size_t size)
+void adl_spool_script(const char *directory, uint64_t job, char *ret, size_t size)
 {
     snprintf(ret, size, "%s/scripts/%llu", directory, (unsigned long long)job);
 }
@@ -70,12 +70,12 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-void adl_traces_remove(const char *directory, uint64_t job, uint32_t attempt)
+void adl_spool_remove(const char *directory, uint64_t job, uint32_t attempt)
 {
     char path[ADL_STORE_PATH_MAX];
-    adl_traces_task(directory, job, attempt, path, sizeof path);
+    adl_spool_task(directory, job, attempt, path, sizeof path);
     remove_folder(path);
-    adl_traces_script(directory, job, path, sizeof path);
+    adl_spool_script(directory, job, path, sizeof path);
     unlink(path);
 }
 
@@ -119,7 +119,7 @@ static void sweep(const char *directory, const char *name, struct adl_store *sto
         closedir(dir);
 }
 
-void adl_traces_sweep(const char *directory, struct adl_store *store)
+void adl_spool_sweep(const char *directory, struct adl_store *store)
 {
     sweep(directory, "tasks", store);
     sweep(directory, "scripts", store);

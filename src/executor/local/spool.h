@@ -1,4 +1,4 @@
-/* traces: what running jobs have in the service's state folder: a folder for each task, a file for each script. They go
+/* spool: what running jobs have in the service's state folder: a folder for each task, a file for each script. They go
  * when the job's end is written, and, where a crash came between, at the next start. */
 #ifndef ADLRO_EXECUTOR_LOCAL_SPOOL_H
 #define ADLRO_EXECUTOR_LOCAL_SPOOL_H
@@ -6,15 +6,15 @@
 #include "store/store.h"
 
 /* Makes tasks/ and scripts/ in the directory, if they are not there. */
-int adl_traces_create(const char *directory, struct adl_error *err);
+int adl_spool_create(const char *directory, struct adl_error *err);
 
-void adl_traces_task(const char *directory, uint64_t job, uint32_t attempt, char *ret, size_t size); /* its folder */
-void adl_traces_script(const char *directory, uint64_t job, char *ret, size_t size);                 /* its file */
+void adl_spool_task(const char *directory, uint64_t job, uint32_t attempt, char *ret, size_t size); /* its folder */
+void adl_spool_script(const char *directory, uint64_t job, char *ret, size_t size);                 /* its file */
 
 /* Of a task that has ended. */
-void adl_traces_remove(const char *directory, uint64_t job, uint32_t attempt);
+void adl_spool_remove(const char *directory, uint64_t job, uint32_t attempt);
 
 /* Removes all that belongs to no job which runs, by the store. */
-void adl_traces_sweep(const char *directory, struct adl_store *store);
+void adl_spool_sweep(const char *directory, struct adl_store *store);
 
 #endif

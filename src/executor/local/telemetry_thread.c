@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct adl_watch {
+struct adl_telemetry_thread {
     /* The thread's own: */
     struct adl_telemetry_reader *reader;
     const struct adl_inventory *inventory;
@@ -38,7 +38,7 @@ static int64_t now_us(void)
 }
 
 /* Exporters' devices come later than the driver's: those that are new are looked up. False if out of memory. */
-static bool know_devices(struct adl_watch *watch)
+static bool know_devices(struct adl_telemetry_thread *watch)
 {
     uint32_t count = 0;
     const struct adl_gpu_device *devices = adl_telemetry_devices(watch->reader, &count);
@@ -54,7 +54,7 @@ static bool know_devices(struct adl_watch *watch)
     return true;
 }
 
-static void tell(const struct adl_watch *watch)
+static void tell(const struct adl_telemetry_thread *watch)
 {
     const uint64_t one = 1;
     while (write(watch->fd, &one, sizeof one) < 0 && errno == EINTR)
@@ -62,7 +62,7 @@ static void tell(const struct adl_watch *watch)
 }
 
 /* With the lock held. */
-static void keep_samples(struct adl_watch *watch)
+static void keep_samples(struct adl_telemetry_thread *watch)
 {
     const struct adl_gpu_sample *samples = adl_telemetry_samples(watch->reader);
     for (uint32_t i = 0; i < watch->device_count; i++) {
@@ -78,7 +78,7 @@ static void keep_samples(struct adl_watch *watch)
 }
 
 /* With the lock held, which is let go meanwhile. */
-static void wait_until(struct adl_watch *watch, int64_t time_us)
+static void wait_until(struct adl_telemetry_thread *watch, int64_t time_us)
 {
     const struct timespec until = {.tv_sec = (time_t)(time_us / 1000000), .tv_nsec = (long)(time_us % 1000000) * 1000};
     while (!watch->stop && now_us() < time_us)
@@ -87,7 +87,7 @@ static void wait_until(struct adl_watch *watch, int64_t time_us)
 
 static void *run(void *self)
 {
-    struct adl_watch *watch = self;
+    struct adl_telemetry_thread *watch = self;
     pthread_mutex_lock(&watch->lock);
     while (!watch->stop) {
         const int64_t begun_us = now_us();
@@ -104,7 +104,7 @@ static void *run(void *self)
 }
 
 /* Signals are for the thread that decides. */
-static int start_thread(struct adl_watch *watch)
+static int start_thread(struct adl_telemetry_thread *watch)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -115,7 +115,7 @@ static int start_thread(struct adl_watch *watch)
     return fault;
 }
 
-static void init_locks(struct adl_watch *watch)
+static void init_locks(struct adl_telemetry_thread *watch)
 {
     pthread_condattr_t attributes;
     pthread_mutex_init(&watch->lock, NULL);
@@ -125,11 +125,11 @@ static void init_locks(struct adl_watch *watch)
     pthread_condattr_destroy(&attributes);
 }
 
-int adl_watch_create(struct adl_telemetry_reader *reader, const struct adl_inventory *inventory, int64_t interval_us,
-                     struct adl_watch **ret, struct adl_error *err)
+int adl_telemetry_thread_create(struct adl_telemetry_reader *reader, const struct adl_inventory *inventory,
+                                int64_t interval_us, struct adl_telemetry_thread **ret, struct adl_error *err)
 {
     const uint32_t gpus = inventory->scenario.cluster.gpu_count;
-    struct adl_watch *watch = calloc(1, sizeof *watch);
+    struct adl_telemetry_thread *watch = calloc(1, sizeof *watch);
     if (!watch) {
         adl_telemetry_close(reader);
         return adl_fail(err, ADL_ENOMEM, "out of memory for telemetry");
@@ -149,13 +149,13 @@ int adl_watch_create(struct adl_telemetry_reader *reader, const struct adl_inven
     else if (start_thread(watch))
         status = adl_fail(err, ADL_EIO, "cannot start a thread for telemetry");
     if (status)
-        adl_watch_destroy(watch);
+        adl_telemetry_thread_destroy(watch);
     else
         *ret = watch;
     return status;
 }
 
-void adl_watch_destroy(struct adl_watch *watch)
+void adl_telemetry_thread_destroy(struct adl_telemetry_thread *watch)
 {
     if (!watch)
         return;
@@ -177,12 +177,13 @@ void adl_watch_destroy(struct adl_watch *watch)
     free(watch);
 }
 
-int adl_watch_fd(const struct adl_watch *watch)
+int adl_telemetry_thread_fd(const struct adl_telemetry_thread *watch)
 {
     return watch->fd;
 }
 
-uint32_t adl_watch_take(struct adl_watch *watch, struct adl_watch_sample *ret, uint32_t max)
+uint32_t adl_telemetry_thread_take(struct adl_telemetry_thread *watch, struct adl_telemetry_thread_sample *ret,
+                                   uint32_t max)
 {
     const uint32_t gpus = watch->inventory->scenario.cluster.gpu_count;
     uint32_t count = 0;

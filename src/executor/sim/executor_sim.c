@@ -80,7 +80,7 @@ static void withdraw(void *self, uint32_t slot)
     adl_world_sim_withdraw(twin->world, slot);
 }
 
-static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
+static int start(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err)
 {
     struct twin *twin = self;
@@ -91,7 +91,7 @@ static int start(void *self, const struct adl_roster_job *job, uint32_t slot, co
     return adl_world_sim_start(twin->world, slot, gpus, job->spec.gpus, err);
 }
 
-static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
+static int stop(void *self, const struct adl_job_entry *job, uint32_t slot, bool requeue, const char *reason,
                 struct adl_error *err)
 {
     struct twin *twin = self;
@@ -114,7 +114,7 @@ static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double powe
 }
 
 /* What ran before the service was restarted ran in a world that is gone. */
-static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
+static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus)
 {
     (void)self;
     (void)job;
@@ -189,22 +189,22 @@ static int fd(void *self)
     return -1;
 }
 
-static const struct adl_hands_ops ops = {.name = "sim",
-                                         .tells_speed = true,
-                                         .destroy = destroy,
-                                         .admit = admit,
-                                         .withdraw = withdraw,
-                                         .start = start,
-                                         .stop = stop,
-                                         .cap = cap,
-                                         .adopt = adopt,
-                                         .forget = forget,
-                                         .poll = poll,
-                                         .due_us = due_us,
-                                         .fd = fd};
+static const struct adl_executor_ops ops = {.name = "sim",
+                                            .tells_speed = true,
+                                            .destroy = destroy,
+                                            .admit = admit,
+                                            .withdraw = withdraw,
+                                            .start = start,
+                                            .stop = stop,
+                                            .cap = cap,
+                                            .adopt = adopt,
+                                            .forget = forget,
+                                            .poll = poll,
+                                            .due_us = due_us,
+                                            .fd = fd};
 
-int adl_hands_sim_create(const struct adl_inventory *inventory, uint64_t seed, int64_t start_us, struct adl_hands *ret,
-                         struct adl_error *err)
+int adl_executor_sim_create(const struct adl_inventory *inventory, uint64_t seed, int64_t start_us,
+                            struct adl_executor *ret, struct adl_error *err)
 {
     struct twin *twin = calloc(1, sizeof *twin);
     if (!twin)
@@ -216,6 +216,6 @@ int adl_hands_sim_create(const struct adl_inventory *inventory, uint64_t seed, i
         destroy(twin);
         return status;
     }
-    *ret = (struct adl_hands){.ops = &ops, .self = twin};
+    *ret = (struct adl_executor){.ops = &ops, .self = twin};
     return 0;
 }

@@ -1,4 +1,4 @@
-/* hands_sim: a simulated cluster that carries out the service's decisions: the twin. Jobs of its scenario arrive by
+/* executor_sim: a simulated cluster that carries out the service's decisions: the twin. Jobs of its scenario arrive by
  * themselves; those that people submit are simulated too. */
 #ifndef ADLRO_EXECUTOR_SIM_EXECUTOR_SIM_H
 #define ADLRO_EXECUTOR_SIM_EXECUTOR_SIM_H
@@ -10,10 +10,10 @@
 #define ADL_TWIN_SHARE_OF_LIMIT 0.6
 
 /* The simulated time t is start_us + t for the service. Nothing here reads a clock: it is as late as the last poll
- * said, so poll before you give a command. The inventory outlives the hands, and has to have a workload.
+ * said, so poll before you give a command. The inventory outlives the executor, and has to have a workload.
  *
  * A slot is used again once the end of its job was told and forget() was called for it. */
-int adl_hands_sim_create(const struct adl_inventory *inventory, uint64_t seed, int64_t start_us, struct adl_hands *ret,
-                         struct adl_error *err);
+int adl_executor_sim_create(const struct adl_inventory *inventory, uint64_t seed, int64_t start_us,
+                            struct adl_executor *ret, struct adl_error *err);
 
 #endif

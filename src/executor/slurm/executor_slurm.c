@@ -16,68 +16,69 @@
 /* ---- sending ---- */
 
 /* What was on its way when the adapter ended may or may not have been done: the next word about a job tells. */
-static void lose_link(struct adl_hands_slurm *hands)
+static void lose_link(struct adl_executor_slurm *executor)
 {
-    adl_slurm_link_close(hands->link);
-    hands->link = NULL;
-    hands->synced = false;
-    hands->restart_us = hands->now_us + RESTART_US;
-    for (uint32_t i = 0; i < hands->book.job_count; i++)
-        hands->book.jobs[i]->answered = true;
+    adl_slurm_link_close(executor->link);
+    executor->link = NULL;
+    executor->synced = false;
+    executor->restart_us = executor->now_us + RESTART_US;
+    for (uint32_t i = 0; i < executor->mirror.job_count; i++)
+        executor->mirror.jobs[i]->answered = true;
 }
 
 /* What cannot be sent is not lost: the whole cluster is looked at when the adapter is back. */
-static void send_text(struct adl_hands_slurm *hands, struct adl_text *text)
+static void send_text(struct adl_executor_slurm *executor, struct adl_text *text)
 {
-    if (!hands->link)
+    if (!executor->link)
         adl_text_clear(text);
-    else if (adl_slurm_link_send(hands->link, text, NULL))
-        lose_link(hands);
+    else if (adl_slurm_link_send(executor->link, text, NULL))
+        lose_link(executor);
 }
 
-void adl_hands_slurm_say(struct adl_hands_slurm *hands, const char *op, const struct adl_slurm_job *job,
-                         const char *words)
+void adl_executor_slurm_say(struct adl_executor_slurm *executor, const char *op, const struct adl_slurm_job *job,
+                            const char *words)
 {
     struct adl_text text = {0};
-    adl_slurm_say_job(&text, op, ++hands->seq, job, words);
-    send_text(hands, &text);
+    adl_slurm_say_job(&text, op, ++executor->seq, job, words);
+    send_text(executor, &text);
 }
 
-static int hello(struct adl_hands_slurm *hands, struct adl_error *err)
+static int hello(struct adl_executor_slurm *executor, struct adl_error *err)
 {
     struct adl_text text = {0};
-    int status = adl_slurm_link_open(hands->config.adapter, hands->config.conf, &hands->link, err);
+    int status = adl_slurm_link_open(executor->config.adapter, executor->config.conf, &executor->link, err);
     if (status)
         return status;
-    adl_slurm_say_hello(&text, &hands->config, POLL_MS);
-    status = adl_slurm_link_send(hands->link, &text, err);
+    adl_slurm_say_hello(&text, &executor->config, POLL_MS);
+    status = adl_slurm_link_send(executor->link, &text, err);
     if (status)
-        lose_link(hands);
+        lose_link(executor);
     return status;
 }
 
 /* ---- the interface ---- */
 
 /* By its number here; most often it is among the last. */
-static struct adl_slurm_job *find_number(struct adl_hands_slurm *hands, uint64_t number)
+static struct adl_slurm_job *find_number(struct adl_executor_slurm *executor, uint64_t number)
 {
-    for (uint32_t i = hands->book.job_count; i-- > 0;)
-        if (hands->book.jobs[i]->number == number)
-            return hands->book.jobs[i];
+    for (uint32_t i = executor->mirror.job_count; i-- > 0;)
+        if (executor->mirror.jobs[i]->number == number)
+            return executor->mirror.jobs[i];
     return NULL;
 }
 
 static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err)
 {
-    struct adl_hands_slurm *hands = self;
-    struct adl_slurm_job *job = find_number(hands, spec->id);
-    if (adl_grow((void **)&hands->slots, &hands->slot_capacity, (size_t)hands->slot_count + 1,
+    struct adl_executor_slurm *executor = self;
+    struct adl_slurm_job *job = find_number(executor, spec->id);
+    if (adl_grow((void **)&executor->slots, &executor->slot_capacity, (size_t)executor->slot_count + 1,
                  sizeof(struct adl_slurm_job *)) ||
-        adl_grow((void **)&hands->free_slots, &hands->free_capacity, (size_t)hands->slot_count + 1,
-                 sizeof *hands->free_slots))
+        adl_grow((void **)&executor->free_slots, &executor->free_capacity, (size_t)executor->slot_count + 1,
+                 sizeof *executor->free_slots))
         return adl_fail(err, ADL_ENOMEM, "out of memory for one more job");
-    const uint32_t slot = hands->free_count > 0 ? hands->free_slots[--hands->free_count] : hands->slot_count++;
-    hands->slots[slot] = job;
+    const uint32_t slot =
+        executor->free_count > 0 ? executor->free_slots[--executor->free_count] : executor->slot_count++;
+    executor->slots[slot] = job;
     for (int i = 0; job && i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] == ADL_NONE) {
             job->slots[i] = slot;
@@ -85,18 +86,18 @@ static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot
             break;
         }
     *ret_slot = slot;
-    hands->restless = true;
+    executor->restless = true;
     return 0;
 }
 
-static void release(struct adl_hands_slurm *hands, uint32_t slot)
+static void release(struct adl_executor_slurm *executor, uint32_t slot)
 {
-    struct adl_slurm_job *job = hands->slots[slot];
+    struct adl_slurm_job *job = executor->slots[slot];
     for (int i = 0; job && i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] == slot)
             job->slots[i] = ADL_NONE;
-    hands->slots[slot] = NULL;
-    hands->free_slots[hands->free_count++] = slot;
+    executor->slots[slot] = NULL;
+    executor->free_slots[executor->free_count++] = slot;
 }
 
 static void withdraw(void *self, uint32_t slot)
@@ -105,9 +106,9 @@ static void withdraw(void *self, uint32_t slot)
 }
 
 /* As Slurm can give them: as many on each of the nodes it wants, and on none that it may not use. NULL, or why not. */
-static const char *find_flaw(const struct adl_hands_slurm *hands, const struct adl_slurm_job *job)
+static const char *find_flaw(const struct adl_executor_slurm *executor, const struct adl_slurm_job *job)
 {
-    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &executor->mirror.inventory->scenario.cluster;
     uint32_t nodes = 0, here = 0;
     for (uint32_t i = 0; i < job->gpu_count; i++, here++) {
         const uint32_t node = adl_gpu_node_of(cluster, job->gpus[i]);
@@ -125,81 +126,81 @@ static const char *find_flaw(const struct adl_hands_slurm *hands, const struct a
 
 /* To other GPUs that are free, where Slurm would not give those that were chosen: of the same type, or else of another
  * that it takes as many of. */
-static bool move(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+static bool move(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
-    const uint32_t chosen = adl_gpu_type_of(&hands->book.inventory->scenario.cluster, job->gpus[0]);
+    const uint32_t chosen = adl_gpu_type_of(&executor->mirror.inventory->scenario.cluster, job->gpus[0]);
     uint32_t gpus[ADL_JOB_GPUS_MAX], types = 0;
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] == job->taken && job->wants[i].gpus == job->gpu_count)
             types = job->wants[i].types & ~(1u << chosen);
-    uint32_t count = adl_slurm_book_seek(&hands->book, job, chosen, job->gpu_count, hands->down, gpus);
+    uint32_t count = adl_slurm_mirror_seek(&executor->mirror, job, chosen, job->gpu_count, executor->down, gpus);
     for (; count == 0 && types; types &= types - 1)
-        count =
-            adl_slurm_book_seek(&hands->book, job, (uint32_t)__builtin_ctz(types), job->gpu_count, hands->down, gpus);
-    job->moved = count > 0 && adl_slurm_book_hold(&hands->book, job, gpus, count) == 0;
+        count = adl_slurm_mirror_seek(&executor->mirror, job, (uint32_t)__builtin_ctz(types), job->gpu_count,
+                                      executor->down, gpus);
+    job->moved = count > 0 && adl_slurm_mirror_hold(&executor->mirror, job, gpus, count) == 0;
     return job->moved;
 }
 
-static void place(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why)
+static void place(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why)
 {
     char comment[300];
     struct adl_text text = {0};
     job->placed = true;
     job->answered = false;
     job->asked_us = 0;
-    job->seq = ++hands->seq;
+    job->seq = ++executor->seq;
     snprintf(comment, sizeof comment, "adlro: %s", why ? why : "placed");
-    adl_slurm_say_place(&text, job->seq, &hands->book.inventory->scenario.cluster, job, comment);
-    send_text(hands, &text);
-    job->answered = !hands->link; /* it was not sent: the next word about it tells */
+    adl_slurm_say_place(&text, job->seq, &executor->mirror.inventory->scenario.cluster, job, comment);
+    send_text(executor, &text);
+    job->answered = !executor->link; /* it was not sent: the next word about it tells */
 }
 
-static int start(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus,
+static int start(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err)
 {
-    struct adl_hands_slurm *hands = self;
-    struct adl_slurm_job *it = hands->slots[slot];
+    struct adl_executor_slurm *executor = self;
+    struct adl_slurm_job *it = executor->slots[slot];
     const bool runs = it && it->state == ADL_SLURM_RUNS && it->gpu_count > 0; /* Slurm has started it meanwhile */
-    if (!it || (!runs && adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus)))
+    if (!it || (!runs && adl_slurm_mirror_hold(&executor->mirror, it, gpus, job->spec.gpus)))
         return adl_fail(err, ADL_ENOMEM, "out of memory to place job %llu", (unsigned long long)job->id);
     it->taken = slot;
     it->placed_us = job->start_us;
-    hands->restless = true;
+    executor->restless = true;
     if (runs) {
-        adl_hands_slurm_post_place(hands, it, "Slurm had started it there");
+        adl_executor_slurm_post_place(executor, it, "Slurm had started it there");
     } else if (it->state == ADL_SLURM_RUNS) { /* it is not known where: it counts as running where we thought */
         it->seated = true;
-        it->began_us = hands->now_us;
-        adl_hands_slurm_post_begin(hands, it, ADL_BEGIN_SEEN);
+        it->began_us = executor->now_us;
+        adl_executor_slurm_post_begin(executor, it, ADL_BEGIN_SEEN);
     } else if (it->state == ADL_SLURM_PENDING && !it->eligible) {
-        adl_hands_slurm_post_evict(hands, it, it->why);
+        adl_executor_slurm_post_evict(executor, it, it->why);
     } else if (it->state == ADL_SLURM_PENDING) {
-        const char *flaw = find_flaw(hands, it);
+        const char *flaw = find_flaw(executor, it);
         it->moved = false;
-        if (!flaw || move(hands, it)) {
-            place(hands, it, job->why);
+        if (!flaw || move(executor, it)) {
+            place(executor, it, job->why);
             return 0;
         }
         /* The policy knows types, and not nodes, and would choose the same again: it waits until they have room. */
         it->cramped = true;
-        it->cramped_us = it->cramped_us > 0 ? it->cramped_us : hands->now_us;
-        adl_hands_slurm_post_bar(hands, it, ADL_SLURM_CRAMPED);
-        adl_hands_slurm_post_evict(hands, it, flaw);
+        it->cramped_us = it->cramped_us > 0 ? it->cramped_us : executor->now_us;
+        adl_executor_slurm_post_bar(executor, it, ADL_SLURM_CRAMPED);
+        adl_executor_slurm_post_evict(executor, it, flaw);
     }
     return 0;
 }
 
-static int stop(void *self, const struct adl_roster_job *job, uint32_t slot, bool requeue, const char *reason,
+static int stop(void *self, const struct adl_job_entry *job, uint32_t slot, bool requeue, const char *reason,
                 struct adl_error *err)
 {
-    struct adl_hands_slurm *hands = self;
-    struct adl_slurm_job *it = hands->slots[slot];
+    struct adl_executor_slurm *executor = self;
+    struct adl_slurm_job *it = executor->slots[slot];
     (void)job, (void)err;
     if (!it)
         return 0;
     it->stopping = requeue ? ADL_STOP_REQUEUE : ADL_STOP_CANCEL;
     it->asked_us = 0;
-    adl_hands_slurm_ask(hands, it, requeue ? "requeue" : "cancel", reason);
+    adl_executor_slurm_ask(executor, it, requeue ? "requeue" : "cancel", reason);
     return 0;
 }
 
@@ -215,84 +216,84 @@ static bool is_same_demand(const struct adl_job_spec *a, const struct adl_job_sp
            a->limit_us == b->limit_us;
 }
 
-static void introduce(void *self, const struct adl_roster_job *job)
+static void introduce(void *self, const struct adl_job_entry *job)
 {
-    struct adl_hands_slurm *hands = self;
-    struct adl_slurm_job *it = adl_slurm_book_find(&hands->book, job->external);
+    struct adl_executor_slurm *executor = self;
+    struct adl_slurm_job *it = adl_slurm_mirror_find(&executor->mirror, job->external);
     const bool others = it && it->number != 0 && it->number != job->id;
-    const bool taken = others || (it && it->arrival.external != 0 && !adl_slurm_book_is_known(it, job));
+    const bool taken = others || (it && it->arrival.external != 0 && !adl_slurm_mirror_is_known(it, job));
     if (taken) /* by another job, since Slurm has forgotten this one: it is kept under a number that Slurm never gives
                 */
-        it = adl_slurm_book_add(&hands->book, -(int64_t)job->id);
+        it = adl_slurm_mirror_add(&executor->mirror, -(int64_t)job->id);
     else if (!it) /* it went while we were away */
-        it = adl_slurm_book_add(&hands->book, job->external);
+        it = adl_slurm_mirror_add(&executor->mirror, job->external);
     if (!it)
         return;
     /* While we were away. What has arrived is as it was told. */
     it->changed = !it->arrived && it->arrival.external != 0 && it->state == ADL_SLURM_PENDING && !it->released &&
                   !is_same_demand(&it->spec, &job->spec);
     it->number = job->id;
-    it->arrived = hands->restless = true;
+    it->arrived = executor->restless = true;
     if (job->energy_j > 0) /* in runs before a restart */
         it->energy_j = job->energy_j + (it->energy_j > 0 ? it->energy_j : 0);
-    for (uint32_t i = hands->waiting_first; i < hands->waiting_count; i++) /* it was about to be told as new */
-        if (hands->waiting[i].job == it && hands->waiting[i].report.event.kind == ADL_EVENT_SUBMIT)
-            hands->waiting[i].report.event.kind = ADL_EVENT_KIND_COUNT;
+    for (uint32_t i = executor->waiting_first; i < executor->waiting_count; i++) /* it was about to be told as new */
+        if (executor->waiting[i].job == it && executor->waiting[i].report.event.kind == ADL_EVENT_SUBMIT)
+            executor->waiting[i].report.event.kind = ADL_EVENT_KIND_COUNT;
 }
 
-static void drop(void *self, const struct adl_roster_job *job, const char *reason)
+static void drop(void *self, const struct adl_job_entry *job, const char *reason)
 {
-    struct adl_hands_slurm *hands = self;
-    struct adl_slurm_job *it = find_number(hands, job->id);
+    struct adl_executor_slurm *executor = self;
+    struct adl_slurm_job *it = find_number(executor, job->id);
     if (!it)
         return;
     it->dropped = it->told = true;
     it->asked_us = 0;
-    adl_hands_slurm_ask(hands, it, "cancel", reason);
+    adl_executor_slurm_ask(executor, it, "cancel", reason);
 }
 
-static void advise(void *self, const struct adl_roster_job *job, const char *text)
+static void advise(void *self, const struct adl_job_entry *job, const char *text)
 {
-    struct adl_hands_slurm *hands = self;
-    const struct adl_slurm_job *it = find_number(hands, job->id);
-    if (it && hands->config.mode == ADL_SLURM_ADVISE)
-        adl_hands_slurm_say(hands, "comment", it, text);
+    struct adl_executor_slurm *executor = self;
+    const struct adl_slurm_job *it = find_number(executor, job->id);
+    if (it && executor->config.mode == ADL_SLURM_ADVISE)
+        adl_executor_slurm_say(executor, "comment", it, text);
 }
 
-static bool adopt(void *self, const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
+static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus)
 {
-    struct adl_hands_slurm *hands = self;
-    struct adl_slurm_job *it = find_number(hands, job->id);
+    struct adl_executor_slurm *executor = self;
+    struct adl_slurm_job *it = find_number(executor, job->id);
     if (!it)
         return false;
-    hands->restless = true;
+    executor->restless = true;
     const bool over = it->state == ADL_SLURM_ABSENT || it->state == ADL_SLURM_ENDED;
     const bool there = it->state == ADL_SLURM_RUNS && gpus &&
-                       adl_slurm_book_alike(&hands->book, gpus, job->spec.gpus, it->gpus, it->gpu_count);
+                       adl_slurm_mirror_alike(&executor->mirror, gpus, job->spec.gpus, it->gpus, it->gpu_count);
     const bool released = it->state == ADL_SLURM_PENDING && it->released && gpus;
-    if (!over && ((!there && !released) || adl_slurm_book_hold(&hands->book, it, gpus, job->spec.gpus)))
+    if (!over && ((!there && !released) || adl_slurm_mirror_hold(&executor->mirror, it, gpus, job->spec.gpus)))
         return false; /* it was never told to start, was put back, or runs elsewhere */
     it->taken = slot;
     it->placed_us = it->began_us = job->start_us;
     it->seated = !released;
     it->placed = it->answered = released;
     if (released)
-        adl_hands_slurm_post_begin(hands, it, ADL_BEGIN_AWAITED);
+        adl_executor_slurm_post_begin(executor, it, ADL_BEGIN_AWAITED);
     return true;
 }
 
 static void forget(void *self, uint64_t number, uint32_t attempt)
 {
-    struct adl_hands_slurm *hands = self;
-    struct adl_slurm_job *job = find_number(hands, number);
+    struct adl_executor_slurm *executor = self;
+    struct adl_slurm_job *job = find_number(executor, number);
     (void)attempt;
     if (!job || !job->told)
         return;
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] != ADL_NONE)
-            release(hands, job->slots[i]);
+            release(executor, job->slots[i]);
     if (job->state == ADL_SLURM_ENDED || job->state == ADL_SLURM_ABSENT) {
-        adl_hands_slurm_remove(hands, job);
+        adl_executor_slurm_remove(executor, job);
         return;
     }
     /* Slurm has it still, as its own: it is nobody's here. */
@@ -302,76 +303,76 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
     job->bar[0] = '\0';
     job->taken = ADL_NONE;
     memset(job->wants, 0, sizeof job->wants);
-    hands->restless = true;
+    executor->restless = true;
 }
 
-static void keep_link(struct adl_hands_slurm *hands)
+static void keep_link(struct adl_executor_slurm *executor)
 {
     struct adl_text text = {0};
-    if (!hands->link && hands->now_us >= hands->restart_us && hello(hands, NULL))
-        hands->restart_us = hands->now_us + RESTART_US;
-    if (hands->link && hands->now_us >= hands->beat_us) {
+    if (!executor->link && executor->now_us >= executor->restart_us && hello(executor, NULL))
+        executor->restart_us = executor->now_us + RESTART_US;
+    if (executor->link && executor->now_us >= executor->beat_us) {
         adl_slurm_say_heartbeat(&text);
-        send_text(hands, &text);
-        hands->beat_us = hands->now_us + BEAT_US;
-        hands->restless = true;
+        send_text(executor, &text);
+        executor->beat_us = executor->now_us + BEAT_US;
+        executor->restless = true;
     }
 }
 
-static int poll_hands(void *self, int64_t now_us, struct adl_report *ret, struct adl_error *err)
+static int poll_executor(void *self, int64_t now_us, struct adl_report *ret, struct adl_error *err)
 {
-    struct adl_hands_slurm *hands = self;
+    struct adl_executor_slurm *executor = self;
     cJSON *message = NULL;
-    hands->now_us = hands->book.now_us = now_us;
-    if (adl_hands_slurm_give(hands, ret))
+    executor->now_us = executor->mirror.now_us = now_us;
+    if (adl_executor_slurm_give(executor, ret))
         return 1;
-    keep_link(hands);
-    for (int status = 1; status > 0 && hands->link;) {
-        status = adl_slurm_link_next(hands->link, &message, err);
+    keep_link(executor);
+    for (int status = 1; status > 0 && executor->link;) {
+        status = adl_slurm_link_next(executor->link, &message, err);
         if (status < 0)
-            lose_link(hands);
+            lose_link(executor);
         if (status <= 0)
             break;
-        adl_hands_slurm_hear(hands, message);
+        adl_executor_slurm_hear(executor, message);
         cJSON_Delete(message);
-        if (adl_hands_slurm_give(hands, ret))
+        if (adl_executor_slurm_give(executor, ret))
             return 1;
     }
-    if (hands->restless)
-        adl_hands_slurm_settle_all(hands);
-    adl_hands_slurm_look_at_gpus(hands);
-    return adl_hands_slurm_give(hands, ret) ? 1 : adl_slurm_energy_tell(hands->book.energy, ret);
+    if (executor->restless)
+        adl_executor_slurm_settle_all(executor);
+    adl_executor_slurm_look_at_gpus(executor);
+    return adl_executor_slurm_give(executor, ret) ? 1 : adl_slurm_energy_tell(executor->mirror.energy, ret);
 }
 
 static int64_t due_us(void *self)
 {
-    const struct adl_hands_slurm *hands = self;
-    const bool due = hands->waiting_first < hands->waiting_count || (hands->restless && hands->synced);
-    return due ? 0 : hands->link ? hands->beat_us : hands->restart_us;
+    const struct adl_executor_slurm *executor = self;
+    const bool due = executor->waiting_first < executor->waiting_count || (executor->restless && executor->synced);
+    return due ? 0 : executor->link ? executor->beat_us : executor->restart_us;
 }
 
 static int descriptor(void *self)
 {
-    const struct adl_hands_slurm *hands = self;
-    return hands->link ? adl_slurm_link_fd(hands->link) : -1;
+    const struct adl_executor_slurm *executor = self;
+    return executor->link ? adl_slurm_link_fd(executor->link) : -1;
 }
 
 static void destroy(void *self)
 {
-    struct adl_hands_slurm *hands = self;
-    if (!hands)
+    struct adl_executor_slurm *executor = self;
+    if (!executor)
         return;
-    adl_slurm_link_close(hands->link);
-    adl_slurm_book_clear(&hands->book);
-    free(hands->waiting);
-    free(hands->slots);
-    free(hands->free_slots);
-    free(hands->down);
-    free(hands->foreign_us);
-    free(hands);
+    adl_slurm_link_close(executor->link);
+    adl_slurm_mirror_clear(&executor->mirror);
+    free(executor->waiting);
+    free(executor->slots);
+    free(executor->free_slots);
+    free(executor->down);
+    free(executor->foreign_us);
+    free(executor);
 }
 
-static const struct adl_hands_ops ops = {
+static const struct adl_executor_ops ops = {
     .name = "slurm",
     .confirms_start = true,
     .destroy = destroy,
@@ -385,24 +386,24 @@ static const struct adl_hands_ops ops = {
     .cap = cap,
     .adopt = adopt,
     .forget = forget,
-    .poll = poll_hands,
+    .poll = poll_executor,
     .due_us = due_us,
     .fd = descriptor,
 };
 
 /* ---- opening ---- */
 
-/* Hears the cluster out. The messages are kept, for the book can be made only once the nodes are known. */
-static int listen(struct adl_hands_slurm *hands, cJSON *heard, struct adl_error *err)
+/* Hears the cluster out. The messages are kept, for the mirror can be made only once the nodes are known. */
+static int listen(struct adl_executor_slurm *executor, cJSON *heard, struct adl_error *err)
 {
-    const int64_t steps = hands->config.wait_us / 100000;
+    const int64_t steps = executor->config.wait_us / 100000;
     for (int64_t i = 0; i < steps;) {
         cJSON *message = NULL;
-        const int status = adl_slurm_link_next(hands->link, &message, err);
+        const int status = adl_slurm_link_next(executor->link, &message, err);
         if (status < 0)
             return status;
         if (status == 0) {
-            i += !adl_slurm_link_wait(hands->link, 100);
+            i += !adl_slurm_link_wait(executor->link, 100);
             continue;
         }
         const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "ev"));
@@ -411,47 +412,48 @@ static int listen(struct adl_hands_slurm *hands, cJSON *heard, struct adl_error 
         if (synced)
             return 0;
     }
-    return adl_fail(err, ADL_EIO, "Slurm did not answer within %lld s", (long long)(hands->config.wait_us / 1000000));
+    return adl_fail(err, ADL_EIO, "Slurm did not answer within %lld s",
+                    (long long)(executor->config.wait_us / 1000000));
 }
 
-int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
-                         struct adl_inventory *inventory, struct adl_hands *ret, struct adl_error *err)
+int adl_executor_slurm_open(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
+                            struct adl_inventory *inventory, struct adl_executor *ret, struct adl_error *err)
 {
-    struct adl_hands_slurm *hands = calloc(1, sizeof *hands);
+    struct adl_executor_slurm *executor = calloc(1, sizeof *executor);
     cJSON *heard = cJSON_CreateArray();
     const cJSON *message;
-    if (!hands || !heard) {
-        free(hands);
+    if (!executor || !heard) {
+        free(executor);
         cJSON_Delete(heard);
         return adl_fail(err, ADL_ENOMEM, "out of memory for Slurm");
     }
-    hands->config = *config;
-    int status = hello(hands, err);
+    executor->config = *config;
+    int status = hello(executor, err);
     if (status == 0)
-        status = listen(hands, heard, err);
+        status = listen(executor, heard, err);
     if (status == 0)
         status = adl_slurm_nodes_take(config, catalogue, heard, inventory, err);
     const uint32_t gpus = inventory->scenario.cluster.gpu_count, banks = inventory->scenario.cluster.bank_count;
     if (status == 0) {
-        hands->down = calloc((size_t)gpus + 1, sizeof *hands->down);
-        hands->foreign_us = calloc((size_t)banks + 1, sizeof *hands->foreign_us);
-        if (!hands->down || !hands->foreign_us || adl_slurm_book_create(&hands->book, inventory))
+        executor->down = calloc((size_t)gpus + 1, sizeof *executor->down);
+        executor->foreign_us = calloc((size_t)banks + 1, sizeof *executor->foreign_us);
+        if (!executor->down || !executor->foreign_us || adl_slurm_mirror_create(&executor->mirror, inventory))
             status = adl_fail(err, ADL_ENOMEM, "out of memory for %u GPUs", gpus);
     }
     if (status == 0) {
-        hands->opening = true;
-        hands->book.stops = config->requeue && config->mode == ADL_SLURM_ACT;
+        executor->opening = true;
+        executor->mirror.stops = config->requeue && config->mode == ADL_SLURM_ACT;
         cJSON_ArrayForEach(message, heard)
         {
-            adl_hands_slurm_hear(hands, message);
+            adl_executor_slurm_hear(executor, message);
         }
-        hands->opening = false;
+        executor->opening = false;
     }
     cJSON_Delete(heard);
     if (status) {
-        destroy(hands);
+        destroy(executor);
         return status;
     }
-    *ret = (struct adl_hands){&ops, hands};
+    *ret = (struct adl_executor){&ops, executor};
     return 0;
 }

@@ -1,5 +1,5 @@
-/* hands_slurm: a Slurm cluster as the service's hands: jobs come from its users, and it starts, stops and accounts for
- * them where it is told to. It is spoken with through the adapter (executor/slurm/slurm_link.h). */
+/* executor_slurm: a Slurm cluster as the service's executor: jobs come from its users, and it starts, stops and
+ * accounts for them where it is told to. It is spoken with through the adapter (executor/slurm/slurm_link.h). */
 #ifndef ADLRO_EXECUTOR_SLURM_EXECUTOR_SLURM_H
 #define ADLRO_EXECUTOR_SLURM_EXECUTOR_SLURM_H
 
@@ -18,8 +18,8 @@ struct adl_slurm_alias {
     const char *type;
 };
 
-/* All of it stays the caller's and has to outlast the hands. */
-struct adl_hands_slurm_config {
+/* All of it stays the caller's and has to outlast the executor. */
+struct adl_executor_slurm_config {
     const char *adapter; /* its program */
     const char *conf;    /* slurm.conf; NULL: where the adapter finds it */
     const char *const *partitions;
@@ -33,7 +33,7 @@ struct adl_hands_slurm_config {
 
 /* Asks the cluster what it has, and puts the GPUs of the nodes of these partitions into the inventory, which is empty
  * but for what does not depend on them. */
-int adl_hands_slurm_open(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
-                         struct adl_inventory *inventory, struct adl_hands *ret, struct adl_error *err);
+int adl_executor_slurm_open(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
+                            struct adl_inventory *inventory, struct adl_executor *ret, struct adl_error *err);
 
 #endif

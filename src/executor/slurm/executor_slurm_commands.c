@@ -5,28 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
-void adl_hands_slurm_post(struct adl_hands_slurm *hands, const struct adl_report *report, struct adl_slurm_job *job)
+void adl_executor_slurm_post(struct adl_executor_slurm *executor, const struct adl_report *report,
+                             struct adl_slurm_job *job)
 {
-    if (adl_grow((void **)&hands->waiting, &hands->waiting_capacity, (size_t)hands->waiting_count + 1,
-                 sizeof *hands->waiting))
+    if (adl_grow((void **)&executor->waiting, &executor->waiting_capacity, (size_t)executor->waiting_count + 1,
+                 sizeof *executor->waiting))
         return; /* the next reconciliation tells it again */
-    hands->waiting[hands->waiting_count++] = (struct adl_slurm_waiting){*report, job};
+    executor->waiting[executor->waiting_count++] = (struct adl_slurm_waiting){*report, job};
 }
 
-void adl_hands_slurm_remove(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+void adl_executor_slurm_remove(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
-    uint32_t kept = hands->waiting_first;
-    for (uint32_t i = kept; i < hands->waiting_count; i++)
-        if (hands->waiting[i].job != job)
-            hands->waiting[kept++] = hands->waiting[i];
-    hands->waiting_count = kept;
-    for (uint32_t i = 0; i < hands->slot_count; i++)
-        if (hands->slots[i] == job)
-            hands->slots[i] = NULL;
-    adl_slurm_book_remove(&hands->book, job);
+    uint32_t kept = executor->waiting_first;
+    for (uint32_t i = kept; i < executor->waiting_count; i++)
+        if (executor->waiting[i].job != job)
+            executor->waiting[kept++] = executor->waiting[i];
+    executor->waiting_count = kept;
+    for (uint32_t i = 0; i < executor->slot_count; i++)
+        if (executor->slots[i] == job)
+            executor->slots[i] = NULL;
+    adl_slurm_mirror_remove(&executor->mirror, job);
 }
 
-void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *bar)
+void adl_executor_slurm_post_arrival(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *bar)
 {
     struct adl_report report = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE, .job = ADL_NONE}};
     job->arrived = true;
@@ -34,7 +35,7 @@ void adl_hands_slurm_post_arrival(struct adl_hands_slurm *hands, struct adl_slur
     memcpy(job->arrival.bar, job->bar, sizeof job->bar);
     report.event.submit.spec = &job->spec;
     report.arrival = &job->arrival;
-    adl_hands_slurm_post(hands, &report, job);
+    adl_executor_slurm_post(executor, &report, job);
 }
 
 static struct adl_report about(const struct adl_slurm_job *job, int kind)
@@ -43,22 +44,22 @@ static struct adl_report about(const struct adl_slurm_job *job, int kind)
                                .number = job->number};
 }
 
-void adl_hands_slurm_post_end(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+void adl_executor_slurm_post_end(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
     struct adl_report report = about(job, ADL_EVENT_FINISH);
     job->told = true;
-    adl_slurm_book_leave(&hands->book, job); /* what it drew is known then */
-    hands->restless = true;                  /* who waits for these very GPUs */
+    adl_slurm_mirror_leave(&executor->mirror, job); /* what it drew is known then */
+    executor->restless = true;                      /* who waits for these very GPUs */
     report.exit_code = job->exit_code;
     report.signal = job->signal;
     report.event.outcome.end = (uint8_t)job->end;
     report.event.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
-    report.event.outcome.run_us = job->began_us > 0 ? hands->now_us - job->began_us : 0;
+    report.event.outcome.run_us = job->began_us > 0 ? executor->now_us - job->began_us : 0;
     snprintf(report.text, sizeof report.text, "%s", job->why);
-    adl_hands_slurm_post(hands, &report, NULL);
+    adl_executor_slurm_post(executor, &report, NULL);
 }
 
-void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *text)
+void adl_executor_slurm_post_evict(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *text)
 {
     struct adl_report report = about(job, ADL_EVENT_EVICT);
     report.event.evict.remaining = 1.0;
@@ -68,14 +69,14 @@ void adl_hands_slurm_post_evict(struct adl_hands_slurm *hands, struct adl_slurm_
     job->stopping = ADL_STOP_NONE;
     job->began_us = 0;
     job->taken = ADL_NONE;
-    adl_slurm_book_leave(&hands->book, job);
-    hands->restless = true; /* who waits for these very GPUs */
+    adl_slurm_mirror_leave(&executor->mirror, job);
+    executor->restless = true; /* who waits for these very GPUs */
     report.energy_j = job->energy_j;
-    adl_hands_slurm_post(hands, &report, NULL);
+    adl_executor_slurm_post(executor, &report, NULL);
 }
 
 /* Whether it may start, and why not. */
-void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why)
+void adl_executor_slurm_post_bar(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why)
 {
     struct adl_report report = about(job, ADL_EVENT_WAKE);
     char bar[sizeof job->bar];
@@ -84,14 +85,14 @@ void adl_hands_slurm_post_bar(struct adl_hands_slurm *hands, struct adl_slurm_jo
         return;
     memcpy(job->bar, bar, sizeof bar);
     memcpy(report.text, bar, sizeof bar);
-    adl_hands_slurm_post(hands, &report, NULL);
+    adl_executor_slurm_post(executor, &report, NULL);
 }
 
-void adl_hands_slurm_post_begin(struct adl_hands_slurm *hands, struct adl_slurm_job *job, int begin)
+void adl_executor_slurm_post_begin(struct adl_executor_slurm *executor, struct adl_slurm_job *job, int begin)
 {
     struct adl_report report = about(job, ADL_EVENT_WAKE);
     report.begin = (uint8_t)begin;
-    adl_hands_slurm_post(hands, &report, NULL);
+    adl_executor_slurm_post(executor, &report, NULL);
 }
 
 static bool has_slot(const struct adl_slurm_job *job)
@@ -102,47 +103,47 @@ static bool has_slot(const struct adl_slurm_job *job)
     return false;
 }
 
-void adl_hands_slurm_post_place(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const char *why)
+void adl_executor_slurm_post_place(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why)
 {
     struct adl_report report = about(job, ADL_EVENT_WAKE);
     job->placed = job->moved = false;
     job->seated = true;
-    job->began_us = hands->now_us;
+    job->began_us = executor->now_us;
     report.gpus = job->gpus;
     report.gpu_count = job->gpu_count;
     snprintf(report.text, sizeof report.text, "%s", why);
-    adl_hands_slurm_post(hands, &report, job);
+    adl_executor_slurm_post(executor, &report, job);
 }
 
-void adl_hands_slurm_post_seizure(struct adl_hands_slurm *hands, struct adl_slurm_job *job)
+void adl_executor_slurm_post_seizure(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
-    const struct adl_cluster *cluster = &hands->book.inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &executor->mirror.inventory->scenario.cluster;
     const uint32_t type = job->gpu_count > 0 ? adl_gpu_type_of(cluster, job->gpus[0]) : 0;
     if (job->gpu_count > 0 && !has_slot(job)) {
-        adl_hands_slurm_post_bar(hands, job, ""); /* it gets one */
+        adl_executor_slurm_post_bar(executor, job, ""); /* it gets one */
         return;
     }
     for (int i = 0; i < ADL_ALTERNATIVES_MAX && job->taken == ADL_NONE; i++)
         if (job->slots[i] != ADL_NONE && job->wants[i].gpus == job->gpu_count && job->wants[i].types >> type & 1)
             job->taken = job->slots[i];
     if (job->taken == ADL_NONE) { /* its GPUs show as used by others */
-        adl_slurm_book_leave(&hands->book, job);
-        adl_hands_slurm_post_bar(hands, job, "it runs on other GPUs than it was thought to ask for");
+        adl_slurm_mirror_leave(&executor->mirror, job);
+        adl_executor_slurm_post_bar(executor, job, "it runs on other GPUs than it was thought to ask for");
         return;
     }
-    adl_hands_slurm_post_place(hands, job, "");
+    adl_executor_slurm_post_place(executor, job, "");
 }
 
-int adl_hands_slurm_give(struct adl_hands_slurm *hands, struct adl_report *ret)
+int adl_executor_slurm_give(struct adl_executor_slurm *executor, struct adl_report *ret)
 {
-    while (hands->waiting_first < hands->waiting_count) {
-        const struct adl_slurm_waiting *it = &hands->waiting[hands->waiting_first++];
+    while (executor->waiting_first < executor->waiting_count) {
+        const struct adl_slurm_waiting *it = &executor->waiting[executor->waiting_first++];
         const bool stale = it->report.gpu_count > 0 && it->report.gpus != it->job->gpus; /* it has left them */
         if (it->report.event.kind == ADL_EVENT_KIND_COUNT || stale)
             continue;
         *ret = it->report;
         return 1;
     }
-    hands->waiting_first = hands->waiting_count = 0;
+    executor->waiting_first = executor->waiting_count = 0;
     return 0;
 }

@@ -7,10 +7,10 @@
 #define FOREIGN_US INT64_C(1500000) /* use by others that lasts so long is believed */
 
 /* Whether the service may have it there under the slot by which it started it. */
-static bool is_wanted(const struct adl_hands_slurm *hands, const struct adl_slurm_job *job, const uint32_t *gpus,
+static bool is_wanted(const struct adl_executor_slurm *executor, const struct adl_slurm_job *job, const uint32_t *gpus,
                       uint32_t count)
 {
-    const uint32_t type = adl_gpu_type_of(&hands->book.inventory->scenario.cluster, gpus[0]);
+    const uint32_t type = adl_gpu_type_of(&executor->mirror.inventory->scenario.cluster, gpus[0]);
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] == job->taken && job->wants[i].gpus == count && job->wants[i].types >> type & 1)
             return true;
@@ -18,61 +18,61 @@ static bool is_wanted(const struct adl_hands_slurm *hands, const struct adl_slur
 }
 
 /* Where it runs, if that is not where it was to. */
-static void follow(struct adl_hands_slurm *hands, struct adl_slurm_job *job, const cJSON *message)
+static void follow(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const cJSON *message)
 {
     uint32_t gpus[ADL_JOB_GPUS_MAX];
-    const bool ours = job->ours || hands->config.mode != ADL_SLURM_ACT;
-    const uint32_t count = adl_slurm_book_find_gpus(&hands->book, job, message, gpus);
+    const bool ours = job->ours || executor->config.mode != ADL_SLURM_ACT;
+    const uint32_t count = adl_slurm_mirror_find_gpus(&executor->mirror, job, message, gpus);
     if (count == 0 || !ours || job->seated || job->told)
         return;
-    if (job->placed && !job->moved && adl_slurm_book_alike(&hands->book, gpus, count, job->gpus, job->gpu_count))
+    if (job->placed && !job->moved && adl_slurm_mirror_alike(&executor->mirror, gpus, count, job->gpus, job->gpu_count))
         return;
-    const bool wanted = job->placed && is_wanted(hands, job, gpus, count), moved = job->moved;
+    const bool wanted = job->placed && is_wanted(executor, job, gpus, count), moved = job->moved;
     if (job->placed && !wanted)
-        adl_hands_slurm_post_evict(hands, job, "Slurm has started it on GPUs that it was not thought to take");
-    const int status = adl_slurm_book_hold(&hands->book, job, gpus, count); /* without memory: used by others */
+        adl_executor_slurm_post_evict(executor, job, "Slurm has started it on GPUs that it was not thought to take");
+    const int status = adl_slurm_mirror_hold(&executor->mirror, job, gpus, count); /* without memory: used by others */
     if (wanted && status == 0)
-        adl_hands_slurm_post_place(hands, job,
-                                   moved ? "those that were chosen are on nodes it may not use" : "Slurm chose so");
+        adl_executor_slurm_post_place(executor, job,
+                                      moved ? "those that were chosen are on nodes it may not use" : "Slurm chose so");
 }
 
 /* A slurmctld that crashed has forgotten the last jobs, and gives their numbers to others. */
-static void check_identity(struct adl_hands_slurm *hands, const cJSON *message)
+static void check_identity(struct adl_executor_slurm *executor, const cJSON *message)
 {
     const double id = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id"));
-    struct adl_slurm_job *known = id > 0 && id < 1e15 ? adl_slurm_book_find(&hands->book, (int64_t)id) : NULL;
-    if (!known || known->number == 0 || known->told || adl_slurm_book_is_same(known, message))
+    struct adl_slurm_job *known = id > 0 && id < 1e15 ? adl_slurm_mirror_find(&executor->mirror, (int64_t)id) : NULL;
+    if (!known || known->number == 0 || known->told || adl_slurm_mirror_is_same(known, message))
         return;
-    adl_hands_slurm_end_as(hands, known, known->seated ? ADL_END_FAILED : ADL_END_CANCELLED,
-                           "Slurm has forgotten it, and given its number to another job");
-    adl_hands_slurm_remove(hands, known);
+    adl_executor_slurm_end_as(executor, known, known->seated ? ADL_END_FAILED : ADL_END_CANCELLED,
+                              "Slurm has forgotten it, and given its number to another job");
+    adl_executor_slurm_remove(executor, known);
 }
 
-static void hear_job(struct adl_hands_slurm *hands, const cJSON *message)
+static void hear_job(struct adl_executor_slurm *executor, const cJSON *message)
 {
-    check_identity(hands, message);
-    struct adl_slurm_job *job = adl_slurm_book_read_job(&hands->book, message, hands->opening);
+    check_identity(executor, message);
+    struct adl_slurm_job *job = adl_slurm_mirror_read_job(&executor->mirror, message, executor->opening);
     if (!job)
         return;
-    job->sync = hands->sync;
+    job->sync = executor->sync;
     if (job->state == ADL_SLURM_RUNS)
-        follow(hands, job, message);
-    if (!hands->opening)
-        adl_hands_slurm_settle(hands, job);
+        follow(executor, job, message);
+    if (!executor->opening)
+        adl_executor_slurm_settle(executor, job);
 }
 
-static struct adl_slurm_job *find_seq(struct adl_hands_slurm *hands, uint64_t seq)
+static struct adl_slurm_job *find_seq(struct adl_executor_slurm *executor, uint64_t seq)
 {
-    for (uint32_t i = 0; i < hands->book.job_count; i++)
-        if (hands->book.jobs[i]->seq == seq)
-            return hands->book.jobs[i];
+    for (uint32_t i = 0; i < executor->mirror.job_count; i++)
+        if (executor->mirror.jobs[i]->seq == seq)
+            return executor->mirror.jobs[i];
     return NULL;
 }
 
-static void hear_done(struct adl_hands_slurm *hands, const cJSON *message)
+static void hear_done(struct adl_executor_slurm *executor, const cJSON *message)
 {
     const double seq = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "seq"));
-    struct adl_slurm_job *job = seq > 0 ? find_seq(hands, (uint64_t)seq) : NULL;
+    struct adl_slurm_job *job = seq > 0 ? find_seq(executor, (uint64_t)seq) : NULL;
     if (!job || !job->placed)
         return;
     job->answered = true;
@@ -83,96 +83,96 @@ static void hear_done(struct adl_hands_slurm *hands, const cJSON *message)
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "error"));
     char text[160];
     snprintf(text, sizeof text, "Slurm would not place it: %s", why ? why : "no reason was given");
-    job->refusals += hands->synced;
+    job->refusals += executor->synced;
     if (job->refusals >= ADL_SLURM_REFUSALS_MAX)
-        adl_hands_slurm_give_back(hands, job, text);
-    job->failed_us = hands->now_us;
-    adl_hands_slurm_post_bar(hands, job, text);
-    adl_hands_slurm_post_evict(hands, job, text);
+        adl_executor_slurm_give_back(executor, job, text);
+    job->failed_us = executor->now_us;
+    adl_executor_slurm_post_bar(executor, job, text);
+    adl_executor_slurm_post_evict(executor, job, text);
 }
 
 /* Everything there is was told: what was not is gone. */
-static void hear_synced(struct adl_hands_slurm *hands)
+static void hear_synced(struct adl_executor_slurm *executor)
 {
-    for (uint32_t i = 0; i < hands->book.job_count; i++)
-        if (hands->book.jobs[i]->sync != hands->sync && hands->book.jobs[i]->state != ADL_SLURM_ENDED)
-            hands->book.jobs[i]->state = ADL_SLURM_ABSENT;
-    hands->synced = hands->restless = true;
+    for (uint32_t i = 0; i < executor->mirror.job_count; i++)
+        if (executor->mirror.jobs[i]->sync != executor->sync && executor->mirror.jobs[i]->state != ADL_SLURM_ENDED)
+            executor->mirror.jobs[i]->state = ADL_SLURM_ABSENT;
+    executor->synced = executor->restless = true;
 }
 
-static void hear_gone(struct adl_hands_slurm *hands, const cJSON *message)
+static void hear_gone(struct adl_executor_slurm *executor, const cJSON *message)
 {
     const double id = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id"));
-    struct adl_slurm_job *job = id > 0 ? adl_slurm_book_find(&hands->book, (int64_t)id) : NULL;
+    struct adl_slurm_job *job = id > 0 ? adl_slurm_mirror_find(&executor->mirror, (int64_t)id) : NULL;
     if (job && job->state != ADL_SLURM_ENDED)
         job->state = ADL_SLURM_ABSENT;
-    hands->restless = true;
+    executor->restless = true;
 }
 
-void adl_hands_slurm_hear(struct adl_hands_slurm *hands, const cJSON *message)
+void adl_executor_slurm_hear(struct adl_executor_slurm *executor, const cJSON *message)
 {
     const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "ev"));
     if (!event)
         return;
     if (strcmp(event, "up") == 0) {
-        hands->sync++;
-        hands->synced = false;
+        executor->sync++;
+        executor->synced = false;
     } else if (strcmp(event, "down") == 0) {
-        hands->synced = false;
+        executor->synced = false;
     } else if (strcmp(event, "job") == 0) {
-        hear_job(hands, message);
+        hear_job(executor, message);
     } else if (strcmp(event, "node") == 0) {
-        adl_slurm_book_read_node(&hands->book, message);
-        hands->looked_us = 0;
+        adl_slurm_mirror_read_node(&executor->mirror, message);
+        executor->looked_us = 0;
     } else if (strcmp(event, "done") == 0) {
-        hear_done(hands, message);
+        hear_done(executor, message);
     } else if (strcmp(event, "synced") == 0) {
-        hear_synced(hands);
+        hear_synced(executor);
     } else if (strcmp(event, "gone") == 0) {
-        hear_gone(hands, message);
+        hear_gone(executor, message);
     }
 }
 
 /* ---- GPUs that others use, or nobody can ---- */
 
-static void report_gpu(struct adl_hands_slurm *hands, uint32_t gpu, bool down, uint32_t foreign, const char *why)
+static void report_gpu(struct adl_executor_slurm *executor, uint32_t gpu, bool down, uint32_t foreign, const char *why)
 {
     struct adl_report report = {.event = {.kind = down ? ADL_EVENT_GPU_DOWN : ADL_EVENT_GPU_UP, .gpu = gpu},
                                 .foreign = foreign};
-    if (hands->down[gpu] == down)
+    if (executor->down[gpu] == down)
         return;
-    hands->down[gpu] = down;
-    hands->restless = true;
+    executor->down[gpu] = down;
+    executor->restless = true;
     snprintf(report.text, sizeof report.text, "%s", why);
-    adl_hands_slurm_post(hands, &report, NULL);
+    adl_executor_slurm_post(executor, &report, NULL);
 }
 
-static void look_at_bank(struct adl_hands_slurm *hands, uint32_t b)
+static void look_at_bank(struct adl_executor_slurm *executor, uint32_t b)
 {
-    const struct adl_bank *bank = &hands->book.inventory->scenario.cluster.banks[b];
-    const bool usable = hands->book.usable[bank->node];
-    uint32_t foreign = adl_slurm_book_foreign(&hands->book, b);
+    const struct adl_bank *bank = &executor->mirror.inventory->scenario.cluster.banks[b];
+    const bool usable = executor->mirror.usable[bank->node];
+    uint32_t foreign = adl_slurm_mirror_foreign(&executor->mirror, b);
     if (foreign == 0)
-        hands->foreign_us[b] = 0;
-    else if (hands->foreign_us[b] == 0)
-        hands->foreign_us[b] = hands->now_us;
-    if (foreign > 0 && hands->now_us - hands->foreign_us[b] < FOREIGN_US)
+        executor->foreign_us[b] = 0;
+    else if (executor->foreign_us[b] == 0)
+        executor->foreign_us[b] = executor->now_us;
+    if (foreign > 0 && executor->now_us - executor->foreign_us[b] < FOREIGN_US)
         return; /* jobs and nodes are told one after the other: wait until both were */
     for (uint32_t g = bank->gpu_first + bank->gpu_count; g-- > bank->gpu_first;) {
-        const bool theirs = foreign > 0 && hands->book.holder[g] == 0;
+        const bool theirs = foreign > 0 && executor->mirror.holder[g] == 0;
         foreign -= theirs;
-        report_gpu(hands, g, !usable || theirs, theirs && usable,
-                   !usable  ? hands->book.why[bank->node]
+        report_gpu(executor, g, !usable || theirs, theirs && usable,
+                   !usable  ? executor->mirror.why[bank->node]
                    : theirs ? "in use, and not by a job that adlro decides about"
                             : "");
     }
 }
 
-void adl_hands_slurm_look_at_gpus(struct adl_hands_slurm *hands)
+void adl_executor_slurm_look_at_gpus(struct adl_executor_slurm *executor)
 {
-    if (!hands->synced || (hands->looked_us > 0 && hands->now_us < hands->looked_us + 500000))
+    if (!executor->synced || (executor->looked_us > 0 && executor->now_us < executor->looked_us + 500000))
         return;
-    hands->looked_us = hands->now_us;
-    for (uint32_t b = 0; b < hands->book.inventory->scenario.cluster.bank_count; b++)
-        look_at_bank(hands, b);
+    executor->looked_us = executor->now_us;
+    for (uint32_t b = 0; b < executor->mirror.inventory->scenario.cluster.bank_count; b++)
+        look_at_bank(executor, b);
 }

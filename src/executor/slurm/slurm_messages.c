@@ -21,7 +21,7 @@ static void put_job(struct adl_json *json, uint64_t seq, const struct adl_slurm_
     adl_json_int(json, job->external);
 }
 
-void adl_slurm_say_hello(struct adl_text *text, const struct adl_hands_slurm_config *config, uint32_t poll_ms)
+void adl_slurm_say_hello(struct adl_text *text, const struct adl_executor_slurm_config *config, uint32_t poll_ms)
 {
     static const char *const modes[] = {"observe", "advise", "act"};
     struct adl_json json = begin(text, "hello");

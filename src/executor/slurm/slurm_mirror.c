@@ -15,10 +15,10 @@
 #define NODES_MAX 4096
 #define READ_US   500000 /* meters' times are whole seconds: in the mean it was half a second later */
 
-int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory *inventory)
+int adl_slurm_mirror_create(struct adl_slurm_mirror *ret, const struct adl_inventory *inventory)
 {
     const struct adl_cluster *cluster = &inventory->scenario.cluster;
-    *ret = (struct adl_slurm_book){.inventory = inventory};
+    *ret = (struct adl_slurm_mirror){.inventory = inventory};
     ret->holder = calloc((size_t)cluster->gpu_count + 1, sizeof *ret->holder);
     ret->used = calloc((size_t)cluster->bank_count + 1, sizeof *ret->used);
     ret->usable = calloc((size_t)cluster->node_count + 1, sizeof *ret->usable);
@@ -35,26 +35,26 @@ static void job_free(struct adl_slurm_job *job)
     free(job);
 }
 
-void adl_slurm_book_clear(struct adl_slurm_book *book)
+void adl_slurm_mirror_clear(struct adl_slurm_mirror *mirror)
 {
-    for (uint32_t i = 0; i < book->job_count; i++)
-        job_free(book->jobs[i]);
-    free(book->jobs);
-    free(book->holder);
-    free(book->used);
-    free(book->usable);
-    free(book->why);
-    adl_slurm_energy_destroy(book->energy);
-    *book = (struct adl_slurm_book){0};
+    for (uint32_t i = 0; i < mirror->job_count; i++)
+        job_free(mirror->jobs[i]);
+    free(mirror->jobs);
+    free(mirror->holder);
+    free(mirror->used);
+    free(mirror->usable);
+    free(mirror->why);
+    adl_slurm_energy_destroy(mirror->energy);
+    *mirror = (struct adl_slurm_mirror){0};
 }
 
 /* Where a job of this number is or would be. */
-static uint32_t place_of(const struct adl_slurm_book *book, int64_t external)
+static uint32_t place_of(const struct adl_slurm_mirror *mirror, int64_t external)
 {
-    uint32_t low = 0, high = book->job_count;
+    uint32_t low = 0, high = mirror->job_count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (book->jobs[middle]->external < external)
+        if (mirror->jobs[middle]->external < external)
             low = middle + 1;
         else
             high = middle;
@@ -62,24 +62,24 @@ static uint32_t place_of(const struct adl_slurm_book *book, int64_t external)
     return low;
 }
 
-struct adl_slurm_job *adl_slurm_book_find(const struct adl_slurm_book *book, int64_t external)
+struct adl_slurm_job *adl_slurm_mirror_find(const struct adl_slurm_mirror *mirror, int64_t external)
 {
-    const uint32_t at = place_of(book, external);
-    return at < book->job_count && book->jobs[at]->external == external ? book->jobs[at] : NULL;
+    const uint32_t at = place_of(mirror, external);
+    return at < mirror->job_count && mirror->jobs[at]->external == external ? mirror->jobs[at] : NULL;
 }
 
-struct adl_slurm_job *adl_slurm_book_add(struct adl_slurm_book *book, int64_t external)
+struct adl_slurm_job *adl_slurm_mirror_add(struct adl_slurm_mirror *mirror, int64_t external)
 {
     struct adl_slurm_job *job = calloc(1, sizeof *job);
-    if (!job || adl_grow((void **)&book->jobs, &book->job_capacity, (size_t)book->job_count + 1,
+    if (!job || adl_grow((void **)&mirror->jobs, &mirror->job_capacity, (size_t)mirror->job_count + 1,
                          sizeof(struct adl_slurm_job *))) {
         free(job);
         return NULL;
     }
-    const uint32_t at = place_of(book, external);
-    memmove(&book->jobs[at + 1], &book->jobs[at], (book->job_count - at) * sizeof(struct adl_slurm_job *));
-    book->jobs[at] = job;
-    book->job_count++;
+    const uint32_t at = place_of(mirror, external);
+    memmove(&mirror->jobs[at + 1], &mirror->jobs[at], (mirror->job_count - at) * sizeof(struct adl_slurm_job *));
+    mirror->jobs[at] = job;
+    mirror->job_count++;
     job->external = external;
     job->state = ADL_SLURM_ABSENT;
     job->energy_j = -1;
@@ -89,67 +89,68 @@ struct adl_slurm_job *adl_slurm_book_add(struct adl_slurm_book *book, int64_t ex
     return job;
 }
 
-void adl_slurm_book_remove(struct adl_slurm_book *book, struct adl_slurm_job *job)
+void adl_slurm_mirror_remove(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
 {
-    const uint32_t at = place_of(book, job->external);
-    adl_slurm_book_leave(book, job);
-    book->job_count--;
-    memmove(&book->jobs[at], &book->jobs[at + 1], (book->job_count - at) * sizeof(struct adl_slurm_job *));
+    const uint32_t at = place_of(mirror, job->external);
+    adl_slurm_mirror_leave(mirror, job);
+    mirror->job_count--;
+    memmove(&mirror->jobs[at], &mirror->jobs[at + 1], (mirror->job_count - at) * sizeof(struct adl_slurm_job *));
     job_free(job);
 }
 
 /* ---- GPUs ---- */
 
 /* While it runs, what its GPUs draw is counted. */
-static void meter(struct adl_slurm_book *book, struct adl_slurm_job *job)
+static void meter(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
 {
     const bool runs = job->state == ADL_SLURM_RUNS && job->gpu_count > 0;
     if (job->metered == runs)
         return;
     job->metered = runs;
     if (runs)
-        adl_slurm_energy_enter(book->energy, &job->energy_j, job->gpus, job->gpu_count, book->now_us);
+        adl_slurm_energy_enter(mirror->energy, &job->energy_j, job->gpus, job->gpu_count, mirror->now_us);
     else
-        adl_slurm_energy_leave(book->energy, &job->energy_j, job->gpus, job->gpu_count, book->now_us);
+        adl_slurm_energy_leave(mirror->energy, &job->energy_j, job->gpus, job->gpu_count, mirror->now_us);
     for (uint32_t i = 0; i < job->gpu_count; i++) {
-        const uint32_t bank = book->inventory->scenario.cluster.gpu_bank[job->gpus[i]];
-        adl_slurm_energy_others(book->energy, bank, adl_slurm_book_foreign(book, bank), book->now_us);
+        const uint32_t bank = mirror->inventory->scenario.cluster.gpu_bank[job->gpus[i]];
+        adl_slurm_energy_others(mirror->energy, bank, adl_slurm_mirror_foreign(mirror, bank), mirror->now_us);
     }
 }
 
-int adl_slurm_book_hold(struct adl_slurm_book *book, struct adl_slurm_job *job, const uint32_t *gpus, uint32_t count)
+int adl_slurm_mirror_hold(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job, const uint32_t *gpus,
+                          uint32_t count)
 {
     uint32_t *copy = malloc((count + 1) * sizeof *copy);
     if (!copy)
         return ADL_ENOMEM;
     memcpy(copy, gpus, count * sizeof *copy);
-    adl_slurm_book_leave(book, job);
+    adl_slurm_mirror_leave(mirror, job);
     job->gpus = copy;
     job->gpu_count = count;
     for (uint32_t i = 0; i < count; i++)
-        book->holder[copy[i]] = job->external;
-    meter(book, job);
+        mirror->holder[copy[i]] = job->external;
+    meter(mirror, job);
     return 0;
 }
 
-void adl_slurm_book_leave(struct adl_slurm_book *book, struct adl_slurm_job *job)
+void adl_slurm_mirror_leave(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
 {
     const int state = job->state;
     job->state = ADL_SLURM_ABSENT; /* whatever it does, it has no GPUs */
-    meter(book, job);
+    meter(mirror, job);
     job->state = state;
     for (uint32_t i = 0; i < job->gpu_count; i++)
-        if (book->holder[job->gpus[i]] == job->external)
-            book->holder[job->gpus[i]] = 0;
+        if (mirror->holder[job->gpus[i]] == job->external)
+            mirror->holder[job->gpus[i]] = 0;
     free(job->gpus);
     job->gpus = NULL;
     job->gpu_count = 0;
 }
 
-uint32_t adl_slurm_book_seek(const struct adl_slurm_book *book, const struct adl_slurm_job *job, uint32_t type,
-                             uint32_t wanted, const bool *down, uint32_t *gpus)
+uint32_t adl_slurm_mirror_seek(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job, uint32_t type,
+                               uint32_t wanted, const bool *down, uint32_t *gpus)
 {
-    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     const uint32_t share = wanted / job->nodes;
     uint32_t count = 0;
     for (uint32_t b = 0; b < cluster->bank_count && count < wanted; b++) {
@@ -158,7 +159,7 @@ uint32_t adl_slurm_book_seek(const struct adl_slurm_book *book, const struct adl
         if (bank->type != type || (job->excluded && job->excluded[bank->node]))
             continue;
         for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count && count < before + share; g++)
-            if (!down[g] && (book->holder[g] == 0 || book->holder[g] == job->external))
+            if (!down[g] && (mirror->holder[g] == 0 || mirror->holder[g] == job->external))
                 gpus[count++] = g;
         if (count < before + share)
             count = before;
@@ -166,27 +167,27 @@ uint32_t adl_slurm_book_seek(const struct adl_slurm_book *book, const struct adl
     return count == wanted ? count : 0;
 }
 
-bool adl_slurm_book_has_room(const struct adl_slurm_book *book, const struct adl_slurm_job *job, const bool *down)
+bool adl_slurm_mirror_has_room(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job, const bool *down)
 {
     uint32_t gpus[ADL_JOB_GPUS_MAX];
     if (!job->excluded && job->nodes == 1)
         return true;
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         for (uint32_t left = job->wants[i].types; left; left &= left - 1)
-            if (adl_slurm_book_seek(book, job, (uint32_t)__builtin_ctz(left), job->wants[i].gpus, down, gpus))
+            if (adl_slurm_mirror_seek(mirror, job, (uint32_t)__builtin_ctz(left), job->wants[i].gpus, down, gpus))
                 return true;
     return false;
 }
 
-uint32_t adl_slurm_book_foreign(const struct adl_slurm_book *book, uint32_t bank)
+uint32_t adl_slurm_mirror_foreign(const struct adl_slurm_mirror *mirror, uint32_t bank)
 {
-    const struct adl_bank *it = &book->inventory->scenario.cluster.banks[bank];
+    const struct adl_bank *it = &mirror->inventory->scenario.cluster.banks[bank];
     uint32_t ours = 0;
     for (uint32_t g = it->gpu_first; g < it->gpu_first + it->gpu_count; g++) {
-        const struct adl_slurm_job *job = book->holder[g] ? adl_slurm_book_find(book, book->holder[g]) : NULL;
+        const struct adl_slurm_job *job = mirror->holder[g] ? adl_slurm_mirror_find(mirror, mirror->holder[g]) : NULL;
         ours += job && job->state == ADL_SLURM_RUNS;
     }
-    return book->used[bank] > ours ? book->used[bank] - ours : 0;
+    return mirror->used[bank] > ours ? mirror->used[bank] - ours : 0;
 }
 
 /* ---- messages ---- */
@@ -234,7 +235,7 @@ static uint32_t find_bank(const struct adl_cluster *cluster, uint32_t node, cons
 }
 
 /* One that measures CPUs alone has nothing to say here. */
-static void read_meter(struct adl_slurm_book *book, uint32_t node, const cJSON *message)
+static void read_meter(struct adl_slurm_mirror *mirror, uint32_t node, const cJSON *message)
 {
     const char *meter_word = text_of(message, "meter");
     const bool gpus = strcmp(meter_word, "gpus") == 0;
@@ -244,35 +245,35 @@ static void read_meter(struct adl_slurm_book *book, uint32_t node, const cJSON *
                                               .watts = number_of(message, "watts", -1),
                                               .gpus = gpus};
     if (!gpus && strcmp(meter_word, "node") != 0)
-        adl_slurm_energy_read(book->energy, node, NULL);
+        adl_slurm_energy_read(mirror->energy, node, NULL);
     else if (reading.joules >= 0) /* else it has just not been read: its counter goes on */
-        adl_slurm_energy_read(book->energy, node, &reading);
+        adl_slurm_energy_read(mirror->energy, node, &reading);
 }
 
-void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message)
+void adl_slurm_mirror_read_node(struct adl_slurm_mirror *mirror, const struct cJSON *message)
 {
-    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     const uint32_t node = find_node(cluster, text_of(message, "name"));
     const cJSON *gpu;
     if (node == ADL_NONE)
         return; /* a node that came after we started: known after the next start */
-    book->usable[node] = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "usable"));
-    snprintf(book->why[node], sizeof book->why[node], "%s", text_of(message, "why"));
+    mirror->usable[node] = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "usable"));
+    snprintf(mirror->why[node], sizeof mirror->why[node], "%s", text_of(message, "why"));
     cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(message, "gpus"))
     {
         const uint32_t bank = find_bank(cluster, node, text_of(gpu, "type"));
         if (bank == ADL_NONE)
             continue;
-        book->used[bank] = (uint32_t)whole_of(gpu, "used", 0, cluster->banks[bank].gpu_count);
-        adl_slurm_energy_others(book->energy, bank, adl_slurm_book_foreign(book, bank), book->now_us);
+        mirror->used[bank] = (uint32_t)whole_of(gpu, "used", 0, cluster->banks[bank].gpu_count);
+        adl_slurm_energy_others(mirror->energy, bank, adl_slurm_mirror_foreign(mirror, bank), mirror->now_us);
     }
-    read_meter(book, node, message);
+    read_meter(mirror, node, message);
 }
 
 /* The nodes it may not use; NULL if there is no such node. Out of memory is as good as none: Slurm would refuse. */
-static void read_excluded(const struct adl_slurm_book *book, const cJSON *message, struct adl_slurm_job *job)
+static void read_excluded(const struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_slurm_job *job)
 {
-    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     const cJSON *required = cJSON_GetObjectItemCaseSensitive(message, "require"), *name;
     free(job->excluded);
     job->excluded = NULL;
@@ -330,14 +331,14 @@ static bool word_request(const struct adl_cluster *cluster, const struct adl_alt
     return at > 0 && at < size;
 }
 
-static void read_request(const struct adl_slurm_book *book, struct adl_slurm_job *job)
+static void read_request(const struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
 {
-    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     struct adl_alternative wants[ADL_ALTERNATIVES_MAX];
     struct adl_error err = {""};
     const char *why = "no nodes that it may use have what it wants";
     uint32_t count = 0, kept = 0;
-    if (adl_request_read(job->arrival.request, cluster, wants, &count, &err))
+    if (adl_gpu_request_read(job->arrival.request, cluster, wants, &count, &err))
         snprintf(job->unfit, sizeof job->unfit, "%.110s", err.text);
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t gpus = (uint64_t)wants[i].gpus * job->nodes;
@@ -360,15 +361,15 @@ static void read_request(const struct adl_slurm_book *book, struct adl_slurm_job
     }
 }
 
-static void read_spec(const struct adl_slurm_book *book, const cJSON *message, struct adl_slurm_job *job)
+static void read_spec(const struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_slurm_job *job)
 {
     struct adl_alternative wants[ADL_ALTERNATIVES_MAX] = {{0}};
     uint32_t count = 0;
-    adl_request_read(job->arrival.request, &book->inventory->scenario.cluster, wants, &count, NULL);
+    adl_gpu_request_read(job->arrival.request, &mirror->inventory->scenario.cluster, wants, &count, NULL);
     const int64_t per_node = count > 0 && wants[0].gpus > 0 ? wants[0].gpus : 1, gpus = per_node * job->nodes;
     const int64_t cores = whole_of(message, "cpus", 0, 1 << 20),
                   memory_mib = whole_of(message, "memory_mib", 0, 1 << 30);
-    const bool stoppable = book->stops && says(message, "requeue");
+    const bool stoppable = mirror->stops && says(message, "requeue");
     job->unfit[0] = '\0';
     job->spec = (struct adl_job_spec){
         .user = adl_job_name_id(job->arrival.user),
@@ -382,7 +383,7 @@ static void read_spec(const struct adl_slurm_book *book, const cJSON *message, s
         .memory_mib = (int32_t)((memory_mib + per_node - 1) / per_node),
         .priority = (float)fmin(1, fmax(0, number_of(message, "priority", 0.5))),
         .limit_us = (int64_t)fmin(LIMIT_S, fmax(60, number_of(message, "limit_s", LIMIT_S))) * 1000000};
-    read_request(book, job);
+    read_request(mirror, job);
 }
 
 static void read_arrival(const cJSON *message, struct adl_arrival *ret)
@@ -440,14 +441,14 @@ static int state_of(const char *name, int *ret_end)
     return ADL_SLURM_ENDED;
 }
 
-struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message, bool all)
+struct adl_slurm_job *adl_slurm_mirror_read_job(struct adl_slurm_mirror *mirror, const struct cJSON *message, bool all)
 {
     int end = 0;
     const int64_t external = whole_of(message, "id", 0, INT64_C(1) << 52);
     const int state = state_of(text_of(message, "state"), &end);
-    struct adl_slurm_job *job = adl_slurm_book_find(book, external);
+    struct adl_slurm_job *job = adl_slurm_mirror_find(mirror, external);
     if (!job && (all || state != ADL_SLURM_ENDED) && external > 0)
-        job = adl_slurm_book_add(book, external);
+        job = adl_slurm_mirror_add(mirror, external);
     if (!job)
         return NULL;
     job->state = state;
@@ -462,9 +463,9 @@ struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const
     job->exit_code = (int32_t)whole_of(message, "exit_code", -1, 255);
     job->signal = (int32_t)whole_of(message, "signal", 0, 128);
     snprintf(job->why, sizeof job->why, "%s", text_of(message, "why"));
-    meter(book, job);
+    meter(mirror, job);
     if (state == ADL_SLURM_PENDING)
-        read_excluded(book, message, job);
+        read_excluded(mirror, message, job);
     const uint64_t demand = hash_demand(message);
     const bool waits = state == ADL_SLURM_PENDING && !job->released && !job->placed && !job->seated;
     const bool known = job->arrived && job->number != 0;
@@ -473,12 +474,12 @@ struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const
         job->demand = demand;
         job->nodes = (uint32_t)whole_of(message, "nodes_min", 1, NODES_MAX);
         read_arrival(message, &job->arrival);
-        read_spec(book, message, job);
+        read_spec(mirror, message, job);
     }
     return job;
 }
 
-bool adl_slurm_book_is_same(const struct adl_slurm_job *job, const struct cJSON *message)
+bool adl_slurm_mirror_is_same(const struct adl_slurm_job *job, const struct cJSON *message)
 {
     struct adl_arrival now = {0};
     read_arrival(message, &now);
@@ -487,7 +488,7 @@ bool adl_slurm_book_is_same(const struct adl_slurm_job *job, const struct cJSON 
             (now.submit_us == job->arrival.submit_us || number_of(message, "restarts", 0) > 0));
 }
 
-bool adl_slurm_book_is_known(const struct adl_slurm_job *job, const struct adl_roster_job *known)
+bool adl_slurm_mirror_is_known(const struct adl_slurm_job *job, const struct adl_job_entry *known)
 {
     return job->arrival.uid == known->uid &&
            (job->requeued || job->arrival.submit_us == 0 || job->arrival.submit_us == known->submit_us);
@@ -501,10 +502,10 @@ static bool has(const uint32_t *gpus, uint32_t count, uint32_t gpu)
     return false;
 }
 
-uint32_t adl_slurm_book_find_gpus(const struct adl_slurm_book *book, const struct adl_slurm_job *job,
-                                  const struct cJSON *message, uint32_t *gpus)
+uint32_t adl_slurm_mirror_find_gpus(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job,
+                                    const struct cJSON *message, uint32_t *gpus)
 {
-    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     uint32_t count = 0;
     const cJSON *part;
     cJSON_ArrayForEach(part, cJSON_GetObjectItemCaseSensitive(message, "gpus"))
@@ -517,7 +518,8 @@ uint32_t adl_slurm_book_find_gpus(const struct adl_slurm_book *book, const struc
         const struct adl_bank *it = &cluster->banks[bank];
         for (int own = 1; own >= 0; own--)
             for (uint32_t g = it->gpu_first; left > 0 && g < it->gpu_first + it->gpu_count; g++)
-                if (book->holder[g] == (own ? job->external : 0) && count < ADL_JOB_GPUS_MAX && !has(gpus, count, g)) {
+                if (mirror->holder[g] == (own ? job->external : 0) && count < ADL_JOB_GPUS_MAX &&
+                    !has(gpus, count, g)) {
                     gpus[count++] = g;
                     left--;
                 }
@@ -532,10 +534,10 @@ static uint32_t bank_of(const struct adl_cluster *cluster, uint32_t gpu)
     return cluster->gpu_bank[gpu];
 }
 
-bool adl_slurm_book_alike(const struct adl_slurm_book *book, const uint32_t *a, uint32_t a_count, const uint32_t *b,
-                          uint32_t b_count)
+bool adl_slurm_mirror_alike(const struct adl_slurm_mirror *mirror, const uint32_t *a, uint32_t a_count,
+                            const uint32_t *b, uint32_t b_count)
 {
-    const struct adl_cluster *cluster = &book->inventory->scenario.cluster;
+    const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     if (a_count != b_count)
         return false;
     for (uint32_t i = 0; i < a_count; i++) {

@@ -1,4 +1,4 @@
-/* slurm_book: what the cluster was last heard to have: its nodes, the jobs of our partitions, and which GPU is whose.
+/* slurm_mirror: what the cluster was last heard to have: its nodes, the jobs of our partitions, and which GPU is whose.
  */
 #ifndef ADLRO_EXECUTOR_SLURM_SLURM_MIRROR_H
 #define ADLRO_EXECUTOR_SLURM_SLURM_MIRROR_H
@@ -60,7 +60,7 @@ struct adl_slurm_job {
     char unfit[120]; /* why it cannot be decided about here; "": it can */
 };
 
-struct adl_slurm_book {
+struct adl_slurm_mirror {
     const struct adl_inventory *inventory;
     struct adl_slurm_job **jobs; /* by rising number there */
     size_t job_capacity;
@@ -71,41 +71,43 @@ struct adl_slurm_book {
     char (*why)[120];
     struct adl_slurm_energy *energy;
     bool stops;     /* jobs that Slurm may requeue may be stopped */
-    int64_t now_us; /* as the hands were told last */
+    int64_t now_us; /* as the executor were told last */
 };
 
-int adl_slurm_book_create(struct adl_slurm_book *ret, const struct adl_inventory *inventory);
-void adl_slurm_book_clear(struct adl_slurm_book *book); /* accepts a zeroed one */
+int adl_slurm_mirror_create(struct adl_slurm_mirror *ret, const struct adl_inventory *inventory);
+void adl_slurm_mirror_clear(struct adl_slurm_mirror *mirror); /* accepts a zeroed one */
 
-struct adl_slurm_job *adl_slurm_book_find(const struct adl_slurm_book *book, int64_t external);
-struct adl_slurm_job *adl_slurm_book_add(struct adl_slurm_book *book, int64_t external); /* NULL: out of memory */
-void adl_slurm_book_remove(struct adl_slurm_book *book, struct adl_slurm_job *job);      /* with its GPUs */
+struct adl_slurm_job *adl_slurm_mirror_find(const struct adl_slurm_mirror *mirror, int64_t external);
+struct adl_slurm_job *adl_slurm_mirror_add(struct adl_slurm_mirror *mirror, int64_t external); /* NULL: out of memory */
+void adl_slurm_mirror_remove(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job);      /* with its GPUs */
 
 /* From messages of the adapter. A job that is not there yet is added, one that has ended only if all are; else NULL. */
-struct adl_slurm_job *adl_slurm_book_read_job(struct adl_slurm_book *book, const struct cJSON *message, bool all);
+struct adl_slurm_job *adl_slurm_mirror_read_job(struct adl_slurm_mirror *mirror, const struct cJSON *message, bool all);
 /* Whether a message about this number is about this job. A requeue changes the time of submission. */
-bool adl_slurm_book_is_same(const struct adl_slurm_job *job, const struct cJSON *message);
-bool adl_slurm_book_is_known(const struct adl_slurm_job *job, const struct adl_roster_job *known); /* to the service */
-void adl_slurm_book_read_node(struct adl_slurm_book *book, const struct cJSON *message);
+bool adl_slurm_mirror_is_same(const struct adl_slurm_job *job, const struct cJSON *message);
+bool adl_slurm_mirror_is_known(const struct adl_slurm_job *job, const struct adl_job_entry *known); /* to the service */
+void adl_slurm_mirror_read_node(struct adl_slurm_mirror *mirror, const struct cJSON *message);
 
 /* The GPUs that a running job must have, by where the message says it runs: those of that kind that it holds, then the
  * first that nobody holds. 0: the books do not agree with that, or it has none. gpus has room for ADL_JOB_GPUS_MAX. */
-uint32_t adl_slurm_book_find_gpus(const struct adl_slurm_book *book, const struct adl_slurm_job *job,
-                                  const struct cJSON *message, uint32_t *gpus);
+uint32_t adl_slurm_mirror_find_gpus(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job,
+                                    const struct cJSON *message, uint32_t *gpus);
 /* As many of each node and type: which of them it is nobody here can know. */
-bool adl_slurm_book_alike(const struct adl_slurm_book *book, const uint32_t *a, uint32_t a_count, const uint32_t *b,
-                          uint32_t b_count);
-int adl_slurm_book_hold(struct adl_slurm_book *book, struct adl_slurm_job *job, const uint32_t *gpus, uint32_t count);
-void adl_slurm_book_leave(struct adl_slurm_book *book, struct adl_slurm_job *job);
+bool adl_slurm_mirror_alike(const struct adl_slurm_mirror *mirror, const uint32_t *a, uint32_t a_count,
+                            const uint32_t *b, uint32_t b_count);
+int adl_slurm_mirror_hold(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job, const uint32_t *gpus,
+                          uint32_t count);
+void adl_slurm_mirror_leave(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job);
 
 /* Free GPUs of the type as Slurm can give them to the job: as many on each of the nodes it wants, and on none that it
  * may not use; down are those that cannot be had. 0: there are not so many, else wanted. */
-uint32_t adl_slurm_book_seek(const struct adl_slurm_book *book, const struct adl_slurm_job *job, uint32_t type,
-                             uint32_t wanted, const bool *down, uint32_t *gpus);
+uint32_t adl_slurm_mirror_seek(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job, uint32_t type,
+                               uint32_t wanted, const bool *down, uint32_t *gpus);
 /* Whether there are for one of the wants of a job that is particular about its nodes. Those of others are the service's
  * to count. */
-bool adl_slurm_book_has_room(const struct adl_slurm_book *book, const struct adl_slurm_job *job, const bool *down);
+bool adl_slurm_mirror_has_room(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job,
+                               const bool *down);
 
-uint32_t adl_slurm_book_foreign(const struct adl_slurm_book *book, uint32_t bank); /* in use, by nobody of ours */
+uint32_t adl_slurm_mirror_foreign(const struct adl_slurm_mirror *mirror, uint32_t bank); /* in use, by nobody of ours */
 
 #endif

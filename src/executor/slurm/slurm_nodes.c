@@ -10,7 +10,7 @@
 #define NETWORK_GBS 1.25
 
 /* A type of the cluster for a name of gres.conf; its figures are the catalogue's if it has it. */
-static int add_type(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
+static int add_type(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
                     struct adl_cluster *cluster, const char *gres, uint32_t *ret, struct adl_error *err)
 {
     const char *name = gres;
@@ -34,7 +34,7 @@ static int32_t bounded(const cJSON *message, const char *name)
     return value >= 0 ? (int32_t)(value < 1e9 ? value : 1e9) : 0;
 }
 
-static int add_node(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
+static int add_node(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
                     struct adl_cluster *cluster, const cJSON *message, struct adl_error *err)
 {
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "name"));
@@ -61,7 +61,7 @@ static int add_node(const struct adl_hands_slurm_config *config, const struct ad
     return status || count == 0 ? status : adl_cluster_add_node(cluster, &node, banks, count, err);
 }
 
-int adl_slurm_nodes_take(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
+int adl_slurm_nodes_take(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
                          const struct cJSON *heard, struct adl_inventory *inventory, struct adl_error *err)
 {
     struct adl_cluster *cluster = &inventory->scenario.cluster;

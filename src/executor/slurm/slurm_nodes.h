@@ -7,7 +7,7 @@
 struct cJSON;
 
 /* From an array of messages of the adapter, of which those about nodes count. */
-int adl_slurm_nodes_take(const struct adl_hands_slurm_config *config, const struct adl_catalogue *catalogue,
+int adl_slurm_nodes_take(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
                          const struct cJSON *heard, struct adl_inventory *inventory, struct adl_error *err);
 
 #endif

@@ -8,29 +8,29 @@
 /* The oldest job has others stopped for it when it has waited this many times what stopping and resuming one costs. */
 #define TAKE_AFTER_COSTS 20
 
-int adl_choices_create(const struct adl_cluster *cluster, const struct adl_policy_config *config,
-                       struct adl_choices **ret)
+int adl_actions_create(const struct adl_cluster *cluster, const struct adl_policy_config *config,
+                       struct adl_actions **ret)
 {
-    struct adl_choices *choices = calloc(1, sizeof *choices);
+    struct adl_actions *choices = calloc(1, sizeof *choices);
     if (!choices)
         return ADL_ENOMEM;
     choices->share = config->share;
     choices->take_after_us = TAKE_AFTER_COSTS * config->preemption_us;
     choices->claimant = ADL_NONE;
     /* Room for every choice to be a gang of middling size; what finds no room is not offered. */
-    choices->gpu_capacity = cluster->gpu_count + ADL_CHOICES_MAX * 16;
+    choices->gpu_capacity = cluster->gpu_count + ADL_ACTIONS_MAX * 16;
     choices->gpus = malloc(choices->gpu_capacity * sizeof *choices->gpus);
     choices->claim = malloc((cluster->gpu_count + 1) * sizeof *choices->claim);
     choices->victims = malloc((cluster->gpu_count + 1) * sizeof *choices->victims);
     if (!choices->gpus || !choices->claim || !choices->victims || adl_forecast_create(cluster, 1, &choices->forecast)) {
-        adl_choices_destroy(choices);
+        adl_actions_destroy(choices);
         return ADL_ENOMEM;
     }
     *ret = choices;
     return 0;
 }
 
-void adl_choices_destroy(struct adl_choices *choices)
+void adl_actions_destroy(struct adl_actions *choices)
 {
     if (!choices)
         return;
@@ -41,22 +41,22 @@ void adl_choices_destroy(struct adl_choices *choices)
     free(choices);
 }
 
-static void add(struct adl_choices *choices, const struct adl_state *state, uint32_t slot, uint32_t type, bool shared)
+static void add(struct adl_actions *choices, const struct adl_state *state, uint32_t slot, uint32_t type, bool shared)
 {
     const uint16_t gpus = state->jobs[slot].spec.gpus;
-    choices->list[choices->count++] = (struct adl_choice){
+    choices->list[choices->count++] = (struct adl_action){
         .job = slot, .gpu_offset = choices->gpu_count, .gpu_count = gpus, .type = (uint16_t)type, .shared = shared};
     choices->gpu_count += gpus;
 }
 
 /* Offers a job on each type where it fits beside the promise. */
-static void offer(struct adl_choices *choices, const struct adl_state *state, uint32_t slot)
+static void offer(struct adl_actions *choices, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
     const bool held = choices->promised && slot != choices->head;
     for (uint32_t left = job->eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        if (choices->count == ADL_CHOICES_MAX || choices->gpu_count + job->spec.gpus > choices->gpu_capacity)
+        if (choices->count == ADL_ACTIONS_MAX || choices->gpu_count + job->spec.gpus > choices->gpu_capacity)
             return;
         const struct adl_hold hold = {&choices->promise, held,
                                       state->now_us + adl_state_remaining_us(state, slot, type)};
@@ -69,7 +69,7 @@ static void offer(struct adl_choices *choices, const struct adl_state *state, ui
 }
 
 /* Asked only while the head does not fit: a forecast is of jobs that have to wait. */
-static void promise_head(struct adl_choices *choices, const struct adl_state *state)
+static void promise_head(struct adl_actions *choices, const struct adl_state *state)
 {
     uint32_t count;
     adl_forecast_clear(choices->forecast);
@@ -79,7 +79,7 @@ static void promise_head(struct adl_choices *choices, const struct adl_state *st
 }
 
 /* The head on GPUs of younger jobs, on the type where it would run shortest. */
-static void offer_taking(struct adl_choices *choices, const struct adl_state *state)
+static void offer_taking(struct adl_actions *choices, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[choices->head];
     int64_t least_us = INT64_MAX;
@@ -87,7 +87,7 @@ static void offer_taking(struct adl_choices *choices, const struct adl_state *st
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         const int64_t time_us = adl_state_remaining_us(state, choices->head, type);
         if (time_us >= least_us || job->spec.gpus > choices->gpu_capacity ||
-            !adl_taking_find(state, choices->head, type, choices->gpus))
+            !adl_preemption_victims_find(state, choices->head, type, choices->gpus))
             continue;
         least_us = time_us;
         choices->count = choices->gpu_count = 0;
@@ -95,12 +95,12 @@ static void offer_taking(struct adl_choices *choices, const struct adl_state *st
         choices->list[0].takes = true;
     }
     if (choices->count > 0)
-        adl_taking_find(state, choices->head, choices->list[0].type, choices->gpus);
+        adl_preemption_victims_find(state, choices->head, choices->list[0].type, choices->gpus);
 }
 
 /* The claimant, once the jobs in its way are gone; while they are not, nothing at all, for they may leave at any
  * moment. A claim that cannot come true any more is given up. True if there is one. */
-static bool serve_claim(struct adl_choices *choices, const struct adl_state *state)
+static bool serve_claim(struct adl_actions *choices, const struct adl_state *state)
 {
     if (choices->claimant == ADL_NONE)
         return false;
@@ -113,7 +113,7 @@ static bool serve_claim(struct adl_choices *choices, const struct adl_state *sta
     }
     const uint32_t claimant = choices->claimant;
     choices->claimant = ADL_NONE;
-    if (!waits || !adl_taking_ready(state, claimant, choices->claim))
+    if (!waits || !adl_preemption_victims_ready(state, claimant, choices->claim))
         return false;
     memcpy(choices->gpus, choices->claim, choices->claim_count * sizeof *choices->gpus);
     add(choices, state, claimant, adl_gpu_type_of(state->cluster, choices->claim[0]), false);
@@ -127,7 +127,7 @@ static uint32_t shortest_of(const struct adl_state *state, uint32_t lane)
     return adl_order_next_light(state->nodes, jobs, ADL_NONE, state->nodes[jobs->root].least);
 }
 
-static bool something_free(const struct adl_choices *choices, const struct adl_state *state)
+static bool something_free(const struct adl_actions *choices, const struct adl_state *state)
 {
     bool some = choices->share;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
@@ -135,7 +135,7 @@ static bool something_free(const struct adl_choices *choices, const struct adl_s
     return some;
 }
 
-void adl_choices_find(struct adl_choices *choices, const struct adl_state *state)
+void adl_actions_find(struct adl_actions *choices, const struct adl_state *state)
 {
     const struct adl_queue *queue = &state->queue;
     choices->count = choices->gpu_count = 0;
@@ -153,7 +153,7 @@ void adl_choices_find(struct adl_choices *choices, const struct adl_state *state
     promise_head(choices, state);
     uint32_t lanes = 0;
     adl_walk_begin(queue);
-    for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE && lanes < ADL_CHOICE_LANES; adl_walk_leave(queue)) {
+    for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE && lanes < ADL_ACTION_LANES; adl_walk_leave(queue)) {
         if (!choices->share && !adl_fit_room(state, slot))
             continue;
         lanes++;
@@ -165,7 +165,7 @@ void adl_choices_find(struct adl_choices *choices, const struct adl_state *state
     }
 }
 
-void adl_choices_keep_first_job(struct adl_choices *choices)
+void adl_actions_keep_first_job(struct adl_actions *choices)
 {
     uint32_t kept = 0;
     for (uint32_t c = 0; c < choices->count; c++)
@@ -174,7 +174,7 @@ void adl_choices_keep_first_job(struct adl_choices *choices)
     choices->count = kept;
 }
 
-int adl_choices_carry_out(struct adl_choices *choices, const struct adl_state *state, const struct adl_choice *choice,
+int adl_actions_carry_out(struct adl_actions *choices, const struct adl_state *state, const struct adl_action *choice,
                           const uint32_t *gpus, struct adl_plan *plan)
 {
     if (!choice->takes) {
@@ -188,7 +188,7 @@ int adl_choices_carry_out(struct adl_choices *choices, const struct adl_state *s
                              adl_reason_make(choice->cleared ? ADL_RULE_CLEARED : ADL_RULE_AGENT, ADL_NONE, 0, 0));
         return started;
     }
-    const uint32_t victims = adl_taking_victims(state, gpus, choice->gpu_count, choices->victims);
+    const uint32_t victims = adl_preemption_victims_victims(state, gpus, choice->gpu_count, choices->victims);
     choices->claimant = choice->job;
     choices->claimant_id = state->jobs[choice->job].spec.id;
     choices->claim_count = choice->gpu_count;
@@ -197,7 +197,7 @@ int adl_choices_carry_out(struct adl_choices *choices, const struct adl_state *s
     for (uint32_t v = 0; v < victims && status == 0; v++) {
         status = adl_plan_preempt(plan, choices->victims[v]);
         if (status == 0)
-            adl_plan_because(plan, adl_taking_reason(state, choices->victims[v], choice->job));
+            adl_plan_because(plan, adl_preemption_victims_reason(state, choices->victims[v], choice->job));
     }
     return status;
 }

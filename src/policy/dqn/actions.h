@@ -1,4 +1,4 @@
-/* choices: what may be done now, listed for a policy that weighs each: start one of the waiting jobs on one type of
+/* actions: what may be done now, listed for a policy that weighs each: start one of the waiting jobs on one type of
  * GPU.
  *
  * Offered are the oldest and the shortest job of each lane, on every type where it fits. But the oldest job of all
@@ -15,10 +15,10 @@
 #include "state/state.h"
 
 /* Lanes looked at, the one with the oldest job first, and choices listed; what is beyond waits its turn. */
-#define ADL_CHOICE_LANES 32
-#define ADL_CHOICES_MAX  128
+#define ADL_ACTION_LANES 32
+#define ADL_ACTIONS_MAX  128
 
-struct adl_choice {
+struct adl_action {
     uint32_t job;
     uint32_t gpu_offset; /* its GPUs are gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
     uint16_t gpu_count;
@@ -28,8 +28,8 @@ struct adl_choice {
     bool takes;   /* jobs on its GPUs are stopped first, and it starts once they are gone */
 };
 
-struct adl_choices {
-    struct adl_choice list[ADL_CHOICES_MAX];
+struct adl_actions {
+    struct adl_action list[ADL_ACTIONS_MAX];
     uint32_t count;
     uint32_t *gpus;
     uint32_t gpu_count, gpu_capacity;
@@ -47,19 +47,19 @@ struct adl_choices {
 };
 
 /* 0 or ADL_ENOMEM. */
-int adl_choices_create(const struct adl_cluster *cluster, const struct adl_policy_config *config,
-                       struct adl_choices **ret);
-void adl_choices_destroy(struct adl_choices *choices); /* accepts NULL */
+int adl_actions_create(const struct adl_cluster *cluster, const struct adl_policy_config *config,
+                       struct adl_actions **ret);
+void adl_actions_destroy(struct adl_actions *choices); /* accepts NULL */
 
 /* Lists them anew. Needs a queue in order of submission and state->running. */
-void adl_choices_find(struct adl_choices *choices, const struct adl_state *state);
+void adl_actions_find(struct adl_actions *choices, const struct adl_state *state);
 
 /* Adds to the plan what carries out a choice of the last list: a start, or stopping those in its way. Why it was chosen
  * is said of stops and of what follows them; of other starts the caller says it. 0 or ADL_EREFUSED. */
-int adl_choices_carry_out(struct adl_choices *choices, const struct adl_state *state, const struct adl_choice *choice,
+int adl_actions_carry_out(struct adl_actions *choices, const struct adl_state *state, const struct adl_action *choice,
                           const uint32_t *gpus, struct adl_plan *plan);
 
 /* Keeps those of the first job listed, the oldest that fits: for an agent that is asked about one job at a time. */
-void adl_choices_keep_first_job(struct adl_choices *choices);
+void adl_actions_keep_first_job(struct adl_actions *choices);
 
 #endif

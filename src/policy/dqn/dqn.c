@@ -19,9 +19,9 @@ struct dqn {
     struct adl_normalizer normalizer;
     struct adl_qnet net;
     struct adl_qnet_workspace *workspace;
-    enum adl_sight_kind sight;
-    struct adl_choices *choices;
-    struct adl_sight rows, paper; /* what the network sees; paper only for that sight */
+    enum adl_observation_kind observation;
+    struct adl_actions *choices;
+    struct adl_observation rows, paper; /* what the network sees; paper only for that observation */
     float *q;
     int gpu_offset[2], action_offset[2];
     int *member_offset, *members;
@@ -34,7 +34,7 @@ static void destroy(void *policy)
         return;
     adl_model_clear(&self->model);
     adl_qnet_workspace_destroy(self->workspace);
-    adl_choices_destroy(self->choices);
+    adl_actions_destroy(self->choices);
     free(self->rows.gpus);
     free(self->rows.state);
     free(self->rows.choices);
@@ -47,24 +47,25 @@ static void destroy(void *policy)
     free(self);
 }
 
-static int allocate_rows(const struct adl_cluster *cluster, enum adl_sight_kind kind, struct adl_sight *ret)
+static int allocate_rows(const struct adl_cluster *cluster, enum adl_observation_kind kind, struct adl_observation *ret)
 {
-    const struct adl_sight_shape shape = adl_sight_shape(kind, cluster);
+    const struct adl_observation_shape shape = adl_observation_shape(kind, cluster);
     ret->gpus = malloc((size_t)shape.gpus * shape.gpu_features * sizeof *ret->gpus);
     ret->state = malloc(shape.state_features * sizeof *ret->state);
-    ret->choices = malloc((size_t)ADL_CHOICES_MAX * shape.choice_features * sizeof *ret->choices);
+    ret->choices = malloc((size_t)ADL_ACTIONS_MAX * shape.choice_features * sizeof *ret->choices);
     return ret->gpus && ret->state && ret->choices ? 0 : ADL_ENOMEM;
 }
 
 static int allocate(struct dqn *self, const struct adl_policy_config *config, const struct adl_cluster *cluster,
                     struct adl_error *err)
 {
-    const struct adl_qnet_limits limits = {1, (int)cluster->gpu_count, ADL_CHOICES_MAX};
-    if (adl_choices_create(cluster, config, &self->choices) || allocate_rows(cluster, ADL_SIGHT_SHARED, &self->rows) ||
-        allocate_rows(cluster, ADL_SIGHT_PAPER, &self->paper))
+    const struct adl_qnet_limits limits = {1, (int)cluster->gpu_count, ADL_ACTIONS_MAX};
+    if (adl_actions_create(cluster, config, &self->choices) ||
+        allocate_rows(cluster, ADL_OBSERVATION_SHARED, &self->rows) ||
+        allocate_rows(cluster, ADL_OBSERVATION_PAPER, &self->paper))
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy dqn");
-    self->q = malloc(ADL_CHOICES_MAX * sizeof *self->q);
-    self->member_offset = malloc((ADL_CHOICES_MAX + 1) * sizeof *self->member_offset);
+    self->q = malloc(ADL_ACTIONS_MAX * sizeof *self->q);
+    self->member_offset = malloc((ADL_ACTIONS_MAX + 1) * sizeof *self->member_offset);
     self->members = malloc(self->choices->gpu_capacity * sizeof *self->members);
     if (!self->q || !self->member_offset || !self->members)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy dqn");
@@ -75,8 +76,8 @@ static int allocate(struct dqn *self, const struct adl_policy_config *config, co
 static int check_fit(const struct dqn *self, const struct adl_cluster *cluster, struct adl_error *err)
 {
     const struct adl_qnet_shape *shape = &self->model.shape;
-    const struct adl_sight_shape seen = adl_sight_shape(self->sight, cluster);
-    const bool paper = self->sight == ADL_SIGHT_PAPER;
+    const struct adl_observation_shape seen = adl_observation_shape(self->observation, cluster);
+    const bool paper = self->observation == ADL_OBSERVATION_PAPER;
     if (paper && shape->paper_gpus != (int)cluster->gpu_count)
         return adl_fail(err, ADL_EINVAL, "the model is for %d GPUs, the cluster has %u; one of kind shared fits any",
                         shape->paper_gpus, cluster->gpu_count);
@@ -99,7 +100,7 @@ static int take_model(struct dqn *self, const struct adl_policy_config *config, 
     const struct adl_model_section *text = adl_model_section_find(&self->model, ADL_MODEL_NORMALIZER);
     if (!text)
         return adl_fail(err, ADL_EINVAL, "the model has no normalizer; `adlro train` writes one with it");
-    self->sight = self->model.shape.kind == ADL_QNET_PAPER ? ADL_SIGHT_PAPER : ADL_SIGHT_SHARED;
+    self->observation = self->model.shape.kind == ADL_QNET_PAPER ? ADL_OBSERVATION_PAPER : ADL_OBSERVATION_SHARED;
     status = adl_normalizer_decode(&self->normalizer, text->bytes, text->size, err);
     if (status == 0)
         status = check_fit(self, cluster, err);
@@ -129,10 +130,10 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 /* The choices' GPUs as the network wants them. */
 static void list_members(struct dqn *self)
 {
-    const struct adl_choices *choices = self->choices;
+    const struct adl_actions *choices = self->choices;
     int at = 0;
     for (uint32_t c = 0; c < choices->count; c++) {
-        const struct adl_choice *choice = &choices->list[c];
+        const struct adl_action *choice = &choices->list[c];
         self->member_offset[c] = at;
         for (uint32_t i = 0; i < choice->gpu_count; i++)
             self->members[at++] = (int)choices->gpus[choice->gpu_offset + i];
@@ -142,12 +143,12 @@ static void list_members(struct dqn *self)
 
 static uint32_t best_choice(struct dqn *self, const struct adl_state *state)
 {
-    struct adl_choices *choices = self->choices;
+    struct adl_actions *choices = self->choices;
     const uint32_t gpus = state->cluster->gpu_count;
-    adl_sight_see(&self->normalizer, state, choices, &self->rows);
-    if (self->sight == ADL_SIGHT_PAPER)
-        adl_sight_paper(&self->rows, gpus, &self->paper);
-    const struct adl_sight *seen = self->sight == ADL_SIGHT_PAPER ? &self->paper : &self->rows;
+    adl_observation_see(&self->normalizer, state, choices, &self->rows);
+    if (self->observation == ADL_OBSERVATION_PAPER)
+        adl_observation_paper(&self->rows, gpus, &self->paper);
+    const struct adl_observation *seen = self->observation == ADL_OBSERVATION_PAPER ? &self->paper : &self->rows;
     list_members(self);
     self->gpu_offset[1] = (int)gpus;
     self->action_offset[1] = (int)choices->count;
@@ -169,8 +170,8 @@ static uint32_t best_choice(struct dqn *self, const struct adl_state *state)
 /* Of several choices, what the network made of this one and of the next best; of one alone, why there is no other. */
 static struct adl_reason reason_of(const struct dqn *self, const struct adl_state *state, uint32_t chosen)
 {
-    const struct adl_choices *choices = self->choices;
-    const struct adl_choice *choice = &choices->list[chosen];
+    const struct adl_actions *choices = self->choices;
+    const struct adl_action *choice = &choices->list[chosen];
     if (choices->count > 1) {
         uint32_t next = chosen == 0 ? 1 : 0;
         for (uint32_t c = next + 1; c < choices->count; c++)
@@ -190,15 +191,15 @@ static struct adl_reason reason_of(const struct dqn *self, const struct adl_stat
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     struct dqn *self = policy;
-    struct adl_choices *choices = self->choices;
-    adl_choices_find(choices, state);
-    if (self->sight == ADL_SIGHT_PAPER)
-        adl_choices_keep_first_job(choices);
+    struct adl_actions *choices = self->choices;
+    adl_actions_find(choices, state);
+    if (self->observation == ADL_OBSERVATION_PAPER)
+        adl_actions_keep_first_job(choices);
     if (choices->count == 0)
         return 0;
     const uint32_t chosen = choices->count > 1 ? best_choice(self, state) : 0;
-    const struct adl_choice *choice = &choices->list[chosen];
-    const int status = adl_choices_carry_out(choices, state, choice, &choices->gpus[choice->gpu_offset], plan);
+    const struct adl_action *choice = &choices->list[chosen];
+    const int status = adl_actions_carry_out(choices, state, choice, &choices->gpus[choice->gpu_offset], plan);
     if (status == 0 && !choice->takes && !choice->cleared)
         adl_plan_because(plan, reason_of(self, state, chosen));
     return status;

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #define GPU_SIZE    (ADL_STATE_QUEUE - ADL_GPU_BUSY)
-#define STATE_SIZE  (ADL_CHOICE_TIME - ADL_STATE_QUEUE)
-#define CHOICE_SIZE (ADL_FEATURE_COUNT - ADL_CHOICE_TIME)
+#define STATE_SIZE  (ADL_ACTION_TIME - ADL_STATE_QUEUE)
+#define CHOICE_SIZE (ADL_FEATURE_COUNT - ADL_ACTION_TIME)
 
-struct adl_sight_shape adl_sight_shape(enum adl_sight_kind kind, const struct adl_cluster *cluster)
+struct adl_observation_shape adl_observation_shape(enum adl_observation_kind kind, const struct adl_cluster *cluster)
 {
-    if (kind == ADL_SIGHT_PAPER)
-        return (struct adl_sight_shape){cluster->gpu_count, ADL_PAPER_GPU_FEATURES, ADL_PAPER_STATE_FEATURES, 1};
-    return (struct adl_sight_shape){cluster->gpu_count, GPU_SIZE, STATE_SIZE, CHOICE_SIZE};
+    if (kind == ADL_OBSERVATION_PAPER)
+        return (struct adl_observation_shape){cluster->gpu_count, ADL_PAPER_GPU_FEATURES, ADL_PAPER_STATE_FEATURES, 1};
+    return (struct adl_observation_shape){cluster->gpu_count, GPU_SIZE, STATE_SIZE, CHOICE_SIZE};
 }
 
 static float seconds(int64_t us)
@@ -48,7 +48,7 @@ static struct best best_of(const struct adl_cluster *cluster)
 }
 
 /* What all GPUs of a bank have in common. */
-static void fill_bank(const struct adl_state *state, const struct adl_choices *choices, const struct best *best,
+static void fill_bank(const struct adl_state *state, const struct adl_actions *choices, const struct best *best,
                       uint32_t index, float *ret)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -118,7 +118,7 @@ static void fill_gpu(const struct adl_normalizer *normalizer, const struct adl_s
 
 /* Flags are the same raw and normalized; what a bank's GPUs have in common is normalized once. */
 static void fill_gpus(const struct adl_normalizer *normalizer, const struct adl_state *state,
-                      const struct adl_choices *choices, float *ret)
+                      const struct adl_actions *choices, float *ret)
 {
     const struct adl_cluster *cluster = state->cluster;
     const struct best best = best_of(cluster);
@@ -194,7 +194,7 @@ static struct demand demand_of(const struct adl_state *state)
     return demand;
 }
 
-static void fill_state(const struct adl_state *state, const struct adl_choices *choices, const struct demand *demand,
+static void fill_state(const struct adl_state *state, const struct adl_actions *choices, const struct demand *demand,
                        float *row)
 {
     const double gpus = state->cluster->gpu_count;
@@ -222,7 +222,7 @@ static void fill_state(const struct adl_state *state, const struct adl_choices *
 /* ---- choices ---- */
 
 /* Where the GPUs of a choice are: what stays free of their bank and node, and whether they are on several nodes. */
-static void fill_place(const struct adl_state *state, const struct adl_choice *choice, const uint32_t *gpus, float *row)
+static void fill_place(const struct adl_state *state, const struct adl_action *choice, const uint32_t *gpus, float *row)
 {
     const struct adl_cluster *cluster = state->cluster;
     const struct adl_job_spec *spec = &state->jobs[choice->job].spec;
@@ -234,16 +234,16 @@ static void fill_place(const struct adl_state *state, const struct adl_choice *c
     const uint32_t free_here = adl_pool_bank_free(&state->pool, bank);
     const uint32_t taken = choice->shared ? 0 : choice->gpu_count < free_here ? choice->gpu_count : free_here;
     const double cores_left = state->nodes_use[node].free_cores - (double)spec->cpu_cores * taken;
-    row[ADL_CHOICE_SPANS] = spans;
-    row[ADL_CHOICE_OF_FREE] = choice->shared ? NAN : share(choice->gpu_count, state->pool.free_gpus[choice->type]);
-    row[ADL_CHOICE_BANK_LEFT] = share(free_here - taken, cluster->banks[bank].gpu_count);
-    row[ADL_CHOICE_CORES] = share(spec->cpu_cores, cores_share);
-    row[ADL_CHOICE_MEMORY] = share(spec->memory_mib, memory_share);
-    row[ADL_CHOICE_GPU_MEMORY] = share(spec->gpu_memory_mib, cluster->types[choice->type].memory_mib);
-    row[ADL_CHOICE_CORES_LEFT] = free_here > taken ? share(cores_left / (double)(free_here - taken), cores_share) : NAN;
+    row[ADL_ACTION_SPANS] = spans;
+    row[ADL_ACTION_OF_FREE] = choice->shared ? NAN : share(choice->gpu_count, state->pool.free_gpus[choice->type]);
+    row[ADL_ACTION_BANK_LEFT] = share(free_here - taken, cluster->banks[bank].gpu_count);
+    row[ADL_ACTION_CORES] = share(spec->cpu_cores, cores_share);
+    row[ADL_ACTION_MEMORY] = share(spec->memory_mib, memory_share);
+    row[ADL_ACTION_GPU_MEMORY] = share(spec->gpu_memory_mib, cluster->types[choice->type].memory_mib);
+    row[ADL_ACTION_CORES_LEFT] = free_here > taken ? share(cores_left / (double)(free_here - taken), cores_share) : NAN;
 }
 
-static bool free_elsewhere(const struct adl_state *state, const struct adl_choice *choice)
+static bool free_elsewhere(const struct adl_state *state, const struct adl_action *choice)
 {
     for (uint32_t left = state->jobs[choice->job].eligible & ~(1u << choice->type); left; left &= left - 1)
         if (state->pool.free_gpus[__builtin_ctz(left)] >= choice->gpu_count)
@@ -251,7 +251,7 @@ static bool free_elsewhere(const struct adl_state *state, const struct adl_choic
     return false;
 }
 
-static void fill_job(const struct adl_state *state, const struct adl_choices *choices, const struct adl_choice *choice,
+static void fill_job(const struct adl_state *state, const struct adl_actions *choices, const struct adl_action *choice,
                      float *row)
 {
     const struct adl_job *job = &state->jobs[choice->job];
@@ -260,43 +260,43 @@ static void fill_job(const struct adl_state *state, const struct adl_choices *ch
     const int64_t age_us = state->now_us - job->submit_us;
     const int64_t oldest_us = state->now_us - state->jobs[choices->head].submit_us;
     const struct adl_order *equals = &state->queue.lanes[job->lane].jobs;
-    row[ADL_CHOICE_TIME] = seconds(time_us);
-    row[ADL_CHOICE_TIME_OVER_BEST] = share((double)time_us, (double)best_us);
-    row[ADL_CHOICE_GPUS] = job->spec.gpus;
+    row[ADL_ACTION_TIME] = seconds(time_us);
+    row[ADL_ACTION_TIME_OVER_BEST] = share((double)time_us, (double)best_us);
+    row[ADL_ACTION_GPUS] = job->spec.gpus;
     for (int c = 0; c < 4; c++)
-        row[ADL_CHOICE_GANG_1 + c] = gang_class(job->spec.gpus) == c;
-    row[ADL_CHOICE_AREA] = seconds(time_us) * job->spec.gpus;
-    row[ADL_CHOICE_AGE] = row[ADL_CHOICE_AGE_LOG] = seconds(age_us);
-    row[ADL_CHOICE_AGE_SQUARED] = seconds(age_us) * seconds(age_us);
-    row[ADL_CHOICE_AGE_OF_OLDEST] = oldest_us > 0 ? share((double)age_us, (double)oldest_us) : 1.0f;
-    row[ADL_CHOICE_SLOWDOWN] = 1.0f + share((double)age_us, (double)best_us);
-    row[ADL_CHOICE_PRIORITY] = job->spec.priority;
+        row[ADL_ACTION_GANG_1 + c] = gang_class(job->spec.gpus) == c;
+    row[ADL_ACTION_AREA] = seconds(time_us) * job->spec.gpus;
+    row[ADL_ACTION_AGE] = row[ADL_ACTION_AGE_LOG] = seconds(age_us);
+    row[ADL_ACTION_AGE_SQUARED] = seconds(age_us) * seconds(age_us);
+    row[ADL_ACTION_AGE_OF_OLDEST] = oldest_us > 0 ? share((double)age_us, (double)oldest_us) : 1.0f;
+    row[ADL_ACTION_SLOWDOWN] = 1.0f + share((double)age_us, (double)best_us);
+    row[ADL_ACTION_PRIORITY] = job->spec.priority;
     for (int k = 0; k < ADL_KIND_COUNT; k++)
-        row[ADL_CHOICE_KIND_TRAINING + k] = job->spec.kind == k;
-    row[ADL_CHOICE_HEAD] = choice->job == choices->head;
-    row[ADL_CHOICE_SHORTEST] = state->nodes[choice->job].weight == state->nodes[equals->root].least;
-    row[ADL_CHOICE_TYPES] = share(__builtin_popcount(job->eligible), state->cluster->type_count);
-    row[ADL_CHOICE_FREE_ELSEWHERE] = free_elsewhere(state, choice);
-    row[ADL_CHOICE_SHARED] = choice->shared;
-    row[ADL_CHOICE_BEFORE_PROMISE] =
+        row[ADL_ACTION_KIND_TRAINING + k] = job->spec.kind == k;
+    row[ADL_ACTION_HEAD] = choice->job == choices->head;
+    row[ADL_ACTION_SHORTEST] = state->nodes[choice->job].weight == state->nodes[equals->root].least;
+    row[ADL_ACTION_TYPES] = share(__builtin_popcount(job->eligible), state->cluster->type_count);
+    row[ADL_ACTION_FREE_ELSEWHERE] = free_elsewhere(state, choice);
+    row[ADL_ACTION_SHARED] = choice->shared;
+    row[ADL_ACTION_BEFORE_PROMISE] =
         !choices->promised || state->now_us + time_us <= choices->promise.start_us || choice->job == choices->head;
-    row[ADL_CHOICE_EQUALS] = (float)equals->count;
-    row[ADL_CHOICE_DEADLINE] =
+    row[ADL_ACTION_EQUALS] = (float)equals->count;
+    row[ADL_ACTION_DEADLINE] =
         job->spec.deadline_us ? share((double)(job->spec.deadline_us - age_us), (double)time_us) : NAN;
 }
 
-static void fill_choice(const struct adl_state *state, const struct adl_choices *choices, const struct demand *demand,
-                        const struct adl_choice *choice, float *row)
+static void fill_choice(const struct adl_state *state, const struct adl_actions *choices, const struct demand *demand,
+                        const struct adl_action *choice, float *row)
 {
-    for (int f = ADL_CHOICE_TIME; f < ADL_FEATURE_COUNT; f++)
+    for (int f = ADL_ACTION_TIME; f < ADL_FEATURE_COUNT; f++)
         row[f] = NAN;
     fill_job(state, choices, choice, row);
     fill_place(state, choice, &choices->gpus[choice->gpu_offset], row);
-    row[ADL_CHOICE_WANTED] = share(demand->by_type[choice->type], demand->gpus);
+    row[ADL_ACTION_WANTED] = share(demand->by_type[choice->type], demand->gpus);
 }
 
 static void see(const struct adl_normalizer *normalizer, const struct adl_state *state,
-                const struct adl_choices *choices, struct adl_sight *ret)
+                const struct adl_actions *choices, struct adl_observation *ret)
 {
     const struct demand demand = demand_of(state);
     float row[ADL_FEATURE_COUNT]; /* so that a feature is its own index */
@@ -305,21 +305,21 @@ static void see(const struct adl_normalizer *normalizer, const struct adl_state 
     memcpy(ret->state, &row[ADL_STATE_QUEUE], STATE_SIZE * sizeof *row);
     for (uint32_t c = 0; c < choices->count; c++) {
         fill_choice(state, choices, &demand, &choices->list[c], row);
-        memcpy(&ret->choices[(size_t)c * CHOICE_SIZE], &row[ADL_CHOICE_TIME], CHOICE_SIZE * sizeof *row);
+        memcpy(&ret->choices[(size_t)c * CHOICE_SIZE], &row[ADL_ACTION_TIME], CHOICE_SIZE * sizeof *row);
     }
 }
 
-void adl_sight_raw(const struct adl_state *state, const struct adl_choices *choices, struct adl_sight *ret)
+void adl_observation_raw(const struct adl_state *state, const struct adl_actions *choices, struct adl_observation *ret)
 {
     see(NULL, state, choices, ret);
 }
 
-void adl_sight_see(const struct adl_normalizer *normalizer, const struct adl_state *state,
-                   const struct adl_choices *choices, struct adl_sight *ret)
+void adl_observation_see(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                         const struct adl_actions *choices, struct adl_observation *ret)
 {
     see(normalizer, state, choices, ret);
     normalize_rows(normalizer, ret->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    normalize_rows(normalizer, ret->choices, choices->count, ADL_CHOICE_TIME, CHOICE_SIZE);
+    normalize_rows(normalizer, ret->choices, choices->count, ADL_ACTION_TIME, CHOICE_SIZE);
 }
 
 static void learn_rows(struct adl_normalizer *normalizer, const float *rows, uint32_t count, int first, int size)
@@ -330,22 +330,23 @@ static void learn_rows(struct adl_normalizer *normalizer, const float *rows, uin
                                  (double)rows[(size_t)r * (size_t)size + (size_t)f]);
 }
 
-void adl_sight_learn(struct adl_normalizer *normalizer, const struct adl_sight *raw, uint32_t gpus, uint32_t choices)
+void adl_observation_learn(struct adl_normalizer *normalizer, const struct adl_observation *raw, uint32_t gpus,
+                           uint32_t choices)
 {
     learn_rows(normalizer, raw->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
     learn_rows(normalizer, raw->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    learn_rows(normalizer, raw->choices, choices, ADL_CHOICE_TIME, CHOICE_SIZE);
+    learn_rows(normalizer, raw->choices, choices, ADL_ACTION_TIME, CHOICE_SIZE);
 }
 
-void adl_sight_normalize(const struct adl_normalizer *normalizer, struct adl_sight *rows, uint32_t gpus,
-                         uint32_t choices)
+void adl_observation_normalize(const struct adl_normalizer *normalizer, struct adl_observation *rows, uint32_t gpus,
+                               uint32_t choices)
 {
     normalize_rows(normalizer, rows->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
     normalize_rows(normalizer, rows->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    normalize_rows(normalizer, rows->choices, choices, ADL_CHOICE_TIME, CHOICE_SIZE);
+    normalize_rows(normalizer, rows->choices, choices, ADL_ACTION_TIME, CHOICE_SIZE);
 }
 
-void adl_sight_paper(const struct adl_sight *rows, uint32_t gpus, struct adl_sight *ret)
+void adl_observation_paper(const struct adl_observation *rows, uint32_t gpus, struct adl_observation *ret)
 {
     for (uint32_t g = 0; g < gpus; g++) {
         const float *row = &rows->gpus[(size_t)g * GPU_SIZE];
@@ -353,8 +354,8 @@ void adl_sight_paper(const struct adl_sight *rows, uint32_t gpus, struct adl_sig
         ret->gpus[g] = measured >= 0 ? measured : row[ADL_GPU_BUSY];
     }
     ret->state[0] = rows->state[0];
-    ret->state[1] = rows->choices[ADL_CHOICE_PRIORITY - ADL_CHOICE_TIME];
+    ret->state[1] = rows->choices[ADL_ACTION_PRIORITY - ADL_ACTION_TIME];
     for (int k = 0; k < ADL_KIND_COUNT; k++)
-        ret->state[2 + k] = rows->choices[ADL_CHOICE_KIND_TRAINING - ADL_CHOICE_TIME + k];
+        ret->state[2 + k] = rows->choices[ADL_ACTION_KIND_TRAINING - ADL_ACTION_TIME + k];
     ret->choices[0] = 0;
 }

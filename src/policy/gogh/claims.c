@@ -96,7 +96,8 @@ static bool is_ready(const struct adl_claims *claims, const struct adl_state *st
         ret_gpus[count++] = gpu;
     if (state->jobs[claim->job].phase != ADL_PHASE_PENDING)
         return false;
-    return claim->beside != ADL_NONE ? shares_now(state, claim) : adl_taking_ready(state, claim->job, ret_gpus);
+    return claim->beside != ADL_NONE ? shares_now(state, claim)
+                                     : adl_preemption_victims_ready(state, claim->job, ret_gpus);
 }
 
 static bool stands(const struct adl_claims *claims, const struct adl_state *state, const struct adl_claim *claim)

@@ -38,7 +38,7 @@ struct memo {
     int64_t work_us; /* of the whole job on its best type, believed */
 };
 
-struct adl_appraisal {
+struct adl_cost_model {
     const struct adl_cluster *cluster;
     double worth_w, sla_w, switch_s;
     struct adl_estimates *estimates;
@@ -50,50 +50,50 @@ struct adl_appraisal {
     uint32_t widest[ADL_TYPES_MAX]; /* GPUs of the type in the node that has most */
 };
 
-void adl_appraisal_destroy(struct adl_appraisal *appraisal)
+void adl_cost_model_destroy(struct adl_cost_model *cost_model)
 {
-    if (!appraisal)
+    if (!cost_model)
         return;
-    adl_estimates_destroy(appraisal->estimates);
-    adl_loads_destroy(appraisal->loads);
-    adl_similar_destroy(appraisal->similar);
-    free(appraisal->memos);
-    free(appraisal);
+    adl_estimates_destroy(cost_model->estimates);
+    adl_loads_destroy(cost_model->loads);
+    adl_similar_destroy(cost_model->similar);
+    free(cost_model->memos);
+    free(cost_model);
 }
 
-int adl_appraisal_create(const struct adl_policy_config *config, const struct adl_cluster *cluster,
-                         struct adl_appraisal **ret, struct adl_error *err)
+int adl_cost_model_create(const struct adl_policy_config *config, const struct adl_cluster *cluster,
+                          struct adl_cost_model **ret, struct adl_error *err)
 {
-    struct adl_appraisal *appraisal = calloc(1, sizeof *appraisal);
-    if (!appraisal)
+    struct adl_cost_model *cost_model = calloc(1, sizeof *cost_model);
+    if (!cost_model)
         return adl_fail(err, ADL_ENOMEM, "out of memory for beliefs about jobs");
-    appraisal->cluster = cluster;
-    appraisal->worth_w = config->worth_w > 0 ? config->worth_w : WORTH_W;
-    appraisal->sla_w = config->sla_w > 0 ? config->sla_w : SLA_W;
-    appraisal->switch_s = (double)config->preemption_us * 1e-6;
+    cost_model->cluster = cluster;
+    cost_model->worth_w = config->worth_w > 0 ? config->worth_w : WORTH_W;
+    cost_model->sla_w = config->sla_w > 0 ? config->sla_w : SLA_W;
+    cost_model->switch_s = (double)config->preemption_us * 1e-6;
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
-        uint32_t *widest = &appraisal->widest[cluster->banks[b].type];
+        uint32_t *widest = &cost_model->widest[cluster->banks[b].type];
         *widest = cluster->banks[b].gpu_count > *widest ? cluster->banks[b].gpu_count : *widest;
     }
-    int status = adl_estimates_create(cluster, PROFILES, NULL, 0, &appraisal->estimates, err);
+    int status = adl_estimates_create(cluster, PROFILES, NULL, 0, &cost_model->estimates, err);
     if (status == 0)
-        status = adl_similar_create(REMEMBERED_JOBS, &appraisal->similar, err);
-    if (status == 0 && adl_loads_create(cluster, PROFILES, &appraisal->loads))
+        status = adl_similar_create(REMEMBERED_JOBS, &cost_model->similar, err);
+    if (status == 0 && adl_loads_create(cluster, PROFILES, &cost_model->loads))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for the loads of jobs");
     if (status)
-        adl_appraisal_destroy(appraisal);
+        adl_cost_model_destroy(cost_model);
     else
-        *ret = appraisal;
+        *ret = cost_model;
     return status;
 }
 
-void adl_appraisal_inherit(struct adl_appraisal *appraisal, struct adl_appraisal *from)
+void adl_cost_model_inherit(struct adl_cost_model *cost_model, struct adl_cost_model *from)
 {
-    const struct adl_appraisal mine = *appraisal;
-    appraisal->estimates = from->estimates;
-    appraisal->loads = from->loads;
-    appraisal->similar = from->similar;
-    memcpy(appraisal->keys, from->keys, sizeof appraisal->keys);
+    const struct adl_cost_model mine = *cost_model;
+    cost_model->estimates = from->estimates;
+    cost_model->loads = from->loads;
+    cost_model->similar = from->similar;
+    memcpy(cost_model->keys, from->keys, sizeof cost_model->keys);
     from->estimates = mine.estimates;
     from->loads = mine.loads;
     from->similar = mine.similar;
@@ -102,19 +102,19 @@ void adl_appraisal_inherit(struct adl_appraisal *appraisal, struct adl_appraisal
 
 /* ---- learning ---- */
 
-static struct adl_estimate estimate(const struct adl_appraisal *appraisal, uint32_t profile, uint32_t type,
+static struct adl_estimate estimate(const struct adl_cost_model *cost_model, uint32_t profile, uint32_t type,
                                     uint32_t neighbour)
 {
     struct adl_estimate ret;
-    adl_estimates_find(appraisal->estimates, profile, type, neighbour, &ret);
+    adl_estimates_find(cost_model->estimates, profile, type, neighbour, &ret);
     return ret;
 }
 
-static double best_rate(const struct adl_appraisal *appraisal, uint32_t profile, uint32_t types)
+static double best_rate(const struct adl_cost_model *cost_model, uint32_t profile, uint32_t types)
 {
     double best = 0;
     for (uint32_t left = types; left; left &= left - 1) {
-        const double rate = estimate(appraisal, profile, (uint32_t)__builtin_ctz(left), ADL_NONE).steps_per_s;
+        const double rate = estimate(cost_model, profile, (uint32_t)__builtin_ctz(left), ADL_NONE).steps_per_s;
         best = rate > best ? rate : best;
     }
     return best;
@@ -134,96 +134,97 @@ static uint32_t possible_types(const struct adl_cluster *cluster, const struct a
 }
 
 /* The profile of such jobs. A number that went from other jobs to these brings none of their loads along. */
-static uint32_t know(struct adl_appraisal *appraisal, const struct adl_job_spec *spec, bool spans)
+static uint32_t know(struct adl_cost_model *cost_model, const struct adl_job_spec *spec, bool spans)
 {
-    const uint32_t profile = adl_estimates_know(appraisal->estimates, spec, spans);
-    const uint64_t key = adl_estimates_key(appraisal->estimates, profile);
-    if (appraisal->keys[profile] != key)
-        adl_loads_forget(appraisal->loads, profile);
-    appraisal->keys[profile] = key;
+    const uint32_t profile = adl_estimates_know(cost_model->estimates, spec, spans);
+    const uint64_t key = adl_estimates_key(cost_model->estimates, profile);
+    if (cost_model->keys[profile] != key)
+        adl_loads_forget(cost_model->loads, profile);
+    cost_model->keys[profile] = key;
     return profile;
 }
 
-static int meet(struct adl_appraisal *appraisal, const struct adl_event *event)
+static int meet(struct adl_cost_model *cost_model, const struct adl_event *event)
 {
     const struct adl_job_spec *spec = event->submit.spec;
     struct adl_traits traits;
     struct adl_similar_answer answer;
-    if (adl_grow((void **)&appraisal->memos, &appraisal->memo_capacity, (size_t)event->job + 1,
-                 sizeof *appraisal->memos))
+    if (adl_grow((void **)&cost_model->memos, &cost_model->memo_capacity, (size_t)event->job + 1,
+                 sizeof *cost_model->memos))
         return ADL_ENOMEM;
-    struct memo *memo = &appraisal->memos[event->job];
-    memo->types = possible_types(appraisal->cluster, spec);
-    memo->profile = memo->spanning = know(appraisal, spec, false);
+    struct memo *memo = &cost_model->memos[event->job];
+    memo->types = possible_types(cost_model->cluster, spec);
+    memo->profile = memo->spanning = know(cost_model, spec, false);
     if (spec->gpus > 1 && spec->flags & ADL_JOB_SPAN)
-        memo->spanning = know(appraisal, spec, true);
+        memo->spanning = know(cost_model, spec, true);
     adl_traits_read(&traits, spec, event->time_us);
-    memo->work_us = adl_similar_predict(appraisal->similar, &traits, &answer)
+    memo->work_us = adl_similar_predict(cost_model->similar, &traits, &answer)
                         ? answer.run_us
                         : (int64_t)(LIMIT_SHARE * (double)spec->limit_us) + 1;
     return 0;
 }
 
-static void learn_work(struct adl_appraisal *appraisal, const struct adl_event *event, const struct adl_state *state)
+static void learn_work(struct adl_cost_model *cost_model, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
-    const struct memo *memo = &appraisal->memos[event->job];
-    const double best = best_rate(appraisal, memo->profile, job->eligible & memo->types);
+    const struct memo *memo = &cost_model->memos[event->job];
+    const double best = best_rate(cost_model, memo->profile, job->eligible & memo->types);
     const double work_us = best > 0 ? event->outcome.steps / best * 1e6 : 0;
     struct adl_traits traits;
     if (event->outcome.end != ADL_END_COMPLETED || !(work_us >= 1) || !(work_us < ADL_REMAINING_MAX_US))
         return;
     adl_traits_read(&traits, &job->spec, job->submit_us);
-    adl_similar_learn(appraisal->similar, &traits, (int64_t)work_us, job->spec.class_index);
+    adl_similar_learn(cost_model->similar, &traits, (int64_t)work_us, job->spec.class_index);
 }
 
 /* The profile of who shares the job's GPU, or ADL_NONE. */
-static uint32_t neighbour_of(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot)
+static uint32_t neighbour_of(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot)
 {
     const uint32_t other = adl_state_neighbour(state, slot);
-    return other == ADL_NONE ? ADL_NONE : appraisal->memos[other].profile;
+    return other == ADL_NONE ? ADL_NONE : cost_model->memos[other].profile;
 }
 
 /* Alone or beside another, as an uncapped GPU would have it: a cap's slowdown is taken out. */
-static void learn_speed(struct adl_appraisal *appraisal, const struct adl_event *event, const struct adl_state *state)
+static void learn_speed(struct adl_cost_model *cost_model, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
-    const struct memo *memo = &appraisal->memos[event->job];
+    const struct memo *memo = &cost_model->memos[event->job];
     const double cap_w = state->gpus[job->first_gpu].cap_w;
     const uint32_t profile =
         job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job) ? memo->spanning : memo->profile;
-    const double load = adl_loads_find(appraisal->loads, memo->profile, job->type, job->spec.kind).load;
+    const double load = adl_loads_find(cost_model->loads, memo->profile, job->type, job->spec.kind).load;
     const double slowed = adl_power_cap_speed(&state->cluster->types[job->type], load, cap_w);
     if (event->steps_per_s > 0 && slowed > 0)
-        adl_estimates_measure(appraisal->estimates, profile, job->type, neighbour_of(appraisal, state, event->job),
+        adl_estimates_measure(cost_model->estimates, profile, job->type, neighbour_of(cost_model, state, event->job),
                               event->steps_per_s / slowed);
 }
 
 /* A GPU's draw is the load of the one job on it, once its checkpoint is read. */
-static void learn_load(struct adl_appraisal *appraisal, const struct adl_event *event, const struct adl_state *state)
+static void learn_load(struct adl_cost_model *cost_model, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_gpu_use *use = &state->gpus[event->gpu];
     if (event->telemetry.missing >> ADL_READ_POWER & 1 || use->job[0] == ADL_NONE || use->job[1] != ADL_NONE)
         return;
     const struct adl_job *job = &state->jobs[use->job[0]];
-    if (job->phase == ADL_PHASE_RUNNING && (double)(event->time_us - job->start_us) * 1e-6 > appraisal->switch_s)
-        adl_loads_measure(appraisal->loads, appraisal->memos[use->job[0]].profile, job->type,
+    if (job->phase == ADL_PHASE_RUNNING && (double)(event->time_us - job->start_us) * 1e-6 > cost_model->switch_s)
+        adl_loads_measure(cost_model->loads, cost_model->memos[use->job[0]].profile, job->type,
                           (double)event->telemetry.value[ADL_READ_POWER], use->cap_w);
 }
 
-int adl_appraisal_observe(struct adl_appraisal *appraisal, const struct adl_event *event, const struct adl_state *state)
+int adl_cost_model_observe(struct adl_cost_model *cost_model, const struct adl_event *event,
+                           const struct adl_state *state)
 {
     switch (event->kind) {
     case ADL_EVENT_SUBMIT:
-        return meet(appraisal, event);
+        return meet(cost_model, event);
     case ADL_EVENT_FINISH:
-        learn_work(appraisal, event, state);
+        learn_work(cost_model, event, state);
         return 0;
     case ADL_EVENT_PROGRESS:
-        learn_speed(appraisal, event, state);
+        learn_speed(cost_model, event, state);
         return 0;
     case ADL_EVENT_TELEMETRY:
-        learn_load(appraisal, event, state);
+        learn_load(cost_model, event, state);
         return 0;
     default:
         return 0;
@@ -238,43 +239,43 @@ static uint8_t quantize(double quanta)
 }
 
 /* Work that a running job does in so much time where it is, in seconds at its best speed. */
-static double work_done_s(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot,
+static double work_done_s(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
                           uint32_t beside, int64_t ran_us)
 {
     const struct adl_job *job = &state->jobs[slot];
-    const struct memo *memo = &appraisal->memos[slot];
-    const double rate = estimate(appraisal, memo->profile, job->type, beside).steps_per_s,
-                 best = best_rate(appraisal, memo->profile, job->eligible & memo->types);
+    const struct memo *memo = &cost_model->memos[slot];
+    const double rate = estimate(cost_model, memo->profile, job->type, beside).steps_per_s,
+                 best = best_rate(cost_model, memo->profile, job->eligible & memo->types);
     return best > 0 ? rate / best * (double)ran_us * 1e-6 : 0;
 }
 
-static double work_lost_s(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot,
+static double work_lost_s(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
                           uint32_t beside)
 {
     const int64_t lost_us = adl_stop_lost_us(state, slot);
-    return lost_us > 0 ? work_done_s(appraisal, state, slot, beside, lost_us) : 0;
+    return lost_us > 0 ? work_done_s(cost_model, state, slot, beside, lost_us) : 0;
 }
 
 /* Of a job's work, in seconds at its best speed. */
-static double work_left_s(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot,
+static double work_left_s(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
                           uint32_t beside)
 {
     const struct adl_job *job = &state->jobs[slot];
-    const struct memo *memo = &appraisal->memos[slot];
+    const struct memo *memo = &cost_model->memos[slot];
     double left_s = (double)memo->work_us * 1e-6 * job->remaining;
     if (job->phase == ADL_PHASE_RUNNING) {
-        const double done_s = work_done_s(appraisal, state, slot, beside, state->now_us - job->start_us);
+        const double done_s = work_done_s(cost_model, state, slot, beside, state->now_us - job->start_us);
         left_s = left_s - done_s > TAIL * done_s ? left_s - done_s : TAIL * done_s;
     }
     return left_s > LEFT_LEAST_S ? left_s : LEFT_LEAST_S;
 }
 
-void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot,
-                         struct adl_standing *ret)
+void adl_cost_model_stand(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
+                          struct adl_standing *ret)
 {
     const struct adl_job *job = &state->jobs[slot];
     const struct adl_job_spec *spec = &job->spec;
-    const struct memo *memo = &appraisal->memos[slot];
+    const struct memo *memo = &cost_model->memos[slot];
     const bool runs = job->phase == ADL_PHASE_RUNNING;
     memset(ret, 0, sizeof *ret);
     ret->profile = memo->profile;
@@ -284,7 +285,7 @@ void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl
         state->jobs[other].phase == ADL_PHASE_STOPPING) /* it is about to have its GPU for itself */
         ret->beside = ADL_NONE;
     else
-        ret->beside = appraisal->memos[other].profile;
+        ret->beside = cost_model->memos[other].profile;
     ret->types = job->eligible & memo->types;
     ret->min_steps_per_s = spec->min_steps_per_s;
     ret->share_slowdown = spec->share_slowdown;
@@ -294,9 +295,9 @@ void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl
     ret->flags = spec->flags;
     ret->kind = spec->kind;
     ret->settled = runs && job->attempts > 1 &&
-                   (double)(state->now_us - job->start_us) * 1e-6 < SETTLE_COSTS * appraisal->switch_s;
-    const double left_s = work_left_s(appraisal, state, slot, ret->beside);
-    const double lost_s = runs ? work_lost_s(appraisal, state, slot, ret->beside) : 0;
+                   (double)(state->now_us - job->start_us) * 1e-6 < SETTLE_COSTS * cost_model->switch_s;
+    const double left_s = work_left_s(cost_model, state, slot, ret->beside);
+    const double lost_s = runs ? work_lost_s(cost_model, state, slot, ret->beside) : 0;
     const double age_s = (double)(state->now_us - job->submit_us) * 1e-6;
     ret->left = quantize(2.0 * 1.4426950408889634 * adl_log(left_s));
     ret->lost = lost_s >= LOST_LEAST_S ? quantize(2.0 * 1.4426950408889634 * adl_log(lost_s)) : 0;
@@ -309,21 +310,22 @@ void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl
     }
 }
 
-void adl_appraisal_look(const struct adl_appraisal *appraisal, const struct adl_standing *job, struct adl_prospect *ret)
+void adl_cost_model_look(const struct adl_cost_model *cost_model, const struct adl_standing *job,
+                         struct adl_prospect *ret)
 {
     memset(ret, 0, sizeof *ret);
     ret->left_s = adl_exp(0.5 * 0.6931471805599453 * (job->left + 0.5));
     ret->lost_s = job->lost > 0 ? adl_exp(0.5 * 0.6931471805599453 * (job->lost + 0.5)) : 0;
-    ret->worth_w = appraisal->worth_w * job->gpus * (0.75 + 0.5 * URGENCY_STEP * job->urgency);
+    ret->worth_w = cost_model->worth_w * job->gpus * (0.75 + 0.5 * URGENCY_STEP * job->urgency);
     for (uint32_t left = job->types; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        const bool spans = job->gpus > appraisal->widest[type];
+        const bool spans = job->gpus > cost_model->widest[type];
         if (spans && !(job->flags & ADL_JOB_SPAN))
             continue;
-        const struct adl_estimate it = estimate(appraisal, spans ? job->spanning : job->profile, type, ADL_NONE);
+        const struct adl_estimate it = estimate(cost_model, spans ? job->spanning : job->profile, type, ADL_NONE);
         ret->on[type].steps_per_s = it.steps_per_s;
         ret->on[type].low = it.low;
-        ret->on[type].load = adl_loads_find(appraisal->loads, job->profile, type, job->kind).load;
+        ret->on[type].load = adl_loads_find(cost_model->loads, job->profile, type, job->kind).load;
         ret->best_steps_per_s = it.steps_per_s > ret->best_steps_per_s ? it.steps_per_s : ret->best_steps_per_s;
         ret->best_low = it.low > ret->best_low ? it.low : ret->best_low;
     }
@@ -339,7 +341,7 @@ static double shortfall(double has, double needs)
 
 /* Of a throughput that is sure nowhere, the surest there is counts as what was asked for: else no place would be worth
  * having, and the job would wait for what never comes. */
-static double sla_w(const struct adl_appraisal *appraisal, struct adl_party party, double low, double speed)
+static double sla_w(const struct adl_cost_model *cost_model, struct adl_party party, double low, double speed)
 {
     const struct adl_standing *job = party.job;
     const double asked = SLA_MARGIN * (double)job->min_steps_per_s, best = party.prospect->best_low;
@@ -348,16 +350,16 @@ static double sla_w(const struct adl_appraisal *appraisal, struct adl_party part
         missed += shortfall(low, asked < best ? asked : best);
     if (job->slack != ADL_SLACK_NONE)
         missed += shortfall(speed * (1.0 + SLACK_STEP * job->slack), TIME_MARGIN);
-    return missed * appraisal->sla_w * job->gpus;
+    return missed * cost_model->sla_w * job->gpus;
 }
 
 /* What stopping and restarting costs, and doing again what is lost by it, spread over the time in which it has to pay.
  */
-static double moving_w(const struct adl_appraisal *appraisal, struct adl_party party, double speed, double power_w)
+static double moving_w(const struct adl_cost_model *cost_model, struct adl_party party, double speed, double power_w)
 {
     const double least = speed > 0.01 ? speed : 0.01;
     const double again_s = party.prospect->lost_s / least, there_s = party.prospect->left_s / least + again_s;
-    const double cost_j = (appraisal->switch_s + again_s) * (party.prospect->worth_w * speed + power_w);
+    const double cost_j = (cost_model->switch_s + again_s) * (party.prospect->worth_w * speed + power_w);
     return cost_j / (there_s < HORIZON_S ? there_s : HORIZON_S) + HESITATION * party.prospect->worth_w;
 }
 
@@ -366,22 +368,22 @@ static double draw_w(const struct adl_gpu_type *gpu, double load, double cap_w)
     return adl_power_draw_w(gpu, load, cap_w) - gpu->idle_w;
 }
 
-bool adl_appraisal_alone(const struct adl_appraisal *appraisal, struct adl_party party, uint32_t type, double cap_w,
-                         struct adl_price *ret)
+bool adl_cost_model_alone(const struct adl_cost_model *cost_model, struct adl_party party, uint32_t type, double cap_w,
+                          struct adl_price *ret)
 {
     const struct adl_standing *job = party.job;
     const struct adl_prospect *prospect = party.prospect;
-    const struct adl_gpu_type *gpu = &appraisal->cluster->types[type];
+    const struct adl_gpu_type *gpu = &cost_model->cluster->types[type];
     if (prospect->on[type].steps_per_s <= 0)
         return false;
     const double slowed = adl_power_cap_speed(gpu, prospect->on[type].load, cap_w);
     const double speed = slowed * prospect->on[type].steps_per_s / prospect->best_steps_per_s;
     ret->power_w = job->gpus * draw_w(gpu, prospect->on[type].load, cap_w);
     ret->cost_w =
-        ret->power_w - prospect->worth_w * speed + sla_w(appraisal, party, slowed * prospect->on[type].low, speed);
+        ret->power_w - prospect->worth_w * speed + sla_w(cost_model, party, slowed * prospect->on[type].low, speed);
     const bool moves = job->place != ADL_PLACE_QUEUE && job->place != type;
     if (moves || job->beside != ADL_NONE) /* of two that part, one moves */
-        ret->cost_w += (moves ? 1.0 : 0.5) * moving_w(appraisal, party, speed, ret->power_w);
+        ret->cost_w += (moves ? 1.0 : 0.5) * moving_w(cost_model, party, speed, ret->power_w);
     return true;
 }
 
@@ -397,10 +399,10 @@ static unsigned movers(struct adl_party a, struct adl_party b, uint32_t type)
            (unsigned)(!b_there && b.job->place != ADL_PLACE_QUEUE) << 1;
 }
 
-bool adl_appraisal_pair(const struct adl_appraisal *appraisal, struct adl_party a, struct adl_party b, uint32_t type,
-                        double cap_w, struct adl_price *ret)
+bool adl_cost_model_pair(const struct adl_cost_model *cost_model, struct adl_party a, struct adl_party b, uint32_t type,
+                         double cap_w, struct adl_price *ret)
 {
-    const struct adl_gpu_type *gpu = &appraisal->cluster->types[type];
+    const struct adl_gpu_type *gpu = &cost_model->cluster->types[type];
     const struct adl_party parties[2] = {a, b};
     const unsigned moving = movers(a, b, type);
     struct adl_estimate shared[2];
@@ -412,7 +414,7 @@ bool adl_appraisal_pair(const struct adl_appraisal *appraisal, struct adl_party 
         const double alone = parties[i].prospect->on[type].steps_per_s;
         if (alone <= 0)
             return false;
-        shared[i] = estimate(appraisal, parties[i].job->profile, type, parties[1 - i].job->profile);
+        shared[i] = estimate(cost_model, parties[i].job->profile, type, parties[1 - i].job->profile);
         kept[i] = shared[i].steps_per_s / alone;
         const double bound = (double)parties[i].job->share_slowdown;
         if (shared[i].steps_per_s <= 0 || (bound > 0 && shared[i].low * bound < alone))
@@ -426,30 +428,30 @@ bool adl_appraisal_pair(const struct adl_appraisal *appraisal, struct adl_party 
         const double believed = moving ? shared[i].low : shared[i].steps_per_s;
         const double speed = slowed * believed / parties[i].prospect->best_steps_per_s;
         ret->cost_w +=
-            sla_w(appraisal, parties[i], slowed * shared[i].low, speed) - parties[i].prospect->worth_w * speed;
+            sla_w(cost_model, parties[i], slowed * shared[i].low, speed) - parties[i].prospect->worth_w * speed;
         if (moving >> i & 1)
-            ret->cost_w += moving_w(appraisal, parties[i], speed, ret->power_w);
+            ret->cost_w += moving_w(cost_model, parties[i], speed, ret->power_w);
     }
     return true;
 }
 
-double adl_appraisal_stopping_w(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot)
+double adl_cost_model_stopping_w(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
-    const struct adl_gpu_type *gpu = &appraisal->cluster->types[job->type];
+    const struct adl_gpu_type *gpu = &cost_model->cluster->types[job->type];
     const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
     const double load =
-        adl_loads_find(appraisal->loads, appraisal->memos[slot].profile, job->type, job->spec.kind).load;
+        adl_loads_find(cost_model->loads, cost_model->memos[slot].profile, job->type, job->spec.kind).load;
     const double alone_w = draw_w(gpu, load, use->cap_w);
     return job->spec.gpus * (use->job[1] == ADL_NONE ? alone_w : alone_w + gpu->idle_w - gpu->context_w);
 }
 
-double adl_appraisal_wait(const struct adl_appraisal *appraisal, struct adl_party party)
+double adl_cost_model_wait(const struct adl_cost_model *cost_model, struct adl_party party)
 {
     const struct adl_standing *job = party.job;
     if (job->place != ADL_PLACE_QUEUE)
         return (adl_standing_fixed(job) ? BREAK_SHARE : STOP_SHARE + party.prospect->lost_s / HORIZON_S) *
                party.prospect->worth_w;
     const bool late = job->slack != ADL_SLACK_NONE && 1.0 + SLACK_STEP * job->slack < 1.25 * TIME_MARGIN;
-    return late ? appraisal->sla_w * job->gpus : 0;
+    return late ? cost_model->sla_w * job->gpus : 0;
 }

@@ -1,4 +1,4 @@
-/* appraisal: what it costs and brings to serve a job in one way or another, as one figure in watts: what the GPUs draw
+/* cost_model: what it costs and brings to serve a job in one way or another, as one figure in watts: what the GPUs draw
  * beyond idle, less what the progress is worth, plus what missing an SLA costs, plus what moving there costs.
  *
  * Progress is counted in seconds that the job would take on its best type, times its GPUs: a job at half the speed of
@@ -54,24 +54,24 @@ struct adl_price {
     double power_w; /* what its GPUs draw beyond idle */
 };
 
-struct adl_appraisal;
+struct adl_cost_model;
 
-int adl_appraisal_create(const struct adl_policy_config *config, const struct adl_cluster *cluster,
-                         struct adl_appraisal **ret, struct adl_error *err);
-void adl_appraisal_destroy(struct adl_appraisal *appraisal); /* accepts NULL */
+int adl_cost_model_create(const struct adl_policy_config *config, const struct adl_cluster *cluster,
+                          struct adl_cost_model **ret, struct adl_error *err);
+void adl_cost_model_destroy(struct adl_cost_model *cost_model); /* accepts NULL */
 
 /* Takes over what another one of the same cluster has learned, and leaves it without; before any event. */
-void adl_appraisal_inherit(struct adl_appraisal *appraisal, struct adl_appraisal *from);
+void adl_cost_model_inherit(struct adl_cost_model *cost_model, struct adl_cost_model *from);
 
 /* Learns from an event before it changes the state. 0 or ADL_ENOMEM; only a submission allocates. */
-int adl_appraisal_observe(struct adl_appraisal *appraisal, const struct adl_event *event,
-                          const struct adl_state *state);
+int adl_cost_model_observe(struct adl_cost_model *cost_model, const struct adl_event *event,
+                           const struct adl_state *state);
 
 /* Where a live job stands now. Every byte of ret is set. */
-void adl_appraisal_stand(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot,
-                         struct adl_standing *ret);
-void adl_appraisal_look(const struct adl_appraisal *appraisal, const struct adl_standing *job,
-                        struct adl_prospect *ret);
+void adl_cost_model_stand(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
+                          struct adl_standing *ret);
+void adl_cost_model_look(const struct adl_cost_model *cost_model, const struct adl_standing *job,
+                         struct adl_prospect *ret);
 
 /* One side of an offer. */
 struct adl_party {
@@ -81,16 +81,16 @@ struct adl_party {
 
 /* The price of GPUs of one type, each held to cap_w (0 = not held), for a job alone, and of one GPU for two. False if
  * that cannot be. */
-bool adl_appraisal_alone(const struct adl_appraisal *appraisal, struct adl_party job, uint32_t type, double cap_w,
-                         struct adl_price *ret);
-bool adl_appraisal_pair(const struct adl_appraisal *appraisal, struct adl_party a, struct adl_party b, uint32_t type,
-                        double cap_w, struct adl_price *ret);
+bool adl_cost_model_alone(const struct adl_cost_model *cost_model, struct adl_party job, uint32_t type, double cap_w,
+                          struct adl_price *ret);
+bool adl_cost_model_pair(const struct adl_cost_model *cost_model, struct adl_party a, struct adl_party b, uint32_t type,
+                         double cap_w, struct adl_price *ret);
 
 /* What a job draws beyond idle that was told to stop: until its checkpoint is written it draws as before. */
-double adl_appraisal_stopping_w(const struct adl_appraisal *appraisal, const struct adl_state *state, uint32_t slot);
+double adl_cost_model_stopping_w(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot);
 
 /* The cost of leaving it in the queue, or sending it back there. */
-double adl_appraisal_wait(const struct adl_appraisal *appraisal, struct adl_party job);
+double adl_cost_model_wait(const struct adl_cost_model *cost_model, struct adl_party job);
 
 /* True if it stays where it is: it cannot be stopped, or not so soon. */
 static inline bool adl_standing_fixed(const struct adl_standing *job)

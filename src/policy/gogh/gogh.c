@@ -24,9 +24,9 @@
 #define TAKE_AFTER_COSTS 10
 
 struct gogh {
-    struct adl_appraisal *appraisal;
-    struct adl_program program;
-    struct adl_errands errands;
+    struct adl_cost_model *cost_model;
+    struct adl_ilp_model program;
+    struct adl_transition_plan transitions;
     uint32_t next_start;
     bool stay;   /* running jobs are never moved */
     bool stale;  /* something happened since the program was last solved */
@@ -45,9 +45,9 @@ static void destroy(void *policy)
     struct gogh *self = policy;
     if (!self)
         return;
-    adl_errands_clear(&self->errands);
-    adl_program_clear(&self->program);
-    adl_appraisal_destroy(self->appraisal);
+    adl_transition_plan_clear(&self->transitions);
+    adl_ilp_model_clear(&self->program);
+    adl_cost_model_destroy(self->cost_model);
     adl_placing_clear(&self->placing);
     adl_claims_clear(&self->claims);
     free(self->gpus);
@@ -65,11 +65,11 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->stay = config->stay;
     self->take_after_us = TAKE_AFTER_COSTS * config->preemption_us;
     self->gpus = malloc(((size_t)2 * cluster->gpu_count + 1) * sizeof *self->gpus);
-    int status = adl_appraisal_create(config, cluster, &self->appraisal, err);
-    if (status == 0 &&
-        (!self->gpus || adl_claims_create(&self->claims, cluster) ||
-         adl_program_create(&self->program, config, cluster, self->appraisal) ||
-         adl_errands_create(&self->errands, &self->program) || adl_placing_create(&self->placing, &self->program)))
+    int status = adl_cost_model_create(config, cluster, &self->cost_model, err);
+    if (status == 0 && (!self->gpus || adl_claims_create(&self->claims, cluster) ||
+                        adl_ilp_model_create(&self->program, config, cluster, self->cost_model) ||
+                        adl_transition_plan_create(&self->transitions, &self->program) ||
+                        adl_placing_create(&self->placing, &self->program)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
     if (status) {
         destroy(self);
@@ -82,7 +82,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
 {
     struct gogh *self = policy;
-    self->failed |= adl_appraisal_observe(self->appraisal, event, state) != 0;
+    self->failed |= adl_cost_model_observe(self->cost_model, event, state) != 0;
     if (event->kind == ADL_EVENT_WAKE)
         self->wake_us = 0;
     self->stale |=
@@ -91,57 +91,58 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 
 static void inherit(void *policy, void *from)
 {
-    adl_appraisal_inherit(((struct gogh *)policy)->appraisal, ((struct gogh *)from)->appraisal);
+    adl_cost_model_inherit(((struct gogh *)policy)->cost_model, ((struct gogh *)from)->cost_model);
 }
 
 /* ---- claims ---- */
 
-static double draw_of_claim(const struct gogh *self, const struct adl_state *state, const struct adl_errand *errand)
+static double draw_of_claim(const struct gogh *self, const struct adl_state *state,
+                            const struct adl_transition_step *step)
 {
     struct adl_standing standing;
     struct adl_prospect prospect;
     struct adl_price price = {0};
-    adl_appraisal_stand(self->appraisal, state, errand->job, &standing);
-    adl_appraisal_look(self->appraisal, &standing, &prospect);
-    adl_appraisal_alone(self->appraisal, (struct adl_party){&standing, &prospect}, errand->type, errand->cap_w, &price);
+    adl_cost_model_stand(self->cost_model, state, step->job, &standing);
+    adl_cost_model_look(self->cost_model, &standing, &prospect);
+    adl_cost_model_alone(self->cost_model, (struct adl_party){&standing, &prospect}, step->type, step->cap_w, &price);
     return price.power_w;
 }
 
-static void claim(struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+static void claim(struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step,
                   const uint32_t *gpus, bool cleared)
 {
-    const struct adl_job_spec *spec = &state->jobs[errand->job].spec;
-    const struct adl_claim it = {.job = errand->job,
+    const struct adl_job_spec *spec = &state->jobs[step->job].spec;
+    const struct adl_claim it = {.job = step->job,
                                  .id = spec->id,
-                                 .beside = errand->beside,
+                                 .beside = step->beside,
                                  .gpu_count = spec->gpus,
-                                 .cap_w = errand->cap_w,
-                                 .power_w = draw_of_claim(self, state, errand),
-                                 .cost_w = errand->cost_w,
-                                 .else_w = errand->wait_w,
+                                 .cap_w = step->cap_w,
+                                 .power_w = draw_of_claim(self, state, step),
+                                 .cost_w = step->cost_w,
+                                 .else_w = step->wait_w,
                                  .cleared = cleared};
     adl_claims_add(&self->claims, it, gpus);
 }
 
 /* Stops younger jobs for one that has waited long and finds no GPUs together. */
-static void lay_claim(struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+static void lay_claim(struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step,
                       struct adl_plan *plan)
 {
-    const struct adl_job *job = &state->jobs[errand->job];
+    const struct adl_job *job = &state->jobs[step->job];
     uint32_t *victims = self->gpus + state->cluster->gpu_count;
     if (self->claims.count > 0 || job->spec.gpus == 1 || self->stopped_us == state->now_us ||
         state->now_us - job->submit_us < self->take_after_us ||
-        !adl_taking_find(state, errand->job, errand->type, self->gpus))
+        !adl_preemption_victims_find(state, step->job, step->type, self->gpus))
         return;
-    const uint32_t count = adl_taking_victims(state, self->gpus, job->spec.gpus, victims);
+    const uint32_t count = adl_preemption_victims_victims(state, self->gpus, job->spec.gpus, victims);
     for (uint32_t i = 0; i < count; i++) {
         if (adl_plan_preempt(plan, victims[i]))
             return;
-        adl_plan_because(plan, adl_taking_reason(state, victims[i], errand->job));
+        adl_plan_because(plan, adl_preemption_victims_reason(state, victims[i], step->job));
     }
     self->stopped_us = state->now_us;
-    claim(self, state, errand, self->gpus, true);
-    self->next_start = self->errands.start_count; /* what others get has to leave the claim its cores and memory */
+    claim(self, state, step, self->gpus, true);
+    self->next_start = self->transitions.start_count; /* what others get has to leave the claim its cores and memory */
     self->stale = true;
 }
 
@@ -166,21 +167,21 @@ static bool none_withheld(const struct gogh *self, const uint32_t *gpus, uint32_
     return true;
 }
 
-static bool find_gpus(const struct gogh *self, const struct adl_state *state, const struct adl_errand *errand,
+static bool find_gpus(const struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step,
                       uint32_t *ret_gpus)
 {
-    if (errand->beside != ADL_NONE) {
-        const struct adl_job *other = &state->jobs[errand->beside];
-        if (other->phase == ADL_PHASE_RUNNING && other->type == errand->type &&
-            !self->claims.withheld[other->first_gpu] && has_room_beside(state, errand->job, other->first_gpu)) {
+    if (step->beside != ADL_NONE) {
+        const struct adl_job *other = &state->jobs[step->beside];
+        if (other->phase == ADL_PHASE_RUNNING && other->type == step->type &&
+            !self->claims.withheld[other->first_gpu] && has_room_beside(state, step->job, other->first_gpu)) {
             *ret_gpus = other->first_gpu;
             return true;
         }
         if (self->program.power_limit_w > 0) /* a GPU of its own draws more than was planned */
             return false;
     }
-    return adl_fit_find(state, errand->job, errand->type, NULL, ret_gpus) &&
-           none_withheld(self, ret_gpus, state->jobs[errand->job].spec.gpus);
+    return adl_fit_find(state, step->job, step->type, NULL, ret_gpus) &&
+           none_withheld(self, ret_gpus, state->jobs[step->job].spec.gpus);
 }
 
 /* Holds GPUs to a cap unless they are; 0 or ADL_EREFUSED. */
@@ -215,33 +216,33 @@ static bool find_placed(const struct gogh *self, const struct adl_state *state, 
     for (uint32_t i = 0; i < self->placing.count; i++) {
         const struct adl_placed *it = &self->placing.list[i];
         uint32_t count = 0;
-        if (it->errand.job != job || !it->now)
+        if (it->step.job != job || !it->now)
             continue;
         for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placing.next_gpu[gpu])
             ret_gpus[count++] = gpu;
-        return it->errand.beside != ADL_NONE ? has_room_beside(state, job, ret_gpus[0])
-                                             : adl_taking_ready(state, job, ret_gpus);
+        return it->step.beside != ADL_NONE ? has_room_beside(state, job, ret_gpus[0])
+                                           : adl_preemption_victims_ready(state, job, ret_gpus);
     }
     return false;
 }
 
 static int start_next(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    while (self->next_start < self->errands.start_count) {
-        const struct adl_errand *errand = &self->errands.starts[self->next_start++];
-        if (state->jobs[errand->job].phase != ADL_PHASE_PENDING || adl_claims_has(&self->claims, errand->job))
+    while (self->next_start < self->transitions.start_count) {
+        const struct adl_transition_step *step = &self->transitions.starts[self->next_start++];
+        if (state->jobs[step->job].phase != ADL_PHASE_PENDING || adl_claims_has(&self->claims, step->job))
             continue;
         /* Who joins one that comes only now was not placed with the others. */
-        if ((self->placed && find_placed(self, state, errand->job, self->gpus)) ||
-            ((!self->placed || errand->beside != ADL_NONE) && find_gpus(self, state, errand, self->gpus))) {
-            if (start_on(state, plan, errand->job, self->gpus, errand->cap_w))
+        if ((self->placed && find_placed(self, state, step->job, self->gpus)) ||
+            ((!self->placed || step->beside != ADL_NONE) && find_gpus(self, state, step, self->gpus))) {
+            if (start_on(state, plan, step->job, self->gpus, step->cap_w))
                 return ADL_EREFUSED;
             const uint32_t beside = state->gpus[self->gpus[0]].job[0];
-            adl_plan_because(plan, adl_reason_make(ADL_RULE_COST, beside, errand->cost_w, errand->wait_w));
+            adl_plan_because(plan, adl_reason_make(ADL_RULE_COST, beside, step->cost_w, step->wait_w));
             return 0;
         }
-        if (errand->beside == ADL_NONE)
-            lay_claim(self, state, errand, plan);
+        if (step->beside == ADL_NONE)
+            lay_claim(self, state, step, plan);
     }
     return 0;
 }
@@ -250,38 +251,38 @@ static int start_next(struct gogh *self, const struct adl_state *state, struct a
 static int set_caps(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     int status = 0;
-    for (uint32_t i = 0; i < self->errands.stay_count && status == 0; i++) {
-        const struct adl_errand *errand = &self->errands.stays[i];
+    for (uint32_t i = 0; i < self->transitions.stay_count && status == 0; i++) {
+        const struct adl_transition_step *step = &self->transitions.stays[i];
         uint32_t count = 0;
-        for (uint32_t gpu = state->jobs[errand->job].first_gpu; gpu != ADL_NONE;
-             gpu = adl_state_next_gpu(state, errand->job, gpu))
+        for (uint32_t gpu = state->jobs[step->job].first_gpu; gpu != ADL_NONE;
+             gpu = adl_state_next_gpu(state, step->job, gpu))
             self->gpus[count++] = gpu;
-        status = set_cap(state, plan, self->gpus, count, errand->cap_w);
+        status = set_cap(state, plan, self->gpus, count, step->cap_w);
     }
     return status;
 }
 
 static struct adl_reason reason_of_stop(const struct gogh *self, const struct adl_state *state,
-                                        const struct adl_errand *errand)
+                                        const struct adl_transition_step *step)
 {
-    const bool moves = errand->type < ADL_TYPES_MAX;
-    const struct adl_errand *heir =
-        moves && errand->cost_w < errand->else_w ? NULL : adl_placing_taker_of(&self->placing, state, errand->job);
+    const bool moves = step->type < ADL_TYPES_MAX;
+    const struct adl_transition_step *heir =
+        moves && step->cost_w < step->else_w ? NULL : adl_placing_taker_of(&self->placing, state, step->job);
     if (heir)
-        return adl_reason_make(ADL_RULE_FOR_COST, heir->job, errand->else_w, heir->cost_w);
+        return adl_reason_make(ADL_RULE_FOR_COST, heir->job, step->else_w, heir->cost_w);
     if (moves)
-        return adl_reason_make(ADL_RULE_MOVES, errand->job, errand->else_w, errand->cost_w);
-    return adl_reason_make(ADL_RULE_SAVING, errand->job, adl_appraisal_stopping_w(self->appraisal, state, errand->job),
+        return adl_reason_make(ADL_RULE_MOVES, step->job, step->else_w, step->cost_w);
+    return adl_reason_make(ADL_RULE_SAVING, step->job, adl_cost_model_stopping_w(self->cost_model, state, step->job),
                            0);
 }
 
 /* Stops those who make room or move, and holds for each who is to come the GPUs that it is to have. */
 static int stop_for_claims(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    for (uint32_t i = 0; i < self->errands.stop_count; i++) {
-        if (adl_plan_preempt(plan, self->errands.stops[i].job))
+    for (uint32_t i = 0; i < self->transitions.stop_count; i++) {
+        if (adl_plan_preempt(plan, self->transitions.stops[i].job))
             return ADL_EREFUSED;
-        adl_plan_because(plan, reason_of_stop(self, state, &self->errands.stops[i]));
+        adl_plan_because(plan, reason_of_stop(self, state, &self->transitions.stops[i]));
     }
     for (uint32_t i = 0; i < self->placing.count; i++) {
         const struct adl_placed *it = &self->placing.list[i];
@@ -289,7 +290,7 @@ static int stop_for_claims(struct gogh *self, const struct adl_state *state, str
         for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placing.next_gpu[gpu])
             self->gpus[count++] = gpu;
         if (!it->now)
-            claim(self, state, &it->errand, self->gpus, false);
+            claim(self, state, &it->step, self->gpus, false);
     }
     self->stopped_us = state->now_us;
     return 0;
@@ -319,20 +320,20 @@ static int plan_anew(struct gogh *self, const struct adl_state *state, struct ad
         return status;
     self->stale = false;
     self->program.stay = self->stay || self->stopped_us == state->now_us;
-    adl_program_solve(&self->program, state, &self->claims, &answer);
-    adl_errands_list(&self->errands, &self->program, state);
+    adl_ilp_model_solve(&self->program, state, &self->claims, &answer);
+    adl_transition_plan_list(&self->transitions, &self->program, state);
     self->next_start = 0;
     if (self->stopped_us == state->now_us)
-        self->errands.stop_count = 0;
-    self->placed = self->errands.stop_count > 0 || self->claims.count > 0;
-    const bool wants_stops = self->errands.stop_count > 0;
+        self->transitions.stop_count = 0;
+    self->placed = self->transitions.stop_count > 0 || self->claims.count > 0;
+    const bool wants_stops = self->transitions.stop_count > 0;
     if (self->placed)
-        adl_placing_find(&self->placing, state, &self->claims, &self->errands, limited);
-    if (self->errands.stop_count > 0)
+        adl_placing_find(&self->placing, state, &self->claims, &self->transitions, limited);
+    if (self->transitions.stop_count > 0)
         status = stop_for_claims(self, state, plan);
     /* What those draw who are to go is there once they are gone. */
-    if (limited && (wants_stops || self->errands.unstoppable))
-        self->errands.start_count = 0;
+    if (limited && (wants_stops || self->transitions.unstoppable))
+        self->transitions.start_count = 0;
     return status ? status : set_caps(self, state, plan);
 }
 
@@ -358,14 +359,14 @@ static void explain(void *policy, const struct adl_state *state, uint32_t slot, 
     struct adl_prospect prospect;
     uint32_t wanted = 0, spurned = 0;
     char names[96], free_names[64];
-    adl_appraisal_stand(self->appraisal, state, slot, &job);
-    adl_appraisal_look(self->appraisal, &job, &prospect);
+    adl_cost_model_stand(self->cost_model, state, slot, &job);
+    adl_cost_model_look(self->cost_model, &job, &prospect);
     const struct adl_party party = {&job, &prospect};
-    const double wait_w = adl_appraisal_wait(self->appraisal, party);
+    const double wait_w = adl_cost_model_wait(self->cost_model, party);
     for (uint32_t left = job.types; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_price price;
-        const bool worth = adl_appraisal_alone(self->appraisal, party, type, 0, &price) && price.cost_w < wait_w;
+        const bool worth = adl_cost_model_alone(self->cost_model, party, type, 0, &price) && price.cost_w < wait_w;
         if (worth)
             wanted |= 1u << type;
         else if (state->pool.free_gpus[type] >= job.gpus)
@@ -383,7 +384,7 @@ static void explain(void *policy, const struct adl_state *state, uint32_t slot, 
         adl_reason_waiting(state, slot, ret, size);
 }
 
-struct adl_program_counts adl_gogh_counts(const void *policy)
+struct adl_ilp_model_counts adl_gogh_counts(const void *policy)
 {
     const struct gogh *self = policy;
     return self->program.counts;

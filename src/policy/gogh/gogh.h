@@ -5,6 +5,6 @@
 #include "policy/gogh/ilp_model.h"
 
 /* policy: one that adl_policy_gogh made. */
-struct adl_program_counts adl_gogh_counts(const void *policy);
+struct adl_ilp_model_counts adl_gogh_counts(const void *policy);
 
 #endif

@@ -1,5 +1,5 @@
-/* program: the integer program of the present state (solve/allotment.h): who could be given GPUs, grouped by where they
- * stand, and every way to serve them, alone or in pairs, with its price. */
+/* ilp_model: the integer program of the present state (solve/allotment.h): who could be given GPUs, grouped by where
+ * they stand, and every way to serve them, alone or in pairs, with its price. */
 #ifndef ADLRO_POLICY_GOGH_ILP_MODEL_H
 #define ADLRO_POLICY_GOGH_ILP_MODEL_H
 
@@ -10,28 +10,28 @@
 
 /* Bounds on one program. Of more waiting jobs the oldest are looked at; of more pairs than there is room for, each
  * group keeps its best. */
-#define ADL_PROGRAM_QUEUE    512
-#define ADL_PROGRAM_GROUPS   1024
-#define ADL_PROGRAM_OFFERS   16384
-#define ADL_PROGRAM_PARTNERS 6 /* groups that a group is offered to share each type with */
+#define ADL_ILP_MODEL_QUEUE    512
+#define ADL_ILP_MODEL_GROUPS   1024
+#define ADL_ILP_MODEL_OFFERS   16384
+#define ADL_ILP_MODEL_PARTNERS 6 /* groups that a group is offered to share each type with */
 
-struct adl_program_group {
+struct adl_ilp_model_group {
     struct adl_standing standing;
     struct adl_prospect prospect;
     uint32_t first, last; /* its jobs: chain through next[] */
 };
 
 /* How often it was solved. */
-struct adl_program_counts {
+struct adl_ilp_model_counts {
     uint64_t solved;
     uint64_t proved; /* of these, best within the gap */
     uint64_t greedy; /* of these, where the exact solver was not asked or found nothing better within its limits */
 };
 
-struct adl_program {
+struct adl_ilp_model {
     const struct adl_cluster *cluster;
-    struct adl_appraisal *appraisal; /* not owned */
-    struct adl_program_group *groups;
+    struct adl_cost_model *cost_model; /* not owned */
+    struct adl_ilp_model_group *groups;
     uint32_t group_count;
     uint32_t *table;                  /* open hash of groups */
     uint32_t *jobs, *next;            /* [member] slot, and the next of its group or ADL_NONE */
@@ -53,17 +53,17 @@ struct adl_program {
     bool stay;            /* running jobs are not moved */
     struct adl_allotment_limits limits;
     struct adl_allotment *allotment;
-    struct adl_program_counts counts;
+    struct adl_ilp_model_counts counts;
 };
 
 /* 0 or ADL_ENOMEM. The appraisal outlives it. */
-int adl_program_create(struct adl_program *ret, const struct adl_policy_config *config,
-                       const struct adl_cluster *cluster, struct adl_appraisal *appraisal);
-void adl_program_clear(struct adl_program *program); /* accepts a zeroed one */
+int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_config *config,
+                         const struct adl_cluster *cluster, struct adl_cost_model *cost_model);
+void adl_ilp_model_clear(struct adl_ilp_model *program); /* accepts a zeroed one */
 
 /* Builds and solves it, beginning with what runs. Allocates nothing unless the exact solver is asked. claims may be
  * NULL. */
-void adl_program_solve(struct adl_program *program, const struct adl_state *state, const struct adl_claims *claims,
-                       struct adl_allotment_answer *ret);
+void adl_ilp_model_solve(struct adl_ilp_model *program, const struct adl_state *state, const struct adl_claims *claims,
+                         struct adl_allotment_answer *ret);
 
 #endif

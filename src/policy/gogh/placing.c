@@ -9,7 +9,7 @@ struct adl_placing_room {
     int64_t cores_now, memory_mib_now; /* of what is free now */
 };
 
-int adl_placing_create(struct adl_placing *ret, const struct adl_program *program)
+int adl_placing_create(struct adl_placing *ret, const struct adl_ilp_model *program)
 {
     const struct adl_cluster *cluster = program->cluster;
     struct adl_placing it = {.cluster = cluster};
@@ -38,23 +38,23 @@ void adl_placing_clear(struct adl_placing *placing)
 
 /* ---- what there is ---- */
 
-static bool leaves(const struct adl_errands *errands, const struct adl_state *state, uint32_t slot)
+static bool leaves(const struct adl_transition_plan *transitions, const struct adl_state *state, uint32_t slot)
 {
     if (state->jobs[slot].phase == ADL_PHASE_STOPPING)
         return true;
-    for (uint32_t i = 0; i < errands->stop_count; i++)
-        if (errands->stops[i].job == slot)
+    for (uint32_t i = 0; i < transitions->stop_count; i++)
+        if (transitions->stops[i].job == slot)
             return true;
     return false;
 }
 
-static uint8_t had_of(const struct adl_state *state, const struct adl_errands *errands, uint32_t gpu)
+static uint8_t had_of(const struct adl_state *state, const struct adl_transition_plan *transitions, uint32_t gpu)
 {
     const struct adl_gpu_use *use = &state->gpus[gpu];
     if (use->down)
         return HAD_NOT;
     for (int place = 0; place < ADL_GPU_JOBS_MAX && use->job[place] != ADL_NONE; place++)
-        if (!leaves(errands, state, use->job[place]))
+        if (!leaves(transitions, state, use->job[place]))
             return HAD_NOT;
     return use->job[0] == ADL_NONE ? HAD_NOW : HAD_SOON;
 }
@@ -66,7 +66,7 @@ static void give_back(struct adl_placing_room *room, const struct adl_job_spec *
 }
 
 static void begin_placing(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
-                          const struct adl_errands *errands)
+                          const struct adl_transition_plan *transitions)
 {
     placing->count = 0;
     for (uint32_t n = 0; n < placing->cluster->node_count; n++) {
@@ -78,9 +78,9 @@ static void begin_placing(struct adl_placing *placing, const struct adl_state *s
         const struct adl_gpu_use *use = &state->gpus[gpu];
         struct adl_placing_room *room = &placing->rooms[adl_gpu_node_of(placing->cluster, gpu)];
         placing->taker[gpu] = ADL_NONE;
-        placing->had[gpu] = claims->withheld[gpu] ? HAD_NOT : had_of(state, errands, gpu);
+        placing->had[gpu] = claims->withheld[gpu] ? HAD_NOT : had_of(state, transitions, gpu);
         for (int place = 0; place < ADL_GPU_JOBS_MAX && use->job[place] != ADL_NONE; place++)
-            if (leaves(errands, state, use->job[place]))
+            if (leaves(transitions, state, use->job[place]))
                 give_back(room, &state->jobs[use->job[place]].spec);
     }
     for (uint32_t i = 0; i < claims->count; i++)
@@ -122,7 +122,7 @@ static void take(struct adl_placing *placing, const struct adl_job_spec *spec, s
         room->memory_mib_now -= spec->memory_mib;
     }
     placing->had[gpu] = HAD_NOT;
-    placing->taker[gpu] = placed->errand.job;
+    placing->taker[gpu] = placed->step.job;
     placing->next_gpu[gpu] = placed->first_gpu;
     placed->first_gpu = gpu;
 }
@@ -176,8 +176,8 @@ static bool span(struct adl_placing *placing, const struct adl_job_spec *spec, u
 static bool place_alone(struct adl_placing *placing, const struct adl_state *state, struct adl_placed *placed)
 {
     const struct adl_cluster *cluster = placing->cluster;
-    const struct adl_job_spec *spec = &state->jobs[placed->errand.job].spec;
-    const uint32_t type = placed->errand.type;
+    const struct adl_job_spec *spec = &state->jobs[placed->step.job].spec;
+    const uint32_t type = placed->step.type;
     uint32_t best = ADL_NONE, fewest = UINT32_MAX;
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
         const uint32_t count = cluster->banks[b].type == type && cluster->banks[b].gpu_count >= spec->gpus
@@ -196,17 +196,17 @@ static bool place_alone(struct adl_placing *placing, const struct adl_state *sta
 
 /* Beside a job that runs there already and stays; who shares the GPU with it now has to leave first. */
 static bool place_beside(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
-                         const struct adl_errands *errands, struct adl_placed *placed)
+                         const struct adl_transition_plan *transitions, struct adl_placed *placed)
 {
-    const struct adl_errand *errand = &placed->errand;
-    const struct adl_job *other = &state->jobs[errand->beside];
-    const struct adl_job_spec *spec = &state->jobs[errand->job].spec;
-    if (other->phase != ADL_PHASE_RUNNING || other->type != errand->type || leaves(errands, state, errand->beside))
+    const struct adl_transition_step *step = &placed->step;
+    const struct adl_job *other = &state->jobs[step->beside];
+    const struct adl_job_spec *spec = &state->jobs[step->job].spec;
+    if (other->phase != ADL_PHASE_RUNNING || other->type != step->type || leaves(transitions, state, step->beside))
         return false;
-    const uint32_t gpu = other->first_gpu, third = adl_state_neighbour(state, errand->beside);
+    const uint32_t gpu = other->first_gpu, third = adl_state_neighbour(state, step->beside);
     const struct adl_gpu_use *use = &state->gpus[gpu];
     const struct adl_placing_room *room = &placing->rooms[adl_gpu_node_of(placing->cluster, gpu)];
-    if (third != ADL_NONE && (placed->now || !leaves(errands, state, third)))
+    if (third != ADL_NONE && (placed->now || !leaves(transitions, state, third)))
         return false;
     const int64_t left_mib = third == ADL_NONE ? 0 : state->jobs[third].spec.gpu_memory_mib;
     if (use->down || claims->withheld[gpu] || placing->taker[gpu] != ADL_NONE ||
@@ -219,15 +219,15 @@ static bool place_beside(struct adl_placing *placing, const struct adl_state *st
 }
 
 static bool place(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
-                  const struct adl_errands *errands, const struct adl_errand *errand)
+                  const struct adl_transition_plan *transitions, const struct adl_transition_step *step)
 {
-    const bool waits = state->jobs[errand->job].phase == ADL_PHASE_PENDING;
-    struct adl_placed placed = {.errand = *errand, .first_gpu = ADL_NONE, .now = waits};
+    const bool waits = state->jobs[step->job].phase == ADL_PHASE_PENDING;
+    struct adl_placed placed = {.step = *step, .first_gpu = ADL_NONE, .now = waits};
     bool found = false;
     for (int late = waits ? 0 : 1; late < 2 && !found; late++) {
         placed.now = !late;
-        found = errand->beside != ADL_NONE ? place_beside(placing, state, claims, errands, &placed)
-                                           : place_alone(placing, state, &placed);
+        found = step->beside != ADL_NONE ? place_beside(placing, state, claims, transitions, &placed)
+                                         : place_alone(placing, state, &placed);
     }
     if (found)
         placing->list[placing->count++] = placed;
@@ -236,21 +236,21 @@ static bool place(struct adl_placing *placing, const struct adl_state *state, co
 
 /* ---- the whole plan ---- */
 
-static const struct adl_errand *find_placed(const struct adl_placing *placing, uint32_t slot)
+static const struct adl_transition_step *find_placed(const struct adl_placing *placing, uint32_t slot)
 {
     for (uint32_t i = 0; i < placing->count; i++)
-        if (placing->list[i].errand.job == slot)
-            return &placing->list[i].errand;
+        if (placing->list[i].step.job == slot)
+            return &placing->list[i].step;
     return NULL;
 }
 
 /* Who is to come and needs cores or memory of the job's node that are not free now. */
-static const struct adl_errand *find_crowded(const struct adl_placing *placing, const struct adl_state *state,
-                                             uint32_t slot)
+static const struct adl_transition_step *find_crowded(const struct adl_placing *placing, const struct adl_state *state,
+                                                      uint32_t slot)
 {
     for (uint32_t i = 0; i < placing->count; i++) {
         const struct adl_placed *placed = &placing->list[i];
-        if (placed->now || placed->errand.job == slot)
+        if (placed->now || placed->step.job == slot)
             continue;
         for (uint32_t gpu = placed->first_gpu; gpu != ADL_NONE; gpu = placing->next_gpu[gpu]) {
             const uint32_t node = adl_gpu_node_of(placing->cluster, gpu);
@@ -258,14 +258,14 @@ static const struct adl_errand *find_crowded(const struct adl_placing *placing, 
             const struct adl_job_spec *spec = &state->jobs[slot].spec;
             if (node == adl_gpu_node_of(placing->cluster, state->jobs[slot].first_gpu) &&
                 (room->cores < spec->cpu_cores || room->memory_mib < spec->memory_mib))
-                return &placed->errand;
+                return &placed->step;
         }
     }
     return NULL;
 }
 
-const struct adl_errand *adl_placing_taker_of(const struct adl_placing *placing, const struct adl_state *state,
-                                              uint32_t slot)
+const struct adl_transition_step *adl_placing_taker_of(const struct adl_placing *placing, const struct adl_state *state,
+                                                       uint32_t slot)
 {
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
         if (placing->taker[gpu] != ADL_NONE && placing->taker[gpu] != slot)
@@ -275,8 +275,8 @@ const struct adl_errand *adl_placing_taker_of(const struct adl_placing *placing,
 
 /* A job that moves must have a place, and gain by it or make room; one that gets nothing must make room, or save power.
  */
-static bool is_needed(const struct adl_placing *placing, const struct adl_state *state, const struct adl_errand *stop,
-                      bool saves_power)
+static bool is_needed(const struct adl_placing *placing, const struct adl_state *state,
+                      const struct adl_transition_step *stop, bool saves_power)
 {
     const bool moves = stop->type < ADL_TYPES_MAX;
     if (moves && !find_placed(placing, stop->job))
@@ -286,43 +286,43 @@ static bool is_needed(const struct adl_placing *placing, const struct adl_state 
     return adl_placing_taker_of(placing, state, stop->job) != NULL;
 }
 
-static uint16_t gpus_of(const struct adl_state *state, const struct adl_errand *errand)
+static uint16_t gpus_of(const struct adl_state *state, const struct adl_transition_step *step)
 {
-    return state->jobs[errand->job].spec.gpus;
+    return state->jobs[step->job].spec.gpus;
 }
 
 /* Largest first: they are hardest to place; of equals those that move, without whom others have no place. */
 static void place_all(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
-                      const struct adl_errands *errands)
+                      const struct adl_transition_plan *transitions)
 {
     uint32_t start = 0;
     for (uint32_t size = UINT16_MAX; size > 0;) {
         uint32_t next = 0;
-        for (uint32_t i = 0; i < errands->stop_count; i++) {
-            const uint32_t gpus = gpus_of(state, &errands->stops[i]);
-            if (gpus == size && errands->stops[i].type < ADL_TYPES_MAX)
-                place(placing, state, claims, errands, &errands->stops[i]);
+        for (uint32_t i = 0; i < transitions->stop_count; i++) {
+            const uint32_t gpus = gpus_of(state, &transitions->stops[i]);
+            if (gpus == size && transitions->stops[i].type < ADL_TYPES_MAX)
+                place(placing, state, claims, transitions, &transitions->stops[i]);
             next = gpus < size && gpus > next ? gpus : next;
         }
-        for (; start < errands->start_count && gpus_of(state, &errands->starts[start]) >= size; start++)
-            place(placing, state, claims, errands, &errands->starts[start]);
-        if (start < errands->start_count && gpus_of(state, &errands->starts[start]) > next)
-            next = gpus_of(state, &errands->starts[start]);
+        for (; start < transitions->start_count && gpus_of(state, &transitions->starts[start]) >= size; start++)
+            place(placing, state, claims, transitions, &transitions->starts[start]);
+        if (start < transitions->start_count && gpus_of(state, &transitions->starts[start]) > next)
+            next = gpus_of(state, &transitions->starts[start]);
         size = next;
     }
 }
 
 void adl_placing_find(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
-                      struct adl_errands *errands, bool saves_power)
+                      struct adl_transition_plan *transitions, bool saves_power)
 {
     for (bool again = true; again;) {
         uint32_t kept = 0;
-        begin_placing(placing, state, claims, errands);
-        place_all(placing, state, claims, errands);
-        for (uint32_t i = 0; i < errands->stop_count; i++)
-            if (is_needed(placing, state, &errands->stops[i], saves_power))
-                errands->stops[kept++] = errands->stops[i];
-        again = kept < errands->stop_count;
-        errands->stop_count = kept;
+        begin_placing(placing, state, claims, transitions);
+        place_all(placing, state, claims, transitions);
+        for (uint32_t i = 0; i < transitions->stop_count; i++)
+            if (is_needed(placing, state, &transitions->stops[i], saves_power))
+                transitions->stops[kept++] = transitions->stops[i];
+        again = kept < transitions->stop_count;
+        transitions->stop_count = kept;
     }
 }

@@ -11,7 +11,7 @@
 
 /* Where one is to go. */
 struct adl_placed {
-    struct adl_errand errand;
+    struct adl_transition_step step;
     uint32_t first_gpu; /* chain through next_gpu */
     bool now;           /* nobody has to leave first */
 };
@@ -27,16 +27,16 @@ struct adl_placing {
 };
 
 /* room for as many as the program has jobs. 0 or ADL_ENOMEM. */
-int adl_placing_create(struct adl_placing *ret, const struct adl_program *program);
+int adl_placing_create(struct adl_placing *ret, const struct adl_ilp_model *program);
 void adl_placing_clear(struct adl_placing *placing); /* frees; accepts a zeroed one */
 
-/* Finds a place for all of the errands that can have one, and takes those out of errands->stops that nobody needs. With
- * saves_power who got nothing is stopped even if nobody takes its GPUs. */
+/* Finds a place for all of the steps that can have one, and takes those out of transitions->stops that nobody needs.
+ * With saves_power who got nothing is stopped even if nobody takes its GPUs. */
 void adl_placing_find(struct adl_placing *placing, const struct adl_state *state, const struct adl_claims *claims,
-                      struct adl_errands *errands, bool saves_power);
+                      struct adl_transition_plan *transitions, bool saves_power);
 
 /* Who is to have GPUs of this job, or the room beside them; NULL = nobody. */
-const struct adl_errand *adl_placing_taker_of(const struct adl_placing *placing, const struct adl_state *state,
-                                              uint32_t slot);
+const struct adl_transition_step *adl_placing_taker_of(const struct adl_placing *placing, const struct adl_state *state,
+                                                       uint32_t slot);
 
 #endif

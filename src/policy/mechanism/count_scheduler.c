@@ -99,7 +99,7 @@ static int pass_down(struct adl_preempt *list, const struct adl_state *state, bo
     return 0;
 }
 
-int adl_quota_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
+int adl_count_scheduler_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
 {
     uint32_t chosen = 0;
     if (state->stopping_jobs > 0)

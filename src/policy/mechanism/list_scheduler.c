@@ -4,18 +4,19 @@
 
 #include <stdlib.h>
 
-int adl_head_create(const struct adl_place *place, enum adl_rule rule, bool first_fit, void **ret_policy,
-                    struct adl_error *err)
+int adl_list_scheduler_create(const struct adl_place *place, enum adl_rule rule, bool first_fit, void **ret_policy,
+                              struct adl_error *err)
 {
-    struct adl_head *self = malloc(sizeof *self);
+    struct adl_list_scheduler *self = malloc(sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a policy");
-    *self = (struct adl_head){.place = *place, .rule = rule, .first_fit = first_fit, .blocked_job = ADL_NONE};
+    *self = (struct adl_list_scheduler){.place = *place, .rule = rule, .first_fit = first_fit, .blocked_job = ADL_NONE};
     *ret_policy = self;
     return 0;
 }
 
-static bool start(const struct adl_head *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
+static bool start(const struct adl_list_scheduler *self, const struct adl_state *state, uint32_t slot,
+                  struct adl_plan *plan)
 {
     if (!adl_place_start(state, slot, &self->place, plan))
         return false;
@@ -24,7 +25,7 @@ static bool start(const struct adl_head *self, const struct adl_state *state, ui
 }
 
 /* Where one job of a lane does not fit none does, so each lane is asked at most once. */
-static void start_first_that_fits(struct adl_head *self, const struct adl_state *state, struct adl_plan *plan)
+static void start_first_that_fits(struct adl_list_scheduler *self, const struct adl_state *state, struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
     uint32_t free_gpus = 0;
@@ -38,9 +39,9 @@ static void start_first_that_fits(struct adl_head *self, const struct adl_state 
             return;
 }
 
-int adl_head_decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+int adl_list_scheduler_decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
-    struct adl_head *self = policy;
+    struct adl_list_scheduler *self = policy;
     if (self->first_fit) {
         start_first_that_fits(self, state, plan);
         return 0;

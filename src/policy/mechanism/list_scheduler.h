@@ -1,12 +1,12 @@
-/* head: the first job in rank order starts or blocks all others; with first fit, the first that fits starts. fcfs and
- * sjf are this with another rank. */
+/* list_scheduler: the first job in rank order starts or blocks all others; with first fit, the first that fits starts.
+ * fcfs and sjf are this with another rank. */
 #ifndef ADLRO_POLICY_MECHANISM_LIST_SCHEDULER_H
 #define ADLRO_POLICY_MECHANISM_LIST_SCHEDULER_H
 
 #include "policy/mechanism/placement.h"
 #include "policy/policy.h"
 
-struct adl_head {
+struct adl_list_scheduler {
     struct adl_place place;
     enum adl_rule rule;        /* what the rank is */
     bool first_fit;            /* a job that does not fit does not block those behind it */
@@ -14,8 +14,8 @@ struct adl_head {
     uint64_t blocked_releases; /* ... and nothing became free since */
 };
 
-int adl_head_create(const struct adl_place *place, enum adl_rule rule, bool first_fit, void **ret_policy,
-                    struct adl_error *err); /* free() destroys */
-int adl_head_decide(void *policy, const struct adl_state *state, struct adl_plan *plan);
+int adl_list_scheduler_create(const struct adl_place *place, enum adl_rule rule, bool first_fit, void **ret_policy,
+                              struct adl_error *err); /* free() destroys */
+int adl_list_scheduler_decide(void *policy, const struct adl_state *state, struct adl_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
-/* place: proposes one start, on the first GPU type in an order that fits. Shared by the policies that take jobs one by
- * one. */
+/* placement: proposes one start, on the first GPU type in an order that fits. Shared by the policies that take jobs one
+ * by one. */
 #ifndef ADLRO_POLICY_MECHANISM_PLACEMENT_H
 #define ADLRO_POLICY_MECHANISM_PLACEMENT_H
 

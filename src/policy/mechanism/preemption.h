@@ -1,4 +1,4 @@
-/* preempt: preemptive list scheduling. All live jobs stand in one order; going down it each is given GPUs while they
+/* preemption: preemptive list scheduling. All live jobs stand in one order; going down it each is given GPUs while they
  * last, one that does not fit is passed over, running jobs left out are stopped, and chosen jobs that wait start as
  * soon as GPUs are free. The order is the policy's: it gives every job a key, least first, and may change it at any
  * time.

@@ -45,7 +45,7 @@ static uint32_t list_bank(const struct adl_state *state, uint32_t slot, uint32_t
     return count;
 }
 
-bool adl_taking_find(const struct adl_state *state, uint32_t slot, uint32_t type, uint32_t *ret_gpus)
+bool adl_preemption_victims_find(const struct adl_state *state, uint32_t slot, uint32_t type, uint32_t *ret_gpus)
 {
     const struct adl_cluster *cluster = state->cluster;
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
@@ -70,7 +70,7 @@ bool adl_taking_find(const struct adl_state *state, uint32_t slot, uint32_t type
     return all == spec->gpus;
 }
 
-bool adl_taking_ready(const struct adl_state *state, uint32_t slot, const uint32_t *gpus)
+bool adl_preemption_victims_ready(const struct adl_state *state, uint32_t slot, const uint32_t *gpus)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     uint32_t node = ADL_NONE;
@@ -91,7 +91,8 @@ bool adl_taking_ready(const struct adl_state *state, uint32_t slot, const uint32
     return true;
 }
 
-uint32_t adl_taking_victims(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, uint32_t *ret)
+uint32_t adl_preemption_victims_victims(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count,
+                                        uint32_t *ret)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < gpu_count; i++) {
@@ -105,7 +106,7 @@ uint32_t adl_taking_victims(const struct adl_state *state, const uint32_t *gpus,
     return count;
 }
 
-struct adl_reason adl_taking_reason(const struct adl_state *state, uint32_t victim, uint32_t claimant)
+struct adl_reason adl_preemption_victims_reason(const struct adl_state *state, uint32_t victim, uint32_t claimant)
 {
     return adl_reason_make(ADL_RULE_FOR_OLDER, claimant, (double)(state->now_us - state->jobs[victim].submit_us) * 1e-6,
                            (double)(state->now_us - state->jobs[claimant].submit_us) * 1e-6);

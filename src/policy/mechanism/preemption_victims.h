@@ -1,4 +1,4 @@
-/* taking: the GPUs that a waiting job could have at once if younger jobs were stopped for it.
+/* preemption_victims: the GPUs that a waiting job could have at once if younger jobs were stopped for it.
  *
  * Only jobs that were submitted later and may be stopped lose theirs, so two jobs never take turns: there is always an
  * older one of the two. */
@@ -12,15 +12,16 @@
  * over several if the job may. On true ret_gpus has spec.gpus entries, at least one of them held by a job to be
  * stopped.
  */
-bool adl_taking_find(const struct adl_state *state, uint32_t slot, uint32_t type, uint32_t *ret_gpus);
+bool adl_preemption_victims_find(const struct adl_state *state, uint32_t slot, uint32_t type, uint32_t *ret_gpus);
 
 /* True if the job can start on GPUs that were found for it: those who held them are gone. */
-bool adl_taking_ready(const struct adl_state *state, uint32_t slot, const uint32_t *gpus);
+bool adl_preemption_victims_ready(const struct adl_state *state, uint32_t slot, const uint32_t *gpus);
 
 /* Why a job is stopped for another. */
-struct adl_reason adl_taking_reason(const struct adl_state *state, uint32_t victim, uint32_t claimant);
+struct adl_reason adl_preemption_victims_reason(const struct adl_state *state, uint32_t victim, uint32_t claimant);
 
 /* The jobs that hold these GPUs, each once; how many. ret has room for gpu_count. */
-uint32_t adl_taking_victims(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, uint32_t *ret);
+uint32_t adl_preemption_victims_victims(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count,
+                                        uint32_t *ret);
 
 #endif

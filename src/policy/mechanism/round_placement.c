@@ -27,7 +27,7 @@ struct node_room {
     int64_t cores, memory_mib;
 };
 
-struct adl_seating {
+struct adl_round_placement {
     const struct adl_cluster *cluster;
     struct seat *seats; /* [slot] */
     struct gpu_seat *gpus;
@@ -37,15 +37,15 @@ struct adl_seating {
     uint32_t left[ADL_TYPES_MAX];
     const uint32_t *jobs; /* all of the round; the caller's */
     uint32_t job_count;
-    uint32_t *chosen; /* then, from adl_seating_preempt on, those still to start */
+    uint32_t *chosen; /* then, from adl_round_placement_preempt on, those still to start */
     uint32_t chosen_count;
     bool holds; /* GPUs are to stay idle for jobs that do not run yet */
     size_t seat_capacity, chosen_capacity;
 };
 
-int adl_seating_create(const struct adl_cluster *cluster, struct adl_seating **ret)
+int adl_round_placement_create(const struct adl_cluster *cluster, struct adl_round_placement **ret)
 {
-    struct adl_seating *self = calloc(1, sizeof *self);
+    struct adl_round_placement *self = calloc(1, sizeof *self);
     if (!self)
         return ADL_ENOMEM;
     self->cluster = cluster;
@@ -54,14 +54,14 @@ int adl_seating_create(const struct adl_cluster *cluster, struct adl_seating **r
     self->rooms = calloc((size_t)cluster->node_count + 1, sizeof *self->rooms);
     self->taken = calloc((size_t)cluster->node_count + 1, sizeof *self->taken);
     if (!self->gpus || !self->banks || !self->rooms || !self->taken) {
-        adl_seating_destroy(self);
+        adl_round_placement_destroy(self);
         return ADL_ENOMEM;
     }
     *ret = self;
     return 0;
 }
 
-void adl_seating_destroy(struct adl_seating *self)
+void adl_round_placement_destroy(struct adl_round_placement *self)
 {
     if (!self)
         return;
@@ -74,14 +74,14 @@ void adl_seating_destroy(struct adl_seating *self)
     free(self);
 }
 
-int adl_seating_grow(struct adl_seating *self, uint32_t slot, uint32_t jobs)
+int adl_round_placement_grow(struct adl_round_placement *self, uint32_t slot, uint32_t jobs)
 {
     if (adl_grow((void **)&self->seats, &self->seat_capacity, (size_t)slot + 1, sizeof *self->seats))
         return ADL_ENOMEM;
     return adl_grow((void **)&self->chosen, &self->chosen_capacity, jobs, sizeof *self->chosen);
 }
 
-void adl_seating_forget(struct adl_seating *self, uint32_t slot)
+void adl_round_placement_forget(struct adl_round_placement *self, uint32_t slot)
 {
     self->seats[slot] = (struct seat){.type = ADL_NONE, .first_gpu = ADL_NONE};
 }
@@ -89,7 +89,7 @@ void adl_seating_forget(struct adl_seating *self, uint32_t slot)
 /* ---- claims ---- */
 
 /* The GPUs of a job that was to stay are for anyone now. */
-static void displace(struct adl_seating *self, const struct adl_state *state, uint32_t slot)
+static void displace(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
     self->seats[slot].stays = false;
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
@@ -97,7 +97,7 @@ static void displace(struct adl_seating *self, const struct adl_state *state, ui
             self->banks[self->cluster->gpu_bank[gpu]].loose++;
 }
 
-static void claim(struct adl_seating *self, const struct adl_state *state, uint32_t slot, uint32_t gpu)
+static void claim(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot, uint32_t gpu)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     const uint32_t bank = self->cluster->gpu_bank[gpu], holder = state->gpus[gpu].job[0];
@@ -113,20 +113,21 @@ static void claim(struct adl_seating *self, const struct adl_state *state, uint3
     self->seats[slot].first_gpu = gpu;
 }
 
-static void claim_own(struct adl_seating *self, const struct adl_state *state, uint32_t slot)
+static void claim_own(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
         claim(self, state, slot, gpu);
 }
 
 /* True if GPUs of the node suffice in cores and memory for `gpus` of the job's. */
-static bool has_room(const struct adl_seating *self, const struct adl_job_spec *spec, uint32_t bank, uint32_t gpus)
+static bool has_room(const struct adl_round_placement *self, const struct adl_job_spec *spec, uint32_t bank,
+                     uint32_t gpus)
 {
     const struct node_room *room = &self->rooms[self->cluster->banks[bank].node];
     return room->cores >= (int64_t)gpus * spec->cpu_cores && room->memory_mib >= (int64_t)gpus * spec->memory_mib;
 }
 
-static bool can_stay(const struct adl_seating *self, const struct adl_state *state, uint32_t slot)
+static bool can_stay(const struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
     uint32_t bank = ADL_NONE, here = 0;
@@ -139,14 +140,14 @@ static bool can_stay(const struct adl_seating *self, const struct adl_state *sta
     return true;
 }
 
-static bool is_loose(const struct adl_seating *self, const struct adl_state *state, uint32_t gpu)
+static bool is_loose(const struct adl_round_placement *self, const struct adl_state *state, uint32_t gpu)
 {
     const uint32_t holder = state->gpus[gpu].job[0];
     return holder == ADL_NONE || !self->seats[holder].stays;
 }
 
 /* Claims seats in a bank: free GPUs first, then those of jobs that leave, then those of jobs that would have stayed. */
-static void claim_in(struct adl_seating *self, const struct adl_state *state, uint32_t slot, uint32_t bank,
+static void claim_in(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot, uint32_t bank,
                      uint32_t count)
 {
     const struct adl_bank *seats = &self->cluster->banks[bank];
@@ -161,7 +162,7 @@ static void claim_in(struct adl_seating *self, const struct adl_state *state, ui
 }
 
 /* The tightest bank that holds the job without displacing one that stays; else the one that displaces least. */
-static uint32_t find_bank(const struct adl_seating *self, const struct adl_job_spec *spec, uint32_t type)
+static uint32_t find_bank(const struct adl_round_placement *self, const struct adl_job_spec *spec, uint32_t type)
 {
     uint32_t found = ADL_NONE;
     bool found_loose = false;
@@ -181,7 +182,8 @@ static uint32_t find_bank(const struct adl_seating *self, const struct adl_job_s
 }
 
 /* Seats of the bank that a spanning job could have. */
-static uint32_t usable(const struct adl_seating *self, const struct adl_job_spec *spec, uint32_t bank, uint32_t most)
+static uint32_t usable(const struct adl_round_placement *self, const struct adl_job_spec *spec, uint32_t bank,
+                       uint32_t most)
 {
     uint32_t count = self->banks[bank].open < most ? self->banks[bank].open : most;
     while (count > 0 && !has_room(self, spec, bank, count))
@@ -190,7 +192,8 @@ static uint32_t usable(const struct adl_seating *self, const struct adl_job_spec
 }
 
 /* Over several nodes, the loosest banks first; all or nothing. */
-static bool claim_spanning(struct adl_seating *self, const struct adl_state *state, uint32_t slot, uint32_t type)
+static bool claim_spanning(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
+                           uint32_t type)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     uint32_t sum = 0, missing = spec->gpus;
@@ -217,7 +220,7 @@ static bool claim_spanning(struct adl_seating *self, const struct adl_state *sta
     return true;
 }
 
-static void seat_job(struct adl_seating *self, const struct adl_state *state, uint32_t slot)
+static void seat_job(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
     struct seat *seat = &self->seats[slot];
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
@@ -237,7 +240,7 @@ static void seat_job(struct adl_seating *self, const struct adl_state *state, ui
 
 /* ---- a round ---- */
 
-static void open_seats(struct adl_seating *self, const struct adl_state *state)
+static void open_seats(struct adl_round_placement *self, const struct adl_state *state)
 {
     const struct adl_cluster *cluster = self->cluster;
     for (uint32_t n = 0; n < cluster->node_count; n++)
@@ -264,7 +267,8 @@ static bool runs_on(const struct adl_state *state, uint32_t slot)
            (!(job->spec.flags & ADL_JOB_PREEMPTIBLE) || adl_stop_keeps_nothing(state, slot));
 }
 
-void adl_seating_begin(struct adl_seating *self, const struct adl_state *state, const uint32_t *jobs, uint32_t count)
+void adl_round_placement_begin(struct adl_round_placement *self, const struct adl_state *state, const uint32_t *jobs,
+                               uint32_t count)
 {
     open_seats(self, state);
     self->jobs = jobs;
@@ -285,7 +289,8 @@ void adl_seating_begin(struct adl_seating *self, const struct adl_state *state, 
         }
 }
 
-void adl_seating_choose(struct adl_seating *self, const struct adl_state *state, uint32_t slot, uint32_t type)
+void adl_round_placement_choose(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
+                                uint32_t type)
 {
     const struct adl_job *job = &state->jobs[slot];
     struct seat *seat = &self->seats[slot];
@@ -299,7 +304,8 @@ void adl_seating_choose(struct adl_seating *self, const struct adl_state *state,
         self->banks[self->cluster->gpu_bank[gpu]].loose--;
 }
 
-void adl_seating_hold(struct adl_seating *self, const struct adl_state *state, uint32_t slot, uint32_t type)
+void adl_round_placement_hold(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
+                              uint32_t type)
 {
     const uint32_t gpus = state->jobs[slot].spec.gpus;
     if (self->seats[slot].type != ADL_NONE || gpus > self->left[type])
@@ -309,7 +315,7 @@ void adl_seating_hold(struct adl_seating *self, const struct adl_state *state, u
     self->holds = true;
 }
 
-bool adl_seating_full(const struct adl_seating *self)
+bool adl_round_placement_full(const struct adl_round_placement *self)
 {
     uint32_t left = 0;
     for (uint32_t t = 0; t < self->cluster->type_count; t++)
@@ -318,7 +324,7 @@ bool adl_seating_full(const struct adl_seating *self)
 }
 
 /* The largest gang below a size among the chosen that were, or were not, passed over; 0 = none. */
-static uint32_t next_size(const struct adl_seating *self, const struct adl_state *state, bool passed_over,
+static uint32_t next_size(const struct adl_round_placement *self, const struct adl_state *state, bool passed_over,
                           uint32_t below)
 {
     uint32_t size = 0;
@@ -331,7 +337,7 @@ static uint32_t next_size(const struct adl_seating *self, const struct adl_state
 }
 
 /* One size of gangs: those that stay, then the others, among them those that a larger gang has displaced. */
-static void seat_size(struct adl_seating *self, const struct adl_state *state, bool passed_over, uint32_t size)
+static void seat_size(struct adl_round_placement *self, const struct adl_state *state, bool passed_over, uint32_t size)
 {
     for (int stays = 1; stays >= 0; stays--)
         for (uint32_t i = 0; i < self->chosen_count; i++) {
@@ -345,7 +351,7 @@ static void seat_size(struct adl_seating *self, const struct adl_state *state, b
 
 /* A running job that got no seat, though nobody has taken its GPUs: those who were chosen find no place together there.
  * To stop it would be of use to nobody. */
-static void stay_unneeded(struct adl_seating *self, const struct adl_state *state)
+static void stay_unneeded(struct adl_round_placement *self, const struct adl_state *state)
 {
     for (uint32_t i = 0; i < self->job_count && !self->holds; i++) {
         const uint32_t slot = self->jobs[i];
@@ -358,7 +364,7 @@ static void stay_unneeded(struct adl_seating *self, const struct adl_state *stat
     }
 }
 
-int adl_seating_preempt(struct adl_seating *self, const struct adl_state *state, struct adl_plan *plan)
+int adl_round_placement_preempt(struct adl_round_placement *self, const struct adl_state *state, struct adl_plan *plan)
 {
     for (uint32_t size = UINT32_MAX; (size = next_size(self, state, true, size)) > 0;)
         seat_size(self, state, true, size);
@@ -382,7 +388,7 @@ int adl_seating_preempt(struct adl_seating *self, const struct adl_state *state,
     return 0;
 }
 
-uint32_t adl_seating_heir(const struct adl_seating *self, const struct adl_state *state, uint32_t slot)
+uint32_t adl_round_placement_heir(const struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
     if (self->seats[slot].first_gpu != ADL_NONE)
         return slot;
@@ -399,7 +405,7 @@ uint32_t adl_seating_heir(const struct adl_seating *self, const struct adl_state
     return ADL_NONE;
 }
 
-uint32_t adl_seating_type(const struct adl_seating *self, uint32_t slot)
+uint32_t adl_round_placement_type(const struct adl_round_placement *self, uint32_t slot)
 {
     return self->seats[slot].type;
 }
@@ -407,7 +413,8 @@ uint32_t adl_seating_type(const struct adl_seating *self, uint32_t slot)
 /* ---- starts ---- */
 
 /* Writes the job's GPUs to the plan if all are free and their nodes have room beside what the plan has taken. */
-static bool take_seats(struct adl_seating *self, const struct adl_state *state, uint32_t slot, uint32_t *ret_gpus)
+static bool take_seats(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
+                       uint32_t *ret_gpus)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     bool all = true;
@@ -430,7 +437,7 @@ static bool take_seats(struct adl_seating *self, const struct adl_state *state, 
     return all;
 }
 
-int adl_seating_start(struct adl_seating *self, const struct adl_state *state, struct adl_plan *plan)
+int adl_round_placement_start(struct adl_round_placement *self, const struct adl_state *state, struct adl_plan *plan)
 {
     uint32_t kept = 0;
     int status = 0;

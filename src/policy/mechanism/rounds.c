@@ -23,7 +23,7 @@ struct adl_rounds {
     struct adl_rounds_config config;
     struct adl_rng rng;           /* for the order of types */
     uint32_t turn[ADL_TYPES_MAX]; /* of each type in this round */
-    struct adl_seating *seating;
+    struct adl_round_placement *round_placement;
     uint32_t *live; /* slots in order of arrival */
     uint32_t live_count;
     uint32_t *possible; /* [slot] types on which it fits when the cluster is empty */
@@ -43,7 +43,7 @@ int adl_rounds_create(const struct adl_cluster *cluster, const struct adl_rounds
                       struct adl_rounds **ret)
 {
     struct adl_rounds *self = calloc(1, sizeof *self);
-    if (!self || adl_seating_create(cluster, &self->seating)) {
+    if (!self || adl_round_placement_create(cluster, &self->round_placement)) {
         free(self);
         return ADL_ENOMEM;
     }
@@ -61,7 +61,7 @@ void adl_rounds_destroy(struct adl_rounds *self)
 {
     if (!self)
         return;
-    adl_seating_destroy(self->seating);
+    adl_round_placement_destroy(self->round_placement);
     free(self->live);
     free(self->possible);
     free(self->shared);
@@ -93,7 +93,7 @@ static int grow(struct adl_rounds *self, uint32_t slot)
     if (adl_grow((void **)&self->live, &self->live_capacity, live, sizeof *self->live) ||
         adl_grow((void **)&self->entries, &self->entry_capacity, live * self->types, sizeof *self->entries))
         return ADL_ENOMEM;
-    return adl_seating_grow(self->seating, slot, self->live_count + 1);
+    return adl_round_placement_grow(self->round_placement, slot, self->live_count + 1);
 }
 
 static void join(struct adl_rounds *self, uint32_t slot, const struct adl_job_spec *spec)
@@ -114,7 +114,7 @@ static void join(struct adl_rounds *self, uint32_t slot, const struct adl_job_sp
         self->had_s[at] = half_round_s(self);
         self->type_s[t] += self->had_s[at];
     }
-    adl_seating_forget(self->seating, slot);
+    adl_round_placement_forget(self->round_placement, slot);
     self->live[self->live_count++] = slot;
     self->changed = true;
 }
@@ -130,7 +130,7 @@ static void leave(struct adl_rounds *self, uint32_t slot)
     self->live_count--;
     for (uint32_t t = 0; t < self->types; t++)
         self->type_s[t] -= self->had_s[(size_t)slot * self->types + t];
-    adl_seating_forget(self->seating, slot);
+    adl_round_placement_forget(self->round_placement, slot);
     self->changed = true;
 }
 
@@ -256,13 +256,13 @@ static bool is_allocation_due(const struct adl_rounds *self, const struct adl_st
 static void choose(struct adl_rounds *self, const struct adl_state *state)
 {
     uint32_t count = rank(self, state);
-    adl_seating_begin(self->seating, state, self->live, self->live_count);
-    while (count > 0 && !adl_seating_full(self->seating)) {
+    adl_round_placement_begin(self->round_placement, state, self->live, self->live_count);
+    while (count > 0 && !adl_round_placement_full(self->round_placement)) {
         const uint32_t slot = self->entries[0].slot, type = self->entries[0].order / self->live_count;
         if (self->config.new_jobs_wait && !self->shared[slot])
-            adl_seating_hold(self->seating, state, slot, type);
+            adl_round_placement_hold(self->round_placement, state, slot, type);
         else
-            adl_seating_choose(self->seating, state, slot, type);
+            adl_round_placement_choose(self->round_placement, state, slot, type);
         self->entries[0] = self->entries[--count];
         sift(self->entries, 0, count);
     }
@@ -293,7 +293,7 @@ static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rou
     if (self->config.types_shuffled)
         shuffle_types(self);
     choose(self, state);
-    const int status = adl_seating_preempt(self->seating, state, plan);
+    const int status = adl_round_placement_preempt(self->round_placement, state, plan);
     return status ? status : adl_plan_wake(plan, now_us + self->config.round_us);
 }
 
@@ -320,12 +320,12 @@ static struct adl_reason reason_of_start(const struct adl_rounds *self, uint32_t
 
 static struct adl_reason reason_of_stop(const struct adl_rounds *self, const struct adl_state *state, uint32_t slot)
 {
-    const uint32_t heir = adl_seating_heir(self->seating, state, slot), type = state->jobs[slot].type;
+    const uint32_t heir = adl_round_placement_heir(self->round_placement, state, slot), type = state->jobs[slot].type;
     const double here = due(self, slot, type);
     const enum adl_rule rule = self->config.by_owed_time ? ADL_RULE_FOR_OWED : ADL_RULE_FOR_SHARE;
     if (heir == slot)
         return adl_reason_make(self->config.by_owed_time ? ADL_RULE_MOVES_OWED : ADL_RULE_MOVES_SHARE, slot, here,
-                               due(self, slot, adl_seating_type(self->seating, slot)));
+                               due(self, slot, adl_round_placement_type(self->round_placement, slot)));
     return adl_reason_make(rule, heir, here, heir == ADL_NONE ? 0 : due(self, heir, type));
 }
 
@@ -352,12 +352,12 @@ static int decide(struct adl_rounds *self, const struct adl_state *state, adl_ro
     }
     const bool over = !self->under_way || state->now_us - self->begun_us >= self->config.round_us;
     if (!over) {
-        const int status = adl_seating_start(self->seating, state, plan);
+        const int status = adl_round_placement_start(self->round_placement, state, plan);
         if (status || plan->command_count > 0 || state->running_jobs > 0 || state->now_us == self->begun_us)
             return status;
     }
     const int status = begin(self, state, allocate, context, plan);
-    return status ? status : adl_seating_start(self->seating, state, plan);
+    return status ? status : adl_round_placement_start(self->round_placement, state, plan);
 }
 
 int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate,

@@ -34,7 +34,7 @@ static void processes_of_tasks_are_ours_and_others_are_foreign(void **state)
     assert_int_equal(adl_gpu_owner_find(child, NULL, 0, NULL), ADL_GPU_OWNER_FOREIGN);
 
     const struct adl_gpu_process uses[] = {{0, child}, {1, getpid()}, {1, getppid()}, {1, far}, {2, 0}, {9, getpid()}};
-    adl_occupied_count(uses, 6, starts, 2, foreign, 3);
+    adl_foreign_processes_count(uses, 6, starts, 2, foreign, 3);
     assert_int_equal(foreign[0], 0);
     assert_int_equal(foreign[1], 2);
     assert_int_equal(foreign[2], 0);

@@ -11,7 +11,7 @@
 #define BEGIN (INT64_C(1700000000) * S) /* the service's clock is not the simulation's */
 
 static struct adl_inventory inventory;
-static struct adl_hands hands;
+static struct adl_executor executor;
 
 static void open_twin(struct adl_scenario scenario, uint64_t seed)
 {
@@ -19,54 +19,54 @@ static void open_twin(struct adl_scenario scenario, uint64_t seed)
     inventory = (struct adl_inventory){.scenario = scenario};
     assert_int_equal(adl_inventory_add_plain_class(&inventory), 0);
     assert_int_equal(adl_inventory_name_gpus(&inventory, "simulated", &err), 0);
-    if (adl_hands_sim_create(&inventory, seed, BEGIN, &hands, &err))
+    if (adl_executor_sim_create(&inventory, seed, BEGIN, &executor, &err))
         fail_msg("%s", err.text);
 }
 
 static void close_twin(void)
 {
-    hands.ops->destroy(hands.self);
+    executor.ops->destroy(executor.self);
     adl_inventory_clear(&inventory);
 }
 
 static int poll_at(int64_t now_us, struct adl_report *ret)
 {
     struct adl_error err = {{0}};
-    const int status = hands.ops->poll(hands.self, now_us, ret, &err);
+    const int status = executor.ops->poll(executor.self, now_us, ret, &err);
     if (status < 0)
         fail_msg("%s", err.text);
     return status;
 }
 
-static struct adl_roster_job job_on(uint64_t id, uint16_t gpus)
+static struct adl_job_entry job_on(uint64_t id, uint16_t gpus)
 {
-    return (struct adl_roster_job){.id = id, .spec = {.id = id, .gpus = gpus, .types = 1, .limit_us = 100 * S}};
+    return (struct adl_job_entry){.id = id, .spec = {.id = id, .gpus = gpus, .types = 1, .limit_us = 100 * S}};
 }
 
-static uint32_t admit(const struct adl_roster_job *job)
+static uint32_t admit(const struct adl_job_entry *job)
 {
     uint32_t slot = ADL_NONE;
-    assert_int_equal(hands.ops->admit(hands.self, &job->spec, &slot, NULL), 0);
+    assert_int_equal(executor.ops->admit(executor.self, &job->spec, &slot, NULL), 0);
     return slot;
 }
 
-static void start(const struct adl_roster_job *job, uint32_t slot, const uint32_t *gpus)
+static void start(const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus)
 {
     struct adl_error err = {{0}};
-    if (hands.ops->start(hands.self, job, slot, gpus, &err))
+    if (executor.ops->start(executor.self, job, slot, gpus, &err))
         fail_msg("%s", err.text);
 }
 
-static void stop(const struct adl_roster_job *job, uint32_t slot, bool requeue)
+static void stop(const struct adl_job_entry *job, uint32_t slot, bool requeue)
 {
-    assert_int_equal(hands.ops->stop(hands.self, job, slot, requeue, "why", NULL), 0);
+    assert_int_equal(executor.ops->stop(executor.self, job, slot, requeue, "why", NULL), 0);
 }
 
 /* The next report, which is due exactly then. */
 static struct adl_report expect_report(int64_t at_us, int kind, uint32_t slot)
 {
     struct adl_report report;
-    assert_int_equal(hands.ops->due_us(hands.self), at_us);
+    assert_int_equal(executor.ops->due_us(executor.self), at_us);
     assert_int_equal(poll_at(at_us - 1, &report), 0);
     assert_int_equal(poll_at(at_us, &report), 1);
     assert_int_equal(report.event.kind, kind);
@@ -85,17 +85,17 @@ static void open_plain(void)
     assert_int_equal(poll_at(BEGIN, &report), 1);
     assert_int_equal(report.event.kind, ADL_EVENT_SUBMIT);
     assert_int_equal(report.event.submit.spec->class_index, 1);
-    hands.ops->withdraw(hands.self, report.event.job);
+    executor.ops->withdraw(executor.self, report.event.job);
 }
 
 static void a_submitted_job_takes_its_share_of_its_limit_from_when_it_was_started(void **state)
 {
     (void)state;
     struct adl_report report;
-    const struct adl_roster_job job = job_on(7, 1);
+    const struct adl_job_entry job = job_on(7, 1);
     const uint32_t gpu = 1;
     open_plain();
-    assert_true(hands.ops->due_us(hands.self) == INT64_MAX);
+    assert_true(executor.ops->due_us(executor.self) == INT64_MAX);
     assert_int_equal(poll_at(BEGIN + 3600 * S, &report), 0); /* an hour in which nothing happens */
     const uint32_t slot = admit(&job);
     assert_int_equal(poll_at(BEGIN + 3601 * S, &report), 0);
@@ -124,16 +124,16 @@ static void on_a_faster_type_it_takes_less_and_on_one_without_a_speed_as_long(vo
     open_twin(scenario, 1);
     assert_int_equal(poll_at(BEGIN, &report), 1);
     for (uint32_t t = 0; t < 3; t++) {
-        struct adl_roster_job job = job_on(t + 1, 1);
+        struct adl_job_entry job = job_on(t + 1, 1);
         job.spec.types = 7;
         job.spec.class_index = 1;
         start(&job, admit(&job), &t);
     }
-    assert_int_equal(hands.ops->due_us(hands.self), BEGIN + 15 * S);
+    assert_int_equal(executor.ops->due_us(executor.self), BEGIN + 15 * S);
     assert_int_equal(poll_at(BEGIN + 15 * S, &report), 1);
     assert_int_equal(report.event.outcome.ideal_us, 15 * S);
     assert_true(report.event.outcome.steps == 120);
-    assert_int_equal(hands.ops->due_us(hands.self), BEGIN + 60 * S);
+    assert_int_equal(executor.ops->due_us(executor.self), BEGIN + 60 * S);
     assert_int_equal(poll_at(BEGIN + 60 * S, &report), 1);
     assert_int_equal(poll_at(BEGIN + 60 * S, &report), 1);
     close_twin();
@@ -143,7 +143,7 @@ static void a_job_is_cancelled_in_every_phase(void **state)
 {
     (void)state;
     struct adl_report report;
-    const struct adl_roster_job job = job_on(7, 1);
+    const struct adl_job_entry job = job_on(7, 1);
     const uint32_t gpu = 0;
     open_plain();
     for (int phase = 0; phase < 4; phase++) {
@@ -151,8 +151,8 @@ static void a_job_is_cancelled_in_every_phase(void **state)
         int64_t now_us = BEGIN + (1000 * (phase + 1)) * S;
         assert_int_equal(poll_at(now_us, &report), 0);
         if (phase == 0) { /* it waits */
-            hands.ops->withdraw(hands.self, slot);
-            assert_true(hands.ops->due_us(hands.self) == INT64_MAX);
+            executor.ops->withdraw(executor.self, slot);
+            assert_true(executor.ops->due_us(executor.self) == INT64_MAX);
             continue;
         }
         start(&job, slot, &gpu);
@@ -172,8 +172,8 @@ static void a_job_is_cancelled_in_every_phase(void **state)
         report = expect_report(now_us + S, ADL_EVENT_FINISH, slot);
         assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
         assert_int_equal(report.event.outcome.run_us, phase == 3 ? 6 * S : S);
-        hands.ops->forget(hands.self, 7, 1);
-        assert_true(hands.ops->due_us(hands.self) == INT64_MAX);
+        executor.ops->forget(executor.self, 7, 1);
+        assert_true(executor.ops->due_us(executor.self) == INT64_MAX);
     }
     close_twin();
 }
@@ -182,7 +182,7 @@ static void a_job_that_was_stopped_goes_on_where_it_was(void **state)
 {
     (void)state;
     struct adl_report report;
-    const struct adl_roster_job job = job_on(7, 2);
+    const struct adl_job_entry job = job_on(7, 2);
     const uint32_t gpus[] = {0, 1};
     open_plain();
     const uint32_t slot = admit(&job);
@@ -202,7 +202,7 @@ static void a_job_whose_limit_passes_while_it_reads_its_checkpoint_ends_then(voi
 {
     (void)state;
     struct adl_report report;
-    struct adl_roster_job job = job_on(7, 1);
+    struct adl_job_entry job = job_on(7, 1);
     const uint32_t gpu = 0;
     open_plain();
     job.spec.limit_us = 6 * S;
@@ -221,7 +221,7 @@ static void a_slot_is_not_used_again_before_its_job_is_forgotten(void **state)
 {
     (void)state;
     struct adl_report report;
-    const struct adl_roster_job job = job_on(7, 1), other = job_on(8, 1);
+    const struct adl_job_entry job = job_on(7, 1), other = job_on(8, 1);
     const uint32_t gpu = 0;
     open_plain();
     const uint32_t slot = admit(&job);
@@ -230,9 +230,9 @@ static void a_slot_is_not_used_again_before_its_job_is_forgotten(void **state)
     stop(&job, slot, false); /* by somebody who has not heard yet */
     assert_int_equal(poll_at(BEGIN + 60 * S, &report), 0);
     assert_true(admit(&other) != slot);
-    hands.ops->forget(hands.self, 8, 1); /* another's */
+    executor.ops->forget(executor.self, 8, 1); /* another's */
     assert_true(admit(&other) != slot);
-    hands.ops->forget(hands.self, 7, 1);
+    executor.ops->forget(executor.self, 7, 1);
     assert_int_equal(admit(&other), slot);
     close_twin();
 }
@@ -240,24 +240,24 @@ static void a_slot_is_not_used_again_before_its_job_is_forgotten(void **state)
 static void nothing_is_taken_over_from_before_a_restart(void **state)
 {
     (void)state;
-    const struct adl_roster_job job = job_on(7, 1);
+    const struct adl_job_entry job = job_on(7, 1);
     const uint32_t gpu = 0;
     open_plain();
-    assert_false(hands.ops->adopt(hands.self, &job, admit(&job), &gpu));
-    assert_int_equal(hands.ops->fd(hands.self), -1);
+    assert_false(executor.ops->adopt(executor.self, &job, admit(&job), &gpu));
+    assert_int_equal(executor.ops->fd(executor.self), -1);
     close_twin();
 }
 
 static void a_cap_slows_a_job_down(void **state)
 {
     (void)state;
-    const struct adl_roster_job job = job_on(7, 1);
+    const struct adl_job_entry job = job_on(7, 1);
     const uint32_t gpu = 0;
     open_plain();
     start(&job, admit(&job), &gpu);
-    assert_int_equal(hands.ops->due_us(hands.self), BEGIN + 60 * S);
-    assert_int_equal(hands.ops->cap(hands.self, &gpu, 1, 120, NULL), 0);
-    assert_true(hands.ops->due_us(hands.self) > BEGIN + 60 * S);
+    assert_int_equal(executor.ops->due_us(executor.self), BEGIN + 60 * S);
+    assert_int_equal(executor.ops->cap(executor.self, &gpu, 1, 120, NULL), 0);
+    assert_true(executor.ops->due_us(executor.self) > BEGIN + 60 * S);
     close_twin();
 }
 
@@ -269,7 +269,7 @@ static void a_cap_slows_a_job_down(void **state)
 enum phase { NOWHERE, WAITS, RUNS, STOPS, ENDED }; /* ENDED: told, not forgotten */
 
 struct model_job {
-    struct adl_roster_job job;
+    struct adl_job_entry job;
     enum phase phase;
     bool cancelled, ran;
     uint32_t gpus[8];
@@ -364,11 +364,11 @@ static void take_report(const struct adl_report *report)
 static void poll_some(bool all)
 {
     struct adl_report report;
-    const int64_t due_us = hands.ops->due_us(hands.self);
+    const int64_t due_us = executor.ops->due_us(executor.self);
     for (uint32_t left = all ? UINT32_MAX : adl_rng_below(&model.rng, 4); left > 0; left--) {
         const int status = poll_at(model.now_us, &report);
         if (status == 0) {
-            assert_true(hands.ops->due_us(hands.self) > model.now_us);
+            assert_true(executor.ops->due_us(executor.self) > model.now_us);
             return;
         }
         if (report.event.time_us < due_us || due_us > model.now_us)
@@ -417,7 +417,7 @@ static void admit_one(void)
                                       .flags = (uint8_t)adl_rng_below(&model.rng, 8),
                                       .limit_us = 1 + (int64_t)(draw_between(&model.rng, 0, 60) * 1e6)};
     uint32_t slot;
-    assert_int_equal(hands.ops->admit(hands.self, &spec, &slot, NULL), 0);
+    assert_int_equal(executor.ops->admit(executor.self, &spec, &slot, NULL), 0);
     add_job(slot, &spec);
 }
 
@@ -426,7 +426,7 @@ static void forget(uint32_t slot)
     struct model_job *it = &model.jobs[slot];
     if (it->phase != ENDED)
         return;
-    hands.ops->forget(hands.self, it->job.id, 1);
+    executor.ops->forget(executor.self, it->job.id, 1);
     it->phase = NOWHERE;
 }
 
@@ -442,7 +442,7 @@ static void command(void)
     if (it->phase == ENDED) {
         forget(slot);
     } else if (it->phase == WAITS && whim == 0 && !it->ran) {
-        hands.ops->withdraw(hands.self, slot);
+        executor.ops->withdraw(executor.self, slot);
         it->phase = NOWHERE;
         model.withdrawn++;
     } else if (it->phase == WAITS) {
@@ -465,13 +465,13 @@ static void finish_all(void)
             forget(slot);
             struct model_job *it = &model.jobs[slot];
             if (it->phase == WAITS && !it->ran) {
-                hands.ops->withdraw(hands.self, slot);
+                executor.ops->withdraw(executor.self, slot);
                 it->phase = NOWHERE;
                 model.withdrawn++;
             }
             try_start(slot);
         }
-        const int64_t due_us = hands.ops->due_us(hands.self);
+        const int64_t due_us = executor.ops->due_us(executor.self);
         assert_true(due_us < INT64_MAX);
         model.now_us = due_us > model.now_us ? due_us : model.now_us;
         poll_some(true);

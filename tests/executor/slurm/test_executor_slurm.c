@@ -1,4 +1,5 @@
-/* test_executor_slurm: the hands with an adapter that says what a test wants: what real daemons do not do on demand. */
+/* test_executor_slurm: the executor with an adapter that says what a test wants: what real daemons do not do on demand.
+ */
 #include "slurm_fixture.h"
 
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #define S INT64_C(1000000)
 
 static struct adl_inventory inventory;
-static struct adl_hands hands;
+static struct adl_executor executor;
 static char folder[64], program[96], lines[96], said[96];
 static int64_t now_us;
 static int begin; /* enum adl_report_begin, of the last report that told */
@@ -41,7 +42,7 @@ static void open_with(const char *line)
     struct adl_error err = {""};
     struct adl_catalogue catalogue;
     static const char *const partitions[] = {"gpu"};
-    snprintf(folder, sizeof folder, "/tmp/adlro-hands.XXXXXX");
+    snprintf(folder, sizeof folder, "/tmp/adlro-executor.XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(program, sizeof program, "%s/adapter", folder);
     snprintf(lines, sizeof lines, "%s/lines", folder);
@@ -53,28 +54,28 @@ static void open_with(const char *line)
     if (line)
         say(line);
     say("{\"ev\":\"synced\",\"seq\":1}");
-    const struct adl_hands_slurm_config config = {
+    const struct adl_executor_slurm_config config = {
         .adapter = program, .partitions = partitions, .partition_count = 1, .mode = ADL_SLURM_ACT, .wait_us = 10 * S};
     memset(&inventory, 0, sizeof inventory);
     assert_int_equal(adl_inventory_catalogue(NULL, &catalogue, &err), 0);
-    if (adl_hands_slurm_open(&config, &catalogue, &inventory, &hands, &err))
+    if (adl_executor_slurm_open(&config, &catalogue, &inventory, &executor, &err))
         fail_msg("%s", err.text);
     adl_catalogue_clear(&catalogue);
     now_us = 1000 * S;
     begin = ADL_BEGIN_UNTOLD;
 }
 
-static int open_hands(void **state)
+static int open_executor(void **state)
 {
     (void)state;
     open_with(NULL);
     return 0;
 }
 
-static int close_hands(void **state)
+static int close_executor(void **state)
 {
     (void)state;
-    hands.ops->destroy(hands.self);
+    executor.ops->destroy(executor.self);
     adl_inventory_clear(&inventory);
     unlink(program);
     unlink(lines);
@@ -90,7 +91,7 @@ static struct adl_report next(int kind)
     struct adl_report report;
     const int steps = kind == ADL_EVENT_KIND_COUNT ? 20 : 200;
     for (int i = 0; i < steps; i++) {
-        if (hands.ops->poll(hands.self, now_us, &report, NULL) == 1) {
+        if (executor.ops->poll(executor.self, now_us, &report, NULL) == 1) {
             if (report.begin != ADL_BEGIN_UNTOLD) {
                 begin = report.begin;
                 continue;
@@ -122,20 +123,20 @@ static bool was_said(const char *words)
 
 /* ---- the service's part ---- */
 
-static struct adl_roster_job job_of(uint64_t id, int64_t external)
+static struct adl_job_entry job_of(uint64_t id, int64_t external)
 {
-    return (struct adl_roster_job){.id = id,
-                                   .external = external,
-                                   .spec = {.id = id, .gpus = 1, .types = 1},
-                                   .start_us = now_us,
-                                   .why = "test: because"};
+    return (struct adl_job_entry){.id = id,
+                                  .external = external,
+                                  .spec = {.id = id, .gpus = 1, .types = 1},
+                                  .start_us = now_us,
+                                  .why = "test: because"};
 }
 
-static uint32_t admit(const struct adl_roster_job *job)
+static uint32_t admit(const struct adl_job_entry *job)
 {
     uint32_t slot = ADL_NONE;
-    hands.ops->introduce(hands.self, job);
-    assert_int_equal(hands.ops->admit(hands.self, &job->spec, &slot, NULL), 0);
+    executor.ops->introduce(executor.self, job);
+    assert_int_equal(executor.ops->admit(executor.self, &job->spec, &slot, NULL), 0);
     return slot;
 }
 
@@ -152,19 +153,19 @@ static uint32_t admit(const struct adl_roster_job *job)
     "{\"ev\":\"job\",\"id\":" id ",\"state\":\"" word "\",\"ours\":true,\"placed\":false,\"eligible\":false,"          \
     "\"why\":\"\",\"request\":\"volta:1\",\"nodes_min\":1,\"exit_code\":3}"
 
-static struct adl_roster_job arrive(uint64_t id, int64_t external, const char *line, uint32_t *ret_slot)
+static struct adl_job_entry arrive(uint64_t id, int64_t external, const char *line, uint32_t *ret_slot)
 {
     say(line);
     const struct adl_report report = next(ADL_EVENT_SUBMIT);
     assert_true(report.arrival->external == external);
-    const struct adl_roster_job job = job_of(id, external);
+    const struct adl_job_entry job = job_of(id, external);
     *ret_slot = admit(&job);
     return job;
 }
 
-static void start(const struct adl_roster_job *job, uint32_t slot, uint32_t gpu)
+static void start(const struct adl_job_entry *job, uint32_t slot, uint32_t gpu)
 {
-    assert_int_equal(hands.ops->start(hands.self, job, slot, &gpu, NULL), 0);
+    assert_int_equal(executor.ops->start(executor.self, job, slot, &gpu, NULL), 0);
 }
 
 /* ---- what happens ---- */
@@ -173,7 +174,7 @@ static void a_job_that_is_placed_runs_and_ends(void **state)
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     assert_true(
         was_said("\"op\":\"place\",\"seq\":1,\"job\":7,\"nodes\":[{\"node\":\"v0\",\"gpus\":1}],\"type\":\"volta\","
@@ -185,7 +186,7 @@ static void a_job_that_is_placed_runs_and_ends(void **state)
     assert_true(report.number == 1);
     assert_int_equal(report.exit_code, 3);
     assert_int_equal(report.event.outcome.end, ADL_END_FAILED);
-    hands.ops->forget(hands.self, 1, 1);
+    executor.ops->forget(executor.self, 1, 1);
     say(ENDED("7", "F"));
     next(ADL_EVENT_KIND_COUNT);
 }
@@ -197,7 +198,7 @@ static void a_job_cancelled_before_it_had_a_slot_is_not_placed_for_ever(void **s
     next(ADL_EVENT_SUBMIT);
     say(ENDED("7", "CA"));
     next(ADL_EVENT_KIND_COUNT);
-    const struct adl_roster_job job = job_of(1, 7);
+    const struct adl_job_entry job = job_of(1, 7);
     admit(&job);
     const struct adl_report report = next(ADL_EVENT_FINISH);
     assert_true(report.number == 1);
@@ -208,7 +209,7 @@ static void a_job_that_its_user_holds_may_not_start(void **state)
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     say(HELD("7"));
     struct adl_report report = next(ADL_EVENT_WAKE);
     assert_true(report.number == 1 && report.gpu_count == 0);
@@ -226,7 +227,7 @@ static void one_that_is_held_after_it_was_placed_comes_back(void **state)
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(HELD("7"));
@@ -238,7 +239,7 @@ static void word_from_before_a_placement_does_not_undo_it(void **state)
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say(PENDING("7"));
     next(ADL_EVENT_KIND_COUNT);
@@ -258,8 +259,8 @@ static void one_that_was_placed_has_begun_when_slurm_says_so(void **state)
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
-    assert_true(hands.ops->confirms_start);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
+    assert_true(executor.ops->confirms_start);
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(PLACED("7", "false"));
@@ -274,7 +275,7 @@ static void one_whose_node_was_taken_by_others_is_placed_elsewhere(void **state)
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(PLACED("7", "true"));
@@ -301,8 +302,8 @@ static void one_that_asks_for_something_else_is_queued_anew(void **state)
     assert_true(report.number == 1);
     assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
     assert_string_equal(report.text, "what it asks for was changed: it is queued anew");
-    hands.ops->withdraw(hands.self, slot);
-    hands.ops->forget(hands.self, 1, 1);
+    executor.ops->withdraw(executor.self, slot);
+    executor.ops->forget(executor.self, 1, 1);
     report = next(ADL_EVENT_SUBMIT);
     assert_true(report.arrival->external == 7);
     assert_int_equal(report.event.submit.spec->gpus, 2);
@@ -312,7 +313,7 @@ static void one_that_runs_elsewhere_is_told_where(void **state)
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "v1"));
@@ -336,9 +337,9 @@ static void a_cancelled_job_that_slurm_still_has_is_cancelled_again_and_does_not
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
-    hands.ops->drop(hands.self, &job, "not needed");
-    hands.ops->withdraw(hands.self, slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
+    executor.ops->drop(executor.self, &job, "not needed");
+    executor.ops->withdraw(executor.self, slot);
     assert_true(was_said("\"op\":\"cancel\",\"seq\":1,\"job\":7"));
     now_us += 4 * S;
     say(PENDING("7"));
@@ -352,7 +353,7 @@ static void what_slurm_refuses_three_times_is_given_back(void **state)
 {
     (void)state;
     uint32_t slot;
-    struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     for (int i = 1; i <= 3; i++) {
         char line[100];
         start(&job, slot, 0);
@@ -368,7 +369,7 @@ static void what_slurm_refuses_three_times_is_given_back(void **state)
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":false,\"request\":\"volta:1\",\"eligible\":true}");
     const struct adl_report report = next(ADL_EVENT_FINISH);
     assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
-    hands.ops->forget(hands.self, 1, 3);
+    executor.ops->forget(executor.self, 1, 3);
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"R\",\"ours\":false,\"request\":\"volta:1\",\"eligible\":false,"
         "\"gpus\":[{\"node\":\"v0\",\"type\":\"volta\",\"count\":1}]}");
     next(ADL_EVENT_KIND_COUNT);
@@ -384,7 +385,7 @@ static void a_job_beyond_a_limit_arrives_with_the_limit_as_its_reason(void **sta
     say(LIMITED("7", "limit of QOS small: 2 GPUs at once (GrpTRES)"));
     struct adl_report report = next(ADL_EVENT_SUBMIT);
     assert_string_equal(report.arrival->bar, "limit of QOS small: 2 GPUs at once (GrpTRES)");
-    const struct adl_roster_job job = job_of(1, 7);
+    const struct adl_job_entry job = job_of(1, 7);
     admit(&job);
     next(ADL_EVENT_KIND_COUNT); /* nothing else to say of it */
     say(LIMITED("7", "limit of QOS small: 3 GPUs at once (GrpTRES)"));
@@ -399,7 +400,7 @@ static void a_placement_that_came_too_late_for_a_limit_is_nobodys_fault(void **s
 {
     (void)state;
     uint32_t slot;
-    struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     for (int i = 1; i <= 4; i++) {
         char line[160];
         start(&job, slot, 0);
@@ -435,7 +436,7 @@ static void a_job_that_is_particular_about_nodes_goes_to_one_of_them(void **stat
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, ONLY_M0("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, ONLY_M0("7"), &slot);
     start(&job, slot, 0);
     assert_true(was_said("\"op\":\"place\",\"seq\":1,\"job\":7,\"nodes\":[{\"node\":\"m0\",\"gpus\":1}]"));
     next(ADL_EVENT_KIND_COUNT);
@@ -445,7 +446,7 @@ static void one_whose_nodes_are_full_waits_for_them_and_keeps_nobody_else_waitin
 {
     (void)state;
     uint32_t slot, other;
-    const struct adl_roster_job first = arrive(1, 7, ONLY_M0("7"), &slot), second = arrive(2, 8, ONLY_M0("8"), &other);
+    const struct adl_job_entry first = arrive(1, 7, ONLY_M0("7"), &slot), second = arrive(2, 8, ONLY_M0("8"), &other);
     start(&first, slot, 0);
     start(&second, other, 0);
     struct adl_report report = next(ADL_EVENT_WAKE);
@@ -472,7 +473,7 @@ static void one_whose_nodes_stay_full_is_given_back(void **state)
 {
     (void)state;
     uint32_t slot, other;
-    const struct adl_roster_job first = arrive(1, 7, ONLY_M0("7"), &slot), second = arrive(2, 8, ONLY_M0("8"), &other);
+    const struct adl_job_entry first = arrive(1, 7, ONLY_M0("7"), &slot), second = arrive(2, 8, ONLY_M0("8"), &other);
     start(&first, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "m0"));
@@ -494,7 +495,7 @@ static void a_job_that_had_ended_and_is_requeued_is_placed_by_us(void **state)
     assert_true(was_said("\"op\":\"hold\",\"seq\":1,\"job\":7"));
     say(PENDING("7"));
     assert_string_equal(next(ADL_EVENT_SUBMIT).arrival->bar, "its last run has only just ended");
-    const struct adl_roster_job job = job_of(1, 7);
+    const struct adl_job_entry job = job_of(1, 7);
     admit(&job);
     now_us += 3 * S;
     assert_string_equal(next(ADL_EVENT_WAKE).text, "");
@@ -504,7 +505,7 @@ static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **st
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "v0"));
@@ -542,7 +543,7 @@ static int open_while_it_waits(void **state)
 static void what_a_job_asks_for_may_stay_while_the_service_is_away(void **state)
 {
     (void)state;
-    struct adl_roster_job job = job_of(1, 7);
+    struct adl_job_entry job = job_of(1, 7);
     job.spec.limit_us = 120 * S;
     admit(&job);
     next(ADL_EVENT_KIND_COUNT);
@@ -551,7 +552,7 @@ static void what_a_job_asks_for_may_stay_while_the_service_is_away(void **state)
 static void what_a_job_asks_for_may_change_while_the_service_is_away(void **state)
 {
     (void)state;
-    struct adl_roster_job job = job_of(1, 7);
+    struct adl_job_entry job = job_of(1, 7);
     job.spec.limit_us = 60 * S;
     admit(&job);
     assert_string_equal(next(ADL_EVENT_FINISH).text, "what it asks for was changed: it is queued anew");
@@ -567,9 +568,9 @@ static int open_after_an_end(void **state)
 static void how_a_job_ended_while_the_service_was_away_is_known(void **state)
 {
     (void)state;
-    const struct adl_roster_job job = job_of(1, 7);
+    const struct adl_job_entry job = job_of(1, 7);
     const uint32_t slot = admit(&job);
-    assert_true(hands.ops->adopt(hands.self, &job, slot, (const uint32_t[]){0}));
+    assert_true(executor.ops->adopt(executor.self, &job, slot, (const uint32_t[]){0}));
     const struct adl_report report = next(ADL_EVENT_FINISH);
     assert_true(report.number == 1);
     assert_int_equal(report.exit_code, 3);
@@ -587,13 +588,13 @@ static int open_after_a_crash(void **state)
 static void a_number_that_slurm_gave_to_another_job_while_the_service_was_away_ends_the_first(void **state)
 {
     (void)state;
-    struct adl_roster_job job = job_of(1, 7);
+    struct adl_job_entry job = job_of(1, 7);
     job.submit_us = 42 * S;
     admit(&job);
     bool ended = false, arrived = false;
     for (int i = 0; i < 2; i++) {
         struct adl_report report;
-        assert_int_equal(hands.ops->poll(hands.self, now_us, &report, NULL), 1);
+        assert_int_equal(executor.ops->poll(executor.self, now_us, &report, NULL), 1);
         ended |= report.event.kind == ADL_EVENT_FINISH && report.number == 1;
         arrived |= report.event.kind == ADL_EVENT_SUBMIT && report.arrival->external == 7;
     }
@@ -604,7 +605,7 @@ static void a_number_that_slurm_gives_to_another_job_ends_the_first(void **state
 {
     (void)state;
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
         "\"request\":\"volta:1\",\"nodes_min\":1,\"submit_s\":99,\"restarts\":0}");
@@ -612,8 +613,8 @@ static void a_number_that_slurm_gives_to_another_job_ends_the_first(void **state
     assert_true(report.number == 1);
     report = next(ADL_EVENT_SUBMIT);
     assert_true(report.arrival->external == 7);
-    hands.ops->forget(hands.self, 1, 1);
-    struct adl_roster_job other = job_of(2, 7);
+    executor.ops->forget(executor.self, 1, 1);
+    struct adl_job_entry other = job_of(2, 7);
     other.submit_us = 99 * S;
     assert_int_not_equal(admit(&other), slot);
     next(ADL_EVENT_KIND_COUNT);
@@ -635,10 +636,10 @@ static void assert_power(uint32_t gpu, double watts, bool blurred)
 
 /* On GPU 0 of v0 since 1000 s, at 200 W; 20 W each, as the catalogue says, is what the node draws idle. At the last
  * reading, which is taken to be of 1010.5 s, it had drawn 1800 J since the first. */
-static struct adl_roster_job run_metered(const char *kind, bool power)
+static struct adl_job_entry run_metered(const char *kind, bool power)
 {
     uint32_t slot;
-    const struct adl_roster_job job = arrive(1, 7, PENDING("7"), &slot);
+    const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "v0"));
@@ -685,18 +686,18 @@ static void a_meter_that_leaves_the_gpus_out_tells_nothing(void **state)
 static void what_runs_before_drew_is_not_forgotten(void **state)
 {
     (void)state;
-    struct adl_roster_job job = run_metered("gpus", true);
+    struct adl_job_entry job = run_metered("gpus", true);
     now_us = 1010 * S + S / 2;
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
         "\"request\":\"volta:1\",\"nodes_min\":1,\"restarts\":1}");
     next(ADL_EVENT_WAKE);
     assert_true(fabs(next(ADL_EVENT_EVICT).energy_j - 1800) < 0.01);
     job.energy_j = 1000; /* as if it had been read from the store after a restart */
-    hands.ops->introduce(hands.self, &job);
+    executor.ops->introduce(executor.self, &job);
     say(ENDED("7", "CA"));
     struct adl_report report;
     do { /* it may be allowed to start before */
-        while (hands.ops->poll(hands.self, now_us, &report, NULL) != 1)
+        while (executor.ops->poll(executor.self, now_us, &report, NULL) != 1)
             nanosleep(&(struct timespec){0, 10000000}, NULL);
     } while (report.event.kind != ADL_EVENT_FINISH);
     assert_true(fabs(report.event.outcome.energy_j - 2800) < 0.01);
@@ -704,7 +705,7 @@ static void what_runs_before_drew_is_not_forgotten(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_hands, close_hands)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_executor, close_executor)
     const struct CMUnitTest tests[] = {
         TEST(a_job_that_is_placed_runs_and_ends),
         TEST(a_job_cancelled_before_it_had_a_slot_is_not_placed_for_ever),
@@ -729,14 +730,14 @@ int main(void)
         TEST(what_is_gone_after_a_reconciliation_has_ended),
         TEST(a_number_that_slurm_gives_to_another_job_ends_the_first),
         cmocka_unit_test_setup_teardown(what_a_job_asks_for_may_stay_while_the_service_is_away, open_while_it_waits,
-                                        close_hands),
+                                        close_executor),
         cmocka_unit_test_setup_teardown(what_a_job_asks_for_may_change_while_the_service_is_away, open_while_it_waits,
-                                        close_hands),
+                                        close_executor),
         cmocka_unit_test_setup_teardown(how_a_job_ended_while_the_service_was_away_is_known, open_after_an_end,
-                                        close_hands),
+                                        close_executor),
         cmocka_unit_test_setup_teardown(
             a_number_that_slurm_gave_to_another_job_while_the_service_was_away_ends_the_first, open_after_a_crash,
-            close_hands),
+            close_executor),
         TEST(what_a_job_drew_is_told_at_its_end),
         TEST(a_meter_of_the_whole_node_tells_of_jobs_and_not_of_gpus),
         TEST(a_meter_that_leaves_the_gpus_out_tells_nothing),

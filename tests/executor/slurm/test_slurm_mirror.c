@@ -2,14 +2,14 @@
 #include "slurm_fixture.h"
 
 static struct adl_inventory inventory;
-static struct adl_slurm_book book;
+static struct adl_slurm_mirror mirror;
 
 static int open_book(void **state)
 {
     (void)state;
     struct adl_error err = {""};
     struct adl_catalogue catalogue;
-    const struct adl_hands_slurm_config config = {0};
+    const struct adl_executor_slurm_config config = {0};
     cJSON *heard = cJSON_CreateArray();
     memset(&inventory, 0, sizeof inventory);
     assert_int_equal(adl_inventory_catalogue(NULL, &catalogue, &err), 0);
@@ -19,14 +19,14 @@ static int open_book(void **state)
         fail_msg("%s", err.text);
     cJSON_Delete(heard);
     adl_catalogue_clear(&catalogue);
-    assert_int_equal(adl_slurm_book_create(&book, &inventory), 0);
+    assert_int_equal(adl_slurm_mirror_create(&mirror, &inventory), 0);
     return 0;
 }
 
 static int close_book(void **state)
 {
     (void)state;
-    adl_slurm_book_clear(&book);
+    adl_slurm_mirror_clear(&mirror);
     adl_inventory_clear(&inventory);
     return 0;
 }
@@ -34,7 +34,7 @@ static int close_book(void **state)
 static struct adl_slurm_job *hear(const char *text)
 {
     cJSON *message = parse(text);
-    struct adl_slurm_job *job = adl_slurm_book_read_job(&book, message, false);
+    struct adl_slurm_job *job = adl_slurm_mirror_read_job(&mirror, message, false);
     cJSON_Delete(message);
     return job;
 }
@@ -42,14 +42,14 @@ static struct adl_slurm_job *hear(const char *text)
 static void hear_node(const char *text)
 {
     cJSON *message = parse(text);
-    adl_slurm_book_read_node(&book, message);
+    adl_slurm_mirror_read_node(&mirror, message);
     cJSON_Delete(message);
 }
 
 static uint32_t find_gpus(const struct adl_slurm_job *job, const char *text, uint32_t *gpus)
 {
     cJSON *message = parse(text);
-    const uint32_t count = adl_slurm_book_find_gpus(&book, job, message, gpus);
+    const uint32_t count = adl_slurm_mirror_find_gpus(&mirror, job, message, gpus);
     cJSON_Delete(message);
     return count;
 }
@@ -69,7 +69,7 @@ static void a_job_is_kept_with_what_it_asks_for(void **state)
         "{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"eligible\":true,\"request\":\"volta:2|turing:1\","
         "\"nodes_min\":1,\"cpus\":4,\"memory_mib\":1000,\"limit_s\":120,\"name\":\"x\",\"user\":\"ann\"}");
     assert_non_null(job);
-    assert_ptr_equal(adl_slurm_book_find(&book, 7), job);
+    assert_ptr_equal(adl_slurm_mirror_find(&mirror, 7), job);
     assert_int_equal(job->spec.gpus, 2);
     assert_int_equal(job->spec.cpu_cores, 2);
     assert_int_equal(job->spec.memory_mib, 500);
@@ -120,15 +120,15 @@ static void room_is_as_many_gpus_on_each_node_that_may_be_used(void **state)
     struct adl_slurm_job *gang =
         hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:2\",\"nodes_min\":2}");
     uint32_t gpus[ADL_JOB_GPUS_MAX];
-    assert_int_equal(adl_slurm_book_seek(&book, gang, 0, 4, down, gpus), 4);
+    assert_int_equal(adl_slurm_mirror_seek(&mirror, gang, 0, 4, down, gpus), 4);
     struct adl_slurm_job *one = hear("{\"id\":8,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:1\"}");
-    assert_int_equal(adl_slurm_book_hold(&book, one, (const uint32_t[]){1}, 1), 0);
-    assert_int_equal(adl_slurm_book_seek(&book, gang, 0, 4, down, gpus), 0); /* 1 + 2 + 1 are left */
+    assert_int_equal(adl_slurm_mirror_hold(&mirror, one, (const uint32_t[]){1}, 1), 0);
+    assert_int_equal(adl_slurm_mirror_seek(&mirror, gang, 0, 4, down, gpus), 0); /* 1 + 2 + 1 are left */
     gang->slots[0] = 0;
     gang->wants[0] = (struct adl_alternative){.gpus = 4, .types = 1};
-    assert_false(adl_slurm_book_has_room(&book, gang, down));
-    adl_slurm_book_leave(&book, one);
-    assert_true(adl_slurm_book_has_room(&book, gang, down));
+    assert_false(adl_slurm_mirror_has_room(&mirror, gang, down));
+    adl_slurm_mirror_leave(&mirror, one);
+    assert_true(adl_slurm_mirror_has_room(&mirror, gang, down));
 }
 
 static void what_no_node_can_do_is_unfit(void **state)
@@ -154,7 +154,7 @@ static void nonsense_is_no_job(void **state)
     assert_null(hear("{\"id\":\"7\",\"state\":\"PD\"}"));
     assert_null(hear("{\"id\":-7,\"state\":\"PD\"}"));
     assert_null(hear("{\"id\":7,\"state\":\"CD\",\"ours\":true}")); /* nobody asked for it, and it is over */
-    assert_int_equal(book.job_count, 0);
+    assert_int_equal(mirror.job_count, 0);
 }
 
 static void absurd_numbers_are_cut_to_what_fits(void **state)
@@ -201,14 +201,14 @@ static void a_running_job_gets_gpus_of_its_node_that_nobody_holds(void **state)
     uint32_t gpus[ADL_JOB_GPUS_MAX];
     struct adl_slurm_job *a = hear("{\"id\":7,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
     struct adl_slurm_job *b = hear("{\"id\":8,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
-    a = adl_slurm_book_find(&book, 7);
+    a = adl_slurm_mirror_find(&mirror, 7);
     const char *one = "{\"gpus\":[{\"node\":\"v0\",\"type\":\"volta\",\"count\":1}]}";
     assert_int_equal(find_gpus(a, one, gpus), 1);
-    assert_int_equal(adl_slurm_book_hold(&book, a, gpus, 1), 0);
+    assert_int_equal(adl_slurm_mirror_hold(&mirror, a, gpus, 1), 0);
     const uint32_t first = gpus[0];
     assert_int_equal(find_gpus(b, one, gpus), 1);
     assert_int_not_equal(gpus[0], first);
-    assert_int_equal(adl_slurm_book_hold(&book, b, gpus, 1), 0);
+    assert_int_equal(adl_slurm_mirror_hold(&mirror, b, gpus, 1), 0);
     struct adl_slurm_job *c = hear("{\"id\":9,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
     assert_int_equal(find_gpus(c, one, gpus), 0); /* there are two, and both are held */
     assert_int_equal(find_gpus(a, one, gpus), 1);
@@ -217,7 +217,7 @@ static void a_running_job_gets_gpus_of_its_node_that_nobody_holds(void **state)
     assert_int_equal(find_gpus(c, "{\"gpus\":[{\"node\":\"v1\",\"type\":\"turing\",\"count\":1}]}", gpus), 0);
     assert_int_equal(find_gpus(c, "{\"gpus\":[{\"node\":\"v1\",\"type\":\"volta\",\"count\":1e9}]}", gpus), 0);
     assert_int_equal(find_gpus(c, "{\"gpus\":7}", gpus), 0);
-    adl_slurm_book_remove(&book, a);
+    adl_slurm_mirror_remove(&mirror, a);
     assert_int_equal(find_gpus(c, one, gpus), 1);
     assert_int_equal(gpus[0], first);
 }
@@ -239,9 +239,9 @@ static void gpus_are_alike_by_node_and_type(void **state)
 {
     (void)state;
     const uint32_t a[] = {0, 2}, b[] = {3, 1}, c[] = {0, 1};
-    assert_true(adl_slurm_book_alike(&book, a, 2, b, 2));
-    assert_false(adl_slurm_book_alike(&book, a, 2, c, 2));
-    assert_false(adl_slurm_book_alike(&book, a, 2, c, 1));
+    assert_true(adl_slurm_mirror_alike(&mirror, a, 2, b, 2));
+    assert_false(adl_slurm_mirror_alike(&mirror, a, 2, c, 2));
+    assert_false(adl_slurm_mirror_alike(&mirror, a, 2, c, 1));
 }
 
 static void what_the_node_has_in_use_beyond_our_jobs_is_foreign(void **state)
@@ -249,18 +249,18 @@ static void what_the_node_has_in_use_beyond_our_jobs_is_foreign(void **state)
     (void)state;
     uint32_t gpus[ADL_JOB_GPUS_MAX];
     hear_node(NODE("v0", "{\"type\":\"volta\",\"count\":2,\"used\":2}"));
-    assert_int_equal(adl_slurm_book_foreign(&book, 0), 2);
+    assert_int_equal(adl_slurm_mirror_foreign(&mirror, 0), 2);
     struct adl_slurm_job *job = hear("{\"id\":7,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
     assert_int_equal(find_gpus(job, "{\"gpus\":[{\"node\":\"v0\",\"type\":\"volta\",\"count\":1}]}", gpus), 1);
-    adl_slurm_book_hold(&book, job, gpus, 1);
-    assert_int_equal(adl_slurm_book_foreign(&book, 0), 1);
+    adl_slurm_mirror_hold(&mirror, job, gpus, 1);
+    assert_int_equal(adl_slurm_mirror_foreign(&mirror, 0), 1);
     hear_node(NODE("v0", "{\"type\":\"volta\",\"count\":2,\"used\":1e12}")); /* not more than there are */
-    assert_int_equal(adl_slurm_book_foreign(&book, 0), 1);
+    assert_int_equal(adl_slurm_mirror_foreign(&mirror, 0), 1);
     hear_node(NODE("v0", "{\"type\":\"volta\",\"count\":2,\"used\":-4}"));
-    assert_int_equal(adl_slurm_book_foreign(&book, 0), 0);
+    assert_int_equal(adl_slurm_mirror_foreign(&mirror, 0), 0);
     hear_node(NODE("elsewhere", "{\"type\":\"volta\",\"count\":2,\"used\":2}"));
     hear_node("{\"name\":\"v0\",\"gpus\":{\"type\":7}}");
-    assert_false(book.usable[0]);
+    assert_false(mirror.usable[0]);
 }
 
 int main(void)

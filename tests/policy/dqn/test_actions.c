@@ -11,7 +11,7 @@
 static struct adl_validator *validator;
 static uint64_t lists, offered, shared, promised, taken;
 
-static void for_random_worlds(void (*visit)(const struct adl_state *, const struct adl_choices *, uint32_t))
+static void for_random_worlds(void (*visit)(const struct adl_state *, const struct adl_actions *, uint32_t))
 {
     lists = offered = shared = promised = taken = 0;
     driver_visit = visit;
@@ -25,16 +25,16 @@ static void for_random_worlds(void (*visit)(const struct adl_state *, const stru
     assert_true(lists > WORLDS * JOBS && offered > WORLDS * JOBS);
 }
 
-static void count_list(const struct adl_choices *choices)
+static void count_list(const struct adl_actions *choices)
 {
     lists++;
     offered += choices->count;
     promised += choices->promised;
 }
 
-static void validate_choice(const struct adl_state *state, const struct adl_choices *choices, uint32_t c)
+static void validate_choice(const struct adl_state *state, const struct adl_actions *choices, uint32_t c)
 {
-    const struct adl_choice *choice = &choices->list[c];
+    const struct adl_action *choice = &choices->list[c];
     const uint32_t *gpus = &choices->gpus[choice->gpu_offset];
     const struct adl_command start = {.kind = ADL_COMMAND_START, .gpu_count = choice->gpu_count, .job = choice->job};
     struct adl_error err;
@@ -53,7 +53,7 @@ static void validate_choice(const struct adl_state *state, const struct adl_choi
         assert_false(choices->list[other].job == choice->job && choices->list[other].type == choice->type);
 }
 
-static void validate_all(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void validate_all(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     (void)chosen;
     count_list(choices);
@@ -86,14 +86,14 @@ static uint32_t find_oldest(const struct adl_state *state)
 }
 
 /* On how many types the head fits; it is listed for each of them and for no other. */
-static uint32_t count_fits(const struct adl_state *state, const struct adl_choices *choices)
+static uint32_t count_fits(const struct adl_state *state, const struct adl_actions *choices)
 {
     uint32_t fits = 0, gpus[64];
     for (uint32_t left = state->jobs[choices->head].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         bool found = false;
         for (uint32_t c = 0; c < choices->count && !found; c++) {
-            const struct adl_choice *choice = &choices->list[c];
+            const struct adl_action *choice = &choices->list[c];
             found = choice->job == choices->head && choice->type == type && !choice->takes;
         }
         const bool fit = adl_fit_find(state, choices->head, type, NULL, gpus) ||
@@ -108,7 +108,7 @@ static uint32_t awaited; /* for which jobs were stopped last, or ADL_NONE */
 static uint64_t alone;
 
 /* A claim that is waited for lists nothing, and one that came true its job alone. True if this list is of a claim. */
-static bool is_of_claim(const struct adl_choices *choices)
+static bool is_of_claim(const struct adl_actions *choices)
 {
     if (awaited == ADL_NONE)
         return false;
@@ -121,7 +121,7 @@ static bool is_of_claim(const struct adl_choices *choices)
     return served;
 }
 
-static void look_for_the_oldest(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void look_for_the_oldest(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     count_list(choices);
     const uint32_t oldest = find_oldest(state);
@@ -171,7 +171,7 @@ static bool fits_now(const struct adl_state *state, uint32_t slot)
     return false;
 }
 
-static void compare_promises(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void compare_promises(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     count_list(choices);
     if (before.holds && before.now_us == state->now_us && before.head == choices->head && choices->promised) {

@@ -95,8 +95,8 @@ static void quartiles_of_a_stream_are_near_the_exact_ones(void **state)
         struct adl_normalizer n;
         size_t count;
         adl_normalizer_init(&n);
-        learn_random(&n, seed, ADL_CHOICE_TIME, values, &count);
-        const struct adl_quartiles *q = &n.quartiles[ADL_CHOICE_TIME];
+        learn_random(&n, seed, ADL_ACTION_TIME, values, &count);
+        const struct adl_quartiles *q = &n.quartiles[ADL_ACTION_TIME];
         assert_int_equal(q->count, count);
         for (int i = 1; i < 4; i++) {
             const double exact = log2(values[count * (size_t)i / 4]);
@@ -105,9 +105,9 @@ static void quartiles_of_a_stream_are_near_the_exact_ones(void **state)
         }
         /* Half of all lies within half a quartile range or so of the median: 1/16 of the scale. */
         adl_normalizer_settle(&n);
-        const float low = adl_normalize(&n, ADL_CHOICE_TIME, (float)values[count / 4]);
-        const float high = adl_normalize(&n, ADL_CHOICE_TIME, (float)values[count * 3 / 4]);
-        assert_true(fabsf(adl_normalize(&n, ADL_CHOICE_TIME, (float)values[count / 2]) - 0.5f) < 0.01f);
+        const float low = adl_normalize(&n, ADL_ACTION_TIME, (float)values[count / 4]);
+        const float high = adl_normalize(&n, ADL_ACTION_TIME, (float)values[count * 3 / 4]);
+        assert_true(fabsf(adl_normalize(&n, ADL_ACTION_TIME, (float)values[count / 2]) - 0.5f) < 0.01f);
         assert_true(fabsf(high - low - 0.125f) < 0.01f);
     }
 }
@@ -130,10 +130,10 @@ static void a_feature_that_never_varied_is_scaled_all_the_same(void **state)
     struct adl_normalizer n;
     adl_normalizer_init(&n);
     for (int i = 0; i < 100; i++)
-        adl_normalizer_learn(&n, ADL_CHOICE_AGE, 7);
+        adl_normalizer_learn(&n, ADL_ACTION_AGE, 7);
     adl_normalizer_settle(&n);
-    assert_true(fabsf(adl_normalize(&n, ADL_CHOICE_AGE, 7) - 0.5f) < 1e-3f);
-    assert_true(adl_normalize(&n, ADL_CHOICE_AGE, 8) == 1.0f);
+    assert_true(fabsf(adl_normalize(&n, ADL_ACTION_AGE, 7) - 0.5f) < 1e-3f);
+    assert_true(adl_normalize(&n, ADL_ACTION_AGE, 8) == 1.0f);
 }
 
 /* ---- as text ---- */
@@ -242,14 +242,14 @@ static int tape_decide(void *policy, const struct adl_state *state, struct adl_p
 {
     struct driver *driver = policy;
     float row[ADL_FEATURE_COUNT];
-    static float choices[ADL_CHOICES_MAX * ADL_FEATURE_COUNT];
-    struct adl_sight rows = {tape_rows[tape_at - 1], row, choices};
+    static float choices[ADL_ACTIONS_MAX * ADL_FEATURE_COUNT];
+    struct adl_observation rows = {tape_rows[tape_at - 1], row, choices};
     struct adl_normalizer n;
     (void)plan;
     adl_normalizer_init(&n);
-    adl_choices_find(driver->choices, state);
-    adl_sight_raw(state, driver->choices, &rows);
-    adl_sight_normalize(&n, &rows, 2, driver->choices->count);
+    adl_actions_find(driver->choices, state);
+    adl_observation_raw(state, driver->choices, &rows);
+    adl_observation_normalize(&n, &rows, 2, driver->choices->count);
     return 0;
 }
 

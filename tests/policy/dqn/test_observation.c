@@ -11,21 +11,21 @@
 #define JOBS     60
 #define GPUS_MAX 128
 
-enum { GPU_SIZE = ADL_STATE_QUEUE, STATE_SIZE = ADL_CHOICE_TIME - ADL_STATE_QUEUE };
-enum { CHOICE_SIZE = ADL_FEATURE_COUNT - ADL_CHOICE_TIME };
+enum { GPU_SIZE = ADL_STATE_QUEUE, STATE_SIZE = ADL_ACTION_TIME - ADL_STATE_QUEUE };
+enum { CHOICE_SIZE = ADL_FEATURE_COUNT - ADL_ACTION_TIME };
 
-static float gpu_rows[GPUS_MAX * GPU_SIZE], state_row[STATE_SIZE], choice_rows[ADL_CHOICES_MAX * CHOICE_SIZE];
-static struct adl_sight rows = {gpu_rows, state_row, choice_rows};
+static float gpu_rows[GPUS_MAX * GPU_SIZE], state_row[STATE_SIZE], choice_rows[ADL_ACTIONS_MAX * CHOICE_SIZE];
+static struct adl_observation rows = {gpu_rows, state_row, choice_rows};
 static struct adl_normalizer normalizer;
 static uint64_t seen[ADL_FEATURE_COUNT], missing[ADL_FEATURE_COUNT];
 
-static void look_at(const struct adl_state *state, const struct adl_choices *choices)
+static void look_at(const struct adl_state *state, const struct adl_actions *choices)
 {
     assert_true(state->cluster->gpu_count <= GPUS_MAX);
-    adl_sight_raw(state, choices, &rows);
+    adl_observation_raw(state, choices, &rows);
 }
 
-static void for_random_worlds(void (*visit)(const struct adl_state *, const struct adl_choices *, uint32_t))
+static void for_random_worlds(void (*visit)(const struct adl_state *, const struct adl_actions *, uint32_t))
 {
     driver_visit = visit;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
@@ -51,44 +51,44 @@ static void check_rows(const float *row, uint32_t count, int first, int size)
         }
 }
 
-static void check_bounds(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void check_bounds(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     (void)chosen;
     if (choices->count == 0)
         return;
     look_at(state, choices);
-    adl_sight_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
     check_rows(gpu_rows, state->cluster->gpu_count, 0, GPU_SIZE);
     check_rows(state_row, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    check_rows(choice_rows, choices->count, ADL_CHOICE_TIME, CHOICE_SIZE);
+    check_rows(choice_rows, choices->count, ADL_ACTION_TIME, CHOICE_SIZE);
 }
 
 /* Seen at once, and raw and then normalized, into buffers that held other things before. */
-static void compare_ways(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void compare_ways(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     (void)chosen;
     if (choices->count == 0)
         return;
-    static float gpus[GPUS_MAX * GPU_SIZE], row[STATE_SIZE], choice[ADL_CHOICES_MAX * CHOICE_SIZE];
-    struct adl_sight at_once = {gpus, row, choice};
+    static float gpus[GPUS_MAX * GPU_SIZE], row[STATE_SIZE], choice[ADL_ACTIONS_MAX * CHOICE_SIZE];
+    struct adl_observation at_once = {gpus, row, choice};
     memset(gpus, 0x55, sizeof gpus);
     memset(row, 0x55, sizeof row);
     memset(choice, 0x55, sizeof choice);
-    adl_sight_see(&normalizer, state, choices, &at_once);
+    adl_observation_see(&normalizer, state, choices, &at_once);
     look_at(state, choices);
-    adl_sight_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
     assert_memory_equal(gpus, gpu_rows, state->cluster->gpu_count * GPU_SIZE * sizeof *gpus);
     assert_memory_equal(row, state_row, sizeof row);
     assert_memory_equal(choice, choice_rows, choices->count * CHOICE_SIZE * sizeof *choice);
 }
 
-static void learn(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void learn(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     (void)chosen;
     if (choices->count == 0)
         return;
     look_at(state, choices);
-    adl_sight_learn(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    adl_observation_learn(&normalizer, &rows, state->cluster->gpu_count, choices->count);
 }
 
 static void every_value_is_from_0_to_1_or_missing(void **state)
@@ -109,7 +109,7 @@ static void every_value_is_from_0_to_1_or_missing(void **state)
     }
     assert_true(missing[ADL_GPU_READ_UTILIZATION] > 0 && missing[ADL_GPU_LEFT] > 0);
     assert_int_equal(missing[ADL_GPU_BUSY], 0);
-    assert_int_equal(missing[ADL_CHOICE_TIME], 0);
+    assert_int_equal(missing[ADL_ACTION_TIME], 0);
 }
 
 static void what_is_seen_at_once_is_bit_for_bit_what_is_raw_and_then_normalized(void **state)
@@ -124,7 +124,7 @@ static void what_is_seen_at_once_is_bit_for_bit_what_is_raw_and_then_normalized(
 
 static float choice_value(uint32_t c, int feature)
 {
-    return choice_rows[c * (uint32_t)CHOICE_SIZE + (uint32_t)(feature - ADL_CHOICE_TIME)];
+    return choice_rows[c * (uint32_t)CHOICE_SIZE + (uint32_t)(feature - ADL_ACTION_TIME)];
 }
 
 static float state_value(int feature)
@@ -167,7 +167,7 @@ static void compare_ages(const struct adl_state *state)
     }
 }
 
-static void compare_with_state(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void compare_with_state(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     (void)chosen;
     if (choices->count == 0)
@@ -191,18 +191,18 @@ static void compare_with_state(const struct adl_state *state, const struct adl_c
     assert_true(state_row[0] == (float)state->queue.count);
     for (uint32_t c = 0; c < choices->count; c++) {
         const struct adl_job *job = &state->jobs[choices->list[c].job];
-        const float age_s = choice_value(c, ADL_CHOICE_AGE);
+        const float age_s = choice_value(c, ADL_ACTION_AGE);
         int gangs = 0;
-        for (int f = ADL_CHOICE_GANG_1; f < ADL_CHOICE_GANG_1 + 4; f++)
+        for (int f = ADL_ACTION_GANG_1; f < ADL_ACTION_GANG_1 + 4; f++)
             gangs += choice_value(c, f) > 0;
         assert_int_equal(gangs, 1);
-        assert_true(choice_value(c, ADL_CHOICE_GANG_1 + (job->spec.gpus >= 2) + (job->spec.gpus >= 4)) == 1);
-        assert_true(choice_value(c, ADL_CHOICE_AGE_SQUARED) == age_s * age_s);
-        assert_true(choice_value(c, ADL_CHOICE_GPUS) == (float)job->spec.gpus);
-        assert_true(choice_value(c, ADL_CHOICE_KIND_TRAINING + job->spec.kind) == 1);
-        assert_int_equal(choice_value(c, ADL_CHOICE_HEAD) > 0, choices->list[c].job == choices->head);
-        assert_int_equal(choice_value(c, ADL_CHOICE_SHARED) > 0, choices->list[c].shared);
-        assert_int_equal(isnan(choice_value(c, ADL_CHOICE_DEADLINE)), job->spec.deadline_us == 0);
+        assert_true(choice_value(c, ADL_ACTION_GANG_1 + (job->spec.gpus >= 2) + (job->spec.gpus >= 4)) == 1);
+        assert_true(choice_value(c, ADL_ACTION_AGE_SQUARED) == age_s * age_s);
+        assert_true(choice_value(c, ADL_ACTION_GPUS) == (float)job->spec.gpus);
+        assert_true(choice_value(c, ADL_ACTION_KIND_TRAINING + job->spec.kind) == 1);
+        assert_int_equal(choice_value(c, ADL_ACTION_HEAD) > 0, choices->list[c].job == choices->head);
+        assert_int_equal(choice_value(c, ADL_ACTION_SHARED) > 0, choices->list[c].shared);
+        assert_int_equal(isnan(choice_value(c, ADL_ACTION_DEADLINE)), job->spec.deadline_us == 0);
     }
 }
 
@@ -212,19 +212,19 @@ static void rows_say_what_the_state_says(void **state)
     for_random_worlds(compare_with_state);
 }
 
-static void check_paper(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void check_paper(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     (void)chosen;
     if (choices->count == 0)
         return;
     float gpus[GPUS_MAX], row[ADL_PAPER_STATE_FEATURES], none[1];
-    struct adl_sight paper = {gpus, row, none};
-    const struct adl_sight_shape shape = adl_sight_shape(ADL_SIGHT_PAPER, state->cluster);
+    struct adl_observation paper = {gpus, row, none};
+    const struct adl_observation_shape shape = adl_observation_shape(ADL_OBSERVATION_PAPER, state->cluster);
     assert_true(shape.gpus == state->cluster->gpu_count && shape.gpu_features == 1);
     assert_int_equal(shape.state_features, ADL_PAPER_STATE_FEATURES);
     look_at(state, choices);
-    adl_sight_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
-    adl_sight_paper(&rows, state->cluster->gpu_count, &paper);
+    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    adl_observation_paper(&rows, state->cluster->gpu_count, &paper);
     for (uint32_t g = 0; g < shape.gpus; g++) {
         const bool read = gpu_rows[g * GPU_SIZE + ADL_GPU_READ_UTILIZATION] >= 0;
         assert_true(gpus[g] >= 0 && gpus[g] <= 1);
@@ -238,7 +238,7 @@ static void check_paper(const struct adl_state *state, const struct adl_choices 
     assert_true(kinds == 1);
 }
 
-static void the_papers_sight_is_utilization_queue_priority_and_one_kind(void **state)
+static void the_papers_observation_is_utilization_queue_priority_and_one_kind(void **state)
 {
     (void)state;
     adl_normalizer_init(&normalizer);
@@ -251,7 +251,7 @@ int main(void)
         cmocka_unit_test(every_value_is_from_0_to_1_or_missing),
         cmocka_unit_test(what_is_seen_at_once_is_bit_for_bit_what_is_raw_and_then_normalized),
         cmocka_unit_test(rows_say_what_the_state_says),
-        cmocka_unit_test(the_papers_sight_is_utilization_queue_priority_and_one_kind),
+        cmocka_unit_test(the_papers_observation_is_utilization_queue_priority_and_one_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

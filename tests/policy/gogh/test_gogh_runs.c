@@ -202,8 +202,8 @@ static void gpus_that_may_be_held_to_less_power_use_less_energy(void **state)
 /* gogh, and beside it both ways to solve every state it is asked about. */
 struct twin {
     void *gogh;
-    struct adl_appraisal *appraisal;
-    struct adl_program programs[2]; /* greedy, exact */
+    struct adl_cost_model *cost_model;
+    struct adl_ilp_model programs[2]; /* greedy, exact */
     bool stale;
 };
 
@@ -219,8 +219,8 @@ static void twin_destroy(void *policy)
         return;
     adl_policy_gogh.destroy(twin->gogh);
     for (int i = 0; i < 2; i++)
-        adl_program_clear(&twin->programs[i]);
-    adl_appraisal_destroy(twin->appraisal);
+        adl_ilp_model_clear(&twin->programs[i]);
+    adl_cost_model_destroy(twin->cost_model);
     free(twin);
 }
 
@@ -230,11 +230,11 @@ static int twin_create(const struct adl_policy_config *config, const struct adl_
     struct twin *twin = calloc(1, sizeof *twin);
     assert_non_null(twin);
     assert_int_equal(adl_policy_gogh.create(config, cluster, seed, &twin->gogh, err), 0);
-    assert_int_equal(adl_appraisal_create(config, cluster, &twin->appraisal, err), 0);
+    assert_int_equal(adl_cost_model_create(config, cluster, &twin->cost_model, err), 0);
     for (int i = 0; i < 2; i++) {
         struct adl_policy_config it = *config;
         it.greedy = i == 0;
-        assert_int_equal(adl_program_create(&twin->programs[i], &it, cluster, twin->appraisal), 0);
+        assert_int_equal(adl_ilp_model_create(&twin->programs[i], &it, cluster, twin->cost_model), 0);
     }
     *ret_policy = twin;
     return 0;
@@ -244,14 +244,14 @@ static void twin_observe(void *policy, const struct adl_event *event, const stru
 {
     struct twin *twin = policy;
     adl_policy_gogh.observe(twin->gogh, event, state);
-    assert_int_equal(adl_appraisal_observe(twin->appraisal, event, state), 0);
+    assert_int_equal(adl_cost_model_observe(twin->cost_model, event, state), 0);
     twin->stale |= event->kind == ADL_EVENT_SUBMIT || event->kind == ADL_EVENT_FINISH;
 }
 
 /* No GPU, job or watt is given twice, and the answer's cost is that of what was taken. */
-static void assert_fits(const struct adl_program *program, double cost, double spare_w)
+static void assert_fits(const struct adl_ilp_model *program, double cost, double spare_w)
 {
-    uint32_t served[ADL_PROGRAM_GROUPS] = {0}, gpus[ADL_TYPES_MAX] = {0};
+    uint32_t served[ADL_ILP_MODEL_GROUPS] = {0}, gpus[ADL_TYPES_MAX] = {0};
     double sum = 0, power_w = 0;
     for (uint32_t o = 0; o < program->offer_count; o++) {
         const struct adl_offer *offer = &program->offers[o];
@@ -278,8 +278,8 @@ static int twin_decide(void *policy, const struct adl_state *state, struct adl_p
     struct adl_allotment_answer answers[2];
     double spare_w = HUGE_VAL;
     for (int i = 0; i < 2 && twin->stale; i++) {
-        struct adl_program *program = &twin->programs[i];
-        adl_program_solve(program, state, NULL, &answers[i]);
+        struct adl_ilp_model *program = &twin->programs[i];
+        adl_ilp_model_solve(program, state, NULL, &answers[i]);
         if (program->power_limit_w > 0)
             spare_w = program->power_limit_w;
         for (uint32_t t = 0; t < program->cluster->type_count && program->power_limit_w > 0; t++)

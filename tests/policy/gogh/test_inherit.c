@@ -127,17 +127,17 @@ static void run_times_are_predicted_as_before_by_any_policy_that_follows(void **
 }
 
 /* What gogh believes of a job: speeds and loads. */
-static struct adl_prospect look_at(struct adl_appraisal *appraisal, struct gogh_desk *desk, uint32_t slot,
+static struct adl_prospect look_at(struct adl_cost_model *cost_model, struct gogh_desk *shared, uint32_t slot,
                                    const struct adl_job_spec *spec)
 {
     struct adl_standing standing;
     struct adl_prospect prospect;
-    struct adl_event event = {.kind = ADL_EVENT_SUBMIT, .time_us = desk->now_us, .job = slot, .gpu = ADL_NONE};
+    struct adl_event event = {.kind = ADL_EVENT_SUBMIT, .time_us = shared->now_us, .job = slot, .gpu = ADL_NONE};
     event.submit.spec = spec;
-    assert_int_equal(adl_appraisal_observe(appraisal, &event, desk->state), 0);
+    assert_int_equal(adl_cost_model_observe(cost_model, &event, shared->state), 0);
     memset(&prospect, 0, sizeof prospect);
-    adl_appraisal_stand(appraisal, desk->state, slot, &standing);
-    adl_appraisal_look(appraisal, &standing, &prospect);
+    adl_cost_model_stand(cost_model, shared->state, slot, &standing);
+    adl_cost_model_look(cost_model, &standing, &prospect);
     return prospect;
 }
 
@@ -145,34 +145,34 @@ static void speeds_and_loads_that_gogh_measured_go_to_the_next_gogh(void **state
 {
     (void)state;
     struct adl_error err;
-    struct gogh_desk desk;
-    struct adl_appraisal *old = NULL, *new = NULL;
+    struct gogh_desk shared;
+    struct adl_cost_model *old = NULL, *new = NULL;
     const struct adl_job_spec spec = desk_spec(3, 100, 0);
-    desk_open_plain(&desk, 1, 1);
-    desk_open(&desk);
-    desk_submit(&desk, 0, &spec);
-    desk_force(&desk, 0, 0);
-    assert_int_equal(adl_appraisal_create(&desk.config, &desk.cluster, &old, &err), 0);
-    assert_int_equal(adl_appraisal_create(&desk.config, &desk.cluster, &new, &err), 0);
-    const struct adl_prospect first = look_at(old, &desk, 0, &spec);
-    desk.now_us = desk.state->now_us = 100 * S;
-    struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .time_us = desk.now_us, .job = 0, .gpu = ADL_NONE};
+    desk_open_plain(&shared, 1, 1);
+    desk_open(&shared);
+    desk_submit(&shared, 0, &spec);
+    desk_force(&shared, 0, 0);
+    assert_int_equal(adl_cost_model_create(&shared.config, &shared.cluster, &old, &err), 0);
+    assert_int_equal(adl_cost_model_create(&shared.config, &shared.cluster, &new, &err), 0);
+    const struct adl_prospect first = look_at(old, &shared, 0, &spec);
+    shared.now_us = shared.state->now_us = 100 * S;
+    struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .time_us = shared.now_us, .job = 0, .gpu = ADL_NONE};
     speed.steps_per_s = 7 * first.on[FAST].steps_per_s;
-    struct adl_event power = {.kind = ADL_EVENT_TELEMETRY, .time_us = desk.now_us, .job = ADL_NONE, .gpu = 0};
+    struct adl_event power = {.kind = ADL_EVENT_TELEMETRY, .time_us = shared.now_us, .job = ADL_NONE, .gpu = 0};
     power.telemetry.value[ADL_READ_POWER] = 100;
     for (int i = 0; i < DESK_READINGS; i++) {
-        assert_int_equal(adl_appraisal_observe(old, &speed, desk.state), 0);
-        assert_int_equal(adl_appraisal_observe(old, &power, desk.state), 0);
+        assert_int_equal(adl_cost_model_observe(old, &speed, shared.state), 0);
+        assert_int_equal(adl_cost_model_observe(old, &power, shared.state), 0);
     }
-    const struct adl_prospect before = look_at(old, &desk, 0, &spec);
+    const struct adl_prospect before = look_at(old, &shared, 0, &spec);
     assert_true(before.on[FAST].steps_per_s > 2 * first.on[FAST].steps_per_s);
     assert_true(before.on[FAST].load < first.on[FAST].load);
-    adl_appraisal_inherit(new, old);
-    adl_appraisal_destroy(old);
-    const struct adl_prospect after = look_at(new, &desk, 0, &spec);
+    adl_cost_model_inherit(new, old);
+    adl_cost_model_destroy(old);
+    const struct adl_prospect after = look_at(new, &shared, 0, &spec);
     assert_memory_equal(&after, &before, sizeof after);
-    adl_appraisal_destroy(new);
-    desk_close(&desk);
+    adl_cost_model_destroy(new);
+    desk_close(&shared);
 }
 
 static struct adl_engine *open_qssf(struct adl_engine_config *config, const struct adl_policy_ops *policy,

@@ -55,7 +55,7 @@ static void only_a_younger_job_that_may_be_stopped_and_shares_with_nobody_loses_
         if (cases[i].stopping)
             adl_state_stopping(state, 1);
         state->gpus[0].down = cases[i].down;
-        if (adl_taking_find(state, 0, 0, &gpu) != cases[i].taken)
+        if (adl_preemption_victims_find(state, 0, 0, &gpu) != cases[i].taken)
             fail_msg("case %zu", i);
         assert_true(!cases[i].taken || gpu == 0);
         adl_state_destroy(state);
@@ -73,17 +73,17 @@ static void free_gpus_are_chosen_before_those_of_single_jobs_and_these_before_th
     run_at(state, 1, 11, 3, STOPS, 0);
     run_at(state, 2, 11, 1, STOPS, 3);
     run_at(state, 3, 11, 1, STOPS, 5);
-    assert_true(adl_taking_find(state, 0, 0, gpus));
+    assert_true(adl_preemption_victims_find(state, 0, 0, gpus));
     assert_true(gpus[0] == 4 && gpus[1] == 3 && gpus[2] == 5);
-    assert_int_equal(adl_taking_victims(state, gpus, 3, victims), 2);
+    assert_int_equal(adl_preemption_victims_victims(state, gpus, 3, victims), 2);
     assert_true(victims[0] == 2 && victims[1] == 3);
-    assert_false(adl_taking_ready(state, 0, gpus));
+    assert_false(adl_preemption_victims_ready(state, 0, gpus));
     adl_state_finish(state, 2);
-    assert_false(adl_taking_ready(state, 0, gpus));
+    assert_false(adl_preemption_victims_ready(state, 0, gpus));
     adl_state_finish(state, 3);
-    assert_true(adl_taking_ready(state, 0, gpus));
+    assert_true(adl_preemption_victims_ready(state, 0, gpus));
     adl_state_gpu_down(state, 4);
-    assert_false(adl_taking_ready(state, 0, gpus));
+    assert_false(adl_preemption_victims_ready(state, 0, gpus));
     adl_state_destroy(state);
     adl_cluster_clear(&cluster);
 }
@@ -97,8 +97,8 @@ static void a_gang_that_holds_several_of_the_gpus_is_one_victim(void **unused)
     wait_at(state, 5, 0);
     run_at(state, 1, 11, 2, STOPS, 0);
     run_at(state, 2, 11, 2, STOPS, 2);
-    assert_true(adl_taking_find(state, 0, 0, gpus));
-    assert_int_equal(adl_taking_victims(state, gpus, 5, victims), 2);
+    assert_true(adl_preemption_victims_find(state, 0, 0, gpus));
+    assert_int_equal(adl_preemption_victims_victims(state, gpus, 5, victims), 2);
     assert_true(victims[0] == 1 && victims[1] == 2);
     adl_state_destroy(state);
     adl_cluster_clear(&cluster);
@@ -119,13 +119,13 @@ static void one_node_is_enough_where_it_can_be_and_only_a_job_that_may_spans_sev
         run_at(state, 1, 9, 1, STOPS, 0); /* older: stays */
         run_at(state, 2, 9, 1, STOPS, 2);
         run_at(state, 3, 11, 2, STOPS, 4);
-        assert_true(adl_taking_find(state, 0, 0, gpus));
+        assert_true(adl_preemption_victims_find(state, 0, 0, gpus));
         assert_true(gpus[0] == 4 && gpus[1] == 5);
         adl_state_finish(state, 3);
         run_at(state, 3, 9, 1, STOPS, 4);
         run_at(state, 4, 11, 1, STOPS, 5);
         run_at(state, 5, 11, 1, STOPS, 1);
-        assert_int_equal(adl_taking_find(state, 0, 0, gpus), spans);
+        assert_int_equal(adl_preemption_victims_find(state, 0, 0, gpus), spans);
         assert_true(!spans || (gpus[0] == 1 && gpus[1] == 3));
         adl_state_destroy(state);
         adl_cluster_clear(&cluster);
@@ -154,7 +154,7 @@ static void cores_and_memory_count_as_they_will_be_once_the_holders_are_gone(voi
             state->now_us = 11;
             fixture_run(state, 2, &young, 1000, 0);
             /* 8 of the node, less 2 that stay with the old job: 3 for each of the two GPUs. */
-            assert_int_equal(adl_taking_find(state, 0, 0, gpus), cores <= 3);
+            assert_int_equal(adl_preemption_victims_find(state, 0, 0, gpus), cores <= 3);
             adl_state_destroy(state);
             adl_cluster_clear(&cluster);
         }
@@ -167,17 +167,17 @@ static void a_job_may_take_once_it_has_waited_for_twenty_times_the_cost(void **u
     (void)unused;
     struct adl_cluster cluster = fixture_plain(2);
     struct adl_state *state = fixture_state(&cluster);
-    struct adl_choices *choices;
-    assert_int_equal(adl_choices_create(&cluster, &(struct adl_policy_config){.preemption_us = 1000}, &choices), 0);
+    struct adl_actions *choices;
+    assert_int_equal(adl_actions_create(&cluster, &(struct adl_policy_config){.preemption_us = 1000}, &choices), 0);
     wait_at(state, 2, 0);
     run_at(state, 1, 11, 1, STOPS, 1);
     state->now_us = 10 + 19999;
-    adl_choices_find(choices, state);
+    adl_actions_find(choices, state);
     assert_int_equal(choices->count, 0);
     state->now_us = 10 + 20000;
-    adl_choices_find(choices, state);
+    adl_actions_find(choices, state);
     assert_true(choices->count == 1 && choices->list[0].takes && choices->list[0].job == 0);
-    adl_choices_destroy(choices);
+    adl_actions_destroy(choices);
     adl_state_destroy(state);
     adl_cluster_clear(&cluster);
 }
@@ -188,36 +188,36 @@ static void a_claim_waits_for_the_last_victim_and_is_given_up_when_a_gpu_fails(v
     for (int fails = 0; fails < 2; fails++) {
         struct adl_cluster cluster = fixture_plain(2);
         struct adl_state *state = fixture_state(&cluster);
-        struct adl_choices *choices;
+        struct adl_actions *choices;
         struct adl_plan plan;
-        assert_int_equal(adl_choices_create(&cluster, &(struct adl_policy_config){0}, &choices), 0);
+        assert_int_equal(adl_actions_create(&cluster, &(struct adl_policy_config){0}, &choices), 0);
         assert_int_equal(adl_plan_create(&plan, 2), 0);
         wait_at(state, 2, 0);
         run_at(state, 1, 11, 1, STOPS, 0);
         run_at(state, 2, 12, 1, STOPS, 1);
-        adl_choices_find(choices, state);
+        adl_actions_find(choices, state);
         assert_true(choices->count == 1 && choices->list[0].takes);
-        assert_int_equal(adl_choices_carry_out(choices, state, &choices->list[0], choices->gpus, &plan), 0);
+        assert_int_equal(adl_actions_carry_out(choices, state, &choices->list[0], choices->gpus, &plan), 0);
         assert_int_equal(plan.command_count, 2);
         for (uint32_t i = 0; i < 2; i++) {
             assert_true(plan.commands[i].kind == ADL_COMMAND_PREEMPT && plan.commands[i].job == i + 1);
             adl_state_stopping(state, i + 1);
         }
         for (uint32_t slot = 1; slot <= 2; slot++) {
-            adl_choices_find(choices, state);
+            adl_actions_find(choices, state);
             assert_true(choices->count == 0 && choices->claimant == 0);
             adl_state_evict(state, slot, 0.5);
             assert_int_equal(adl_state_enqueue(state, slot, 10 + slot), 0);
         }
         if (fails)
             adl_state_gpu_down(state, 0);
-        adl_choices_find(choices, state);
+        adl_actions_find(choices, state);
         assert_int_equal(choices->claimant, ADL_NONE);
         assert_int_equal(choices->count, 1); /* fails: a younger job on the GPU that is left */
         assert_int_equal(choices->list[0].job == 0, !fails);
         assert_false(choices->list[0].takes);
         adl_plan_clear(&plan);
-        adl_choices_destroy(choices);
+        adl_actions_destroy(choices);
         adl_state_destroy(state);
         adl_cluster_clear(&cluster);
     }
@@ -248,11 +248,11 @@ static struct {
     uint32_t job, gpu_count, gpus[64];
 } claim;
 
-static void check_victims(const struct adl_state *state, const struct adl_choices *choices, const uint32_t *gpus,
+static void check_victims(const struct adl_state *state, const struct adl_actions *choices, const uint32_t *gpus,
                           uint32_t count)
 {
     uint32_t victims[64];
-    const uint32_t found = adl_taking_victims(state, gpus, count, victims);
+    const uint32_t found = adl_preemption_victims_victims(state, gpus, count, victims);
     const int64_t submit_us = state->jobs[choices->head].submit_us;
     assert_true(found > 0 && found <= count);
     for (uint32_t v = 0; v < found; v++) {
@@ -272,7 +272,7 @@ static void check_victims(const struct adl_state *state, const struct adl_choice
 }
 
 /* Nothing fails in these worlds: the list after the victims are gone is the start that was claimed for. */
-static void check_claim(const struct adl_state *state, const struct adl_choices *choices)
+static void check_claim(const struct adl_state *state, const struct adl_actions *choices)
 {
     if (choices->claimant != ADL_NONE) {
         assert_int_equal(choices->count, 0);
@@ -291,7 +291,7 @@ static void check_claim(const struct adl_state *state, const struct adl_choices 
     served++;
 }
 
-static void watch_claims(const struct adl_state *state, const struct adl_choices *choices, uint32_t chosen)
+static void watch_claims(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
 {
     if (claim.open) {
         check_claim(state, choices);
@@ -299,7 +299,7 @@ static void watch_claims(const struct adl_state *state, const struct adl_choices
     }
     if (choices->count == 0 || !choices->list[chosen].takes)
         return;
-    const struct adl_choice *choice = &choices->list[chosen];
+    const struct adl_action *choice = &choices->list[chosen];
     takes++;
     check_victims(state, choices, &choices->gpus[choice->gpu_offset], choice->gpu_count);
     claim.open = true;

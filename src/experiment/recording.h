@@ -9,8 +9,8 @@
  *   {"cap_w":150,"gpus":[3,4]}                   0 lifts the cap
  *   {"decision":"9f86d081884c7d65","reasons":"..."}  hashes of all commands of the instant and of their reasons
  *   {"end":"recording","lines":812,"seal":"..."} how many lines came before, and a hash of them */
-#ifndef ADLRO_ENGINE_RECORDING_H
-#define ADLRO_ENGINE_RECORDING_H
+#ifndef ADLRO_EXPERIMENT_RECORDING_H
+#define ADLRO_EXPERIMENT_RECORDING_H
 
 #include "base/error.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "engine/recording.h"
+#include "experiment/recording.h"
 
 #include "base/hash.h"
 #include "base/json.h"
