@@ -2,6 +2,7 @@
 
 #include "experiment/floor.h"
 #include "experiment/run.h"
+#include "experiment/thread_pool.h"
 #include "sim/workload.h"
 #include "sim/world_sim.h"
 
@@ -9,81 +10,87 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Every (seed, policy) is one task; threads take the next one until none is left. Where a result goes depends on the
- * task and not on who ran it. */
-struct workshop {
+/* Every (seed, policy) is one task of the thread pool. Where a result goes depends on the task and not on the thread
+ * that ran it. */
+struct tasks {
     const struct adl_comparison_request *request;
     struct adl_comparison *comparison;
     struct adl_lower_bound *floors; /* [seed] */
     bool floors_done;               /* first the floors are computed, then the runs */
     pthread_mutex_t lock;           /* guards what follows */
-    uint64_t next, done, total;
-    int status;
+    uint32_t done, total;
+    int status; /* of the first task that failed; tasks after it do nothing */
     struct adl_error error;
 };
 
-static int do_run(struct workshop *shop, uint64_t task, struct adl_error *err)
+static int do_run(struct tasks *tasks, uint32_t task, struct adl_error *err)
 {
-    const struct adl_comparison_request *request = shop->request;
-    const uint32_t seed = (uint32_t)(task / request->policy_count), policy = (uint32_t)(task % request->policy_count);
-    struct adl_policy_result *result = &shop->comparison->policies[policy];
+    const struct adl_comparison_request *request = tasks->request;
+    const uint32_t seed = task / request->policy_count, policy = task % request->policy_count;
+    struct adl_policy_result *result = &tasks->comparison->policies[policy];
     const struct adl_run run = {.scenario = request->scenario,
                                 .policy = request->policies[policy],
                                 .seed = request->first_seed + seed,
                                 .regime = request->regime,
                                 .supply = request->supply,
-                                .floor = shop->floors[seed],
+                                .floor = tasks->floors[seed],
                                 .timeline = seed == 0 ? result->timeline : NULL,
                                 .tap = request->tap};
     return adl_run(&run, &result->runs[seed], err);
 }
 
-static int do_task(struct workshop *shop, uint64_t task, struct adl_error *err)
+static int do_task(struct tasks *tasks, uint32_t task, struct adl_error *err)
 {
-    if (shop->floors_done)
-        return do_run(shop, task, err);
-    const struct adl_comparison_request *request = shop->request;
+    if (tasks->floors_done)
+        return do_run(tasks, task, err);
+    const struct adl_comparison_request *request = tasks->request;
     const struct adl_job_supply supply = request->supply ? *request->supply : adl_workload_supply(request->scenario);
-    return adl_lower_bound_compute(request->scenario, &supply, request->first_seed + task, &shop->floors[task], err);
+    return adl_lower_bound_compute(request->scenario, &supply, request->first_seed + task, &tasks->floors[task], err);
 }
 
-static void *work(void *self)
+static bool may_start(struct tasks *tasks)
 {
-    struct workshop *shop = self;
+    pthread_mutex_lock(&tasks->lock);
+    const bool ok = tasks->status == 0;
+    pthread_mutex_unlock(&tasks->lock);
+    return ok;
+}
+
+static void run_task(void *self, uint32_t task)
+{
+    struct tasks *tasks = self;
     struct adl_error error = {0};
-    int status = 0;
-    pthread_mutex_lock(&shop->lock);
-    while (shop->next < shop->total && shop->status == 0) {
-        const uint64_t task = shop->next++;
-        pthread_mutex_unlock(&shop->lock);
-        status = do_task(shop, task, &error);
-        pthread_mutex_lock(&shop->lock);
-        if (status && shop->status == 0) {
-            shop->status = status;
-            shop->error = error;
-        }
-        shop->done++;
-        if (shop->floors_done && shop->request->progress)
-            shop->request->progress(shop->request->progress_self, shop->done, shop->total);
+    if (!may_start(tasks))
+        return;
+    const int status = do_task(tasks, task, &error);
+    pthread_mutex_lock(&tasks->lock);
+    if (status && tasks->status == 0) {
+        tasks->status = status;
+        tasks->error = error;
     }
-    pthread_mutex_unlock(&shop->lock);
-    return NULL;
+    tasks->done++;
+    if (tasks->floors_done && tasks->request->progress)
+        tasks->request->progress(tasks->request->progress_self, tasks->done, tasks->total);
+    pthread_mutex_unlock(&tasks->lock);
 }
 
-/* All tasks of one phase; the calling thread works too. */
-static int work_through(struct workshop *shop, uint64_t total, uint32_t threads)
+/* First the floors of all seeds, then all runs. */
+static int run_tasks(struct tasks *tasks, struct adl_error *err)
 {
-    pthread_t helpers[64];
-    uint32_t started = 0;
-    shop->next = shop->done = 0;
-    shop->total = total;
-    while (started + 1 < threads && started < 64 && started + 1 < total &&
-           pthread_create(&helpers[started], NULL, work, shop) == 0)
-        started++;
-    work(shop);
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(helpers[i], NULL);
-    return shop->status;
+    const struct adl_comparison_request *request = tasks->request;
+    const uint32_t total = request->seed_count * request->policy_count;
+    struct adl_thread_pool *pool;
+    int status = adl_thread_pool_create(request->threads < total ? request->threads : total, &pool, err);
+    if (status)
+        return status;
+    adl_thread_pool_run(pool, request->seed_count, run_task, tasks);
+    tasks->floors_done = true;
+    tasks->done = 0;
+    tasks->total = total;
+    if (tasks->status == 0)
+        adl_thread_pool_run(pool, total, run_task, tasks);
+    adl_thread_pool_destroy(pool);
+    return tasks->status ? adl_fail(err, tasks->status, "%s", tasks->error.text) : 0;
 }
 
 static int allocate(const struct adl_comparison_request *request, struct adl_comparison *comparison)
@@ -202,25 +209,19 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
                                         .regime = adl_regime_name(request->regime),
                                         .first_seed = request->first_seed,
                                         .seed_count = request->seed_count};
-    struct workshop shop = {.request = request, .comparison = &comparison};
+    struct tasks tasks = {.request = request, .comparison = &comparison};
     assert(!request->tap || (request->policy_count == 1 && request->seed_count == 1));
-    shop.floors = calloc(request->seed_count, sizeof *shop.floors);
-    int status = shop.floors ? allocate(request, &comparison) : ADL_ENOMEM;
+    tasks.floors = calloc(request->seed_count, sizeof *tasks.floors);
+    int status = tasks.floors ? allocate(request, &comparison) : ADL_ENOMEM;
     if (status)
         adl_fail(err, status, "out of memory for %u policies on %u seeds", request->policy_count, request->seed_count);
-    pthread_mutex_init(&shop.lock, NULL);
-    if (status == 0) {
-        status = work_through(&shop, request->seed_count, request->threads);
-        shop.floors_done = true;
-        if (status == 0)
-            status = work_through(&shop, (uint64_t)request->seed_count * request->policy_count, request->threads);
-        if (status)
-            adl_fail(err, status, "%s", shop.error.text);
-    }
+    pthread_mutex_init(&tasks.lock, NULL);
+    if (status == 0)
+        status = run_tasks(&tasks, err);
     if (status == 0 && summarize(&comparison))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for statistics");
-    pthread_mutex_destroy(&shop.lock);
-    free(shop.floors);
+    pthread_mutex_destroy(&tasks.lock);
+    free(tasks.floors);
     if (status)
         adl_comparison_clear(&comparison);
     else

@@ -2,11 +2,11 @@
 
 #include "base/hash.h"
 #include "experiment/run.h"
+#include "experiment/thread_pool.h"
 #include "nn/model_file.h"
 #include "policy/policy.h"
 #include "rl/learner.h"
 #include "rl/rollout.h"
-#include "rl/thread_pool.h"
 #include "rl/warm_start.h"
 #include "sim/workload.h"
 

@@ -2,10 +2,10 @@
 #ifndef ADLRO_RL_LEARNER_H
 #define ADLRO_RL_LEARNER_H
 
+#include "experiment/thread_pool.h"
 #include "nn/adam.h"
 #include "nn/qnet.h"
 #include "rl/experience.h"
-#include "rl/thread_pool.h"
 
 /* Pieces of a batch, whatever the number of threads: sums of gradients then come out the same. */
 #define ADL_LEARNER_SHARDS 4

@@ -3,8 +3,8 @@
 #ifndef ADLRO_RL_WARM_START_H
 #define ADLRO_RL_WARM_START_H
 
+#include "experiment/thread_pool.h"
 #include "rl/rollout.h"
-#include "rl/thread_pool.h"
 
 #define ADL_WARM_START_FEATURES_MAX 64
 
