@@ -1,6 +1,5 @@
 #include "experiment/comparison.h"
 
-#include "experiment/floor.h"
 #include "experiment/run.h"
 #include "experiment/thread_pool.h"
 #include "sim/workload.h"
@@ -15,8 +14,8 @@
 struct tasks {
     const struct adl_comparison_request *request;
     struct adl_comparison *comparison;
-    struct adl_lower_bound *floors; /* [seed] */
-    bool floors_done;               /* first the floors are computed, then the runs */
+    struct adl_lower_bound *bounds; /* [seed] */
+    bool bounds_done;               /* first the bounds are computed, then the runs */
     pthread_mutex_t lock;           /* guards what follows */
     uint32_t done, total;
     int status; /* of the first task that failed; tasks after it do nothing */
@@ -33,7 +32,7 @@ static int do_run(struct tasks *tasks, uint32_t task, struct adl_error *err)
                                 .seed = request->first_seed + seed,
                                 .regime = request->regime,
                                 .supply = request->supply,
-                                .floor = tasks->floors[seed],
+                                .bound = tasks->bounds[seed],
                                 .timeline = seed == 0 ? result->timeline : NULL,
                                 .tap = request->tap};
     return adl_run(&run, &result->runs[seed], err);
@@ -41,11 +40,11 @@ static int do_run(struct tasks *tasks, uint32_t task, struct adl_error *err)
 
 static int do_task(struct tasks *tasks, uint32_t task, struct adl_error *err)
 {
-    if (tasks->floors_done)
+    if (tasks->bounds_done)
         return do_run(tasks, task, err);
     const struct adl_comparison_request *request = tasks->request;
     const struct adl_job_supply supply = request->supply ? *request->supply : adl_workload_supply(request->scenario);
-    return adl_lower_bound_compute(request->scenario, &supply, request->first_seed + task, &tasks->floors[task], err);
+    return adl_lower_bound_compute(request->scenario, &supply, request->first_seed + task, &tasks->bounds[task], err);
 }
 
 static bool may_start(struct tasks *tasks)
@@ -69,12 +68,12 @@ static void run_task(void *self, uint32_t task)
         tasks->error = error;
     }
     tasks->done++;
-    if (tasks->floors_done && tasks->request->progress)
+    if (tasks->bounds_done && tasks->request->progress)
         tasks->request->progress(tasks->request->progress_self, tasks->done, tasks->total);
     pthread_mutex_unlock(&tasks->lock);
 }
 
-/* First the floors of all seeds, then all runs. */
+/* First the bounds of all seeds, then all runs. */
 static int run_tasks(struct tasks *tasks, struct adl_error *err)
 {
     const struct adl_comparison_request *request = tasks->request;
@@ -84,7 +83,7 @@ static int run_tasks(struct tasks *tasks, struct adl_error *err)
     if (status)
         return status;
     adl_thread_pool_run(pool, request->seed_count, run_task, tasks);
-    tasks->floors_done = true;
+    tasks->bounds_done = true;
     tasks->done = 0;
     tasks->total = total;
     if (tasks->status == 0)
@@ -211,8 +210,8 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
                                         .seed_count = request->seed_count};
     struct tasks tasks = {.request = request, .comparison = &comparison};
     assert(!request->tap || (request->policy_count == 1 && request->seed_count == 1));
-    tasks.floors = calloc(request->seed_count, sizeof *tasks.floors);
-    int status = tasks.floors ? allocate(request, &comparison) : ADL_ENOMEM;
+    tasks.bounds = calloc(request->seed_count, sizeof *tasks.bounds);
+    int status = tasks.bounds ? allocate(request, &comparison) : ADL_ENOMEM;
     if (status)
         adl_fail(err, status, "out of memory for %u policies on %u seeds", request->policy_count, request->seed_count);
     pthread_mutex_init(&tasks.lock, NULL);
@@ -221,7 +220,7 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
     if (status == 0 && summarize(&comparison))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for statistics");
     pthread_mutex_destroy(&tasks.lock);
-    free(tasks.floors);
+    free(tasks.bounds);
     if (status)
         adl_comparison_clear(&comparison);
     else

@@ -53,7 +53,7 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
     if (status == 0)
         status = adl_engine_run(engine, err);
     if (status == 0) {
-        adl_metrics_result(metrics, engine, &run->floor, ret);
+        adl_metrics_result(metrics, engine, &run->bound, ret);
         adl_quarters_result(quarters, ret->quarters);
         ret->value[ADL_METRIC_WALL] = (double)(adl_clock_ns() - start_ns) * 1e-9;
     }

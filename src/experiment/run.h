@@ -14,7 +14,7 @@ struct adl_run {
     uint64_t seed;
     int regime;                          /* enum adl_regime */
     const struct adl_job_supply *supply; /* NULL: the scenario's workload */
-    struct adl_lower_bound floor;
+    struct adl_lower_bound bound;
     struct adl_timeline *timeline; /* filled if not NULL */
     const struct adl_tap *tap;     /* one more observer, or NULL */
 };

@@ -163,7 +163,7 @@ static void fill_decision_times(const struct adl_engine_counts *counts, struct a
 }
 
 void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,
-                        const struct adl_lower_bound *floor, struct adl_result *ret)
+                        const struct adl_lower_bound *bound, struct adl_result *ret)
 {
     const struct adl_state *state = adl_engine_state(engine);
     const struct adl_engine_counts *counts = adl_engine_counts(engine);
@@ -177,7 +177,7 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
                                .refused = counts->refused,
                                .unfinished = (uint64_t)state->queue.count + state->running_jobs,
                                .plan_hash = counts->plan_hash,
-                               .bound_jct_s = floor->jct_mean_s};
+                               .bound_jct_s = bound->jct_mean_s};
     double *value = ret->value;
     value[ADL_METRIC_JCT_MEAN] = ratio(metrics->jct_sum_s, jobs);
     value[ADL_METRIC_JCT_P99] = adl_quantile_select(metrics->jct_s, metrics->jobs, 0.99);
@@ -190,11 +190,11 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
     value[ADL_METRIC_SLA] = metrics->sla_jobs ? (double)metrics->sla_met / (double)metrics->sla_jobs : 1.0;
     value[ADL_METRIC_EFFICIENCY] = ratio(metrics->ideal_gpu_s, metrics->busy_at_last_end_s);
     value[ADL_METRIC_REWARD] = metrics->reward;
-    const struct adl_score_terms terms = {.jct = ratio(floor->jct_mean_s, value[ADL_METRIC_JCT_MEAN]),
-                                          .throughput = ratio(floor->makespan_s, end_s),
+    const struct adl_score_terms terms = {.jct = ratio(bound->jct_mean_s, value[ADL_METRIC_JCT_MEAN]),
+                                          .throughput = ratio(bound->makespan_s, end_s),
                                           .utilization = value[ADL_METRIC_UTILIZATION],
                                           .sla = value[ADL_METRIC_SLA],
-                                          .energy = ratio(floor->energy_j, metrics->energy_j)};
+                                          .energy = ratio(bound->energy_j, metrics->energy_j)};
     value[ADL_METRIC_HYPERSCORE] = adl_hyperscore(adl_score_v(&terms));
     fill_decision_times(counts, ret);
 }

@@ -3,6 +3,7 @@
 #define ADLRO_METRICS_METRICS_H
 
 #include "engine/engine.h"
+#include "metrics/lower_bound.h"
 #include "metrics/quarters.h"
 
 #include <stdint.h>
@@ -54,13 +55,6 @@ struct adl_result {
     struct adl_quarter quarters[ADL_QUARTERS]; /* whoever ran it fills them in, from a tap of their own */
 };
 
-/* What no policy can beat on a run's workload; experiment/floor.c computes it. */
-struct adl_lower_bound {
-    double jct_mean_s;
-    double makespan_s;
-    double energy_j;
-};
-
 struct adl_metrics;
 
 int adl_metrics_create(double lambda, struct adl_metrics **ret);   /* 0 or ADL_ENOMEM */
@@ -71,6 +65,6 @@ struct adl_tap adl_metrics_tap(struct adl_metrics *metrics);
 
 /* The figures of the run so far. Wall time is the caller's to fill in. */
 void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,
-                        const struct adl_lower_bound *floor, struct adl_result *ret);
+                        const struct adl_lower_bound *bound, struct adl_result *ret);
 
 #endif

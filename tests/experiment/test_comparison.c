@@ -2,7 +2,6 @@
 #include "random_scenario.h"
 
 #include "experiment/comparison.h"
-#include "experiment/floor.h"
 #include "experiment/run.h"
 #include "report/report_json.h"
 #include "sim/workload.h"
@@ -63,11 +62,11 @@ static void each_result_is_that_of_its_own_policy_and_seed(void **state)
             struct adl_result alone;
             struct adl_error err;
             const struct adl_job_supply supply = adl_workload_supply(&s);
-            assert_int_equal(adl_lower_bound_compute(&s, &supply, run.seed, &run.floor, NULL), 0);
+            assert_int_equal(adl_lower_bound_compute(&s, &supply, run.seed, &run.bound, NULL), 0);
             assert_int_equal(adl_run(&run, &alone, &err), 0);
             const struct adl_result *here = &c.policies[p].runs[i];
             assert_true(here->plan_hash == alone.plan_hash);
-            assert_true(here->bound_jct_s == run.floor.jct_mean_s);
+            assert_true(here->bound_jct_s == run.bound.jct_mean_s);
             for (int m = 0; m < ADL_METRIC_FIRST_TIMING; m++)
                 assert_true(here->value[m] == alone.value[m]);
         }

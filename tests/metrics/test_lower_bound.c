@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "metrics/bound.h"
+#include "metrics/lower_bound.h"
 
 #define assert_near(actual, expected, tolerance) assert_true(fabs((actual) - (expected)) <= (tolerance))
 
@@ -24,26 +24,26 @@ struct small_job {
     int submit, run, gpus;
 };
 
-static struct adl_bound_result bound_of(double gpus, const struct adl_bound_job *jobs, size_t count)
+static struct adl_jct_bound_result bound_of(double gpus, const struct adl_jct_bound_job *jobs, size_t count)
 {
-    struct adl_bound *bound = NULL;
-    assert_int_equal(adl_bound_create(gpus, &bound), 0);
+    struct adl_jct_bound *bound = NULL;
+    assert_int_equal(adl_jct_bound_create(gpus, &bound), 0);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(adl_bound_add(bound, &jobs[i]), 0);
-    const struct adl_bound_result result = adl_bound_finish(bound);
-    adl_bound_destroy(bound);
+        assert_int_equal(adl_jct_bound_add(bound, &jobs[i]), 0);
+    const struct adl_jct_bound_result result = adl_jct_bound_finish(bound);
+    adl_jct_bound_destroy(bound);
     assert_int_equal(result.jobs, count);
     return result;
 }
 
-static struct adl_bound_job in_seconds(int submit, double run, double gpu)
+static struct adl_jct_bound_job in_seconds(int submit, double run, double gpu)
 {
-    return (struct adl_bound_job){(int64_t)submit * SECOND, (int64_t)(run * SECOND), gpu * SECOND};
+    return (struct adl_jct_bound_job){(int64_t)submit * SECOND, (int64_t)(run * SECOND), gpu * SECOND};
 }
 
-static struct adl_bound_result bound_of_small(int gpus, const struct small_job *jobs, size_t count)
+static struct adl_jct_bound_result bound_of_small(int gpus, const struct small_job *jobs, size_t count)
 {
-    struct adl_bound_job converted[JOBS_MAX];
+    struct adl_jct_bound_job converted[JOBS_MAX];
     for (size_t i = 0; i < count; i++)
         converted[i] = in_seconds(jobs[i].submit, jobs[i].run, jobs[i].run * jobs[i].gpus);
     return bound_of(gpus, converted, count);
@@ -52,16 +52,16 @@ static struct adl_bound_result bound_of_small(int gpus, const struct small_job *
 static void no_jobs_take_no_time(void **state)
 {
     (void)state;
-    const struct adl_bound_result result = bound_of(4, NULL, 0);
+    const struct adl_jct_bound_result result = bound_of(4, NULL, 0);
     assert_true(result.jct_mean_s == 0.0 && result.makespan_s == 0.0);
-    adl_bound_destroy(NULL);
+    adl_jct_bound_destroy(NULL);
 }
 
 static void one_job_takes_its_run(void **state)
 {
     (void)state;
-    const struct adl_bound_job job = in_seconds(3, 10, 20);
-    const struct adl_bound_result result = bound_of(8, &job, 1);
+    const struct adl_jct_bound_job job = in_seconds(3, 10, 20);
+    const struct adl_jct_bound_result result = bound_of(8, &job, 1);
     assert_near(result.jct_mean_s, 10.0, 1e-12);
     assert_near(result.makespan_s, 13.0, 1e-12);
 }
@@ -69,8 +69,8 @@ static void one_job_takes_its_run(void **state)
 static void a_job_without_gpu_time_still_takes_its_run(void **state)
 {
     (void)state;
-    const struct adl_bound_job jobs[] = {in_seconds(0, 10, 0), in_seconds(2, 4, 0)};
-    const struct adl_bound_result result = bound_of(8, jobs, 2);
+    const struct adl_jct_bound_job jobs[] = {in_seconds(0, 10, 0), in_seconds(2, 4, 0)};
+    const struct adl_jct_bound_result result = bound_of(8, jobs, 2);
     assert_near(result.jct_mean_s, 7.0, 1e-12);
     assert_near(result.makespan_s, 10.0, 1e-12);
 }
@@ -79,7 +79,7 @@ static void two_jobs_on_one_gpu_go_shortest_first(void **state)
 {
     (void)state;
     const struct small_job jobs[] = {{0, 10, 1}, {0, 4, 1}};
-    const struct adl_bound_result result = bound_of_small(1, jobs, 2);
+    const struct adl_jct_bound_result result = bound_of_small(1, jobs, 2);
     assert_near(result.jct_mean_s, (4.0 + 14.0) / 2, 1e-12);
     assert_near(result.makespan_s, 14.0, 1e-12);
 }
@@ -116,26 +116,26 @@ static void mean_busy_time_is_the_stronger_bound_for_many_narrow_jobs(void **sta
 static void mean_busy_time_counts_an_interrupted_job_by_its_parts(void **state)
 {
     (void)state;
-    const struct adl_bound_job jobs[] = {in_seconds(0, 10, 20), in_seconds(2, 5, 4)};
+    const struct adl_jct_bound_job jobs[] = {in_seconds(0, 10, 20), in_seconds(2, 5, 4)};
     assert_near(bound_of(2, jobs, 2).jct_mean_s, (6.6 + 1.0 + 7.5) / 2, 1e-12);
 }
 
 static void a_job_that_is_out_of_order_or_senseless_is_refused_and_leaves_no_trace(void **state)
 {
     (void)state;
-    struct adl_bound *bound = NULL;
-    assert_int_equal(adl_bound_create(0.0, &bound), ADL_EINVAL);
-    assert_int_equal(adl_bound_create(NAN, &bound), ADL_EINVAL);
+    struct adl_jct_bound *bound = NULL;
+    assert_int_equal(adl_jct_bound_create(0.0, &bound), ADL_EINVAL);
+    assert_int_equal(adl_jct_bound_create(NAN, &bound), ADL_EINVAL);
     assert_null(bound);
-    assert_int_equal(adl_bound_create(1.0, &bound), 0);
-    const struct adl_bound_job good = in_seconds(5, 1, 1);
-    const struct adl_bound_job bad[] = {in_seconds(4, 1, 1), in_seconds(5, 0, 1), in_seconds(5, 1, -1),
-                                        in_seconds(5, 1, NAN), in_seconds(5, 1, HUGE_VAL)};
-    assert_int_equal(adl_bound_add(bound, &good), 0);
+    assert_int_equal(adl_jct_bound_create(1.0, &bound), 0);
+    const struct adl_jct_bound_job good = in_seconds(5, 1, 1);
+    const struct adl_jct_bound_job bad[] = {in_seconds(4, 1, 1), in_seconds(5, 0, 1), in_seconds(5, 1, -1),
+                                            in_seconds(5, 1, NAN), in_seconds(5, 1, HUGE_VAL)};
+    assert_int_equal(adl_jct_bound_add(bound, &good), 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(adl_bound_add(bound, &bad[i]), ADL_EINVAL);
-    const struct adl_bound_result result = adl_bound_finish(bound);
-    adl_bound_destroy(bound);
+        assert_int_equal(adl_jct_bound_add(bound, &bad[i]), ADL_EINVAL);
+    const struct adl_jct_bound_result result = adl_jct_bound_finish(bound);
+    adl_jct_bound_destroy(bound);
     assert_int_equal(result.jobs, 1);
     assert_near(result.jct_mean_s, 1.0, 1e-12);
     assert_near(result.makespan_s, 6.0, 1e-12);
@@ -265,7 +265,7 @@ static void no_schedule_without_preemption_beats_the_bound(void **state)
         const int count = 2 + (int)adl_rng_below(&rng, JOBS_MAX - 1);
         draw_jobs(&rng, gpus, 6, jobs, count);
         const struct best best = best_without_preemption(gpus, jobs, count);
-        const struct adl_bound_result result = bound_of_small(gpus, jobs, (size_t)count);
+        const struct adl_jct_bound_result result = bound_of_small(gpus, jobs, (size_t)count);
         assert_true(result.jct_mean_s * count <= best.flow + 1e-9);
         assert_true(result.makespan_s <= best.makespan + 1e-9);
         assert_true(result.jct_mean_s * count >= 0.5 * best.flow);
@@ -284,7 +284,7 @@ static void no_preemptive_schedule_beats_the_bound(void **state)
         const int gpus = 2 + trial % 2;
         draw_jobs(&rng, gpus, PREEMPT_RUN, jobs, PREEMPT_JOBS);
         const struct best best = best_with_preemption(gpus, jobs);
-        const struct adl_bound_result result = bound_of_small(gpus, jobs, PREEMPT_JOBS);
+        const struct adl_jct_bound_result result = bound_of_small(gpus, jobs, PREEMPT_JOBS);
         assert_true(result.jct_mean_s * PREEMPT_JOBS <= best.flow + 1e-9);
         assert_true(result.makespan_s <= best.makespan + 1e-9);
     }
@@ -299,7 +299,7 @@ static void on_one_gpu_the_bound_is_the_best_preemptive_schedule(void **state)
         struct small_job jobs[PREEMPT_JOBS];
         draw_jobs(&rng, 1, PREEMPT_RUN, jobs, PREEMPT_JOBS);
         const struct best best = best_with_preemption(1, jobs);
-        const struct adl_bound_result result = bound_of_small(1, jobs, PREEMPT_JOBS);
+        const struct adl_jct_bound_result result = bound_of_small(1, jobs, PREEMPT_JOBS);
         assert_near(result.jct_mean_s * PREEMPT_JOBS, best.flow, 1e-9);
         assert_near(result.makespan_s, best.makespan, 1e-9);
     }
@@ -314,7 +314,7 @@ struct reference {
 };
 
 /* Always serves the live job of the least key until it is done or the next one is submitted. */
-static struct reference serve_by_scan(double gpus, const struct adl_bound_job *jobs, size_t count, int by_left)
+static struct reference serve_by_scan(double gpus, const struct adl_jct_bound_job *jobs, size_t count, int by_left)
 {
     static double left[MANY];
     struct reference result = {0};
@@ -353,7 +353,7 @@ static struct reference serve_by_scan(double gpus, const struct adl_bound_job *j
 static void streaming_equals_a_scan_of_all_jobs_and_each_bound_decides_somewhere(void **state)
 {
     (void)state;
-    static struct adl_bound_job jobs[MANY];
+    static struct adl_jct_bound_job jobs[MANY];
     struct adl_rng rng;
     adl_rng_seed(&rng, 14, "stream");
     int decided[3] = {0};
@@ -377,7 +377,7 @@ static void streaming_equals_a_scan_of_all_jobs_and_each_bound_decides_somewhere
         int which = bounds[1] > bounds[0];
         which = bounds[2] > bounds[which] ? 2 : which;
         decided[which]++;
-        const struct adl_bound_result result = bound_of(gpus, jobs, MANY);
+        const struct adl_jct_bound_result result = bound_of(gpus, jobs, MANY);
         assert_near(result.jct_mean_s * MANY * SECOND, bounds[which], 1e-9 * bounds[which]);
         assert_near(result.makespan_s * SECOND, fmax(end_us, least.end), 1e-9 * end_us);
     }

@@ -4,7 +4,6 @@
 #include "random_scenario.h"
 #include "run_checker.h"
 
-#include "experiment/floor.h"
 #include "experiment/run.h"
 #include "sim/workload.h"
 #include "sim/world_sim.h"
@@ -88,18 +87,18 @@ static void check_whole(const struct checker *checker, const struct adl_result *
     assert_same(drawn_gpu_s, checker->held_gpu_s, "GPU time on the timeline");
 }
 
-static void check_floor(const struct adl_lower_bound *floor, const struct adl_result *result)
+static void check_bound(const struct adl_lower_bound *bound, const struct adl_result *result)
 {
     const double slack = 1 + 1e-9;
-    if (result->value[ADL_METRIC_JCT_MEAN] * slack + 2e-6 < floor->jct_mean_s || floor->jct_mean_s <= 0)
+    if (result->value[ADL_METRIC_JCT_MEAN] * slack + 2e-6 < bound->jct_mean_s || bound->jct_mean_s <= 0)
         fail_msg("%s: mean JCT %.9g s is below its bound %.9g", label, result->value[ADL_METRIC_JCT_MEAN],
-                 floor->jct_mean_s);
-    if (result->value[ADL_METRIC_MAKESPAN] * slack + 1e-3 < floor->makespan_s)
+                 bound->jct_mean_s);
+    if (result->value[ADL_METRIC_MAKESPAN] * slack + 1e-3 < bound->makespan_s)
         fail_msg("%s: makespan %.9g s is below its bound %.9g", label, result->value[ADL_METRIC_MAKESPAN],
-                 floor->makespan_s);
-    if (result->value[ADL_METRIC_ENERGY] * slack < floor->energy_j)
-        fail_msg("%s: energy %.9g J is below its bound %.9g", label, result->value[ADL_METRIC_ENERGY], floor->energy_j);
-    assert_same(result->bound_jct_s, floor->jct_mean_s, "bound");
+                 bound->makespan_s);
+    if (result->value[ADL_METRIC_ENERGY] * slack < bound->energy_j)
+        fail_msg("%s: energy %.9g J is below its bound %.9g", label, result->value[ADL_METRIC_ENERGY], bound->energy_j);
+    assert_same(result->bound_jct_s, bound->jct_mean_s, "bound");
 }
 
 /* Returns how many power caps were set. */
@@ -111,7 +110,7 @@ static uint64_t run_once(const struct adl_scenario *s, uint64_t seed, const stru
     struct adl_run run = {.scenario = s, .policy = policy, .seed = seed, .regime = regime};
     const struct adl_job_supply supply = adl_workload_supply(s);
     assert_int_equal(checker_start(&checker, s, seed), 0);
-    assert_int_equal(adl_lower_bound_compute(s, &supply, seed, &run.floor, NULL), 0);
+    assert_int_equal(adl_lower_bound_compute(s, &supply, seed, &run.bound, NULL), 0);
     assert_int_equal(adl_timeline_create(s->cluster.gpu_count, &run.timeline), 0);
     const struct adl_tap tap = checker_tap(&checker);
     run.tap = &tap;
@@ -119,7 +118,7 @@ static uint64_t run_once(const struct adl_scenario *s, uint64_t seed, const stru
         fail_msg("%s: %s %s", label, err.text, checker.wrong);
     check_whole(&checker, &result, run.timeline);
     check_metrics(&checker, &result);
-    check_floor(&run.floor, &result);
+    check_bound(&run.bound, &result);
     adl_timeline_destroy(run.timeline);
     run.timeline = NULL;
     run.tap = NULL;
