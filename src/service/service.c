@@ -115,7 +115,7 @@ static int record_config(struct adl_service *service, const struct adl_service_c
     return record(service, ADL_SWAP_MODEL, config->model_path, config->model, config->model_size, err);
 }
 
-static int open_watch(struct adl_service *service, struct adl_telemetry_thread **ret, struct adl_error *err)
+static int open_telemetry(struct adl_service *service, struct adl_telemetry_thread **ret, struct adl_error *err)
 {
     const struct adl_service_config *config = &service->config;
     struct adl_telemetry_reader *reader = NULL;
@@ -170,11 +170,11 @@ static int open_executor(struct adl_service *service, struct adl_error *err)
                                               .cgroup = config->cgroup,
                                               .file_limit = service->file_limit,
                                               .avoid_foreign = config->avoid_foreign};
-    int status = open_watch(service, &local.watch, err);
+    int status = open_telemetry(service, &local.telemetry, err);
     if (status == 0)
         status = adl_executor_local_create(&local, &service->executor, err);
     if (status)
-        adl_telemetry_thread_destroy(local.watch);
+        adl_telemetry_thread_destroy(local.telemetry);
     return status;
 }
 

@@ -11,7 +11,7 @@
 
 #define PATH_SIZE 600
 
-/* 0, or the errno. Never creates: a file that is not there is a controller that is not there. */
+/* 0, or the errno. Creates no file: a missing file means a missing controller. */
 static int write_file(const char *folder, const char *name, const char *value)
 {
     char path[PATH_SIZE];
@@ -25,7 +25,7 @@ static int write_file(const char *folder, const char *name, const char *value)
     return error;
 }
 
-/* Sets one limit; if its controller is not handed down yet, executor it down. */
+/* Sets one limit; enables its controller for the children of parent if needed. */
 static void set_limit(const char *parent, const char *folder, const char *controller, const char *name,
                       const char *value, struct adl_task_result *result)
 {

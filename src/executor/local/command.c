@@ -14,10 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NOT_RUNNABLE 126 /* as a shell says it */
+#define NOT_RUNNABLE 126 /* as a shell reports it */
 #define NOT_FOUND    127
 
-/* All that follows runs in the forked process and ends it on failure. */
+/* Everything below runs in the forked process and ends it on failure. */
 static _Noreturn void give_up(int report, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 static _Noreturn void give_up(int report, int code, const char *fmt, ...)
@@ -29,7 +29,7 @@ static _Noreturn void give_up(int report, int code, const char *fmt, ...)
     vsnprintf(text + 1, sizeof text - 1, fmt, args);
     va_end(args);
     if (write(report, text, 1 + strlen(text + 1)) < 0)
-        _exit(NOT_RUNNABLE); /* the shepherd is gone, nobody listens */
+        _exit(NOT_RUNNABLE); /* the shepherd is gone */
     _exit(code);
 }
 
@@ -60,7 +60,7 @@ static void become_user(const struct adl_task_spec *spec, int report)
         give_up(report, NOT_RUNNABLE, "uid %u can become root again", uid);
 }
 
-/* Opens path as descriptor fd. Not waiting: a pipe nobody reads must not hold the job. */
+/* Opens path as descriptor fd. Does not block: a pipe that nobody reads must not delay the job. */
 static void open_as(const char *path, int flags, int fd, const char *what, int report)
 {
     const int opened = open(path, flags | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -88,8 +88,8 @@ static void open_files(const struct adl_task_spec *spec, int report)
 static void reset_signals(void)
 {
     sigset_t none;
-    /* All zero is the default action. By system call: sigaction() will not touch the two signals that the C library
-     * keeps to itself, which posix_spawn() had the shepherd ignore. It fails for KILL and STOP. */
+    /* All zero is the default action. By system call, because sigaction() does not touch the two signals that the C
+     * library reserves, and posix_spawn() made the shepherd ignore them. It fails for KILL and STOP. */
     const unsigned long standard[8] = {0};
     for (int i = 1; i <= 64; i++)
         syscall(SYS_rt_sigaction, i, standard, NULL, (size_t)8);
@@ -106,7 +106,8 @@ static const char *find_env(char *const *env, const char *name)
     return NULL;
 }
 
-/* As execvp, but by the job's PATH, and a file of no known form is not given to a shell. Returns with errno. */
+/* Like execvp, but with the job's PATH, and a file of unknown format is not passed to a shell. Returns with errno
+ * set. */
 static void exec_by_path(char *const *argv, char *const *env)
 {
     char full[PATH_MAX];
@@ -141,7 +142,7 @@ static _Noreturn void exec_command(const struct adl_task_spec *spec, const char 
     for (uint32_t i = 0; i < spec->env.count; i++)
         env[i] = spec->env.items[i];
     env[spec->env.count] = marker;
-    /* exec promises not to write to them; its type is older than const. */
+    /* exec does not write to them; its type is older than const. */
     exec_by_path((char *const *)(void *)argv, (char *const *)(void *)env);
     const int error = errno;
     const char *hint = error == EACCES    ? " (chmod +x makes a script executable)"
@@ -164,21 +165,21 @@ static _Noreturn void become_command(const struct adl_task_spec *spec, const cha
         give_up(report, NOT_RUNNABLE, "working directory %.200s: %s", spec->cwd, strerror(errno));
     open_files(spec, report);
     reset_signals();
-    set_limits(spec, report); /* so late that none gets in the way of the above */
-    /* A command whose shepherd is killed goes with it. Asked for after the user was changed, which takes it back. */
+    set_limits(spec, report); /* last, so that no limit hinders the steps above */
+    /* The command is killed if its shepherd dies. Set after the change of user, which clears it. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != shepherd)
         _exit(NOT_RUNNABLE);
     exec_command(spec, marker, report);
 }
 
-static _Noreturn void wait_for_word(const struct adl_task_spec *spec, const char *marker, int join, int go, int report,
-                                    pid_t shepherd)
+static _Noreturn void wait_for_release(const struct adl_task_spec *spec, const char *marker, int join, int go,
+                                       int report, pid_t shepherd)
 {
-    char word;
+    char byte;
     ssize_t got;
     setsid();
     do
-        got = read(go, &word, 1);
+        got = read(go, &byte, 1);
     while (got < 0 && errno == EINTR);
     if (got != 1)
         _exit(0);
@@ -198,12 +199,12 @@ int adl_command_fork(const struct adl_task_spec *spec, const char *marker, int j
     }
     const int all[] = {go[0], go[1], report[0], report[1]};
     for (int i = 0; i < 4; i++)
-        fcntl(all[i], F_SETFD, FD_CLOEXEC); /* this process has one thread, so nobody forks in between */
+        fcntl(all[i], F_SETFD, FD_CLOEXEC); /* this process has one thread, so no fork can come in between */
     const pid_t shepherd = getpid(), pid = fork();
     if (pid == 0) {
         close(go[1]);
         close(report[0]);
-        wait_for_word(spec, marker, join, go[0], report[1], shepherd);
+        wait_for_release(spec, marker, join, go[0], report[1], shepherd);
     }
     const int error = errno;
     close(go[0]);

@@ -6,15 +6,15 @@
 
 #include <sys/types.h>
 
-/* A command that was forked and waits for the word. */
+/* A forked process that waits to be released to exec. */
 struct adl_command_process {
     pid_t pid;
-    int go;     /* a byte into it lets the command run; closing it ends the process instead */
-    int report; /* what it says if it cannot run the command: an exit code byte and a text; end of file if it could */
+    int go;     /* writing a byte releases the command; closing it ends the process instead */
+    int report; /* if it cannot run the command: an exit code byte and a text; else end of file */
 };
 
-/* Forks a process in a session of its own that does nothing yet. marker (NAME=value) joins its environment. join is a
- * descriptor to join a cgroup by, or -1. All signals have to be blocked; the command gets none blocked. */
+/* Forks a process in a session of its own that does nothing yet. marker (NAME=value) is added to its environment. join
+ * is a cgroup.procs descriptor, or -1. The caller has blocked all signals; the command runs with none blocked. */
 int adl_command_fork(const struct adl_task_spec *spec, const char *marker, int join,
                      struct adl_command_process *ret_command, struct adl_error *err);
 

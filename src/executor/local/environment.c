@@ -120,7 +120,7 @@ static bool same_name(const char *a, const char *b)
     return length == name_length(b) && memcmp(a, b, length) == 0;
 }
 
-/* What the job may not bring along: it belongs to the job from which it was submitted. */
+/* Not inherited: variables of the job that submitted this one. */
 static bool inherited(const char *entry)
 {
     return strncmp(entry, "SLURM_", 6) == 0 || strncmp(entry, "SLURMD_", 7) == 0 ||
@@ -144,7 +144,7 @@ static int compare_names(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Of equal names only the last stays, in its place; count afterwards. */
+/* Keeps only the last of equal names, in its place; returns the new count. */
 static uint32_t drop_repeats(const char **entries, uint32_t count, struct ordered *scratch)
 {
     uint32_t kept = 0;
@@ -194,7 +194,7 @@ int adl_environment_build(const struct adl_environment *environment, const struc
     const uint32_t defaults = own.count;
     put_gpus(&own, "CUDA_VISIBLE_DEVICES", environment, ADL_GPU_NVIDIA, false);
     put_gpus(&own, "ROCR_VISIBLE_DEVICES", environment, ADL_GPU_AMD, false);
-    /* HIP counts among what ROCR left visible. */
+    /* HIP numbers the devices that ROCR leaves visible. */
     put_gpus(&own, "HIP_VISIBLE_DEVICES", environment, ADL_GPU_AMD, true);
     put_slurm(&own, environment);
 

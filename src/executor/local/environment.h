@@ -1,5 +1,5 @@
-/* environment: what a job finds in its environment: what was submitted, its GPUs, and the names that scripts written
- * for Slurm rely on. */
+/* environment: a job's environment variables: those submitted, its GPUs, and those that scripts written for Slurm rely
+ * on. */
 #ifndef ADLRO_EXECUTOR_LOCAL_ENVIRONMENT_H
 #define ADLRO_EXECUTOR_LOCAL_ENVIRONMENT_H
 
@@ -13,7 +13,7 @@ enum adl_gpu_vendor { ADL_GPU_VIRTUAL, ADL_GPU_NVIDIA, ADL_GPU_AMD };
 
 struct adl_environment_gpu {
     enum adl_gpu_vendor vendor;
-    uint32_t index; /* in this machine, as adlro counts */
+    uint32_t index; /* in this machine, as adlro numbers them */
     const char *id; /* what the vendor's runtime calls it: its UUID, or its number */
 };
 
@@ -42,8 +42,8 @@ struct adl_environment {
     uint32_t gpu_count;
 };
 
-/* Defaults, the submitted entries (NAME=value; the last of equal names wins), then those of the job.
- * Without GPUs of a vendor that vendor's are hidden. The list is one allocation, free with adl_environment_clear(). */
+/* Defaults, the submitted entries (NAME=value; the last of equal names wins), then those of the job. A vendor's GPUs
+ * are hidden from a job that has none of them. The list is one allocation, free with adl_environment_clear(). */
 int adl_environment_build(const struct adl_environment *environment, const struct adl_strings *submitted,
                           struct adl_strings *ret_env, struct adl_error *err);
 void adl_environment_clear(struct adl_strings *env);

@@ -14,56 +14,56 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOK_US   INT64_C(500000) /* how often tasks are asked that nothing announces */
-#define WATCH_TAG UINT32_MAX
-#define READY_MAX 64
-#define LAUNCH_US 3000 /* that are spent on launching before people's requests are looked at again */
+#define POLL_US       INT64_C(500000) /* how often tasks without a pidfd are polled */
+#define TELEMETRY_TAG UINT32_MAX
+#define READY_MAX     64
+#define LAUNCH_US     3000 /* spent on launching before requests are served again */
 #define TRIES                                                                                                          \
-    120 /* of a launch that fails because of the machine, not the job: a minute, in which disks are cleared            \
+    120 /* launches that may fail because of the machine, not the job: a minute, enough to clear a disk                \
          */
 
-struct hand {
+struct run {
     struct adl_task task;           /* open: it was launched */
     const struct adl_job_entry *it; /* once it is started */
     uint64_t job;
     uint32_t attempt;
     uint32_t tries; /* launches that failed */
     bool used;
-    bool wanted;        /* stands in line to be launched */
-    bool retry;         /* is to be launched again, for the last time failed */
-    bool requeue;       /* it is stopped to be run again */
-    bool stopped;       /* it is to end; text says why, unless it failed */
-    bool untold;        /* and its shepherd could not be told */
-    bool again;         /* its job may be run again if its shepherd is lost */
-    bool saves_on_stop; /* its job saves its work when it is told to stop */
-    bool failed;        /* it could not be launched: text says why */
-    bool unknown;       /* nor is it known whether it was begun before: it is not to be run again */
-    bool asked;         /* is to be looked at without being announced */
+    bool queued;         /* to be launched */
+    bool retry;          /* to be launched again, because the last launch failed */
+    bool requeue;        /* it is stopped to be run again */
+    bool stopped;        /* it was asked to end; text says why, unless it failed */
+    bool cancel_pending; /* and the request could not be written for its shepherd yet */
+    bool restartable;    /* its job may be run again if its shepherd is lost */
+    bool saves_on_stop;  /* its job saves its work when it is asked to stop */
+    bool failed;         /* it could not be launched: text says why */
+    bool unknown;        /* whether it was started before is not known: it must not be run again */
+    bool polled;         /* polled, because no descriptor reports its end */
     char text[200];
-    uint32_t next; /* behind a free slot, or behind one that is to be launched or forgotten */
+    uint32_t next; /* free slot, or slot to be launched or forgotten */
 };
 
-/* Slots in order of arrival. */
-struct line {
+/* Slots, first in, first out. */
+struct launch_queue {
     uint32_t first, last;
 };
 
 struct executor {
     struct adl_executor_local_config config;
-    struct hand *slots;
+    struct run *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
-    uint32_t ended_slot; /* the first of those that ended and were not forgotten */
-    struct line wanted;  /* to be launched */
-    uint32_t asked_count;
-    int64_t looked_us;
+    uint32_t ended_slot;       /* first of those that ended and were not forgotten */
+    struct launch_queue queue; /* to be launched */
+    uint32_t polled_count;
+    int64_t polled_us;
     int epoll;
     struct epoll_event ready[READY_MAX];
     uint32_t ready_first, ready_count;
     struct adl_telemetry_thread_sample *samples; /* [gpus] taken and not yet reported */
     uint32_t sample_first, sample_count;
-    bool sample_told; /* of the first of these: its telemetry; its state is still to be told */
-    bool *down;       /* [gpu] as reported */
+    bool sample_reported; /* the telemetry of the first is reported; its state is not */
+    bool *down;           /* [gpu] as reported */
 };
 
 static void destroy(void *self)
@@ -73,7 +73,7 @@ static void destroy(void *self)
         return;
     for (uint32_t i = 0; i < executor->slot_count; i++)
         adl_task_close(&executor->slots[i].task);
-    adl_telemetry_thread_destroy(executor->config.watch);
+    adl_telemetry_thread_destroy(executor->config.telemetry);
     if (executor->epoll >= 0)
         close(executor->epoll);
     free(executor->slots);
@@ -96,103 +96,102 @@ static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot
             return adl_fail(err, ADL_ENOMEM, "out of memory for one more job");
         slot = executor->slot_count++;
     }
-    executor->slots[slot] = (struct hand){.task = {.fd = -1}, .job = spec->id, .used = true, .next = ADL_NONE};
+    executor->slots[slot] = (struct run){.task = {.fd = -1}, .job = spec->id, .used = true, .next = ADL_NONE};
     *ret_slot = slot;
     return 0;
 }
 
-static void set_asked(struct executor *executor, struct hand *hand, bool asked)
+static void set_polled(struct executor *executor, struct run *run, bool polled)
 {
-    executor->asked_count += (uint32_t)asked - (uint32_t)hand->asked;
-    hand->asked = asked;
+    executor->polled_count += (uint32_t)polled - (uint32_t)run->polled;
+    run->polled = polled;
 }
 
 static void withdraw(void *self, uint32_t slot)
 {
     struct executor *executor = self;
-    struct hand *hand = &executor->slots[slot];
-    set_asked(executor, hand, false);
-    adl_task_close(&hand->task);
-    *hand = (struct hand){.task = {.fd = -1}, .next = executor->free_slot};
+    struct run *run = &executor->slots[slot];
+    set_polled(executor, run, false);
+    adl_task_close(&run->task);
+    *run = (struct run){.task = {.fd = -1}, .next = executor->free_slot};
     executor->free_slot = slot;
 }
 
-/* Has the task's descriptor announced, or, without one, has it asked now and then. */
-static void attend(struct executor *executor, uint32_t slot)
+/* Waits for the task's descriptor, or, without one, polls the task. */
+static void watch_task(struct executor *executor, uint32_t slot)
 {
-    struct hand *hand = &executor->slots[slot];
+    struct run *run = &executor->slots[slot];
     struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u32 = slot};
-    bool announced = hand->task.fd >= 0 && epoll_ctl(executor->epoll, EPOLL_CTL_ADD, hand->task.fd, &event) == 0;
-    if (!announced && hand->task.fd >= 0 && errno == EEXIST)
-        announced = epoll_ctl(executor->epoll, EPOLL_CTL_MOD, hand->task.fd, &event) == 0;
-    set_asked(executor, hand, !announced);
+    bool announced = run->task.fd >= 0 && epoll_ctl(executor->epoll, EPOLL_CTL_ADD, run->task.fd, &event) == 0;
+    if (!announced && run->task.fd >= 0 && errno == EEXIST)
+        announced = epoll_ctl(executor->epoll, EPOLL_CTL_MOD, run->task.fd, &event) == 0;
+    set_polled(executor, run, !announced);
 }
 
 /* ---- launching ---- */
 
-/* A disk that is full or a machine with too many processes is tried again; else the failure is reported as the end of
- * the job. */
-static void launch_failed(struct executor *executor, struct hand *hand, int status, const char *text)
+/* The launch is retried if the disk is full or the machine has too many processes; any other failure is reported as the
+ * end of the job. */
+static void launch_failed(struct executor *executor, struct run *run, int status, const char *text)
 {
-    hand->retry = status == ADL_EIO && hand->tries++ < TRIES && !hand->stopped;
-    hand->failed = !hand->retry;
-    if (!hand->stopped)
-        snprintf(hand->text, sizeof hand->text, "%s", text);
-    set_asked(executor, hand, true);
+    run->retry = status == ADL_EIO && run->tries++ < TRIES && !run->stopped;
+    run->failed = !run->retry;
+    if (!run->stopped)
+        snprintf(run->text, sizeof run->text, "%s", text);
+    set_polled(executor, run, true);
 }
 
 static void launch(struct executor *executor, uint32_t slot)
 {
     struct adl_error err = {""};
-    struct hand *hand = &executor->slots[slot];
-    adl_task_close(&hand->task);
-    hand->retry = false;
-    const int status = adl_job_task_launch(&executor->config, hand->it, &hand->task, &err);
+    struct run *run = &executor->slots[slot];
+    adl_task_close(&run->task);
+    run->retry = false;
+    const int status = adl_job_task_launch(&executor->config, run->it, &run->task, &err);
     if (status == 0)
-        attend(executor, slot);
+        watch_task(executor, slot);
     else
-        launch_failed(executor, hand, status, err.text);
-    if (hand->failed)
-        executor->looked_us = 0;
+        launch_failed(executor, run, status, err.text);
+    if (run->failed)
+        executor->polled_us = 0;
 }
 
-static void prepare(struct hand *hand, const struct adl_job_entry *job)
+static void prepare(struct run *run, const struct adl_job_entry *job)
 {
-    hand->it = job;
-    hand->attempt = job->attempts;
-    hand->tries = 0;
-    hand->requeue = hand->failed = hand->unknown = hand->retry = hand->stopped = hand->untold = false;
-    hand->again = job->spec.flags & ADL_JOB_PREEMPTIBLE;
-    hand->saves_on_stop = job->spec.stop_loss == ADL_LOSS_NOTHING;
+    run->it = job;
+    run->attempt = job->attempts;
+    run->tries = 0;
+    run->requeue = run->failed = run->unknown = run->retry = run->stopped = run->cancel_pending = false;
+    run->restartable = job->spec.flags & ADL_JOB_PREEMPTIBLE;
+    run->saves_on_stop = job->spec.stop_loss == ADL_LOSS_NOTHING;
 }
 
-/* A decision may start a thousand, at a millisecond or more each. They stand in line, and poll launches one at a time:
- * in between, people get their answers. */
+/* A decision may start a thousand jobs, at a millisecond or more each. They are queued, and poll launches one at a
+ * time, so that requests are answered in between. */
 static int start(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err)
 {
     (void)err, (void)gpus;
     struct executor *executor = self;
     prepare(&executor->slots[slot], job);
-    executor->slots[slot].wanted = true;
+    executor->slots[slot].queued = true;
     executor->slots[slot].next = ADL_NONE;
-    *(executor->wanted.first == ADL_NONE ? &executor->wanted.first : &executor->slots[executor->wanted.last].next) =
-        slot;
-    executor->wanted.last = slot;
+    *(executor->queue.first == ADL_NONE ? &executor->queue.first : &executor->slots[executor->queue.last].next) = slot;
+    executor->queue.last = slot;
     return 0;
 }
 
-/* Takes a slot out of the line and launches its job; most often it is the first. */
-static void launch_wanted(struct executor *executor, uint32_t slot)
+/* Takes a slot out of the queue and launches its job; most often it is the first. */
+static void launch_queued(struct executor *executor, uint32_t slot)
 {
-    struct hand *hand = &executor->slots[slot];
-    uint32_t *at = &executor->wanted.first, before = ADL_NONE;
+    struct run *run = &executor->slots[slot];
+    uint32_t *at = &executor->queue.first, before = ADL_NONE;
     for (; *at != slot; at = &executor->slots[*at].next)
         before = *at;
-    *at = hand->next;
-    if (executor->wanted.last == slot)
-        executor->wanted.last = before;
-    hand->wanted = false;
+    *at = run->next;
+    if (executor->queue.last == slot)
+        executor->queue.last = before;
+    run->queued = false;
     launch(executor, slot);
 }
 
@@ -200,8 +199,8 @@ static void launch_some(struct executor *executor)
 {
     const int64_t until_us = adl_clock_boot_us() + LAUNCH_US;
     struct pollfd urgent = {executor->config.urgent_fd, POLLIN, 0};
-    while (executor->wanted.first != ADL_NONE) {
-        launch_wanted(executor, executor->wanted.first);
+    while (executor->queue.first != ADL_NONE) {
+        launch_queued(executor, executor->queue.first);
         if (adl_clock_boot_us() >= until_us || poll(&urgent, 1, 0) > 0)
             return;
     }
@@ -211,23 +210,23 @@ static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, co
 {
     struct adl_error err;
     struct executor *executor = self;
-    struct hand *hand = &executor->slots[slot];
+    struct run *run = &executor->slots[slot];
     char folder[ADL_STORE_PATH_MAX];
-    prepare(hand, job);
-    if (gpus) { /* begun before or not: it is wanted, and begins at most once */
+    prepare(run, job);
+    if (gpus) { /* started before or not: it is to run, and starts at most once */
         launch(executor, slot);
         return true;
     }
     adl_spool_task(executor->config.directory, job->id, job->attempts, folder, sizeof folder);
-    if (adl_task_adopt(folder, NULL, &hand->task, &err) == 0) {
-        attend(executor, slot);
+    if (adl_task_adopt(folder, NULL, &run->task, &err) == 0) {
+        watch_task(executor, slot);
         return true;
     }
     if (access(folder, F_OK) && errno == ENOENT)
-        return false; /* it was never begun */
-    hand->failed = hand->unknown = true;
-    snprintf(hand->text, sizeof hand->text, "%.199s", err.text);
-    set_asked(executor, hand, true);
+        return false; /* it was never started */
+    run->failed = run->unknown = true;
+    snprintf(run->text, sizeof run->text, "%.199s", err.text);
+    set_polled(executor, run, true);
     return true;
 }
 
@@ -236,32 +235,32 @@ static int stop(void *self, const struct adl_job_entry *job, uint32_t slot, bool
 {
     (void)job;
     struct executor *executor = self;
-    struct hand *hand = &executor->slots[slot];
-    if (hand->wanted)
-        launch_wanted(executor, slot); /* so that there is something to be stopped */
-    hand->requeue = requeue;
-    hand->stopped = true;
-    if (!hand->failed)
-        snprintf(hand->text, sizeof hand->text, "%s", reason);
-    if (hand->retry) { /* it was never begun; whatever there is of it is told below that it never will be */
-        hand->retry = false;
-        hand->failed = !hand->task.open;
+    struct run *run = &executor->slots[slot];
+    if (run->queued)
+        launch_queued(executor, slot); /* so that there is a task to stop */
+    run->requeue = requeue;
+    run->stopped = true;
+    if (!run->failed)
+        snprintf(run->text, sizeof run->text, "%s", reason);
+    if (run->retry) { /* it was never started, and the cancellation below keeps it from starting */
+        run->retry = false;
+        run->failed = !run->task.open;
     }
-    const int status = hand->task.open ? adl_task_cancel(&hand->task, reason, err) : 0;
-    hand->untold = status != 0; /* again, then, until it can be */
-    set_asked(executor, hand, hand->asked || hand->untold || hand->task.fd < 0);
-    executor->looked_us = executor->asked_count > 0 ? 0 : executor->looked_us;
+    const int status = run->task.open ? adl_task_cancel(&run->task, reason, err) : 0;
+    run->cancel_pending = status != 0; /* retried until it succeeds */
+    set_polled(executor, run, run->polled || run->cancel_pending || run->task.fd < 0);
+    executor->polled_us = executor->polled_count > 0 ? 0 : executor->polled_us;
     return 0;
 }
 
-/* Power limits are set by nobody yet who would be allowed to: the drivers want privileges that this process gave up. */
+/* Nothing sets power limits yet: the drivers demand privileges that this process gave up. */
 static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err)
 {
     (void)self, (void)gpus, (void)gpu_count, (void)power_w;
     return adl_fail(err, ADL_EREFUSED, "power limits cannot be set on this machine's GPUs from here");
 }
 
-/* A slot whose end was told names its job until that is written: only now may it name another. */
+/* A slot keeps its job after the end was reported, until the service has written it; then it can be reused. */
 static void release(struct executor *executor, uint64_t job)
 {
     for (uint32_t *at = &executor->ended_slot; *at != ADL_NONE; at = &executor->slots[*at].next) {
@@ -297,30 +296,30 @@ static uint8_t end_of(const struct adl_task_result *result)
     }
 }
 
-/* By the shepherd, who was there, in the time of the service, which may not have been. */
-static void tell_times(const struct executor *executor, const struct hand *hand, const struct adl_task_result *result,
-                       struct adl_report *ret)
+/* As the shepherd measured them, on the service's clock; the service may have been down at the time. */
+static void report_times(const struct executor *executor, const struct run *run, const struct adl_task_result *result,
+                         struct adl_report *ret)
 {
     if (result->end_us == 0)
-        return; /* it was never begun */
-    ret->end_us = adl_service_clock_of_boot(executor->config.clock, adl_task_end_boot_us(&hand->task, result));
+        return; /* it was never started */
+    ret->end_us = adl_service_clock_of_boot(executor->config.clock, adl_task_end_boot_us(&run->task, result));
     ret->start_us =
-        result->elapsed_us > 0 ? ret->end_us - result->elapsed_us : 0; /* nobody knows of one that is lost */
+        result->elapsed_us > 0 ? ret->end_us - result->elapsed_us : 0; /* not known of a task that is lost */
 }
 
-static void tell_end(struct executor *executor, uint32_t slot, const struct adl_task_result *result,
-                     struct adl_report *ret)
+static void report_end(struct executor *executor, uint32_t slot, const struct adl_task_result *result,
+                       struct adl_report *ret)
 {
-    struct hand *hand = &executor->slots[slot];
-    const bool lost = result->outcome == ADL_TASK_LOST && hand->again;
-    const bool evict = lost || (hand->requeue && result->outcome == ADL_TASK_CANCELLED);
+    struct run *run = &executor->slots[slot];
+    const bool lost = result->outcome == ADL_TASK_LOST && run->restartable;
+    const bool evict = lost || (run->requeue && result->outcome == ADL_TASK_CANCELLED);
     *ret = (struct adl_report){.event = {.kind = evict ? ADL_EVENT_EVICT : ADL_EVENT_FINISH, .job = slot},
                                .exit_code = (int32_t)result->exit_code,
                                .signal = (int32_t)result->signal};
-    tell_times(executor, hand, result, ret);
+    report_times(executor, run, result, ret);
     if (evict) {
-        /* One that saves its work when it is told to stop was not told. */
-        ret->event.evict.remaining = lost && hand->saves_on_stop ? 1.0 : -1;
+        /* A job that saves its work on a stop was not asked to stop. */
+        ret->event.evict.remaining = lost && run->saves_on_stop ? 1.0 : -1;
         ret->event.evict.fault = lost;
     } else {
         ret->event.outcome.end = end_of(result);
@@ -328,56 +327,56 @@ static void tell_end(struct executor *executor, uint32_t slot, const struct adl_
     }
     snprintf(ret->text, sizeof ret->text, "%.120s%s%.70s", result->reason,
              result->reason[0] != '\0' && result->notes[0] != '\0' ? "; " : "", result->notes);
-    set_asked(executor, hand, false);
-    adl_task_close(&hand->task);
+    set_polled(executor, run, false);
+    adl_task_close(&run->task);
     if (!evict) {
-        hand->next = executor->ended_slot;
+        run->next = executor->ended_slot;
         executor->ended_slot = slot;
     }
 }
 
-/* The end of a task that was never begun. */
-static void tell_unstarted(struct executor *executor, uint32_t slot, struct adl_report *ret)
+/* The end of a task that was never started. */
+static void report_unstarted(struct executor *executor, uint32_t slot, struct adl_report *ret)
 {
-    struct hand *hand = &executor->slots[slot];
-    const bool cancelled = hand->stopped && !hand->unknown;
+    struct run *run = &executor->slots[slot];
+    const bool cancelled = run->stopped && !run->unknown;
     struct adl_task_result result = {.outcome = cancelled ? ADL_TASK_CANCELLED : ADL_TASK_UNSTARTED,
                                      .exit_code = cancelled ? 0 : 126};
-    snprintf(result.reason, sizeof result.reason, "%s", hand->text);
-    hand->failed = false;
-    tell_end(executor, slot, &result, ret);
+    snprintf(result.reason, sizeof result.reason, "%s", run->text);
+    run->failed = false;
+    report_end(executor, slot, &result, ret);
 }
 
 /* 1 and a report if the task has ended. */
-static int look(struct executor *executor, uint32_t slot, struct adl_report *ret)
+static int check_task(struct executor *executor, uint32_t slot, struct adl_report *ret)
 {
     struct adl_error err = {""};
-    struct hand *hand = &executor->slots[slot];
+    struct run *run = &executor->slots[slot];
     struct adl_task_result result = {0};
-    if (hand->used && hand->retry)
+    if (run->used && run->retry)
         launch(executor, slot);
-    if (!hand->used || (!hand->task.open && !hand->failed) || hand->retry)
+    if (!run->used || (!run->task.open && !run->failed) || run->retry)
         return 0;
-    if (!hand->failed && hand->untold)
-        hand->untold = adl_task_cancel(&hand->task, hand->text, &err) != 0;
-    if (!hand->failed && adl_task_poll(&hand->task, &result, &err)) {
-        set_asked(executor, hand, true); /* a disk that fails may come back */
+    if (!run->failed && run->cancel_pending)
+        run->cancel_pending = adl_task_cancel(&run->task, run->text, &err) != 0;
+    if (!run->failed && adl_task_poll(&run->task, &result, &err)) {
+        set_polled(executor, run, true); /* the disk may recover */
         return 0;
     }
-    if (!hand->failed && hand->task.state == ADL_TASK_WAITING)
-        launch_failed(executor, hand, ADL_EIO, "its shepherd failed before it began");
-    if (hand->failed) {
-        tell_unstarted(executor, slot, ret);
+    if (!run->failed && run->task.state == ADL_TASK_WAITING)
+        launch_failed(executor, run, ADL_EIO, "its shepherd failed before it started the task");
+    if (run->failed) {
+        report_unstarted(executor, slot, ret);
         return 1;
     }
-    if (hand->retry)
+    if (run->retry)
         return 0;
-    if (hand->task.state == ADL_TASK_ENDED) {
-        tell_end(executor, slot, &result, ret);
+    if (run->task.state == ADL_TASK_ENDED) {
+        report_end(executor, slot, &result, ret);
         return 1;
     }
-    attend(executor, slot);
-    set_asked(executor, hand, hand->asked || hand->untold);
+    watch_task(executor, slot);
+    set_polled(executor, run, run->polled || run->cancel_pending);
     return 0;
 }
 
@@ -396,13 +395,13 @@ static uint32_t count_foreign(struct executor *executor, const struct adl_gpu_sa
     if (!starts)
         return 0;
     for (uint32_t i = 0; i < executor->slot_count; i++) {
-        struct hand *hand = &executor->slots[i];
-        if (hand->task.open && hand->task.state == ADL_TASK_STARTING) {
-            adl_task_poll(&hand->task, &result, &err);
-            attend(executor, i); /* who has just ended has no descriptor any more that would say so */
+        struct run *run = &executor->slots[i];
+        if (run->task.open && run->task.state == ADL_TASK_STARTING) {
+            adl_task_poll(&run->task, &result, &err);
+            watch_task(executor, i); /* a task that has just ended has no descriptor left */
         }
-        if (hand->task.open && hand->task.state == ADL_TASK_RUNNING)
-            starts[task_count++] = hand->task.start;
+        if (run->task.open && run->task.state == ADL_TASK_RUNNING)
+            starts[task_count++] = run->task.start;
     }
     const uint32_t seen = sample->pid_count < ADL_GPU_PIDS_MAX ? sample->pid_count : ADL_GPU_PIDS_MAX;
     for (uint32_t i = 0; i < seen; i++)
@@ -412,20 +411,20 @@ static uint32_t count_foreign(struct executor *executor, const struct adl_gpu_sa
     return foreign;
 }
 
-/* First the readings, then whether the GPU is to be used: 1 and a report, or 0. */
-static int tell_sample(struct executor *executor, struct adl_report *ret)
+/* First the readings, then whether the GPU can be used: 1 and a report, or 0. */
+static int report_sample(struct executor *executor, struct adl_report *ret)
 {
     while (executor->sample_first < executor->sample_count) {
         const struct adl_telemetry_thread_sample *it = &executor->samples[executor->sample_first];
-        if (!executor->sample_told) {
-            executor->sample_told = true;
+        if (!executor->sample_reported) {
+            executor->sample_reported = true;
             *ret = (struct adl_report){.event = {.kind = ADL_EVENT_TELEMETRY, .gpu = it->gpu},
                                        .memory_used_mib = it->sample.memory_used_mib,
                                        .energy_j = it->sample.energy_j};
             ret->event.telemetry = it->sample.telemetry;
             return 1;
         }
-        executor->sample_told = false;
+        executor->sample_reported = false;
         executor->sample_first++;
         const uint32_t foreign = it->sample.lost ? 0 : count_foreign(executor, &it->sample);
         const bool down = it->sample.lost || foreign > 0;
@@ -447,21 +446,21 @@ static int tell_sample(struct executor *executor, struct adl_report *ret)
 static void take_samples(struct executor *executor)
 {
     executor->sample_first = 0;
-    executor->sample_told = false;
-    executor->sample_count = adl_telemetry_thread_take(executor->config.watch, executor->samples,
+    executor->sample_reported = false;
+    executor->sample_count = adl_telemetry_thread_take(executor->config.telemetry, executor->samples,
                                                        executor->config.inventory->scenario.cluster.gpu_count);
 }
 
 /* ---- the interface ---- */
 
-static int poll_asked(struct executor *executor, int64_t now_us, struct adl_report *ret)
+static int poll_tasks(struct executor *executor, int64_t now_us, struct adl_report *ret)
 {
-    if (executor->asked_count == 0 || (executor->looked_us > 0 && now_us < executor->looked_us + LOOK_US))
+    if (executor->polled_count == 0 || (executor->polled_us > 0 && now_us < executor->polled_us + POLL_US))
         return 0;
     for (uint32_t slot = 0; slot < executor->slot_count; slot++)
-        if (executor->slots[slot].asked && look(executor, slot, ret))
+        if (executor->slots[slot].polled && check_task(executor, slot, ret))
             return 1;
-    executor->looked_us = now_us;
+    executor->polled_us = now_us;
     return 0;
 }
 
@@ -469,16 +468,16 @@ static int poll_executor(void *self, int64_t now_us, struct adl_report *ret, str
 {
     (void)err;
     struct executor *executor = self;
-    if (tell_sample(executor, ret))
+    if (report_sample(executor, ret))
         return 1;
     for (;;) {
         while (executor->ready_first < executor->ready_count) {
             const uint32_t tag = executor->ready[executor->ready_first++].data.u32;
-            if (tag == WATCH_TAG) {
+            if (tag == TELEMETRY_TAG) {
                 take_samples(executor);
-                if (tell_sample(executor, ret))
+                if (report_sample(executor, ret))
                     return 1;
-            } else if (look(executor, tag, ret)) {
+            } else if (check_task(executor, tag, ret)) {
                 return 1;
             }
         }
@@ -487,7 +486,7 @@ static int poll_executor(void *self, int64_t now_us, struct adl_report *ret, str
         executor->ready_count = ready > 0 ? (uint32_t)ready : 0;
         if (ready <= 0) {
             launch_some(executor);
-            return poll_asked(executor, now_us, ret);
+            return poll_tasks(executor, now_us, ret);
         }
     }
 }
@@ -496,9 +495,9 @@ static int64_t due_us(void *self)
 {
     const struct executor *executor = self;
     if (executor->sample_first < executor->sample_count || executor->ready_first < executor->ready_count ||
-        executor->wanted.first != ADL_NONE)
+        executor->queue.first != ADL_NONE)
         return 0;
-    return executor->asked_count > 0 ? executor->looked_us + LOOK_US : INT64_MAX;
+    return executor->polled_count > 0 ? executor->polled_us + POLL_US : INT64_MAX;
 }
 
 static int descriptor(void *self)
@@ -529,13 +528,13 @@ int adl_executor_local_create(const struct adl_executor_local_config *config, st
     if (!executor)
         return adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
     executor->config = *config;
-    executor->config.watch = NULL; /* the caller's, until all else has come to be */
-    executor->free_slot = executor->ended_slot = executor->wanted.first = ADL_NONE;
+    executor->config.telemetry = NULL; /* the caller's, until everything else is created */
+    executor->free_slot = executor->ended_slot = executor->queue.first = ADL_NONE;
     executor->epoll = epoll_create1(EPOLL_CLOEXEC);
     const uint32_t gpus = config->inventory->scenario.cluster.gpu_count;
     executor->samples = calloc(gpus + 1, sizeof *executor->samples);
     executor->down = calloc(gpus + 1, sizeof *executor->down);
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = WATCH_TAG};
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = TELEMETRY_TAG};
     int status = 0;
     if (executor->epoll < 0 || !executor->samples || !executor->down)
         status = adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
@@ -543,14 +542,14 @@ int adl_executor_local_create(const struct adl_executor_local_config *config, st
         status = adl_spool_create(config->directory, err);
     if (status == 0)
         adl_spool_sweep(config->directory, config->store);
-    if (status == 0 && config->watch &&
-        epoll_ctl(executor->epoll, EPOLL_CTL_ADD, adl_telemetry_thread_fd(config->watch), &event))
-        status = adl_fail(err, ADL_EIO, "cannot watch telemetry: %s", strerror(errno));
+    if (status == 0 && config->telemetry &&
+        epoll_ctl(executor->epoll, EPOLL_CTL_ADD, adl_telemetry_thread_fd(config->telemetry), &event))
+        status = adl_fail(err, ADL_EIO, "cannot poll the telemetry thread: %s", strerror(errno));
     if (status) {
         destroy(executor);
         return status;
     }
-    executor->config.watch = config->watch;
+    executor->config.telemetry = config->telemetry;
     *ret = (struct adl_executor){&ops, executor};
     return 0;
 }

@@ -13,13 +13,14 @@ struct adl_executor_local_config {
     struct adl_store *store;
     const struct adl_inventory *inventory;
     const struct adl_service_clock *clock;
-    struct adl_telemetry_thread *watch; /* becomes the executor'; NULL: nothing to watch */
+    struct adl_telemetry_thread *telemetry; /* the executor takes it over; NULL: none is read */
     int64_t grace_us;
-    int urgent_fd;        /* readable while somebody waits for an answer: launching then leaves off; -1: none */
-    const char *shepherd; /* program that watches over a task; NULL: this one does */
-    const char *cgroup;   /* parent of the jobs' own; NULL: none */
-    int64_t file_limit; /* open files of a job that does not say (jobs/resource_limits.h); 0: as many as this process */
-    bool avoid_foreign; /* a GPU with processes from outside the queue is reported down */
+    int urgent_fd;        /* readable while a client waits: launching then pauses; -1: none */
+    const char *shepherd; /* program that supervises a task; NULL: this one */
+    const char *cgroup;   /* parent of the jobs' cgroups; NULL: none */
+    int64_t file_limit;   /* open files of a job without a limit of its own (jobs/resource_limits.h); 0: as many as this
+                             process */
+    bool avoid_foreign;   /* a GPU with processes from outside the queue is reported down */
 };
 
 /* All pointers stay the caller's and have to outlast the executor. */

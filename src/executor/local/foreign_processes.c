@@ -30,8 +30,8 @@ static void read_cgroup(int64_t pid, char ret[CGROUP_SIZE])
     fclose(file);
 }
 
-/* folder is a full path below the mount of the hierarchy, cgroup the path within it: the one ends with the other. The
- * names of tasks' cgroups hold the job and the shepherd, so a mere end of a path is theirs alone. */
+/* folder is a full path below the mount of the hierarchy, cgroup the path within it. The last component of a task's
+ * cgroup holds the job and the shepherd, so it is enough to compare that. */
 static bool in_cgroup(const char *folder, const char *cgroup)
 {
     const char *name = strrchr(folder, '/');
@@ -76,7 +76,7 @@ enum adl_gpu_owner adl_gpu_owner_find(int64_t pid, const struct adl_task_start *
     for (int i = 0; i < ANCESTORS_MAX && task == task_count; i++) {
         task = find_task(at, &stat, tasks, task_count, cgroup);
         at = stat.parent;
-        cgroup[0] = 0; /* an ancestor's says nothing about its descendants */
+        cgroup[0] = 0; /* an ancestor's cgroup says nothing about its descendants */
         if (at <= 1 || adl_process_stat_read(at, &stat))
             break;
     }

@@ -1,5 +1,4 @@
-/* foreign_processes: whose processes are on a GPU: those of our tasks, or somebody else's, in whose way we should not
- * be. */
+/* foreign_processes: whether the processes on a GPU belong to our tasks or are not ours. */
 #ifndef ADLRO_EXECUTOR_LOCAL_FOREIGN_PROCESSES_H
 #define ADLRO_EXECUTOR_LOCAL_FOREIGN_PROCESSES_H
 
@@ -7,18 +6,18 @@
 
 struct adl_gpu_process {
     uint32_t gpu;
-    int64_t pid; /* as telemetry has it */
+    int64_t pid; /* as telemetry reports it */
 };
 
 enum adl_gpu_owner {
     ADL_GPU_OWNER_GONE,    /* has ended since */
     ADL_GPU_OWNER_OURS,    /* of one of the tasks */
-    ADL_GPU_OWNER_FOREIGN, /* of nobody we know, or it may not be looked at */
+    ADL_GPU_OWNER_FOREIGN, /* of none of the tasks, or it cannot be inspected */
 };
 
 /* A process is a task's if the task's shepherd is among its ancestors, or if it is in the task's session or cgroup.
- * ret_task, if not NULL, gets the index of the task, or task_count. In a container whose process numbers are not those
- * of the telemetry, all of this says nothing. */
+ * ret_task, if not NULL, gets the index of the task, or task_count. Meaningless in a container with a PID namespace
+ * other than the telemetry's. */
 enum adl_gpu_owner adl_gpu_owner_find(int64_t pid, const struct adl_task_start *tasks, uint32_t task_count,
                                       uint32_t *ret_task);
 

@@ -11,8 +11,8 @@
 
 #define READ_AND_RUN 5
 
-/* Rights for its owner, one more user, and nobody else: an access control list as the kernel takes it, a version and
- * entries of tag, rights and user, all lowest byte first, ordered by tag. */
+/* Access for the owner and one more user: an access control list in the kernel's format, a version and entries of tag,
+ * rights and user, little endian, ordered by tag. */
 static int allow_user(int fd, uid_t uid)
 {
     enum { OWNER = 1, USER = 2, GROUP = 4, MASK = 16, OTHER = 32 };
@@ -35,7 +35,7 @@ static int allow_user(int fd, uid_t uid)
     return fsetxattr(fd, "system.posix_acl_access", list, sizeof list, 0);
 }
 
-/* Whoever owns a file can make it writable, so its user must not. */
+/* The job's user does not own the file, because an owner can make it writable. */
 static int set_rights(int fd, uid_t uid, gid_t gid)
 {
     if (geteuid() != 0 || uid == 0)
@@ -59,7 +59,7 @@ static int write_text(int fd, const char *text)
 
 int adl_job_script_write(const char *path, const char *text, uid_t uid, gid_t gid, struct adl_error *err)
 {
-    unlink(path); /* of an attempt before, maybe cut short */
+    unlink(path); /* of an earlier attempt, maybe incomplete */
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return adl_fail(err, ADL_EIO, "cannot write the script to %s: %s", path, strerror(errno));

@@ -1,4 +1,4 @@
-/* job_script: a job's script as a file that its user may read and run, and not change. */
+/* job_script: a job's script as a file that its user may read and run, but not change. */
 #ifndef ADLRO_EXECUTOR_LOCAL_JOB_SCRIPT_H
 #define ADLRO_EXECUTOR_LOCAL_JOB_SCRIPT_H
 
@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-/* Writes the script to path, in place of an earlier one. A service that runs as root keeps the file its own, and user
- * uid gets access by an access control list; where the file system has none, everybody of group gid does. */
+/* Writes the script to path, in place of an earlier one. If the service runs as root it owns the file, and user uid
+ * gets access by an access control list; on a file system without them, group gid does. */
 int adl_job_script_write(const char *path, const char *text, uid_t uid, gid_t gid, struct adl_error *err);
 
 #endif

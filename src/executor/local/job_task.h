@@ -5,8 +5,8 @@
 #include "executor/local/executor_local.h"
 #include "executor/local/launch.h"
 
-/* Launches the attempt that the job is at, on the GPUs it holds, unless that was begun before. ADL_EIO: the machine,
- * not the job, is the reason that it cannot be. */
+/* Launches the job's current attempt on the GPUs it holds, unless it was started before. ADL_EIO: it failed because of
+ * the machine, not the job. */
 int adl_job_task_launch(const struct adl_executor_local_config *config, const struct adl_job_entry *job,
                         struct adl_task *ret, struct adl_error *err);
 

@@ -20,7 +20,7 @@ static int open_folder(const char *folder, int *ret_fd, struct adl_error *err)
     return *ret_fd < 0 ? adl_fail(err, ADL_EIO, "task folder %s: %s", folder, strerror(errno)) : 0;
 }
 
-/* Records of the task without lists or strings of their own need no bytes kept. */
+/* For records without lists or strings, whose bytes need not be kept. */
 static int load(int dir, const char *name, const struct adl_record_form *form, void *ret, struct adl_error *err)
 {
     struct adl_record record = {0};
@@ -40,7 +40,7 @@ static bool same_process(struct adl_process a, struct adl_process b)
     return a.pid == b.pid && a.start_ticks == b.start_ticks;
 }
 
-static void let_go(struct adl_task *task)
+static void release_shepherd(struct adl_task *task)
 {
     if (task->fd >= 0)
         close(task->fd);
@@ -51,13 +51,13 @@ static void let_go(struct adl_task *task)
 
 static void watch_shepherd(struct adl_task *task, struct adl_process shepherd, bool ours)
 {
-    let_go(task);
+    release_shepherd(task);
     task->shepherd = shepherd;
     task->ours = ours;
     task->fd = task->no_pidfd ? -1 : adl_process_open(shepherd);
 }
 
-/* True once the shepherd is gone, and if it was our child, waited for. */
+/* True once the shepherd is gone and, if it was our child, reaped. */
 static bool shepherd_gone(struct adl_task *task)
 {
     if (task->shepherd.pid == 0)
@@ -74,8 +74,8 @@ static bool shepherd_gone(struct adl_task *task)
     return !adl_process_alive(task->shepherd);
 }
 
-/* Nobody is left to tell the end: what still runs is killed, and that is the result. */
-static int settle_lost(int dir, const struct adl_task_start *start, struct adl_task_result *ret_result,
+/* No shepherd is left to write the result: kills the processes that still run and writes "lost". */
+static int record_lost(int dir, const struct adl_task_start *start, struct adl_task_result *ret_result,
                        struct adl_error *err)
 {
     struct adl_task_cancel cancel = {0};
@@ -102,8 +102,8 @@ static int settle_lost(int dir, const struct adl_task_start *start, struct adl_t
     return 0;
 }
 
-/* Follows the records to the task's state. */
-static int look(struct adl_task *task, int dir, struct adl_task_result *ret_result, struct adl_error *err)
+/* Derives the task's state from its records. */
+static int read_records(struct adl_task *task, int dir, struct adl_task_result *ret_result, struct adl_error *err)
 {
     struct adl_task_start start = {0};
     struct adl_task_result result = {0};
@@ -117,21 +117,21 @@ static int look(struct adl_task *task, int dir, struct adl_task_result *ret_resu
     task->start = start;
     task->state = ADL_TASK_RUNNING;
     if (task->shepherd.pid && same_process(start.shepherd, task->shepherd))
-        return 0; /* seen alive a moment ago */
+        return 0; /* it was alive a moment ago */
     if (same_boot(&start) && adl_process_alive(start.shepherd)) {
-        /* One that was sent earlier was first; ours, if there is one, ends by itself. */
+        /* An earlier shepherd was first; ours, if there is one, ends by itself. */
         if (!task->shepherd.pid)
             watch_shepherd(task, start.shepherd, false);
         return 0;
     }
     if (task->shepherd.pid)
-        return 0; /* as above; once ours is waited for we come here again */
+        return 0; /* as above; this is called again once ours was reaped */
     status = load(dir, "result", &adl_task_result_form, &result, err);
     if (status == ADL_RECORD_MISSING)
-        status = settle_lost(dir, &start, &result, err);
+        status = record_lost(dir, &start, &result, err);
     if (status)
         return status;
-    let_go(task);
+    release_shepherd(task);
     task->state = ADL_TASK_ENDED;
     *ret_result = result;
     return 0;
@@ -144,11 +144,11 @@ int adl_task_poll(struct adl_task *task, struct adl_task_result *ret_result, str
     if (!gone && task->state == ADL_TASK_RUNNING)
         return 0;
     if (gone)
-        let_go(task);
+        release_shepherd(task);
     int status = open_folder(task->folder, &dir, err);
     if (status)
         return status;
-    status = look(task, dir, ret_result, err);
+    status = read_records(task, dir, ret_result, err);
     close(dir);
     return status;
 }
@@ -161,8 +161,8 @@ int64_t adl_task_end_boot_us(const struct adl_task *task, const struct adl_task_
     return adl_clock_boot_us() - (ago_us > 0 ? ago_us : 0);
 }
 
-/* The shepherd gets a clean slate: no signal comes through before it listens, none that is meant for us and all our
- * group reaches it at all, and it has no descriptor of ours but 0, 1, 2. */
+/* The shepherd starts with all signals blocked until it reads them, in a session of its own, so that signals to our
+ * group do not reach it, and without our descriptors except 0, 1, 2. */
 static int spawn(const char *folder, const char *program, pid_t *ret_pid, struct adl_error *err)
 {
     posix_spawnattr_t attributes;
@@ -198,13 +198,13 @@ static int start_shepherd(struct adl_task *task, int dir, const struct adl_task_
 {
     pid_t pid = 0;
     struct adl_process shepherd;
-    /* Not synced: after a power failure a task that was begun is lost, and one that was not gets a new description. */
+    /* Not synced: after a power failure a task that was started is lost, and any other gets a new description. */
     int status = adl_record_store(dir, "job", &adl_task_spec_form, spec, ADL_RECORD_REPLACE, err);
     if (!status)
         status = spawn(task->folder, program ? program : "/proc/self/exe", &pid, err);
     if (status)
         return status;
-    /* Our child stays in the table until we wait for it, so it is there. */
+    /* Our child stays in the process table until we reap it, so it is found. */
     if (adl_process_find(pid, &shepherd))
         shepherd = (struct adl_process){pid, -1};
     watch_shepherd(task, shepherd, true);
@@ -224,8 +224,8 @@ static int open_task(const char *folder, const struct adl_launch_options *option
     return 0;
 }
 
-/* 0 if the task was begun, by whomever; ADL_RECORD_MISSING if not. */
-static int take_up(struct adl_task *task, int dir, struct adl_error *err)
+/* 0 if any shepherd has started the task; ADL_RECORD_MISSING if none has. */
+static int read_start(struct adl_task *task, int dir, struct adl_error *err)
 {
     struct adl_task_start start = {0};
     const int status = load(dir, "started", &adl_task_start_form, &start, err);
@@ -253,7 +253,7 @@ int adl_task_launch(const char *folder, const struct adl_task_spec *spec, const 
     if (!status)
         status = open_folder(folder, &dir, err);
     if (!status)
-        status = take_up(&task, dir, err);
+        status = read_start(&task, dir, err);
     if (status == ADL_RECORD_MISSING)
         status = start_shepherd(&task, dir, spec, options ? options->program : NULL, err);
     if (dir >= 0)
@@ -275,7 +275,7 @@ int adl_task_adopt(const char *folder, const struct adl_launch_options *options,
         return status;
     status = open_folder(folder, &dir, err);
     if (!status) {
-        status = take_up(&task, dir, err);
+        status = read_start(&task, dir, err);
         close(dir);
     }
     if (status < 0) {
@@ -286,8 +286,8 @@ int adl_task_adopt(const char *folder, const struct adl_launch_options *options,
     return 0;
 }
 
-/* Takes the licence to run it away, so that nobody can begin it any more. ADL_EREFUSED: somebody has. */
-static int forestall(int dir, const char *reason, struct adl_error *err)
+/* Claims the task for nobody, so that no shepherd can start it. ADL_EREFUSED: one has started it. */
+static int prevent_start(int dir, const char *reason, struct adl_error *err)
 {
     struct adl_task_start nobody = {.start_us = adl_clock_wall_us()};
     struct adl_task_result result = {.outcome = ADL_TASK_CANCELLED, .start_us = nobody.start_us};
@@ -314,12 +314,12 @@ int adl_task_cancel(struct adl_task *task, const char *reason, struct adl_error 
     if (status)
         return status;
     status = adl_record_fill(dir, "cancel", &adl_task_cancel_form, &cancel, err);
-    if (status == 0 || status == ADL_EREFUSED) /* of one that was begun nothing more has to be written */
+    if (status == 0 || status == ADL_EREFUSED) /* if it was started, that is all there is to write */
         status = load(dir, "started", &adl_task_start_form, &start, err);
-    if (status == ADL_RECORD_MISSING && (status = forestall(dir, cancel.reason, err)) == ADL_EREFUSED)
-        status = load(dir, "started", &adl_task_start_form, &start, err); /* begun this very moment */
+    if (status == ADL_RECORD_MISSING && (status = prevent_start(dir, cancel.reason, err)) == ADL_EREFUSED)
+        status = load(dir, "started", &adl_task_start_form, &start, err); /* started just now */
     if (status == 0 && start.shepherd.pid && same_boot(&start))
-        adl_process_signal(start.shepherd, SIGUSR1); /* one that is gone shows at the next poll */
+        adl_process_signal(start.shepherd, SIGUSR1); /* a shepherd that is gone is noticed at the next poll */
     close(dir);
     return status < 0 ? status : 0;
 }
@@ -330,7 +330,7 @@ void adl_task_close(struct adl_task *task)
         return;
     if (task->ours && shepherd_gone(task))
         task->ours = false;
-    let_go(task);
+    release_shepherd(task);
     free(task->folder);
     *task = (struct adl_task){.fd = -1};
 }

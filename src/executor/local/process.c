@@ -63,7 +63,7 @@ int adl_process_stat_parse(const char *text, struct adl_process_stat *ret_stat)
         char *end;
         errno = 0;
         field[i] = strtoll(at, &end, 10);
-        /* Limits in between may exceed a signed number; those that are used may not. */
+        /* Limits in between may overflow an int64_t; the fields that are used may not. */
         if (end == at || (errno && (i < 3 || i == 18)))
             return -1;
         at = end;
@@ -109,7 +109,7 @@ int adl_process_open(struct adl_process process)
     const int fd = (int)syscall(SYS_pidfd_open, (pid_t)process.pid, 0u);
     if (fd < 0)
         return -1;
-    /* Looked at after the descriptor is held: from here on the number cannot come to mean another. */
+    /* Checked while we hold the descriptor: from here on the PID cannot be reused. */
     if (adl_process_stat_read(process.pid, &stat) == 0 && stat.start_ticks == process.start_ticks)
         return fd;
     close(fd);
@@ -124,7 +124,7 @@ int adl_process_signal(struct adl_process process, int signal)
         close(fd);
         return status ? -1 : 0;
     }
-    /* Kernels before 5.3, and no descriptor left: a moment remains in which the number could change executor. */
+    /* Kernels before 5.3, or no descriptor left: the PID could be reused between the two calls. */
     return adl_process_alive(process) && kill((pid_t)process.pid, signal) == 0 ? 0 : -1;
 }
 
@@ -144,7 +144,7 @@ int adl_process_each(bool (*visit)(void *arg, int64_t pid), void *arg)
     return 0;
 }
 
-/* Calls visit with each child that the process has by one of its threads. -1 if the kernel does not list children. */
+/* Calls visit with each child of any of the process's threads. -1 if the kernel does not list children. */
 static int each_child(int64_t pid, void (*visit)(void *arg, int64_t pid), void *arg)
 {
     char path[64];
@@ -174,7 +174,7 @@ static void kill_child(void *arg, int64_t pid)
 {
     struct adl_process_stat stat;
     (void)arg;
-    /* A child of ours keeps its number until we wait for it, so no other can be hit. */
+    /* A child of ours keeps its PID until we reap it, so no other process can be hit. */
     if (adl_process_stat_read(pid, &stat) == 0 && stat.parent == getpid() && stat.state != 'Z')
         kill((pid_t)pid, SIGKILL);
 }
@@ -187,7 +187,7 @@ static bool kill_any_child(void *arg, int64_t pid)
 
 void adl_process_kill_children(void)
 {
-    /* Only listing our own: with a thousand jobs a walk over all processes at each end would add up. */
+    /* Lists only our children: with a thousand jobs, scanning all processes at each end would be costly. */
     if (each_child(getpid(), kill_child, NULL))
         adl_process_each(kill_any_child, NULL);
 }
@@ -199,7 +199,7 @@ struct descent {
     int depth; /* left to go */
 };
 
-/* The children first: those of a process that ends early would be somebody else's. */
+/* Children first: if the parent ends early they are reparented. */
 // NOLINTNEXTLINE(misc-no-recursion): depth bounds it
 static void signal_child(void *arg, int64_t pid)
 {

@@ -65,7 +65,7 @@ static void print_sum(const void *bytes, size_t size, char ret[SUM_SIZE + 1])
     snprintf(ret, SUM_SIZE + 1, "sum=%016" PRIx64 "\n", adl_hash_bytes(adl_hash_start(), bytes, size));
 }
 
-/* Appends, keeping the NULL behind the last; room grows by doubling at powers of two. */
+/* Appends, keeping the final NULL; capacity doubles at powers of two. */
 static int strings_add(struct adl_strings *list, const char *item)
 {
     const uint32_t need = list->count + 2;
@@ -112,7 +112,7 @@ static int set_field(const struct adl_record_field *field, void *at, const char 
     return ADL_EINVAL;
 }
 
-/* Cuts one field off *at and ends its key and value with zero bytes; false if there is none of the right form. */
+/* Parses one field at *at and terminates its key and value with zero bytes; false if it is malformed. */
 static bool cut_field(char **at, const char *end, char **ret_key, char **ret_value)
 {
     char *key = *at;
@@ -145,7 +145,7 @@ int adl_record_parse(char *bytes, size_t size, const struct adl_record_form *for
         char *key, *value;
         const size_t offset = (size_t)(at - bytes);
         if (!cut_field(&at, end, &key, &value))
-            return adl_fail(err, ADL_EINVAL, "%s: at byte %zu there is no whole field and no \"end\"", name, offset);
+            return adl_fail(err, ADL_EINVAL, "%s: at byte %zu is neither a complete field nor \"end\"", name, offset);
         uint32_t i = 0;
         while (i < form->field_count && strcmp(form->fields[i].key, key) != 0)
             i++;
@@ -153,7 +153,7 @@ int adl_record_parse(char *bytes, size_t size, const struct adl_record_form *for
             return adl_fail(err, ADL_EINVAL, "%s: at byte %zu is an unknown field", name, offset);
         const int status = set_field(&form->fields[i], (char *)object + form->fields[i].offset, value);
         if (status)
-            return adl_fail(err, status, "%s: the value of %s cannot be taken%s", name, form->fields[i].key,
+            return adl_fail(err, status, "%s: the value of %s is not valid%s", name, form->fields[i].key,
                             status == ADL_ENOMEM ? ": out of memory" : "");
     }
     return 0;
@@ -191,8 +191,8 @@ static int read_all(int fd, size_t size_max, const char *name, char **ret_bytes,
     return 0;
 }
 
-/* Leaves the record itself of what was read from reserved room. ADL_RECORD_MISSING: there is none, or not all of it. A
- * file without checksum and without room is one that was stored. */
+/* Cuts the checksum and the unused space off a record read from a reserved file. ADL_RECORD_MISSING: there is no
+ * complete record. A file with neither was written by adl_record_store(). */
 static int trim_room(char *bytes, size_t *size)
 {
     char sum[SUM_SIZE + 1];
@@ -271,7 +271,7 @@ static int name_file(int dir, const char *draft, const char *name, unsigned how)
     return error;
 }
 
-/* The bytes of a file with the record; with room behind it if padded. On success the caller clears the text. */
+/* The bytes of a file with the record, zero-padded to size_max if padded. On success the caller clears the text. */
 static int print_file(struct adl_text *text, const char *name, const struct adl_record_form *form, const void *object,
                       bool padded, struct adl_error *err)
 {
@@ -327,10 +327,10 @@ int adl_record_reserve(int dir, const char *name, const struct adl_record_form *
         error = errno;
     if (fd >= 0)
         close(fd);
-    return error ? adl_fail(err, ADL_EIO, "%s: no room can be reserved: %s", name, strerror(error)) : 0;
+    return error ? adl_fail(err, ADL_EIO, "%s: cannot reserve space: %s", name, strerror(error)) : 0;
 }
 
-/* 1 if the open file has a whole record, 0 if there is room for one. */
+/* 1 if the open file has a complete record, 0 if its space is unused. */
 static int is_filled(int fd, const char *name, const struct adl_record_form *form, struct adl_error *err)
 {
     size_t size = 0;
@@ -369,7 +369,7 @@ int adl_record_fill(int dir, const char *name, const struct adl_record_form *for
     status = fill_room(dir, name, form, &text, err);
     if (status == ADL_RECORD_MISSING) {
         status = adl_record_store(dir, name, form, object, ADL_RECORD_EXCLUSIVE | ADL_RECORD_SYNC, err);
-        if (status == ADL_EREFUSED) /* or room was reserved this very moment */
+        if (status == ADL_EREFUSED) /* or space was reserved just now */
             status = fill_room(dir, name, form, &text, err);
     }
     adl_text_clear(&text);

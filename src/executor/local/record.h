@@ -1,4 +1,4 @@
-/* record: small files of named fields that are there whole or not at all.
+/* record: small files of named fields, written atomically.
  *
  *     adlro-result 1
  *     exit_code=1:3
@@ -6,9 +6,9 @@
  *     two
  *     end
  *
- * A field is key=SIZE:bytes and a line feed, so values may hold anything but zero bytes. The last line says that
- * nothing is missing. A record that is written into room reserved for it has a checksum behind that, sum=HEX, and zero
- * bytes up to the end of the room. */
+ * A field is key=SIZE:bytes and a line feed, so values may hold anything but zero bytes. The last line shows that the
+ * record is complete. A record written into reserved space is followed by a checksum, sum=HEX, and zero bytes up to the
+ * end of the space. */
 #ifndef ADLRO_EXECUTOR_LOCAL_RECORD_H
 #define ADLRO_EXECUTOR_LOCAL_RECORD_H
 
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A list of strings, with a NULL behind the last, as exec wants it. */
+/* A NULL-terminated list of strings, as exec takes it. */
 struct adl_strings {
     const char **items;
     uint32_t count;
@@ -28,7 +28,7 @@ struct adl_strings {
 enum adl_record_kind {
     ADL_RECORD_INT,     /* int64_t; 0 is left out */
     ADL_RECORD_BOOL,    /* bool; false is left out */
-    ADL_RECORD_STRING,  /* const char *, read: into the record's bytes; NULL is left out */
+    ADL_RECORD_STRING,  /* const char *; when read it points into the record's bytes; NULL is left out */
     ADL_RECORD_CHARS,   /* char[size]; empty is left out */
     ADL_RECORD_STRINGS, /* struct adl_strings, one field for each */
 };
@@ -45,12 +45,12 @@ struct adl_record_form {
     const char *title; /* first line: what it is, and its version */
     const struct adl_record_field *fields;
     uint32_t field_count;
-    size_t size_max; /* bytes a file may have */
-    bool reserved;   /* room for it may be reserved; it is written in place then, and has a checksum */
+    size_t size_max; /* largest size of a file in bytes */
+    bool reserved;   /* its space may be reserved; it is then written in place, with a checksum */
 };
 
 #define ADL_RECORD_STRINGS_MAX 32768 /* in one list */
-#define ADL_RECORD_MISSING     1     /* a status that is no error: there is no such file */
+#define ADL_RECORD_MISSING     1     /* a status, not an error: there is no such file */
 
 /* The bytes of a record that was read; strings in the object point into them. */
 struct adl_record {
@@ -60,8 +60,8 @@ struct adl_record {
 /* Appends; memory is checked with adl_text_status(). */
 void adl_record_print(struct adl_text *text, const struct adl_record_form *form, const void *object);
 
-/* Reads text in place (size bytes and a zero behind them) into a zeroed object. Lists are allocated: on failure too,
- * the caller clears them. */
+/* Parses text in place (size bytes and a terminating zero) into a zeroed object. Lists are allocated; the caller clears
+ * them, on failure too. */
 int adl_record_parse(char *bytes, size_t size, const struct adl_record_form *form, void *object, const char *name,
                      struct adl_error *err);
 
@@ -73,21 +73,21 @@ void adl_record_clear(struct adl_record *record, const struct adl_record_form *f
 enum adl_record_store {
     ADL_RECORD_REPLACE = 0,
     ADL_RECORD_EXCLUSIVE = 1, /* ADL_EREFUSED if there is such a file already */
-    ADL_RECORD_SYNC = 2,      /* is on the disk when the call returns */
+    ADL_RECORD_SYNC = 2,      /* on disk when the call returns */
 };
 
-/* Writes the file beside its name and then gives it the name: readers and crashes see all of it or nothing. how is of
- * enum adl_record_store, or-ed. */
+/* Writes a draft file and renames it, so that readers and crashes see all of it or nothing. how: flags of enum
+ * adl_record_store. */
 int adl_record_store(int dir, const char *name, const struct adl_record_form *form, const void *object, unsigned how,
                      struct adl_error *err);
 
-/* Allocates the file, without a record in it, so that no full disk can keep the record from being written later. How:
- * ADL_RECORD_SYNC or 0. What is there already stays as it is. */
+/* Allocates the file without a record, so that the record can be written later even if the disk is full. how:
+ * ADL_RECORD_SYNC or 0. An existing file keeps its content. */
 int adl_record_reserve(int dir, const char *name, const struct adl_record_form *form, unsigned how,
                        struct adl_error *err);
 
-/* Writes the record into its room, once, and syncs it: ADL_EREFUSED if there is a whole one already. Where no room was
- * reserved, it is stored. A write that is cut short leaves a record that counts as missing. */
+/* Writes the record into its reserved space, once, and syncs it: ADL_EREFUSED if there is a complete one already. If no
+ * space was reserved, creates the file. An interrupted write leaves a record that counts as missing. */
 int adl_record_fill(int dir, const char *name, const struct adl_record_form *form, const void *object,
                     struct adl_error *err);
 

@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #define GRACE_US      30000000
-#define SWEEP_US      10000000 /* how long to try to kill what is left: processes in the kernel's executor may not die */
-#define SWEEP_STEP_MS 5
-#define STORE_WAIT_MS 50 /* until a result that could not be written is tried again; doubled each time up to */
+#define KILL_US       10000000 /* how long to try to kill what is left: processes in uninterruptible sleep may not die */
+#define KILL_STEP_MS  5
+#define STORE_WAIT_MS 50 /* before a result that could not be written is retried; doubled each time up to */
 #define STORE_MOST_MS 5000
 
 enum phase { RUNNING, STOPPING, OVER };
@@ -40,20 +40,20 @@ struct shepherd {
     int join;
     int64_t start_boot_us;
     enum phase phase;
-    bool begun;  /* the command was given the word */
-    bool warned; /* that its time limit is near */
+    bool released; /* the command was released to exec */
+    bool warned;   /* that its time limit is near */
     bool command_ended;
     bool childless;
 };
 
-/* ---- settling in ---- */
+/* ---- set-up ---- */
 
-static int settle(struct shepherd *self, const char *folder, struct adl_error *err)
+static int set_up(struct shepherd *self, const char *folder, struct adl_error *err)
 {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    /* The folder is opened before the rest is closed: it may be relative. */
+    /* The folder is opened before chdir: its path may be relative. */
     self->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (self->folder < 0)
         return adl_fail(err, ADL_EIO, "%s: %s", folder, strerror(errno));
@@ -64,23 +64,23 @@ static int settle(struct shepherd *self, const char *folder, struct adl_error *e
         fcntl(3, F_SETFD, FD_CLOEXEC);
     }
     adl_close_from(4);
-    setsid(); /* fails if it is a leader already, which serves as well */
+    setsid(); /* fails if it is a session leader already, which is fine */
     if (chdir("/"))
         return adl_fail(err, ADL_EIO, "/: %s", strerror(errno));
-    sigset_t heard;
-    sigemptyset(&heard);
-    const int wanted[] = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1};
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(&heard, wanted[i]);
-    self->signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigset_t mask;
+    sigemptyset(&mask);
+    const int signals_read[] = {SIGCHLD, SIGTERM, SIGINT, SIGUSR1};
+    for (size_t i = 0; i < sizeof signals_read / sizeof *signals_read; i++)
+        sigaddset(&mask, signals_read[i]);
+    self->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     self->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (self->signals < 0 || self->timer < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1))
         return adl_fail(err, ADL_EIO, "no signalfd, timerfd or subreaper: %s", strerror(errno));
-    /* Ignored children would leave no status. */
+    /* If SIGCHLD is ignored, children leave no status. */
     struct sigaction standard = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &standard, NULL);
     if (adl_process_find(getpid(), &self->start.shepherd) || adl_boot_id_read(self->start.boot_id))
-        return adl_fail(err, ADL_EIO, "/proc does not say who this process is");
+        return adl_fail(err, ADL_EIO, "/proc does not identify this process");
     return 0;
 }
 
@@ -118,13 +118,13 @@ static bool was_cancelled(struct shepherd *self)
 
 static void set_timer(struct shepherd *self, int64_t boot_us)
 {
-    /* A time of zero would switch the timer off. */
+    /* A time of zero would disarm the timer. */
     const struct itimerspec when = {
         .it_value = {.tv_sec = boot_us / 1000000, .tv_nsec = boot_us % 1000000 * 1000 + (boot_us == 0)}};
     timerfd_settime(self->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* Ends the task: politely, and when the grace is over with force. */
+/* Ends the task: SIGTERM now, SIGKILL after the grace period. */
 static void stop(struct shepherd *self, enum adl_task_outcome outcome)
 {
     const int64_t grace_us = self->spec.grace_us == 0 ? GRACE_US : self->spec.grace_us < 0 ? 0 : self->spec.grace_us;
@@ -133,10 +133,10 @@ static void stop(struct shepherd *self, enum adl_task_outcome outcome)
     self->result.outcome = outcome;
     self->phase = STOPPING;
     if (!self->command_ended) {
-        /* Those that left the group one by one, and before it: it keeps them findable. */
+        /* Processes outside the group are signalled one by one, and first: they are found while their parents live. */
         adl_process_signal_descendants(self->command.pid, 0, SIGTERM);
         if (kill(-self->command.pid, SIGTERM))
-            kill(self->command.pid, SIGTERM); /* it has not come to leading a group yet */
+            kill(self->command.pid, SIGTERM); /* it does not lead a group yet */
         kill(-self->command.pid, SIGCONT);
     }
     const int64_t now_us = adl_clock_boot_us();
@@ -144,7 +144,7 @@ static void stop(struct shepherd *self, enum adl_task_outcome outcome)
 }
 
 /* The command could not be run, or is running now. */
-static void hear_report(struct shepherd *self)
+static void read_report(struct shepherd *self)
 {
     char text[1 + ADL_TASK_TEXT_SIZE];
     const ssize_t got = read(self->command.report, text, sizeof text - 1);
@@ -162,8 +162,8 @@ static void note_end(struct shepherd *self, int status)
 {
     self->command_ended = true;
     if (self->command.report >= 0)
-        hear_report(self);
-    if (!self->begun || self->result.outcome == ADL_TASK_UNSTARTED)
+        read_report(self);
+    if (!self->released || self->result.outcome == ADL_TASK_UNSTARTED)
         return;
     self->result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     self->result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -174,13 +174,13 @@ static void note_end(struct shepherd *self, int status)
     }
 }
 
-/* Waits for all that have ended; orphans of the command are ours as well. */
+/* Reaps all children that have ended; orphans of the command are our children too. */
 static void reap(struct shepherd *self)
 {
     siginfo_t info = {0};
     if (self->command.pid > 0 && !self->command_ended && self->phase == RUNNING &&
         waitid(P_PID, (id_t)self->command.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0)
-        kill(-self->command.pid, SIGKILL); /* while the number of the group cannot be given to another */
+        kill(-self->command.pid, SIGKILL); /* while the PID of the group cannot be reused */
     for (;;) {
         int status;
         const pid_t pid = waitpid(-1, &status, WNOHANG);
@@ -194,7 +194,7 @@ static void reap(struct shepherd *self)
     }
 }
 
-static void hear_signals(struct shepherd *self)
+static void read_signals(struct shepherd *self)
 {
     struct signalfd_siginfo info;
     while (read(self->signals, &info, sizeof info) == sizeof info) {
@@ -210,14 +210,14 @@ static void hear_signals(struct shepherd *self)
     }
 }
 
-/* When the task is to be ended, by the clock of the timer. */
+/* When the time limit ends, on the timer's clock. */
 static int64_t limit_boot_us(const struct shepherd *self)
 {
     return self->spec.time_limit_us > INT64_MAX - self->start_boot_us ? INT64_MAX
                                                                       : self->start_boot_us + self->spec.time_limit_us;
 }
 
-/* The signal that was asked for before the time limit: what becomes of it is the job's own affair. */
+/* Sends the signal that the user asked for before the time limit; how to react is up to the job. */
 static void warn(struct shepherd *self)
 {
     const int signal = (int)self->spec.warn_signal;
@@ -231,7 +231,7 @@ static void warn(struct shepherd *self)
         kill((pid_t)self->command.pid, signal);
 }
 
-static void hear_timer(struct shepherd *self)
+static void read_timer(struct shepherd *self)
 {
     uint64_t times;
     if (read(self->timer, &times, sizeof times) != sizeof times)
@@ -249,28 +249,28 @@ static void hear_timer(struct shepherd *self)
     stop(self, ADL_TASK_TIMED_OUT);
 }
 
-static void watch(struct shepherd *self)
+static void supervise(struct shepherd *self)
 {
     while (self->phase != OVER && !(self->phase == STOPPING && self->childless)) {
         struct pollfd fds[] = {{self->signals, POLLIN, 0}, {self->timer, POLLIN, 0}, {self->command.report, POLLIN, 0}};
         if (poll(fds, 3, -1) < 0 && errno != EINTR)
             return;
-        /* First: that a command could not be run is to be known before that its process has ended. */
+        /* First, because the report that a command could not be run must be read before the end of its process. */
         if (fds[2].revents)
-            hear_report(self);
+            read_report(self);
         if (fds[0].revents && self->phase != OVER)
-            hear_signals(self);
+            read_signals(self);
         if (fds[1].revents && self->phase != OVER)
-            hear_timer(self);
+            read_timer(self);
     }
 }
 
 /* ---- the end ---- */
 
-/* Kills whatever is left. Orphans become ours, so at the last pass there are no children, hence no descendants. */
-static void sweep(struct shepherd *self)
+/* Kills what is left. Orphans become our children, so without children there are no descendants. */
+static void kill_remaining(struct shepherd *self)
 {
-    const int64_t until_us = adl_clock_boot_us() + SWEEP_US;
+    const int64_t until_us = adl_clock_boot_us() + KILL_US;
     adl_cgroup_kill(self->start.cgroup);
     for (reap(self); !self->childless; reap(self)) {
         struct signalfd_siginfo info;
@@ -280,7 +280,7 @@ static void sweep(struct shepherd *self)
             adl_task_note(&self->result, "processes of the task could not be killed");
             break;
         }
-        poll(&fd, 1, SWEEP_STEP_MS);
+        poll(&fd, 1, KILL_STEP_MS);
         while (read(self->signals, &info, sizeof info) == sizeof info)
             ;
     }
@@ -293,15 +293,15 @@ static int64_t time_us(struct timeval time)
     return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
 }
 
-/* Somebody removed the folder: nobody could read a result. */
+/* If the folder was removed, nobody can read a result. */
 static bool folder_is_gone(const struct shepherd *self)
 {
     struct stat info;
     return fstat(self->folder, &info) == 0 && info.st_nlink == 0;
 }
 
-/* The room is reserved, so a full disk is no obstacle. A disk that fails otherwise, or is read-only, is waited for
- * however long it takes: a task without a result counts as lost. */
+/* The space is reserved, so a full disk does not matter. If the disk fails otherwise or is read-only, retries without
+ * limit, because a task without a result counts as lost. */
 static int store_result(struct shepherd *self, struct adl_error *err)
 {
     for (int wait_ms = STORE_WAIT_MS;; wait_ms = wait_ms * 2 < STORE_MOST_MS ? wait_ms * 2 : STORE_MOST_MS) {
@@ -312,7 +312,7 @@ static int store_result(struct shepherd *self, struct adl_error *err)
     }
 }
 
-static int leave_result(struct shepherd *self, struct adl_error *err)
+static int write_result(struct shepherd *self, struct adl_error *err)
 {
     struct rusage usage = {0};
     struct adl_task_result *result = &self->result;
@@ -329,10 +329,9 @@ static int leave_result(struct shepherd *self, struct adl_error *err)
 
 /* ---- from start to end ---- */
 
-/* Reserves the room for what has to be written until the task's end, and takes the licence to run it, which there is
- * once. Without one the waiting command ends unborn. The last sync is that of the folder, which has all three by then.
- */
-static int take_licence(struct shepherd *self, struct adl_error *err)
+/* Reserves space for the records that are written later, and claims the task: only one shepherd can. Otherwise the
+ * waiting process ends without exec. The last sync is that of the folder, which has all three records by then. */
+static int claim_task(struct shepherd *self, struct adl_error *err)
 {
     int status = adl_record_reserve(self->folder, "cancel", &adl_task_cancel_form, 0, err);
     if (!status)
@@ -345,12 +344,12 @@ static int take_licence(struct shepherd *self, struct adl_error *err)
                             ADL_RECORD_EXCLUSIVE | ADL_RECORD_SYNC, err);
 }
 
-/* Another one's task: what was prepared for it is taken back. */
-static void retreat(struct shepherd *self)
+/* Another shepherd has the task: undoes the preparations. */
+static void abandon(struct shepherd *self)
 {
     close(self->command.go);
     self->command.go = -1;
-    sweep(self);
+    kill_remaining(self);
 }
 
 static void begin(struct shepherd *self)
@@ -362,7 +361,7 @@ static void begin(struct shepherd *self)
     }
     if (self->spec.time_limit_us > 0)
         set_timer(self, limit_boot_us(self) - (self->spec.warn_signal > 0 ? self->spec.warn_us : 0));
-    self->begun = true;
+    self->released = true;
     if (write(self->command.go, "g", 1) != 1)
         fail_to_start(self, 126, "the process for its command is gone");
 }
@@ -370,40 +369,40 @@ static void begin(struct shepherd *self)
 static int run(struct shepherd *self, struct adl_error *err)
 {
     char marker[80];
-    struct adl_error trouble;
+    struct adl_error spec_err;
     struct adl_process_stat stat;
     if (adl_record_load(self->folder, "started", &adl_task_start_form, &(struct adl_task_start){0}, &self->record,
                         err) != ADL_RECORD_MISSING)
         return adl_fail(err, ADL_EREFUSED, "started: is there already");
-    int trouble_status = read_spec(self, &trouble);
-    if (!trouble_status) {
+    int spec_status = read_spec(self, &spec_err);
+    if (!spec_status) {
         adl_cgroup_create(&self->spec, &self->result, self->start.cgroup, sizeof self->start.cgroup, &self->join);
         snprintf(marker, sizeof marker, "ADLRO_SHEPHERD=%" PRId64 ".%" PRId64, self->start.shepherd.pid,
                  self->start.shepherd.start_ticks);
-        trouble_status = adl_command_fork(&self->spec, marker, self->join, &self->command, &trouble);
+        spec_status = adl_command_fork(&self->spec, marker, self->join, &self->command, &spec_err);
     }
-    if (!trouble_status && adl_process_stat_read(self->command.pid, &stat) == 0)
+    if (!spec_status && adl_process_stat_read(self->command.pid, &stat) == 0)
         self->start.command = (struct adl_process){self->command.pid, stat.start_ticks};
-    const int status = take_licence(self, err);
+    const int status = claim_task(self, err);
     if (status) {
-        retreat(self);
+        abandon(self);
         return status;
     }
-    if (trouble_status)
-        fail_to_start(self, 126, trouble.text);
+    if (spec_status)
+        fail_to_start(self, 126, spec_err.text);
     else
         begin(self);
     close(self->command.go);
     self->command.go = -1;
-    watch(self);
-    sweep(self);
-    return leave_result(self, err);
+    supervise(self);
+    kill_remaining(self);
+    return write_result(self, err);
 }
 
 int adl_shepherd_run(const char *folder, struct adl_error *err)
 {
     struct shepherd self = {.folder = -1, .signals = -1, .timer = -1, .join = -1, .command = {.go = -1, .report = -1}};
-    int status = settle(&self, folder, err);
+    int status = set_up(&self, folder, err);
     if (!status)
         status = run(&self, err);
     const int fds[] = {self.folder, self.signals, self.timer, self.join, self.command.go, self.command.report};

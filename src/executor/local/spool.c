@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The mode of a folder that is ours; through no link. name ".": of the parent itself. */
+/* Sets the mode of a folder that we own; follows no link. name ".": the parent itself. */
 static int set_mode(int parent, const char *directory, const char *name, mode_t mode, struct adl_error *err)
 {
     struct stat about = {0};
@@ -39,7 +39,8 @@ int adl_spool_create(const char *directory, struct adl_error *err)
     int status = make_folder(fd, directory, "tasks", 0700, err);
     if (status == 0)
         status = make_folder(fd, directory, "scripts", 0711, err);
-    /* Users run their scripts from below; the files beside are for the service alone each by its own mode. */
+    /* Users run their scripts from below this folder; the mode of each file beside them keeps it private to the
+     * service. */
     if (status == 0 && geteuid() == 0)
         status = set_mode(fd, directory, ".", 0711, err);
     close(fd);
@@ -56,7 +57,7 @@ void adl_spool_script(const char *directory, uint64_t job, char *ret, size_t siz
     snprintf(ret, size, "%s/scripts/%llu", directory, (unsigned long long)job);
 }
 
-/* Whatever is in it: records, and drafts of records that were cut short. A task's folder has no folders. */
+/* Removes its records, and drafts of records whose writing was interrupted. A task's folder has no subfolders. */
 static void remove_folder(const char *folder)
 {
     char path[ADL_STORE_PATH_MAX + 256];

@@ -103,7 +103,7 @@ static int check_user(const struct adl_task_spec *spec, struct adl_error *err)
     if (spec->uid == 0 && !spec->root)
         return adl_fail(err, ADL_EINVAL, "job %lld: uid 0 must be asked for by name (root)", (long long)spec->job_id);
     if (spec->groups.count > ADL_TASK_GROUPS_MAX)
-        return adl_fail(err, ADL_EINVAL, "job %lld: %u groups, at most %d can be taken on", (long long)spec->job_id,
+        return adl_fail(err, ADL_EINVAL, "job %lld: %u groups, at most %d are allowed", (long long)spec->job_id,
                         spec->groups.count, ADL_TASK_GROUPS_MAX);
     for (uint32_t i = 0; i < spec->groups.count; i++) {
         char *end;

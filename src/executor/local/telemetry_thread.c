@@ -37,91 +37,91 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Exporters' devices come later than the driver's: those that are new are looked up. False if out of memory. */
-static bool know_devices(struct adl_telemetry_thread *watch)
+/* Devices of exporters are found later than the driver's: maps the new ones. False if out of memory. */
+static bool map_devices(struct adl_telemetry_thread *self)
 {
     uint32_t count = 0;
-    const struct adl_gpu_device *devices = adl_telemetry_devices(watch->reader, &count);
-    if (count > watch->device_capacity) {
-        uint32_t *grown = realloc(watch->gpu_of, count * sizeof *grown);
+    const struct adl_gpu_device *devices = adl_telemetry_devices(self->reader, &count);
+    if (count > self->device_capacity) {
+        uint32_t *grown = realloc(self->gpu_of, count * sizeof *grown);
         if (!grown)
             return false;
-        watch->gpu_of = grown;
-        watch->device_capacity = count;
+        self->gpu_of = grown;
+        self->device_capacity = count;
     }
-    for (; watch->device_count < count; watch->device_count++)
-        watch->gpu_of[watch->device_count] = adl_inventory_device_gpu(watch->inventory, devices, watch->device_count);
+    for (; self->device_count < count; self->device_count++)
+        self->gpu_of[self->device_count] = adl_inventory_device_gpu(self->inventory, devices, self->device_count);
     return true;
 }
 
-static void tell(const struct adl_telemetry_thread *watch)
+static void notify(const struct adl_telemetry_thread *self)
 {
     const uint64_t one = 1;
-    while (write(watch->fd, &one, sizeof one) < 0 && errno == EINTR)
+    while (write(self->fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
 }
 
 /* With the lock held. */
-static void keep_samples(struct adl_telemetry_thread *watch)
+static void keep_samples(struct adl_telemetry_thread *self)
 {
-    const struct adl_gpu_sample *samples = adl_telemetry_samples(watch->reader);
-    for (uint32_t i = 0; i < watch->device_count; i++) {
-        const uint32_t gpu = watch->gpu_of[i];
+    const struct adl_gpu_sample *samples = adl_telemetry_samples(self->reader);
+    for (uint32_t i = 0; i < self->device_count; i++) {
+        const uint32_t gpu = self->gpu_of[i];
         if (gpu == ADL_NONE)
             continue;
-        watch->samples[gpu] = samples[i];
-        watch->fresh_count += !watch->fresh[gpu];
-        watch->fresh[gpu] = true;
+        self->samples[gpu] = samples[i];
+        self->fresh_count += !self->fresh[gpu];
+        self->fresh[gpu] = true;
     }
-    if (watch->fresh_count > 0)
-        tell(watch);
+    if (self->fresh_count > 0)
+        notify(self);
 }
 
-/* With the lock held, which is let go meanwhile. */
-static void wait_until(struct adl_telemetry_thread *watch, int64_t time_us)
+/* With the lock held; waiting releases it. */
+static void wait_until(struct adl_telemetry_thread *self, int64_t time_us)
 {
     const struct timespec until = {.tv_sec = (time_t)(time_us / 1000000), .tv_nsec = (long)(time_us % 1000000) * 1000};
-    while (!watch->stop && now_us() < time_us)
-        pthread_cond_timedwait(&watch->wake, &watch->lock, &until);
+    while (!self->stop && now_us() < time_us)
+        pthread_cond_timedwait(&self->wake, &self->lock, &until);
 }
 
-static void *run(void *self)
+static void *run(void *arg)
 {
-    struct adl_telemetry_thread *watch = self;
-    pthread_mutex_lock(&watch->lock);
-    while (!watch->stop) {
+    struct adl_telemetry_thread *self = arg;
+    pthread_mutex_lock(&self->lock);
+    while (!self->stop) {
         const int64_t begun_us = now_us();
-        pthread_mutex_unlock(&watch->lock);
-        /* Without memory there is no sample this time; the next may have better luck. */
-        const bool sampled = adl_telemetry_sample(watch->reader, begun_us, NULL) > 0 && know_devices(watch);
-        pthread_mutex_lock(&watch->lock);
+        pthread_mutex_unlock(&self->lock);
+        /* Out of memory: no sample this time; the next round tries again. */
+        const bool sampled = adl_telemetry_sample(self->reader, begun_us, NULL) > 0 && map_devices(self);
+        pthread_mutex_lock(&self->lock);
         if (sampled)
-            keep_samples(watch);
-        wait_until(watch, begun_us + watch->interval_us);
+            keep_samples(self);
+        wait_until(self, begun_us + self->interval_us);
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&self->lock);
     return NULL;
 }
 
-/* Signals are for the thread that decides. */
-static int start_thread(struct adl_telemetry_thread *watch)
+/* Signals go to the deciding thread. */
+static int start_thread(struct adl_telemetry_thread *self)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int fault = pthread_create(&watch->thread, NULL, run, watch);
+    const int fault = pthread_create(&self->thread, NULL, run, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    watch->started = fault == 0;
+    self->started = fault == 0;
     return fault;
 }
 
-static void init_locks(struct adl_telemetry_thread *watch)
+static void init_locks(struct adl_telemetry_thread *self)
 {
     pthread_condattr_t attributes;
-    pthread_mutex_init(&watch->lock, NULL);
+    pthread_mutex_init(&self->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->wake, &attributes);
+    pthread_cond_init(&self->wake, &attributes);
     pthread_condattr_destroy(&attributes);
 }
 
@@ -129,77 +129,77 @@ int adl_telemetry_thread_create(struct adl_telemetry_reader *reader, const struc
                                 int64_t interval_us, struct adl_telemetry_thread **ret, struct adl_error *err)
 {
     const uint32_t gpus = inventory->scenario.cluster.gpu_count;
-    struct adl_telemetry_thread *watch = calloc(1, sizeof *watch);
-    if (!watch) {
+    struct adl_telemetry_thread *self = calloc(1, sizeof *self);
+    if (!self) {
         adl_telemetry_close(reader);
         return adl_fail(err, ADL_ENOMEM, "out of memory for telemetry");
     }
-    watch->reader = reader;
-    watch->inventory = inventory;
-    watch->interval_us = interval_us > ADL_TELEMETRY_INTERVAL_MIN_US ? interval_us : ADL_TELEMETRY_INTERVAL_MIN_US;
-    init_locks(watch);
-    watch->samples = calloc(gpus + 1, sizeof *watch->samples);
-    watch->fresh = calloc(gpus + 1, sizeof *watch->fresh);
-    watch->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    self->reader = reader;
+    self->inventory = inventory;
+    self->interval_us = interval_us > ADL_TELEMETRY_INTERVAL_MIN_US ? interval_us : ADL_TELEMETRY_INTERVAL_MIN_US;
+    init_locks(self);
+    self->samples = calloc(gpus + 1, sizeof *self->samples);
+    self->fresh = calloc(gpus + 1, sizeof *self->fresh);
+    self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int status = 0;
-    if (!watch->samples || !watch->fresh)
+    if (!self->samples || !self->fresh)
         status = adl_fail(err, ADL_ENOMEM, "out of memory for telemetry of %u GPUs", (unsigned)gpus);
-    else if (watch->fd < 0)
+    else if (self->fd < 0)
         status = adl_fail(err, ADL_EIO, "cannot make an eventfd for telemetry: %s", strerror(errno));
-    else if (start_thread(watch))
+    else if (start_thread(self))
         status = adl_fail(err, ADL_EIO, "cannot start a thread for telemetry");
     if (status)
-        adl_telemetry_thread_destroy(watch);
+        adl_telemetry_thread_destroy(self);
     else
-        *ret = watch;
+        *ret = self;
     return status;
 }
 
-void adl_telemetry_thread_destroy(struct adl_telemetry_thread *watch)
+void adl_telemetry_thread_destroy(struct adl_telemetry_thread *self)
 {
-    if (!watch)
+    if (!self)
         return;
-    if (watch->started) {
-        pthread_mutex_lock(&watch->lock);
-        watch->stop = true;
-        pthread_cond_signal(&watch->wake);
-        pthread_mutex_unlock(&watch->lock);
-        pthread_join(watch->thread, NULL);
+    if (self->started) {
+        pthread_mutex_lock(&self->lock);
+        self->stop = true;
+        pthread_cond_signal(&self->wake);
+        pthread_mutex_unlock(&self->lock);
+        pthread_join(self->thread, NULL);
     }
-    if (watch->fd >= 0)
-        close(watch->fd);
-    pthread_cond_destroy(&watch->wake);
-    pthread_mutex_destroy(&watch->lock);
-    adl_telemetry_close(watch->reader);
-    free(watch->gpu_of);
-    free(watch->samples);
-    free(watch->fresh);
-    free(watch);
+    if (self->fd >= 0)
+        close(self->fd);
+    pthread_cond_destroy(&self->wake);
+    pthread_mutex_destroy(&self->lock);
+    adl_telemetry_close(self->reader);
+    free(self->gpu_of);
+    free(self->samples);
+    free(self->fresh);
+    free(self);
 }
 
-int adl_telemetry_thread_fd(const struct adl_telemetry_thread *watch)
+int adl_telemetry_thread_fd(const struct adl_telemetry_thread *self)
 {
-    return watch->fd;
+    return self->fd;
 }
 
-uint32_t adl_telemetry_thread_take(struct adl_telemetry_thread *watch, struct adl_telemetry_thread_sample *ret,
+uint32_t adl_telemetry_thread_take(struct adl_telemetry_thread *self, struct adl_telemetry_thread_sample *ret,
                                    uint32_t max)
 {
-    const uint32_t gpus = watch->inventory->scenario.cluster.gpu_count;
+    const uint32_t gpus = self->inventory->scenario.cluster.gpu_count;
     uint32_t count = 0;
-    uint64_t told;
-    pthread_mutex_lock(&watch->lock);
-    for (uint32_t gpu = 0; gpu < gpus && count < max && watch->fresh_count > 0; gpu++) {
-        if (!watch->fresh[gpu])
+    uint64_t signals;
+    pthread_mutex_lock(&self->lock);
+    for (uint32_t gpu = 0; gpu < gpus && count < max && self->fresh_count > 0; gpu++) {
+        if (!self->fresh[gpu])
             continue;
         ret[count].gpu = gpu;
-        ret[count++].sample = watch->samples[gpu];
-        watch->fresh[gpu] = false;
-        watch->fresh_count--;
+        ret[count++].sample = self->samples[gpu];
+        self->fresh[gpu] = false;
+        self->fresh_count--;
     }
-    if (watch->fresh_count == 0)
-        while (read(watch->fd, &told, sizeof told) < 0 && errno == EINTR)
+    if (self->fresh_count == 0)
+        while (read(self->fd, &signals, sizeof signals) < 0 && errno == EINTR)
             ;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&self->lock);
     return count;
 }

@@ -1,5 +1,4 @@
-/* telemetry_thread: telemetry of the service's own GPUs, read in a thread of its own, for exporters may let one wait.
- */
+/* telemetry_thread: samples the service's own GPUs in a thread of its own, because exporters may be slow. */
 #ifndef ADLRO_EXECUTOR_LOCAL_TELEMETRY_THREAD_H
 #define ADLRO_EXECUTOR_LOCAL_TELEMETRY_THREAD_H
 
@@ -13,15 +12,15 @@ struct adl_telemetry_thread_sample {
     struct adl_gpu_sample sample;
 };
 
-/* Takes over the reader, whose devices are found again in the inventory by their ids. */
+/* Takes over the reader. Its devices are matched to the inventory by their ids. */
 int adl_telemetry_thread_create(struct adl_telemetry_reader *reader, const struct adl_inventory *inventory,
                                 int64_t interval_us, struct adl_telemetry_thread **ret, struct adl_error *err);
-void adl_telemetry_thread_destroy(struct adl_telemetry_thread *watch); /* accepts NULL; waits for the thread */
+void adl_telemetry_thread_destroy(struct adl_telemetry_thread *self); /* accepts NULL; waits for the thread */
 
-int adl_telemetry_thread_fd(const struct adl_telemetry_thread *watch); /* readable when there is a sample to take */
-/* The newest sample of each GPU that has one since the last call: how many. One that was not taken in time is replaced
- * by the next. */
-uint32_t adl_telemetry_thread_take(struct adl_telemetry_thread *watch, struct adl_telemetry_thread_sample *ret,
+int adl_telemetry_thread_fd(const struct adl_telemetry_thread *self); /* readable when there is a sample to take */
+/* The newest sample of each GPU that has one since the last call; returns how many. A newer sample replaces one that
+ * was not taken. */
+uint32_t adl_telemetry_thread_take(struct adl_telemetry_thread *self, struct adl_telemetry_thread_sample *ret,
                                    uint32_t max);
 
 #endif

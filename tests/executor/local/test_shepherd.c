@@ -441,7 +441,7 @@ static void a_broken_description_is_a_result(void **state)
     struct adl_task task = adopt("t");
     const struct adl_task_result result = finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_UNSTARTED);
-    assert_non_null(strstr(result.reason, "no whole field"));
+    assert_non_null(strstr(result.reason, "neither a complete field"));
 }
 
 static void limits_that_no_cgroup_can_hold_are_noted(void **state)

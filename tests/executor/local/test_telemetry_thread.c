@@ -48,10 +48,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A watch over the first GPUs of the machine. */
-static struct adl_telemetry_thread *open_watch(const char *const *urls, uint32_t url_count, uint32_t gpus)
+/* A telemetry thread for the first GPUs of the machine. */
+static struct adl_telemetry_thread *open_telemetry(const char *const *urls, uint32_t url_count, uint32_t gpus)
 {
-    struct adl_telemetry_thread *watch = NULL;
+    struct adl_telemetry_thread *thread = NULL;
     struct adl_error err = {{0}};
     uint32_t count;
     struct adl_telemetry_reader *reader =
@@ -64,77 +64,77 @@ static struct adl_telemetry_thread *open_watch(const char *const *urls, uint32_t
     const struct adl_gpu_device *devices = adl_telemetry_devices(reader, &count);
     assert_int_equal(count, 3);
     assert_int_equal(adl_inventory_add_devices(&fixture.inventory, &fixture.catalogue, devices, gpus, &err), 0);
-    if (adl_telemetry_thread_create(reader, &fixture.inventory, ADL_TELEMETRY_INTERVAL_MIN_US, &watch, &err))
+    if (adl_telemetry_thread_create(reader, &fixture.inventory, ADL_TELEMETRY_INTERVAL_MIN_US, &thread, &err))
         fail_msg("%s", err.text);
-    return watch;
+    return thread;
 }
 
-static bool wait_for(struct adl_telemetry_thread *watch, int timeout_ms)
+static bool wait_for(struct adl_telemetry_thread *thread, int timeout_ms)
 {
-    struct pollfd it = {.fd = adl_telemetry_thread_fd(watch), .events = POLLIN};
+    struct pollfd it = {.fd = adl_telemetry_thread_fd(thread), .events = POLLIN};
     return poll(&it, 1, timeout_ms) == 1;
 }
 
 static void samples_come_with_the_gpus_numbers_in_the_inventory(void **state)
 {
     (void)state;
-    struct adl_telemetry_thread *watch = open_watch(NULL, 0, 3);
+    struct adl_telemetry_thread *thread = open_telemetry(NULL, 0, 3);
     struct adl_telemetry_thread_sample samples[4];
-    assert_true(wait_for(watch, 10000));
-    assert_int_equal(adl_telemetry_thread_take(watch, samples, 4), 3);
+    assert_true(wait_for(thread, 10000));
+    assert_int_equal(adl_telemetry_thread_take(thread, samples, 4), 3);
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(samples[i].gpu, i);
     /* The V100 is the driver's second GPU and the cluster's third, for types stand together. */
     assert_string_equal(fixture.inventory.gpus[2].id, "GPU-1");
     assert_true(samples[2].sample.telemetry.value[ADL_READ_UTILIZATION] == 0.75f);
     assert_true(samples[1].sample.telemetry.value[ADL_READ_UTILIZATION] == 0.5f);
-    adl_telemetry_thread_destroy(watch);
+    adl_telemetry_thread_destroy(thread);
 }
 
 static void a_sample_is_given_once_and_then_there_is_the_next(void **state)
 {
     (void)state;
-    struct adl_telemetry_thread *watch = open_watch(NULL, 0, 3);
+    struct adl_telemetry_thread *thread = open_telemetry(NULL, 0, 3);
     struct adl_telemetry_thread_sample first, next[3];
-    assert_true(wait_for(watch, 10000));
-    assert_int_equal(adl_telemetry_thread_take(watch, &first, 1), 1);
-    assert_true(wait_for(watch, 0)); /* two are left */
-    assert_in_range(adl_telemetry_thread_take(watch, next, 3), 2, 3);
-    assert_true(wait_for(watch, 10000));
-    assert_int_equal(adl_telemetry_thread_take(watch, next, 3), 3);
+    assert_true(wait_for(thread, 10000));
+    assert_int_equal(adl_telemetry_thread_take(thread, &first, 1), 1);
+    assert_true(wait_for(thread, 0)); /* two are left */
+    assert_in_range(adl_telemetry_thread_take(thread, next, 3), 2, 3);
+    assert_true(wait_for(thread, 10000));
+    assert_int_equal(adl_telemetry_thread_take(thread, next, 3), 3);
     assert_int_equal(next[0].gpu, first.gpu);
     assert_true(next[0].sample.time_us >= first.sample.time_us + ADL_TELEMETRY_INTERVAL_MIN_US);
-    adl_telemetry_thread_destroy(watch);
+    adl_telemetry_thread_destroy(thread);
 }
 
 static void what_nobody_takes_is_replaced(void **state)
 {
     (void)state;
-    struct adl_telemetry_thread *watch = open_watch(NULL, 0, 3);
+    struct adl_telemetry_thread *thread = open_telemetry(NULL, 0, 3);
     struct adl_telemetry_thread_sample samples[8];
     const struct timespec pause = {.tv_nsec = 450000000};
     int64_t gap_us = 0, last_us = 0;
     /* Had it been kept, it would be one interval after the last that was taken. A slow machine may need longer. */
     for (int i = 0; i < 20 && gap_us < 2 * ADL_TELEMETRY_INTERVAL_MIN_US; i++) {
-        assert_true(wait_for(watch, 10000));
-        assert_int_equal(adl_telemetry_thread_take(watch, samples, 8), 3);
+        assert_true(wait_for(thread, 10000));
+        assert_int_equal(adl_telemetry_thread_take(thread, samples, 8), 3);
         assert_int_equal(samples[0].sample.time_us, samples[2].sample.time_us);
         gap_us = last_us > 0 ? samples[0].sample.time_us - last_us : 0;
         last_us = samples[0].sample.time_us;
         nanosleep(&pause, NULL);
     }
     assert_true(gap_us >= 2 * ADL_TELEMETRY_INTERVAL_MIN_US);
-    adl_telemetry_thread_destroy(watch);
+    adl_telemetry_thread_destroy(thread);
 }
 
 static void gpus_outside_the_inventory_are_not_told_of(void **state)
 {
     (void)state;
-    struct adl_telemetry_thread *watch = open_watch(NULL, 0, 2);
+    struct adl_telemetry_thread *thread = open_telemetry(NULL, 0, 2);
     struct adl_telemetry_thread_sample samples[4];
-    assert_true(wait_for(watch, 10000));
-    assert_int_equal(adl_telemetry_thread_take(watch, samples, 4), 2);
-    adl_telemetry_thread_destroy(watch);
+    assert_true(wait_for(thread, 10000));
+    assert_int_equal(adl_telemetry_thread_take(thread, samples, 4), 2);
+    adl_telemetry_thread_destroy(thread);
 }
 
 /* Connections are taken by the kernel, and never answered. */
@@ -157,13 +157,13 @@ static void an_exporter_that_hangs_delays_neither_for_ever(void **state)
     char url[64];
     const int fd = open_silence(url);
     const char *const urls[] = {url};
-    struct adl_telemetry_thread *watch = open_watch(urls, 1, 3);
+    struct adl_telemetry_thread *thread = open_telemetry(urls, 1, 3);
     struct adl_telemetry_thread_sample samples[4];
     struct timespec begun, ended;
-    assert_true(wait_for(watch, 10000));
-    assert_int_equal(adl_telemetry_thread_take(watch, samples, 4), 3);
+    assert_true(wait_for(thread, 10000));
+    assert_int_equal(adl_telemetry_thread_take(thread, samples, 4), 3);
     clock_gettime(CLOCK_MONOTONIC, &begun); /* the next sample is under way by now, or soon */
-    adl_telemetry_thread_destroy(watch);
+    adl_telemetry_thread_destroy(thread);
     clock_gettime(CLOCK_MONOTONIC, &ended);
     assert_true(ended.tv_sec - begun.tv_sec < 5);
     close(fd);
