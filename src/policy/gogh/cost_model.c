@@ -14,28 +14,30 @@
 #define PROFILES        128
 #define REMEMBERED_JOBS 2048
 
-/* Chosen on seeds 1000 to 1005 of mixed64, which no report uses; docs/gogh.md shows what each does. */
-#define WORTH_W      700.0
-#define SLA_W        1500.0 /* for each GPU of a job that misses its SLA */
-#define AGE_S        900.0  /* this long in the system counts as much as half the range of priorities */
-#define HORIZON_S    600.0  /* a move has to pay for itself within this time, or within what is left of the job */
-#define HESITATION   0.03   /* of a job's worth, that a move must gain beyond its cost: estimates are noisy */
-#define SETTLE_COSTS 5.0    /* a job that moved stays for so many times what a move costs */
-#define STOP_SHARE   0.5    /* of a job's worth: sending it back to the queue costs this more than its worst place */
-#define BREAK_SHARE  3.0    /* the same of one that may not be stopped; a plan that does it cannot come true */
-#define SLA_MARGIN   1.05   /* speeds aimed at, relative to what was asked for */
-#define TIME_MARGIN  1.25   /* the same for the time that is left until a deadline: the work left is a guess */
-#define TAIL         0.3    /* of what was done, that is at least believed to be left: run times have long tails */
-#define LIMIT_SHARE  0.1    /* of the user's limit, the work of a job before any has ended */
+/* Chosen on seeds 1000 to 1005 of mixed64, which no report uses; docs/gogh.md shows the effect of each. */
+#define WORTH_W   700.0
+#define SLA_W     1500.0 /* per GPU of a job that misses its SLA */
+#define AGE_S     900.0  /* this long in the system counts as half the range of priorities */
+#define HORIZON_S 600.0  /* a move has to pay off within this time, or within the job's remaining time */
+#define MOVE_MARGIN                                                                                                    \
+    0.03                  /* share of a job's worth that a move must gain beyond its cost, because estimates are noisy \
+                           */
+#define PIN_COSTS    5.0  /* a job that moved stays for this many times the duration of a move */
+#define STOP_SHARE   0.5  /* share of a job's worth: the cost of preempting it, beyond that of its worst offer */
+#define BREAK_SHARE  3.0  /* the same for a job that may not be stopped; such a plan cannot be executed */
+#define SLA_MARGIN   1.05 /* target throughput, relative to the SLA's */
+#define TIME_MARGIN  1.25 /* the same for deadlines, because the work left is an estimate */
+#define TAIL         0.3  /* least work left, as a share of the work done: run times have long tails */
+#define LIMIT_SHARE  0.1  /* share of the user's time limit: a job's estimated work while no job has completed */
 #define LEFT_LEAST_S 10.0
-#define LOST_LEAST_S 2.0 /* a stop that loses less than that loses nothing */
+#define LOST_LEAST_S 2.0 /* smaller losses count as none */
 #define URGENCY_STEP 0.25
 #define SLACK_STEP   0.25
 
 struct memo {
     uint32_t profile, spanning;
-    uint32_t types;  /* mask of those whose nodes could hold it, were they empty */
-    int64_t work_us; /* of the whole job on its best type, believed */
+    uint32_t types;  /* mask of those whose nodes could hold it if they were empty */
+    int64_t work_us; /* estimate for the whole job on its best type */
 };
 
 struct adl_cost_model {
@@ -46,8 +48,8 @@ struct adl_cost_model {
     struct adl_similar *similar;
     struct memo *memos; /* [slot] */
     size_t memo_capacity;
-    uint64_t keys[PROFILES];        /* whose loads these are */
-    uint32_t widest[ADL_TYPES_MAX]; /* GPUs of the type in the node that has most */
+    uint64_t keys[PROFILES];        /* [profile] the jobs that its loads were measured on */
+    uint32_t widest[ADL_TYPES_MAX]; /* most GPUs of the type in one node */
 };
 
 void adl_cost_model_destroy(struct adl_cost_model *cost_model)
@@ -66,7 +68,7 @@ int adl_cost_model_create(const struct adl_policy_config *config, const struct a
 {
     struct adl_cost_model *cost_model = calloc(1, sizeof *cost_model);
     if (!cost_model)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for beliefs about jobs");
+        return adl_fail(err, ADL_ENOMEM, "out of memory for estimates about jobs");
     cost_model->cluster = cluster;
     cost_model->worth_w = config->worth_w > 0 ? config->worth_w : WORTH_W;
     cost_model->sla_w = config->sla_w > 0 ? config->sla_w : SLA_W;
@@ -120,7 +122,7 @@ static double best_rate(const struct adl_cost_model *cost_model, uint32_t profil
     return best;
 }
 
-/* Types with enough GPUs, but nowhere enough cores or memory beside them, would be planned with for ever in vain. */
+/* Leaves out types whose nodes never have enough cores or memory: the program would plan with them in vain. */
 static uint32_t possible_types(const struct adl_cluster *cluster, const struct adl_job_spec *spec)
 {
     struct adl_job_spec there = *spec;
@@ -133,8 +135,8 @@ static uint32_t possible_types(const struct adl_cluster *cluster, const struct a
     return types;
 }
 
-/* The profile of such jobs. A number that went from other jobs to these brings none of their loads along. */
-static uint32_t know(struct adl_cost_model *cost_model, const struct adl_job_spec *spec, bool spans)
+/* The profile of such jobs. If the profile was recycled from other jobs, their loads are forgotten. */
+static uint32_t profile_of(struct adl_cost_model *cost_model, const struct adl_job_spec *spec, bool spans)
 {
     const uint32_t profile = adl_estimates_know(cost_model->estimates, spec, spans);
     const uint64_t key = adl_estimates_key(cost_model->estimates, profile);
@@ -144,7 +146,7 @@ static uint32_t know(struct adl_cost_model *cost_model, const struct adl_job_spe
     return profile;
 }
 
-static int meet(struct adl_cost_model *cost_model, const struct adl_event *event)
+static int add_job(struct adl_cost_model *cost_model, const struct adl_event *event)
 {
     const struct adl_job_spec *spec = event->submit.spec;
     struct adl_traits traits;
@@ -154,9 +156,9 @@ static int meet(struct adl_cost_model *cost_model, const struct adl_event *event
         return ADL_ENOMEM;
     struct memo *memo = &cost_model->memos[event->job];
     memo->types = possible_types(cost_model->cluster, spec);
-    memo->profile = memo->spanning = know(cost_model, spec, false);
+    memo->profile = memo->spanning = profile_of(cost_model, spec, false);
     if (spec->gpus > 1 && spec->flags & ADL_JOB_SPAN)
-        memo->spanning = know(cost_model, spec, true);
+        memo->spanning = profile_of(cost_model, spec, true);
     adl_traits_read(&traits, spec, event->time_us);
     memo->work_us = adl_similar_predict(cost_model->similar, &traits, &answer)
                         ? answer.run_us
@@ -177,14 +179,14 @@ static void learn_work(struct adl_cost_model *cost_model, const struct adl_event
     adl_similar_learn(cost_model->similar, &traits, (int64_t)work_us, job->spec.class_index);
 }
 
-/* The profile of who shares the job's GPU, or ADL_NONE. */
+/* The profile of the job that shares the job's GPU, or ADL_NONE. */
 static uint32_t neighbour_of(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot)
 {
     const uint32_t other = adl_state_neighbour(state, slot);
     return other == ADL_NONE ? ADL_NONE : cost_model->memos[other].profile;
 }
 
-/* Alone or beside another, as an uncapped GPU would have it: a cap's slowdown is taken out. */
+/* Learns the speed on an uncapped GPU, alone or beside another job: the slowdown by a cap is removed. */
 static void learn_speed(struct adl_cost_model *cost_model, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
@@ -199,7 +201,7 @@ static void learn_speed(struct adl_cost_model *cost_model, const struct adl_even
                               event->steps_per_s / slowed);
 }
 
-/* A GPU's draw is the load of the one job on it, once its checkpoint is read. */
+/* A GPU's draw tells the load of the only job on it, once the job has read its checkpoint. */
 static void learn_load(struct adl_cost_model *cost_model, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_gpu_use *use = &state->gpus[event->gpu];
@@ -216,7 +218,7 @@ int adl_cost_model_observe(struct adl_cost_model *cost_model, const struct adl_e
 {
     switch (event->kind) {
     case ADL_EVENT_SUBMIT:
-        return meet(cost_model, event);
+        return add_job(cost_model, event);
     case ADL_EVENT_FINISH:
         learn_work(cost_model, event, state);
         return 0;
@@ -231,14 +233,14 @@ int adl_cost_model_observe(struct adl_cost_model *cost_model, const struct adl_e
     }
 }
 
-/* ---- standing ---- */
+/* ---- features ---- */
 
 static uint8_t quantize(double quanta)
 {
     return quanta < 0 ? 0 : quanta > ADL_URGENCY_MAX ? ADL_URGENCY_MAX : (uint8_t)quanta;
 }
 
-/* Work that a running job does in so much time where it is, in seconds at its best speed. */
+/* Work that a running job does in ran_us where it is, in seconds at its best speed. */
 static double work_done_s(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
                           uint32_t beside, int64_t ran_us)
 {
@@ -256,7 +258,7 @@ static double work_lost_s(const struct adl_cost_model *cost_model, const struct 
     return lost_us > 0 ? work_done_s(cost_model, state, slot, beside, lost_us) : 0;
 }
 
-/* Of a job's work, in seconds at its best speed. */
+/* In seconds at the job's best speed. */
 static double work_left_s(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
                           uint32_t beside)
 {
@@ -270,8 +272,8 @@ static double work_left_s(const struct adl_cost_model *cost_model, const struct 
     return left_s > LEFT_LEAST_S ? left_s : LEFT_LEAST_S;
 }
 
-void adl_cost_model_stand(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
-                          struct adl_standing *ret)
+void adl_cost_model_features(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
+                             struct adl_job_features *ret)
 {
     const struct adl_job *job = &state->jobs[slot];
     const struct adl_job_spec *spec = &job->spec;
@@ -281,8 +283,7 @@ void adl_cost_model_stand(const struct adl_cost_model *cost_model, const struct 
     ret->profile = memo->profile;
     ret->spanning = memo->spanning;
     const uint32_t other = runs ? adl_state_neighbour(state, slot) : ADL_NONE;
-    if (other == ADL_NONE ||
-        state->jobs[other].phase == ADL_PHASE_STOPPING) /* it is about to have its GPU for itself */
+    if (other == ADL_NONE || state->jobs[other].phase == ADL_PHASE_STOPPING) /* it will soon have its GPU to itself */
         ret->beside = ADL_NONE;
     else
         ret->beside = cost_model->memos[other].profile;
@@ -291,16 +292,16 @@ void adl_cost_model_stand(const struct adl_cost_model *cost_model, const struct 
     ret->share_slowdown = spec->share_slowdown;
     ret->gpu_memory_mib = spec->gpu_memory_mib;
     ret->gpus = spec->gpus;
-    ret->place = runs ? (uint8_t)job->type : ADL_PLACE_QUEUE;
+    ret->current_type = runs ? (uint8_t)job->type : ADL_NOT_RUNNING;
     ret->flags = spec->flags;
     ret->kind = spec->kind;
-    ret->settled = runs && job->attempts > 1 &&
-                   (double)(state->now_us - job->start_us) * 1e-6 < SETTLE_COSTS * cost_model->switch_s;
+    ret->pinned =
+        runs && job->attempts > 1 && (double)(state->now_us - job->start_us) * 1e-6 < PIN_COSTS * cost_model->switch_s;
     const double left_s = work_left_s(cost_model, state, slot, ret->beside);
     const double lost_s = runs ? work_lost_s(cost_model, state, slot, ret->beside) : 0;
     const double age_s = (double)(state->now_us - job->submit_us) * 1e-6;
-    ret->left = quantize(2.0 * 1.4426950408889634 * adl_log(left_s));
-    ret->lost = lost_s >= LOST_LEAST_S ? quantize(2.0 * 1.4426950408889634 * adl_log(lost_s)) : 0;
+    ret->work_left = quantize(2.0 * 1.4426950408889634 * adl_log(left_s));
+    ret->work_lost = lost_s >= LOST_LEAST_S ? quantize(2.0 * 1.4426950408889634 * adl_log(lost_s)) : 0;
     ret->urgency = quantize(((double)spec->priority + 0.5 * age_s / AGE_S) / URGENCY_STEP);
     ret->slack = ADL_SLACK_NONE;
     if (spec->deadline_us > 0) {
@@ -310,12 +311,12 @@ void adl_cost_model_stand(const struct adl_cost_model *cost_model, const struct 
     }
 }
 
-void adl_cost_model_look(const struct adl_cost_model *cost_model, const struct adl_standing *job,
-                         struct adl_prospect *ret)
+void adl_cost_model_estimate(const struct adl_cost_model *cost_model, const struct adl_job_features *job,
+                             struct adl_job_estimates *ret)
 {
     memset(ret, 0, sizeof *ret);
-    ret->left_s = adl_exp(0.5 * 0.6931471805599453 * (job->left + 0.5));
-    ret->lost_s = job->lost > 0 ? adl_exp(0.5 * 0.6931471805599453 * (job->lost + 0.5)) : 0;
+    ret->left_s = adl_exp(0.5 * 0.6931471805599453 * (job->work_left + 0.5));
+    ret->lost_s = job->work_lost > 0 ? adl_exp(0.5 * 0.6931471805599453 * (job->work_lost + 0.5)) : 0;
     ret->worth_w = cost_model->worth_w * job->gpus * (0.75 + 0.5 * URGENCY_STEP * job->urgency);
     for (uint32_t left = job->types; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
@@ -331,20 +332,20 @@ void adl_cost_model_look(const struct adl_cost_model *cost_model, const struct a
     }
 }
 
-/* ---- prices ---- */
+/* ---- costs ---- */
 
-/* Of missing what was asked for: part of it at once, part by how much is missing. */
+/* Penalty of missing a target: one half at once, the rest in proportion to what is missing. */
 static double shortfall(double has, double needs)
 {
     return has >= needs ? 0 : 0.5 + 0.5 * (1.0 - has / needs);
 }
 
-/* Of a throughput that is sure nowhere, the surest there is counts as what was asked for: else no place would be worth
- * having, and the job would wait for what never comes. */
-static double sla_w(const struct adl_cost_model *cost_model, struct adl_party party, double low, double speed)
+/* If no type's lower bound reaches the required throughput, the highest lower bound is the target: otherwise no type
+ * would pay and the job would wait for ever. */
+static double sla_w(const struct adl_cost_model *cost_model, struct adl_candidate candidate, double low, double speed)
 {
-    const struct adl_standing *job = party.job;
-    const double asked = SLA_MARGIN * (double)job->min_steps_per_s, best = party.prospect->best_low;
+    const struct adl_job_features *job = candidate.job;
+    const double asked = SLA_MARGIN * (double)job->min_steps_per_s, best = candidate.estimates->best_low;
     double missed = 0;
     if (job->min_steps_per_s > 0)
         missed += shortfall(low, asked < best ? asked : best);
@@ -353,14 +354,14 @@ static double sla_w(const struct adl_cost_model *cost_model, struct adl_party pa
     return missed * cost_model->sla_w * job->gpus;
 }
 
-/* What stopping and restarting costs, and doing again what is lost by it, spread over the time in which it has to pay.
- */
-static double moving_w(const struct adl_cost_model *cost_model, struct adl_party party, double speed, double power_w)
+/* The cost of a stop, a restart and the lost work, spread over the time in which the move has to pay off. */
+static double moving_w(const struct adl_cost_model *cost_model, struct adl_candidate candidate, double speed,
+                       double power_w)
 {
     const double least = speed > 0.01 ? speed : 0.01;
-    const double again_s = party.prospect->lost_s / least, there_s = party.prospect->left_s / least + again_s;
-    const double cost_j = (cost_model->switch_s + again_s) * (party.prospect->worth_w * speed + power_w);
-    return cost_j / (there_s < HORIZON_S ? there_s : HORIZON_S) + HESITATION * party.prospect->worth_w;
+    const double again_s = candidate.estimates->lost_s / least, there_s = candidate.estimates->left_s / least + again_s;
+    const double cost_j = (cost_model->switch_s + again_s) * (candidate.estimates->worth_w * speed + power_w);
+    return cost_j / (there_s < HORIZON_S ? there_s : HORIZON_S) + MOVE_MARGIN * candidate.estimates->worth_w;
 }
 
 static double draw_w(const struct adl_gpu_type *gpu, double load, double cap_w)
@@ -368,69 +369,70 @@ static double draw_w(const struct adl_gpu_type *gpu, double load, double cap_w)
     return adl_power_draw_w(gpu, load, cap_w) - gpu->idle_w;
 }
 
-bool adl_cost_model_alone(const struct adl_cost_model *cost_model, struct adl_party party, uint32_t type, double cap_w,
-                          struct adl_price *ret)
+bool adl_cost_model_alone(const struct adl_cost_model *cost_model, struct adl_candidate candidate, uint32_t type,
+                          double cap_w, struct adl_offer_cost *ret)
 {
-    const struct adl_standing *job = party.job;
-    const struct adl_prospect *prospect = party.prospect;
+    const struct adl_job_features *job = candidate.job;
+    const struct adl_job_estimates *estimates = candidate.estimates;
     const struct adl_gpu_type *gpu = &cost_model->cluster->types[type];
-    if (prospect->on[type].steps_per_s <= 0)
+    if (estimates->on[type].steps_per_s <= 0)
         return false;
-    const double slowed = adl_power_cap_speed(gpu, prospect->on[type].load, cap_w);
-    const double speed = slowed * prospect->on[type].steps_per_s / prospect->best_steps_per_s;
-    ret->power_w = job->gpus * draw_w(gpu, prospect->on[type].load, cap_w);
-    ret->cost_w =
-        ret->power_w - prospect->worth_w * speed + sla_w(cost_model, party, slowed * prospect->on[type].low, speed);
-    const bool moves = job->place != ADL_PLACE_QUEUE && job->place != type;
-    if (moves || job->beside != ADL_NONE) /* of two that part, one moves */
-        ret->cost_w += (moves ? 1.0 : 0.5) * moving_w(cost_model, party, speed, ret->power_w);
+    const double slowed = adl_power_cap_speed(gpu, estimates->on[type].load, cap_w);
+    const double speed = slowed * estimates->on[type].steps_per_s / estimates->best_steps_per_s;
+    ret->power_w = job->gpus * draw_w(gpu, estimates->on[type].load, cap_w);
+    ret->total_w = ret->power_w - estimates->worth_w * speed +
+                   sla_w(cost_model, candidate, slowed * estimates->on[type].low, speed);
+    const bool moves = job->current_type != ADL_NOT_RUNNING && job->current_type != type;
+    if (moves || job->beside != ADL_NONE) /* when a pair splits, one of the two moves */
+        ret->total_w += (moves ? 1.0 : 0.5) * moving_w(cost_model, candidate, speed, ret->power_w);
     return true;
 }
 
-/* Which of two that are to share a GPU of the type have to be moved for it: bit i of the result. */
-static unsigned movers(struct adl_party a, struct adl_party b, uint32_t type)
+/* Which of two jobs have to be moved so that they share a GPU of the type: bit i of the result. */
+static unsigned jobs_to_move(struct adl_candidate a, struct adl_candidate b, uint32_t type)
 {
-    const bool a_there = a.job->place == type, b_there = b.job->place == type;
-    if (adl_standing_together(a.job, b.job, type))
+    const bool a_there = a.job->current_type == type, b_there = b.job->current_type == type;
+    if (adl_features_share_gpu(a.job, b.job, type))
         return 0;
     if (a_there && b_there) /* but not on the same GPU */
-        return adl_standing_fixed(a.job) ? 2 : 1;
-    return (unsigned)(!a_there && a.job->place != ADL_PLACE_QUEUE) |
-           (unsigned)(!b_there && b.job->place != ADL_PLACE_QUEUE) << 1;
+        return adl_features_fixed(a.job) ? 2 : 1;
+    return (unsigned)(!a_there && a.job->current_type != ADL_NOT_RUNNING) |
+           (unsigned)(!b_there && b.job->current_type != ADL_NOT_RUNNING) << 1;
 }
 
-bool adl_cost_model_pair(const struct adl_cost_model *cost_model, struct adl_party a, struct adl_party b, uint32_t type,
-                         double cap_w, struct adl_price *ret)
+bool adl_cost_model_pair(const struct adl_cost_model *cost_model, struct adl_candidate a, struct adl_candidate b,
+                         uint32_t type, double cap_w, struct adl_offer_cost *ret)
 {
     const struct adl_gpu_type *gpu = &cost_model->cluster->types[type];
-    const struct adl_party parties[2] = {a, b};
-    const unsigned moving = movers(a, b, type);
+    const struct adl_candidate candidates[2] = {a, b};
+    const unsigned moving = jobs_to_move(a, b, type);
     struct adl_estimate shared[2];
     double kept[2];
     if (!(a.job->flags & b.job->flags & ADL_JOB_SHARE) || a.job->gpus != 1 || b.job->gpus != 1 ||
         (int64_t)a.job->gpu_memory_mib + b.job->gpu_memory_mib > gpu->memory_mib)
         return false;
     for (int i = 0; i < 2; i++) {
-        const double alone = parties[i].prospect->on[type].steps_per_s;
+        const double alone = candidates[i].estimates->on[type].steps_per_s;
         if (alone <= 0)
             return false;
-        shared[i] = estimate(cost_model, parties[i].job->profile, type, parties[1 - i].job->profile);
+        shared[i] = estimate(cost_model, candidates[i].job->profile, type, candidates[1 - i].job->profile);
         kept[i] = shared[i].steps_per_s / alone;
-        const double bound = (double)parties[i].job->share_slowdown;
+        const double bound = (double)candidates[i].job->share_slowdown;
         if (shared[i].steps_per_s <= 0 || (bound > 0 && shared[i].low * bound < alone))
             return false;
     }
-    const double load = adl_power_load_of_pair(a.prospect->on[type].load, kept[0], b.prospect->on[type].load, kept[1]);
+    const double load =
+        adl_power_load_of_pair(a.estimates->on[type].load, kept[0], b.estimates->on[type].load, kept[1]);
     const double slowed = adl_power_cap_speed(gpu, load, cap_w);
-    ret->power_w = ret->cost_w = draw_w(gpu, load, cap_w);
+    ret->power_w = ret->total_w = draw_w(gpu, load, cap_w);
     for (int i = 0; i < 2; i++) {
-        /* Nobody is moved to a neighbour on a mere hope: of many guesses the best is too good. */
-        const double believed = moving ? shared[i].low : shared[i].steps_per_s;
-        const double speed = slowed * believed / parties[i].prospect->best_steps_per_s;
-        ret->cost_w +=
-            sla_w(cost_model, parties[i], slowed * shared[i].low, speed) - parties[i].prospect->worth_w * speed;
+        /* A move to a neighbour counts with the lower bound only: the best of many estimates is too optimistic. */
+        const double expected = moving ? shared[i].low : shared[i].steps_per_s;
+        const double speed = slowed * expected / candidates[i].estimates->best_steps_per_s;
+        ret->total_w +=
+            sla_w(cost_model, candidates[i], slowed * shared[i].low, speed) - candidates[i].estimates->worth_w * speed;
         if (moving >> i & 1)
-            ret->cost_w += moving_w(cost_model, parties[i], speed, ret->power_w);
+            ret->total_w += moving_w(cost_model, candidates[i], speed, ret->power_w);
     }
     return true;
 }
@@ -446,12 +448,12 @@ double adl_cost_model_stopping_w(const struct adl_cost_model *cost_model, const 
     return job->spec.gpus * (use->job[1] == ADL_NONE ? alone_w : alone_w + gpu->idle_w - gpu->context_w);
 }
 
-double adl_cost_model_wait(const struct adl_cost_model *cost_model, struct adl_party party)
+double adl_cost_model_wait(const struct adl_cost_model *cost_model, struct adl_candidate candidate)
 {
-    const struct adl_standing *job = party.job;
-    if (job->place != ADL_PLACE_QUEUE)
-        return (adl_standing_fixed(job) ? BREAK_SHARE : STOP_SHARE + party.prospect->lost_s / HORIZON_S) *
-               party.prospect->worth_w;
+    const struct adl_job_features *job = candidate.job;
+    if (job->current_type != ADL_NOT_RUNNING)
+        return (adl_features_fixed(job) ? BREAK_SHARE : STOP_SHARE + candidate.estimates->lost_s / HORIZON_S) *
+               candidate.estimates->worth_w;
     const bool late = job->slack != ADL_SLACK_NONE && 1.0 + SLACK_STEP * job->slack < 1.25 * TIME_MARGIN;
     return late ? cost_model->sla_w * job->gpus : 0;
 }

@@ -1,14 +1,14 @@
-/* gogh: the second source's policy, as reconstructed here (docs/gogh.md): first estimates of each new job (P1), an
- * optimizer that serves everyone at least energy within the SLAs, and estimates refined by what is measured (P2).
+/* gogh: the policy of GOGH, as reconstructed here (docs/gogh.md): initial estimates for each new job (P1), an optimizer
+ * that serves all jobs at least energy within the SLAs, and estimates refined by measurements (P2).
  *
- * Whenever a job comes, ends or is back in the queue, the present state becomes an integer program, which begins with
- * what runs; what its solution wants changed is done: jobs start alone or beside another, running ones move where that
- * pays, GPUs are held to less power. Nobody is stopped but for a claim (policy/gogh/claims.h). A gang for which there
- * are GPUs but nowhere together has younger jobs stopped for it once it has waited long. */
+ * Whenever a job arrives, ends or returns to the queue, the policy solves an integer program of the current state,
+ * starting from what runs, and executes the solution: jobs start alone or beside another, running jobs move where that
+ * pays, GPUs get power caps. A job is preempted only for a reservation (policy/gogh/gpu_reservations.h). For a gang
+ * that has waited long and finds enough GPUs only in scattered nodes, younger jobs are preempted. */
 #include "policy/gogh/gogh.h"
 
-#include "policy/gogh/claims.h"
-#include "policy/gogh/placing.h"
+#include "policy/gogh/gpu_reservations.h"
+#include "policy/gogh/step_placement.h"
 #include "policy/gogh/transition_plan.h"
 #include "policy/mechanism/preemption_victims.h"
 #include "policy/mechanism/reason.h"
@@ -19,24 +19,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_AGAIN_US 60000000 /* what waits is worth more after a while */
-/* A gang has others stopped for it once it has waited for so many times what stopping costs. */
-#define TAKE_AFTER_COSTS 10
+#define REPLAN_US 60000000 /* the urgency of waiting jobs grows */
+/* Others are preempted for a gang once it has waited this many times the duration of a preemption. */
+#define PREEMPT_AFTER_COSTS 10
 
 struct gogh {
     struct adl_cost_model *cost_model;
-    struct adl_ilp_model program;
+    struct adl_ilp_model ilp;
     struct adl_transition_plan transitions;
     uint32_t next_start;
     bool stay;   /* running jobs are never moved */
-    bool stale;  /* something happened since the program was last solved */
+    bool stale;  /* events since the program was last solved */
     bool failed; /* out of memory in observe */
     int64_t wake_us;
-    int64_t stopped_us; /* when jobs were last stopped: not twice at one instant */
-    int64_t take_after_us;
-    struct adl_claims claims;
-    struct adl_placing placing;
-    bool placed;    /* placing says where those of the present plan go */
+    int64_t stopped_us; /* when jobs were last stopped: at most once per instant */
+    int64_t preempt_after_us;
+    struct adl_gpu_reservations reservations;
+    struct adl_step_placement placement;
+    bool placed;    /* placement has the GPUs of the current plan's steps */
     uint32_t *gpus; /* [GPUs of the cluster] scratch */
 };
 
@@ -46,10 +46,10 @@ static void destroy(void *policy)
     if (!self)
         return;
     adl_transition_plan_clear(&self->transitions);
-    adl_ilp_model_clear(&self->program);
+    adl_ilp_model_clear(&self->ilp);
     adl_cost_model_destroy(self->cost_model);
-    adl_placing_clear(&self->placing);
-    adl_claims_clear(&self->claims);
+    adl_step_placement_clear(&self->placement);
+    adl_gpu_reservations_clear(&self->reservations);
     free(self->gpus);
     free(self);
 }
@@ -63,13 +63,13 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
     self->stopped_us = INT64_MIN;
     self->stay = config->stay;
-    self->take_after_us = TAKE_AFTER_COSTS * config->preemption_us;
+    self->preempt_after_us = PREEMPT_AFTER_COSTS * config->preemption_us;
     self->gpus = malloc(((size_t)2 * cluster->gpu_count + 1) * sizeof *self->gpus);
     int status = adl_cost_model_create(config, cluster, &self->cost_model, err);
-    if (status == 0 && (!self->gpus || adl_claims_create(&self->claims, cluster) ||
-                        adl_ilp_model_create(&self->program, config, cluster, self->cost_model) ||
-                        adl_transition_plan_create(&self->transitions, &self->program) ||
-                        adl_placing_create(&self->placing, &self->program)))
+    if (status == 0 && (!self->gpus || adl_gpu_reservations_create(&self->reservations, cluster) ||
+                        adl_ilp_model_create(&self->ilp, config, cluster, self->cost_model) ||
+                        adl_transition_plan_create(&self->transitions, &self->ilp) ||
+                        adl_step_placement_create(&self->placement, &self->ilp)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
     if (status) {
         destroy(self);
@@ -94,44 +94,45 @@ static void inherit(void *policy, void *from)
     adl_cost_model_inherit(((struct gogh *)policy)->cost_model, ((struct gogh *)from)->cost_model);
 }
 
-/* ---- claims ---- */
+/* ---- reservations ---- */
 
-static double draw_of_claim(const struct gogh *self, const struct adl_state *state,
-                            const struct adl_transition_step *step)
+static double reserved_draw_w(const struct gogh *self, const struct adl_state *state,
+                              const struct adl_transition_step *step)
 {
-    struct adl_standing standing;
-    struct adl_prospect prospect;
-    struct adl_price price = {0};
-    adl_cost_model_stand(self->cost_model, state, step->job, &standing);
-    adl_cost_model_look(self->cost_model, &standing, &prospect);
-    adl_cost_model_alone(self->cost_model, (struct adl_party){&standing, &prospect}, step->type, step->cap_w, &price);
-    return price.power_w;
+    struct adl_job_features features;
+    struct adl_job_estimates estimates;
+    struct adl_offer_cost cost = {0};
+    adl_cost_model_features(self->cost_model, state, step->job, &features);
+    adl_cost_model_estimate(self->cost_model, &features, &estimates);
+    adl_cost_model_alone(self->cost_model, (struct adl_candidate){&features, &estimates}, step->type, step->cap_w,
+                         &cost);
+    return cost.power_w;
 }
 
-static void claim(struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step,
-                  const uint32_t *gpus, bool cleared)
+static void reservation(struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step,
+                        const uint32_t *gpus, bool by_preemption)
 {
     const struct adl_job_spec *spec = &state->jobs[step->job].spec;
-    const struct adl_claim it = {.job = step->job,
-                                 .id = spec->id,
-                                 .beside = step->beside,
-                                 .gpu_count = spec->gpus,
-                                 .cap_w = step->cap_w,
-                                 .power_w = draw_of_claim(self, state, step),
-                                 .cost_w = step->cost_w,
-                                 .else_w = step->wait_w,
-                                 .cleared = cleared};
-    adl_claims_add(&self->claims, it, gpus);
+    const struct adl_gpu_reservation it = {.job = step->job,
+                                           .id = spec->id,
+                                           .beside = step->beside,
+                                           .gpu_count = spec->gpus,
+                                           .cap_w = step->cap_w,
+                                           .power_w = reserved_draw_w(self, state, step),
+                                           .cost_w = step->cost_w,
+                                           .wait_w = step->wait_w,
+                                           .by_preemption = by_preemption};
+    adl_gpu_reservations_add(&self->reservations, it, gpus);
 }
 
-/* Stops younger jobs for one that has waited long and finds no GPUs together. */
-static void lay_claim(struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step,
-                      struct adl_plan *plan)
+/* Preempts younger jobs for one that has waited long and finds no GPUs in one node. */
+static void reserve_by_preemption(struct gogh *self, const struct adl_state *state,
+                                  const struct adl_transition_step *step, struct adl_plan *plan)
 {
     const struct adl_job *job = &state->jobs[step->job];
     uint32_t *victims = self->gpus + state->cluster->gpu_count;
-    if (self->claims.count > 0 || job->spec.gpus == 1 || self->stopped_us == state->now_us ||
-        state->now_us - job->submit_us < self->take_after_us ||
+    if (self->reservations.count > 0 || job->spec.gpus == 1 || self->stopped_us == state->now_us ||
+        state->now_us - job->submit_us < self->preempt_after_us ||
         !adl_preemption_victims_find(state, step->job, step->type, self->gpus))
         return;
     const uint32_t count = adl_preemption_victims_victims(state, self->gpus, job->spec.gpus, victims);
@@ -141,14 +142,15 @@ static void lay_claim(struct gogh *self, const struct adl_state *state, const st
         adl_plan_because(plan, adl_preemption_victims_reason(state, victims[i], step->job));
     }
     self->stopped_us = state->now_us;
-    claim(self, state, step, self->gpus, true);
-    self->next_start = self->transitions.start_count; /* what others get has to leave the claim its cores and memory */
+    reservation(self, state, step, self->gpus, true);
+    self->next_start =
+        self->transitions.start_count; /* other starts must not take the reservation's cores and memory */
     self->stale = true;
 }
 
-/* ---- carrying out ---- */
+/* ---- executing the plan ---- */
 
-/* True if the job on this GPU can have the other beside it. */
+/* True if the job can share this GPU with the one that runs there. */
 static bool has_room_beside(const struct adl_state *state, uint32_t slot, uint32_t gpu)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
@@ -159,10 +161,10 @@ static bool has_room_beside(const struct adl_state *state, uint32_t slot, uint32
            node->free_memory_mib >= spec->memory_mib;
 }
 
-static bool none_withheld(const struct gogh *self, const uint32_t *gpus, uint32_t count)
+static bool none_reserved(const struct gogh *self, const uint32_t *gpus, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (self->claims.withheld[gpus[i]])
+        if (self->reservations.reserved[gpus[i]])
             return false;
     return true;
 }
@@ -173,18 +175,18 @@ static bool find_gpus(const struct gogh *self, const struct adl_state *state, co
     if (step->beside != ADL_NONE) {
         const struct adl_job *other = &state->jobs[step->beside];
         if (other->phase == ADL_PHASE_RUNNING && other->type == step->type &&
-            !self->claims.withheld[other->first_gpu] && has_room_beside(state, step->job, other->first_gpu)) {
+            !self->reservations.reserved[other->first_gpu] && has_room_beside(state, step->job, other->first_gpu)) {
             *ret_gpus = other->first_gpu;
             return true;
         }
-        if (self->program.power_limit_w > 0) /* a GPU of its own draws more than was planned */
+        if (self->ilp.power_limit_w > 0) /* a GPU to itself would draw more than planned */
             return false;
     }
     return adl_fit_find(state, step->job, step->type, NULL, ret_gpus) &&
-           none_withheld(self, ret_gpus, state->jobs[step->job].spec.gpus);
+           none_reserved(self, ret_gpus, state->jobs[step->job].spec.gpus);
 }
 
-/* Holds GPUs to a cap unless they are; 0 or ADL_EREFUSED. */
+/* Caps GPUs unless they have that cap; 0 or ADL_EREFUSED. */
 static int set_cap(const struct adl_state *state, struct adl_plan *plan, const uint32_t *gpus, uint32_t count,
                    double cap_w)
 {
@@ -210,15 +212,15 @@ static int start_on(const struct adl_state *state, struct adl_plan *plan, uint32
     return adl_plan_start(plan, job, count);
 }
 
-/* Writes the GPUs that were found for a job with the others of the plan; false if it has to wait for some of them. */
+/* The GPUs that the step placement found for a job; false if it has to wait for some of them. */
 static bool find_placed(const struct gogh *self, const struct adl_state *state, uint32_t job, uint32_t *ret_gpus)
 {
-    for (uint32_t i = 0; i < self->placing.count; i++) {
-        const struct adl_placed *it = &self->placing.list[i];
+    for (uint32_t i = 0; i < self->placement.count; i++) {
+        const struct adl_placed_step *it = &self->placement.list[i];
         uint32_t count = 0;
         if (it->step.job != job || !it->now)
             continue;
-        for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placing.next_gpu[gpu])
+        for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placement.next_gpu[gpu])
             ret_gpus[count++] = gpu;
         return it->step.beside != ADL_NONE ? has_room_beside(state, job, ret_gpus[0])
                                            : adl_preemption_victims_ready(state, job, ret_gpus);
@@ -230,9 +232,10 @@ static int start_next(struct gogh *self, const struct adl_state *state, struct a
 {
     while (self->next_start < self->transitions.start_count) {
         const struct adl_transition_step *step = &self->transitions.starts[self->next_start++];
-        if (state->jobs[step->job].phase != ADL_PHASE_PENDING || adl_claims_has(&self->claims, step->job))
+        if (state->jobs[step->job].phase != ADL_PHASE_PENDING ||
+            adl_gpu_reservations_has(&self->reservations, step->job))
             continue;
-        /* Who joins one that comes only now was not placed with the others. */
+        /* A job that joins one that starts just now was not placed with the others. */
         if ((self->placed && find_placed(self, state, step->job, self->gpus)) ||
             ((!self->placed || step->beside != ADL_NONE) && find_gpus(self, state, step, self->gpus))) {
             if (start_on(state, plan, step->job, self->gpus, step->cap_w))
@@ -242,12 +245,12 @@ static int start_next(struct gogh *self, const struct adl_state *state, struct a
             return 0;
         }
         if (step->beside == ADL_NONE)
-            lay_claim(self, state, step, plan);
+            reserve_by_preemption(self, state, step, plan);
     }
     return 0;
 }
 
-/* Caps of jobs that run on. */
+/* Power caps of jobs that stay. */
 static int set_caps(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     int status = 0;
@@ -262,76 +265,77 @@ static int set_caps(struct gogh *self, const struct adl_state *state, struct adl
     return status;
 }
 
-static struct adl_reason reason_of_stop(const struct gogh *self, const struct adl_state *state,
-                                        const struct adl_transition_step *step)
+static struct adl_reason stop_reason(const struct gogh *self, const struct adl_state *state,
+                                     const struct adl_transition_step *step)
 {
     const bool moves = step->type < ADL_TYPES_MAX;
-    const struct adl_transition_step *heir =
-        moves && step->cost_w < step->else_w ? NULL : adl_placing_taker_of(&self->placing, state, step->job);
-    if (heir)
-        return adl_reason_make(ADL_RULE_FOR_COST, heir->job, step->else_w, heir->cost_w);
+    const struct adl_transition_step *successor =
+        moves && step->cost_w < step->current_w ? NULL
+                                                : adl_step_placement_successor(&self->placement, state, step->job);
+    if (successor)
+        return adl_reason_make(ADL_RULE_FOR_COST, successor->job, step->current_w, successor->cost_w);
     if (moves)
-        return adl_reason_make(ADL_RULE_MOVES, step->job, step->else_w, step->cost_w);
+        return adl_reason_make(ADL_RULE_MOVES, step->job, step->current_w, step->cost_w);
     return adl_reason_make(ADL_RULE_SAVING, step->job, adl_cost_model_stopping_w(self->cost_model, state, step->job),
                            0);
 }
 
-/* Stops those who make room or move, and holds for each who is to come the GPUs that it is to have. */
-static int stop_for_claims(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+/* Stops the jobs that move or make room, and reserves GPUs for the jobs that start afterwards. */
+static int stop_and_reserve(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     for (uint32_t i = 0; i < self->transitions.stop_count; i++) {
         if (adl_plan_preempt(plan, self->transitions.stops[i].job))
             return ADL_EREFUSED;
-        adl_plan_because(plan, reason_of_stop(self, state, &self->transitions.stops[i]));
+        adl_plan_because(plan, stop_reason(self, state, &self->transitions.stops[i]));
     }
-    for (uint32_t i = 0; i < self->placing.count; i++) {
-        const struct adl_placed *it = &self->placing.list[i];
+    for (uint32_t i = 0; i < self->placement.count; i++) {
+        const struct adl_placed_step *it = &self->placement.list[i];
         uint32_t count = 0;
-        for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placing.next_gpu[gpu])
+        for (uint32_t gpu = it->first_gpu; gpu != ADL_NONE; gpu = self->placement.next_gpu[gpu])
             self->gpus[count++] = gpu;
         if (!it->now)
-            claim(self, state, &it->step, self->gpus, false);
+            reservation(self, state, &it->step, self->gpus, false);
     }
     self->stopped_us = state->now_us;
     return 0;
 }
 
-/* Starts a job whose GPUs others have left by now: true if there was one. */
-static bool serve_claim(struct gogh *self, const struct adl_state *state, struct adl_plan *plan, int *ret_status)
+/* Starts a job whose reserved GPUs are free now: true if there was one. */
+static bool start_reserved(struct gogh *self, const struct adl_state *state, struct adl_plan *plan, int *ret_status)
 {
-    struct adl_claim it;
-    adl_claims_drop_broken(&self->claims, state);
-    if ((self->program.power_limit_w > 0 && state->stopping_jobs > 0) ||
-        !adl_claims_take_ready(&self->claims, state, &it, self->gpus))
+    struct adl_gpu_reservation it;
+    adl_gpu_reservations_drop_broken(&self->reservations, state);
+    if ((self->ilp.power_limit_w > 0 && state->stopping_jobs > 0) ||
+        !adl_gpu_reservations_take_ready(&self->reservations, state, &it, self->gpus))
         return false;
     *ret_status = start_on(state, plan, it.job, self->gpus, it.cap_w);
     if (*ret_status == 0)
-        adl_plan_because(plan, it.cleared ? adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0)
-                                          : adl_reason_make(ADL_RULE_COST, it.beside, it.cost_w, it.else_w));
+        adl_plan_because(plan, it.by_preemption ? adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0)
+                                                : adl_reason_make(ADL_RULE_COST, it.beside, it.cost_w, it.wait_w));
     return true;
 }
 
-static int plan_anew(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+static int replan(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     struct adl_allotment_answer answer;
-    const bool limited = self->program.power_limit_w > 0;
+    const bool limited = self->ilp.power_limit_w > 0;
     int status = 0;
-    if (serve_claim(self, state, plan, &status))
+    if (start_reserved(self, state, plan, &status))
         return status;
     self->stale = false;
-    self->program.stay = self->stay || self->stopped_us == state->now_us;
-    adl_ilp_model_solve(&self->program, state, &self->claims, &answer);
-    adl_transition_plan_list(&self->transitions, &self->program, state);
+    self->ilp.stay = self->stay || self->stopped_us == state->now_us;
+    adl_ilp_model_solve(&self->ilp, state, &self->reservations, &answer);
+    adl_transition_plan_list(&self->transitions, &self->ilp, state);
     self->next_start = 0;
     if (self->stopped_us == state->now_us)
         self->transitions.stop_count = 0;
-    self->placed = self->transitions.stop_count > 0 || self->claims.count > 0;
+    self->placed = self->transitions.stop_count > 0 || self->reservations.count > 0;
     const bool wants_stops = self->transitions.stop_count > 0;
     if (self->placed)
-        adl_placing_find(&self->placing, state, &self->claims, &self->transitions, limited);
+        adl_step_placement_find(&self->placement, state, &self->reservations, &self->transitions, limited);
     if (self->transitions.stop_count > 0)
-        status = stop_for_claims(self, state, plan);
-    /* What those draw who are to go is there once they are gone. */
+        status = stop_and_reserve(self, state, plan);
+    /* The power of stopping jobs is available only once they have left. */
     if (limited && (wants_stops || self->transitions.unstoppable))
         self->transitions.start_count = 0;
     return status ? status : set_caps(self, state, plan);
@@ -342,44 +346,46 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     struct gogh *self = policy;
     int status = self->failed ? ADL_ENOMEM : 0;
     if (status == 0 && self->stale)
-        status = plan_anew(self, state, plan);
+        status = replan(self, state, plan);
     if (status == 0)
         status = start_next(self, state, plan);
-    if (status || plan->command_count > 0 || state->queue.count == 0 || self->wake_us > 0 || !self->program.ripens)
+    if (status || plan->command_count > 0 || state->queue.count == 0 || self->wake_us > 0 ||
+        !self->ilp.changes_with_time)
         return status;
-    self->wake_us = state->now_us + LOOK_AGAIN_US;
+    self->wake_us = state->now_us + REPLAN_US;
     return adl_plan_wake(plan, self->wake_us);
 }
 
-/* Where it would be served, had it the GPUs, and why it does not take what is free. */
+/* On which types it would run, and why it does not take free GPUs. */
 static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
 {
     const struct gogh *self = policy;
-    struct adl_standing job;
-    struct adl_prospect prospect;
-    uint32_t wanted = 0, spurned = 0;
+    struct adl_job_features job;
+    struct adl_job_estimates estimates;
+    uint32_t wanted = 0, rejected = 0;
     char names[96], free_names[64];
-    adl_cost_model_stand(self->cost_model, state, slot, &job);
-    adl_cost_model_look(self->cost_model, &job, &prospect);
-    const struct adl_party party = {&job, &prospect};
-    const double wait_w = adl_cost_model_wait(self->cost_model, party);
+    adl_cost_model_features(self->cost_model, state, slot, &job);
+    adl_cost_model_estimate(self->cost_model, &job, &estimates);
+    const struct adl_candidate candidate = {&job, &estimates};
+    const double wait_w = adl_cost_model_wait(self->cost_model, candidate);
     for (uint32_t left = job.types; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        struct adl_price price;
-        const bool worth = adl_cost_model_alone(self->cost_model, party, type, 0, &price) && price.cost_w < wait_w;
+        struct adl_offer_cost cost;
+        const bool worth = adl_cost_model_alone(self->cost_model, candidate, type, 0, &cost) && cost.total_w < wait_w;
         if (worth)
             wanted |= 1u << type;
         else if (state->pool.free_gpus[type] >= job.gpus)
-            spurned |= 1u << type;
+            rejected |= 1u << type;
     }
     adl_reason_types(state, wanted, names, sizeof names);
-    adl_reason_types(state, spurned, free_names, sizeof free_names);
+    adl_reason_types(state, rejected, free_names, sizeof free_names);
     if (!wanted)
-        snprintf(ret, size,
-                 "energy: on no GPU is its progress worth the power yet; the longer it waits the more it is");
-    else if (spurned)
+        snprintf(
+            ret, size,
+            "energy: its progress is not yet worth the power of any GPU; the longer it waits, the more it is worth");
+    else if (rejected)
         snprintf(ret, size, "energy: it waits for %s; on %s, which %s free, it would be too slow for the power", names,
-                 free_names, spurned & (spurned - 1) ? "are" : "is");
+                 free_names, rejected & (rejected - 1) ? "are" : "is");
     else
         adl_reason_waiting(state, slot, ret, size);
 }
@@ -387,7 +393,7 @@ static void explain(void *policy, const struct adl_state *state, uint32_t slot, 
 struct adl_ilp_model_counts adl_gogh_counts(const void *policy)
 {
     const struct gogh *self = policy;
-    return self->program.counts;
+    return self->ilp.counts;
 }
 
 const struct adl_policy_ops adl_policy_gogh = {

@@ -10,7 +10,7 @@
 #define SWAPS       2000
 #define NODES       200
 #define ITERATIONS  1500
-#define GROUPS_FULL 128 /* groups up to which these are given in full */
+#define GROUPS_FULL 128 /* with more groups these limits shrink in proportion */
 #define GAP         0.001
 
 int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_config *config,
@@ -49,191 +49,189 @@ int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_conf
     return 0;
 }
 
-void adl_ilp_model_clear(struct adl_ilp_model *program)
+void adl_ilp_model_clear(struct adl_ilp_model *ilp)
 {
-    free(program->groups);
-    free(program->table);
-    free(program->jobs);
-    free(program->next);
-    free(program->offers);
-    free(program->cap_w);
-    free(program->times);
-    free(program->group_jobs);
-    free(program->wait_cost);
-    adl_allotment_destroy(program->allotment);
-    *program = (struct adl_ilp_model){0};
+    free(ilp->groups);
+    free(ilp->table);
+    free(ilp->jobs);
+    free(ilp->next);
+    free(ilp->offers);
+    free(ilp->cap_w);
+    free(ilp->times);
+    free(ilp->group_jobs);
+    free(ilp->wait_cost);
+    adl_allotment_destroy(ilp->allotment);
+    *ilp = (struct adl_ilp_model){0};
 }
 
-/* ---- who ---- */
+/* ---- groups of jobs ---- */
 
-static bool alike(const struct adl_standing *a, const struct adl_standing *b)
+static bool same_features(const struct adl_job_features *a, const struct adl_job_features *b)
 {
     return a->profile == b->profile && a->spanning == b->spanning && a->beside == b->beside && a->types == b->types &&
            a->min_steps_per_s == b->min_steps_per_s && a->share_slowdown == b->share_slowdown &&
-           a->gpu_memory_mib == b->gpu_memory_mib && a->gpus == b->gpus && a->place == b->place &&
-           a->flags == b->flags && a->kind == b->kind && a->settled == b->settled && a->left == b->left &&
-           a->lost == b->lost && a->urgency == b->urgency && a->slack == b->slack;
+           a->gpu_memory_mib == b->gpu_memory_mib && a->gpus == b->gpus && a->current_type == b->current_type &&
+           a->flags == b->flags && a->kind == b->kind && a->pinned == b->pinned && a->work_left == b->work_left &&
+           a->work_lost == b->work_lost && a->urgency == b->urgency && a->slack == b->slack;
 }
 
-/* The group of such a standing, made if new; ADL_NONE if there is no room. */
-static uint32_t group_of(struct adl_ilp_model *program, const struct adl_standing *standing)
+/* The group with these features, created if new; ADL_NONE if there is no room. */
+static uint32_t group_of(struct adl_ilp_model *ilp, const struct adl_job_features *features)
 {
-    uint32_t at = (uint32_t)adl_hash_bytes(adl_hash_start(), standing, sizeof *standing) % TABLE_SIZE;
-    while (program->table[at] != ADL_NONE) {
-        if (alike(&program->groups[program->table[at]].standing, standing))
-            return program->table[at];
+    uint32_t at = (uint32_t)adl_hash_bytes(adl_hash_start(), features, sizeof *features) % TABLE_SIZE;
+    while (ilp->table[at] != ADL_NONE) {
+        if (same_features(&ilp->groups[ilp->table[at]].features, features))
+            return ilp->table[at];
         at = (at + 1) % TABLE_SIZE;
     }
-    if (program->group_count == ADL_ILP_MODEL_GROUPS)
+    if (ilp->group_count == ADL_ILP_MODEL_GROUPS)
         return ADL_NONE;
-    const uint32_t group = program->table[at] = program->group_count++;
-    struct adl_ilp_model_group *it = &program->groups[group];
-    it->standing = *standing;
+    const uint32_t group = ilp->table[at] = ilp->group_count++;
+    struct adl_ilp_model_group *it = &ilp->groups[group];
+    it->features = *features;
     it->first = it->last = ADL_NONE;
-    program->group_jobs[group] = 0;
-    adl_cost_model_look(program->cost_model, standing, &it->prospect);
+    ilp->group_jobs[group] = 0;
+    adl_cost_model_estimate(ilp->cost_model, features, &it->estimates);
     return group;
 }
 
-static bool is_withheld(const struct adl_ilp_model *program, uint32_t gpu)
+static bool is_reserved(const struct adl_ilp_model *ilp, uint32_t gpu)
 {
-    return program->claims && gpu != ADL_NONE && program->claims->withheld[gpu];
+    return ilp->reservations && gpu != ADL_NONE && ilp->reservations->reserved[gpu];
 }
 
-static void add_job(struct adl_ilp_model *program, const struct adl_state *state, uint32_t slot)
+static void add_job(struct adl_ilp_model *ilp, const struct adl_state *state, uint32_t slot)
 {
-    struct adl_standing standing;
-    if (program->job_count == program->job_capacity)
+    struct adl_job_features features;
+    if (ilp->job_count == ilp->job_capacity)
         return;
-    if (program->claims && adl_claims_has(program->claims, slot))
+    if (ilp->reservations && adl_gpu_reservations_has(ilp->reservations, slot))
         return;
-    adl_cost_model_stand(program->cost_model, state, slot, &standing);
-    if (is_withheld(program, state->jobs[slot].first_gpu))
-        standing.settled = true; /* another is about to join it there */
-    program->ripens |= adl_standing_ripens(&standing);
-    const uint32_t group = group_of(program, &standing);
+    adl_cost_model_features(ilp->cost_model, state, slot, &features);
+    if (is_reserved(ilp, state->jobs[slot].first_gpu))
+        features.pinned = true; /* another job is about to join it there */
+    ilp->changes_with_time |= adl_features_change_with_time(&features);
+    const uint32_t group = group_of(ilp, &features);
     if (group == ADL_NONE)
         return;
-    struct adl_ilp_model_group *it = &program->groups[group];
-    const uint32_t member = program->job_count++;
-    program->jobs[member] = slot;
-    program->next[member] = ADL_NONE;
+    struct adl_ilp_model_group *it = &ilp->groups[group];
+    const uint32_t member = ilp->job_count++;
+    ilp->jobs[member] = slot;
+    ilp->next[member] = ADL_NONE;
     if (it->first == ADL_NONE)
         it->first = member;
     else
-        program->next[it->last] = member;
+        ilp->next[it->last] = member;
     it->last = member;
-    program->group_jobs[group]++;
+    ilp->group_jobs[group]++;
 }
 
-static void add_holder(struct adl_ilp_model *program, const struct adl_state *state, uint32_t slot)
+static void add_holder(struct adl_ilp_model *ilp, const struct adl_state *state, uint32_t slot)
 {
     if (state->jobs[slot].phase == ADL_PHASE_STOPPING)
-        program->stopping_w += adl_cost_model_stopping_w(program->cost_model, state, slot);
-    add_job(program, state, slot);
+        ilp->stopping_w += adl_cost_model_stopping_w(ilp->cost_model, state, slot);
+    add_job(ilp, state, slot);
 }
 
-/* Those that run first: there is always room for them. A job that was told to stop is about to wait: it is looked at as
- * one that does, and its GPUs and what they draw are not yet there to be given. */
-static void gather(struct adl_ilp_model *program, const struct adl_state *state)
+/* Running jobs first: there is always room for them. A stopping job counts as a waiting one; its GPUs and its power are
+ * not available yet. */
+static void gather(struct adl_ilp_model *ilp, const struct adl_state *state)
 {
-    program->group_count = program->job_count = 0;
-    program->stopping_w = 0;
-    program->ripens = false;
+    ilp->group_count = ilp->job_count = 0;
+    ilp->stopping_w = 0;
+    ilp->changes_with_time = false;
     for (uint32_t i = 0; i < TABLE_SIZE; i++)
-        program->table[i] = ADL_NONE;
-    memset(program->pool_gpus, 0, sizeof program->pool_gpus);
-    for (uint32_t gpu = 0; gpu < program->cluster->gpu_count; gpu++) {
+        ilp->table[i] = ADL_NONE;
+    memset(ilp->pool_gpus, 0, sizeof ilp->pool_gpus);
+    for (uint32_t gpu = 0; gpu < ilp->cluster->gpu_count; gpu++) {
         const struct adl_gpu_use *use = &state->gpus[gpu];
-        bool usable = use->job[0] == ADL_NONE && !use->down && !is_withheld(program, gpu);
+        bool usable = use->job[0] == ADL_NONE && !use->down && !is_reserved(ilp, gpu);
         for (int place = 0; place < ADL_GPU_JOBS_MAX && use->job[place] != ADL_NONE; place++) {
             usable |= state->jobs[use->job[place]].phase == ADL_PHASE_RUNNING;
             if (state->jobs[use->job[place]].first_gpu == gpu)
-                add_holder(program, state, use->job[place]);
+                add_holder(ilp, state, use->job[place]);
         }
-        program->pool_gpus[adl_gpu_type_of(program->cluster, gpu)] += usable;
+        ilp->pool_gpus[adl_gpu_type_of(ilp->cluster, gpu)] += usable;
     }
-    uint32_t looked = 0;
+    uint32_t seen = 0;
     adl_walk_begin(&state->queue);
-    for (uint32_t slot; looked < ADL_ILP_MODEL_QUEUE && (slot = adl_walk_job(&state->queue)) != ADL_NONE; looked++) {
-        add_job(program, state, slot);
+    for (uint32_t slot; seen < ADL_ILP_MODEL_QUEUE && (slot = adl_walk_job(&state->queue)) != ADL_NONE; seen++) {
+        add_job(ilp, state, slot);
         adl_walk_next(&state->queue);
     }
 }
 
-/* ---- in which ways ---- */
+/* ---- offers ---- */
 
-static struct adl_party party(const struct adl_ilp_model *program, uint32_t group)
+static struct adl_candidate candidate(const struct adl_ilp_model *ilp, uint32_t group)
 {
-    return (struct adl_party){&program->groups[group].standing, &program->groups[group].prospect};
+    return (struct adl_candidate){&ilp->groups[group].features, &ilp->groups[group].estimates};
 }
 
-static void add_offer(struct adl_ilp_model *program, uint32_t a, uint32_t b, uint32_t type, double cap_w,
-                      const struct adl_price *price)
+static void add_offer(struct adl_ilp_model *ilp, uint32_t a, uint32_t b, uint32_t type, double cap_w,
+                      const struct adl_offer_cost *cost)
 {
-    if (program->offer_count == ADL_ILP_MODEL_OFFERS)
+    if (ilp->offer_count == ADL_ILP_MODEL_OFFERS)
         return;
-    program->cap_w[program->offer_count] = cap_w;
-    program->offers[program->offer_count++] =
-        (struct adl_offer){.group = {a, b},
-                           .pool = type,
-                           .gpus = b == ADL_NONE ? program->groups[a].standing.gpus : 1,
-                           .cost = price->cost_w,
-                           .power_w = price->power_w > 0 ? price->power_w : 0};
+    ilp->cap_w[ilp->offer_count] = cap_w;
+    ilp->offers[ilp->offer_count++] = (struct adl_offer){.group = {a, b},
+                                                         .pool = type,
+                                                         .gpus = b == ADL_NONE ? ilp->groups[a].features.gpus : 1,
+                                                         .cost = cost->total_w,
+                                                         .power_w = cost->power_w > 0 ? cost->power_w : 0};
 }
 
-/* The n-th cap that GPUs of a type may have; the first is none. */
-static double cap_at(const struct adl_ilp_model *program, uint32_t type, uint32_t n)
+/* The n-th power cap for GPUs of a type; 0 is no cap. */
+static double cap_at(const struct adl_ilp_model *ilp, uint32_t type, uint32_t n)
 {
-    return n == 0 ? 0 : program->caps[n - 1] * program->cluster->types[type].max_w;
+    return n == 0 ? 0 : ilp->caps[n - 1] * ilp->cluster->types[type].max_w;
 }
 
-static bool stays(const struct adl_ilp_model *program, const struct adl_standing *job)
+static bool stays(const struct adl_ilp_model *ilp, const struct adl_job_features *job)
 {
-    return adl_standing_fixed(job) || (program->stay && job->place != ADL_PLACE_QUEUE);
+    return adl_features_fixed(job) || (ilp->stay && job->current_type != ADL_NOT_RUNNING);
 }
 
-/* True if the job may be given GPUs of the type at all. */
-static bool may_have(const struct adl_ilp_model *program, const struct adl_standing *job, uint32_t type)
+/* True if the job may get GPUs of the type at all. */
+static bool may_have(const struct adl_ilp_model *ilp, const struct adl_job_features *job, uint32_t type)
 {
-    return !stays(program, job) || job->place == type;
+    return !stays(ilp, job) || job->current_type == type;
 }
 
-static void offer_alone(struct adl_ilp_model *program, uint32_t group)
+static void offer_alone(struct adl_ilp_model *ilp, uint32_t group)
 {
-    const struct adl_standing *job = &program->groups[group].standing;
-    struct adl_price price;
-    const double wait_w = adl_cost_model_wait(program->cost_model, party(program, group));
+    const struct adl_job_features *job = &ilp->groups[group].features;
+    struct adl_offer_cost cost;
+    const double wait_w = adl_cost_model_wait(ilp->cost_model, candidate(ilp, group));
     double worst_w = -HUGE_VAL;
-    for (uint32_t type = 0; type < program->cluster->type_count; type++)
-        for (uint32_t n = 0; n <= program->cap_count && may_have(program, job, type); n++) {
-            const double cap_w = cap_at(program, type, n);
-            if (!adl_cost_model_alone(program->cost_model, party(program, group), type, cap_w, &price) ||
-                (job->place == ADL_PLACE_QUEUE && price.cost_w >= wait_w))
+    for (uint32_t type = 0; type < ilp->cluster->type_count; type++)
+        for (uint32_t n = 0; n <= ilp->cap_count && may_have(ilp, job, type); n++) {
+            const double cap_w = cap_at(ilp, type, n);
+            if (!adl_cost_model_alone(ilp->cost_model, candidate(ilp, group), type, cap_w, &cost) ||
+                (job->current_type == ADL_NOT_RUNNING && cost.total_w >= wait_w))
                 continue;
-            worst_w = price.cost_w > worst_w ? price.cost_w : worst_w;
-            add_offer(program, group, ADL_NONE, type, cap_w, &price);
+            worst_w = cost.total_w > worst_w ? cost.total_w : worst_w;
+            add_offer(ilp, group, ADL_NONE, type, cap_w, &cost);
         }
-    /* To stop a job that runs costs more than the worst it is offered and than leaving one in the queue, but not so
-     * much more that sums drown in it. */
-    program->wait_cost[group] = job->place == ADL_PLACE_QUEUE || worst_w < 0 ? wait_w : worst_w + wait_w;
+    /* Preempting a job costs more than its worst offer and more than leaving one in the queue, but not so much more
+     * that sums lose precision. */
+    ilp->wait_cost[group] = job->current_type == ADL_NOT_RUNNING || worst_w < 0 ? wait_w : worst_w + wait_w;
 }
 
-static bool shares(const struct adl_standing *job)
+static bool shares(const struct adl_job_features *job)
 {
     return job->flags & ADL_JOB_SHARE && job->gpus == 1;
 }
 
-/* Two that cannot be moved are offered each other only if they share a GPU already. */
-static bool may_pair(const struct adl_ilp_model *program, const struct adl_standing *a, const struct adl_standing *b,
-                     uint32_t type)
+/* Two jobs that cannot be moved form a pair only if they share a GPU already. */
+static bool may_pair(const struct adl_ilp_model *ilp, const struct adl_job_features *a,
+                     const struct adl_job_features *b, uint32_t type)
 {
-    const bool both_stay = stays(program, a) && stays(program, b);
-    return may_have(program, a, type) && may_have(program, b, type) &&
-           (!both_stay || adl_standing_together(a, b, type));
+    const bool both_stay = stays(ilp, a) && stays(ilp, b);
+    return may_have(ilp, a, type) && may_have(ilp, b, type) && (!both_stay || adl_features_share_gpu(a, b, type));
 }
 
-/* The partners that a group's jobs gain most with on one type, the best first. */
+/* The best partners of a group's jobs on one type, the best first. */
 struct partners {
     uint32_t group[ADL_ILP_MODEL_PARTNERS];
     double gain[ADL_ILP_MODEL_PARTNERS];
@@ -255,100 +253,99 @@ static void keep_partner(struct partners *partners, uint32_t group, double gain)
     partners->count += partners->count < ADL_ILP_MODEL_PARTNERS;
 }
 
-static void offer_pair(struct adl_ilp_model *program, uint32_t a, uint32_t b, uint32_t type)
+static void offer_pair(struct adl_ilp_model *ilp, uint32_t a, uint32_t b, uint32_t type)
 {
-    struct adl_price price;
-    for (uint32_t n = 0; n <= program->cap_count; n++) {
-        const double cap_w = cap_at(program, type, n);
-        if (adl_cost_model_pair(program->cost_model, party(program, a), party(program, b), type, cap_w, &price) &&
-            price.cost_w < program->wait_cost[a] + program->wait_cost[b])
-            add_offer(program, a, b, type, cap_w, &price);
+    struct adl_offer_cost cost;
+    for (uint32_t n = 0; n <= ilp->cap_count; n++) {
+        const double cap_w = cap_at(ilp, type, n);
+        if (adl_cost_model_pair(ilp->cost_model, candidate(ilp, a), candidate(ilp, b), type, cap_w, &cost) &&
+            cost.total_w < ilp->wait_cost[a] + ilp->wait_cost[b])
+            add_offer(ilp, a, b, type, cap_w, &cost);
     }
 }
 
-/* What a group's jobs can share GPUs of one type with: those beside them now, and the few they gain most with. */
-static void offer_pairs(struct adl_ilp_model *program, uint32_t a, uint32_t type)
+/* Offers a group's jobs to share GPUs of one type: with their present neighbours, and with their best partners. */
+static void offer_pairs(struct adl_ilp_model *ilp, uint32_t a, uint32_t type)
 {
-    const struct adl_standing *x = &program->groups[a].standing;
+    const struct adl_job_features *x = &ilp->groups[a].features;
     struct partners partners = {.count = 0};
-    struct adl_price price;
-    for (uint32_t b = program->group_jobs[a] > 1 ? a : a + 1; b < program->group_count; b++) {
-        const struct adl_standing *y = &program->groups[b].standing;
-        if (!shares(y) || !may_pair(program, x, y, type))
+    struct adl_offer_cost cost;
+    for (uint32_t b = ilp->group_jobs[a] > 1 ? a : a + 1; b < ilp->group_count; b++) {
+        const struct adl_job_features *y = &ilp->groups[b].features;
+        if (!shares(y) || !may_pair(ilp, x, y, type))
             continue;
-        if (adl_standing_together(x, y, type))
-            offer_pair(program, a, b, type);
-        else if (adl_cost_model_pair(program->cost_model, party(program, a), party(program, b), type, 0, &price))
-            keep_partner(&partners, b, -price.cost_w);
+        if (adl_features_share_gpu(x, y, type))
+            offer_pair(ilp, a, b, type);
+        else if (adl_cost_model_pair(ilp->cost_model, candidate(ilp, a), candidate(ilp, b), type, 0, &cost))
+            keep_partner(&partners, b, -cost.total_w);
     }
     for (uint32_t i = 0; i < partners.count; i++)
-        offer_pair(program, a, partners.group[i], type);
+        offer_pair(ilp, a, partners.group[i], type);
 }
 
-static void list_offers(struct adl_ilp_model *program)
+static void list_offers(struct adl_ilp_model *ilp)
 {
-    program->offer_count = 0;
-    for (uint32_t a = 0; a < program->group_count; a++)
-        offer_alone(program, a);
-    for (uint32_t a = 0; a < program->group_count && program->share; a++)
-        for (uint32_t type = 0; shares(&program->groups[a].standing) && type < program->cluster->type_count; type++)
-            offer_pairs(program, a, type);
+    ilp->offer_count = 0;
+    for (uint32_t a = 0; a < ilp->group_count; a++)
+        offer_alone(ilp, a);
+    for (uint32_t a = 0; a < ilp->group_count && ilp->share; a++)
+        for (uint32_t type = 0; shares(&ilp->groups[a].features) && type < ilp->cluster->type_count; type++)
+            offer_pairs(ilp, a, type);
 }
 
-/* ---- the plan to begin with: everyone who runs stays, at no cap ---- */
+/* ---- initial solution: every running job stays, without a cap ---- */
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-static void begin_with_running(struct adl_ilp_model *program)
+static void start_from_running(struct adl_ilp_model *ilp)
 {
-    memset(program->times, 0, program->offer_count * sizeof *program->times);
-    for (uint32_t o = 0; o < program->offer_count; o++) {
-        const struct adl_offer *offer = &program->offers[o];
+    memset(ilp->times, 0, ilp->offer_count * sizeof *ilp->times);
+    for (uint32_t o = 0; o < ilp->offer_count; o++) {
+        const struct adl_offer *offer = &ilp->offers[o];
         const uint32_t a = offer->group[0], b = offer->group[1];
-        const struct adl_standing *x = &program->groups[a].standing;
-        if (x->place != offer->pool || program->cap_w[o] > 0)
+        const struct adl_job_features *x = &ilp->groups[a].features;
+        if (x->current_type != offer->pool || ilp->cap_w[o] > 0)
             continue;
         if (b == ADL_NONE)
-            program->times[o] = x->beside == ADL_NONE ? program->group_jobs[a] : 0;
-        else if (adl_standing_together(x, &program->groups[b].standing, offer->pool))
-            program->times[o] =
-                a == b ? program->group_jobs[a] / 2 : least(program->group_jobs[a], program->group_jobs[b]);
+            ilp->times[o] = x->beside == ADL_NONE ? ilp->group_jobs[a] : 0;
+        else if (adl_features_share_gpu(x, &ilp->groups[b].features, offer->pool))
+            ilp->times[o] = a == b ? ilp->group_jobs[a] / 2 : least(ilp->group_jobs[a], ilp->group_jobs[b]);
     }
 }
 
-void adl_ilp_model_solve(struct adl_ilp_model *program, const struct adl_state *state, const struct adl_claims *claims,
-                         struct adl_allotment_answer *ret)
+void adl_ilp_model_solve(struct adl_ilp_model *ilp, const struct adl_state *state,
+                         const struct adl_gpu_reservations *reservations, struct adl_allotment_answer *ret)
 {
     double idle_w = 0;
-    program->claims = claims;
-    gather(program, state);
-    list_offers(program);
-    begin_with_running(program);
-    for (uint32_t t = 0; t < program->cluster->type_count; t++)
-        idle_w += program->cluster->types[t].idle_w * program->cluster->type_gpus[t];
-    /* Under a limit nobody with a claim starts before all who are stopped are gone. */
-    const double claimed_w = claims ? adl_claims_power_w(claims) : 0;
-    const double taken_w = idle_w + (claimed_w > program->stopping_w ? claimed_w : program->stopping_w);
-    const double cap_w = program->power_limit_w > 0 ? program->power_limit_w - taken_w : HUGE_VAL;
-    const struct adl_allotment_problem problem = {.group_count = program->group_count,
-                                                  .pool_count = program->cluster->type_count,
-                                                  .offer_count = program->offer_count,
-                                                  .group_jobs = program->group_jobs,
-                                                  .wait_cost = program->wait_cost,
-                                                  .pool_gpus = program->pool_gpus,
-                                                  .offers = program->offers,
+    ilp->reservations = reservations;
+    gather(ilp, state);
+    list_offers(ilp);
+    start_from_running(ilp);
+    for (uint32_t t = 0; t < ilp->cluster->type_count; t++)
+        idle_w += ilp->cluster->types[t].idle_w * ilp->cluster->type_gpus[t];
+    /* Under a power limit no reserved job starts before all stopping jobs have left. */
+    const double reserved_w = reservations ? adl_gpu_reservations_power_w(reservations) : 0;
+    const double taken_w = idle_w + (reserved_w > ilp->stopping_w ? reserved_w : ilp->stopping_w);
+    const double cap_w = ilp->power_limit_w > 0 ? ilp->power_limit_w - taken_w : HUGE_VAL;
+    const struct adl_allotment_problem problem = {.group_count = ilp->group_count,
+                                                  .pool_count = ilp->cluster->type_count,
+                                                  .offer_count = ilp->offer_count,
+                                                  .group_jobs = ilp->group_jobs,
+                                                  .wait_cost = ilp->wait_cost,
+                                                  .pool_gpus = ilp->pool_gpus,
+                                                  .offers = ilp->offers,
                                                   .power_cap_w = cap_w > 0 ? cap_w : 0};
-    /* The work of one node or iteration grows with the rows: a large program is given fewer. */
-    struct adl_allotment_limits limits = program->limits;
-    if (program->group_count > GROUPS_FULL) {
-        limits.nodes = limits.nodes * GROUPS_FULL / program->group_count;
-        limits.iterations = limits.iterations * GROUPS_FULL / program->group_count;
+    /* The work of one node or iteration grows with the rows, so large programs get fewer. */
+    struct adl_allotment_limits limits = ilp->limits;
+    if (ilp->group_count > GROUPS_FULL) {
+        limits.nodes = limits.nodes * GROUPS_FULL / ilp->group_count;
+        limits.iterations = limits.iterations * GROUPS_FULL / ilp->group_count;
     }
-    adl_allotment_solve(program->allotment, &problem, &limits, program->times, ret);
-    program->counts.solved++;
-    program->counts.proved += ret->optimal;
-    program->counts.greedy += ret->by == ADL_ALLOTMENT_GREEDY;
+    adl_allotment_solve(ilp->allotment, &problem, &limits, ilp->times, ret);
+    ilp->counts.solved++;
+    ilp->counts.proved += ret->optimal;
+    ilp->counts.greedy += ret->by == ADL_ALLOTMENT_GREEDY;
 }

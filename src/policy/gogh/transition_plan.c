@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
-int adl_transition_plan_create(struct adl_transition_plan *ret, const struct adl_ilp_model *program)
+int adl_transition_plan_create(struct adl_transition_plan *ret, const struct adl_ilp_model *ilp)
 {
-    struct adl_transition_plan it = {.starts = malloc(program->job_capacity * sizeof *it.starts),
-                                     .stops = malloc(program->job_capacity * sizeof *it.stops),
-                                     .stays = malloc(program->job_capacity * sizeof *it.stays),
+    struct adl_transition_plan it = {.starts = malloc(ilp->job_capacity * sizeof *it.starts),
+                                     .stops = malloc(ilp->job_capacity * sizeof *it.stops),
+                                     .stays = malloc(ilp->job_capacity * sizeof *it.stays),
                                      .cursor = malloc(ADL_ILP_MODEL_GROUPS * sizeof *it.cursor)};
     if (!it.starts || !it.stops || !it.stays || !it.cursor) {
         adl_transition_plan_clear(&it);
@@ -26,63 +26,60 @@ void adl_transition_plan_clear(struct adl_transition_plan *transitions)
 }
 
 /* The next job of a group, taken out of it, or ADL_NONE. */
-static uint32_t take_next(struct adl_transition_plan *transitions, const struct adl_ilp_model *program, uint32_t group)
+static uint32_t take_next(struct adl_transition_plan *transitions, const struct adl_ilp_model *ilp, uint32_t group)
 {
     const uint32_t member = transitions->cursor[group];
     if (member == ADL_NONE)
         return ADL_NONE;
-    transitions->cursor[group] = program->next[member];
-    return program->jobs[member];
+    transitions->cursor[group] = ilp->next[member];
+    return ilp->jobs[member];
 }
 
-/* What a job costs that shares its GPU: the two together, less what the neighbour would cost alone there. */
-static double cost_beside(const struct adl_ilp_model *program, const struct adl_state *state, struct adl_party party,
-                          uint32_t neighbour, double alone_w)
+/* The cost of a job that shares its GPU: the cost of the pair, minus that of the neighbour alone. */
+static double cost_beside(const struct adl_ilp_model *ilp, const struct adl_state *state,
+                          struct adl_candidate candidate, uint32_t neighbour, double alone_w)
 {
-    struct adl_standing standing;
-    struct adl_prospect prospect;
-    struct adl_price both, other;
-    const uint32_t type = party.job->place;
-    adl_cost_model_stand(program->cost_model, state, neighbour, &standing);
-    adl_cost_model_look(program->cost_model, &standing, &prospect);
-    const struct adl_party theirs = {&standing, &prospect};
-    if (!adl_cost_model_pair(program->cost_model, party, theirs, type, 0, &both))
+    struct adl_job_features features;
+    struct adl_job_estimates estimates;
+    struct adl_offer_cost both, other;
+    const uint32_t type = candidate.job->current_type;
+    adl_cost_model_features(ilp->cost_model, state, neighbour, &features);
+    adl_cost_model_estimate(ilp->cost_model, &features, &estimates);
+    const struct adl_candidate theirs = {&features, &estimates};
+    if (!adl_cost_model_pair(ilp->cost_model, candidate, theirs, type, 0, &both))
         return alone_w;
-    standing.beside = ADL_NONE;
-    return adl_cost_model_alone(program->cost_model, theirs, type, 0, &other) ? both.cost_w - other.cost_w : alone_w;
+    features.beside = ADL_NONE;
+    return adl_cost_model_alone(ilp->cost_model, theirs, type, 0, &other) ? both.total_w - other.total_w : alone_w;
 }
 
-/* What a job of the group costs as it is. */
-static double cost_as_it_is(const struct adl_ilp_model *program, const struct adl_state *state, uint32_t group,
-                            uint32_t job)
+/* The cost of a job of the group where it is now. */
+static double current_cost_w(const struct adl_ilp_model *ilp, const struct adl_state *state, uint32_t group,
+                             uint32_t job)
 {
-    const struct adl_ilp_model_group *it = &program->groups[group];
-    struct adl_standing standing = it->standing;
-    struct adl_price price;
-    standing.beside = ADL_NONE;
-    if (standing.place == ADL_PLACE_QUEUE ||
-        !adl_cost_model_alone(program->cost_model, (struct adl_party){&standing, &it->prospect}, standing.place, 0,
-                              &price))
-        return program->wait_cost[group];
-    if (it->standing.beside == ADL_NONE)
-        return price.cost_w;
-    return cost_beside(program, state, (struct adl_party){&it->standing, &it->prospect},
-                       adl_state_neighbour(state, job), price.cost_w);
+    const struct adl_ilp_model_group *it = &ilp->groups[group];
+    struct adl_job_features features = it->features;
+    struct adl_offer_cost cost;
+    features.beside = ADL_NONE;
+    if (features.current_type == ADL_NOT_RUNNING ||
+        !adl_cost_model_alone(ilp->cost_model, (struct adl_candidate){&features, &it->estimates}, features.current_type,
+                              0, &cost))
+        return ilp->wait_cost[group];
+    if (it->features.beside == ADL_NONE)
+        return cost.total_w;
+    return cost_beside(ilp, state, (struct adl_candidate){&it->features, &it->estimates},
+                       adl_state_neighbour(state, job), cost.total_w);
 }
 
-/* An offer that was taken, for its jobs in the order of its groups; the second is ADL_NONE where it has one group. */
-static struct adl_transition_step step_of(const struct adl_ilp_model *program, const struct adl_state *state,
-                                          uint32_t o, uint32_t first, uint32_t second)
+/* The step of an offer that was taken, with its jobs in the order of its groups; second is ADL_NONE for a single. */
+static struct adl_transition_step step_of(const struct adl_ilp_model *ilp, const struct adl_state *state, uint32_t o,
+                                          uint32_t first, uint32_t second)
 {
-    const struct adl_offer *offer = &program->offers[o];
-    struct adl_transition_step step = {.job = first,
-                                       .beside = ADL_NONE,
-                                       .type = (uint16_t)offer->pool,
-                                       .cap_w = program->cap_w[o],
-                                       .cost_w = offer->cost};
+    const struct adl_offer *offer = &ilp->offers[o];
+    struct adl_transition_step step = {
+        .job = first, .beside = ADL_NONE, .type = (uint16_t)offer->pool, .cap_w = ilp->cap_w[o], .cost_w = offer->cost};
     for (int i = 0; i < 2 && offer->group[i] != ADL_NONE; i++) {
-        step.else_w += cost_as_it_is(program, state, offer->group[i], i == 0 ? first : second);
-        step.wait_w += program->wait_cost[offer->group[i]];
+        step.current_w += current_cost_w(ilp, state, offer->group[i], i == 0 ? first : second);
+        step.wait_w += ilp->wait_cost[offer->group[i]];
     }
     return step;
 }
@@ -94,7 +91,7 @@ static void start(struct adl_transition_plan *transitions, const struct adl_stat
     if (job->phase == ADL_PHASE_PENDING)
         transitions->starts[transitions->start_count++] = step;
     else if (job->phase == ADL_PHASE_RUNNING && job->spec.flags & ADL_JOB_PREEMPTIBLE)
-        transitions->stops[transitions->stop_count++] = step; /* it starts there once it waits */
+        transitions->stops[transitions->stop_count++] = step; /* it starts there once it is back in the queue */
 }
 
 static void stay(struct adl_transition_plan *transitions, uint32_t job, uint32_t type, double cap_w)
@@ -103,26 +100,26 @@ static void stay(struct adl_transition_plan *transitions, uint32_t job, uint32_t
         (struct adl_transition_step){.job = job, .beside = ADL_NONE, .type = (uint16_t)type, .cap_w = cap_w};
 }
 
-/* Two that go on sharing. Who shares with whom was told by profiles alone, so of these two each may sit beside another
- * one like the other: all the same. */
-static void keep_pair(struct adl_transition_plan *transitions, const struct adl_ilp_model *program,
+/* Two jobs that go on sharing. Features tell only the neighbour's profile, so each of the two may in fact share with
+ * another job of the other's group; the result is the same. */
+static void keep_pair(struct adl_transition_plan *transitions, const struct adl_ilp_model *ilp,
                       const struct adl_offer *offer, double cap_w)
 {
     for (int i = 0; i < 2; i++) {
-        const uint32_t job = take_next(transitions, program, offer->group[i]);
+        const uint32_t job = take_next(transitions, ilp, offer->group[i]);
         if (job != ADL_NONE)
             stay(transitions, job, offer->pool, cap_w);
     }
 }
 
-/* One of the two is there already, or both come. */
-static void form_pair(struct adl_transition_plan *transitions, struct adl_ilp_model *program,
-                      const struct adl_state *state, uint32_t o)
+/* A new pair: one job runs there already, or both start. */
+static void form_pair(struct adl_transition_plan *transitions, struct adl_ilp_model *ilp, const struct adl_state *state,
+                      uint32_t o)
 {
-    const struct adl_offer *offer = &program->offers[o];
-    const double cap_w = program->cap_w[o];
-    const uint32_t jobs[2] = {take_next(transitions, program, offer->group[0]),
-                              take_next(transitions, program, offer->group[1])};
+    const struct adl_offer *offer = &ilp->offers[o];
+    const double cap_w = ilp->cap_w[o];
+    const uint32_t jobs[2] = {take_next(transitions, ilp, offer->group[0]),
+                              take_next(transitions, ilp, offer->group[1])};
     uint32_t a = jobs[0], b = jobs[1];
     const uint32_t type = offer->pool;
     if (a == ADL_NONE || b == ADL_NONE)
@@ -134,7 +131,7 @@ static void form_pair(struct adl_transition_plan *transitions, struct adl_ilp_mo
         a = b;
         b = swap;
     }
-    struct adl_transition_step step = step_of(program, state, o, jobs[0], jobs[1]);
+    struct adl_transition_step step = step_of(ilp, state, o, jobs[0], jobs[1]);
     step.job = a;
     if (a_stays || b_stays)
         stay(transitions, a, type, cap_w);
@@ -145,83 +142,83 @@ static void form_pair(struct adl_transition_plan *transitions, struct adl_ilp_mo
     start(transitions, state, step);
 }
 
-static void list_pairs(struct adl_transition_plan *transitions, struct adl_ilp_model *program,
+static void list_pairs(struct adl_transition_plan *transitions, struct adl_ilp_model *ilp,
                        const struct adl_state *state, bool together)
 {
-    for (uint32_t o = 0; o < program->offer_count; o++) {
-        const struct adl_offer *offer = &program->offers[o];
+    for (uint32_t o = 0; o < ilp->offer_count; o++) {
+        const struct adl_offer *offer = &ilp->offers[o];
         if (offer->group[1] == ADL_NONE)
             continue;
-        const bool kept = adl_standing_together(&program->groups[offer->group[0]].standing,
-                                                &program->groups[offer->group[1]].standing, offer->pool);
-        for (uint32_t n = 0; kept == together && n < program->times[o]; n++)
+        const bool kept = adl_features_share_gpu(&ilp->groups[offer->group[0]].features,
+                                                 &ilp->groups[offer->group[1]].features, offer->pool);
+        for (uint32_t n = 0; kept == together && n < ilp->times[o]; n++)
             if (together)
-                keep_pair(transitions, program, offer, program->cap_w[o]);
+                keep_pair(transitions, ilp, offer, ilp->cap_w[o]);
             else
-                form_pair(transitions, program, state, o);
+                form_pair(transitions, ilp, state, o);
     }
 }
 
-/* A job that is to have its GPU for itself: of two that share one, both of which are, one has to go. */
-static void stay_alone(struct adl_transition_plan *transitions, const struct adl_ilp_model *program,
+/* A job that gets its GPU to itself. If its neighbour does too, one of the two has to move. */
+static void stay_alone(struct adl_transition_plan *transitions, const struct adl_ilp_model *ilp,
                        const struct adl_state *state, uint32_t job, uint32_t o)
 {
     const uint32_t other = adl_state_neighbour(state, job);
     for (uint32_t i = 0; i < transitions->stay_count && other != ADL_NONE; i++)
         if (transitions->stays[i].job == other && transitions->stays[i].alone) {
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
-                transitions->stops[transitions->stop_count++] = step_of(program, state, o, job, ADL_NONE);
+                transitions->stops[transitions->stop_count++] = step_of(ilp, state, o, job, ADL_NONE);
             return;
         }
-    stay(transitions, job, program->offers[o].pool, program->cap_w[o]);
+    stay(transitions, job, ilp->offers[o].pool, ilp->cap_w[o]);
     transitions->stays[transitions->stay_count - 1].alone = true;
 }
 
-static void list_singles(struct adl_transition_plan *transitions, struct adl_ilp_model *program,
+static void list_singles(struct adl_transition_plan *transitions, struct adl_ilp_model *ilp,
                          const struct adl_state *state)
 {
-    for (uint32_t o = 0; o < program->offer_count; o++) {
-        const struct adl_offer *offer = &program->offers[o];
-        for (uint32_t n = 0; offer->group[1] == ADL_NONE && n < program->times[o]; n++) {
-            const uint32_t job = take_next(transitions, program, offer->group[0]);
+    for (uint32_t o = 0; o < ilp->offer_count; o++) {
+        const struct adl_offer *offer = &ilp->offers[o];
+        for (uint32_t n = 0; offer->group[1] == ADL_NONE && n < ilp->times[o]; n++) {
+            const uint32_t job = take_next(transitions, ilp, offer->group[0]);
             if (job == ADL_NONE)
                 break;
-            if (program->groups[offer->group[0]].standing.place == offer->pool)
-                stay_alone(transitions, program, state, job, o);
+            if (ilp->groups[offer->group[0]].features.current_type == offer->pool)
+                stay_alone(transitions, ilp, state, job, o);
             else
-                start(transitions, state, step_of(program, state, o, job, ADL_NONE));
+                start(transitions, state, step_of(ilp, state, o, job, ADL_NONE));
         }
     }
 }
 
-/* Running jobs that got nothing: under a power limit there may not be enough for all. */
-static void list_losers(struct adl_transition_plan *transitions, const struct adl_ilp_model *program,
-                        const struct adl_state *state)
+/* Running jobs without an offer: under a power limit some may have to stop. */
+static void list_unserved(struct adl_transition_plan *transitions, const struct adl_ilp_model *ilp,
+                          const struct adl_state *state)
 {
-    for (uint32_t g = 0; g < program->group_count; g++)
-        for (uint32_t job; program->groups[g].standing.place != ADL_PLACE_QUEUE &&
-                           (job = take_next(transitions, program, g)) != ADL_NONE;)
+    for (uint32_t g = 0; g < ilp->group_count; g++)
+        for (uint32_t job; ilp->groups[g].features.current_type != ADL_NOT_RUNNING &&
+                           (job = take_next(transitions, ilp, g)) != ADL_NONE;)
             if (state->jobs[job].spec.flags & ADL_JOB_PREEMPTIBLE)
                 transitions->stops[transitions->stop_count++] =
                     (struct adl_transition_step){.job = job,
                                                  .beside = ADL_NONE,
                                                  .type = ADL_TYPES_MAX,
-                                                 .else_w = cost_as_it_is(program, state, g, job)};
+                                                 .current_w = current_cost_w(ilp, state, g, job)};
             else
                 transitions->unstoppable = true;
 }
 
-void adl_transition_plan_list(struct adl_transition_plan *transitions, struct adl_ilp_model *program,
+void adl_transition_plan_list(struct adl_transition_plan *transitions, struct adl_ilp_model *ilp,
                               const struct adl_state *state)
 {
     transitions->start_count = transitions->stop_count = transitions->stay_count = 0;
     transitions->unstoppable = false;
-    for (uint32_t g = 0; g < program->group_count; g++)
-        transitions->cursor[g] = program->groups[g].first;
-    list_pairs(transitions, program, state, true);
-    list_pairs(transitions, program, state, false);
-    list_singles(transitions, program, state);
-    list_losers(transitions, program, state);
+    for (uint32_t g = 0; g < ilp->group_count; g++)
+        transitions->cursor[g] = ilp->groups[g].first;
+    list_pairs(transitions, ilp, state, true);
+    list_pairs(transitions, ilp, state, false);
+    list_singles(transitions, ilp, state);
+    list_unserved(transitions, ilp, state);
     for (uint32_t i = 1; i < transitions->start_count; i++) {
         const struct adl_transition_step it = transitions->starts[i];
         uint32_t j = i;

@@ -203,7 +203,7 @@ static void gpus_that_may_be_held_to_less_power_use_less_energy(void **state)
 struct twin {
     void *gogh;
     struct adl_cost_model *cost_model;
-    struct adl_ilp_model programs[2]; /* greedy, exact */
+    struct adl_ilp_model ilps[2]; /* greedy, exact */
     bool stale;
 };
 
@@ -219,7 +219,7 @@ static void twin_destroy(void *policy)
         return;
     adl_policy_gogh.destroy(twin->gogh);
     for (int i = 0; i < 2; i++)
-        adl_ilp_model_clear(&twin->programs[i]);
+        adl_ilp_model_clear(&twin->ilps[i]);
     adl_cost_model_destroy(twin->cost_model);
     free(twin);
 }
@@ -234,7 +234,7 @@ static int twin_create(const struct adl_policy_config *config, const struct adl_
     for (int i = 0; i < 2; i++) {
         struct adl_policy_config it = *config;
         it.greedy = i == 0;
-        assert_int_equal(adl_ilp_model_create(&twin->programs[i], &it, cluster, twin->cost_model), 0);
+        assert_int_equal(adl_ilp_model_create(&twin->ilps[i], &it, cluster, twin->cost_model), 0);
     }
     *ret_policy = twin;
     return 0;
@@ -249,23 +249,23 @@ static void twin_observe(void *policy, const struct adl_event *event, const stru
 }
 
 /* No GPU, job or watt is given twice, and the answer's cost is that of what was taken. */
-static void assert_fits(const struct adl_ilp_model *program, double cost, double spare_w)
+static void assert_fits(const struct adl_ilp_model *ilp, double cost, double spare_w)
 {
     uint32_t served[ADL_ILP_MODEL_GROUPS] = {0}, gpus[ADL_TYPES_MAX] = {0};
     double sum = 0, power_w = 0;
-    for (uint32_t o = 0; o < program->offer_count; o++) {
-        const struct adl_offer *offer = &program->offers[o];
-        gpus[offer->pool] += offer->gpus * program->times[o];
-        sum += offer->cost * program->times[o];
-        power_w += offer->power_w * program->times[o];
+    for (uint32_t o = 0; o < ilp->offer_count; o++) {
+        const struct adl_offer *offer = &ilp->offers[o];
+        gpus[offer->pool] += offer->gpus * ilp->times[o];
+        sum += offer->cost * ilp->times[o];
+        power_w += offer->power_w * ilp->times[o];
         for (int i = 0; i < 2 && offer->group[i] != ADL_NONE; i++)
-            served[offer->group[i]] += program->times[o];
+            served[offer->group[i]] += ilp->times[o];
     }
-    for (uint32_t t = 0; t < program->cluster->type_count; t++)
-        assert_true(gpus[t] <= program->pool_gpus[t]);
-    for (uint32_t g = 0; g < program->group_count; g++) {
-        assert_true(served[g] <= program->group_jobs[g]);
-        sum += program->wait_cost[g] * (program->group_jobs[g] - served[g]);
+    for (uint32_t t = 0; t < ilp->cluster->type_count; t++)
+        assert_true(gpus[t] <= ilp->pool_gpus[t]);
+    for (uint32_t g = 0; g < ilp->group_count; g++) {
+        assert_true(served[g] <= ilp->group_jobs[g]);
+        sum += ilp->wait_cost[g] * (ilp->group_jobs[g] - served[g]);
     }
     assert_true(power_w <= spare_w + 1e-6);
     if (!(fabs(sum - cost) <= 1e-6 * (1 + fabs(cost))))
@@ -278,13 +278,13 @@ static int twin_decide(void *policy, const struct adl_state *state, struct adl_p
     struct adl_allotment_answer answers[2];
     double spare_w = HUGE_VAL;
     for (int i = 0; i < 2 && twin->stale; i++) {
-        struct adl_ilp_model *program = &twin->programs[i];
-        adl_ilp_model_solve(program, state, NULL, &answers[i]);
-        if (program->power_limit_w > 0)
-            spare_w = program->power_limit_w;
-        for (uint32_t t = 0; t < program->cluster->type_count && program->power_limit_w > 0; t++)
-            spare_w -= program->cluster->types[t].idle_w * program->cluster->type_gpus[t];
-        assert_fits(program, answers[i].cost, spare_w);
+        struct adl_ilp_model *ilp = &twin->ilps[i];
+        adl_ilp_model_solve(ilp, state, NULL, &answers[i]);
+        if (ilp->power_limit_w > 0)
+            spare_w = ilp->power_limit_w;
+        for (uint32_t t = 0; t < ilp->cluster->type_count && ilp->power_limit_w > 0; t++)
+            spare_w -= ilp->cluster->types[t].idle_w * ilp->cluster->type_gpus[t];
+        assert_fits(ilp, answers[i].cost, spare_w);
     }
     if (twin->stale) {
         const double gained = answers[0].cost - answers[1].cost;

@@ -127,18 +127,18 @@ static void run_times_are_predicted_as_before_by_any_policy_that_follows(void **
 }
 
 /* What gogh believes of a job: speeds and loads. */
-static struct adl_prospect look_at(struct adl_cost_model *cost_model, struct gogh_desk *shared, uint32_t slot,
-                                   const struct adl_job_spec *spec)
+static struct adl_job_estimates look_at(struct adl_cost_model *cost_model, struct gogh_desk *shared, uint32_t slot,
+                                        const struct adl_job_spec *spec)
 {
-    struct adl_standing standing;
-    struct adl_prospect prospect;
+    struct adl_job_features features;
+    struct adl_job_estimates estimates;
     struct adl_event event = {.kind = ADL_EVENT_SUBMIT, .time_us = shared->now_us, .job = slot, .gpu = ADL_NONE};
     event.submit.spec = spec;
     assert_int_equal(adl_cost_model_observe(cost_model, &event, shared->state), 0);
-    memset(&prospect, 0, sizeof prospect);
-    adl_cost_model_stand(cost_model, shared->state, slot, &standing);
-    adl_cost_model_look(cost_model, &standing, &prospect);
-    return prospect;
+    memset(&estimates, 0, sizeof estimates);
+    adl_cost_model_features(cost_model, shared->state, slot, &features);
+    adl_cost_model_estimate(cost_model, &features, &estimates);
+    return estimates;
 }
 
 static void speeds_and_loads_that_gogh_measured_go_to_the_next_gogh(void **state)
@@ -154,7 +154,7 @@ static void speeds_and_loads_that_gogh_measured_go_to_the_next_gogh(void **state
     desk_force(&shared, 0, 0);
     assert_int_equal(adl_cost_model_create(&shared.config, &shared.cluster, &old, &err), 0);
     assert_int_equal(adl_cost_model_create(&shared.config, &shared.cluster, &new, &err), 0);
-    const struct adl_prospect first = look_at(old, &shared, 0, &spec);
+    const struct adl_job_estimates first = look_at(old, &shared, 0, &spec);
     shared.now_us = shared.state->now_us = 100 * S;
     struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .time_us = shared.now_us, .job = 0, .gpu = ADL_NONE};
     speed.steps_per_s = 7 * first.on[FAST].steps_per_s;
@@ -164,12 +164,12 @@ static void speeds_and_loads_that_gogh_measured_go_to_the_next_gogh(void **state
         assert_int_equal(adl_cost_model_observe(old, &speed, shared.state), 0);
         assert_int_equal(adl_cost_model_observe(old, &power, shared.state), 0);
     }
-    const struct adl_prospect before = look_at(old, &shared, 0, &spec);
+    const struct adl_job_estimates before = look_at(old, &shared, 0, &spec);
     assert_true(before.on[FAST].steps_per_s > 2 * first.on[FAST].steps_per_s);
     assert_true(before.on[FAST].load < first.on[FAST].load);
     adl_cost_model_inherit(new, old);
     adl_cost_model_destroy(old);
-    const struct adl_prospect after = look_at(new, &shared, 0, &spec);
+    const struct adl_job_estimates after = look_at(new, &shared, 0, &spec);
     assert_memory_equal(&after, &before, sizeof after);
     adl_cost_model_destroy(new);
     desk_close(&shared);

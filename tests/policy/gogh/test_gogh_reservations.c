@@ -203,7 +203,7 @@ static void a_speed_that_was_measured_under_a_cap_is_not_taken_for_the_speed_wit
     desk_close(&shared);
 }
 
-/* ---- claims ---- */
+/* ---- reservations ---- */
 
 /* Two nodes of two fast GPUs; on each one runs a job that can be stopped, and a gang of two waits since before they
  * came. So two GPUs are free, but scattered. */
@@ -251,7 +251,7 @@ static void a_gang_gets_scattered_gpus_once_it_has_waited_for_ten_times_what_tha
     desk_decide(&shared);
     assert_int_equal(shared.stops, 1);
     const uint32_t victim = shared.stopped;
-    /* What is claimed is kept for the gang, whoever comes meanwhile. */
+    /* The GPUs stay reserved for the gang, whatever jobs arrive meanwhile. */
     const struct adl_job_spec other = desk_spec(2, 600, 0);
     desk_submit(&shared, 3, &other);
     desk_submit(&shared, 4, &other);
@@ -282,7 +282,7 @@ static void for_a_gang_nobody_is_stopped_who_was_there_before_it_or_may_not_be_s
     desk_close(&shared);
 }
 
-static void a_claim_is_dropped_if_one_of_its_gpus_fails(void **state)
+static void a_reservation_is_dropped_if_one_of_its_gpus_fails(void **state)
 {
     (void)state;
     struct gogh_desk shared;
@@ -340,7 +340,7 @@ int main(void)
         cmocka_unit_test(a_speed_that_was_measured_under_a_cap_is_not_taken_for_the_speed_without),
         cmocka_unit_test(a_gang_gets_scattered_gpus_once_it_has_waited_for_ten_times_what_that_costs),
         cmocka_unit_test(for_a_gang_nobody_is_stopped_who_was_there_before_it_or_may_not_be_stopped),
-        cmocka_unit_test(a_claim_is_dropped_if_one_of_its_gpus_fails),
+        cmocka_unit_test(a_reservation_is_dropped_if_one_of_its_gpus_fails),
         cmocka_unit_test(nobody_is_put_beside_a_job_that_is_stopped_for_a_gang),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
