@@ -122,7 +122,7 @@ static bool start_for_pages(struct service_client *client, char *token, size_t s
     snprintf(tokens, sizeof tokens, "%s", service_path("tokens"));
     const char *const args[] = {"--no-limits", "--tcp", "127.0.0.1:0", "--tokens", tokens};
     memcpy(service.args, args, sizeof args);
-    snprintf(command, sizeof command, "%s token --file %s root 2>/dev/null", ADL_ILP_MODEL, tokens);
+    snprintf(command, sizeof command, "%s token --file %s root 2>/dev/null", ADL_PROGRAM, tokens);
     FILE *pipe = popen(command, "r");
     const bool got = pipe && fgets(token, (int)size, pipe);
     if (!pipe || pclose(pipe) != 0 || !got || !service_start())

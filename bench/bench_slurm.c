@@ -249,7 +249,8 @@ static bool run_rig(const char *adapter, bool plugin)
         return false;
     snprintf(conf, sizeof conf, "%s/etc/slurm.conf", rig.dir);
     setenv("SLURM_CONF", conf, 1); // NOLINT: no threads
-    if (shell("%s/tests/slurm_cluster up %s %s >/dev/null", ADL_SOURCE_DIR, rig.dir, plugin ? "--plugin" : "") == 0 &&
+    if (shell("%s/tests/slurm/slurm_cluster up %s %s >/dev/null", ADL_SOURCE_DIR, rig.dir, plugin ? "--plugin" : "") ==
+            0 &&
         start_adapter(&rig, adapter) == 0 &&
         send_text(&rig, "{\"op\":\"hello\",\"partitions\":[\"gpu\"],\"mode\":\"act\",\"poll_ms\":100}\n")) {
         while (!rig.synced && hear(&rig)) {
@@ -268,7 +269,7 @@ static bool run_rig(const char *adapter, bool plugin)
         good = good && rig.refused == 0;
         fclose(rig.events);
     }
-    shell("%s/tests/slurm_cluster down %s; rm -rf %s", ADL_SOURCE_DIR, rig.dir, rig.dir);
+    shell("%s/tests/slurm/slurm_cluster down %s; rm -rf %s", ADL_SOURCE_DIR, rig.dir, rig.dir);
     return good;
 }
 
@@ -278,7 +279,7 @@ int main(int argc, char **argv)
     char adapter[1024];
     const char *slash = strrchr(argv[0], '/');
     snprintf(adapter, sizeof adapter, "%.*s/../adlro-slurm", slash ? (int)(slash - argv[0]) : 1, slash ? argv[0] : ".");
-    if (access(adapter, X_OK) != 0 || shell("%s/tests/slurm_cluster need", ADL_SOURCE_DIR) != 0) {
+    if (access(adapter, X_OK) != 0 || shell("%s/tests/slurm/slurm_cluster need", ADL_SOURCE_DIR) != 0) {
         printf("skipped: adlro-slurm was not built, or there is no Slurm here (packaging/install-packages slurm)\n");
         return EXIT_SUCCESS;
     }

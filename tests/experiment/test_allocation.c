@@ -1,7 +1,7 @@
 /* Tests of memory: decisions allocate nothing, and an allocation refused anywhere is reported and leaks
  * nothing.
  *
- * Needs the linker's --wrap for malloc, calloc, realloc and free (tests/allocation.cmake); libraries are not
+ * Needs the linker's --wrap for malloc, calloc, realloc and free (tests/experiment/allocation.cmake); libraries are not
  * wrapped. */
 #include <setjmp.h>
 #include <stdarg.h>

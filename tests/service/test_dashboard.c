@@ -54,7 +54,7 @@ static void write_configuration(void)
 static void start_service(void)
 {
     char state[96], config[96], log[96];
-    char program[] = ADLRO_PROGRAM, verb[] = "serve", state_option[] = "--state", config_option[] = "--config";
+    char program[] = ADL_PROGRAM, verb[] = "serve", state_option[] = "--state", config_option[] = "--config";
     snprintf(state, sizeof state, "%s/state", lab.folder);
     snprintf(config, sizeof config, "%s/config.yaml", lab.folder);
     snprintf(log, sizeof log, "%s/log", lab.folder);

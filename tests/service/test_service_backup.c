@@ -22,7 +22,7 @@ static void *submit_on(void *unused)
 static int backup(const char *dest, const char *from, const char *option)
 {
     char command[600];
-    snprintf(command, sizeof command, "%s backup %s --state %s %s >%s 2>&1", ADL_ILP_MODEL, service_path(dest),
+    snprintf(command, sizeof command, "%s backup %s --state %s %s >%s 2>&1", ADL_PROGRAM, service_path(dest),
              service_path(from), option, service_path("said"));
     const int status = system(command); // NOLINT(cert-env33-c)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -68,7 +68,7 @@ static void a_sample_of_each_format_has_the_rows_gpus_and_run_times_that_its_col
 {
     (void)state;
     bool seen[ADL_TRACE_FORMAT_COUNT] = {
-        [ADL_TRACE_AUTO] = true, [ADL_TRACE_CSV] = true}; /* ours: tests/check_replay */
+        [ADL_TRACE_AUTO] = true, [ADL_TRACE_CSV] = true}; /* ours: tests/cli/check_replay */
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         read_sample(&samples[i]);
         seen[samples[i].format] = true;

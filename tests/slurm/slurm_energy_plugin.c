@@ -1,5 +1,5 @@
 /* slurm_energy_plugin: acct_gather_energy/gpu_file: a node's meter is the file FOLDER/energy/NODE, "JOULES WATTS",
- * where FOLDER is $ADL_SLURM_CLUSTER. tests/slurm_cluster builds it against Slurm's public headers alone; a node
+ * where FOLDER is $ADL_SLURM_CLUSTER. tests/slurm/slurm_cluster builds it against Slurm's public headers alone; a node
  * without a file has no meter. */
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>

@@ -1,0 +1,15 @@
+# The command line as tests: scripts that run the built adlro.
+add_executable(json_has ${CMAKE_CURRENT_LIST_DIR}/json_has.c)
+target_link_libraries(json_has PRIVATE PkgConfig::CJSON)
+set(cli_programs $<TARGET_FILE:adlro> $<TARGET_FILE:json_has>)
+add_test(NAME cli COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_cli ${cli_programs} ${PROJECT_SOURCE_DIR})
+add_test(NAME replay COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_replay ${cli_programs} ${PROJECT_SOURCE_DIR})
+add_test(NAME replay_shared COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_replay ${cli_programs} ${PROJECT_SOURCE_DIR} shared)
+add_test(NAME train COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_train ${cli_programs} ${PROJECT_SOURCE_DIR})
+add_test(NAME service_cli COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_service_cli ${cli_programs})
+add_test(NAME completion COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_completion $<TARGET_FILE:adlro>
+                                 ${PROJECT_SOURCE_DIR}/packaging/completion/adlro.bash)
+set_tests_properties(cli replay replay_shared service_cli PROPERTIES TIMEOUT 120)
+set_tests_properties(replay replay_shared PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(train PROPERTIES TIMEOUT 300)
+set_tests_properties(completion PROPERTIES TIMEOUT 60)
