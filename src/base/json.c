@@ -200,3 +200,33 @@ void adl_json_raw(struct adl_json *json, const char *value)
     json_before_value(json, false);
     adl_text_put(json->text, value);
 }
+
+void adl_json_put_string(struct adl_json *json, const char *key, const char *value)
+{
+    adl_json_key(json, key);
+    adl_json_string(json, value);
+}
+
+void adl_json_put_real(struct adl_json *json, const char *key, double value)
+{
+    adl_json_key(json, key);
+    adl_json_real(json, value);
+}
+
+void adl_json_put_int(struct adl_json *json, const char *key, int64_t value)
+{
+    adl_json_key(json, key);
+    adl_json_int(json, value);
+}
+
+void adl_json_put_uint(struct adl_json *json, const char *key, uint64_t value)
+{
+    adl_json_key(json, key);
+    adl_json_uint(json, value);
+}
+
+void adl_json_put_bool(struct adl_json *json, const char *key, bool value)
+{
+    adl_json_key(json, key);
+    adl_json_bool(json, value);
+}

@@ -1,8 +1,7 @@
 /* json: writes JSON into a text, value by value, with commas, indentation and escapes taken care of.
  *
  *     adl_json_object(&json);
- *     adl_json_key(&json, "seeds");
- *     adl_json_uint(&json, 30);
+ *     adl_json_put_uint(&json, "seeds", 30);
  *     adl_json_end(&json);
  *
  * The order of calls is the caller's duty and asserted. Memory is checked once, with adl_text_status() on the
@@ -46,5 +45,12 @@ void adl_json_uint(struct adl_json *json, uint64_t value);
 void adl_json_bool(struct adl_json *json, bool value);
 void adl_json_null(struct adl_json *json);
 void adl_json_raw(struct adl_json *json, const char *value); /* JSON already, and taken as it is */
+
+/* A member of an object: the key and its value. */
+void adl_json_put_string(struct adl_json *json, const char *key, const char *value);
+void adl_json_put_real(struct adl_json *json, const char *key, double value);
+void adl_json_put_int(struct adl_json *json, const char *key, int64_t value);
+void adl_json_put_uint(struct adl_json *json, const char *key, uint64_t value);
+void adl_json_put_bool(struct adl_json *json, const char *key, bool value);
 
 #endif

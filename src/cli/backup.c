@@ -36,16 +36,11 @@ static void print_json(const char *dest, const struct adl_store_backup *backup)
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_key(&json, "path");
-    adl_json_string(&json, dest);
-    adl_json_key(&json, "bytes");
-    adl_json_uint(&json, (uint64_t)backup->bytes);
-    adl_json_key(&json, "jobs");
-    adl_json_uint(&json, (uint64_t)backup->jobs);
-    adl_json_key(&json, "live_jobs");
-    adl_json_uint(&json, (uint64_t)backup->live);
-    adl_json_key(&json, "last_job");
-    adl_json_uint(&json, backup->last_job);
+    adl_json_put_string(&json, "path", dest);
+    adl_json_put_uint(&json, "bytes", (uint64_t)backup->bytes);
+    adl_json_put_uint(&json, "jobs", (uint64_t)backup->jobs);
+    adl_json_put_uint(&json, "live_jobs", (uint64_t)backup->live);
+    adl_json_put_uint(&json, "last_job", backup->last_job);
     adl_json_end(&json);
     if (adl_text_status(&text) == 0)
         puts(text.data);

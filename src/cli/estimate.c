@@ -209,20 +209,13 @@ static void put_json_cell(struct adl_json *json, const char *type, const char *b
 {
     adl_json_flat(json);
     adl_json_object(json);
-    adl_json_key(json, "type");
-    adl_json_string(json, type);
-    adl_json_key(json, "beside");
-    adl_json_string(json, beside);
-    adl_json_key(json, "steps_per_s");
-    adl_json_real(json, found->steps_per_s);
-    adl_json_key(json, "low");
-    adl_json_real(json, found->low);
-    adl_json_key(json, "high");
-    adl_json_real(json, found->high);
-    adl_json_key(json, "measurements");
-    adl_json_uint(json, found->measurements);
-    adl_json_key(json, "source");
-    adl_json_string(json, source_name(found));
+    adl_json_put_string(json, "type", type);
+    adl_json_put_string(json, "beside", beside);
+    adl_json_put_real(json, "steps_per_s", found->steps_per_s);
+    adl_json_put_real(json, "low", found->low);
+    adl_json_put_real(json, "high", found->high);
+    adl_json_put_uint(json, "measurements", found->measurements);
+    adl_json_put_string(json, "source", source_name(found));
     adl_json_end(json);
 }
 
@@ -233,12 +226,9 @@ static void show(struct shared *shared, uint32_t profile, uint32_t beside, const
     struct adl_json json = adl_json_start(text, true);
     if (o->json) {
         adl_json_object(&json);
-        adl_json_key(&json, "job");
-        adl_json_string(&json, name);
-        adl_json_key(&json, "gpus");
-        adl_json_int(&json, o->gpus);
-        adl_json_key(&json, "scenario");
-        adl_json_string(&json, shared->scenario->name);
+        adl_json_put_string(&json, "job", name);
+        adl_json_put_int(&json, "gpus", o->gpus);
+        adl_json_put_string(&json, "scenario", shared->scenario->name);
         adl_json_key(&json, "estimates");
         adl_json_array(&json);
     } else {

@@ -41,10 +41,8 @@ static int run(int argc, char **argv)
         }
         adl_json_flat(&json);
         adl_json_object(&json);
-        adl_json_key(&json, "name");
-        adl_json_string(&json, ops->name);
-        adl_json_key(&json, "summary");
-        adl_json_string(&json, ops->summary);
+        adl_json_put_string(&json, "name", ops->name);
+        adl_json_put_string(&json, "summary", ops->summary);
         adl_json_end(&json);
     }
     if (o.json) {

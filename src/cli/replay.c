@@ -85,20 +85,15 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
     if (json) {
         struct adl_json out = adl_json_start(&text, true);
         adl_json_object(&out);
-        adl_json_key(&out, "policy");
-        adl_json_string(&out, head->policy);
-        adl_json_key(&out, "events");
-        adl_json_uint(&out, counts->events);
-        adl_json_key(&out, "decisions");
-        adl_json_uint(&out, world->decisions);
+        adl_json_put_string(&out, "policy", head->policy);
+        adl_json_put_uint(&out, "events", counts->events);
+        adl_json_put_uint(&out, "decisions", world->decisions);
         adl_json_key(&out, "reasoned"); /* of these, with reasons in the recording */
         adl_json_uint(&out, world->reasoned);
         adl_json_key(&out, "reasons_differ"); /* from those given now */
         adl_json_uint(&out, world->differ);
-        adl_json_key(&out, "commands");
-        adl_json_uint(&out, counts->commands);
-        adl_json_key(&out, "plan_hash");
-        adl_json_string(&out, hash);
+        adl_json_put_uint(&out, "commands", counts->commands);
+        adl_json_put_string(&out, "plan_hash", hash);
         adl_json_end(&out);
         adl_text_char(&text, '\n');
     } else {

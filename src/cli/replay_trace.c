@@ -70,10 +70,8 @@ static void put_account_json(const void *self, struct adl_json *json)
     const struct adl_trace_account *account = &replay->account;
     adl_json_key(json, "trace");
     adl_json_object(json);
-    adl_json_key(json, "file");
-    adl_json_string(json, replay->path);
-    adl_json_key(json, "format");
-    adl_json_string(json, adl_trace_format_name(account->format));
+    adl_json_put_string(json, "file", replay->path);
+    adl_json_put_string(json, "format", adl_trace_format_name(account->format));
     adl_json_key(json, "rows");
     adl_json_flat(json);
     adl_json_object(json);
@@ -82,10 +80,8 @@ static void put_account_json(const void *self, struct adl_json *json)
         adl_json_uint(json, account->rows[i]);
     }
     adl_json_end(json);
-    adl_json_key(json, "jobs");
-    adl_json_uint(json, account->jobs);
-    adl_json_key(json, "without_limit");
-    adl_json_uint(json, account->without_limit);
+    adl_json_put_uint(json, "jobs", account->jobs);
+    adl_json_put_uint(json, "without_limit", account->without_limit);
     adl_json_end(json);
 }
 

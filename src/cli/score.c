@@ -50,10 +50,8 @@ static int run(int argc, char **argv)
     if (o.json) {
         struct adl_json json = adl_json_start(&text, false);
         adl_json_object(&json);
-        adl_json_key(&json, "v");
-        adl_json_real(&json, v);
-        adl_json_key(&json, "hyperscore");
-        adl_json_real(&json, score);
+        adl_json_put_real(&json, "v", v);
+        adl_json_put_real(&json, "hyperscore", score);
         adl_json_end(&json);
     } else {
         adl_text_put(&text, "HyperScore ");

@@ -21,38 +21,20 @@ void adl_recording_seal_line(struct adl_recording_seal *seal, const char *line, 
 
 /* ---- writing ---- */
 
-static void put_int(struct adl_json *json, const char *key, int64_t value)
-{
-    adl_json_key(json, key);
-    adl_json_int(json, value);
-}
-
-static void put_real(struct adl_json *json, const char *key, double value)
-{
-    adl_json_key(json, key);
-    adl_json_real(json, value);
-}
-
-static void put_string(struct adl_json *json, const char *key, const char *value)
-{
-    adl_json_key(json, key);
-    adl_json_string(json, value);
-}
-
 void adl_recording_write_head(struct adl_text *text, const struct adl_recording_head *head)
 {
     struct adl_json json = adl_json_start(text, false);
     adl_json_object(&json);
-    put_string(&json, "adlro", "recording");
-    put_int(&json, "version", 1);
-    put_string(&json, "policy", head->policy);
-    put_string(&json, "regime", head->regime);
+    adl_json_put_string(&json, "adlro", "recording");
+    adl_json_put_int(&json, "version", 1);
+    adl_json_put_string(&json, "policy", head->policy);
+    adl_json_put_string(&json, "regime", head->regime);
     char seed[24];
     snprintf(seed, sizeof seed, "%" PRIu64, head->seed);
-    put_string(&json, "seed", seed); /* as text: JSON numbers keep 53 bits in most readers */
-    put_string(&json, "name", head->name);
-    put_string(&json, "scenario", head->scenario);
-    put_string(&json, "catalogue", head->catalogue);
+    adl_json_put_string(&json, "seed", seed); /* as text: JSON numbers keep 53 bits in most readers */
+    adl_json_put_string(&json, "name", head->name);
+    adl_json_put_string(&json, "scenario", head->scenario);
+    adl_json_put_string(&json, "catalogue", head->catalogue);
     adl_json_end(&json);
     adl_text_char(text, '\n');
 }
@@ -103,7 +85,7 @@ static void write_spec(struct adl_json *json, const struct adl_job_spec *spec)
             float value;
             memcpy(&value, at, sizeof value);
             if (!field->optional || value > 0)
-                put_real(json, field->key, (double)value);
+                adl_json_put_real(json, field->key, (double)value);
             continue;
         }
         uint64_t bits = 0;
@@ -111,7 +93,7 @@ static void write_spec(struct adl_json *json, const struct adl_job_spec *spec)
         if (field->optional && bits == 0)
             continue;
         const int shift = 64 - 8 * field->size;
-        put_int(json, field->key, field->is_signed ? (int64_t)(bits << shift) >> shift : (int64_t)bits);
+        adl_json_put_int(json, field->key, field->is_signed ? (int64_t)(bits << shift) >> shift : (int64_t)bits);
     }
 }
 
@@ -119,7 +101,7 @@ static void write_submit(struct adl_json *json, const struct adl_event *event, u
 {
     write_spec(json, event->submit.spec);
     if (event->submit.since_us > 0)
-        put_int(json, "since", event->submit.since_us);
+        adl_json_put_int(json, "since", event->submit.since_us);
     if (!event->submit.runtime_us)
         return;
     adl_json_key(json, "runtime_us");
@@ -131,18 +113,18 @@ static void write_submit(struct adl_json *json, const struct adl_event *event, u
 
 static void write_finish(struct adl_json *json, const struct adl_outcome *outcome)
 {
-    put_string(json, "end", adl_job_end_name(outcome->end));
-    put_real(json, "energy_j", outcome->energy_j);
-    put_int(json, "run_us", outcome->run_us);
-    put_int(json, "ideal_us", outcome->ideal_us);
-    put_real(json, "steps", outcome->steps);
+    adl_json_put_string(json, "end", adl_job_end_name(outcome->end));
+    adl_json_put_real(json, "energy_j", outcome->energy_j);
+    adl_json_put_int(json, "run_us", outcome->run_us);
+    adl_json_put_int(json, "ideal_us", outcome->ideal_us);
+    adl_json_put_real(json, "steps", outcome->steps);
 }
 
 static void write_telemetry(struct adl_json *json, const struct adl_telemetry *telemetry)
 {
     for (int i = 0; i < ADL_READ_COUNT; i++)
         if (!(telemetry->missing >> i & 1))
-            put_real(json, adl_reading_name(i), (double)telemetry->value[i]);
+            adl_json_put_real(json, adl_reading_name(i), (double)telemetry->value[i]);
 }
 
 static bool is_about_job(int kind)
@@ -155,27 +137,27 @@ void adl_recording_write_event(struct adl_text *text, const struct adl_event *ev
 {
     struct adl_json json = adl_json_start(text, false);
     adl_json_object(&json);
-    put_int(&json, "t", event->time_us);
-    put_string(&json, "event", adl_event_kind_name(event->kind));
+    adl_json_put_int(&json, "t", event->time_us);
+    adl_json_put_string(&json, "event", adl_event_kind_name(event->kind));
     if (is_about_job(event->kind))
-        put_int(&json, "job", event->job);
+        adl_json_put_int(&json, "job", event->job);
     else if (event->kind != ADL_EVENT_WAKE)
-        put_int(&json, "gpu", event->gpu);
+        adl_json_put_int(&json, "gpu", event->gpu);
     if (event->more)
-        put_int(&json, "more", 1);
+        adl_json_put_int(&json, "more", 1);
     if (event->kind == ADL_EVENT_SUBMIT) {
         write_submit(&json, event, type_count);
     } else if (event->kind == ADL_EVENT_FINISH) {
         write_finish(&json, &event->outcome);
     } else if (event->kind == ADL_EVENT_EVICT) {
-        put_real(&json, "remaining", event->evict.remaining);
-        put_int(&json, "fault", event->evict.fault);
+        adl_json_put_real(&json, "remaining", event->evict.remaining);
+        adl_json_put_int(&json, "fault", event->evict.fault);
     } else if (event->kind == ADL_EVENT_TELEMETRY) {
         write_telemetry(&json, &event->telemetry);
     } else if (event->kind == ADL_EVENT_METER) {
-        put_real(&json, "energy_j", event->energy_j);
+        adl_json_put_real(&json, "energy_j", event->energy_j);
     } else if (event->kind == ADL_EVENT_PROGRESS) {
-        put_real(&json, "steps_per_s", event->steps_per_s);
+        adl_json_put_real(&json, "steps_per_s", event->steps_per_s);
     }
     adl_json_end(&json);
     adl_text_char(text, '\n');
@@ -194,15 +176,15 @@ static void put_reason(struct adl_json *json, const struct adl_reason *reason)
 {
     adl_json_key(json, "why");
     adl_json_object(json);
-    put_string(json, "rule", adl_rule_name(reason->rule));
+    adl_json_put_string(json, "rule", adl_rule_name(reason->rule));
     if (reason->other != ADL_NONE)
-        put_int(json, "other", reason->other);
+        adl_json_put_int(json, "other", reason->other);
     if (reason->passed)
-        put_int(json, "passed", 1);
-    put_real(json, "value", reason->value);
-    put_real(json, "against", reason->against);
+        adl_json_put_int(json, "passed", 1);
+    adl_json_put_real(json, "value", reason->value);
+    adl_json_put_real(json, "against", reason->against);
     if (!adl_rule_stops(reason->rule))
-        put_int(json, "waited_us", reason->waited_us);
+        adl_json_put_int(json, "waited_us", reason->waited_us);
     adl_json_end(json);
 }
 
@@ -211,15 +193,15 @@ void adl_recording_write_command(struct adl_text *text, const struct adl_command
     struct adl_json json = adl_json_start(text, false);
     adl_json_object(&json);
     if (command->kind == ADL_COMMAND_WAKE) {
-        put_int(&json, "wake_us", command->time_us);
+        adl_json_put_int(&json, "wake_us", command->time_us);
     } else if (command->kind == ADL_COMMAND_PREEMPT) {
-        put_int(&json, "preempt", command->job);
+        adl_json_put_int(&json, "preempt", command->job);
         put_reason(&json, &command->reason);
     } else if (command->kind == ADL_COMMAND_CAP) {
-        put_real(&json, "cap_w", command->power_w);
+        adl_json_put_real(&json, "cap_w", command->power_w);
         put_gpus(&json, gpus, command->gpu_count);
     } else {
-        put_int(&json, "start", command->job);
+        adl_json_put_int(&json, "start", command->job);
         put_gpus(&json, gpus, command->gpu_count);
         put_reason(&json, &command->reason);
     }

@@ -194,12 +194,9 @@ static struct adl_reply problem(int status, const char *code, const char *messag
     adl_json_object(&json);
     adl_json_key(&json, "error");
     adl_json_object(&json);
-    adl_json_key(&json, "code");
-    adl_json_string(&json, code);
-    adl_json_key(&json, "message");
-    adl_json_string(&json, message);
-    adl_json_key(&json, "hint");
-    adl_json_string(&json, hint);
+    adl_json_put_string(&json, "code", code);
+    adl_json_put_string(&json, "message", message);
+    adl_json_put_string(&json, "hint", hint);
     adl_json_end(&json);
     adl_json_end(&json);
     adl_text_char(&reply.body, '\n');

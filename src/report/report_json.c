@@ -6,25 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void put_real(struct adl_json *json, const char *key, double value)
-{
-    adl_json_key(json, key);
-    adl_json_real(json, value);
-}
-
-static void put_count(struct adl_json *json, const char *key, uint64_t value)
-{
-    adl_json_key(json, key);
-    adl_json_uint(json, value);
-}
-
 static void put_summary(struct adl_json *json, const char *key, const struct adl_summary *summary)
 {
     adl_json_key(json, key);
     adl_json_flat(json);
     adl_json_object(json);
-    put_real(json, "mean", summary->mean);
-    put_real(json, "sd", summary->sd);
+    adl_json_put_real(json, "mean", summary->mean);
+    adl_json_put_real(json, "sd", summary->sd);
     adl_json_key(json, "ci95");
     adl_json_array(json);
     adl_json_real(json, summary->lo);
@@ -38,9 +26,9 @@ static void put_paired(struct adl_json *json, const char *key, const struct adl_
     adl_json_key(json, key);
     adl_json_flat(json);
     adl_json_object(json);
-    put_real(json, "difference", paired->difference);
-    put_real(json, "t_p", paired->t_p);
-    put_real(json, "wilcoxon_p", paired->wilcoxon_p);
+    adl_json_put_real(json, "difference", paired->difference);
+    adl_json_put_real(json, "t_p", paired->t_p);
+    adl_json_put_real(json, "wilcoxon_p", paired->wilcoxon_p);
     adl_json_end(json);
 }
 
@@ -49,24 +37,24 @@ static void put_regression(struct adl_json *json, const struct adl_regression *f
     adl_json_key(json, "jct_on_utilization");
     adl_json_flat(json);
     adl_json_object(json);
-    put_real(json, "slope", fit->slope);
-    put_real(json, "intercept", fit->intercept);
-    put_real(json, "r2", fit->r2);
-    put_real(json, "slope_p", fit->slope_p);
-    put_count(json, "count", fit->count);
+    adl_json_put_real(json, "slope", fit->slope);
+    adl_json_put_real(json, "intercept", fit->intercept);
+    adl_json_put_real(json, "r2", fit->r2);
+    adl_json_put_real(json, "slope_p", fit->slope_p);
+    adl_json_put_uint(json, "count", fit->count);
     adl_json_end(json);
 }
 
 static void put_counters(struct adl_json *json, const struct adl_result *totals)
 {
-    put_count(json, "jobs", totals->jobs);
-    put_count(json, "timeouts", totals->timeouts);
-    put_count(json, "evictions", totals->evictions);
-    put_count(json, "lost_gpu_s", totals->lost_gpu_s);
-    put_count(json, "events", totals->events);
-    put_count(json, "decisions", totals->decisions);
-    put_count(json, "refused", totals->refused);
-    put_count(json, "unfinished", totals->unfinished);
+    adl_json_put_uint(json, "jobs", totals->jobs);
+    adl_json_put_uint(json, "timeouts", totals->timeouts);
+    adl_json_put_uint(json, "evictions", totals->evictions);
+    adl_json_put_uint(json, "lost_gpu_s", totals->lost_gpu_s);
+    adl_json_put_uint(json, "events", totals->events);
+    adl_json_put_uint(json, "decisions", totals->decisions);
+    adl_json_put_uint(json, "refused", totals->refused);
+    adl_json_put_uint(json, "unfinished", totals->unfinished);
 }
 
 /* As hexadecimal strings: most programs read JSON numbers as doubles, which hold 53 bits. */
@@ -105,8 +93,7 @@ static void put_policy(struct adl_json *json, const struct adl_comparison *compa
     const struct adl_policy_result *policy = &comparison->policies[index];
     const struct adl_result totals = adl_policy_totals(policy, comparison->seed_count);
     adl_json_object(json);
-    adl_json_key(json, "name");
-    adl_json_string(json, policy->name);
+    adl_json_put_string(json, "name", policy->name);
     adl_json_key(json, "metrics");
     adl_json_object(json);
     for (int i = 0; i < metric_count; i++)
@@ -141,12 +128,10 @@ void adl_report_json_more(struct adl_text *text, const struct adl_comparison *co
 {
     struct adl_json json = adl_json_start(text, true);
     adl_json_object(&json);
-    adl_json_key(&json, "scenario");
-    adl_json_string(&json, comparison->scenario->name);
-    adl_json_key(&json, "regime");
-    adl_json_string(&json, comparison->regime);
-    put_count(&json, "seeds", comparison->seed_count);
-    put_count(&json, "first_seed", comparison->first_seed);
+    adl_json_put_string(&json, "scenario", comparison->scenario->name);
+    adl_json_put_string(&json, "regime", comparison->regime);
+    adl_json_put_uint(&json, "seeds", comparison->seed_count);
+    adl_json_put_uint(&json, "first_seed", comparison->first_seed);
     put_summary(&json, "bound_jct_s", &comparison->bound_jct_s);
     put_regression(&json, &comparison->jct_on_utilization);
     put_modelled(&json, comparison->scenario);

@@ -30,8 +30,7 @@ static void put_json_figures(struct adl_json *json, const char *name, const doub
 {
     adl_json_flat(json);
     adl_json_object(json);
-    adl_json_key(json, "name");
-    adl_json_string(json, name);
+    adl_json_put_string(json, "name", name);
     for (size_t i = 0; i < HELD_COUNT; i++) {
         adl_json_key(json, adl_metric_table[adl_training_column_metric(held[i])].name);
         adl_json_real(json, figures[i]);
@@ -64,8 +63,7 @@ static void put_json_rows(struct adl_json *json, const struct adl_training_log *
         adl_json_flat(json);
         adl_json_object(json);
         for (int c = 0; c < ADL_TRAINING_COLUMNS; c++) {
-            adl_json_key(json, adl_training_column_names[c]);
-            adl_json_real(json, log->rows[i].value[c]);
+            adl_json_put_real(json, adl_training_column_names[c], log->rows[i].value[c]);
         }
         adl_json_end(json);
     }
@@ -76,16 +74,11 @@ void adl_training_json(struct adl_text *text, const struct adl_training_log *log
 {
     struct adl_json json = adl_json_start(text, true);
     adl_json_object(&json);
-    adl_json_key(&json, "scenario");
-    adl_json_string(&json, log->scenario->name);
-    adl_json_key(&json, "network");
-    adl_json_string(&json, log->network);
-    adl_json_key(&json, "seed");
-    adl_json_uint(&json, log->seed);
-    adl_json_key(&json, "episodes");
-    adl_json_uint(&json, log->episodes);
-    adl_json_key(&json, "validation_episodes");
-    adl_json_uint(&json, log->validation_episodes);
+    adl_json_put_string(&json, "scenario", log->scenario->name);
+    adl_json_put_string(&json, "network", log->network);
+    adl_json_put_uint(&json, "seed", log->seed);
+    adl_json_put_uint(&json, "episodes", log->episodes);
+    adl_json_put_uint(&json, "validation_episodes", log->validation_episodes);
     adl_json_key(&json, "validation");
     put_json_validation(&json, log);
     adl_json_key(&json, "rounds");

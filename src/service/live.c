@@ -83,20 +83,13 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_key(&json, "id");
-    adl_json_uint(&json, adl_job_table_shown(job));
-    adl_json_key(&json, "label");
-    adl_json_string(&json, adl_label_of_live(job, label));
-    adl_json_key(&json, "state");
-    adl_json_string(&json, state ? state : adl_job_table_runs(job) ? "R" : "PD");
-    adl_json_key(&json, "stage");
-    adl_json_string(&json, state ? "ended" : stages[job->stage]);
-    adl_json_key(&json, "user");
-    adl_json_string(&json, job->user);
-    adl_json_key(&json, "name");
-    adl_json_string(&json, job->name);
-    adl_json_key(&json, "reason");
-    adl_json_string(&json, job->reason);
+    adl_json_put_uint(&json, "id", adl_job_table_shown(job));
+    adl_json_put_string(&json, "label", adl_label_of_live(job, label));
+    adl_json_put_string(&json, "state", state ? state : adl_job_table_runs(job) ? "R" : "PD");
+    adl_json_put_string(&json, "stage", state ? "ended" : stages[job->stage]);
+    adl_json_put_string(&json, "user", job->user);
+    adl_json_put_string(&json, "name", job->name);
+    adl_json_put_string(&json, "reason", job->reason);
     adl_json_end(&json);
     adl_live_publish_to(live, job->uid, "job", &text);
 }
@@ -112,10 +105,8 @@ static void set_trouble(struct adl_live *live, const char *text)
     struct adl_text payload = {0};
     struct adl_json json = adl_json_start(&payload, false);
     adl_json_object(&json);
-    adl_json_key(&json, "what");
-    adl_json_string(&json, text[0] != '\0' ? "trouble" : "ok");
-    adl_json_key(&json, "text");
-    adl_json_string(&json, text);
+    adl_json_put_string(&json, "what", text[0] != '\0' ? "trouble" : "ok");
+    adl_json_put_string(&json, "text", text);
     adl_json_end(&json);
     if (adl_text_status(&payload) == 0)
         adl_events_publish(shared->events, "service", payload.data, NULL, NULL);
@@ -184,8 +175,7 @@ static int log_recovery(struct adl_live *live, struct adl_error *err)
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_key(&json, "was");
-    adl_json_string(&json, live->shared->trouble);
+    adl_json_put_string(&json, "was", live->shared->trouble);
     adl_json_end(&json);
     return adl_live_log(live, "recovered", 0, &text, err);
 }

@@ -42,8 +42,7 @@ static void log_step(struct adl_live *live, int64_t by_us)
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_key(&json, "by_s");
-    adl_json_real(&json, (double)by_us * 1e-6);
+    adl_json_put_real(&json, "by_s", (double)by_us * 1e-6);
     adl_json_end(&json);
     adl_service_state_unlock(live->shared);
     adl_live_log(live, "clock", 0, &text, NULL); /* it happened whether or not it can be written */

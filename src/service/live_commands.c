@@ -47,18 +47,12 @@ void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint3
 void adl_live_write_decision(struct adl_json *json, const struct adl_decision *decision)
 {
     adl_json_object(json);
-    adl_json_key(json, "time_s");
-    adl_json_real(json, (double)decision->time_us * 1e-6);
-    adl_json_key(json, "job");
-    adl_json_uint(json, decision->job);
-    adl_json_key(json, "label");
-    adl_json_string(json, decision->label);
-    adl_json_key(json, "what");
-    adl_json_string(json, decision->what);
-    adl_json_key(json, "gpus");
-    adl_json_string(json, decision->gpus);
-    adl_json_key(json, "why");
-    adl_json_string(json, decision->why);
+    adl_json_put_real(json, "time_s", (double)decision->time_us * 1e-6);
+    adl_json_put_uint(json, "job", decision->job);
+    adl_json_put_string(json, "label", decision->label);
+    adl_json_put_string(json, "what", decision->what);
+    adl_json_put_string(json, "gpus", decision->gpus);
+    adl_json_put_string(json, "why", decision->why);
     adl_json_end(json);
 }
 

@@ -97,8 +97,7 @@ void adl_live_keep_point(struct adl_live *live)
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        adl_json_key(&json, fields[i].name);
-        adl_json_real(&json, fields[i].value);
+        adl_json_put_real(&json, fields[i].name, fields[i].value);
     }
     adl_json_end(&json);
     adl_service_state_unlock(shared);

@@ -61,15 +61,11 @@ static int log_end(struct adl_live *live, const struct adl_report *report, const
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
     if (ends) {
-        adl_json_key(&json, "state");
-        adl_json_string(&json, adl_store_state_name(ADL_STORE_ENDED + end_of(report)));
-        adl_json_key(&json, "exit_code");
-        adl_json_int(&json, report->exit_code);
-        adl_json_key(&json, "signal");
-        adl_json_int(&json, report->signal);
+        adl_json_put_string(&json, "state", adl_store_state_name(ADL_STORE_ENDED + end_of(report)));
+        adl_json_put_int(&json, "exit_code", report->exit_code);
+        adl_json_put_int(&json, "signal", report->signal);
     }
-    adl_json_key(&json, "why");
-    adl_json_string(&json, reason);
+    adl_json_put_string(&json, "why", reason);
     adl_json_end(&json);
     return adl_live_log(live, ends ? "end" : "evict", job->id, &text, err);
 }
@@ -308,10 +304,8 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
     job->group = live->group;
     const int result = adl_store_job_update(live->config.store, job->id, &status, err);
     adl_json_object(&json);
-    adl_json_key(&json, "gpus");
-    adl_json_string(&json, gpus);
-    adl_json_key(&json, "why");
-    adl_json_string(&json, report->told.text[0] ? report->told.text : "started by the cluster itself");
+    adl_json_put_string(&json, "gpus", gpus);
+    adl_json_put_string(&json, "why", report->told.text[0] ? report->told.text : "started by the cluster itself");
     adl_json_end(&json);
     if (result == 0)
         return adl_live_log(live, moved ? "move" : "start", job->id, &text, err);
@@ -394,12 +388,9 @@ void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu)
         post(live, &event);
     }
     adl_json_object(&json);
-    adl_json_key(&json, "gpu");
-    adl_json_uint(&json, gpu);
-    adl_json_key(&json, "state");
-    adl_json_string(&json, adl_gpu_state_name(adl_service_state_gpu_state(live->shared, gpu)));
-    adl_json_key(&json, "reason");
-    adl_json_string(&json, it->reason);
+    adl_json_put_uint(&json, "gpu", gpu);
+    adl_json_put_string(&json, "state", adl_gpu_state_name(adl_service_state_gpu_state(live->shared, gpu)));
+    adl_json_put_string(&json, "reason", it->reason);
     adl_json_end(&json);
     if (adl_text_status(&text) == 0)
         adl_events_publish(live->shared->events, "gpu", text.data, NULL, NULL);
@@ -411,10 +402,8 @@ static int log_gpu(struct adl_live *live, const struct adl_report *report, struc
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_key(&json, "gpu");
-    adl_json_string(&json, live->shared->inventory->gpus[report->event.gpu].id);
-    adl_json_key(&json, "why");
-    adl_json_string(&json, report->text);
+    adl_json_put_string(&json, "gpu", live->shared->inventory->gpus[report->event.gpu].id);
+    adl_json_put_string(&json, "why", report->text);
     adl_json_end(&json);
     return adl_live_log(live, report->event.kind == ADL_EVENT_GPU_DOWN ? "gpu_down" : "gpu_up", 0, &text, err);
 }
@@ -485,8 +474,7 @@ void adl_live_publish_samples(struct adl_live *live)
     struct adl_json json = adl_json_start(&text, false);
     live->sampled = false;
     adl_json_object(&json);
-    adl_json_key(&json, "time_s");
-    adl_json_real(&json, (double)live->now_us * 1e-6);
+    adl_json_put_real(&json, "time_s", (double)live->now_us * 1e-6);
     adl_json_key(&json, "gpus");
     adl_json_array(&json);
     /* Streams are for live views of a few hundred GPUs; more are asked for with /v1/cluster. */
@@ -495,8 +483,7 @@ void adl_live_publish_samples(struct adl_live *live)
         if (gpu->last_us == 0)
             continue;
         adl_json_object(&json);
-        adl_json_key(&json, "gpu");
-        adl_json_uint(&json, g);
+        adl_json_put_uint(&json, "gpu", g);
         put_reading(&json, "utilization", &gpu->last, ADL_READ_UTILIZATION);
         put_reading(&json, "temperature_c", &gpu->last, ADL_READ_TEMPERATURE);
         put_reading(&json, "power_w", &gpu->last, ADL_READ_POWER);

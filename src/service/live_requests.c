@@ -139,12 +139,9 @@ static int log_submission(struct adl_live *live, const struct adl_store_job *job
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_key(&json, "user");
-    adl_json_string(&json, job->user);
-    adl_json_key(&json, "name");
-    adl_json_string(&json, job->name);
-    adl_json_key(&json, "request");
-    adl_json_string(&json, job->request);
+    adl_json_put_string(&json, "user", job->user);
+    adl_json_put_string(&json, "name", job->name);
+    adl_json_put_string(&json, "request", job->request);
     adl_json_end(&json);
     return adl_live_log(live, "submit", id, &text, err);
 }
@@ -279,15 +276,13 @@ int adl_live_log_request(struct adl_live *live, const struct adl_request *reques
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_key(&json, "by");
-    adl_json_string(&json, request->caller.account.name[0] != '\0' ? request->caller.account.name : "adlro");
+    adl_json_put_string(&json, "by", request->caller.account.name[0] != '\0' ? request->caller.account.name : "adlro");
     if (request->text[0] != '\0') {
-        adl_json_key(&json, "why");
-        adl_json_string(&json, request->text);
+        adl_json_put_string(&json, "why", request->text);
     }
     if (request->kind == ADL_REQUEST_PRIORITY) {
-        adl_json_key(&json, "priority");
-        adl_json_real(&json, round((double)request->priority * 1e6) / 1e6); /* it is a float: more digits were noise */
+        adl_json_put_real(&json, "priority",
+                          round((double)request->priority * 1e6) / 1e6); /* it is a float: more digits were noise */
     }
     if (request->kind == ADL_REQUEST_DRAIN || request->kind == ADL_REQUEST_RESUME) {
         adl_json_key(&json, "gpu");

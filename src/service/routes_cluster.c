@@ -186,16 +186,13 @@ void adl_route_policies(void *context, struct adl_http_request *http)
     if (!adl_route_query_known(http, NULL))
         return;
     adl_json_object(&json);
-    adl_json_key(&json, "current");
-    adl_json_string(&json, policy_name(routes->shared));
+    adl_json_put_string(&json, "current", policy_name(routes->shared));
     adl_json_key(&json, "policies");
     adl_json_array(&json);
     for (uint32_t i = 0; i < adl_policy_count(); i++) {
         adl_json_object(&json);
-        adl_json_key(&json, "name");
-        adl_json_string(&json, adl_policy_at(i)->name);
-        adl_json_key(&json, "summary");
-        adl_json_string(&json, adl_policy_at(i)->summary);
+        adl_json_put_string(&json, "name", adl_policy_at(i)->name);
+        adl_json_put_string(&json, "summary", adl_policy_at(i)->summary);
         adl_json_end(&json);
     }
     adl_json_end(&json);
@@ -209,8 +206,7 @@ static void answer_reload(struct adl_routes_context *context, struct adl_request
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_key(&json, "policy");
-    adl_json_string(&json, policy_name(context->shared));
+    adl_json_put_string(&json, "policy", policy_name(context->shared));
     adl_json_key(&json, "changed");
     adl_json_array(&json);
     for (char *line = request->text, *end; *line; line = end) {

@@ -220,10 +220,8 @@ void adl_route_jobs(void *context, struct adl_http_request *http)
     count_live(shared, list.viewer, &pending, &running);
     adl_json_key(&json, "counts");
     adl_json_object(&json);
-    adl_json_key(&json, "pending");
-    adl_json_uint(&json, pending);
-    adl_json_key(&json, "running");
-    adl_json_uint(&json, running);
+    adl_json_put_uint(&json, "pending", pending);
+    adl_json_put_uint(&json, "running", running);
     adl_json_end(&json);
     adl_json_end(&json);
     adl_http_request_answer_json(http, 200, &text);
@@ -271,13 +269,10 @@ static int put_event(void *context, const struct adl_store_event *event, struct 
     struct adl_json *json = events->json;
     (void)err;
     adl_json_object(json);
-    adl_json_key(json, "sequence");
-    adl_json_uint(json, event->sequence);
+    adl_json_put_uint(json, "sequence", event->sequence);
     adl_view_time(json, "time_s", event->time_us);
-    adl_json_key(json, "kind");
-    adl_json_string(json, event->kind);
-    adl_json_key(json, "job");
-    adl_json_uint(json, events->shown);
+    adl_json_put_string(json, "kind", event->kind);
+    adl_json_put_uint(json, "job", events->shown);
     adl_json_key(json, "data");
     put_payload(events, event->payload[0] ? event->payload : "{}");
     adl_json_end(json);
@@ -373,8 +368,7 @@ static void answer_submission(struct adl_routes_context *context, struct adl_req
         adl_json_null(&json);
     else
         adl_json_uint(&json, request->first_job);
-    adl_json_key(&json, "count");
-    adl_json_uint(&json, request->dry_run ? asked : request->job_count);
+    adl_json_put_uint(&json, "count", request->dry_run ? asked : request->job_count);
     adl_json_key(&json, "warnings");
     adl_json_array(&json);
     if (request->text[0])
@@ -382,8 +376,7 @@ static void answer_submission(struct adl_routes_context *context, struct adl_req
     adl_json_end(&json);
     if (request->dry_run) {
         foretell(context->shared, request->submission, reason, sizeof reason);
-        adl_json_key(&json, "reason");
-        adl_json_string(&json, reason);
+        adl_json_put_string(&json, "reason", reason);
     } else {
         snprintf(path, sizeof path, "/v1/jobs/%" PRIu64, request->first_job);
         adl_http_request_locate(request->http, path);

@@ -24,12 +24,9 @@ void adl_route_whoami(void *context, struct adl_http_request *http)
     if (!adl_route_query_known(http, NULL))
         return;
     adl_json_object(&json);
-    adl_json_key(&json, "user");
-    adl_json_string(&json, caller->account.name);
-    adl_json_key(&json, "uid");
-    adl_json_uint(&json, caller->account.uid);
-    adl_json_key(&json, "admin");
-    adl_json_bool(&json, caller->admin);
+    adl_json_put_string(&json, "user", caller->account.name);
+    adl_json_put_uint(&json, "uid", caller->account.uid);
+    adl_json_put_bool(&json, "admin", caller->admin);
     adl_json_end(&json);
     adl_http_request_answer_json(http, 200, &text);
 }
@@ -44,11 +41,9 @@ void adl_route_health(void *context, struct adl_http_request *http)
     memcpy(trouble, routes->shared->trouble, sizeof trouble);
     adl_service_state_unlock(routes->shared);
     adl_json_object(&json);
-    adl_json_key(&json, "status");
-    adl_json_string(&json, trouble[0] ? "trouble" : "ok");
+    adl_json_put_string(&json, "status", trouble[0] ? "trouble" : "ok");
     if (trouble[0]) {
-        adl_json_key(&json, "trouble");
-        adl_json_string(&json, trouble);
+        adl_json_put_string(&json, "trouble", trouble);
     }
     adl_json_end(&json);
     adl_http_request_answer_json(http, trouble[0] ? 503 : 200, &text);

@@ -436,10 +436,8 @@ static void tell_reload(struct adl_service *service, const char *text)
     struct adl_text payload = {0};
     struct adl_json json = adl_json_start(&payload, false);
     adl_json_object(&json);
-    adl_json_key(&json, "what");
-    adl_json_string(&json, "reload");
-    adl_json_key(&json, "text");
-    adl_json_string(&json, text);
+    adl_json_put_string(&json, "what", "reload");
+    adl_json_put_string(&json, "text", text);
     adl_json_end(&json);
     if (adl_text_status(&payload) == 0)
         adl_events_publish(service->shared.events, "service", payload.data, NULL, NULL);

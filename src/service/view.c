@@ -37,24 +37,6 @@ struct job {
     double energy_j;
 };
 
-static void put_string(struct adl_json *json, const char *key, const char *value)
-{
-    adl_json_key(json, key);
-    adl_json_string(json, value);
-}
-
-static void put_bool(struct adl_json *json, const char *key, bool value)
-{
-    adl_json_key(json, key);
-    adl_json_bool(json, value);
-}
-
-static void put_int(struct adl_json *json, const char *key, int64_t value)
-{
-    adl_json_key(json, key);
-    adl_json_int(json, value);
-}
-
 static void put_real_or_null(struct adl_json *json, const char *key, double value, bool known)
 {
     adl_json_key(json, key);
@@ -110,19 +92,19 @@ static void put_types(struct adl_json *json, const struct adl_cluster *cluster, 
 static void put_demand(struct adl_json *json, const struct adl_scenario *scenario, const struct job *job)
 {
     const struct adl_job_spec *spec = job->spec;
-    put_string(json, "kind", adl_job_kind_name(spec->kind));
+    adl_json_put_string(json, "kind", adl_job_kind_name(spec->kind));
     const bool classed = spec->class_index > 0 && spec->class_index < scenario->class_count; /* 0: it does not say */
-    put_string(json, "class", classed ? scenario->classes[spec->class_index].name : NULL);
-    put_string(json, "request", job->request);
-    put_int(json, "gpus", spec->gpus);
+    adl_json_put_string(json, "class", classed ? scenario->classes[spec->class_index].name : NULL);
+    adl_json_put_string(json, "request", job->request);
+    adl_json_put_int(json, "gpus", spec->gpus);
     put_types(json, &scenario->cluster, spec->types);
-    put_int(json, "cpus_per_gpu", spec->cpu_cores);
-    put_int(json, "memory_mib_per_gpu", spec->memory_mib);
-    put_int(json, "gpu_memory_mib", spec->gpu_memory_mib);
-    put_bool(json, "share", (spec->flags & ADL_JOB_SHARE) != 0);
+    adl_json_put_int(json, "cpus_per_gpu", spec->cpu_cores);
+    adl_json_put_int(json, "memory_mib_per_gpu", spec->memory_mib);
+    adl_json_put_int(json, "gpu_memory_mib", spec->gpu_memory_mib);
+    adl_json_put_bool(json, "share", (spec->flags & ADL_JOB_SHARE) != 0);
     const bool stops = spec->flags & ADL_JOB_PREEMPTIBLE;
-    put_bool(json, "requeue", stops);
-    put_string(json, "stop_loses", stops ? adl_stop_loss_name(spec->stop_loss) : NULL);
+    adl_json_put_bool(json, "requeue", stops);
+    adl_json_put_string(json, "stop_loses", stops ? adl_stop_loss_name(spec->stop_loss) : NULL);
     adl_view_time(json, "checkpoint_every_s", spec->checkpoint_us);
     put_seconds(json, "time_limit_s", spec->limit_us);
     adl_view_time(json, "deadline_s", spec->deadline_us);
@@ -144,14 +126,14 @@ static void put_dependencies(struct adl_json *json, const struct job *job)
         if (on->after == ADL_AFTER_SINGLETON)
             continue;
         adl_json_object(json);
-        put_int(json, "job", (int64_t)on->job);
-        put_bool(json, "ok", on->after == ADL_AFTER_OK);
-        put_string(json, "kind", kinds[on->after]);
+        adl_json_put_int(json, "job", (int64_t)on->job);
+        adl_json_put_bool(json, "ok", on->after == ADL_AFTER_OK);
+        adl_json_put_string(json, "kind", kinds[on->after]);
         adl_json_end(json);
     }
     adl_json_end(json);
-    put_bool(json, "singleton", singleton);
-    put_bool(json, "dependency_any", job->dependency_any);
+    adl_json_put_bool(json, "singleton", singleton);
+    adl_json_put_bool(json, "dependency_any", job->dependency_any);
 }
 
 /* name: of a GPU that may not be there any more. */
@@ -161,9 +143,9 @@ static void put_gpu(struct adl_json *json, const struct adl_inventory *inventory
     const bool known = gpu < cluster->gpu_count;
     adl_json_object(json);
     put_int_or_null(json, "gpu", gpu, known);
-    put_string(json, "id", known ? inventory->gpus[gpu].id : name);
-    put_string(json, "type", known ? cluster->types[adl_gpu_type_of(cluster, gpu)].name : NULL);
-    put_string(json, "node", known ? cluster->nodes[adl_gpu_node_of(cluster, gpu)].name : NULL);
+    adl_json_put_string(json, "id", known ? inventory->gpus[gpu].id : name);
+    adl_json_put_string(json, "type", known ? cluster->types[adl_gpu_type_of(cluster, gpu)].name : NULL);
+    adl_json_put_string(json, "node", known ? cluster->nodes[adl_gpu_node_of(cluster, gpu)].name : NULL);
     adl_json_end(json);
 }
 
@@ -182,33 +164,33 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
 {
     char label[ADL_LABEL_SIZE];
     adl_json_object(json);
-    put_int(json, "id", (int64_t)job->id);
-    put_string(json, "label", adl_label_print(job->id, job->array_id, job->array_index, label));
-    put_string(json, "name", job->name);
-    put_string(json, "user", job->user);
-    put_string(json, "state", job->state);
-    put_string(json, "reason", job->reason);
-    put_string(json, "stage", job->stage);
-    put_bool(json, "hold", job->hold);
+    adl_json_put_int(json, "id", (int64_t)job->id);
+    adl_json_put_string(json, "label", adl_label_print(job->id, job->array_id, job->array_index, label));
+    adl_json_put_string(json, "name", job->name);
+    adl_json_put_string(json, "user", job->user);
+    adl_json_put_string(json, "state", job->state);
+    adl_json_put_string(json, "reason", job->reason);
+    adl_json_put_string(json, "stage", job->stage);
+    adl_json_put_bool(json, "hold", job->hold);
     put_real_or_null(json, "priority", (double)(int64_t)((double)job->priority * 1e6 + 0.5) / 1e6, true);
     put_demand(json, &inventory->scenario, job);
-    put_string(json, "command", job->command);
-    put_string(json, "directory", job->directory);
-    put_string(json, "stdout", job->stdout_path);
-    put_string(json, "stderr", job->stderr_path);
+    adl_json_put_string(json, "command", job->command);
+    adl_json_put_string(json, "directory", job->directory);
+    adl_json_put_string(json, "stdout", job->stdout_path);
+    adl_json_put_string(json, "stderr", job->stderr_path);
     put_dependencies(json, job);
     put_int_or_null(json, "array_id", (int64_t)job->array_id, job->array_id > 0);
     put_int_or_null(json, "array_index", job->array_index, job->array_id > 0);
     put_int_or_null(json, "array_count", job->array.count, job->array.count > 0);
     put_int_or_null(json, "array_limit", job->array.limit, job->array.limit > 0);
     adl_view_time(json, "begin_s", job->begin_us);
-    put_string(json, "warn_signal", job->warn_signal && job->warn_signal[0] ? job->warn_signal : NULL);
+    adl_json_put_string(json, "warn_signal", job->warn_signal && job->warn_signal[0] ? job->warn_signal : NULL);
     adl_view_time(json, "submit_s", job->submit_us);
     adl_view_time(json, "eligible_s", job->eligible_us);
     adl_view_time(json, "start_s", job->start_us);
     adl_view_time(json, "end_s", job->end_us);
     put_seconds(json, "run_s", job->run_us);
-    put_int(json, "attempts", job->attempts);
+    adl_json_put_int(json, "attempts", job->attempts);
     put_allocation(json, inventory, job);
     put_int_or_null(json, "exit_code", job->exit_code, job->ran && job->signal == 0);
     put_int_or_null(json, "signal", job->signal, job->ran && job->signal > 0);

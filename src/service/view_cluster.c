@@ -6,18 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_string(struct adl_json *json, const char *key, const char *value)
-{
-    adl_json_key(json, key);
-    adl_json_string(json, value);
-}
-
-static void put_uint(struct adl_json *json, const char *key, uint64_t value)
-{
-    adl_json_key(json, key);
-    adl_json_uint(json, value);
-}
-
 /* null if it is not finite or below least. Readings come as floats: more digits than they have would be noise. */
 static void put_real(struct adl_json *json, const char *key, double value, double least)
 {
@@ -47,10 +35,10 @@ static void put_gpu_jobs(struct adl_json *json, const struct adl_service_state *
             continue;
         char label[ADL_LABEL_SIZE];
         adl_json_object(json);
-        put_uint(json, "id", adl_job_table_shown(job));
-        put_string(json, "label", adl_label_of_live(job, label));
-        put_string(json, "user", job->user);
-        put_string(json, "name", job->name);
+        adl_json_put_uint(json, "id", adl_job_table_shown(job));
+        adl_json_put_string(json, "label", adl_label_of_live(job, label));
+        adl_json_put_string(json, "user", job->user);
+        adl_json_put_string(json, "name", job->name);
         adl_json_end(json);
     }
     adl_json_end(json);
@@ -68,17 +56,16 @@ static void put_gpu(struct adl_json *json, const struct adl_service_state *share
     const struct adl_service_state_gpu *it = &shared->gpus[gpu];
     const int state = adl_service_state_gpu_state(shared, gpu);
     adl_json_object(json);
-    put_uint(json, "gpu", gpu);
-    put_uint(json, "index", known->index);
-    put_string(json, "id", known->id);
-    put_string(json, "type", type->name);
-    put_string(json, "model", known->model);
-    put_string(json, "vendor", vendors[known->vendor]);
-    put_string(json, "state", adl_gpu_state_name(state));
-    put_string(json, "reason", state == ADL_GPU_IDLE || state == ADL_GPU_BUSY ? "" : it->reason);
+    adl_json_put_uint(json, "gpu", gpu);
+    adl_json_put_uint(json, "index", known->index);
+    adl_json_put_string(json, "id", known->id);
+    adl_json_put_string(json, "type", type->name);
+    adl_json_put_string(json, "model", known->model);
+    adl_json_put_string(json, "vendor", vendors[known->vendor]);
+    adl_json_put_string(json, "state", adl_gpu_state_name(state));
+    adl_json_put_string(json, "reason", state == ADL_GPU_IDLE || state == ADL_GPU_BUSY ? "" : it->reason);
     put_gpu_jobs(json, shared, viewer, use);
-    adl_json_key(json, "memory_mib");
-    adl_json_int(json, type->memory_mib);
+    adl_json_put_int(json, "memory_mib", type->memory_mib);
     put_real(json, "memory_used_mib", it->last_us > 0 ? (double)it->memory_used_mib : -1, 0);
     put_real(json, "utilization", reading(it, ADL_READ_UTILIZATION), 0);
     put_real(json, "temperature_c", reading(it, ADL_READ_TEMPERATURE), -273.15);
@@ -98,15 +85,11 @@ static void put_nodes(struct adl_json *json, const struct adl_service_state *sha
     for (uint32_t n = 0; n < cluster->node_count; n++) {
         const struct adl_node *node = &cluster->nodes[n];
         adl_json_object(json);
-        put_string(json, "name", node->name);
-        adl_json_key(json, "cpu_cores");
-        adl_json_int(json, node->cpu_cores);
-        adl_json_key(json, "memory_mib");
-        adl_json_int(json, node->memory_mib);
-        adl_json_key(json, "free_cores");
-        adl_json_int(json, state->nodes_use[n].free_cores);
-        adl_json_key(json, "free_memory_mib");
-        adl_json_int(json, state->nodes_use[n].free_memory_mib);
+        adl_json_put_string(json, "name", node->name);
+        adl_json_put_int(json, "cpu_cores", node->cpu_cores);
+        adl_json_put_int(json, "memory_mib", node->memory_mib);
+        adl_json_put_int(json, "free_cores", state->nodes_use[n].free_cores);
+        adl_json_put_int(json, "free_memory_mib", state->nodes_use[n].free_memory_mib);
         adl_json_key(json, "gpus");
         adl_json_array(json);
         for (uint32_t g = 0; g < node->gpu_count; g++)
@@ -128,18 +111,18 @@ static void put_counts(struct adl_json *json, const struct adl_service_state *sh
         by_state[adl_service_state_gpu_state(shared, g)]++;
     adl_json_key(json, "counts");
     adl_json_object(json);
-    put_uint(json, "gpus", gpus);
+    adl_json_put_uint(json, "gpus", gpus);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        put_uint(json, adl_gpu_state_name(order[i]), by_state[order[i]]);
-    put_uint(json, "pending", adl_view_pending(&shared->job_table));
-    put_uint(json, "running", adl_view_running(&shared->job_table));
-    put_uint(json, "submitted", counts->submitted);
-    put_uint(json, "started", counts->started);
-    put_uint(json, "completed", counts->completed);
-    put_uint(json, "failed", counts->failed);
-    put_uint(json, "cancelled", counts->cancelled);
-    put_uint(json, "timed_out", counts->timed_out);
-    put_uint(json, "requeued", counts->requeued);
+        adl_json_put_uint(json, adl_gpu_state_name(order[i]), by_state[order[i]]);
+    adl_json_put_uint(json, "pending", adl_view_pending(&shared->job_table));
+    adl_json_put_uint(json, "running", adl_view_running(&shared->job_table));
+    adl_json_put_uint(json, "submitted", counts->submitted);
+    adl_json_put_uint(json, "started", counts->started);
+    adl_json_put_uint(json, "completed", counts->completed);
+    adl_json_put_uint(json, "failed", counts->failed);
+    adl_json_put_uint(json, "cancelled", counts->cancelled);
+    adl_json_put_uint(json, "timed_out", counts->timed_out);
+    adl_json_put_uint(json, "requeued", counts->requeued);
     adl_json_end(json);
 }
 
@@ -158,20 +141,18 @@ static double power_w(const struct adl_service_state *shared)
 void adl_view_cluster(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer)
 {
     adl_json_object(json);
-    put_string(json, "engine", shared->engine_name);
-    adl_json_key(json, "virtual");
-    adl_json_bool(json, shared->inventory->virtual);
-    adl_json_key(json, "speed");
-    adl_json_real(json, shared->speed);
+    adl_json_put_string(json, "engine", shared->engine_name);
+    adl_json_put_bool(json, "virtual", shared->inventory->virtual);
+    adl_json_put_real(json, "speed", shared->speed);
     adl_json_key(json, "policy");
     adl_json_object(json);
-    put_string(json, "name", shared->policy->name);
-    put_string(json, "summary", shared->policy->summary);
+    adl_json_put_string(json, "name", shared->policy->name);
+    adl_json_put_string(json, "summary", shared->policy->summary);
     adl_json_end(json);
-    put_string(json, "version", shared->version);
+    adl_json_put_string(json, "version", shared->version);
     adl_view_time(json, "now_s", shared->now_us(shared));
     adl_view_time(json, "started_s", shared->started_us);
-    put_string(json, "trouble", shared->trouble[0] ? shared->trouble : NULL);
+    adl_json_put_string(json, "trouble", shared->trouble[0] ? shared->trouble : NULL);
     put_counts(json, shared);
     put_real(json, "power_w", power_w(shared), 0);
     put_real(json, "energy_j", shared->counts.energy_j, 1e-9); /* null: nothing was measured */
@@ -186,13 +167,13 @@ static void put_decision(struct adl_json *json, const struct adl_service_state *
     memcpy(why, decision->why, sizeof why);
     adl_veil_draw(shared, viewer, why, sizeof why);
     adl_json_object(json);
-    put_uint(json, "sequence", decision->sequence);
+    adl_json_put_uint(json, "sequence", decision->sequence);
     adl_view_time(json, "time_s", decision->time_us);
-    put_uint(json, "job", decision->job);
-    put_string(json, "label", decision->label);
-    put_string(json, "what", decision->what);
-    put_string(json, "gpus", decision->gpus);
-    put_string(json, "why", why);
+    adl_json_put_uint(json, "job", decision->job);
+    adl_json_put_string(json, "label", decision->label);
+    adl_json_put_string(json, "what", decision->what);
+    adl_json_put_string(json, "gpus", decision->gpus);
+    adl_json_put_string(json, "why", why);
     adl_json_end(json);
 }
 
@@ -268,7 +249,7 @@ static void put_point(struct adl_json *json, const struct adl_point *points, uin
     put_real(json, "power_w", mean_of(&power), 0);
     put_real(json, "pending", mean_of(&pending), 0);
     put_real(json, "running", mean_of(&running), 0);
-    put_uint(json, "ended", ended);
+    adl_json_put_uint(json, "ended", ended);
     put_real(json, "jct_mean_s", completed ? jct_s / (double)completed : -1, 0);
     put_real(json, "energy_j", energy.count ? energy.sum : -1, 0);
     adl_json_end(json);
