@@ -1,5 +1,5 @@
-/* executor: what carries out the service's decisions: processes of this machine, or a simulated cluster; and tells what
- * becomes of them. Simulated executor enter by the same door as real ones. */
+/* executor: carries out the service's decisions and reports what becomes of them. Three implement this interface: local
+ * (processes of this machine), sim (a simulated cluster) and slurm. */
 #ifndef ADLRO_EXECUTOR_EXECUTOR_H
 #define ADLRO_EXECUTOR_EXECUTOR_H
 
@@ -19,37 +19,64 @@ struct adl_arrival {
     char bar[120];     /* why the cluster would not start it yet; "": it would */
 };
 
-/* Of a job that was started: whether the cluster underneath has begun it. */
-enum adl_report_begin { ADL_BEGIN_UNTOLD, ADL_BEGIN_AWAITED, ADL_BEGIN_SEEN };
+/* What an executor reports; which fields of struct adl_report are set stands behind each. About a job they are always
+ * slot and number. */
+enum adl_report_kind {
+    ADL_REPORT_NONE, /* nothing: a report that was withdrawn before anybody read it */
 
-/* Something happened. Events about jobs: FINISH, EVICT, PROGRESS, and SUBMIT of jobs that the executor bring themselves
- * (a twin's workload, a cluster's users). Events about GPUs: GPU_DOWN, GPU_UP, TELEMETRY, METER. event.time_us is not
- * set.
- */
+    ADL_REPORT_ARRIVED,         /* a user submitted a job to the cluster: submit; it has no slot yet */
+    ADL_REPORT_GENERATED,       /* the simulated workload submitted a job: slot, submit.spec */
+    ADL_REPORT_ELIGIBLE,        /* the cluster would start the job now */
+    ADL_REPORT_INELIGIBLE,      /* it would not: text says why */
+    ADL_REPORT_START_PENDING,   /* the cluster has the order to start the job, and has not begun it */
+    ADL_REPORT_STARTED,         /* the cluster has begun the job where the service placed it */
+    ADL_REPORT_CLUSTER_STARTED, /* the job runs where the cluster chose: running; text says why, "" = the service had
+                                 * not placed it at all */
+    ADL_REPORT_PROGRESS,        /* steps_per_s */
+    ADL_REPORT_ENDED,           /* the job ended for good: outcome, exit_code, signal, start_us, text */
+    ADL_REPORT_REQUEUED,        /* the job lost its GPUs and waits again: requeue, the rest as for ENDED */
+
+    ADL_REPORT_GPU_DOWN, /* gpu, foreign, text says why */
+    ADL_REPORT_GPU_UP,   /* gpu */
+    ADL_REPORT_SAMPLE,   /* gpu, sample */
+    ADL_REPORT_METER,    /* gpu, energy_j */
+};
+
 struct adl_report {
-    struct adl_event event;
-    const struct adl_arrival
-        *arrival; /* SUBMIT of a job that somebody sent to the cluster underneath; NULL: a twin's own */
-    /* About a job, whatever slots it has by now; 0: the event's slot says which. */
-    uint64_t number;
-    /* WAKE with a job: it runs, though nobody here decided so, on these GPUs; if it was started, on these instead, for
-     * the reason that text says. Without any: the cluster would not start it now, for that reason; without text: it
-     * would again. */
-    const uint32_t *gpus;
-    uint32_t gpu_count;
-    uint8_t begin; /* enum adl_report_begin; WAKE with a job and without GPUs */
-    /* FINISH and EVICT of jobs that ran; evict.remaining negative = not known: what the job says that a stop loses is
-     * believed. */
+    uint8_t kind;    /* enum adl_report_kind */
+    int64_t time_us; /* when it happened, by the time that poll is given; 0 = now */
+    uint32_t slot;
+    uint64_t number; /* of the job, whatever slots it has by now; 0: the slot says which job it is */
+    uint32_t gpu;
+    char text[200]; /* for people */
     int32_t exit_code;
     int32_t signal;
-    int64_t start_us;        /* by the time that poll is given; 0 = when it was told to */
-    int64_t end_us;          /* FINISH: the same; 0 = now */
-    char text[200];          /* for people: why it failed; of a GPU: why it is down */
-    uint32_t foreign;        /* GPU_DOWN: because of so many processes from outside the queue; 0 = it failed */
-    int64_t memory_used_mib; /* TELEMETRY; negative = not known */
-    double energy_j;         /* TELEMETRY: by its counter, since the service began; negative = it has none. EVICT: what
-                              * the job has drawn in all its runs; 0 or negative = not known */
-    bool blurred;            /* TELEMETRY: of a meter that several jobs share: for people, not for estimates */
+    int64_t start_us; /* by the time that poll is given; 0 = when the service started it */
+    union {
+        struct {
+            const struct adl_job_spec *spec;
+            const struct adl_arrival *arrival; /* both live until the next call of poll */
+        } submit;
+        struct adl_outcome outcome;
+        struct {
+            double remaining; /* share of its work still to do; negative = not known: as the job's stop_loss says */
+            double energy_j;  /* that the job has drawn in all its runs; 0 or negative = not known */
+            bool fault;       /* a failure and not a preemption */
+        } requeue;
+        struct {
+            const uint32_t *gpus; /* live until the next call of poll */
+            uint32_t gpu_count;
+        } running;
+        uint32_t foreign; /* processes from outside the queue because of which the GPU is down; 0 = it failed */
+        struct {
+            struct adl_telemetry readings;
+            int64_t memory_used_mib; /* negative = not known */
+            double energy_j;         /* by its counter, since the service began; negative = it has none */
+            bool blurred;            /* of a meter that several jobs share: for people, not for estimates */
+        } sample;
+        double energy_j;    /* the GPU's counter, since the service began */
+        double steps_per_s; /* of all its GPUs together */
+    };
 };
 
 struct adl_executor_ops {

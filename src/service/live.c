@@ -113,24 +113,39 @@ static void set_trouble(struct adl_live *live, const char *text)
     adl_text_clear(&payload);
 }
 
+/* Copies what the report points to. False: out of memory. */
+static bool keep_report(struct adl_live_report *report)
+{
+    const struct adl_report *base = &report->base;
+    const uint32_t gpus = base->kind == ADL_REPORT_CLUSTER_STARTED ? base->running.gpu_count : 0;
+    switch (base->kind) {
+    case ADL_REPORT_ARRIVED:
+        report->arrival = *base->submit.arrival;
+        report->spec = *base->submit.spec;
+        return true;
+    case ADL_REPORT_GENERATED:
+        report->spec = *base->submit.spec;
+        return true;
+    case ADL_REPORT_CLUSTER_STARTED:
+        report->gpus = malloc(gpus * sizeof *report->gpus);
+        if (report->gpus)
+            memcpy(report->gpus, base->running.gpus, gpus * sizeof *report->gpus);
+        return report->gpus != NULL;
+    default:
+        return true;
+    }
+}
+
 static void gather_reports(struct adl_live *live, struct adl_error *err)
 {
     const struct adl_executor *executor = &live->config.executor;
     while (live->report_count < ADL_LIVE_REPORTS_MAX) {
         struct adl_live_report *report = &live->reports[live->report_count];
         *report = (struct adl_live_report){0};
-        if (executor->ops->poll(executor->self, live->steady_us, &report->told, err) <= 0)
+        if (executor->ops->poll(executor->self, live->steady_us, &report->base, err) <= 0)
             return;
-        if (report->told.event.kind == ADL_EVENT_SUBMIT)
-            report->spec = *report->told.event.submit.spec;
-        if (report->told.arrival)
-            report->arrival = *report->told.arrival;
-        if (report->told.gpu_count > 0) {
-            report->gpus = malloc(report->told.gpu_count * sizeof *report->gpus);
-            if (!report->gpus)
-                return; /* it is told again when the cluster is looked at as a whole */
-            memcpy(report->gpus, report->told.gpus, report->told.gpu_count * sizeof *report->gpus);
-        }
+        if (!keep_report(report))
+            return; /* the executor reports it again when it reconciles the whole cluster */
         live->report_count++;
     }
 }
@@ -140,8 +155,8 @@ static void drop_readings(struct adl_live *live)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < live->report_count; i++) {
-        const int kind = live->reports[i].told.event.kind;
-        if (kind == ADL_EVENT_TELEMETRY || kind == ADL_EVENT_METER || kind == ADL_EVENT_PROGRESS)
+        const int kind = live->reports[i].base.kind;
+        if (kind == ADL_REPORT_SAMPLE || kind == ADL_REPORT_METER || kind == ADL_REPORT_PROGRESS)
             continue;
         live->reports[kept++] = live->reports[i];
     }
@@ -188,7 +203,7 @@ static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_
     live->group++;
     *ret_reports = 0;
     while (status == 0 && *ret_reports < live->report_count &&
-           !adl_live_report_waits(live, &live->reports[*ret_reports].told))
+           !adl_live_report_waits(live, &live->reports[*ret_reports].base))
         status = adl_live_report_prepare(live, &live->reports[(*ret_reports)++], err);
     status = prepare_requests(live, status, ret_done, ret_rest, err);
     if (status == 0 && live->shared->trouble[0] != '\0' && !live->tight)

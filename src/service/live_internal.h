@@ -34,11 +34,11 @@ struct adl_live_seizure {
 
 /* A report, with what it points to. */
 struct adl_live_report {
-    struct adl_report told;
-    struct adl_job_spec spec; /* SUBMIT */
-    struct adl_arrival arrival;
-    uint64_t number; /* that it was given */
-    uint32_t *gpus;  /* owned; of a job that runs by itself */
+    struct adl_report base;
+    struct adl_job_spec spec;   /* ARRIVED, GENERATED */
+    struct adl_arrival arrival; /* ARRIVED */
+    uint64_t number;            /* that the store gave the job */
+    uint32_t *gpus;             /* owned; CLUSTER_STARTED */
 };
 
 struct adl_live {

@@ -1,4 +1,4 @@
-/* live_reports: what the executor report: written, then shown to the engine and to people. */
+/* live_reports: what the executor reports is written, then shown to the engine and to people. */
 #include "service/live_internal.h"
 
 #include <stdio.h>
@@ -6,17 +6,32 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Slots are given to others while a report waits to be dealt with, or is held back: who has a number is found by it. */
+/* Whether it changes what the store or the job table has of a job. */
+static bool is_about_job(int kind)
+{
+    switch (kind) {
+    case ADL_REPORT_ELIGIBLE:
+    case ADL_REPORT_INELIGIBLE:
+    case ADL_REPORT_START_PENDING:
+    case ADL_REPORT_STARTED:
+    case ADL_REPORT_CLUSTER_STARTED:
+    case ADL_REPORT_ENDED:
+    case ADL_REPORT_REQUEUED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* By its number, if it has one: while a report waits its slot may go to another job. */
 static struct adl_job_entry *job_of(const struct adl_live *live, const struct adl_report *report)
 {
-    const int kind = report->event.kind;
-    const bool about_job = kind == ADL_EVENT_FINISH || kind == ADL_EVENT_EVICT || kind == ADL_EVENT_WAKE;
-    if (!about_job)
+    if (!is_about_job(report->kind))
         return NULL;
     if (report->number == 0)
-        return adl_job_table_at(&live->shared->job_table, report->event.job);
+        return adl_job_table_at(&live->shared->job_table, report->slot);
     struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, report->number);
-    return job && kind == ADL_EVENT_EVICT && !adl_job_table_holds_gpus(job) ? NULL : job;
+    return job && report->kind == ADL_REPORT_REQUEUED && !adl_job_table_holds_gpus(job) ? NULL : job;
 }
 
 bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report)
@@ -30,12 +45,12 @@ bool adl_live_report_waits(const struct adl_live *live, const struct adl_report 
 /* One that was to be cancelled has ended, whatever the executor made of it. */
 static bool is_end(const struct adl_report *report, const struct adl_job_entry *job)
 {
-    return report->event.kind == ADL_EVENT_FINISH || job->stop == ADL_STOP_CANCEL;
+    return report->kind == ADL_REPORT_ENDED || job->stop == ADL_STOP_CANCEL;
 }
 
 static int end_of(const struct adl_report *report)
 {
-    return report->event.kind == ADL_EVENT_FINISH ? report->event.outcome.end : ADL_END_CANCELLED;
+    return report->kind == ADL_REPORT_ENDED ? report->outcome.end : ADL_END_CANCELLED;
 }
 
 static void say_reason(const struct adl_report *report, const struct adl_job_entry *job, char *ret, size_t size)
@@ -70,11 +85,12 @@ static int log_end(struct adl_live *live, const struct adl_report *report, const
     return adl_live_log(live, ends ? "end" : "evict", job->id, &text, err);
 }
 
-/* By the executor' own count of all its runs; else by what was read of its GPUs. */
+/* By the executor's own count of all its runs; else by what was read of its GPUs. */
 static double drawn_j(const struct adl_report *report, const struct adl_job_entry *job)
 {
-    const double told_j = report->event.kind == ADL_EVENT_FINISH ? report->event.outcome.energy_j : report->energy_j;
-    return told_j > 0 ? told_j : job->energy_j;
+    const bool ended = report->kind == ADL_REPORT_ENDED;
+    const double reported_j = ended ? report->outcome.energy_j : report->requeue.energy_j;
+    return reported_j > 0 ? reported_j : job->energy_j;
 }
 
 /* When it began and ended by whoever was there, who may have had nobody to tell for a while; else as far as is known
@@ -83,7 +99,7 @@ static void set_times(const struct adl_live *live, const struct adl_report *repo
 {
     const bool told = report->start_us > 0 && status->start_us > 0;
     const int64_t start_us = told ? adl_live_wall_us(live, report->start_us) : status->start_us;
-    status->end_us = report->end_us > 0 ? adl_live_wall_us(live, report->end_us) : live->now_us;
+    status->end_us = report->time_us > 0 ? adl_live_wall_us(live, report->time_us) : live->now_us;
     status->start_us = start_us < status->end_us ? start_us : status->end_us;
 }
 
@@ -133,13 +149,12 @@ static void post_speed(struct adl_live *live, const struct adl_job_entry *job, c
     post(live, &speed);
 }
 
-static void apply_end(struct adl_live *live, struct adl_report *report, struct adl_job_entry *job)
+static void apply_end(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
     char reason[240];
-    struct adl_event event = report->event;
     const struct adl_executor *executor = &live->config.executor;
-    if (report->number > 0 && adl_job_table_holds_gpus(job))
-        event.job = job->alternatives[job->taken].slot;
+    const bool by_number = report->number > 0 && adl_job_table_holds_gpus(job);
+    const uint32_t slot = by_number ? job->alternatives[job->taken].slot : report->slot;
     const uint64_t id = job->id;
     const uint32_t attempt = job->attempts;
     job->energy_j = drawn_j(report, job);
@@ -152,20 +167,22 @@ static void apply_end(struct adl_live *live, struct adl_report *report, struct a
         const int end = end_of(report);
         say_reason(report, job, reason, sizeof reason);
         adl_job_table_set_reason(job, reason);
-        if (event.kind == ADL_EVENT_EVICT) {
-            executor->ops->withdraw(executor->self, event.job);
-            event = (struct adl_event){.kind = ADL_EVENT_FINISH, .job = event.job};
+        struct adl_event event = {.kind = ADL_EVENT_FINISH, .job = slot, .gpu = ADL_NONE};
+        if (report->kind == ADL_REPORT_ENDED) {
+            event.outcome = report->outcome;
+        } else {
+            executor->ops->withdraw(executor->self, slot);
             event.outcome.end = ADL_END_CANCELLED;
             event.outcome.run_us = live->now_us - job->start_us;
         }
         event.outcome.energy_j = job->energy_j;
-        if (adl_live_in_engine(live, event.job)) {
+        if (adl_live_in_engine(live, slot)) {
             post_speed(live, job, &event);
             post(live, &event);
         }
         adl_live_depart(live, job, end);
     } else {
-        adl_live_requeue(live, job, event.job, event.evict.remaining);
+        adl_live_requeue(live, job, slot, report->requeue.remaining);
         if (job->barred)
             adl_job_table_set_reason(job, report->text);
         adl_live_publish_job(live, job, NULL);
@@ -211,7 +228,7 @@ static int keep_arrival(void *context, const struct adl_store_job *row, struct a
 static void apply_arrival(struct adl_live *live, const struct adl_live_report *report)
 {
     struct adl_error err;
-    const uint32_t slot = report->told.event.job;
+    const uint32_t slot = report->base.slot;
     if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
         return;
     struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, report->number);
@@ -267,16 +284,15 @@ static void apply_guest(struct adl_live *live, const struct adl_live_report *rep
 static bool is_moved(const struct adl_live *live, const struct adl_live_report *report, const struct adl_job_entry *job)
 {
     return (job->stage == ADL_STAGE_RUNNING || job->stage == ADL_STAGE_PLACED) &&
-           adl_live_in_engine(live, report->told.event.job) &&
-           job->alternatives[job->taken].slot == report->told.event.job &&
-           job->alternatives[job->taken].gpus == report->told.gpu_count;
+           adl_live_in_engine(live, report->base.slot) && job->alternatives[job->taken].slot == report->base.slot &&
+           job->alternatives[job->taken].gpus == report->base.running.gpu_count;
 }
 
 /* The job that runs: it stands in the queue with the slot it was told under, or was thought to run elsewhere. */
 static struct adl_job_entry *seized(const struct adl_live *live, const struct adl_live_report *report)
 {
-    struct adl_job_entry *job = adl_job_table_at(&live->shared->job_table, report->told.event.job);
-    const bool same = job && (report->told.number == 0 || report->told.number == job->id);
+    struct adl_job_entry *job = adl_job_table_at(&live->shared->job_table, report->base.slot);
+    const bool same = job && (report->base.number == 0 || report->base.number == job->id);
     const bool waits = same && job->stage == ADL_STAGE_QUEUED && !job->gpus;
     return waits || (same && is_moved(live, report, job)) ? job : NULL;
 }
@@ -293,7 +309,7 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
     const bool moved = adl_job_table_holds_gpus(job);
     struct adl_store_status status = adl_live_status(live, job);
     uint32_t count = 0;
-    for (; count < report->told.gpu_count; count++)
+    for (; count < report->base.running.gpu_count; count++)
         live->names[count] = live->shared->inventory->gpus[report->gpus[count]].id;
     live->names[count] = NULL;
     adl_live_name_gpus(live, report->gpus, count, gpus, sizeof gpus);
@@ -305,7 +321,7 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
     const int result = adl_store_job_update(live->config.store, job->id, &status, err);
     adl_json_object(&json);
     adl_json_put_string(&json, "gpus", gpus);
-    adl_json_put_string(&json, "why", report->told.text[0] ? report->told.text : "started by the cluster itself");
+    adl_json_put_string(&json, "why", report->base.text[0] ? report->base.text : "started by the cluster itself");
     adl_json_end(&json);
     if (result == 0)
         return adl_live_log(live, moved ? "move" : "start", job->id, &text, err);
@@ -316,7 +332,7 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
 static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
 {
     struct adl_job_entry *job = seized(live, report);
-    const uint32_t slot = report->told.event.job;
+    const uint32_t slot = report->base.slot;
     const bool moved = job && adl_job_table_holds_gpus(job);
     if (job && adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
                         sizeof *live->seizures) == 0) {
@@ -333,11 +349,10 @@ static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
 }
 
 /* The cluster has begun a job that was placed: its run counts from now. */
-static int prepare_begin(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job,
-                         struct adl_error *err)
+static int prepare_begin(struct adl_live *live, struct adl_job_entry *job, struct adl_error *err)
 {
     struct adl_text text = {0};
-    if (report->begin != ADL_BEGIN_SEEN || job->stage != ADL_STAGE_PLACED)
+    if (job->stage != ADL_STAGE_PLACED)
         return 0;
     struct adl_store_status status = adl_live_status(live, job);
     status.start_us = live->now_us;
@@ -348,9 +363,9 @@ static int prepare_begin(struct adl_live *live, const struct adl_report *report,
 
 static void apply_begin(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
-    if (report->begin == ADL_BEGIN_AWAITED && job->stage == ADL_STAGE_RUNNING) {
+    if (report->kind == ADL_REPORT_START_PENDING && job->stage == ADL_STAGE_RUNNING) {
         adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_PLACED);
-    } else if (report->begin == ADL_BEGIN_SEEN && job->stage == ADL_STAGE_PLACED) {
+    } else if (report->kind == ADL_REPORT_STARTED && job->stage == ADL_STAGE_PLACED) {
         adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_RUNNING);
         job->start_us = live->now_us;
     }
@@ -360,7 +375,7 @@ static void apply_begin(struct adl_live *live, const struct adl_report *report, 
 /* Whether the cluster would start it. Nothing is written: after a restart it is told again. */
 static void apply_bar(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
-    job->barred = report->text[0] != '\0';
+    job->barred = report->kind == ADL_REPORT_INELIGIBLE;
     if (adl_job_table_holds_gpus(job) || job->hold)
         return; /* it counts when it is back in the queue */
     if (job->barred)
@@ -402,20 +417,20 @@ static int log_gpu(struct adl_live *live, const struct adl_report *report, struc
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     adl_json_object(&json);
-    adl_json_put_string(&json, "gpu", live->shared->inventory->gpus[report->event.gpu].id);
+    adl_json_put_string(&json, "gpu", live->shared->inventory->gpus[report->gpu].id);
     adl_json_put_string(&json, "why", report->text);
     adl_json_end(&json);
-    return adl_live_log(live, report->event.kind == ADL_EVENT_GPU_DOWN ? "gpu_down" : "gpu_up", 0, &text, err);
+    return adl_live_log(live, report->kind == ADL_REPORT_GPU_DOWN ? "gpu_down" : "gpu_up", 0, &text, err);
 }
 
 static void apply_gpu(struct adl_live *live, const struct adl_report *report)
 {
-    struct adl_service_state_gpu *gpu = &live->shared->gpus[report->event.gpu];
-    const bool down = report->event.kind == ADL_EVENT_GPU_DOWN;
+    struct adl_service_state_gpu *gpu = &live->shared->gpus[report->gpu];
+    const bool down = report->kind == ADL_REPORT_GPU_DOWN;
     gpu->foreign = down ? report->foreign : 0;
     gpu->lost = down && report->foreign == 0;
     snprintf(gpu->reason, sizeof gpu->reason, "%s", down ? report->text : gpu->drain ? "drained" : "");
-    adl_live_gpu_changed(live, report->event.gpu);
+    adl_live_gpu_changed(live, report->gpu);
 }
 
 /* ---- readings ---- */
@@ -436,26 +451,45 @@ static void share_energy(struct adl_live *live, uint32_t gpu, double power_w, in
 
 static void apply_telemetry(struct adl_live *live, const struct adl_report *report)
 {
-    const uint32_t g = report->event.gpu;
+    const uint32_t g = report->gpu;
+    const struct adl_telemetry *readings = &report->sample.readings;
     struct adl_service_state_gpu *gpu = &live->shared->gpus[g];
-    const bool power = !(report->event.telemetry.missing >> ADL_READ_POWER & 1);
+    const bool power = !(readings->missing >> ADL_READ_POWER & 1);
     if (power && gpu->last_us > 0 && live->now_us - gpu->last_us < 10 * live->point_step_us)
-        share_energy(live, g, (double)report->event.telemetry.value[ADL_READ_POWER], gpu->last_us);
-    gpu->last = report->event.telemetry;
+        share_energy(live, g, (double)readings->value[ADL_READ_POWER], gpu->last_us);
+    gpu->last = *readings;
     gpu->last_us = live->now_us;
-    gpu->memory_used_mib = report->memory_used_mib;
-    if (report->energy_j >= 0)
-        gpu->energy_j = report->energy_j;
+    gpu->memory_used_mib = report->sample.memory_used_mib;
+    if (report->sample.energy_j >= 0)
+        gpu->energy_j = report->sample.energy_j;
     live->sampled = true;
-    if (!report->blurred)
-        post(live, &report->event);
+    if (report->sample.blurred)
+        return;
+    post(live, &(struct adl_event){
+                   .kind = ADL_EVENT_TELEMETRY, .job = ADL_NONE, .gpu = g, .telemetry = report->sample.readings});
+}
+
+static void apply_meter(struct adl_live *live, const struct adl_report *report)
+{
+    const struct adl_event event = {
+        .kind = ADL_EVENT_METER, .job = ADL_NONE, .gpu = report->gpu, .energy_j = report->energy_j};
+    live->shared->gpus[report->gpu].energy_j = report->energy_j;
+    post(live, &event);
+}
+
+static void apply_progress(struct adl_live *live, const struct adl_report *report)
+{
+    const struct adl_event event = {
+        .kind = ADL_EVENT_PROGRESS, .job = report->slot, .gpu = ADL_NONE, .steps_per_s = report->steps_per_s};
+    if (adl_engine_state(live->shared->engine)->jobs[report->slot].phase == ADL_PHASE_RUNNING)
+        post(live, &event);
 }
 
 static int write_sample(struct adl_live *live, const struct adl_report *report, struct adl_error *err)
 {
     const struct adl_store_sample sample = {.time_us = live->now_us,
-                                            .gpu = live->shared->inventory->gpus[report->event.gpu].id,
-                                            .readings = report->event.telemetry};
+                                            .gpu = live->shared->inventory->gpus[report->gpu].id,
+                                            .readings = report->sample.readings};
     return adl_store_sample_append(live->config.store, &sample, err);
 }
 
@@ -505,68 +539,80 @@ void adl_live_publish_samples(struct adl_live *live)
 
 int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, struct adl_error *err)
 {
-    struct adl_report *report = &it->told;
+    const struct adl_report *report = &it->base;
     struct adl_job_entry *job = job_of(live, report);
-    switch (report->event.kind) {
-    case ADL_EVENT_FINISH:
-    case ADL_EVENT_EVICT:
+    switch (report->kind) {
+    case ADL_REPORT_ENDED:
+    case ADL_REPORT_REQUEUED:
         return job ? prepare_end(live, report, job, err) : 0;
-    case ADL_EVENT_SUBMIT:
-        return report->arrival ? prepare_guest(live, it, err) : prepare_arrival(live, it, err);
-    case ADL_EVENT_WAKE:
-        if (report->gpu_count > 0)
-            return prepare_seizure(live, it, err);
-        return job ? prepare_begin(live, report, job, err) : 0;
-    case ADL_EVENT_GPU_DOWN:
-    case ADL_EVENT_GPU_UP:
+    case ADL_REPORT_ARRIVED:
+        return prepare_guest(live, it, err);
+    case ADL_REPORT_GENERATED:
+        return prepare_arrival(live, it, err);
+    case ADL_REPORT_CLUSTER_STARTED:
+        return prepare_seizure(live, it, err);
+    case ADL_REPORT_STARTED:
+        return job ? prepare_begin(live, job, err) : 0;
+    case ADL_REPORT_GPU_DOWN:
+    case ADL_REPORT_GPU_UP:
         return log_gpu(live, report, err);
-    case ADL_EVENT_TELEMETRY:
+    case ADL_REPORT_SAMPLE:
         return live->tight ? 0 : write_sample(live, report, err);
     default:
         return 0;
     }
 }
 
-void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
+/* Those of which nothing can be done unless the job is still in the job table. */
+static void apply_to_job(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
-    struct adl_report *report = &it->told;
-    struct adl_job_entry *job = job_of(live, report);
-    switch (report->event.kind) {
-    case ADL_EVENT_FINISH:
-    case ADL_EVENT_EVICT:
-        if (job)
-            apply_end(live, report, job);
+    switch (report->kind) {
+    case ADL_REPORT_ENDED:
+    case ADL_REPORT_REQUEUED:
+        apply_end(live, report, job);
         break;
-    case ADL_EVENT_SUBMIT:
-        if (report->arrival)
-            apply_guest(live, it);
-        else
-            apply_arrival(live, it);
+    case ADL_REPORT_START_PENDING:
+    case ADL_REPORT_STARTED:
+        apply_begin(live, report, job);
         break;
-    case ADL_EVENT_WAKE:
-        if (report->gpu_count > 0)
-            apply_seizure(live, it);
-        else if (job && report->begin != ADL_BEGIN_UNTOLD)
-            apply_begin(live, report, job);
-        else if (job)
-            apply_bar(live, report, job);
-        break;
-    case ADL_EVENT_GPU_DOWN:
-    case ADL_EVENT_GPU_UP:
-        apply_gpu(live, report);
-        break;
-    case ADL_EVENT_TELEMETRY:
-        apply_telemetry(live, report);
-        break;
-    case ADL_EVENT_METER:
-        live->shared->gpus[report->event.gpu].energy_j = report->event.energy_j;
-        post(live, &report->event);
-        break;
-    case ADL_EVENT_PROGRESS:
-        if (adl_engine_state(live->shared->engine)->jobs[report->event.job].phase == ADL_PHASE_RUNNING)
-            post(live, &report->event);
+    case ADL_REPORT_ELIGIBLE:
+    case ADL_REPORT_INELIGIBLE:
+        apply_bar(live, report, job);
         break;
     default:
         break;
+    }
+}
+
+void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
+{
+    const struct adl_report *report = &it->base;
+    struct adl_job_entry *job = job_of(live, report);
+    switch (report->kind) {
+    case ADL_REPORT_ARRIVED:
+        apply_guest(live, it);
+        break;
+    case ADL_REPORT_GENERATED:
+        apply_arrival(live, it);
+        break;
+    case ADL_REPORT_CLUSTER_STARTED:
+        apply_seizure(live, it);
+        break;
+    case ADL_REPORT_GPU_DOWN:
+    case ADL_REPORT_GPU_UP:
+        apply_gpu(live, report);
+        break;
+    case ADL_REPORT_SAMPLE:
+        apply_telemetry(live, report);
+        break;
+    case ADL_REPORT_METER:
+        apply_meter(live, report);
+        break;
+    case ADL_REPORT_PROGRESS:
+        apply_progress(live, report);
+        break;
+    default:
+        if (job)
+            apply_to_job(live, report, job);
     }
 }

@@ -302,9 +302,9 @@ static void report_times(const struct executor *executor, const struct run *run,
 {
     if (result->end_us == 0)
         return; /* it was never started */
-    ret->end_us = adl_service_clock_of_boot(executor->config.clock, adl_task_end_boot_us(&run->task, result));
+    ret->time_us = adl_service_clock_of_boot(executor->config.clock, adl_task_end_boot_us(&run->task, result));
     ret->start_us =
-        result->elapsed_us > 0 ? ret->end_us - result->elapsed_us : 0; /* not known of a task that is lost */
+        result->elapsed_us > 0 ? ret->time_us - result->elapsed_us : 0; /* not known of a task that is lost */
 }
 
 static void report_end(struct executor *executor, uint32_t slot, const struct adl_task_result *result,
@@ -313,17 +313,18 @@ static void report_end(struct executor *executor, uint32_t slot, const struct ad
     struct run *run = &executor->slots[slot];
     const bool lost = result->outcome == ADL_TASK_LOST && run->restartable;
     const bool evict = lost || (run->requeue && result->outcome == ADL_TASK_CANCELLED);
-    *ret = (struct adl_report){.event = {.kind = evict ? ADL_EVENT_EVICT : ADL_EVENT_FINISH, .job = slot},
+    *ret = (struct adl_report){.kind = evict ? ADL_REPORT_REQUEUED : ADL_REPORT_ENDED,
+                               .slot = slot,
                                .exit_code = (int32_t)result->exit_code,
                                .signal = (int32_t)result->signal};
     report_times(executor, run, result, ret);
     if (evict) {
         /* A job that saves its work on a stop was not asked to stop. */
-        ret->event.evict.remaining = lost && run->saves_on_stop ? 1.0 : -1;
-        ret->event.evict.fault = lost;
+        ret->requeue.remaining = lost && run->saves_on_stop ? 1.0 : -1;
+        ret->requeue.fault = lost;
     } else {
-        ret->event.outcome.end = end_of(result);
-        ret->event.outcome.run_us = result->elapsed_us;
+        ret->outcome.end = end_of(result);
+        ret->outcome.run_us = result->elapsed_us;
     }
     snprintf(ret->text, sizeof ret->text, "%.120s%s%.70s", result->reason,
              result->reason[0] != '\0' && result->notes[0] != '\0' ? "; " : "", result->notes);
@@ -418,10 +419,11 @@ static int report_sample(struct executor *executor, struct adl_report *ret)
         const struct adl_telemetry_thread_sample *it = &executor->samples[executor->sample_first];
         if (!executor->sample_reported) {
             executor->sample_reported = true;
-            *ret = (struct adl_report){.event = {.kind = ADL_EVENT_TELEMETRY, .gpu = it->gpu},
-                                       .memory_used_mib = it->sample.memory_used_mib,
-                                       .energy_j = it->sample.energy_j};
-            ret->event.telemetry = it->sample.telemetry;
+            *ret = (struct adl_report){.kind = ADL_REPORT_SAMPLE,
+                                       .gpu = it->gpu,
+                                       .sample = {.readings = it->sample.telemetry,
+                                                  .memory_used_mib = it->sample.memory_used_mib,
+                                                  .energy_j = it->sample.energy_j}};
             return 1;
         }
         executor->sample_reported = false;
@@ -431,8 +433,8 @@ static int report_sample(struct executor *executor, struct adl_report *ret)
         if (down == executor->down[it->gpu])
             continue;
         executor->down[it->gpu] = down;
-        *ret = (struct adl_report){.event = {.kind = down ? ADL_EVENT_GPU_DOWN : ADL_EVENT_GPU_UP, .gpu = it->gpu},
-                                   .foreign = foreign};
+        *ret = (struct adl_report){
+            .kind = down ? ADL_REPORT_GPU_DOWN : ADL_REPORT_GPU_UP, .gpu = it->gpu, .foreign = foreign};
         if (it->sample.lost)
             snprintf(ret->text, sizeof ret->text, "its driver says that it is lost");
         else if (foreign > 0)

@@ -137,43 +137,64 @@ static void forget(void *self, uint64_t job, uint32_t attempt)
     }
 }
 
-static void tell(struct twin *twin, struct adl_report *report)
+/* False: an event that says nothing to the service. */
+static bool report_event(struct twin *twin, const struct adl_event *event, struct adl_report *ret)
 {
-    struct adl_event *event = &report->event;
-    event->time_us += twin->start_us;
+    *ret = (struct adl_report){.time_us = twin->start_us + event->time_us, .slot = event->job, .gpu = event->gpu};
     switch (event->kind) {
+    case ADL_EVENT_SUBMIT:
+        ret->kind = ADL_REPORT_GENERATED;
+        ret->submit.spec = event->submit.spec;
+        return true;
     case ADL_EVENT_FINISH:
+        ret->kind = ADL_REPORT_ENDED;
+        ret->outcome = event->outcome;
+        ret->start_us = twin->start_us + adl_world_sim_start_us(twin->world, event->job);
+        ret->signal = event->outcome.end == ADL_END_COMPLETED ? 0 : SIGTERM;
         twin->ended[twin->ended_count++] = event->job;
-        report->end_us = event->time_us;
-        report->start_us = twin->start_us + adl_world_sim_start_us(twin->world, event->job);
-        report->signal = event->outcome.end == ADL_END_COMPLETED ? 0 : SIGTERM;
-        break;
+        return true;
     case ADL_EVENT_EVICT:
-        report->start_us = twin->start_us + adl_world_sim_start_us(twin->world, event->job);
-        snprintf(report->text, sizeof report->text, "%s", event->evict.fault ? "a GPU of it failed" : "");
-        break;
+        ret->kind = ADL_REPORT_REQUEUED;
+        ret->requeue.remaining = event->evict.remaining;
+        ret->requeue.fault = event->evict.fault;
+        ret->start_us = twin->start_us + adl_world_sim_start_us(twin->world, event->job);
+        snprintf(ret->text, sizeof ret->text, "%s", event->evict.fault ? "a GPU of it failed" : "");
+        return true;
+    case ADL_EVENT_PROGRESS:
+        ret->kind = ADL_REPORT_PROGRESS;
+        ret->steps_per_s = event->steps_per_s;
+        return true;
     case ADL_EVENT_GPU_DOWN:
-        snprintf(report->text, sizeof report->text, "it failed, in the simulation");
-        break;
+        ret->kind = ADL_REPORT_GPU_DOWN;
+        snprintf(ret->text, sizeof ret->text, "it failed, in the simulation");
+        return true;
+    case ADL_EVENT_GPU_UP:
+        ret->kind = ADL_REPORT_GPU_UP;
+        return true;
     case ADL_EVENT_TELEMETRY:
-        report->memory_used_mib = adl_world_sim_memory_mib(twin->world, event->gpu);
-        report->energy_j = adl_world_sim_energy_j(twin->world, event->gpu);
-        break;
+        ret->kind = ADL_REPORT_SAMPLE;
+        ret->sample.readings = event->telemetry;
+        ret->sample.memory_used_mib = adl_world_sim_memory_mib(twin->world, event->gpu);
+        ret->sample.energy_j = adl_world_sim_energy_j(twin->world, event->gpu);
+        return true;
+    case ADL_EVENT_METER:
+        ret->kind = ADL_REPORT_METER;
+        ret->energy_j = event->energy_j;
+        return true;
     default:
-        break;
+        return false;
     }
 }
 
 static int poll(void *self, int64_t now_us, struct adl_report *ret, struct adl_error *err)
 {
     struct twin *twin = self;
-    struct adl_report report = {.memory_used_mib = -1, .energy_j = -1};
-    const int status = adl_world_sim_advance(twin->world, now_us - twin->start_us, &report.event, err);
-    if (status <= 0)
-        return status;
-    tell(twin, &report);
-    *ret = report;
-    return 1;
+    struct adl_event event = {0};
+    int status;
+    do
+        status = adl_world_sim_advance(twin->world, now_us - twin->start_us, &event, err);
+    while (status > 0 && !report_event(twin, &event, ret));
+    return status;
 }
 
 static int64_t due_us(void *self)

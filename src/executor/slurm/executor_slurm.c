@@ -171,7 +171,7 @@ static int start(void *self, const struct adl_job_entry *job, uint32_t slot, con
     } else if (it->state == ADL_SLURM_RUNS) { /* it is not known where: it counts as running where we thought */
         it->seated = true;
         it->began_us = executor->now_us;
-        adl_executor_slurm_post_begin(executor, it, ADL_BEGIN_SEEN);
+        adl_executor_slurm_post_job(executor, it, ADL_REPORT_STARTED);
     } else if (it->state == ADL_SLURM_PENDING && !it->eligible) {
         adl_executor_slurm_post_evict(executor, it, it->why);
     } else if (it->state == ADL_SLURM_PENDING) {
@@ -237,8 +237,8 @@ static void introduce(void *self, const struct adl_job_entry *job)
     if (job->energy_j > 0) /* in runs before a restart */
         it->energy_j = job->energy_j + (it->energy_j > 0 ? it->energy_j : 0);
     for (uint32_t i = executor->waiting_first; i < executor->waiting_count; i++) /* it was about to be told as new */
-        if (executor->waiting[i].job == it && executor->waiting[i].report.event.kind == ADL_EVENT_SUBMIT)
-            executor->waiting[i].report.event.kind = ADL_EVENT_KIND_COUNT;
+        if (executor->waiting[i].job == it && executor->waiting[i].report.kind == ADL_REPORT_ARRIVED)
+            executor->waiting[i].report.kind = ADL_REPORT_NONE;
 }
 
 static void drop(void *self, const struct adl_job_entry *job, const char *reason)
@@ -278,7 +278,7 @@ static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, co
     it->seated = !released;
     it->placed = it->answered = released;
     if (released)
-        adl_executor_slurm_post_begin(executor, it, ADL_BEGIN_AWAITED);
+        adl_executor_slurm_post_job(executor, it, ADL_REPORT_START_PENDING);
     return true;
 }
 

@@ -29,41 +29,40 @@ void adl_executor_slurm_remove(struct adl_executor_slurm *executor, struct adl_s
 
 void adl_executor_slurm_post_arrival(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *bar)
 {
-    struct adl_report report = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE, .job = ADL_NONE}};
+    struct adl_report report = {.kind = ADL_REPORT_ARRIVED, .slot = ADL_NONE, .gpu = ADL_NONE};
     job->arrived = true;
     snprintf(job->bar, sizeof job->bar, "%s", bar);
     memcpy(job->arrival.bar, job->bar, sizeof job->bar);
-    report.event.submit.spec = &job->spec;
-    report.arrival = &job->arrival;
+    report.submit.spec = &job->spec;
+    report.submit.arrival = &job->arrival;
     adl_executor_slurm_post(executor, &report, job);
 }
 
 static struct adl_report about(const struct adl_slurm_job *job, int kind)
 {
-    return (struct adl_report){.event = {.kind = (uint8_t)kind, .job = job->taken, .gpu = ADL_NONE},
-                               .number = job->number};
+    return (struct adl_report){.kind = (uint8_t)kind, .slot = job->taken, .number = job->number, .gpu = ADL_NONE};
 }
 
 void adl_executor_slurm_post_end(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
-    struct adl_report report = about(job, ADL_EVENT_FINISH);
+    struct adl_report report = about(job, ADL_REPORT_ENDED);
     job->told = true;
     adl_slurm_mirror_leave(&executor->mirror, job); /* what it drew is known then */
     executor->restless = true;                      /* who waits for these very GPUs */
     report.exit_code = job->exit_code;
     report.signal = job->signal;
-    report.event.outcome.end = (uint8_t)job->end;
-    report.event.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
-    report.event.outcome.run_us = job->began_us > 0 ? executor->now_us - job->began_us : 0;
+    report.outcome.end = (uint8_t)job->end;
+    report.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
+    report.outcome.run_us = job->began_us > 0 ? executor->now_us - job->began_us : 0;
     snprintf(report.text, sizeof report.text, "%s", job->why);
     adl_executor_slurm_post(executor, &report, NULL);
 }
 
 void adl_executor_slurm_post_evict(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *text)
 {
-    struct adl_report report = about(job, ADL_EVENT_EVICT);
-    report.event.evict.remaining = 1.0;
-    report.event.evict.fault = job->stopping != ADL_STOP_REQUEUE;
+    struct adl_report report = about(job, ADL_REPORT_REQUEUED);
+    report.requeue.remaining = 1.0;
+    report.requeue.fault = job->stopping != ADL_STOP_REQUEUE;
     snprintf(report.text, sizeof report.text, "%s", text);
     job->seated = job->placed = false;
     job->stopping = ADL_STOP_NONE;
@@ -71,14 +70,14 @@ void adl_executor_slurm_post_evict(struct adl_executor_slurm *executor, struct a
     job->taken = ADL_NONE;
     adl_slurm_mirror_leave(&executor->mirror, job);
     executor->restless = true; /* who waits for these very GPUs */
-    report.energy_j = job->energy_j;
+    report.requeue.energy_j = job->energy_j;
     adl_executor_slurm_post(executor, &report, NULL);
 }
 
 /* Whether it may start, and why not. */
 void adl_executor_slurm_post_bar(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why)
 {
-    struct adl_report report = about(job, ADL_EVENT_WAKE);
+    struct adl_report report = about(job, why[0] == '\0' ? ADL_REPORT_ELIGIBLE : ADL_REPORT_INELIGIBLE);
     char bar[sizeof job->bar];
     snprintf(bar, sizeof bar, "%s", why);
     if (strcmp(job->bar, bar) == 0)
@@ -88,10 +87,9 @@ void adl_executor_slurm_post_bar(struct adl_executor_slurm *executor, struct adl
     adl_executor_slurm_post(executor, &report, NULL);
 }
 
-void adl_executor_slurm_post_begin(struct adl_executor_slurm *executor, struct adl_slurm_job *job, int begin)
+void adl_executor_slurm_post_job(struct adl_executor_slurm *executor, struct adl_slurm_job *job, int kind)
 {
-    struct adl_report report = about(job, ADL_EVENT_WAKE);
-    report.begin = (uint8_t)begin;
+    const struct adl_report report = about(job, kind);
     adl_executor_slurm_post(executor, &report, NULL);
 }
 
@@ -105,12 +103,12 @@ static bool has_slot(const struct adl_slurm_job *job)
 
 void adl_executor_slurm_post_place(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why)
 {
-    struct adl_report report = about(job, ADL_EVENT_WAKE);
+    struct adl_report report = about(job, ADL_REPORT_CLUSTER_STARTED);
     job->placed = job->moved = false;
     job->seated = true;
     job->began_us = executor->now_us;
-    report.gpus = job->gpus;
-    report.gpu_count = job->gpu_count;
+    report.running.gpus = job->gpus;
+    report.running.gpu_count = job->gpu_count;
     snprintf(report.text, sizeof report.text, "%s", why);
     adl_executor_slurm_post(executor, &report, job);
 }
@@ -138,8 +136,9 @@ int adl_executor_slurm_give(struct adl_executor_slurm *executor, struct adl_repo
 {
     while (executor->waiting_first < executor->waiting_count) {
         const struct adl_slurm_waiting *it = &executor->waiting[executor->waiting_first++];
-        const bool stale = it->report.gpu_count > 0 && it->report.gpus != it->job->gpus; /* it has left them */
-        if (it->report.event.kind == ADL_EVENT_KIND_COUNT || stale)
+        const bool stale = it->report.kind == ADL_REPORT_CLUSTER_STARTED &&
+                           it->report.running.gpus != it->job->gpus; /* it has left them */
+        if (it->report.kind == ADL_REPORT_NONE || stale)
             continue;
         *ret = it->report;
         return 1;

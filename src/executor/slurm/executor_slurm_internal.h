@@ -57,8 +57,8 @@ void adl_executor_slurm_post_evict(struct adl_executor_slurm *executor, struct a
 void adl_executor_slurm_post_bar(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why);
 /* It runs on the GPUs it holds, and not where the service put it, if it did. */
 void adl_executor_slurm_post_place(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why);
-/* Of one that was placed: whether Slurm has begun it (enum adl_report_begin). */
-void adl_executor_slurm_post_begin(struct adl_executor_slurm *executor, struct adl_slurm_job *job, int begin);
+/* A report of this kind about the job, with nothing more to say. */
+void adl_executor_slurm_post_job(struct adl_executor_slurm *executor, struct adl_slurm_job *job, int kind);
 /* It runs, and nobody here said so: under the slot of what it got. */
 void adl_executor_slurm_post_seizure(struct adl_executor_slurm *executor, struct adl_slurm_job *job);
 void adl_executor_slurm_remove(struct adl_executor_slurm *executor,

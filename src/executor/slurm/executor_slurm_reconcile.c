@@ -121,7 +121,7 @@ static void settle_running(struct adl_executor_slurm *executor, struct adl_slurm
         job->placed = false;
         job->seated = true;
         job->began_us = executor->now_us;
-        adl_executor_slurm_post_begin(executor, job, ADL_BEGIN_SEEN);
+        adl_executor_slurm_post_job(executor, job, ADL_REPORT_STARTED);
     } else if (!job->seated && executor->config.mode == ADL_SLURM_ACT && !job->ours) {
         adl_executor_slurm_end_as(executor, job, ADL_END_CANCELLED,
                                   "given back to Slurm, whose own scheduler has started it");

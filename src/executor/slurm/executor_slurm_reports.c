@@ -137,8 +137,8 @@ void adl_executor_slurm_hear(struct adl_executor_slurm *executor, const cJSON *m
 
 static void report_gpu(struct adl_executor_slurm *executor, uint32_t gpu, bool down, uint32_t foreign, const char *why)
 {
-    struct adl_report report = {.event = {.kind = down ? ADL_EVENT_GPU_DOWN : ADL_EVENT_GPU_UP, .gpu = gpu},
-                                .foreign = foreign};
+    struct adl_report report = {
+        .kind = down ? ADL_REPORT_GPU_DOWN : ADL_REPORT_GPU_UP, .slot = ADL_NONE, .gpu = gpu, .foreign = foreign};
     if (executor->down[gpu] == down)
         return;
     executor->down[gpu] = down;

@@ -341,12 +341,12 @@ int adl_slurm_energy_tell(struct adl_slurm_energy *energy, struct adl_report *re
         if (it->fresh && it->told < node->gpu_count) {
             const uint32_t gpu = node->gpu_first + it->told++;
             const double rate = is_held(energy, gpu) ? it->held_rate : it->free_rate;
-            *ret = (struct adl_report){.event = {.kind = ADL_EVENT_TELEMETRY, .job = ADL_NONE, .gpu = gpu},
-                                       .blurred = it->blurred,
-                                       .memory_used_mib = -1,
-                                       .energy_j = -1};
-            ret->event.telemetry.missing = (1u << ADL_READ_COUNT) - 1 - (1u << ADL_READ_POWER);
-            ret->event.telemetry.value[ADL_READ_POWER] = (float)(rate * weight_of(energy, gpu));
+            *ret = (struct adl_report){.kind = ADL_REPORT_SAMPLE,
+                                       .slot = ADL_NONE,
+                                       .gpu = gpu,
+                                       .sample = {.blurred = it->blurred, .memory_used_mib = -1, .energy_j = -1}};
+            ret->sample.readings.missing = (1u << ADL_READ_COUNT) - 1 - (1u << ADL_READ_POWER);
+            ret->sample.readings.value[ADL_READ_POWER] = (float)(rate * weight_of(energy, gpu));
             return 1;
         }
         it->fresh = false;

@@ -69,9 +69,9 @@ static struct adl_report expect_report(int64_t at_us, int kind, uint32_t slot)
     assert_int_equal(executor.ops->due_us(executor.self), at_us);
     assert_int_equal(poll_at(at_us - 1, &report), 0);
     assert_int_equal(poll_at(at_us, &report), 1);
-    assert_int_equal(report.event.kind, kind);
-    assert_int_equal(report.event.job, slot);
-    assert_int_equal(report.event.time_us, at_us);
+    assert_int_equal(report.kind, kind);
+    assert_int_equal(report.slot, slot);
+    assert_int_equal(report.time_us, at_us);
     return report;
 }
 
@@ -83,9 +83,9 @@ static void open_plain(void)
     scenario.preemption = (struct adl_preemption){.checkpoint_s = 5, .restart_s = 7};
     open_twin(scenario, 1);
     assert_int_equal(poll_at(BEGIN, &report), 1);
-    assert_int_equal(report.event.kind, ADL_EVENT_SUBMIT);
-    assert_int_equal(report.event.submit.spec->class_index, 1);
-    executor.ops->withdraw(executor.self, report.event.job);
+    assert_int_equal(report.kind, ADL_REPORT_GENERATED);
+    assert_int_equal(report.submit.spec->class_index, 1);
+    executor.ops->withdraw(executor.self, report.slot);
 }
 
 static void a_submitted_job_takes_its_share_of_its_limit_from_when_it_was_started(void **state)
@@ -100,11 +100,11 @@ static void a_submitted_job_takes_its_share_of_its_limit_from_when_it_was_starte
     const uint32_t slot = admit(&job);
     assert_int_equal(poll_at(BEGIN + 3601 * S, &report), 0);
     start(&job, slot, &gpu);
-    report = expect_report(BEGIN + 3661 * S, ADL_EVENT_FINISH, slot);
-    assert_int_equal(report.event.outcome.end, ADL_END_COMPLETED);
-    assert_int_equal(report.event.outcome.run_us, 60 * S);
+    report = expect_report(BEGIN + 3661 * S, ADL_REPORT_ENDED, slot);
+    assert_int_equal(report.outcome.end, ADL_END_COMPLETED);
+    assert_int_equal(report.outcome.run_us, 60 * S);
     assert_int_equal(report.start_us, BEGIN + 3601 * S);
-    assert_true(fabs(report.event.outcome.energy_j - 60 * 200.0) < 1e-6); /* 40 W + 0.8 * 200 W */
+    assert_true(fabs(report.outcome.energy_j - 60 * 200.0) < 1e-6); /* 40 W + 0.8 * 200 W */
     close_twin();
 }
 
@@ -131,8 +131,8 @@ static void on_a_faster_type_it_takes_less_and_on_one_without_a_speed_as_long(vo
     }
     assert_int_equal(executor.ops->due_us(executor.self), BEGIN + 15 * S);
     assert_int_equal(poll_at(BEGIN + 15 * S, &report), 1);
-    assert_int_equal(report.event.outcome.ideal_us, 15 * S);
-    assert_true(report.event.outcome.steps == 120);
+    assert_int_equal(report.outcome.ideal_us, 15 * S);
+    assert_true(report.outcome.steps == 120);
     assert_int_equal(executor.ops->due_us(executor.self), BEGIN + 60 * S);
     assert_int_equal(poll_at(BEGIN + 60 * S, &report), 1);
     assert_int_equal(poll_at(BEGIN + 60 * S, &report), 1);
@@ -161,17 +161,17 @@ static void a_job_is_cancelled_in_every_phase(void **state)
             stop(&job, slot, true); /* to ask twice changes nothing */
         }
         if (phase == 3) { /* it reads it */
-            report = expect_report(now_us + 5 * S, ADL_EVENT_EVICT, slot);
-            assert_false(report.event.evict.fault);
+            report = expect_report(now_us + 5 * S, ADL_REPORT_REQUEUED, slot);
+            assert_false(report.requeue.fault);
             start(&job, slot, &gpu);
             now_us += 5 * S;
         }
         assert_int_equal(poll_at(now_us + S, &report), 0);
         stop(&job, slot, false);
         stop(&job, slot, false);
-        report = expect_report(now_us + S, ADL_EVENT_FINISH, slot);
-        assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
-        assert_int_equal(report.event.outcome.run_us, phase == 3 ? 6 * S : S);
+        report = expect_report(now_us + S, ADL_REPORT_ENDED, slot);
+        assert_int_equal(report.outcome.end, ADL_END_CANCELLED);
+        assert_int_equal(report.outcome.run_us, phase == 3 ? 6 * S : S);
         executor.ops->forget(executor.self, 7, 1);
         assert_true(executor.ops->due_us(executor.self) == INT64_MAX);
     }
@@ -189,12 +189,12 @@ static void a_job_that_was_stopped_goes_on_where_it_was(void **state)
     start(&job, slot, gpus);
     assert_int_equal(poll_at(BEGIN + 45 * S, &report), 0);
     stop(&job, slot, true);
-    report = expect_report(BEGIN + 50 * S, ADL_EVENT_EVICT, slot);
-    assert_true(fabs(report.event.evict.remaining - 0.25) < 1e-9);
+    report = expect_report(BEGIN + 50 * S, ADL_REPORT_REQUEUED, slot);
+    assert_true(fabs(report.requeue.remaining - 0.25) < 1e-9);
     start(&job, slot, gpus);
     assert_int_equal(poll_at(BEGIN + 57 * S, &report), 0); /* its checkpoint is read: due, but nothing to tell */
-    report = expect_report(BEGIN + (50 + 7 + 15) * S, ADL_EVENT_FINISH, slot);
-    assert_int_equal(report.event.outcome.run_us, 72 * S);
+    report = expect_report(BEGIN + (50 + 7 + 15) * S, ADL_REPORT_ENDED, slot);
+    assert_int_equal(report.outcome.run_us, 72 * S);
     close_twin();
 }
 
@@ -212,8 +212,8 @@ static void a_job_whose_limit_passes_while_it_reads_its_checkpoint_ends_then(voi
     stop(&job, slot, true);
     assert_int_equal(poll_at(BEGIN + 7 * S, &report), 1);
     start(&job, slot, &gpu);
-    report = expect_report(BEGIN + 14 * S, ADL_EVENT_FINISH, slot);
-    assert_int_equal(report.event.outcome.end, ADL_END_TIMEOUT);
+    report = expect_report(BEGIN + 14 * S, ADL_REPORT_ENDED, slot);
+    assert_int_equal(report.outcome.end, ADL_END_TIMEOUT);
     close_twin();
 }
 
@@ -306,57 +306,56 @@ static void leave_gpus(const struct model_job *it)
 
 static void take_end(const struct adl_report *report)
 {
-    struct model_job *it = &model.jobs[report->event.job];
+    struct model_job *it = &model.jobs[report->slot];
     assert_true(it->phase == RUNS || it->phase == STOPS);
     leave_gpus(it);
-    if (report->event.kind == ADL_EVENT_EVICT) {
-        assert_true(report->event.evict.fault || it->phase == STOPS);
+    if (report->kind == ADL_REPORT_REQUEUED) {
+        assert_true(report->requeue.fault || it->phase == STOPS);
         assert_false(it->cancelled); /* it has ended, then */
         model.evictions++;
-        model.faults += report->event.evict.fault;
+        model.faults += report->requeue.fault;
         it->phase = WAITS;
         return;
     }
-    assert_true(it->cancelled || report->event.outcome.end != ADL_END_CANCELLED);
-    assert_true(report->event.outcome.run_us >= 0 && report->start_us >= BEGIN);
+    assert_true(it->cancelled || report->outcome.end != ADL_END_CANCELLED);
+    assert_true(report->outcome.run_us >= 0 && report->start_us >= BEGIN);
     model.finished++;
-    model.job_energy_j += report->event.outcome.energy_j;
+    model.job_energy_j += report->outcome.energy_j;
     it->phase = ENDED;
 }
 
 static void take_report(const struct adl_report *report)
 {
-    const struct adl_event *event = &report->event;
-    assert_true(event->time_us <= model.now_us && event->time_us >= model.told_us);
-    model.told_us = event->time_us;
-    switch (event->kind) {
-    case ADL_EVENT_SUBMIT:
-        add_job(event->job, event->submit.spec);
+    assert_true(report->time_us <= model.now_us && report->time_us >= model.told_us);
+    model.told_us = report->time_us;
+    switch (report->kind) {
+    case ADL_REPORT_GENERATED:
+        add_job(report->slot, report->submit.spec);
         break;
-    case ADL_EVENT_FINISH:
-    case ADL_EVENT_EVICT:
+    case ADL_REPORT_ENDED:
+    case ADL_REPORT_REQUEUED:
         take_end(report);
         break;
-    case ADL_EVENT_GPU_DOWN:
-        assert_int_equal(model.on[event->gpu], 0);
-        assert_false(model.down[event->gpu]);
-        model.down[event->gpu] = true;
+    case ADL_REPORT_GPU_DOWN:
+        assert_int_equal(model.on[report->gpu], 0);
+        assert_false(model.down[report->gpu]);
+        model.down[report->gpu] = true;
         break;
-    case ADL_EVENT_GPU_UP:
-        assert_true(model.down[event->gpu]);
-        model.down[event->gpu] = false;
+    case ADL_REPORT_GPU_UP:
+        assert_true(model.down[report->gpu]);
+        model.down[report->gpu] = false;
         break;
-    case ADL_EVENT_TELEMETRY:
-        assert_true(report->energy_j >= model.gpu_energy_j[event->gpu] && report->memory_used_mib >= 0);
+    case ADL_REPORT_SAMPLE:
+        assert_true(report->sample.energy_j >= model.gpu_energy_j[report->gpu] && report->sample.memory_used_mib >= 0);
         break;
-    case ADL_EVENT_METER:
-        assert_true(event->energy_j >= model.gpu_energy_j[event->gpu]);
-        model.gpu_energy_j[event->gpu] = event->energy_j;
+    case ADL_REPORT_METER:
+        assert_true(report->energy_j >= model.gpu_energy_j[report->gpu]);
+        model.gpu_energy_j[report->gpu] = report->energy_j;
         model.meters++;
         break;
     default:
-        assert_int_equal(event->kind, ADL_EVENT_PROGRESS);
-        assert_int_equal(model.jobs[event->job].phase, RUNS);
+        assert_int_equal(report->kind, ADL_REPORT_PROGRESS);
+        assert_int_equal(model.jobs[report->slot].phase, RUNS);
     }
 }
 
@@ -371,10 +370,9 @@ static void poll_some(bool all)
             assert_true(executor.ops->due_us(executor.self) > model.now_us);
             return;
         }
-        if (report.event.time_us < due_us || due_us > model.now_us)
-            fail_msg("%s at %lld was due at %lld, now %lld", adl_event_kind_name(report.event.kind),
-                     (long long)(report.event.time_us - BEGIN), (long long)(due_us - BEGIN),
-                     (long long)(model.now_us - BEGIN));
+        if (report.time_us < due_us || due_us > model.now_us)
+            fail_msg("report %d at %lld was due at %lld, now %lld", report.kind, (long long)(report.time_us - BEGIN),
+                     (long long)(due_us - BEGIN), (long long)(model.now_us - BEGIN));
         take_report(&report);
     }
 }

@@ -16,7 +16,7 @@ static struct adl_inventory inventory;
 static struct adl_executor executor;
 static char folder[64], program[96], lines[96], said[96];
 static int64_t now_us;
-static int begin; /* enum adl_report_begin, of the last report that told */
+static int begin; /* kind of the last report of a start; ADL_REPORT_NONE: there was none */
 
 /* An adapter that says the lines of a file, also those that come later, and keeps what it is told. */
 static void write_adapter(void)
@@ -62,7 +62,7 @@ static void open_with(const char *line)
         fail_msg("%s", err.text);
     adl_catalogue_clear(&catalogue);
     now_us = 1000 * S;
-    begin = ADL_BEGIN_UNTOLD;
+    begin = ADL_REPORT_NONE;
 }
 
 static int open_executor(void **state)
@@ -85,24 +85,24 @@ static int close_executor(void **state)
 }
 
 /* The next report that comes within a second, but for those of beginnings, which go into begin; kind
- * ADL_EVENT_KIND_COUNT: none did within a fifth. */
+ * ADL_REPORT_NONE: none did within a fifth. */
 static struct adl_report next(int kind)
 {
     struct adl_report report;
-    const int steps = kind == ADL_EVENT_KIND_COUNT ? 20 : 200;
+    const int steps = kind == ADL_REPORT_NONE ? 20 : 200;
     for (int i = 0; i < steps; i++) {
         if (executor.ops->poll(executor.self, now_us, &report, NULL) == 1) {
-            if (report.begin != ADL_BEGIN_UNTOLD) {
-                begin = report.begin;
+            if (report.kind == ADL_REPORT_START_PENDING || report.kind == ADL_REPORT_STARTED) {
+                begin = report.kind;
                 continue;
             }
-            assert_int_equal(report.event.kind, kind);
+            assert_int_equal(report.kind, kind);
             return report;
         }
         nanosleep(&(struct timespec){0, 10000000}, NULL);
     }
-    assert_int_equal(kind, ADL_EVENT_KIND_COUNT);
-    return (struct adl_report){.event = {.kind = ADL_EVENT_KIND_COUNT}};
+    assert_int_equal(kind, ADL_REPORT_NONE);
+    return (struct adl_report){.kind = ADL_REPORT_NONE};
 }
 
 static bool was_said(const char *words)
@@ -156,8 +156,8 @@ static uint32_t admit(const struct adl_job_entry *job)
 static struct adl_job_entry arrive(uint64_t id, int64_t external, const char *line, uint32_t *ret_slot)
 {
     say(line);
-    const struct adl_report report = next(ADL_EVENT_SUBMIT);
-    assert_true(report.arrival->external == external);
+    const struct adl_report report = next(ADL_REPORT_ARRIVED);
+    assert_true(report.submit.arrival->external == external);
     const struct adl_job_entry job = job_of(id, external);
     *ret_slot = admit(&job);
     return job;
@@ -182,27 +182,27 @@ static void a_job_that_is_placed_runs_and_ends(void **state)
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "v0"));
     say(ENDED("7", "F"));
-    const struct adl_report report = next(ADL_EVENT_FINISH);
+    const struct adl_report report = next(ADL_REPORT_ENDED);
     assert_true(report.number == 1);
     assert_int_equal(report.exit_code, 3);
-    assert_int_equal(report.event.outcome.end, ADL_END_FAILED);
+    assert_int_equal(report.outcome.end, ADL_END_FAILED);
     executor.ops->forget(executor.self, 1, 1);
     say(ENDED("7", "F"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
 }
 
 static void a_job_cancelled_before_it_had_a_slot_is_not_placed_for_ever(void **state)
 {
     (void)state;
     say(PENDING("7"));
-    next(ADL_EVENT_SUBMIT);
+    next(ADL_REPORT_ARRIVED);
     say(ENDED("7", "CA"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     const struct adl_job_entry job = job_of(1, 7);
     admit(&job);
-    const struct adl_report report = next(ADL_EVENT_FINISH);
+    const struct adl_report report = next(ADL_REPORT_ENDED);
     assert_true(report.number == 1);
-    assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
+    assert_int_equal(report.outcome.end, ADL_END_CANCELLED);
 }
 
 static void a_job_that_its_user_holds_may_not_start(void **state)
@@ -211,15 +211,15 @@ static void a_job_that_its_user_holds_may_not_start(void **state)
     uint32_t slot;
     const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     say(HELD("7"));
-    struct adl_report report = next(ADL_EVENT_WAKE);
-    assert_true(report.number == 1 && report.gpu_count == 0);
+    struct adl_report report = next(ADL_REPORT_INELIGIBLE);
+    assert_true(report.number == 1);
     assert_string_equal(report.text, "held by its user");
     start(&job, slot, 0); /* was decided before the service heard of it */
-    report = next(ADL_EVENT_EVICT);
+    report = next(ADL_REPORT_REQUEUED);
     assert_true(report.number == 1);
     assert_false(was_said("\"op\":\"place\""));
     say(PENDING("7"));
-    report = next(ADL_EVENT_WAKE);
+    report = next(ADL_REPORT_ELIGIBLE);
     assert_string_equal(report.text, "");
 }
 
@@ -231,8 +231,8 @@ static void one_that_is_held_after_it_was_placed_comes_back(void **state)
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(HELD("7"));
-    assert_string_equal(next(ADL_EVENT_WAKE).text, "held by its user"); /* before it is back in the queue */
-    next(ADL_EVENT_EVICT);
+    assert_string_equal(next(ADL_REPORT_INELIGIBLE).text, "held by its user"); /* before it is back in the queue */
+    next(ADL_REPORT_REQUEUED);
 }
 
 static void word_from_before_a_placement_does_not_undo_it(void **state)
@@ -242,12 +242,12 @@ static void word_from_before_a_placement_does_not_undo_it(void **state)
     const struct adl_job_entry job = arrive(1, 7, PENDING("7"), &slot);
     start(&job, slot, 0);
     say(PENDING("7"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     now_us += 3 * S; /* all jobs are looked at again meanwhile */
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     say(RUNNING("7", "v0"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
 }
 
 #define PLACED(id, crowded)                                                                                            \
@@ -264,11 +264,11 @@ static void one_that_was_placed_has_begun_when_slurm_says_so(void **state)
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(PLACED("7", "false"));
-    next(ADL_EVENT_KIND_COUNT);
-    assert_int_equal(begin, ADL_BEGIN_UNTOLD);
+    next(ADL_REPORT_NONE);
+    assert_int_equal(begin, ADL_REPORT_NONE);
     say(RUNNING("7", "v0"));
-    next(ADL_EVENT_KIND_COUNT);
-    assert_int_equal(begin, ADL_BEGIN_SEEN);
+    next(ADL_REPORT_NONE);
+    assert_int_equal(begin, ADL_REPORT_STARTED);
 }
 
 static void one_whose_node_was_taken_by_others_is_placed_elsewhere(void **state)
@@ -279,14 +279,14 @@ static void one_whose_node_was_taken_by_others_is_placed_elsewhere(void **state)
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(PLACED("7", "true"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     assert_false(was_said("\"op\":\"hold\""));
     now_us += 3 * S;
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     assert_true(was_said("\"op\":\"hold\",\"seq\":2,\"job\":7"));
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
         "\"request\":\"volta:1\",\"nodes_min\":1,\"exclude\":[\"v0\"]}");
-    assert_string_equal(next(ADL_EVENT_EVICT).text, "it did not begin where it was placed");
+    assert_string_equal(next(ADL_REPORT_REQUEUED).text, "it did not begin where it was placed");
     start(&job, slot, 0); /* the policy knows types, and not nodes */
     assert_true(was_said("\"op\":\"place\",\"seq\":3,\"job\":7,\"nodes\":[{\"node\":\"v1\",\"gpus\":1}]"));
 }
@@ -298,15 +298,15 @@ static void one_that_asks_for_something_else_is_queued_anew(void **state)
     arrive(1, 7, PENDING("7"), &slot);
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
         "\"request\":\"volta:1\",\"nodes_min\":2}");
-    struct adl_report report = next(ADL_EVENT_FINISH);
+    struct adl_report report = next(ADL_REPORT_ENDED);
     assert_true(report.number == 1);
-    assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
+    assert_int_equal(report.outcome.end, ADL_END_CANCELLED);
     assert_string_equal(report.text, "what it asks for was changed: it is queued anew");
     executor.ops->withdraw(executor.self, slot);
     executor.ops->forget(executor.self, 1, 1);
-    report = next(ADL_EVENT_SUBMIT);
-    assert_true(report.arrival->external == 7);
-    assert_int_equal(report.event.submit.spec->gpus, 2);
+    report = next(ADL_REPORT_ARRIVED);
+    assert_true(report.submit.arrival->external == 7);
+    assert_int_equal(report.submit.spec->gpus, 2);
 }
 
 static void one_that_runs_elsewhere_is_told_where(void **state)
@@ -317,10 +317,10 @@ static void one_that_runs_elsewhere_is_told_where(void **state)
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "v1"));
-    const struct adl_report report = next(ADL_EVENT_WAKE);
-    assert_int_equal(report.gpu_count, 1);
-    assert_int_equal(report.gpus[0], 2);
-    assert_int_equal(report.event.job, slot);
+    const struct adl_report report = next(ADL_REPORT_CLUSTER_STARTED);
+    assert_int_equal(report.running.gpu_count, 1);
+    assert_int_equal(report.running.gpus[0], 2);
+    assert_int_equal(report.slot, slot);
 }
 
 static void one_that_ran_before_the_service_began_is_taken_up(void **state)
@@ -328,9 +328,9 @@ static void one_that_ran_before_the_service_began_is_taken_up(void **state)
     (void)state;
     uint32_t slot;
     arrive(1, 7, RUNNING("7", "v1"), &slot);
-    const struct adl_report report = next(ADL_EVENT_WAKE);
-    assert_int_equal(report.gpu_count, 1);
-    assert_int_equal(report.gpus[0], 2);
+    const struct adl_report report = next(ADL_REPORT_CLUSTER_STARTED);
+    assert_int_equal(report.running.gpu_count, 1);
+    assert_int_equal(report.running.gpus[0], 2);
 }
 
 static void a_cancelled_job_that_slurm_still_has_is_cancelled_again_and_does_not_come_back(void **state)
@@ -343,10 +343,10 @@ static void a_cancelled_job_that_slurm_still_has_is_cancelled_again_and_does_not
     assert_true(was_said("\"op\":\"cancel\",\"seq\":1,\"job\":7"));
     now_us += 4 * S;
     say(PENDING("7"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     assert_true(was_said("\"op\":\"cancel\",\"seq\":2,\"job\":7"));
     say(ENDED("7", "CA"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
 }
 
 static void what_slurm_refuses_three_times_is_given_back(void **state)
@@ -359,20 +359,20 @@ static void what_slurm_refuses_three_times_is_given_back(void **state)
         start(&job, slot, 0);
         snprintf(line, sizeof line, "{\"ev\":\"done\",\"seq\":%d,\"ok\":false,\"error\":\"no\",\"absent\":false}", i);
         say(line);
-        assert_string_equal(next(ADL_EVENT_WAKE).text, "Slurm would not place it: no");
-        next(ADL_EVENT_EVICT); /* at once: its GPU is free for others */
-        next(ADL_EVENT_KIND_COUNT);
+        assert_string_equal(next(ADL_REPORT_INELIGIBLE).text, "Slurm would not place it: no");
+        next(ADL_REPORT_REQUEUED); /* at once: its GPU is free for others */
+        next(ADL_REPORT_NONE);
         now_us += 6 * S;
-        assert_string_equal(next(ADL_EVENT_WAKE).text, "");
+        assert_string_equal(next(ADL_REPORT_ELIGIBLE).text, "");
     }
     assert_true(was_said("\"op\":\"giveback\",\"seq\":4,\"job\":7"));
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":false,\"request\":\"volta:1\",\"eligible\":true}");
-    const struct adl_report report = next(ADL_EVENT_FINISH);
-    assert_int_equal(report.event.outcome.end, ADL_END_CANCELLED);
+    const struct adl_report report = next(ADL_REPORT_ENDED);
+    assert_int_equal(report.outcome.end, ADL_END_CANCELLED);
     executor.ops->forget(executor.self, 1, 3);
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"R\",\"ours\":false,\"request\":\"volta:1\",\"eligible\":false,"
         "\"gpus\":[{\"node\":\"v0\",\"type\":\"volta\",\"count\":1}]}");
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
 }
 
 #define LIMITED(id, why)                                                                                               \
@@ -383,16 +383,16 @@ static void a_job_beyond_a_limit_arrives_with_the_limit_as_its_reason(void **sta
 {
     (void)state;
     say(LIMITED("7", "limit of QOS small: 2 GPUs at once (GrpTRES)"));
-    struct adl_report report = next(ADL_EVENT_SUBMIT);
-    assert_string_equal(report.arrival->bar, "limit of QOS small: 2 GPUs at once (GrpTRES)");
+    struct adl_report report = next(ADL_REPORT_ARRIVED);
+    assert_string_equal(report.submit.arrival->bar, "limit of QOS small: 2 GPUs at once (GrpTRES)");
     const struct adl_job_entry job = job_of(1, 7);
     admit(&job);
-    next(ADL_EVENT_KIND_COUNT); /* nothing else to say of it */
+    next(ADL_REPORT_NONE); /* nothing else to say of it */
     say(LIMITED("7", "limit of QOS small: 3 GPUs at once (GrpTRES)"));
-    report = next(ADL_EVENT_WAKE);
+    report = next(ADL_REPORT_INELIGIBLE);
     assert_string_equal(report.text, "limit of QOS small: 3 GPUs at once (GrpTRES)");
     say(PENDING("7"));
-    report = next(ADL_EVENT_WAKE);
+    report = next(ADL_REPORT_ELIGIBLE);
     assert_string_equal(report.text, "");
 }
 
@@ -407,13 +407,13 @@ static void a_placement_that_came_too_late_for_a_limit_is_nobodys_fault(void **s
         snprintf(line, sizeof line,
                  "{\"ev\":\"done\",\"seq\":%d,\"ok\":false,\"error\":\"limit of QOS q: 1 job at once (GrpJobs)\"}", i);
         say(line);
-        struct adl_report report = next(ADL_EVENT_WAKE); /* before it is back in the queue */
+        struct adl_report report = next(ADL_REPORT_INELIGIBLE); /* before it is back in the queue */
         assert_string_equal(report.text, "Slurm would not place it: limit of QOS q: 1 job at once (GrpJobs)");
-        next(ADL_EVENT_EVICT);
+        next(ADL_REPORT_REQUEUED);
         say(LIMITED("7", "limit of QOS q: 1 job at once (GrpJobs)"));
-        assert_string_equal(next(ADL_EVENT_WAKE).text, "limit of QOS q: 1 job at once (GrpJobs)");
+        assert_string_equal(next(ADL_REPORT_INELIGIBLE).text, "limit of QOS q: 1 job at once (GrpJobs)");
         say(PENDING("7"));
-        report = next(ADL_EVENT_WAKE);
+        report = next(ADL_REPORT_ELIGIBLE);
         assert_string_equal(report.text, "");
     }
     assert_false(was_said("giveback"));
@@ -424,7 +424,7 @@ static void what_adlro_cannot_express_is_given_back_and_never_arrives(void **sta
     (void)state;
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"eligible\":true,\"request\":\"volta:1\","
         "\"exclude\":[\"v0\",\"v1\",\"m0\"]}");
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     assert_true(was_said("\"op\":\"giveback\",\"seq\":1,\"job\":7"));
 }
 
@@ -439,7 +439,7 @@ static void a_job_that_is_particular_about_nodes_goes_to_one_of_them(void **stat
     const struct adl_job_entry job = arrive(1, 7, ONLY_M0("7"), &slot);
     start(&job, slot, 0);
     assert_true(was_said("\"op\":\"place\",\"seq\":1,\"job\":7,\"nodes\":[{\"node\":\"m0\",\"gpus\":1}]"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
 }
 
 static void one_whose_nodes_are_full_waits_for_them_and_keeps_nobody_else_waiting(void **state)
@@ -449,22 +449,22 @@ static void one_whose_nodes_are_full_waits_for_them_and_keeps_nobody_else_waitin
     const struct adl_job_entry first = arrive(1, 7, ONLY_M0("7"), &slot), second = arrive(2, 8, ONLY_M0("8"), &other);
     start(&first, slot, 0);
     start(&second, other, 0);
-    struct adl_report report = next(ADL_EVENT_WAKE);
+    struct adl_report report = next(ADL_REPORT_INELIGIBLE);
     assert_true(report.number == 2);
     assert_string_equal(report.text, "the nodes that it may use are full");
-    report = next(ADL_EVENT_EVICT); /* what was chosen for it is free again at once */
+    report = next(ADL_REPORT_REQUEUED); /* what was chosen for it is free again at once */
     assert_true(report.number == 2);
     now_us += 3 * S;
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "m0"));
-    report = next(ADL_EVENT_WAKE); /* the service thought it on v0 */
+    report = next(ADL_REPORT_CLUSTER_STARTED); /* the service thought it on v0 */
     assert_true(report.number == 1);
-    assert_int_equal(report.gpus[0], 5);
+    assert_int_equal(report.running.gpus[0], 5);
     say(ENDED("7", "CD"));
-    report = next(ADL_EVENT_FINISH);
+    report = next(ADL_REPORT_ENDED);
     assert_true(report.number == 1);
-    report = next(ADL_EVENT_WAKE);
+    report = next(ADL_REPORT_ELIGIBLE);
     assert_true(report.number == 2);
     assert_string_equal(report.text, "");
 }
@@ -477,12 +477,12 @@ static void one_whose_nodes_stay_full_is_given_back(void **state)
     start(&first, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "m0"));
-    next(ADL_EVENT_WAKE);
+    next(ADL_REPORT_CLUSTER_STARTED);
     start(&second, other, 0);
-    next(ADL_EVENT_WAKE);
-    next(ADL_EVENT_EVICT);
+    next(ADL_REPORT_INELIGIBLE);
+    next(ADL_REPORT_REQUEUED);
     now_us += 601 * S;
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     assert_true(was_said("\"op\":\"giveback\",\"seq\":2,\"job\":8"));
 }
 
@@ -491,14 +491,14 @@ static void a_job_that_had_ended_and_is_requeued_is_placed_by_us(void **state)
     (void)state;
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":true,\"eligible\":false,\"why\":\"placed\","
         "\"request\":\"volta:1\",\"nodes_min\":1,\"restarts\":1}");
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     assert_true(was_said("\"op\":\"hold\",\"seq\":1,\"job\":7"));
     say(PENDING("7"));
-    assert_string_equal(next(ADL_EVENT_SUBMIT).arrival->bar, "its last run has only just ended");
+    assert_string_equal(next(ADL_REPORT_ARRIVED).submit.arrival->bar, "its last run has only just ended");
     const struct adl_job_entry job = job_of(1, 7);
     admit(&job);
     now_us += 3 * S;
-    assert_string_equal(next(ADL_EVENT_WAKE).text, "");
+    assert_string_equal(next(ADL_REPORT_ELIGIBLE).text, "");
 }
 
 static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **state)
@@ -511,13 +511,13 @@ static void a_job_that_slurm_put_back_waits_a_moment_and_is_free_again(void **st
     say(RUNNING("7", "v0"));
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":true,\"eligible\":false,\"why\":\"placed\","
         "\"request\":\"volta:1\",\"nodes_min\":1,\"restarts\":1}");
-    assert_true(next(ADL_EVENT_WAKE).text[0] != '\0');
-    next(ADL_EVENT_EVICT);
+    assert_true(next(ADL_REPORT_INELIGIBLE).text[0] != '\0');
+    next(ADL_REPORT_REQUEUED);
     now_us += 3 * S;
-    assert_string_equal(next(ADL_EVENT_WAKE).text, "placed");     /* another reason by now */
-    assert_true(was_said("\"op\":\"hold\",\"seq\":2,\"job\":7")); /* or Slurm starts it where it was */
+    assert_string_equal(next(ADL_REPORT_INELIGIBLE).text, "placed"); /* another reason by now */
+    assert_true(was_said("\"op\":\"hold\",\"seq\":2,\"job\":7"));    /* or Slurm starts it where it was */
     say(PENDING("7"));
-    assert_string_equal(next(ADL_EVENT_WAKE).text, "");
+    assert_string_equal(next(ADL_REPORT_ELIGIBLE).text, "");
 }
 
 static void what_is_gone_after_a_reconciliation_has_ended(void **state)
@@ -527,9 +527,9 @@ static void what_is_gone_after_a_reconciliation_has_ended(void **state)
     arrive(1, 7, PENDING("7"), &slot);
     say("{\"ev\":\"down\",\"why\":\"x\"}");
     say("{\"ev\":\"up\"}");
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     say("{\"ev\":\"synced\",\"seq\":2}");
-    assert_int_equal(next(ADL_EVENT_FINISH).event.outcome.end, ADL_END_CANCELLED);
+    assert_int_equal(next(ADL_REPORT_ENDED).outcome.end, ADL_END_CANCELLED);
 }
 
 static int open_while_it_waits(void **state)
@@ -546,7 +546,7 @@ static void what_a_job_asks_for_may_stay_while_the_service_is_away(void **state)
     struct adl_job_entry job = job_of(1, 7);
     job.spec.limit_us = 120 * S;
     admit(&job);
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
 }
 
 static void what_a_job_asks_for_may_change_while_the_service_is_away(void **state)
@@ -555,7 +555,7 @@ static void what_a_job_asks_for_may_change_while_the_service_is_away(void **stat
     struct adl_job_entry job = job_of(1, 7);
     job.spec.limit_us = 60 * S;
     admit(&job);
-    assert_string_equal(next(ADL_EVENT_FINISH).text, "what it asks for was changed: it is queued anew");
+    assert_string_equal(next(ADL_REPORT_ENDED).text, "what it asks for was changed: it is queued anew");
 }
 
 static int open_after_an_end(void **state)
@@ -571,10 +571,10 @@ static void how_a_job_ended_while_the_service_was_away_is_known(void **state)
     const struct adl_job_entry job = job_of(1, 7);
     const uint32_t slot = admit(&job);
     assert_true(executor.ops->adopt(executor.self, &job, slot, (const uint32_t[]){0}));
-    const struct adl_report report = next(ADL_EVENT_FINISH);
+    const struct adl_report report = next(ADL_REPORT_ENDED);
     assert_true(report.number == 1);
     assert_int_equal(report.exit_code, 3);
-    assert_int_equal(report.event.outcome.end, ADL_END_FAILED);
+    assert_int_equal(report.outcome.end, ADL_END_FAILED);
 }
 
 static int open_after_a_crash(void **state)
@@ -595,8 +595,8 @@ static void a_number_that_slurm_gave_to_another_job_while_the_service_was_away_e
     for (int i = 0; i < 2; i++) {
         struct adl_report report;
         assert_int_equal(executor.ops->poll(executor.self, now_us, &report, NULL), 1);
-        ended |= report.event.kind == ADL_EVENT_FINISH && report.number == 1;
-        arrived |= report.event.kind == ADL_EVENT_SUBMIT && report.arrival->external == 7;
+        ended |= report.kind == ADL_REPORT_ENDED && report.number == 1;
+        arrived |= report.kind == ADL_REPORT_ARRIVED && report.submit.arrival->external == 7;
     }
     assert_true(ended && arrived);
 }
@@ -609,15 +609,15 @@ static void a_number_that_slurm_gives_to_another_job_ends_the_first(void **state
     start(&job, slot, 0);
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
         "\"request\":\"volta:1\",\"nodes_min\":1,\"submit_s\":99,\"restarts\":0}");
-    struct adl_report report = next(ADL_EVENT_FINISH);
+    struct adl_report report = next(ADL_REPORT_ENDED);
     assert_true(report.number == 1);
-    report = next(ADL_EVENT_SUBMIT);
-    assert_true(report.arrival->external == 7);
+    report = next(ADL_REPORT_ARRIVED);
+    assert_true(report.submit.arrival->external == 7);
     executor.ops->forget(executor.self, 1, 1);
     struct adl_job_entry other = job_of(2, 7);
     other.submit_us = 99 * S;
     assert_int_not_equal(admit(&other), slot);
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
 }
 
 /* ---- energy ---- */
@@ -628,10 +628,10 @@ static void a_number_that_slurm_gives_to_another_job_ends_the_first(void **state
 
 static void assert_power(uint32_t gpu, double watts, bool blurred)
 {
-    const struct adl_report report = next(ADL_EVENT_TELEMETRY);
-    assert_int_equal(report.event.gpu, gpu);
-    assert_true(fabs((double)report.event.telemetry.value[ADL_READ_POWER] - watts) < 0.01);
-    assert_true(report.blurred == blurred);
+    const struct adl_report report = next(ADL_REPORT_SAMPLE);
+    assert_int_equal(report.gpu, gpu);
+    assert_true(fabs((double)report.sample.readings.value[ADL_READ_POWER] - watts) < 0.01);
+    assert_true(report.sample.blurred == blurred);
 }
 
 /* On GPU 0 of v0 since 1000 s, at 200 W; 20 W each, as the catalogue says, is what the node draws idle. At the last
@@ -643,7 +643,7 @@ static struct adl_job_entry run_metered(const char *kind, bool power)
     start(&job, slot, 0);
     say("{\"ev\":\"done\",\"seq\":1,\"ok\":true}");
     say(RUNNING("7", "v0"));
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     now_us += 11 * S;
     char line[400];
     for (int i = 0; i < 2; i++) {
@@ -654,7 +654,7 @@ static struct adl_job_entry run_metered(const char *kind, bool power)
             assert_power(1, 20, false);
         }
     }
-    next(ADL_EVENT_KIND_COUNT);
+    next(ADL_REPORT_NONE);
     return job;
 }
 
@@ -664,7 +664,7 @@ static void what_a_job_drew_is_told_at_its_end(void **state)
     run_metered("gpus", true);
     now_us += S / 2; /* a second later than the reading */
     say(ENDED("7", "CD"));
-    assert_true(fabs(next(ADL_EVENT_FINISH).event.outcome.energy_j - 2000) < 0.01);
+    assert_true(fabs(next(ADL_REPORT_ENDED).outcome.energy_j - 2000) < 0.01);
 }
 
 static void a_meter_of_the_whole_node_tells_of_jobs_and_not_of_gpus(void **state)
@@ -672,7 +672,7 @@ static void a_meter_of_the_whole_node_tells_of_jobs_and_not_of_gpus(void **state
     (void)state;
     run_metered("node", false);
     say(ENDED("7", "CD"));
-    assert_true(fabs(next(ADL_EVENT_FINISH).event.outcome.energy_j - 1900) < 0.01);
+    assert_true(fabs(next(ADL_REPORT_ENDED).outcome.energy_j - 1900) < 0.01);
 }
 
 static void a_meter_that_leaves_the_gpus_out_tells_nothing(void **state)
@@ -680,7 +680,7 @@ static void a_meter_that_leaves_the_gpus_out_tells_nothing(void **state)
     (void)state;
     run_metered("cpus", false);
     say(ENDED("7", "CD"));
-    assert_true(next(ADL_EVENT_FINISH).event.outcome.energy_j == 0);
+    assert_true(next(ADL_REPORT_ENDED).outcome.energy_j == 0);
 }
 
 static void what_runs_before_drew_is_not_forgotten(void **state)
@@ -690,8 +690,8 @@ static void what_runs_before_drew_is_not_forgotten(void **state)
     now_us = 1010 * S + S / 2;
     say("{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"placed\":false,\"eligible\":true,\"why\":\"\","
         "\"request\":\"volta:1\",\"nodes_min\":1,\"restarts\":1}");
-    next(ADL_EVENT_WAKE);
-    assert_true(fabs(next(ADL_EVENT_EVICT).energy_j - 1800) < 0.01);
+    next(ADL_REPORT_INELIGIBLE);
+    assert_true(fabs(next(ADL_REPORT_REQUEUED).requeue.energy_j - 1800) < 0.01);
     job.energy_j = 1000; /* as if it had been read from the store after a restart */
     executor.ops->introduce(executor.self, &job);
     say(ENDED("7", "CA"));
@@ -699,8 +699,8 @@ static void what_runs_before_drew_is_not_forgotten(void **state)
     do { /* it may be allowed to start before */
         while (executor.ops->poll(executor.self, now_us, &report, NULL) != 1)
             nanosleep(&(struct timespec){0, 10000000}, NULL);
-    } while (report.event.kind != ADL_EVENT_FINISH);
-    assert_true(fabs(report.event.outcome.energy_j - 2800) < 0.01);
+    } while (report.kind != ADL_REPORT_ENDED);
+    assert_true(fabs(report.outcome.energy_j - 2800) < 0.01);
 }
 
 int main(void)

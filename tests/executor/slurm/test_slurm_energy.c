@@ -325,19 +325,19 @@ static void the_power_of_a_node_is_that_of_its_gpus(void **state)
     const double first[] = {200, 200, 20, 20};
     for (uint32_t g = 0; g < 4; g++) {
         assert_int_equal(adl_slurm_energy_tell(energy, &report), 1);
-        assert_int_equal(report.event.kind, ADL_EVENT_TELEMETRY);
-        assert_int_equal(report.event.gpu, g);
-        assert_int_equal(report.event.telemetry.missing | 1u << ADL_READ_POWER, (1u << ADL_READ_COUNT) - 1);
-        assert_joules((double)report.event.telemetry.value[ADL_READ_POWER], first[g]);
-        assert_false(report.blurred);
-        assert_true(report.energy_j < 0 && report.memory_used_mib < 0);
+        assert_int_equal(report.kind, ADL_REPORT_SAMPLE);
+        assert_int_equal(report.gpu, g);
+        assert_int_equal(report.sample.readings.missing | 1u << ADL_READ_POWER, (1u << ADL_READ_COUNT) - 1);
+        assert_joules((double)report.sample.readings.value[ADL_READ_POWER], first[g]);
+        assert_false(report.sample.blurred);
+        assert_true(report.sample.energy_j < 0 && report.sample.memory_used_mib < 0);
     }
     assert_int_equal(adl_slurm_energy_tell(energy, &report), 0);
     enter(&two, 2, 1, 1);
     read_at(0, 10, 4400, 620);
     assert_int_equal(adl_slurm_energy_tell(energy, &report), 1);
-    assert_joules((double)report.event.telemetry.value[ADL_READ_POWER], 200);
-    assert_true(report.blurred); /* what each of the two draws nobody knows */
+    assert_joules((double)report.sample.readings.value[ADL_READ_POWER], 200);
+    assert_true(report.sample.blurred); /* what each of the two draws nobody knows */
 }
 
 static void meters_of_more_than_gpus_do_not_tell_their_power(void **state)
