@@ -1,21 +1,17 @@
 #include "telemetry/scrape.h"
 
 #include "base/suggest.h"
-#include "base/text.h"
+#include "http/fetch.h"
 
-#include <curl/curl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 struct page {
     CURL *easy;
-    char *url;  /* curl's */
-    char *host; /* curl's; NULL = this machine */
-    struct adl_text body;
+    struct adl_fetch_url url;
+    struct adl_fetch_body body;
     size_t head_size;
     CURLcode code;
-    bool head_too_long, too_long;
+    bool head_too_long;
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -25,18 +21,6 @@ struct adl_scrape {
     uint32_t count;
     int64_t timeout_us;
 };
-
-static size_t take_body(char *data, size_t unit, size_t count, void *memory)
-{
-    struct page *page = memory;
-    const size_t size = unit * count;
-    if (size > ADL_SCRAPE_SIZE_MAX - page->body.size) {
-        page->too_long = true;
-        return 0;
-    }
-    adl_text_bytes(&page->body, data, size);
-    return adl_text_status(&page->body) < 0 ? 0 : size;
-}
 
 static size_t take_head(char *data, size_t unit, size_t count, void *memory)
 {
@@ -49,69 +33,31 @@ static size_t take_head(char *data, size_t unit, size_t count, void *memory)
     return 0;
 }
 
-static bool is_loopback(const char *host)
-{
-    return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0;
-}
-
-static char *part(CURLU *url, CURLUPart what)
-{
-    char *text = NULL;
-    return curl_url_get(url, what, &text, 0) == CURLUE_OK ? text : NULL;
-}
-
-/* Takes an address apart and keeps it as curl writes it. */
-static int check_url(const char *text, struct page *page, struct adl_error *err)
+static int read_url(const char *text, struct adl_fetch_url *ret, struct adl_error *err)
 {
     char quoted[ADL_QUOTE_SIZE];
-    CURLU *url = curl_url();
-    if (!url)
-        return adl_fail(err, ADL_ENOMEM, "telemetry: out of memory");
-    int status = 0;
-    char *scheme = NULL, *user = NULL, *password = NULL, *host = NULL;
-    if (curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK) {
-        scheme = part(url, CURLUPART_SCHEME);
-        user = part(url, CURLUPART_USER);
-        password = part(url, CURLUPART_PASSWORD);
-        host = part(url, CURLUPART_HOST);
-    }
-    if (user || password)
-        status = adl_fail(err, ADL_EINVAL, "telemetry: the address of an exporter may not hold a name or password");
-    else if (!scheme || !host || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
-        status = adl_fail(err, ADL_EINVAL,
-                          "telemetry: the address of an exporter must be like http://host:9400/metrics, got %s",
-                          adl_quote(text, quoted));
-    else if (!(page->url = part(url, CURLUPART_URL)))
-        status = adl_fail(err, ADL_ENOMEM, "telemetry: out of memory");
-    else
-        page->host = is_loopback(host) ? NULL : part(url, CURLUPART_HOST);
-    curl_free(scheme);
-    curl_free(user);
-    curl_free(password);
-    curl_free(host);
-    curl_url_cleanup(url);
-    return status;
+    const int status = adl_fetch_url_read(text, ret);
+    if (ret->credentials)
+        return adl_fail(err, ADL_EINVAL, "telemetry: the address of an exporter may not hold a name or password");
+    if (status == ADL_EINVAL)
+        return adl_fail(err, status,
+                        "telemetry: the address of an exporter must be like http://host:9400/metrics, got %s",
+                        adl_quote(text, quoted));
+    return status ? adl_fail(err, status, "telemetry: out of memory") : 0;
 }
 
 static int prepare(struct page *page, int64_t timeout_us)
 {
     const long timeout_ms = (long)((timeout_us + 999) / 1000);
-    CURL *easy = page->easy = curl_easy_init();
+    page->body.size_max = ADL_SCRAPE_SIZE_MAX;
+    CURL *easy = page->easy = adl_fetch_create(&page->body, page->reason);
     if (!easy)
         return ADL_ENOMEM;
-    const bool done = curl_easy_setopt(easy, CURLOPT_URL, page->url) == CURLE_OK &&
-                      curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-                      curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-                      curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
-                      curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+    const bool done = curl_easy_setopt(easy, CURLOPT_URL, page->url.whole) == CURLE_OK &&
                       curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms) == CURLE_OK &&
                       curl_easy_setopt(easy, CURLOPT_MAXFILESIZE, (long)ADL_SCRAPE_SIZE_MAX) == CURLE_OK &&
-                      curl_easy_setopt(easy, CURLOPT_USERAGENT, "adlro/" ADL_VERSION) == CURLE_OK &&
-                      curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK &&
-                      curl_easy_setopt(easy, CURLOPT_WRITEDATA, (void *)page) == CURLE_OK &&
                       curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_head) == CURLE_OK &&
                       curl_easy_setopt(easy, CURLOPT_HEADERDATA, (void *)page) == CURLE_OK &&
-                      curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, page->reason) == CURLE_OK &&
                       curl_easy_setopt(easy, CURLOPT_PRIVATE, (void *)page) == CURLE_OK;
     return done ? 0 : ADL_ENOMEM;
 }
@@ -136,7 +82,7 @@ int adl_scrape_create(const char *const *urls, uint32_t count, int64_t timeout_u
     int status = 0;
     while (status == 0 && scrape->count < count) {
         struct page *page = &scrape->pages[scrape->count];
-        status = check_url(urls[scrape->count], page, err);
+        status = read_url(urls[scrape->count], &page->url, err);
         if (status == 0 && prepare(page, timeout_us) < 0)
             status = adl_fail(err, ADL_ENOMEM, "telemetry: out of memory");
         scrape->count++;
@@ -155,9 +101,8 @@ void adl_scrape_destroy(struct adl_scrape *scrape)
         return;
     for (uint32_t i = 0; i < scrape->count; i++) {
         curl_easy_cleanup(scrape->pages[i].easy);
-        curl_free(scrape->pages[i].url);
-        curl_free(scrape->pages[i].host);
-        adl_text_clear(&scrape->pages[i].body);
+        adl_fetch_url_clear(&scrape->pages[i].url);
+        adl_fetch_body_clear(&scrape->pages[i].body);
     }
     if (scrape->multi)
         curl_multi_cleanup(scrape->multi);
@@ -181,9 +126,9 @@ void adl_scrape_fetch(struct adl_scrape *scrape)
 {
     for (uint32_t i = 0; i < scrape->count; i++) {
         struct page *page = &scrape->pages[i];
-        adl_text_clear(&page->body);
+        adl_fetch_body_clear(&page->body);
         page->head_size = 0;
-        page->head_too_long = page->too_long = false;
+        page->head_too_long = false;
         page->reason[0] = '\0';
         page->code = CURLE_OPERATION_TIMEDOUT; /* until curl says otherwise */
         if (curl_multi_add_handle(scrape->multi, page->easy) != CURLM_OK)
@@ -206,7 +151,7 @@ int adl_scrape_page(const struct adl_scrape *scrape, uint32_t index, const char 
 {
     const struct page *page = &scrape->pages[index];
     long http = 0;
-    if (page->too_long || page->code == CURLE_FILESIZE_EXCEEDED)
+    if (page->body.too_long || page->code == CURLE_FILESIZE_EXCEEDED)
         return adl_fail(err, ADL_EIO, "the page is longer than %u MiB", ADL_SCRAPE_SIZE_MAX >> 20);
     if (page->head_too_long)
         return adl_fail(err, ADL_EIO, "its headers are longer than %u KiB", ADL_SCRAPE_HEAD_MAX >> 10);
@@ -215,17 +160,18 @@ int adl_scrape_page(const struct adl_scrape *scrape, uint32_t index, const char 
     if (curl_easy_getinfo(page->easy, CURLINFO_RESPONSE_CODE, &http) != CURLE_OK || http != 200)
         return adl_fail(err, ADL_EIO, "it answers with status %ld, not 200%s", http,
                         http >= 300 && http < 400 ? "; redirects are not followed" : "");
-    *ret_data = page->body.data ? page->body.data : "";
-    *ret_size = page->body.size;
+    *ret_data = page->body.text.data ? page->body.text.data : "";
+    *ret_size = page->body.text.size;
     return 0;
 }
 
 const char *adl_scrape_url(const struct adl_scrape *scrape, uint32_t index)
 {
-    return scrape->pages[index].url;
+    return scrape->pages[index].url.whole;
 }
 
 const char *adl_scrape_host(const struct adl_scrape *scrape, uint32_t index)
 {
-    return scrape->pages[index].host;
+    const struct adl_fetch_url *url = &scrape->pages[index].url;
+    return url->loopback ? NULL : url->host;
 }

@@ -3,17 +3,16 @@
 #include "base/suggest.h"
 #include "cli/display.h"
 #include "http/account.h"
+#include "http/fetch.h"
 #include "service/config.h"
 
 #include <cjson/cJSON.h>
-#include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -40,13 +39,12 @@ struct place {
 struct adl_client {
     CURL *easy;
     struct curl_slist *headers;
-    char *url; /* "https://host:port", or NULL: by socket */
+    struct adl_fetch_url url; /* whole: "https://host:port", or NULL: by socket */
     struct place places[PLACES_MAX];
     size_t place_count;
     const struct place *place; /* in use; NULL = to be chosen */
     int fd;                    /* of the connection; curl's */
-    struct adl_text answer;
-    bool too_long;
+    struct adl_fetch_body answer;
     char reason[CURL_ERROR_SIZE];
     char trouble[REASON_SIZE]; /* why there is no connection to any place */
     bool global;               /* libcurl was started */
@@ -88,45 +86,23 @@ static int find_places(struct adl_client *client, const char *named, struct adl_
     return status ? status : add_place(client, SYSTEM_SOCKET, false, err);
 }
 
-static bool is_loopback(const char *host)
-{
-    return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0;
-}
-
 /* https anywhere, http only to this machine: a token must not cross a network in the clear. */
-static int check_url(const char *text, char **ret, struct adl_error *err)
+static int read_url(const char *text, struct adl_fetch_url *ret, struct adl_error *err)
 {
     char quoted[ADL_QUOTE_SIZE];
-    CURLU *url = curl_url();
-    char *scheme = NULL, *host = NULL, *user = NULL, *whole = NULL;
-    int status = 0;
-    if (!url)
-        return adl_fail(err, ADL_ENOMEM, "out of memory");
-    if (curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK) {
-        curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
-        curl_url_get(url, CURLUPART_HOST, &host, 0);
-        curl_url_get(url, CURLUPART_USER, &user, 0);
-        curl_url_get(url, CURLUPART_URL, &whole, 0);
-    }
-    const bool http = scheme && strcmp(scheme, "http") == 0, https = scheme && strcmp(scheme, "https") == 0;
-    if (user)
-        status = adl_fail(err, ADL_EINVAL, "--url may not hold a name or password; the token goes into ADLRO_TOKEN");
-    else if (!host || !whole || (!http && !https))
-        status = adl_fail(err, ADL_EINVAL, "--url must be like https://host:8443, got %s", adl_quote(text, quoted));
-    else if (http && !is_loopback(host))
-        status =
-            adl_fail(err, ADL_EINVAL, "--url must be https on any host but this one, got %s", adl_quote(text, quoted));
-    else if (!(*ret = strdup(whole)))
-        status = adl_fail(err, ADL_ENOMEM, "out of memory");
-    else
-        for (size_t end = strlen(*ret); end > 0 && (*ret)[end - 1] == '/'; end--)
-            (*ret)[end - 1] = '\0';
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(user);
-    curl_free(whole);
-    curl_url_cleanup(url);
-    return status;
+    const int status = adl_fetch_url_read(text, ret);
+    if (ret->credentials)
+        return adl_fail(err, ADL_EINVAL, "--url may not hold a name or password; the token goes into ADLRO_TOKEN");
+    if (status == ADL_EINVAL)
+        return adl_fail(err, status, "--url must be like https://host:8443, got %s", adl_quote(text, quoted));
+    if (status)
+        return adl_fail(err, status, "out of memory");
+    if (!ret->https && !ret->loopback)
+        return adl_fail(err, ADL_EINVAL, "--url must be https on any host but this one, got %s",
+                        adl_quote(text, quoted));
+    for (size_t end = strlen(ret->whole); end > 0 && ret->whole[end - 1] == '/'; end--)
+        ret->whole[end - 1] = '\0';
+    return 0;
 }
 
 /* ---- token ---- */
@@ -238,32 +214,12 @@ static int check_peer(void *memory, char *remote, char *local, int remote_port, 
     return CURL_PREREQFUNC_ABORT;
 }
 
-static size_t take_answer(char *data, size_t unit, size_t count, void *memory)
-{
-    struct adl_client *client = memory;
-    const size_t size = unit * count;
-    if (size > ADL_ANSWER_SIZE_MAX - client->answer.size) {
-        client->too_long = true;
-        return 0;
-    }
-    adl_text_bytes(&client->answer, data, size);
-    return adl_text_status(&client->answer) ? 0 : size;
-}
-
 static bool set_common(struct adl_client *client)
 {
     CURL *easy = client->easy;
-    return curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS) == CURLE_OK &&
+    return curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, TIMEOUT_MS) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_USERAGENT, "adlro/" ADL_VERSION) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, client->headers) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_WRITEDATA, (void *)client) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, client->reason) == CURLE_OK;
+           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, client->headers) == CURLE_OK;
 }
 
 static bool set_socket(struct adl_client *client)
@@ -281,11 +237,12 @@ static int prepare(struct adl_client *client, const struct adl_client_options *o
     const char *ca = given_or(options->ca, "ADLRO_CA");
     int status;
     client->headers = curl_slist_append(NULL, "Content-Type: application/json");
-    client->easy = curl_easy_init();
+    client->answer.size_max = ADL_ANSWER_SIZE_MAX;
+    client->easy = adl_fetch_create(&client->answer, client->reason);
     if (!client->headers || !client->easy)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     if (url) {
-        status = check_url(url, &client->url, err);
+        status = read_url(url, &client->url, err);
         if (status == 0)
             status = add_token(client, options->token_file, err);
     } else {
@@ -323,8 +280,8 @@ void adl_client_destroy(struct adl_client *client)
         return;
     curl_easy_cleanup(client->easy);
     curl_slist_free_all(client->headers);
-    adl_text_clear(&client->answer);
-    free(client->url);
+    adl_fetch_body_clear(&client->answer);
+    adl_fetch_url_clear(&client->url);
     if (client->global)
         curl_global_cleanup();
     free(client);
@@ -332,7 +289,7 @@ void adl_client_destroy(struct adl_client *client)
 
 bool adl_client_is_local(const struct adl_client *client)
 {
-    return !client->url;
+    return !client->url.whole;
 }
 
 void adl_client_set_timeout(struct adl_client *client, int64_t timeout_us)
@@ -391,16 +348,16 @@ static int refuse(long http, const cJSON *answer, struct adl_error *err)
 
 static int explain_failure(const struct adl_client *client, CURLcode code, struct adl_error *err)
 {
-    if (client->too_long)
+    if (client->answer.too_long)
         return adl_fail(err, ADL_EIO, "the service's answer is longer than %u MiB", ADL_ANSWER_SIZE_MAX >> 20);
-    if (adl_text_status(&client->answer))
+    if (adl_text_status(&client->answer.text))
         return adl_fail(err, ADL_ENOMEM, "out of memory for the service's answer");
-    if (!client->url && client->trouble[0])
+    if (!client->url.whole && client->trouble[0])
         return adl_fail(err, ADL_EIO, "%s", client->trouble);
     if (code == CURLE_OPERATION_TIMEDOUT)
         return adl_fail(err, ADL_EIO, "the service did not answer in time; look whether it did what was asked");
     return adl_fail(err, ADL_EIO, "the service at %.150s cannot be asked: %.150s",
-                    client->url ? client->url : client->places[0].path,
+                    client->url.whole ? client->url.whole : client->places[0].path,
                     client->reason[0] ? client->reason : curl_easy_strerror(code));
 }
 
@@ -422,7 +379,7 @@ static CURLcode perform(struct adl_client *client)
 {
     CURLcode code = CURLE_COULDNT_CONNECT;
     for (int attempt = 0; attempt < 2 && code == CURLE_COULDNT_CONNECT; attempt++) {
-        if (!client->url && !client->place && !settle(client))
+        if (!client->url.whole && !client->place && !settle(client))
             return CURLE_COULDNT_CONNECT;
         code = curl_easy_perform(client->easy);
         if (code == CURLE_COULDNT_CONNECT)
@@ -436,10 +393,9 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
 {
     struct adl_text url = {0};
     char *sent = body ? cJSON_PrintUnformatted(body) : NULL;
-    adl_text_put(&url, client->url ? client->url : "http://localhost");
+    adl_text_put(&url, client->url.whole ? client->url.whole : "http://localhost");
     adl_text_put(&url, path);
-    adl_text_clear(&client->answer);
-    client->too_long = false;
+    adl_fetch_body_clear(&client->answer);
     client->reason[0] = client->trouble[0] = '\0';
     CURLcode code = CURLE_OUT_OF_MEMORY;
     if (adl_text_status(&url) == 0 && (!body || sent) && set_request(client, method, url.data, sent))
@@ -451,8 +407,9 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
 
     long http = 0;
     curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &http);
-    cJSON *answer = cJSON_ParseWithLength(client->answer.data ? client->answer.data : "", client->answer.size);
-    adl_text_clear(&client->answer);
+    cJSON *answer =
+        cJSON_ParseWithLength(client->answer.text.data ? client->answer.text.data : "", client->answer.text.size);
+    adl_fetch_body_clear(&client->answer);
     int status = 0;
     if (http < 200 || http > 299)
         status = refuse(http, answer, err);
