@@ -42,7 +42,7 @@ struct start {
 
 struct allox {
     const struct adl_cluster *cluster;
-    struct adl_place place;
+    struct adl_placement_request place;
     struct adl_forecast *forecast;
     struct adl_assignment *assignment;
     double *cost; /* [row][column] */
@@ -110,7 +110,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy allox");
     }
     self->cluster = cluster;
-    self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true};
+    self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true};
     adl_order_init(&self->gangs);
     *ret_policy = self;
     return 0;
@@ -325,7 +325,7 @@ static bool serve_urgent_gang(struct allox *self, const struct adl_state *state,
     const uint32_t urgent = urgent_gang(self, state);
     if (urgent == ADL_NONE)
         return false;
-    if (adl_place_start(state, urgent, &self->place, plan)) {
+    if (adl_placement_start(state, urgent, &self->place, plan)) {
         const double age_s = (double)(state->now_us - state->jobs[urgent].submit_us) * 1e-6;
         const double most_s = (double)(PATIENCE * adl_state_shortest_us(state, urgent)) * 1e-6;
         adl_plan_because(plan, urgent == adl_queue_head(&state->queue)
@@ -333,7 +333,7 @@ static bool serve_urgent_gang(struct allox *self, const struct adl_state *state,
                                    : adl_reason_make(ADL_RULE_OVERDUE, ADL_NONE, age_s, most_s));
         return true;
     }
-    if (adl_forecast_promise(self->forecast, state, urgent))
+    if (adl_forecast_reserve(self->forecast, state, urgent))
         self->place.reservations = adl_forecast_reservations(self->forecast, &self->place.reservation_count);
     return false;
 }
@@ -350,7 +350,7 @@ static uint32_t free_for(const struct adl_state *state, uint32_t slot)
 /* Starts a gang in its turn, which is by remaining time. */
 static bool start_gang(struct allox *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
-    if (!adl_place_start(state, slot, &self->place, plan))
+    if (!adl_placement_start(state, slot, &self->place, plan))
         return false;
     adl_plan_because(plan,
                      adl_reason_make(ADL_RULE_GANG, ADL_NONE, (double)adl_state_shortest_us(state, slot) * 1e-6, 0));

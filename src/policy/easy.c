@@ -19,7 +19,7 @@
 #define CONSERVATIVE_DEPTH          64
 
 struct easy {
-    struct adl_place place;
+    struct adl_placement_request place;
     struct adl_forecast *forecast;
     struct adl_reservation *unsparing; /* the promises as they stand if they spare nothing; NULL = they spare */
     uint32_t *owed;                    /* jobs whose promise is put off */
@@ -62,7 +62,7 @@ static int create_depth(uint32_t depth, bool sparing, bool share, const struct a
         return adl_fail(err, ADL_ENOMEM, "out of memory for backfill with %u promises", depth);
     }
     self->depth = depth;
-    self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = share};
+    self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = share};
     *ret_policy = self;
     return 0;
 }
@@ -94,10 +94,10 @@ static bool something_free(const struct adl_state *state)
 /* True if some GPUs would take the job were there no promises. */
 static bool fits_at_all(const struct adl_state *state, uint32_t slot, bool share, struct adl_plan *plan)
 {
-    const struct adl_place bare = {.types = UINT32_MAX, .share = share};
+    const struct adl_placement_request bare = {.types = UINT32_MAX, .share = share};
     if (!share && (!adl_fit_room(state, slot) || adl_fit_counts_alone(state, &state->jobs[slot].spec)))
         return adl_fit_room(state, slot);
-    const bool fits = adl_place_start(state, slot, &bare, plan);
+    const bool fits = adl_placement_start(state, slot, &bare, plan);
     adl_plan_reset(plan);
     return fits;
 }
@@ -111,8 +111,8 @@ static void forget(struct easy *self)
 /* Promises the job a place, and lets what follows respect it; false if it can have none. */
 static bool promise(struct easy *self, const struct adl_state *state, uint32_t slot)
 {
-    struct adl_place *place = &self->place;
-    if (place->reservation_count == self->depth || !adl_forecast_promise(self->forecast, state, slot))
+    struct adl_placement_request *place = &self->place;
+    if (place->reservation_count == self->depth || !adl_forecast_reserve(self->forecast, state, slot))
         return false;
     place->reservations = adl_forecast_reservations(self->forecast, &place->reservation_count);
     if (self->unsparing) {
@@ -137,7 +137,7 @@ static bool keep_word(struct easy *self, const struct adl_state *state)
 
 /* How long an equal of a job that disturbs a promise may run at most to disturb none: shorter than it, and not beyond
  * the last promised start, for else it would be in the way of the same promises. */
-static int64_t limit_of_equals(const struct adl_place *place, const struct adl_state *state, uint32_t slot)
+static int64_t limit_of_equals(const struct adl_placement_request *place, const struct adl_state *state, uint32_t slot)
 {
     const int64_t own_us = adl_state_shortest_us(state, slot) - 1;
     int64_t last_us = state->now_us;
@@ -172,8 +172,8 @@ static bool note_start(struct easy *self, const struct adl_state *state, const s
 /* Starts a job beside the promises made so far, if it can. */
 static bool start(struct easy *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
-    const struct adl_place *place = &self->place;
-    if (!adl_place_start(state, slot, place, plan))
+    const struct adl_placement_request *place = &self->place;
+    if (!adl_placement_start(state, slot, place, plan))
         return false;
     if (place->reservation_count == 0) {
         adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST));
@@ -196,7 +196,7 @@ static bool start(struct easy *self, const struct adl_state *state, uint32_t slo
 static bool pass(struct easy *self, const struct adl_state *state, bool put_off, struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
-    const struct adl_place *place = &self->place;
+    const struct adl_placement_request *place = &self->place;
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE;) {
         const bool asked = self->owed_count > 0;
         const bool may_fit = !asked || fits_at_all(state, slot, place->share, plan);
@@ -299,8 +299,8 @@ static bool start_due(struct easy *self, const struct adl_state *state, struct a
         due++;
     if (due == count)
         return true;
-    const struct adl_place bare = {.types = UINT32_MAX};
-    if (promises[due].start_us < state->now_us || !adl_place_start(state, promises[due].job, &bare, plan))
+    const struct adl_placement_request bare = {.types = UINT32_MAX};
+    if (promises[due].start_us < state->now_us || !adl_placement_start(state, promises[due].job, &bare, plan))
         return false;
     adl_plan_because(plan, adl_reason_make(ADL_RULE_RESERVED, ADL_NONE, 0, 0));
     adl_forecast_remove(self->forecast, due);

@@ -30,7 +30,7 @@ struct demand {
 };
 
 struct fgd {
-    struct adl_place rest; /* for jobs that no node can hold */
+    struct adl_placement_request rest; /* for jobs that no node can hold */
     bool first_fit;
     struct demand mix[MIX_MAX];
     uint32_t mix_count;
@@ -53,7 +53,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     struct fgd *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy fgd");
-    self->rest = (struct adl_place){.types = UINT32_MAX, .share = config->share};
+    self->rest = (struct adl_placement_request){.types = UINT32_MAX, .share = config->share};
     self->first_fit = config->first_fit;
     self->unit = 1.0;
     self->blocked_job = ADL_NONE;
@@ -210,8 +210,8 @@ static bool place(const struct fgd *self, const struct adl_state *state, uint32_
         for (; numbers; numbers &= numbers - 1)
             choose_among(self, state, &job->spec, &state->pool.banks[type][__builtin_ctzll(numbers) + 1], &choice);
     }
-    if (choice.bank == ADL_NONE ? !adl_place_start(state, slot, &self->rest, plan)
-                                : !adl_place_start_in(state, slot, choice.bank, plan))
+    if (choice.bank == ADL_NONE ? !adl_placement_start(state, slot, &self->rest, plan)
+                                : !adl_placement_start_in_bank(state, slot, choice.bank, plan))
         return false;
     adl_plan_because(plan, reason_of(self, state, slot, &choice));
     return true;

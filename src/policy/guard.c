@@ -6,10 +6,10 @@
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     (void)policy;
-    const struct adl_place place = {.types = UINT32_MAX, .fastest = true};
+    const struct adl_placement_request place = {.types = UINT32_MAX, .fastest = true};
     adl_walk_begin(&state->queue);
     for (uint32_t slot; (slot = adl_walk_job(&state->queue)) != ADL_NONE; adl_walk_leave(&state->queue))
-        if (adl_place_start(state, slot, &place, plan)) {
+        if (adl_placement_start(state, slot, &place, plan)) {
             adl_plan_because(plan, adl_reason_make(ADL_RULE_GUARD, ADL_NONE, 0, 0));
             return 0;
         }

@@ -11,7 +11,7 @@
  * las_lazy: demotions are noticed only when jobs come or end, and at whole seconds (limit - time held) / GPUs after the
  * last such moment, a job at most one queue at a time. This is what Tiresias' own simulator does: it forgets to
  * multiply the time by the GPUs. The next wake-up is then found by looking at all that run. */
-#include "policy/mechanism/preemption.h"
+#include "policy/mechanism/preemptive_list.h"
 #include "policy/policy.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ struct index {
 };
 
 struct las {
-    struct adl_preempt list;
+    struct adl_preemptive_list list;
     struct las_job *jobs; /* [slot] */
     size_t job_capacity;
     struct index due;       /* jobs by the time at which they change their queue */
@@ -73,7 +73,7 @@ static void destroy(void *policy)
     struct las *self = policy;
     if (!self)
         return;
-    adl_preempt_clear(&self->list);
+    adl_preemptive_list_clear(&self->list);
     free(self->jobs);
     free(self->due.nodes);
     free(self->unsettled.nodes);
@@ -86,7 +86,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 {
     (void)seed;
     struct las *self = calloc(1, sizeof *self);
-    if (!self || adl_preempt_create(&self->list, cluster)) {
+    if (!self || adl_preemptive_list_create(&self->list, cluster)) {
         free(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy las");
     }
@@ -171,7 +171,7 @@ static int submitted(struct las *self, const struct adl_event *event)
                             .since_us = event->time_us,
                             .turn = self->next_turn++,
                             .gpus = event->submit.spec->gpus};
-    return adl_preempt_join(&self->list, event->job, event->submit.spec, key_of(self, job));
+    return adl_preemptive_list_add(&self->list, event->job, event->submit.spec, key_of(self, job));
 }
 
 static void forget_marks(struct las *self, uint32_t slot)
@@ -193,7 +193,7 @@ static int evicted(struct las *self, const struct adl_event *event, const struct
         job->turn = --self->front_turn;
     job->settled = job->has_turn = false;
     set_due(self, event->job);
-    return adl_preempt_join(&self->list, event->job, &state->jobs[event->job].spec, key_of(self, job));
+    return adl_preemptive_list_add(&self->list, event->job, &state->jobs[event->job].spec, key_of(self, job));
 }
 
 static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
@@ -202,7 +202,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     int status = 0;
     const bool known =
         event->kind == ADL_EVENT_SUBMIT || (event->kind <= ADL_EVENT_EVICT && event->job < self->list.job_capacity &&
-                                            self->list.jobs[event->job].place != ADL_PREEMPT_ABSENT);
+                                            self->list.jobs[event->job].phase != ADL_PREEMPTIVE_ABSENT);
     self->awake |= event->kind < ADL_EVENT_TELEMETRY ||
                    (event->kind == ADL_EVENT_WAKE && (!self->lazy || event->time_us == self->woken_us));
     if (!known)
@@ -213,14 +213,14 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
         status = evicted(self, event, state);
     } else {
         forget_marks(self, event->job);
-        adl_preempt_leave(&self->list, event->job);
+        adl_preemptive_list_remove(&self->list, event->job);
     }
     self->failed |= status != 0;
 }
 
 static void note_started(struct las *self, const struct adl_state *state)
 {
-    for (uint32_t slot; (slot = adl_preempt_next_started(&self->list, state)) != ADL_NONE;) {
+    for (uint32_t slot; (slot = adl_preemptive_list_next_started(&self->list, state)) != ADL_NONE;) {
         struct las_job *job = &self->jobs[slot];
         job->runs = true;
         job->start_us = state->jobs[slot].start_us;
@@ -239,7 +239,7 @@ static void settle(struct las *self)
         index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
         self->jobs[slot].settled = true;
         self->jobs[slot].turn = self->next_turn++;
-        adl_preempt_rerank(&self->list, slot, key_of(self, &self->jobs[slot]));
+        adl_preemptive_list_rerank(&self->list, slot, key_of(self, &self->jobs[slot]));
     }
 }
 
@@ -257,7 +257,7 @@ static void change_queue(struct las *self, uint32_t slot, int64_t now_us)
         job->since_us = now_us;
     }
     set_due(self, slot);
-    adl_preempt_rerank(&self->list, slot, key_of(self, job));
+    adl_preemptive_list_rerank(&self->list, slot, key_of(self, job));
     index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
     if (self->running_first && job->runs)
         index_put(self, &self->unsettled, MARK_UNSETTLED, slot, key_of(self, job));
@@ -365,7 +365,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     self->awake = false;
     self->list.reason = reason_of;
     self->list.reason_context = self;
-    const int status = adl_preempt_decide(&self->list, state, plan);
+    const int status = adl_preemptive_list_decide(&self->list, state, plan);
     turn_to_front(self, plan);
     return status || plan->command_count > 0 ? status : plan_wake(self, state->now_us, plan);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct least_loaded {
-    struct adl_place rest; /* for jobs that no single node has free GPUs for */
+    struct adl_placement_request rest; /* for jobs that no single node has free GPUs for */
     bool
         uniform[ADL_TYPES_MAX]; /* all nodes with this type have it alone and as many of it: free GPUs tell the share */
 };
@@ -30,7 +30,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     uint32_t gpus[ADL_TYPES_MAX] = {0};
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy least-loaded");
-    self->rest = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->rest = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = config->share};
     for (uint32_t t = 0; t < cluster->type_count; t++)
         self->uniform[t] = true;
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
@@ -97,7 +97,8 @@ static bool place(const struct least_loaded *self, const struct adl_state *state
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1)
         choose_of_type(self, state, slot, (uint32_t)__builtin_ctz(left), &choice);
     const bool rest = choice.bank == ADL_NONE;
-    if (rest ? !adl_place_start(state, slot, &self->rest, plan) : !adl_place_start_in(state, slot, choice.bank, plan))
+    if (rest ? !adl_placement_start(state, slot, &self->rest, plan)
+             : !adl_placement_start_in_bank(state, slot, choice.bank, plan))
         return false;
     struct adl_reason reason = adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST);
     if (!rest) {

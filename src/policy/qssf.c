@@ -36,7 +36,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         free(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy qssf");
     }
-    self->head.place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->head.request = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = config->share};
     self->head.rule = ADL_RULE_LEAST_WORK;
     self->head.first_fit = config->first_fit;
     self->head.blocked_job = ADL_NONE;

@@ -7,7 +7,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                   void **ret_policy, struct adl_error *err)
 {
     (void)cluster, (void)seed;
-    const struct adl_place place = {.types = UINT32_MAX, .fastest = true, .share = config->share};
+    const struct adl_placement_request place = {.types = UINT32_MAX, .fastest = true, .share = config->share};
     return adl_list_scheduler_create(&place, ADL_RULE_SHORTEST, config->first_fit, ret_policy, err);
 }
 

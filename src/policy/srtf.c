@@ -1,12 +1,12 @@
 /* srtf: the shortest remaining time first; a longer job on the wanted GPUs is preempted if the difference is worth it.
  * The first job in the queue is served or blocks the others.
  *
- * With first_fit or by_gpu_time it is preemptive list scheduling instead (preempt.h): all live jobs by what remains on
- * their best type, times GPUs if so told, each given GPUs while they last. This is what Tiresias' simulator calls
- * `shortest` and `shortest-gpu`. With by_count the same order is served as Helios' simulator does (quota.h). */
+ * With first_fit or by_gpu_time it is preemptive list scheduling instead (preemptive_list.h): all live jobs by what
+ * remains on their best type, times GPUs if so told, each given GPUs while they last. This is what Tiresias' simulator
+ * calls `shortest` and `shortest-gpu`. With by_count the same order is served as Helios' simulator does (quota.h). */
 #include "policy/mechanism/count_scheduler.h"
 #include "policy/mechanism/placement.h"
-#include "policy/mechanism/preemption.h"
+#include "policy/mechanism/preemptive_list.h"
 #include "policy/mechanism/reason.h"
 #include "policy/policy.h"
 #include "state/stop.h"
@@ -22,7 +22,7 @@ struct tally {
 };
 
 struct srtf {
-    struct adl_place place;
+    struct adl_placement_request place;
     int64_t cost_us;     /* of one preemption and the restart after it */
     struct tally *banks; /* [bank] */
     uint64_t epoch;
@@ -34,7 +34,7 @@ struct srtf {
     uint64_t heir_id;
     uint32_t heir_bank;   /* where they leave room for it */
     int64_t refreshed_us; /* when the keys of those that run were last set */
-    struct adl_preempt list;
+    struct adl_preemptive_list list;
 };
 
 static void destroy(void *policy)
@@ -42,7 +42,7 @@ static void destroy(void *policy)
     struct srtf *self = policy;
     if (!self)
         return;
-    adl_preempt_clear(&self->list);
+    adl_preemptive_list_clear(&self->list);
     free(self->banks);
     free(self);
 }
@@ -53,11 +53,11 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     (void)seed;
     struct srtf *self = calloc(1, sizeof *self);
     if (!self || !(self->banks = calloc(cluster->bank_count + 1, sizeof *self->banks)) ||
-        adl_preempt_create(&self->list, cluster)) {
+        adl_preemptive_list_create(&self->list, cluster)) {
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy srtf");
     }
-    self->place = (struct adl_place){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = config->share};
     self->cost_us = config->preemption_us;
     self->by_gpu_time = config->by_gpu_time;
     self->refreshed_us = INT64_MIN;
@@ -73,7 +73,7 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
     struct srtf *self = policy;
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     const int64_t key = adl_state_shortest_us(state, slot) * (self->by_gpu_time ? spec->gpus : 1);
-    if (self->listed && adl_preempt_join(&self->list, slot, spec, key))
+    if (self->listed && adl_preemptive_list_add(&self->list, slot, spec, key))
         self->failed = true;
     return key;
 }
@@ -83,7 +83,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     (void)state;
     struct srtf *self = policy;
     if (self->listed && (event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT))
-        adl_preempt_leave(&self->list, event->job);
+        adl_preemptive_list_remove(&self->list, event->job);
 }
 
 /* What rank would say of a running job, were it stopped now and had it kept all its work, less what it would lose: only
@@ -120,7 +120,7 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
 {
     if (self->failed)
         return ADL_ENOMEM;
-    while (adl_preempt_next_started(&self->list, state) != ADL_NONE)
+    while (adl_preemptive_list_next_started(&self->list, state) != ADL_NONE)
         ;
     if (self->list.queue.count == 0)
         return 0;
@@ -129,10 +129,10 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
     self->list.reason_context = self;
     self->list.weighs_loss = true;
     if (self->by_count || self->refreshed_us != state->now_us) /* who started since has the key it would get */
-        adl_preempt_refresh(&self->list, state, key_now, self);
+        adl_preemptive_list_refresh(&self->list, state, key_now, self);
     self->refreshed_us = state->now_us;
     return self->by_count ? adl_count_scheduler_decide(&self->list, state, plan)
-                          : adl_preempt_decide(&self->list, state, plan);
+                          : adl_preemptive_list_decide(&self->list, state, plan);
 }
 
 static struct tally *tally_of(struct srtf *self, const struct adl_state *state, uint32_t bank)
@@ -285,7 +285,7 @@ static bool serve_heir(struct srtf *self, const struct adl_state *state, uint32_
         return false;
     const struct adl_job *job = &state->jobs[self->heir];
     const bool waits = job->phase == ADL_PHASE_PENDING && job->spec.id == self->heir_id;
-    if (waits && adl_place_try_in(state, self->heir, self->heir_bank, plan)) {
+    if (waits && adl_placement_try_bank(state, self->heir, self->heir_bank, plan)) {
         adl_plan_because(plan, adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0));
         self->heir = ADL_NONE;
         return true;
@@ -303,12 +303,12 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     const uint32_t head = adl_queue_head(&state->queue);
     if (head == ADL_NONE || serve_heir(self, state, head, plan))
         return 0;
-    if (adl_place_start(state, head, &self->place, plan)) {
+    if (adl_placement_start(state, head, &self->place, plan)) {
         adl_plan_because(plan, adl_reason_ranked(state, &state->queue, head, ADL_RULE_SHORTEST));
         return 0;
     }
     uint32_t types[ADL_TYPES_MAX];
-    const uint32_t count = adl_place_order(state, head, UINT32_MAX, types);
+    const uint32_t count = adl_placement_order_types(state, head, UINT32_MAX, types);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t bank = find_bank(self, state, head, types[i]);
         if (bank != ADL_NONE)

@@ -31,8 +31,8 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     adl_walk_begin(&state->queue);
     for (uint32_t slot; (slot = adl_walk_job(&state->queue)) != ADL_NONE;) {
         const uint8_t kind = state->jobs[slot].spec.kind;
-        const struct adl_place place = {.types = self->types[kind], .share = self->share};
-        if (!blocked[kind] && adl_place_start(state, slot, &place, plan)) {
+        const struct adl_placement_request place = {.types = self->types[kind], .share = self->share};
+        if (!blocked[kind] && adl_placement_start(state, slot, &place, plan)) {
             adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST));
             return 0;
         }

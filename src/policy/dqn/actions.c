@@ -73,7 +73,7 @@ static void promise_head(struct adl_actions *choices, const struct adl_state *st
 {
     uint32_t count;
     adl_forecast_clear(choices->forecast);
-    choices->promised = adl_forecast_promise(choices->forecast, state, choices->head);
+    choices->promised = adl_forecast_reserve(choices->forecast, state, choices->head);
     if (choices->promised)
         choices->promise = *adl_forecast_reservations(choices->forecast, &count);
 }
@@ -188,7 +188,7 @@ int adl_actions_carry_out(struct adl_actions *choices, const struct adl_state *s
                              adl_reason_make(choice->cleared ? ADL_RULE_CLEARED : ADL_RULE_AGENT, ADL_NONE, 0, 0));
         return started;
     }
-    const uint32_t victims = adl_preemption_victims_victims(state, gpus, choice->gpu_count, choices->victims);
+    const uint32_t victims = adl_preemption_victims_list(state, gpus, choice->gpu_count, choices->victims);
     choices->claimant = choice->job;
     choices->claimant_id = state->jobs[choice->job].spec.id;
     choices->claim_count = choice->gpu_count;

@@ -135,7 +135,7 @@ static void reserve_by_preemption(struct gogh *self, const struct adl_state *sta
         state->now_us - job->submit_us < self->preempt_after_us ||
         !adl_preemption_victims_find(state, step->job, step->type, self->gpus))
         return;
-    const uint32_t count = adl_preemption_victims_victims(state, self->gpus, job->spec.gpus, victims);
+    const uint32_t count = adl_preemption_victims_list(state, self->gpus, job->spec.gpus, victims);
     for (uint32_t i = 0; i < count; i++) {
         if (adl_plan_preempt(plan, victims[i]))
             return;

@@ -15,7 +15,7 @@ static bool may_stop(const struct adl_job *job)
 }
 
 /* What those hold that nobody may stop is not part of the quota. */
-static struct pass pass_begin(const struct adl_preempt *list, const struct adl_state *state)
+static struct pass pass_begin(const struct adl_preemptive_list *list, const struct adl_state *state)
 {
     struct pass pass = {0};
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
@@ -28,7 +28,7 @@ static struct pass pass_begin(const struct adl_preempt *list, const struct adl_s
     return pass;
 }
 
-static bool comes_before(const struct adl_preempt *list, const struct adl_state *state, uint32_t holder,
+static bool comes_before(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t holder,
                          uint32_t waiting)
 {
     const int64_t held = list->nodes[holder].key - list->bonus, wanted = list->nodes[waiting].key;
@@ -36,7 +36,7 @@ static bool comes_before(const struct adl_preempt *list, const struct adl_state 
 }
 
 /* Serves those of a type that hold GPUs and come before the waiting job, all if that is ADL_NONE. */
-static int serve_holders(const struct adl_preempt *list, const struct adl_state *state, struct pass *pass,
+static int serve_holders(const struct adl_preemptive_list *list, const struct adl_state *state, struct pass *pass,
                          uint32_t type, uint32_t waiting, struct adl_plan *plan)
 {
     uint32_t v = pass->holder[type];
@@ -49,7 +49,7 @@ static int serve_holders(const struct adl_preempt *list, const struct adl_state 
         else if (adl_plan_preempt(plan, v))
             return ADL_EREFUSED;
         else
-            adl_preempt_because(list, state, pass->served[type], plan);
+            adl_preemptive_list_explain(list, state, pass->served[type], plan);
     }
     pass->holder[type] = v;
     return 0;
@@ -59,7 +59,7 @@ static int serve_holders(const struct adl_preempt *list, const struct adl_state 
 static uint32_t choose_type(const struct adl_state *state, const struct pass *pass, uint32_t slot)
 {
     uint32_t types[ADL_TYPES_MAX];
-    const uint32_t count = adl_place_order(state, slot, UINT32_MAX, types);
+    const uint32_t count = adl_placement_order_types(state, slot, UINT32_MAX, types);
     for (uint32_t i = 0; i < count; i++)
         if (state->jobs[slot].spec.gpus <= pass->left[types[i]])
             return types[i];
@@ -68,8 +68,8 @@ static uint32_t choose_type(const struct adl_state *state, const struct pass *pa
 
 /* The first pass stops those left out; the second, when nobody is, places those chosen.
  * 1 if the pass proposed a start, 0 if it went to its end, or ADL_EREFUSED if the plan is full. */
-static int pass_down(struct adl_preempt *list, const struct adl_state *state, bool places, struct adl_plan *plan,
-                     uint32_t *ret_chosen)
+static int pass_down(struct adl_preemptive_list *list, const struct adl_state *state, bool places,
+                     struct adl_plan *plan, uint32_t *ret_chosen)
 {
     struct pass pass = pass_begin(list, state);
     const struct adl_queue *queue = &list->queue;
@@ -82,9 +82,9 @@ static int pass_down(struct adl_preempt *list, const struct adl_state *state, bo
                 return ADL_EREFUSED;
         const uint32_t type = slot == ADL_NONE ? ADL_NONE : choose_type(state, &pass, slot);
         if (type != ADL_NONE) {
-            const struct adl_place place = {.types = UINT32_C(1) << type};
-            if (places && adl_place_start(state, slot, &place, plan)) {
-                adl_preempt_because(list, state, slot, plan);
+            const struct adl_placement_request request = {.types = UINT32_C(1) << type};
+            if (places && adl_placement_start(state, slot, &request, plan)) {
+                adl_preemptive_list_explain(list, state, slot, plan);
                 list->last_start = slot;
                 return 1;
             }
@@ -99,7 +99,7 @@ static int pass_down(struct adl_preempt *list, const struct adl_state *state, bo
     return 0;
 }
 
-int adl_count_scheduler_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
+int adl_count_scheduler_decide(struct adl_preemptive_list *list, const struct adl_state *state, struct adl_plan *plan)
 {
     uint32_t chosen = 0;
     if (state->stopping_jobs > 0)

@@ -7,9 +7,9 @@
 #ifndef ADLRO_POLICY_MECHANISM_COUNT_SCHEDULER_H
 #define ADLRO_POLICY_MECHANISM_COUNT_SCHEDULER_H
 
-#include "policy/mechanism/preemption.h"
+#include "policy/mechanism/preemptive_list.h"
 
 /* Adds one START, or PREEMPTs in order of keys, or nothing; nothing while jobs are stopping. */
-int adl_count_scheduler_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan);
+int adl_count_scheduler_decide(struct adl_preemptive_list *list, const struct adl_state *state, struct adl_plan *plan);
 
 #endif

@@ -15,7 +15,7 @@ struct edge {
     bool start;
 };
 
-struct bank_outlook {
+struct bank_capacity {
     uint64_t epoch;
     uint32_t gpus;
     int64_t since_us;   /* wide enough from this time on; INT64_MAX = not now */
@@ -24,7 +24,7 @@ struct bank_outlook {
     int32_t memory_then_mib;
 };
 
-struct node_outlook {
+struct node_capacity {
     uint64_t epoch;
     int32_t cores;
     int32_t memory_mib;
@@ -34,10 +34,10 @@ struct adl_forecast {
     struct adl_reservation *reservations;
     struct edge *edges; /* by time */
     uint32_t count, capacity;
-    struct bank_outlook *banks; /* [bank] */
-    struct node_outlook *nodes; /* [node] */
-    uint64_t *leaving;          /* [gpu] epoch in which one of two jobs on it has left */
-    uint32_t *touched;          /* banks with an outlook in this pass */
+    struct bank_capacity *banks; /* [bank] */
+    struct node_capacity *nodes; /* [node] */
+    uint64_t *leaving;           /* [gpu] epoch in which one of two jobs on it has left */
+    uint32_t *touched;           /* banks with an outlook in this pass */
     uint32_t touched_count;
     uint64_t epoch;
     uint32_t neighbours[ADL_TYPES_MAX]; /* mask of the types that share a node with it, itself among them */
@@ -113,23 +113,23 @@ struct pass {
     bool spanning;               /* GPUs of the type are counted as one, regardless of banks */
     bool beside_spanning;        /* there is a promise without a bank on this type: banks and the whole must suffice
                                   */
-    struct bank_outlook whole;   /* the outlook of the type: spanning or beside_spanning */
+    struct bank_capacity whole;  /* the outlook of the type: spanning or beside_spanning */
     struct adl_reservation best; /* start_us INT64_MAX = none yet */
 };
 
-static struct node_outlook *node_of(struct pass *pass, uint32_t bank)
+static struct node_capacity *node_of(struct pass *pass, uint32_t bank)
 {
     const uint32_t index = pass->state->cluster->banks[bank].node;
-    struct node_outlook *node = &pass->forecast->nodes[index];
+    struct node_capacity *node = &pass->forecast->nodes[index];
     if (node->epoch != pass->forecast->epoch)
-        *node = (struct node_outlook){pass->forecast->epoch, pass->state->nodes_use[index].free_cores,
-                                      pass->state->nodes_use[index].free_memory_mib};
+        *node = (struct node_capacity){pass->forecast->epoch, pass->state->nodes_use[index].free_cores,
+                                       pass->state->nodes_use[index].free_memory_mib};
     return node;
 }
 
-static bool wide_enough(struct pass *pass, uint32_t bank)
+static bool suffices_for_job(struct pass *pass, uint32_t bank)
 {
-    const struct node_outlook *node = node_of(pass, bank);
+    const struct node_capacity *node = node_of(pass, bank);
     const struct adl_job_spec *spec = pass->spec;
     return pass->forecast->banks[bank].gpus >= spec->gpus && node->cores >= (int64_t)spec->gpus * spec->cpu_cores &&
            node->memory_mib >= (int64_t)spec->gpus * spec->memory_mib &&
@@ -137,75 +137,75 @@ static bool wide_enough(struct pass *pass, uint32_t bank)
 }
 
 /* What the best place so far has beside the job; told again if more of its first instant comes to light. */
-static void set_spare(struct pass *pass, const struct bank_outlook *outlook)
+static void set_spare(struct pass *pass, const struct bank_capacity *capacity)
 {
     const struct adl_job_spec *spec = pass->spec;
-    pass->best.spare = outlook->gpus_then - spec->gpus;
-    pass->best.spare_cores = outlook->cores_then - spec->gpus * spec->cpu_cores;
-    pass->best.spare_memory_mib = outlook->memory_then_mib - spec->gpus * spec->memory_mib;
+    pass->best.spare = capacity->gpus_then - spec->gpus;
+    pass->best.spare_cores = capacity->cores_then - spec->gpus * spec->cpu_cores;
+    pass->best.spare_memory_mib = capacity->memory_then_mib - spec->gpus * spec->memory_mib;
 }
 
 /* Takes a place that lasts from since_us until until_us if it is long enough and earlier than the best so
  * far. */
-static void consider(struct pass *pass, const struct bank_outlook *outlook, int64_t until_us, uint32_t bank)
+static void consider(struct pass *pass, const struct bank_capacity *capacity, int64_t until_us, uint32_t bank)
 {
-    if (outlook->since_us >= pass->best.start_us)
+    if (capacity->since_us >= pass->best.start_us)
         return;
-    if (until_us != INT64_MAX && until_us - outlook->since_us < pass->run_us)
+    if (until_us != INT64_MAX && until_us - capacity->since_us < pass->run_us)
         return;
-    pass->best = (struct adl_reservation){.start_us = outlook->since_us,
-                                          .end_us = outlook->since_us + pass->run_us,
+    pass->best = (struct adl_reservation){.start_us = capacity->since_us,
+                                          .end_us = capacity->since_us + pass->run_us,
                                           .type = pass->type,
                                           .bank = bank,
                                           .gpus = pass->spec->gpus};
-    set_spare(pass, outlook);
+    set_spare(pass, capacity);
 }
 
 /* Notes at time_us whether the place is wide enough now, and what it had when it became so. */
-static void note(struct pass *pass, struct bank_outlook *outlook, int64_t time_us, uint32_t bank, bool wide)
+static void note(struct pass *pass, struct bank_capacity *capacity, int64_t time_us, uint32_t bank, bool suffices)
 {
-    if (!wide) {
-        consider(pass, outlook, time_us, bank);
-        outlook->since_us = INT64_MAX;
+    if (!suffices) {
+        consider(pass, capacity, time_us, bank);
+        capacity->since_us = INT64_MAX;
         return;
     }
-    if (outlook->since_us == INT64_MAX)
-        outlook->since_us = time_us;
-    if (outlook->since_us == time_us) {
-        outlook->gpus_then = outlook->gpus;
+    if (capacity->since_us == INT64_MAX)
+        capacity->since_us = time_us;
+    if (capacity->since_us == time_us) {
+        capacity->gpus_then = capacity->gpus;
         if (bank != ADL_NONE) {
-            outlook->cores_then = node_of(pass, bank)->cores;
-            outlook->memory_then_mib = node_of(pass, bank)->memory_mib;
+            capacity->cores_then = node_of(pass, bank)->cores;
+            capacity->memory_then_mib = node_of(pass, bank)->memory_mib;
         }
         if (pass->best.start_us == time_us && pass->best.bank == bank)
-            set_spare(pass, outlook);
+            set_spare(pass, capacity);
     }
     if (pass->final)
-        consider(pass, outlook, INT64_MAX, bank);
+        consider(pass, capacity, INT64_MAX, bank);
 }
 
-static struct bank_outlook *bank_of(struct pass *pass, uint32_t bank)
+static struct bank_capacity *bank_of(struct pass *pass, uint32_t bank)
 {
     struct adl_forecast *forecast = pass->forecast;
-    struct bank_outlook *outlook = &forecast->banks[bank];
-    if (outlook->epoch != forecast->epoch) {
-        *outlook = (struct bank_outlook){
+    struct bank_capacity *capacity = &forecast->banks[bank];
+    if (capacity->epoch != forecast->epoch) {
+        *capacity = (struct bank_capacity){
             .epoch = forecast->epoch, .gpus = adl_pool_bank_free(&pass->state->pool, bank), .since_us = INT64_MAX};
         forecast->touched[forecast->touched_count++] = bank;
-        note(pass, outlook, pass->state->now_us, bank, wide_enough(pass, bank));
+        note(pass, capacity, pass->state->now_us, bank, suffices_for_job(pass, bank));
     }
-    return outlook;
+    return capacity;
 }
 
 /* A change of gpus, cores and memory in one bank at one time. */
 static void change(struct pass *pass, int64_t time_us, uint32_t bank, int32_t gpus, int32_t cores, int32_t memory_mib)
 {
-    struct bank_outlook *outlook = bank_of(pass, bank);
-    struct node_outlook *node = node_of(pass, bank);
-    outlook->gpus = (uint32_t)((int32_t)outlook->gpus + gpus);
+    struct bank_capacity *capacity = bank_of(pass, bank);
+    struct node_capacity *node = node_of(pass, bank);
+    capacity->gpus = (uint32_t)((int32_t)capacity->gpus + gpus);
     node->cores += cores;
     node->memory_mib += memory_mib;
-    note(pass, outlook, time_us, bank, wide_enough(pass, bank));
+    note(pass, capacity, time_us, bank, suffices_for_job(pass, bank));
 }
 
 /* A change of the GPUs of the type as a whole. */
@@ -221,7 +221,7 @@ static void change_type(struct pass *pass, int64_t time_us, int32_t gpus)
     }
     for (uint32_t i = 0; sufficed != suffices && i < pass->forecast->touched_count; i++) {
         const uint32_t bank = pass->forecast->touched[i];
-        note(pass, &pass->forecast->banks[bank], time_us, bank, wide_enough(pass, bank));
+        note(pass, &pass->forecast->banks[bank], time_us, bank, suffices_for_job(pass, bank));
     }
 }
 
@@ -273,7 +273,7 @@ static void job_ends(struct pass *pass, int64_t time_us, uint32_t slot)
         change_at(pass, time_us, bank, freed, gpus * spec->cpu_cores, gpus * spec->memory_mib);
 }
 
-static void promise_turns(struct pass *pass, const struct edge *edge)
+static void apply_edge(struct pass *pass, const struct edge *edge)
 {
     const struct adl_reservation *r = &pass->forecast->reservations[edge->reservation];
     const struct adl_job_spec *spec = &pass->state->jobs[r->job].spec;
@@ -305,7 +305,7 @@ static void begin(struct pass *pass)
     const struct adl_cluster *cluster = pass->state->cluster;
     forecast->epoch++;
     forecast->touched_count = 0;
-    pass->whole = (struct bank_outlook){.gpus = pass->state->pool.free_gpus[pass->type], .since_us = INT64_MAX};
+    pass->whole = (struct bank_capacity){.gpus = pass->state->pool.free_gpus[pass->type], .since_us = INT64_MAX};
     if (pass->spanning) {
         change_type(pass, pass->state->now_us, 0);
         return;
@@ -338,7 +338,7 @@ static uint32_t next_end(const struct adl_state *state, uint32_t types, const ui
 }
 
 /* Plays the future of one type until the job has a place, and on to the end of that instant. */
-static void play(struct pass *pass)
+static void simulate(struct pass *pass)
 {
     const struct adl_state *state = pass->state;
     const struct adl_forecast *forecast = pass->forecast;
@@ -364,7 +364,7 @@ static void play(struct pass *pass)
             cursors[state->jobs[running].type] = state->nodes[running].next;
             job_ends(pass, end_us, running);
         } else {
-            promise_turns(pass, &forecast->edges[edge++]);
+            apply_edge(pass, &forecast->edges[edge++]);
         }
     }
 }
@@ -384,39 +384,41 @@ static void add_edge(struct adl_forecast *forecast, struct edge edge, uint32_t c
 }
 
 /* What an earlier promise that starts while this one runs can spare no longer. */
-static void take_from(struct adl_reservation *r, const struct adl_state *state, const struct adl_reservation *promise)
+static void take_from(struct adl_reservation *r, const struct adl_state *state,
+                      const struct adl_reservation *reservation)
 {
     const struct adl_bank *banks = state->cluster->banks;
-    const struct adl_job_spec *spec = &state->jobs[promise->job].spec;
-    if (promise->type == r->type && (promise->bank == r->bank || r->bank == ADL_NONE))
-        r->spare -= promise->gpus < r->spare ? promise->gpus : r->spare;
-    if (r->bank == ADL_NONE || promise->bank == ADL_NONE || banks[r->bank].node != banks[promise->bank].node)
+    const struct adl_job_spec *spec = &state->jobs[reservation->job].spec;
+    if (reservation->type == r->type && (reservation->bank == r->bank || r->bank == ADL_NONE))
+        r->spare -= reservation->gpus < r->spare ? reservation->gpus : r->spare;
+    if (r->bank == ADL_NONE || reservation->bank == ADL_NONE || banks[r->bank].node != banks[reservation->bank].node)
         return;
-    r->spare_cores -= (int32_t)promise->gpus * spec->cpu_cores;
-    r->spare_memory_mib -= (int32_t)promise->gpus * spec->memory_mib;
+    r->spare_cores -= (int32_t)reservation->gpus * spec->cpu_cores;
+    r->spare_memory_mib -= (int32_t)reservation->gpus * spec->memory_mib;
 }
 
-static void keep(struct adl_forecast *forecast, const struct adl_state *state, const struct adl_reservation *promise)
+static void add_reservation(struct adl_forecast *forecast, const struct adl_state *state,
+                            const struct adl_reservation *reservation)
 {
     for (uint32_t i = 0; i < forecast->count; i++) {
         struct adl_reservation *r = &forecast->reservations[i];
-        if (r->start_us >= promise->start_us && r->start_us < promise->end_us)
-            take_from(r, state, promise);
+        if (r->start_us >= reservation->start_us && r->start_us < reservation->end_us)
+            take_from(r, state, reservation);
     }
     const uint32_t edges = 2 * forecast->count, index = forecast->count;
-    forecast->reservations[forecast->count++] = *promise;
-    add_edge(forecast, (struct edge){promise->start_us, index, true}, edges);
-    add_edge(forecast, (struct edge){promise->end_us, index, false}, edges + 1);
+    forecast->reservations[forecast->count++] = *reservation;
+    add_edge(forecast, (struct edge){reservation->start_us, index, true}, edges);
+    add_edge(forecast, (struct edge){reservation->end_us, index, false}, edges + 1);
 }
 
-bool adl_forecast_promise(struct adl_forecast *forecast, const struct adl_state *state, uint32_t slot)
+bool adl_forecast_reserve(struct adl_forecast *forecast, const struct adl_state *state, uint32_t slot)
 {
     if (forecast->count == forecast->capacity)
         return false;
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     struct adl_reservation best = {.start_us = INT64_MAX};
     uint32_t types[ADL_TYPES_MAX];
-    const uint32_t count = adl_place_order(state, slot, UINT32_MAX, types);
+    const uint32_t count = adl_placement_order_types(state, slot, UINT32_MAX, types);
     for (uint32_t i = 0; i < count; i++) {
         struct pass pass = {.forecast = forecast,
                             .state = state,
@@ -425,14 +427,14 @@ bool adl_forecast_promise(struct adl_forecast *forecast, const struct adl_state 
                             .run_us = adl_state_remaining_us(state, slot, types[i]),
                             .spanning = (spec->flags & ADL_JOB_SPAN) && spec->gpus > 1,
                             .best = {.start_us = INT64_MAX}};
-        play(&pass);
+        simulate(&pass);
         if (pass.best.start_us < best.start_us)
             best = pass.best;
     }
     if (best.start_us == INT64_MAX)
         return false;
     best.job = slot;
-    keep(forecast, state, &best);
+    add_reservation(forecast, state, &best);
     return true;
 }
 

@@ -19,6 +19,6 @@ void adl_forecast_remove(struct adl_forecast *forecast, uint32_t index);
 
 /* Promises the job the earliest place and time it can have; false if it can have none, or there are promises enough.
  * Needs state->running. */
-bool adl_forecast_promise(struct adl_forecast *forecast, const struct adl_state *state, uint32_t slot);
+bool adl_forecast_reserve(struct adl_forecast *forecast, const struct adl_state *state, uint32_t slot);
 
 #endif

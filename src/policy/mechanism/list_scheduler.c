@@ -4,13 +4,14 @@
 
 #include <stdlib.h>
 
-int adl_list_scheduler_create(const struct adl_place *place, enum adl_rule rule, bool first_fit, void **ret_policy,
-                              struct adl_error *err)
+int adl_list_scheduler_create(const struct adl_placement_request *request, enum adl_rule rule, bool first_fit,
+                              void **ret_policy, struct adl_error *err)
 {
     struct adl_list_scheduler *self = malloc(sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a policy");
-    *self = (struct adl_list_scheduler){.place = *place, .rule = rule, .first_fit = first_fit, .blocked_job = ADL_NONE};
+    *self =
+        (struct adl_list_scheduler){.request = *request, .rule = rule, .first_fit = first_fit, .blocked_job = ADL_NONE};
     *ret_policy = self;
     return 0;
 }
@@ -18,7 +19,7 @@ int adl_list_scheduler_create(const struct adl_place *place, enum adl_rule rule,
 static bool start(const struct adl_list_scheduler *self, const struct adl_state *state, uint32_t slot,
                   struct adl_plan *plan)
 {
-    if (!adl_place_start(state, slot, &self->place, plan))
+    if (!adl_placement_start(state, slot, &self->request, plan))
         return false;
     adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, self->rule));
     return true;
@@ -31,11 +32,11 @@ static void start_first_that_fits(struct adl_list_scheduler *self, const struct 
     uint32_t free_gpus = 0;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         free_gpus += state->pool.free_gpus[t];
-    if (free_gpus == 0 && !self->place.share)
+    if (free_gpus == 0 && !self->request.share)
         return;
     adl_walk_begin(queue);
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE; adl_walk_leave(queue))
-        if ((self->place.share || adl_fit_room(state, slot)) && start(self, state, slot, plan))
+        if ((self->request.share || adl_fit_room(state, slot)) && start(self, state, slot, plan))
             return;
 }
 

@@ -7,15 +7,15 @@
 #include "policy/policy.h"
 
 struct adl_list_scheduler {
-    struct adl_place place;
+    struct adl_placement_request request;
     enum adl_rule rule;        /* what the rank is */
     bool first_fit;            /* a job that does not fit does not block those behind it */
     uint32_t blocked_job;      /* did not fit ... */
     uint64_t blocked_releases; /* ... and nothing became free since */
 };
 
-int adl_list_scheduler_create(const struct adl_place *place, enum adl_rule rule, bool first_fit, void **ret_policy,
-                              struct adl_error *err); /* free() destroys */
+int adl_list_scheduler_create(const struct adl_placement_request *request, enum adl_rule rule, bool first_fit,
+                              void **ret_policy, struct adl_error *err); /* free() destroys */
 int adl_list_scheduler_decide(void *policy, const struct adl_state *state, struct adl_plan *plan);
 
 #endif

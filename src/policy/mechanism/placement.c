@@ -1,6 +1,6 @@
 #include "policy/mechanism/placement.h"
 
-uint32_t adl_place_order(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types)
+uint32_t adl_placement_order_types(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types)
 {
     uint32_t count = 0;
     for (uint32_t left = state->jobs[slot].eligible & types; left; left &= left - 1) {
@@ -16,41 +16,42 @@ uint32_t adl_place_order(const struct adl_state *state, uint32_t slot, uint32_t 
 
 /* The believed end on the type, and what must not be disturbed until then. */
 static struct adl_hold hold_until(const struct adl_state *state, uint32_t slot, uint32_t type,
-                                  const struct adl_place *place)
+                                  const struct adl_placement_request *request)
 {
-    return (struct adl_hold){.reservations = place->reservations,
-                             .count = place->reservation_count,
+    return (struct adl_hold){.reservations = request->reservations,
+                             .count = request->reservation_count,
                              .end_us = state->now_us + adl_state_remaining_us(state, slot, type)};
 }
 
-bool adl_place_start(const struct adl_state *state, uint32_t slot, const struct adl_place *place, struct adl_plan *plan)
+bool adl_placement_start(const struct adl_state *state, uint32_t slot, const struct adl_placement_request *request,
+                         struct adl_plan *plan)
 {
     const uint32_t count = state->jobs[slot].spec.gpus;
     uint32_t *gpus = adl_plan_gpus(plan, count);
     if (!gpus)
         return false;
     uint32_t order[ADL_TYPES_MAX], types = 0;
-    if (place->fastest)
-        types = adl_place_order(state, slot, place->types, order);
+    if (request->fastest)
+        types = adl_placement_order_types(state, slot, request->types, order);
     else
-        for (uint32_t left = state->jobs[slot].eligible & place->types; left; left &= left - 1)
+        for (uint32_t left = state->jobs[slot].eligible & request->types; left; left &= left - 1)
             order[types++] = (uint32_t)__builtin_ctz(left);
     for (uint32_t i = 0; i < types; i++) {
         if (state->pool.free_gpus[order[i]] < count)
             continue;
-        const struct adl_hold hold = hold_until(state, slot, order[i], place);
+        const struct adl_hold hold = hold_until(state, slot, order[i], request);
         if (adl_fit_find(state, slot, order[i], hold.count ? &hold : NULL, gpus))
             return adl_plan_start(plan, slot, count) == 0;
     }
-    for (uint32_t i = 0; place->share && i < types; i++) {
-        const struct adl_hold hold = hold_until(state, slot, order[i], place);
+    for (uint32_t i = 0; request->share && i < types; i++) {
+        const struct adl_hold hold = hold_until(state, slot, order[i], request);
         if (adl_fit_share(state, slot, order[i], &hold, gpus))
             return adl_plan_start(plan, slot, count) == 0;
     }
     return false;
 }
 
-bool adl_place_start_in(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan)
+bool adl_placement_start_in_bank(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan)
 {
     const uint32_t count = state->jobs[slot].spec.gpus;
     uint32_t *gpus = adl_plan_gpus(plan, count);
@@ -62,12 +63,12 @@ bool adl_place_start_in(const struct adl_state *state, uint32_t slot, uint32_t b
     return adl_plan_start(plan, slot, count) == 0;
 }
 
-bool adl_place_try_in(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan)
+bool adl_placement_try_bank(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     const struct adl_node_use *node = &state->nodes_use[state->cluster->banks[bank].node];
     return adl_pool_bank_free(&state->pool, bank) >= spec->gpus &&
            node->free_cores >= (int64_t)spec->gpus * spec->cpu_cores &&
            node->free_memory_mib >= (int64_t)spec->gpus * spec->memory_mib &&
-           adl_place_start_in(state, slot, bank, plan);
+           adl_placement_start_in_bank(state, slot, bank, plan);
 }

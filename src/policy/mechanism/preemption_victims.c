@@ -91,8 +91,8 @@ bool adl_preemption_victims_ready(const struct adl_state *state, uint32_t slot, 
     return true;
 }
 
-uint32_t adl_preemption_victims_victims(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count,
-                                        uint32_t *ret)
+uint32_t adl_preemption_victims_list(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count,
+                                     uint32_t *ret)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < gpu_count; i++) {

@@ -21,7 +21,7 @@ bool adl_preemption_victims_ready(const struct adl_state *state, uint32_t slot, 
 struct adl_reason adl_preemption_victims_reason(const struct adl_state *state, uint32_t victim, uint32_t claimant);
 
 /* The jobs that hold these GPUs, each once; how many. ret has room for gpu_count. */
-uint32_t adl_preemption_victims_victims(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count,
-                                        uint32_t *ret);
+uint32_t adl_preemption_victims_list(const struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count,
+                                     uint32_t *ret);
 
 #endif

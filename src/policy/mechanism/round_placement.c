@@ -6,21 +6,21 @@
 
 #define DOWN (ADL_NONE - 1) /* in place of a slot: nobody's seat in this round */
 
-struct seat {
+struct placement {
     uint32_t type;      /* it is chosen for; ADL_NONE = not chosen */
     uint32_t first_gpu; /* of its seats, a chain through gpu_seat; ADL_NONE = none yet */
     bool stays;         /* runs on that type already and may keep its GPUs */
     bool passed_over;   /* chosen, but there was no place that holds it together */
 };
 
-struct gpu_seat {
+struct gpu_assignment {
     uint32_t slot; /* whose it is in this round; ADL_NONE or DOWN */
     uint32_t next_gpu;
 };
 
 /* Seats of a bank that are nobody's yet; loose: of these, not held by a job that stays. */
-struct bank_seats {
-    uint32_t open, loose;
+struct bank_room {
+    uint32_t unassigned, unheld;
 };
 
 struct node_room {
@@ -29,9 +29,9 @@ struct node_room {
 
 struct adl_round_placement {
     const struct adl_cluster *cluster;
-    struct seat *seats; /* [slot] */
-    struct gpu_seat *gpus;
-    struct bank_seats *banks;
+    struct placement *placements; /* [slot] */
+    struct gpu_assignment *gpus;
+    struct bank_room *banks;
     struct node_room *rooms; /* [node] not yet given to a seat */
     struct node_room *taken; /* [node] by the starts of one plan */
     uint32_t left[ADL_TYPES_MAX];
@@ -40,7 +40,7 @@ struct adl_round_placement {
     uint32_t *chosen; /* then, from adl_round_placement_preempt on, those still to start */
     uint32_t chosen_count;
     bool holds; /* GPUs are to stay idle for jobs that do not run yet */
-    size_t seat_capacity, chosen_capacity;
+    size_t placement_capacity, chosen_capacity;
 };
 
 int adl_round_placement_create(const struct adl_cluster *cluster, struct adl_round_placement **ret)
@@ -65,7 +65,7 @@ void adl_round_placement_destroy(struct adl_round_placement *self)
 {
     if (!self)
         return;
-    free(self->seats);
+    free(self->placements);
     free(self->gpus);
     free(self->banks);
     free(self->rooms);
@@ -76,14 +76,14 @@ void adl_round_placement_destroy(struct adl_round_placement *self)
 
 int adl_round_placement_grow(struct adl_round_placement *self, uint32_t slot, uint32_t jobs)
 {
-    if (adl_grow((void **)&self->seats, &self->seat_capacity, (size_t)slot + 1, sizeof *self->seats))
+    if (adl_grow((void **)&self->placements, &self->placement_capacity, (size_t)slot + 1, sizeof *self->placements))
         return ADL_ENOMEM;
     return adl_grow((void **)&self->chosen, &self->chosen_capacity, jobs, sizeof *self->chosen);
 }
 
 void adl_round_placement_forget(struct adl_round_placement *self, uint32_t slot)
 {
-    self->seats[slot] = (struct seat){.type = ADL_NONE, .first_gpu = ADL_NONE};
+    self->placements[slot] = (struct placement){.type = ADL_NONE, .first_gpu = ADL_NONE};
 }
 
 /* ---- claims ---- */
@@ -91,32 +91,32 @@ void adl_round_placement_forget(struct adl_round_placement *self, uint32_t slot)
 /* The GPUs of a job that was to stay are for anyone now. */
 static void displace(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
-    self->seats[slot].stays = false;
+    self->placements[slot].stays = false;
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
         if (self->gpus[gpu].slot == ADL_NONE)
-            self->banks[self->cluster->gpu_bank[gpu]].loose++;
+            self->banks[self->cluster->gpu_bank[gpu]].unheld++;
 }
 
-static void claim(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot, uint32_t gpu)
+static void assign(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot, uint32_t gpu)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     const uint32_t bank = self->cluster->gpu_bank[gpu], holder = state->gpus[gpu].job[0];
-    if (holder != ADL_NONE && holder != slot && self->seats[holder].stays)
+    if (holder != ADL_NONE && holder != slot && self->placements[holder].stays)
         displace(self, state, holder);
-    const bool own = holder == slot && self->seats[slot].stays;
-    self->banks[bank].open--;
-    self->banks[bank].loose -= !own;
+    const bool own = holder == slot && self->placements[slot].stays;
+    self->banks[bank].unassigned--;
+    self->banks[bank].unheld -= !own;
     struct node_room *room = &self->rooms[self->cluster->banks[bank].node];
     room->cores -= spec->cpu_cores;
     room->memory_mib -= spec->memory_mib;
-    self->gpus[gpu] = (struct gpu_seat){slot, self->seats[slot].first_gpu};
-    self->seats[slot].first_gpu = gpu;
+    self->gpus[gpu] = (struct gpu_assignment){slot, self->placements[slot].first_gpu};
+    self->placements[slot].first_gpu = gpu;
 }
 
-static void claim_own(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
+static void assign_own(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
-        claim(self, state, slot, gpu);
+        assign(self, state, slot, gpu);
 }
 
 /* True if GPUs of the node suffice in cores and memory for `gpus` of the job's. */
@@ -140,23 +140,23 @@ static bool can_stay(const struct adl_round_placement *self, const struct adl_st
     return true;
 }
 
-static bool is_loose(const struct adl_round_placement *self, const struct adl_state *state, uint32_t gpu)
+static bool is_unheld(const struct adl_round_placement *self, const struct adl_state *state, uint32_t gpu)
 {
     const uint32_t holder = state->gpus[gpu].job[0];
-    return holder == ADL_NONE || !self->seats[holder].stays;
+    return holder == ADL_NONE || !self->placements[holder].stays;
 }
 
 /* Claims seats in a bank: free GPUs first, then those of jobs that leave, then those of jobs that would have stayed. */
-static void claim_in(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot, uint32_t bank,
-                     uint32_t count)
+static void assign_in_bank(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
+                           uint32_t bank, uint32_t count)
 {
-    const struct adl_bank *seats = &self->cluster->banks[bank];
+    const struct adl_bank *it = &self->cluster->banks[bank];
     for (int pass = 0; pass < 3; pass++)
-        for (uint32_t gpu = seats->gpu_first; gpu < seats->gpu_first + seats->gpu_count && count > 0; gpu++) {
+        for (uint32_t gpu = it->gpu_first; gpu < it->gpu_first + it->gpu_count && count > 0; gpu++) {
             if (self->gpus[gpu].slot != ADL_NONE || (pass == 0 && state->gpus[gpu].job[0] != ADL_NONE) ||
-                (pass == 1 && !is_loose(self, state, gpu)))
+                (pass == 1 && !is_unheld(self, state, gpu)))
                 continue;
-            claim(self, state, slot, gpu);
+            assign(self, state, slot, gpu);
             count--;
         }
 }
@@ -165,17 +165,18 @@ static void claim_in(struct adl_round_placement *self, const struct adl_state *s
 static uint32_t find_bank(const struct adl_round_placement *self, const struct adl_job_spec *spec, uint32_t type)
 {
     uint32_t found = ADL_NONE;
-    bool found_loose = false;
+    bool found_unheld = false;
     for (uint32_t b = 0; b < self->cluster->bank_count; b++) {
-        const struct bank_seats *seats = &self->banks[b];
-        if (self->cluster->banks[b].type != type || seats->open < spec->gpus || !has_room(self, spec, b, spec->gpus))
+        const struct bank_room *room = &self->banks[b];
+        if (self->cluster->banks[b].type != type || room->unassigned < spec->gpus ||
+            !has_room(self, spec, b, spec->gpus))
             continue;
-        const bool loose = seats->loose >= spec->gpus;
-        const uint32_t best = found == ADL_NONE ? 0 : self->banks[found].loose;
-        if (found == ADL_NONE || loose > found_loose ||
-            (loose == found_loose && (loose ? seats->loose < best : seats->loose > best))) {
+        const bool unheld = room->unheld >= spec->gpus;
+        const uint32_t best = found == ADL_NONE ? 0 : self->banks[found].unheld;
+        if (found == ADL_NONE || unheld > found_unheld ||
+            (unheld == found_unheld && (unheld ? room->unheld < best : room->unheld > best))) {
             found = b;
-            found_loose = loose;
+            found_unheld = unheld;
         }
     }
     return found;
@@ -185,15 +186,15 @@ static uint32_t find_bank(const struct adl_round_placement *self, const struct a
 static uint32_t usable(const struct adl_round_placement *self, const struct adl_job_spec *spec, uint32_t bank,
                        uint32_t most)
 {
-    uint32_t count = self->banks[bank].open < most ? self->banks[bank].open : most;
+    uint32_t count = self->banks[bank].unassigned < most ? self->banks[bank].unassigned : most;
     while (count > 0 && !has_room(self, spec, bank, count))
         count--;
     return count;
 }
 
 /* Over several nodes, the loosest banks first; all or nothing. */
-static bool claim_spanning(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
-                           uint32_t type)
+static bool assign_spanning(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
+                            uint32_t type)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     uint32_t sum = 0, missing = spec->gpus;
@@ -203,44 +204,45 @@ static bool claim_spanning(struct adl_round_placement *self, const struct adl_st
     if (sum < spec->gpus)
         return false;
     while (missing > 0) {
-        uint32_t best = ADL_NONE, best_count = 0, best_loose = 0;
+        uint32_t best = ADL_NONE, best_count = 0, best_unheld = 0;
         for (uint32_t b = 0; b < self->cluster->bank_count; b++) {
             const uint32_t count = self->cluster->banks[b].type == type ? usable(self, spec, b, missing) : 0;
-            const uint32_t loose = count < self->banks[b].loose ? count : self->banks[b].loose;
-            if (count > 0 && (best == ADL_NONE || loose > best_loose || (loose == best_loose && count > best_count))) {
+            const uint32_t unheld = count < self->banks[b].unheld ? count : self->banks[b].unheld;
+            if (count > 0 &&
+                (best == ADL_NONE || unheld > best_unheld || (unheld == best_unheld && count > best_count))) {
                 best = b;
                 best_count = count;
-                best_loose = loose;
+                best_unheld = unheld;
             }
         }
-        const uint32_t take = best_loose > 0 ? best_loose : best_count;
-        claim_in(self, state, slot, best, take);
+        const uint32_t take = best_unheld > 0 ? best_unheld : best_count;
+        assign_in_bank(self, state, slot, best, take);
         missing -= take;
     }
     return true;
 }
 
-static void seat_job(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
+static void place_job(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
-    struct seat *seat = &self->seats[slot];
+    struct placement *placement = &self->placements[slot];
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    seat->passed_over = false;
-    if (seat->stays && can_stay(self, state, slot)) {
-        claim_own(self, state, slot);
+    placement->passed_over = false;
+    if (placement->stays && can_stay(self, state, slot)) {
+        assign_own(self, state, slot);
         return;
     }
-    if (seat->stays)
+    if (placement->stays)
         displace(self, state, slot);
-    const uint32_t bank = find_bank(self, spec, seat->type);
+    const uint32_t bank = find_bank(self, spec, placement->type);
     if (bank != ADL_NONE)
-        claim_in(self, state, slot, bank, spec->gpus);
-    else if (!(spec->flags & ADL_JOB_SPAN) || spec->gpus == 1 || !claim_spanning(self, state, slot, seat->type))
-        seat->passed_over = true;
+        assign_in_bank(self, state, slot, bank, spec->gpus);
+    else if (!(spec->flags & ADL_JOB_SPAN) || spec->gpus == 1 || !assign_spanning(self, state, slot, placement->type))
+        placement->passed_over = true;
 }
 
 /* ---- a round ---- */
 
-static void open_seats(struct adl_round_placement *self, const struct adl_state *state)
+static void reset(struct adl_round_placement *self, const struct adl_state *state)
 {
     const struct adl_cluster *cluster = self->cluster;
     for (uint32_t n = 0; n < cluster->node_count; n++)
@@ -252,10 +254,10 @@ static void open_seats(struct adl_round_placement *self, const struct adl_state 
         uint32_t up = 0;
         for (uint32_t gpu = bank->gpu_first; gpu < bank->gpu_first + bank->gpu_count; gpu++) {
             const bool down = state->gpus[gpu].down;
-            self->gpus[gpu] = (struct gpu_seat){down ? DOWN : ADL_NONE, ADL_NONE};
+            self->gpus[gpu] = (struct gpu_assignment){down ? DOWN : ADL_NONE, ADL_NONE};
             up += !down;
         }
-        self->banks[b] = (struct bank_seats){up, up};
+        self->banks[b] = (struct bank_room){up, up};
         self->left[bank->type] += up;
     }
 }
@@ -270,21 +272,21 @@ static bool runs_on(const struct adl_state *state, uint32_t slot)
 void adl_round_placement_begin(struct adl_round_placement *self, const struct adl_state *state, const uint32_t *jobs,
                                uint32_t count)
 {
-    open_seats(self, state);
+    reset(self, state);
     self->jobs = jobs;
     self->job_count = count;
     self->chosen_count = 0;
     self->holds = false;
     for (uint32_t i = 0; i < count; i++) {
-        struct seat *seat = &self->seats[jobs[i]];
-        *seat = (struct seat){.type = ADL_NONE, .first_gpu = ADL_NONE, .passed_over = seat->passed_over};
+        struct placement *placement = &self->placements[jobs[i]];
+        *placement = (struct placement){.type = ADL_NONE, .first_gpu = ADL_NONE, .passed_over = placement->passed_over};
     }
     for (uint32_t i = 0; i < count; i++)
         if (runs_on(state, jobs[i])) {
             const struct adl_job *job = &state->jobs[jobs[i]];
-            claim_own(self, state, jobs[i]);
-            self->seats[jobs[i]].type = job->type;
-            self->seats[jobs[i]].stays = true;
+            assign_own(self, state, jobs[i]);
+            self->placements[jobs[i]].type = job->type;
+            self->placements[jobs[i]].stays = true;
             self->left[job->type] -= job->spec.gpus;
         }
 }
@@ -293,25 +295,25 @@ void adl_round_placement_choose(struct adl_round_placement *self, const struct a
                                 uint32_t type)
 {
     const struct adl_job *job = &state->jobs[slot];
-    struct seat *seat = &self->seats[slot];
-    if (seat->type != ADL_NONE || job->spec.gpus > self->left[type])
+    struct placement *placement = &self->placements[slot];
+    if (placement->type != ADL_NONE || job->spec.gpus > self->left[type])
         return;
     self->left[type] -= job->spec.gpus;
     self->chosen[self->chosen_count++] = slot;
-    seat->type = type;
-    seat->stays = job->phase == ADL_PHASE_RUNNING && job->type == type;
-    for (uint32_t gpu = job->first_gpu; seat->stays && gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
-        self->banks[self->cluster->gpu_bank[gpu]].loose--;
+    placement->type = type;
+    placement->stays = job->phase == ADL_PHASE_RUNNING && job->type == type;
+    for (uint32_t gpu = job->first_gpu; placement->stays && gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
+        self->banks[self->cluster->gpu_bank[gpu]].unheld--;
 }
 
 void adl_round_placement_hold(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
                               uint32_t type)
 {
     const uint32_t gpus = state->jobs[slot].spec.gpus;
-    if (self->seats[slot].type != ADL_NONE || gpus > self->left[type])
+    if (self->placements[slot].type != ADL_NONE || gpus > self->left[type])
         return;
     self->left[type] -= gpus;
-    self->seats[slot].type = type;
+    self->placements[slot].type = type;
     self->holds = true;
 }
 
@@ -330,36 +332,36 @@ static uint32_t next_size(const struct adl_round_placement *self, const struct a
     uint32_t size = 0;
     for (uint32_t i = 0; i < self->chosen_count; i++) {
         const uint32_t slot = self->chosen[i], gpus = state->jobs[slot].spec.gpus;
-        if (self->seats[slot].passed_over == passed_over && gpus < below && gpus > size)
+        if (self->placements[slot].passed_over == passed_over && gpus < below && gpus > size)
             size = gpus;
     }
     return size;
 }
 
 /* One size of gangs: those that stay, then the others, among them those that a larger gang has displaced. */
-static void seat_size(struct adl_round_placement *self, const struct adl_state *state, bool passed_over, uint32_t size)
+static void place_size(struct adl_round_placement *self, const struct adl_state *state, bool passed_over, uint32_t size)
 {
     for (int stays = 1; stays >= 0; stays--)
         for (uint32_t i = 0; i < self->chosen_count; i++) {
             const uint32_t slot = self->chosen[i];
-            const struct seat *seat = &self->seats[slot];
-            if (state->jobs[slot].spec.gpus == size && seat->first_gpu == ADL_NONE &&
-                seat->passed_over == passed_over && seat->stays == (bool)stays)
-                seat_job(self, state, slot);
+            const struct placement *placement = &self->placements[slot];
+            if (state->jobs[slot].spec.gpus == size && placement->first_gpu == ADL_NONE &&
+                placement->passed_over == passed_over && placement->stays == (bool)stays)
+                place_job(self, state, slot);
         }
 }
 
 /* A running job that got no seat, though nobody has taken its GPUs: those who were chosen find no place together there.
  * To stop it would be of use to nobody. */
-static void stay_unneeded(struct adl_round_placement *self, const struct adl_state *state)
+static void keep_unneeded(struct adl_round_placement *self, const struct adl_state *state)
 {
     for (uint32_t i = 0; i < self->job_count && !self->holds; i++) {
         const uint32_t slot = self->jobs[i];
-        struct seat *seat = &self->seats[slot];
-        if (state->jobs[slot].phase == ADL_PHASE_RUNNING && seat->first_gpu == ADL_NONE &&
+        struct placement *placement = &self->placements[slot];
+        if (state->jobs[slot].phase == ADL_PHASE_RUNNING && placement->first_gpu == ADL_NONE &&
             can_stay(self, state, slot)) {
-            seat->stays = true;
-            claim_own(self, state, slot);
+            placement->stays = true;
+            assign_own(self, state, slot);
         }
     }
 }
@@ -367,19 +369,19 @@ static void stay_unneeded(struct adl_round_placement *self, const struct adl_sta
 int adl_round_placement_preempt(struct adl_round_placement *self, const struct adl_state *state, struct adl_plan *plan)
 {
     for (uint32_t size = UINT32_MAX; (size = next_size(self, state, true, size)) > 0;)
-        seat_size(self, state, true, size);
+        place_size(self, state, true, size);
     for (uint32_t size = UINT32_MAX; (size = next_size(self, state, false, size)) > 0;)
-        seat_size(self, state, false, size);
-    stay_unneeded(self, state);
+        place_size(self, state, false, size);
+    keep_unneeded(self, state);
     uint32_t to_start = 0;
     for (uint32_t i = 0; i < self->chosen_count; i++)
-        if (self->seats[self->chosen[i]].first_gpu != ADL_NONE && !self->seats[self->chosen[i]].stays)
+        if (self->placements[self->chosen[i]].first_gpu != ADL_NONE && !self->placements[self->chosen[i]].stays)
             self->chosen[to_start++] = self->chosen[i];
     self->chosen_count = to_start;
     for (uint32_t i = 0; i < self->job_count; i++) {
         const uint32_t slot = self->jobs[i];
-        const struct seat *seat = &self->seats[slot];
-        if (state->jobs[slot].phase == ADL_PHASE_RUNNING && !(seat->stays && seat->first_gpu != ADL_NONE)) {
+        const struct placement *placement = &self->placements[slot];
+        if (state->jobs[slot].phase == ADL_PHASE_RUNNING && !(placement->stays && placement->first_gpu != ADL_NONE)) {
             const int status = adl_plan_preempt(plan, slot);
             if (status)
                 return status;
@@ -388,9 +390,10 @@ int adl_round_placement_preempt(struct adl_round_placement *self, const struct a
     return 0;
 }
 
-uint32_t adl_round_placement_heir(const struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
+uint32_t adl_round_placement_successor(const struct adl_round_placement *self, const struct adl_state *state,
+                                       uint32_t slot)
 {
-    if (self->seats[slot].first_gpu != ADL_NONE)
+    if (self->placements[slot].first_gpu != ADL_NONE)
         return slot;
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
         if (self->gpus[gpu].slot < DOWN)
@@ -399,7 +402,7 @@ uint32_t adl_round_placement_heir(const struct adl_round_placement *self, const 
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
         const struct adl_node *node = &self->cluster->nodes[adl_gpu_node_of(self->cluster, gpu)];
         for (uint32_t g = node->gpu_first; g < node->gpu_first + node->gpu_count; g++)
-            if (self->gpus[g].slot < DOWN && !self->seats[self->gpus[g].slot].stays)
+            if (self->gpus[g].slot < DOWN && !self->placements[self->gpus[g].slot].stays)
                 return self->gpus[g].slot;
     }
     return ADL_NONE;
@@ -407,19 +410,19 @@ uint32_t adl_round_placement_heir(const struct adl_round_placement *self, const 
 
 uint32_t adl_round_placement_type(const struct adl_round_placement *self, uint32_t slot)
 {
-    return self->seats[slot].type;
+    return self->placements[slot].type;
 }
 
 /* ---- starts ---- */
 
 /* Writes the job's GPUs to the plan if all are free and their nodes have room beside what the plan has taken. */
-static bool take_seats(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
-                       uint32_t *ret_gpus)
+static bool take_gpus(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
+                      uint32_t *ret_gpus)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     bool all = true;
     uint32_t count = 0;
-    for (uint32_t gpu = self->seats[slot].first_gpu; gpu != ADL_NONE && all; gpu = self->gpus[gpu].next_gpu) {
+    for (uint32_t gpu = self->placements[slot].first_gpu; gpu != ADL_NONE && all; gpu = self->gpus[gpu].next_gpu) {
         const uint32_t node = adl_gpu_node_of(self->cluster, gpu);
         struct node_room *taken = &self->taken[node];
         taken->cores += spec->cpu_cores;
@@ -446,10 +449,10 @@ int adl_round_placement_start(struct adl_round_placement *self, const struct adl
     for (uint32_t i = 0; i < self->chosen_count; i++) {
         const uint32_t slot = self->chosen[i];
         const struct adl_job *job = &state->jobs[slot];
-        if (self->seats[slot].first_gpu == ADL_NONE) /* forgotten: the job is gone */
+        if (self->placements[slot].first_gpu == ADL_NONE) /* forgotten: the job is gone */
             continue;
         uint32_t *gpus = adl_plan_gpus(plan, job->spec.gpus);
-        if (status == 0 && gpus && job->phase == ADL_PHASE_PENDING && take_seats(self, state, slot, gpus))
+        if (status == 0 && gpus && job->phase == ADL_PHASE_PENDING && take_gpus(self, state, slot, gpus))
             status = adl_plan_start(plan, slot, job->spec.gpus);
         else
             self->chosen[kept++] = slot;

@@ -37,8 +37,8 @@ int adl_round_placement_preempt(struct adl_round_placement *round_placement, con
 
 /* For whom a running job that is not to stay has to leave: itself if it is given other GPUs, else who is given one of
  * its, or ADL_NONE. */
-uint32_t adl_round_placement_heir(const struct adl_round_placement *round_placement, const struct adl_state *state,
-                                  uint32_t slot);
+uint32_t adl_round_placement_successor(const struct adl_round_placement *round_placement, const struct adl_state *state,
+                                       uint32_t slot);
 uint32_t adl_round_placement_type(const struct adl_round_placement *round_placement,
                                   uint32_t slot); /* it is chosen for, or ADL_NONE */
 

@@ -29,7 +29,7 @@ struct adl_rounds {
     uint32_t *possible; /* [slot] types on which it fits when the cluster is empty */
     bool *shared;       /* [slot] shares were computed since it came */
     double *share;      /* [slot][type] X */
-    double *had_s;      /* [slot][type] time on the type since clocks started, half a round included */
+    double *received_s; /* [slot][type] time on the type since clocks started, half a round included */
     double *deficit_s;  /* [slot][type] time it should have had beyond what it had, in earlier stretches */
     struct entry *entries;
     size_t live_capacity, slot_capacity, entry_capacity;
@@ -66,7 +66,7 @@ void adl_rounds_destroy(struct adl_rounds *self)
     free(self->possible);
     free(self->shared);
     free(self->share);
-    free(self->had_s);
+    free(self->received_s);
     free(self->deficit_s);
     free(self->entries);
     free(self);
@@ -81,11 +81,12 @@ static double half_round_s(const struct adl_rounds *self)
 
 static int grow(struct adl_rounds *self, uint32_t slot)
 {
-    size_t possible = self->slot_capacity, shared = possible, share = possible, had = possible, deficit = possible;
+    size_t possible = self->slot_capacity, shared = possible, share = possible, received = possible, deficit = possible;
     const size_t count = (size_t)slot + 1, row = self->types * sizeof(double);
     if (adl_grow((void **)&self->possible, &possible, count, sizeof *self->possible) ||
         adl_grow((void **)&self->shared, &shared, count, sizeof *self->shared) ||
-        adl_grow((void **)&self->share, &share, count, row) || adl_grow((void **)&self->had_s, &had, count, row) ||
+        adl_grow((void **)&self->share, &share, count, row) ||
+        adl_grow((void **)&self->received_s, &received, count, row) ||
         adl_grow((void **)&self->deficit_s, &deficit, count, row))
         return ADL_ENOMEM;
     self->slot_capacity = possible;
@@ -111,8 +112,8 @@ static void join(struct adl_rounds *self, uint32_t slot, const struct adl_job_sp
             self->possible[slot] |= 1u << t;
         const size_t at = (size_t)slot * self->types + t;
         self->share[at] = self->deficit_s[at] = 0;
-        self->had_s[at] = half_round_s(self);
-        self->type_s[t] += self->had_s[at];
+        self->received_s[at] = half_round_s(self);
+        self->type_s[t] += self->received_s[at];
     }
     adl_round_placement_forget(self->round_placement, slot);
     self->live[self->live_count++] = slot;
@@ -129,7 +130,7 @@ static void leave(struct adl_rounds *self, uint32_t slot)
     memmove(&self->live[at], &self->live[at + 1], (self->live_count - at - 1) * sizeof *self->live);
     self->live_count--;
     for (uint32_t t = 0; t < self->types; t++)
-        self->type_s[t] -= self->had_s[(size_t)slot * self->types + t];
+        self->type_s[t] -= self->received_s[(size_t)slot * self->types + t];
     adl_round_placement_forget(self->round_placement, slot);
     self->changed = true;
 }
@@ -139,7 +140,7 @@ static void count_time(struct adl_rounds *self, const struct adl_job *job, uint3
 {
     const int64_t since_us = job->start_us > self->begun_us ? job->start_us : self->begun_us;
     const double ran_s = (double)(now_us - since_us) * 1e-6;
-    self->had_s[(size_t)slot * self->types + job->type] += ran_s;
+    self->received_s[(size_t)slot * self->types + job->type] += ran_s;
     self->type_s[job->type] += ran_s;
 }
 
@@ -160,7 +161,7 @@ void adl_rounds_observe(struct adl_rounds *self, const struct adl_event *event, 
 /* Time that the job should have had on the type beyond what it had. */
 static double owed_s(const struct adl_rounds *self, size_t at, double passed_s)
 {
-    return self->deficit_s[at] + self->share[at] * passed_s - (self->had_s[at] - half_round_s(self));
+    return self->deficit_s[at] + self->share[at] * passed_s - (self->received_s[at] - half_round_s(self));
 }
 
 /* Starts all clocks anew; what was missing until now is kept as deficit. */
@@ -172,7 +173,7 @@ static void start_clocks(struct adl_rounds *self, int64_t now_us)
         for (uint32_t i = 0; i < self->live_count; i++) {
             const size_t at = (size_t)self->live[i] * self->types + t;
             self->deficit_s[at] = owed_s(self, at, passed_s);
-            self->had_s[at] = half_s;
+            self->received_s[at] = half_s;
             self->share[at] = 0;
         }
     }
@@ -218,8 +219,8 @@ static uint32_t rank(struct adl_rounds *self, const struct adl_state *state)
             if (!(state->jobs[slot].eligible & self->possible[slot] & 1u << t))
                 continue;
             const size_t at = (size_t)slot * self->types + t;
-            const double share = self->share[at], had = self->had_s[at], all = self->type_s[t];
-            double priority = had > 0 && all > 0 ? share / (had / all) : share * NEW_JOB_PRIORITY;
+            const double share = self->share[at], received = self->received_s[at], all = self->type_s[t];
+            double priority = received > 0 && all > 0 ? share / (received / all) : share * NEW_JOB_PRIORITY;
             if (self->config.by_owed_time)
                 priority = owed_s(self, at, passed_s + (double)self->config.round_us * 1e-6);
             self->entries[count++] = (struct entry){.priority = priority,
@@ -307,26 +308,27 @@ static double due(const struct adl_rounds *self, uint32_t slot, uint32_t type)
     return self->config.by_owed_time ? owed_s(self, at, until_s) : self->share[at];
 }
 
-static struct adl_reason reason_of_start(const struct adl_rounds *self, uint32_t slot, uint32_t type)
+static struct adl_reason start_reason(const struct adl_rounds *self, uint32_t slot, uint32_t type)
 {
     const size_t at = (size_t)slot * self->types + type;
-    const double had = self->type_s[type] > 0 ? self->had_s[at] / self->type_s[type] : 0;
+    const double received = self->type_s[type] > 0 ? self->received_s[at] / self->type_s[type] : 0;
     if (self->config.by_owed_time)
         return adl_reason_make(ADL_RULE_OWED, ADL_NONE, due(self, slot, type), 0);
     if (self->share[at] <= 0)
         return adl_reason_make(ADL_RULE_LEFTOVER, ADL_NONE, 0, 0);
-    return adl_reason_make(ADL_RULE_SHARE, ADL_NONE, self->share[at], had);
+    return adl_reason_make(ADL_RULE_SHARE, ADL_NONE, self->share[at], received);
 }
 
-static struct adl_reason reason_of_stop(const struct adl_rounds *self, const struct adl_state *state, uint32_t slot)
+static struct adl_reason stop_reason(const struct adl_rounds *self, const struct adl_state *state, uint32_t slot)
 {
-    const uint32_t heir = adl_round_placement_heir(self->round_placement, state, slot), type = state->jobs[slot].type;
+    const uint32_t successor = adl_round_placement_successor(self->round_placement, state, slot),
+                   type = state->jobs[slot].type;
     const double here = due(self, slot, type);
     const enum adl_rule rule = self->config.by_owed_time ? ADL_RULE_FOR_OWED : ADL_RULE_FOR_SHARE;
-    if (heir == slot)
+    if (successor == slot)
         return adl_reason_make(self->config.by_owed_time ? ADL_RULE_MOVES_OWED : ADL_RULE_MOVES_SHARE, slot, here,
                                due(self, slot, adl_round_placement_type(self->round_placement, slot)));
-    return adl_reason_make(rule, heir, here, heir == ADL_NONE ? 0 : due(self, heir, type));
+    return adl_reason_make(rule, successor, here, successor == ADL_NONE ? 0 : due(self, successor, type));
 }
 
 static void give_reasons(const struct adl_rounds *self, const struct adl_state *state, struct adl_plan *plan)
@@ -335,9 +337,9 @@ static void give_reasons(const struct adl_rounds *self, const struct adl_state *
         struct adl_command *command = &plan->commands[i];
         if (command->kind == ADL_COMMAND_START)
             command->reason =
-                reason_of_start(self, command->job, adl_gpu_type_of(state->cluster, plan->gpus[command->gpu_offset]));
+                start_reason(self, command->job, adl_gpu_type_of(state->cluster, plan->gpus[command->gpu_offset]));
         else if (command->kind == ADL_COMMAND_PREEMPT)
-            command->reason = reason_of_stop(self, state, command->job);
+            command->reason = stop_reason(self, state, command->job);
     }
 }
 

@@ -233,7 +233,7 @@ static uint32_t check_state(uint64_t seed, const char *purpose, bool mixed, uint
         const int64_t start_us = earliest(&naive, slot);
         if (start_us == state->now_us)
             continue;
-        const bool promised = adl_forecast_promise(forecast, state, slot);
+        const bool promised = adl_forecast_reserve(forecast, state, slot);
         if (promised != (start_us != INT64_MAX))
             fail_msg("seed %llu: slot %u could have a start at %lld, and was %s", (unsigned long long)seed, slot,
                      (long long)start_us, promised ? "promised one" : "promised none");
@@ -321,7 +321,7 @@ static void a_promise_to_a_job_that_spans_counts_the_gpus_of_all_nodes(void **st
                 if ((it->jobs[slot].eligible >> t & 1) && type_room_at(&naive, t, times[i]) >= spec.gpus)
                     expected_us = times[i];
         assert_int_equal(adl_forecast_create(&cluster, 1, &forecast), 0);
-        const bool promised = adl_forecast_promise(forecast, it, slot);
+        const bool promised = adl_forecast_reserve(forecast, it, slot);
         assert_int_equal(promised, expected_us != INT64_MAX);
         if (promised) {
             uint32_t made = 0;
@@ -355,8 +355,8 @@ static void promises_to_spanning_and_other_jobs_do_not_overlap(void **state)
         spec.flags = spanning_first ? 0 : ADL_JOB_SPAN;
         fixture_queue(it, 2, &spec, 5, 0);
         assert_int_equal(adl_forecast_create(&cluster, 2, &forecast), 0);
-        assert_true(adl_forecast_promise(forecast, it, 1));
-        assert_true(adl_forecast_promise(forecast, it, 2));
+        assert_true(adl_forecast_reserve(forecast, it, 1));
+        assert_true(adl_forecast_reserve(forecast, it, 2));
         const struct adl_reservation *r = adl_forecast_reservations(forecast, &count);
         assert_int_equal(r[0].start_us, 10);
         assert_int_equal(r[1].start_us, 15);
@@ -397,7 +397,7 @@ static void no_more_gpus_of_a_type_are_promised_than_are_free(void **state)
         for (uint32_t slot = RUNNING_MAX; slot < RUNNING_MAX + WAITING; slot++) {
             if (adl_rng_below(&rng, 2))
                 it->jobs[slot].spec.flags |= ADL_JOB_SPAN;
-            adl_forecast_promise(forecast, it, slot);
+            adl_forecast_reserve(forecast, it, slot);
         }
         const struct adl_reservation *all = adl_forecast_reservations(forecast, &count);
         check_total(&naive, all, count, seed);
@@ -419,9 +419,9 @@ static void no_more_promises_are_made_than_there_is_room_for(void **state)
     for (uint32_t slot = 1; slot < 4; slot++)
         fixture_queue(it, slot, &spec, 10, slot);
     assert_int_equal(adl_forecast_create(&cluster, 2, &forecast), 0);
-    assert_true(adl_forecast_promise(forecast, it, 1));
-    assert_true(adl_forecast_promise(forecast, it, 2));
-    assert_false(adl_forecast_promise(forecast, it, 3));
+    assert_true(adl_forecast_reserve(forecast, it, 1));
+    assert_true(adl_forecast_reserve(forecast, it, 2));
+    assert_false(adl_forecast_reserve(forecast, it, 3));
     const struct adl_reservation *r = adl_forecast_reservations(forecast, &count);
     assert_int_equal(count, 2);
     assert_int_equal(r[0].start_us, 10);
@@ -429,7 +429,7 @@ static void no_more_promises_are_made_than_there_is_room_for(void **state)
     adl_forecast_clear(forecast);
     adl_forecast_reservations(forecast, &count);
     assert_int_equal(count, 0);
-    assert_true(adl_forecast_promise(forecast, it, 3));
+    assert_true(adl_forecast_reserve(forecast, it, 3));
     adl_forecast_destroy(forecast);
     adl_forecast_destroy(NULL);
     adl_state_destroy(it);
@@ -448,7 +448,7 @@ static void a_job_that_can_never_start_is_promised_nothing(void **state)
     spec.gpus = 4;
     fixture_queue(it, 1, &spec, 10, 0);
     assert_int_equal(adl_forecast_create(&cluster, 2, &forecast), 0);
-    assert_false(adl_forecast_promise(forecast, it, 1));
+    assert_false(adl_forecast_reserve(forecast, it, 1));
     adl_forecast_destroy(forecast);
     adl_state_destroy(it);
     adl_cluster_clear(&cluster);
@@ -470,7 +470,7 @@ static void a_promise_taken_back_leaves_its_place_to_others(void **state)
         fixture_queue(it, i + 1, &spec, 10, i);
     }
     for (uint32_t slot = 1; slot <= 4; slot++)
-        assert_true(adl_forecast_promise(forecast, it, slot));
+        assert_true(adl_forecast_reserve(forecast, it, slot));
     const struct adl_reservation *promises = adl_forecast_reservations(forecast, &count);
     assert_int_equal(promises[0].start_us, 100);
     assert_int_equal(promises[1].start_us, 110);
@@ -482,8 +482,8 @@ static void a_promise_taken_back_leaves_its_place_to_others(void **state)
     assert_int_equal(promises[0].job, 2);
     assert_int_equal(promises[1].job, 3);
     assert_int_equal(promises[1].start_us, 110);
-    assert_true(adl_forecast_promise(forecast, it, 4));
-    assert_true(adl_forecast_promise(forecast, it, 1));
+    assert_true(adl_forecast_reserve(forecast, it, 4));
+    assert_true(adl_forecast_reserve(forecast, it, 1));
     promises = adl_forecast_reservations(forecast, &count);
     assert_int_equal(promises[2].start_us, 100);
     assert_int_equal(promises[3].start_us, 120);

@@ -75,7 +75,7 @@ static void free_gpus_are_chosen_before_those_of_single_jobs_and_these_before_th
     run_at(state, 3, 11, 1, STOPS, 5);
     assert_true(adl_preemption_victims_find(state, 0, 0, gpus));
     assert_true(gpus[0] == 4 && gpus[1] == 3 && gpus[2] == 5);
-    assert_int_equal(adl_preemption_victims_victims(state, gpus, 3, victims), 2);
+    assert_int_equal(adl_preemption_victims_list(state, gpus, 3, victims), 2);
     assert_true(victims[0] == 2 && victims[1] == 3);
     assert_false(adl_preemption_victims_ready(state, 0, gpus));
     adl_state_finish(state, 2);
@@ -98,7 +98,7 @@ static void a_gang_that_holds_several_of_the_gpus_is_one_victim(void **unused)
     run_at(state, 1, 11, 2, STOPS, 0);
     run_at(state, 2, 11, 2, STOPS, 2);
     assert_true(adl_preemption_victims_find(state, 0, 0, gpus));
-    assert_int_equal(adl_preemption_victims_victims(state, gpus, 5, victims), 2);
+    assert_int_equal(adl_preemption_victims_list(state, gpus, 5, victims), 2);
     assert_true(victims[0] == 1 && victims[1] == 2);
     adl_state_destroy(state);
     adl_cluster_clear(&cluster);
@@ -252,7 +252,7 @@ static void check_victims(const struct adl_state *state, const struct adl_action
                           uint32_t count)
 {
     uint32_t victims[64];
-    const uint32_t found = adl_preemption_victims_victims(state, gpus, count, victims);
+    const uint32_t found = adl_preemption_victims_list(state, gpus, count, victims);
     const int64_t submit_us = state->jobs[choices->head].submit_us;
     assert_true(found > 0 && found <= count);
     for (uint32_t v = 0; v < found; v++) {

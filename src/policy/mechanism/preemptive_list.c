@@ -1,4 +1,4 @@
-#include "policy/mechanism/preemption.h"
+#include "policy/mechanism/preemptive_list.h"
 
 #include "policy/mechanism/placement.h"
 #include "state/stop.h"
@@ -9,7 +9,7 @@
 #define SPANNING (ADL_NONE - 1) /* the place of a job that may span nodes: any of the type */
 
 /* What a bank would have free after the departures considered so far. */
-struct adl_preempt_tally {
+struct adl_bank_capacity {
     uint64_t epoch;
     uint32_t gpus;
     int32_t cores;
@@ -18,12 +18,12 @@ struct adl_preempt_tally {
 
 enum verdict { UNSERVED, WAITS, PROPOSED, FULL };
 
-int adl_preempt_create(struct adl_preempt *ret, const struct adl_cluster *cluster)
+int adl_preemptive_list_create(struct adl_preemptive_list *ret, const struct adl_cluster *cluster)
 {
-    struct adl_preempt list = {.cluster = cluster, .last_start = ADL_NONE, .heir = ADL_NONE};
-    list.tallies = calloc((size_t)cluster->bank_count + 1, sizeof *list.tallies);
-    if (!list.tallies || adl_queue_create(&list.queue)) {
-        adl_preempt_clear(&list);
+    struct adl_preemptive_list list = {.cluster = cluster, .last_start = ADL_NONE, .preemptor = ADL_NONE};
+    list.capacities = calloc((size_t)cluster->bank_count + 1, sizeof *list.capacities);
+    if (!list.capacities || adl_queue_create(&list.queue)) {
+        adl_preemptive_list_clear(&list);
         return ADL_ENOMEM;
     }
     for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
@@ -32,84 +32,85 @@ int adl_preempt_create(struct adl_preempt *ret, const struct adl_cluster *cluste
     return 0;
 }
 
-void adl_preempt_clear(struct adl_preempt *list)
+void adl_preemptive_list_clear(struct adl_preemptive_list *list)
 {
     adl_queue_clear(&list->queue);
     free(list->nodes);
     free(list->jobs);
-    free(list->tallies);
-    *list = (struct adl_preempt){0};
+    free(list->capacities);
+    *list = (struct adl_preemptive_list){0};
 }
 
-int adl_preempt_join(struct adl_preempt *list, uint32_t slot, const struct adl_job_spec *spec, int64_t key)
+int adl_preemptive_list_add(struct adl_preemptive_list *list, uint32_t slot, const struct adl_job_spec *spec,
+                            int64_t key)
 {
     const size_t known = list->job_capacity, count = (size_t)slot + 1;
     if (adl_grow((void **)&list->jobs, &list->job_capacity, count, sizeof *list->jobs))
         return ADL_ENOMEM;
     for (size_t i = known; i < list->job_capacity; i++)
-        list->jobs[i].place = ADL_PREEMPT_ABSENT;
+        list->jobs[i].phase = ADL_PREEMPTIVE_ABSENT;
     if (adl_grow((void **)&list->nodes, &list->node_capacity, count, sizeof *list->nodes))
         return ADL_ENOMEM;
     list->queue.nodes = list->nodes;
-    adl_preempt_leave(list, slot);
+    adl_preemptive_list_remove(list, slot);
     const uint32_t lane = adl_queue_lane(&list->queue, spec);
     if (lane == ADL_NONE)
         return ADL_ENOMEM;
-    list->goes_on = false;
+    list->resumable = false;
     list->jobs[slot].lane = lane;
-    list->jobs[slot].place = ADL_PREEMPT_WAITING;
+    list->jobs[slot].phase = ADL_PREEMPTIVE_WAITING;
     adl_queue_push(&list->queue, slot, lane, key, 0);
     return 0;
 }
 
-void adl_preempt_leave(struct adl_preempt *list, uint32_t slot)
+void adl_preemptive_list_remove(struct adl_preemptive_list *list, uint32_t slot)
 {
-    list->goes_on = false;
+    list->resumable = false;
     if (slot >= list->job_capacity)
         return;
-    struct adl_preempt_job *job = &list->jobs[slot];
-    if (job->place == ADL_PREEMPT_WAITING) {
+    struct adl_preemptive_job *job = &list->jobs[slot];
+    if (job->phase == ADL_PREEMPTIVE_WAITING) {
         adl_queue_remove(&list->queue, slot, job->lane);
-    } else if (job->place == ADL_PREEMPT_HOLDING) {
+    } else if (job->phase == ADL_PREEMPTIVE_HOLDING) {
         adl_order_remove(list->nodes, &list->holding[job->type], slot);
         list->holding_count--;
     }
-    job->place = ADL_PREEMPT_ABSENT;
+    job->phase = ADL_PREEMPTIVE_ABSENT;
     if (list->last_start == slot)
         list->last_start = ADL_NONE;
-    if (list->heir == slot)
-        list->heir = ADL_NONE;
+    if (list->preemptor == slot)
+        list->preemptor = ADL_NONE;
 }
 
-static void hold(struct adl_preempt *list, uint32_t slot, uint16_t type, int64_t key)
+static void hold(struct adl_preemptive_list *list, uint32_t slot, uint16_t type, int64_t key)
 {
     list->jobs[slot].type = type;
-    list->jobs[slot].place = ADL_PREEMPT_HOLDING;
+    list->jobs[slot].phase = ADL_PREEMPTIVE_HOLDING;
     adl_order_insert(list->nodes, &list->holding[type], slot, key, list->sequence++, 0);
     list->holding_count++;
 }
 
-void adl_preempt_rerank(struct adl_preempt *list, uint32_t slot, int64_t key)
+void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot, int64_t key)
 {
-    const struct adl_preempt_job job = list->jobs[slot];
-    assert(job.place != ADL_PREEMPT_ABSENT);
-    list->goes_on = false;
-    if (job.place == ADL_PREEMPT_WAITING) {
+    const struct adl_preemptive_job job = list->jobs[slot];
+    assert(job.phase != ADL_PREEMPTIVE_ABSENT);
+    list->resumable = false;
+    if (job.phase == ADL_PREEMPTIVE_WAITING) {
         /* The lane outlives the moment: only a search for a lane gives empty ones up. */
         adl_queue_remove(&list->queue, slot, job.lane);
         adl_queue_push(&list->queue, slot, job.lane, key, 0);
     } else {
-        adl_preempt_leave(list, slot);
+        adl_preemptive_list_remove(list, slot);
         hold(list, slot, job.type, key);
     }
 }
 
-void adl_preempt_refresh(struct adl_preempt *list, const struct adl_state *state,
-                         int64_t (*key)(const struct adl_state *, uint32_t slot, const void *context),
-                         const void *context)
+void adl_preemptive_list_refresh(struct adl_preemptive_list *list, const struct adl_state *state,
+                                 int64_t (*key)(const struct adl_state *, uint32_t slot, const void *context),
+                                 const void *context)
 {
     struct adl_order_node *nodes = list->nodes;
-    list->goes_on = false;
+    list->resumable = false;
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         uint32_t moved = ADL_NONE, last = ADL_NONE;
         for (uint32_t slot = list->holding[t].first, next; slot != ADL_NONE; slot = next) {
@@ -128,21 +129,21 @@ void adl_preempt_refresh(struct adl_preempt *list, const struct adl_state *state
     }
 }
 
-static bool started(const struct adl_preempt *list, const struct adl_state *state, uint32_t slot)
+static bool started(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot)
 {
-    return list->jobs[slot].place == ADL_PREEMPT_WAITING && state->jobs[slot].phase >= ADL_PHASE_RUNNING;
+    return list->jobs[slot].phase == ADL_PREEMPTIVE_WAITING && state->jobs[slot].phase >= ADL_PHASE_RUNNING;
 }
 
-uint32_t adl_preempt_next_started(struct adl_preempt *list, const struct adl_state *state)
+uint32_t adl_preemptive_list_next_started(struct adl_preemptive_list *list, const struct adl_state *state)
 {
     uint32_t slot = list->last_start;
     list->last_start = ADL_NONE;
     if (slot == ADL_NONE || !started(list, state, slot)) {
-        list->goes_on &= slot == ADL_NONE;
+        list->resumable &= slot == ADL_NONE;
         if (list->holding_count == state->running_jobs)
             return ADL_NONE;
         /* The guard decided in our place: rare enough to look at all jobs. */
-        list->goes_on = false;
+        list->resumable = false;
         for (slot = 0; slot < state->job_capacity && slot < list->job_capacity; slot++)
             if (started(list, state, slot))
                 break;
@@ -155,8 +156,8 @@ uint32_t adl_preempt_next_started(struct adl_preempt *list, const struct adl_sta
     return slot;
 }
 
-void adl_preempt_because(const struct adl_preempt *list, const struct adl_state *state, uint32_t wanted,
-                         struct adl_plan *plan)
+void adl_preemptive_list_explain(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t wanted,
+                                 struct adl_plan *plan)
 {
     const struct adl_command *command = &plan->commands[plan->command_count - 1];
     if (command->kind == ADL_COMMAND_PREEMPT) {
@@ -171,12 +172,13 @@ void adl_preempt_because(const struct adl_preempt *list, const struct adl_state 
 }
 
 /* True if a job that holds GPUs comes after one that waits; of equals, who holds them keeps them. */
-static bool comes_after(const struct adl_preempt *list, uint32_t holder, uint32_t waiting)
+static bool comes_after(const struct adl_preemptive_list *list, uint32_t holder, uint32_t waiting)
 {
     return list->nodes[holder].key - list->bonus > list->nodes[waiting].key;
 }
 
-static bool may_stop(const struct adl_preempt *list, const struct adl_state *state, uint32_t victim, uint32_t wanted)
+static bool may_stop(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t victim,
+                     uint32_t wanted)
 {
     const struct adl_job *job = &state->jobs[victim];
     return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE) &&
@@ -184,19 +186,19 @@ static bool may_stop(const struct adl_preempt *list, const struct adl_state *sta
 }
 
 /* GPUs of the type that nobody further up waits for: free now, and when the stopping have left. */
-static int64_t spare_now(const struct adl_preempt *list, const struct adl_state *state, uint32_t type)
+static int64_t unreserved_now(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t type)
 {
-    return (int64_t)state->pool.free_gpus[type] - list->claimed[type];
+    return (int64_t)state->pool.free_gpus[type] - list->reserved[type];
 }
 
-static int64_t spare_soon(const struct adl_preempt *list, const struct adl_state *state, uint32_t type)
+static int64_t unreserved_soon(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t type)
 {
-    return spare_now(list, state, type) + list->stopping[type];
+    return unreserved_now(list, state, type) + list->stopping[type];
 }
 
 /* GPUs of running jobs after the waiting one, as far as they are needed. */
-static int64_t below(const struct adl_preempt *list, const struct adl_state *state, uint32_t type, uint32_t waiting,
-                     int64_t wanted)
+static int64_t preemptible_below(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t type,
+                                 uint32_t waiting, int64_t wanted)
 {
     int64_t found = 0;
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && found < wanted && comes_after(list, v, waiting);
@@ -220,11 +222,11 @@ static bool competes(const struct adl_state *state, uint32_t slot, uint32_t type
 
 /* The rest of the pass over one type, from a waiting job that is to be served and where the walk stands: whoever runs
  * and is left out is stopped. */
-static enum verdict pass_down(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, uint32_t type,
-                              struct adl_plan *plan)
+static enum verdict pass_down(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
+                              uint32_t type, struct adl_plan *plan)
 {
     const struct adl_queue *queue = &list->queue;
-    int64_t left = spare_soon(list, state, type) - state->jobs[slot].spec.gpus, missing = -left;
+    int64_t left = unreserved_soon(list, state, type) - state->jobs[slot].spec.gpus, missing = -left;
     uint32_t holder = ADL_NONE, last = slot; /* the last that waits and is served */
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous) {
@@ -243,7 +245,7 @@ static enum verdict pass_down(struct adl_preempt *list, const struct adl_state *
             else if (adl_plan_preempt(plan, holder))
                 return FULL;
             else {
-                adl_preempt_because(list, state, missing > 0 ? slot : last, plan);
+                adl_preemptive_list_explain(list, state, missing > 0 ? slot : last, plan);
                 missing -= job->spec.gpus;
             }
             holder = list->nodes[holder].next;
@@ -258,27 +260,28 @@ static enum verdict pass_down(struct adl_preempt *list, const struct adl_state *
     return PROPOSED;
 }
 
-static struct adl_preempt_tally *tally_of(struct adl_preempt *list, const struct adl_state *state, uint32_t bank)
+static struct adl_bank_capacity *capacity_of(struct adl_preemptive_list *list, const struct adl_state *state,
+                                             uint32_t bank)
 {
-    struct adl_preempt_tally *tally = &list->tallies[bank];
-    if (tally->epoch != list->epoch) {
+    struct adl_bank_capacity *capacity = &list->capacities[bank];
+    if (capacity->epoch != list->epoch) {
         const struct adl_node_use *node = &state->nodes_use[list->cluster->banks[bank].node];
-        *tally = (struct adl_preempt_tally){.epoch = list->epoch,
-                                            .gpus = adl_pool_bank_free(&state->pool, bank),
-                                            .cores = node->free_cores,
-                                            .memory_mib = node->free_memory_mib};
+        *capacity = (struct adl_bank_capacity){.epoch = list->epoch,
+                                               .gpus = adl_pool_bank_free(&state->pool, bank),
+                                               .cores = node->free_cores,
+                                               .memory_mib = node->free_memory_mib};
     }
-    return tally;
+    return capacity;
 }
 
 /* GPUs of a bank that such a job could use, once the tally holds. */
-static int64_t usable(const struct adl_preempt_tally *tally, const struct adl_job_spec *spec)
+static int64_t usable(const struct adl_bank_capacity *capacity, const struct adl_job_spec *spec)
 {
-    int64_t count = tally->gpus;
-    if (spec->cpu_cores > 0 && tally->cores / spec->cpu_cores < count)
-        count = tally->cores / spec->cpu_cores;
-    if (spec->memory_mib > 0 && tally->memory_mib / spec->memory_mib < count)
-        count = tally->memory_mib / spec->memory_mib;
+    int64_t count = capacity->gpus;
+    if (spec->cpu_cores > 0 && capacity->cores / spec->cpu_cores < count)
+        count = capacity->cores / spec->cpu_cores;
+    if (spec->memory_mib > 0 && capacity->memory_mib / spec->memory_mib < count)
+        count = capacity->memory_mib / spec->memory_mib;
     return count > 0 ? count : 0;
 }
 
@@ -291,40 +294,41 @@ struct search {
     uint32_t found; /* a bank that suffices, SPANNING, or ADL_NONE */
 };
 
-static struct search search_begin(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, uint32_t type)
+static struct search search_begin(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
+                                  uint32_t type)
 {
     struct search search = {.spec = &state->jobs[slot].spec, .type = type, .found = ADL_NONE};
     search.spans = (search.spec->flags & ADL_JOB_SPAN) && state->placement == ADL_PLACEMENT_BEST_FIT;
     list->epoch++;
     for (uint32_t b = 0; search.spans && b < list->cluster->bank_count; b++)
         if (list->cluster->banks[b].type == type)
-            search.across += usable(tally_of(list, state, b), search.spec);
+            search.across += usable(capacity_of(list, state, b), search.spec);
     if (search.spans && search.across >= search.spec->gpus)
         search.found = SPANNING;
     return search;
 }
 
-static bool suffices(struct adl_preempt *list, const struct adl_state *state, const struct search *search,
+static bool suffices(struct adl_preemptive_list *list, const struct adl_state *state, const struct search *search,
                      uint32_t place)
 {
     if (place == SPANNING)
         return search->across >= search->spec->gpus;
-    return usable(tally_of(list, state, place), search->spec) >= search->spec->gpus;
+    return usable(capacity_of(list, state, place), search->spec) >= search->spec->gpus;
 }
 
 /* True if the place suffices without this job leaving it, which then counts as staying. */
-static bool can_stay(struct adl_preempt *list, const struct adl_state *state, struct search *search, uint32_t slot,
-                     uint32_t place)
+static bool can_stay(struct adl_preemptive_list *list, const struct adl_state *state, struct search *search,
+                     uint32_t slot, uint32_t place)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     for (int sign = -1;; sign = 1) {
         for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
-            struct adl_preempt_tally *tally = tally_of(list, state, list->cluster->gpu_bank[gpu]);
-            search->across -= usable(tally, search->spec);
-            tally->gpus += (uint32_t)sign * (state->gpus[gpu].job[1] == ADL_NONE);
-            tally->cores += sign * spec->cpu_cores;
-            tally->memory_mib += sign * spec->memory_mib;
-            search->across += usable(tally, search->spec);
+            struct adl_bank_capacity *capacity = capacity_of(list, state, list->cluster->gpu_bank[gpu]);
+            search->across -= usable(capacity, search->spec);
+            capacity->gpus += (uint32_t)sign * (state->gpus[gpu].job[1] == ADL_NONE);
+            capacity->cores += sign * spec->cpu_cores;
+            capacity->memory_mib += sign * spec->memory_mib;
+            search->across += usable(capacity, search->spec);
         }
         if (sign > 0)
             return false;
@@ -334,19 +338,19 @@ static bool can_stay(struct adl_preempt *list, const struct adl_state *state, st
 }
 
 /* Counts a job as gone. */
-static void search_release(struct adl_preempt *list, const struct adl_state *state, struct search *search,
+static void search_release(struct adl_preemptive_list *list, const struct adl_state *state, struct search *search,
                            uint32_t leaving)
 {
     const struct adl_job_spec *spec = &state->jobs[leaving].spec;
     for (uint32_t gpu = state->jobs[leaving].first_gpu; gpu != ADL_NONE;
          gpu = adl_state_next_gpu(state, leaving, gpu)) {
         const uint32_t bank = list->cluster->gpu_bank[gpu];
-        struct adl_preempt_tally *tally = tally_of(list, state, bank);
-        const int64_t before = usable(tally, search->spec);
-        tally->gpus += state->gpus[gpu].job[1] == ADL_NONE; /* one of two that leaves frees no GPU */
-        tally->cores += spec->cpu_cores;
-        tally->memory_mib += spec->memory_mib;
-        const int64_t after = usable(tally, search->spec);
+        struct adl_bank_capacity *capacity = capacity_of(list, state, bank);
+        const int64_t before = usable(capacity, search->spec);
+        capacity->gpus += state->gpus[gpu].job[1] == ADL_NONE; /* one of two that leaves frees no GPU */
+        capacity->cores += spec->cpu_cores;
+        capacity->memory_mib += spec->memory_mib;
+        const int64_t after = usable(capacity, search->spec);
         search->across += after - before;
         if (search->found == ADL_NONE && after >= search->spec->gpus)
             search->found = bank;
@@ -355,7 +359,7 @@ static void search_release(struct adl_preempt *list, const struct adl_state *sta
         search->found = SPANNING;
 }
 
-static void release_stopping(struct adl_preempt *list, const struct adl_state *state, struct search *search)
+static void release_stopping(struct adl_preemptive_list *list, const struct adl_state *state, struct search *search)
 {
     if (list->stopping[search->type] == 0)
         return;
@@ -364,7 +368,8 @@ static void release_stopping(struct adl_preempt *list, const struct adl_state *s
             search_release(list, state, search, v);
 }
 
-static bool holds_in(const struct adl_preempt *list, const struct adl_state *state, uint32_t slot, uint32_t place)
+static bool holds_in(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
+                     uint32_t place)
 {
     if (place == SPANNING)
         return true;
@@ -375,30 +380,30 @@ static bool holds_in(const struct adl_preempt *list, const struct adl_state *sta
 }
 
 /* Keeps the place of a job that waits for others to stop from those further down. */
-static void keep_place(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, uint32_t type,
-                       uint32_t place)
+static void reserve_place(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot, uint32_t type,
+                          uint32_t place)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    list->claimed[type] += spec->gpus;
+    list->reserved[type] += spec->gpus;
     list->blocks |= place == SPANNING;
-    if (place == SPANNING || list->wait_count == ADL_PREEMPT_WAITS_MAX)
+    if (place == SPANNING || list->reservation_count == ADL_PREEMPTIVE_RESERVATIONS_MAX)
         return;
-    const struct adl_preempt_tally *tally = tally_of(list, state, place);
-    list->waits[list->wait_count++] =
+    const struct adl_bank_capacity *capacity = capacity_of(list, state, place);
+    list->reservations[list->reservation_count++] =
         (struct adl_reservation){.start_us = state->now_us,
                                  .end_us = INT64_MAX,
                                  .job = slot,
                                  .type = type,
                                  .bank = place,
                                  .gpus = spec->gpus,
-                                 .spare = tally->gpus - spec->gpus,
-                                 .spare_cores = tally->cores - spec->gpus * spec->cpu_cores,
-                                 .spare_memory_mib = tally->memory_mib - spec->gpus * spec->memory_mib};
+                                 .spare = capacity->gpus - spec->gpus,
+                                 .spare_cores = capacity->cores - spec->gpus * spec->cpu_cores,
+                                 .spare_memory_mib = capacity->memory_mib - spec->gpus * spec->memory_mib};
 }
 
 /* Stops, from the last in order, those that hold GPUs of the place until it suffices. */
-static enum verdict clear_place(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, uint32_t type,
-                                uint32_t place, struct adl_plan *plan)
+static enum verdict preempt_for_place(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
+                                      uint32_t type, uint32_t place, struct adl_plan *plan)
 {
     struct search search = search_begin(list, state, slot, type);
     const uint32_t first = plan->command_count;
@@ -410,7 +415,7 @@ static enum verdict clear_place(struct adl_preempt *list, const struct adl_state
         search_release(list, state, &search, v);
         if (adl_plan_preempt(plan, v))
             return FULL;
-        adl_preempt_because(list, state, slot, plan);
+        adl_preemptive_list_explain(list, state, slot, plan);
     }
     /* Those that hold more may make others that were found before them needless. */
     for (uint32_t i = first; i < plan->command_count;)
@@ -419,81 +424,85 @@ static enum verdict clear_place(struct adl_preempt *list, const struct adl_state
         else
             i++;
     if (plan->command_count > first) {
-        list->heir = slot;
-        list->heir_place = place;
-        list->heir_type = type;
+        list->preemptor = slot;
+        list->preemptor_place = place;
+        list->preemptor_type = type;
     }
     return PROPOSED;
 }
 
 /* A place on one type for a job that needs more than a number of GPUs: where those that are stopping make room, or else
  * where stopping more of those after it would. */
-static enum verdict seek_place(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, uint32_t type,
-                               struct adl_plan *plan)
+static enum verdict find_place(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
+                               uint32_t type, struct adl_plan *plan)
 {
     const int64_t wanted = state->jobs[slot].spec.gpus;
-    if (spare_soon(list, state, type) + below(list, state, type, slot, wanted + list->claimed[type]) < wanted)
+    if (unreserved_soon(list, state, type) + preemptible_below(list, state, type, slot, wanted + list->reserved[type]) <
+        wanted)
         return UNSERVED;
     struct search search = search_begin(list, state, slot, type);
     release_stopping(list, state, &search);
     if (search.found != ADL_NONE && list->stopping[type] > 0) {
-        keep_place(list, state, slot, type, search.found);
+        reserve_place(list, state, slot, type, search.found);
         return WAITS;
     }
     /* Either what is free is kept for others, or a place is being cleared: one at a time, the next when it is taken. */
-    if (search.found != ADL_NONE || list->claimed[type] > 0 || (list->heir != ADL_NONE && list->heir != slot))
+    if (search.found != ADL_NONE || list->reserved[type] > 0 ||
+        (list->preemptor != ADL_NONE && list->preemptor != slot))
         return UNSERVED;
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && search.found == ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous)
         if (may_stop(list, state, v, slot))
             search_release(list, state, &search, v);
-    return search.found == ADL_NONE ? UNSERVED : clear_place(list, state, slot, type, search.found, plan);
+    return search.found == ADL_NONE ? UNSERVED : preempt_for_place(list, state, slot, type, search.found, plan);
 }
 
-static enum verdict serve_on(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, uint32_t type,
-                             struct adl_plan *plan)
+static enum verdict serve_on(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
+                             uint32_t type, struct adl_plan *plan)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     if (!adl_fit_counts_alone(state, spec)) {
         list->by_count = false;
-        return seek_place(list, state, slot, type, plan);
+        return find_place(list, state, slot, type, plan);
     }
-    const int64_t missing = spec->gpus - spare_soon(list, state, type);
+    const int64_t missing = spec->gpus - unreserved_soon(list, state, type);
     if (missing <= 0) {
-        list->claimed[type] += spec->gpus;
+        list->reserved[type] += spec->gpus;
         return WAITS;
     }
-    if (below(list, state, type, slot, missing) < missing)
+    if (preemptible_below(list, state, type, slot, missing) < missing)
         return UNSERVED;
     return pass_down(list, state, slot, type, plan);
 }
 
 /* Who others are being stopped for waits for the place that they leave, and for no other. */
-static enum verdict await_place(struct adl_preempt *list, const struct adl_state *state)
+static enum verdict wait_for_place(struct adl_preemptive_list *list, const struct adl_state *state)
 {
-    struct search search = search_begin(list, state, list->heir, list->heir_type);
+    struct search search = search_begin(list, state, list->preemptor, list->preemptor_type);
     release_stopping(list, state, &search);
     list->by_count = false;
-    keep_place(list, state, list->heir, list->heir_type, list->heir_place);
+    reserve_place(list, state, list->preemptor, list->preemptor_type, list->preemptor_place);
     return WAITS;
 }
 
-static enum verdict serve(struct adl_preempt *list, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
+static enum verdict serve(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
+                          struct adl_plan *plan)
 {
     uint32_t types[ADL_TYPES_MAX];
-    if (slot == list->heir)
-        return await_place(list, state);
-    const uint32_t count = adl_place_order(state, slot, UINT32_MAX, types);
+    if (slot == list->preemptor)
+        return wait_for_place(list, state);
+    const uint32_t count = adl_placement_order_types(state, slot, UINT32_MAX, types);
     enum verdict verdict = UNSERVED;
     for (uint32_t i = 0; i < count; i++) {
-        const struct adl_place place = {
-            .types = UINT32_C(1) << types[i], .reservations = list->waits, .reservation_count = list->wait_count};
-        if (spare_now(list, state, types[i]) < state->jobs[slot].spec.gpus)
+        const struct adl_placement_request request = {.types = UINT32_C(1) << types[i],
+                                                      .reservations = list->reservations,
+                                                      .reservation_count = list->reservation_count};
+        if (unreserved_now(list, state, types[i]) < state->jobs[slot].spec.gpus)
             continue;
-        if (adl_place_start(state, slot, &place, plan)) {
-            adl_preempt_because(list, state, slot, plan);
+        if (adl_placement_start(state, slot, &request, plan)) {
+            adl_preemptive_list_explain(list, state, slot, plan);
             list->last_start = slot;
-            list->goes_on = list->by_count;
+            list->resumable = list->by_count;
             adl_walk_next(&list->queue);
             return PROPOSED;
         }
@@ -503,13 +512,13 @@ static enum verdict serve(struct adl_preempt *list, const struct adl_state *stat
     return verdict;
 }
 
-static void begin_decision(struct adl_preempt *list, const struct adl_state *state)
+static void begin_decision(struct adl_preemptive_list *list, const struct adl_state *state)
 {
-    list->wait_count = 0;
+    list->reservation_count = 0;
     list->blocks = false;
     list->by_count = true;
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
-        list->claimed[t] = list->stopping[t] = 0;
+        list->reserved[t] = list->stopping[t] = 0;
         for (uint32_t v = state->stopping_jobs ? list->holding[t].first : ADL_NONE; v != ADL_NONE;
              v = list->nodes[v].next)
             if (state->jobs[v].phase == ADL_PHASE_STOPPING)
@@ -518,11 +527,11 @@ static void begin_decision(struct adl_preempt *list, const struct adl_state *sta
 }
 
 /* True if nobody from this job on can be served: no GPU is to spare, and none that holds one comes after it. */
-static bool exhausted(const struct adl_preempt *list, const struct adl_state *state, uint32_t slot)
+static bool exhausted(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot)
 {
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         const uint32_t last = list->holding[t].last;
-        if (spare_soon(list, state, t) > 0 || (last != ADL_NONE && comes_after(list, last, slot)))
+        if (unreserved_soon(list, state, t) > 0 || (last != ADL_NONE && comes_after(list, last, slot)))
             return false;
     }
     return true;
@@ -530,15 +539,15 @@ static bool exhausted(const struct adl_preempt *list, const struct adl_state *st
 
 /* Gets the walk to where the pass begins. After a start it goes on behind it if all that were passed over depend on
  * numbers alone: for these the GPUs to spare are fewer now, and those of jobs after them more by no more than that. */
-static void begin_pass(struct adl_preempt *list, const struct adl_state *state)
+static void begin_pass(struct adl_preemptive_list *list, const struct adl_state *state)
 {
-    const bool goes_on = list->goes_on && list->pass_us == state->now_us && list->pass_releases == state->releases &&
-                         list->pass_down_gpus == state->down_gpus;
-    list->goes_on = false;
+    const bool resumable = list->resumable && list->pass_us == state->now_us &&
+                           list->pass_releases == state->releases && list->pass_down_gpus == state->down_gpus;
+    list->resumable = false;
     list->pass_us = state->now_us;
     list->pass_releases = state->releases;
     list->pass_down_gpus = state->down_gpus;
-    if (goes_on)
+    if (resumable)
         return;
     begin_decision(list, state);
     adl_walk_begin(&list->queue);
@@ -546,27 +555,28 @@ static void begin_pass(struct adl_preempt *list, const struct adl_state *state)
 
 /* Who others were stopped for goes before them, also if they come first by now: by the work that a stop showed to be
  * left, or by their turn. */
-static bool serve_heir(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
+static bool serve_preemptor(struct adl_preemptive_list *list, const struct adl_state *state, struct adl_plan *plan)
 {
-    const uint32_t slot = list->heir;
-    if (slot == ADL_NONE || list->jobs[slot].place != ADL_PREEMPT_WAITING)
+    const uint32_t slot = list->preemptor;
+    if (slot == ADL_NONE || list->jobs[slot].phase != ADL_PREEMPTIVE_WAITING)
         return false;
-    const struct adl_place place = {.types = UINT32_MAX, .fastest = true};
-    const bool starts = list->heir_place == SPANNING ? adl_place_start(state, slot, &place, plan)
-                                                     : adl_place_try_in(state, slot, list->heir_place, plan);
+    const struct adl_placement_request request = {.types = UINT32_MAX, .fastest = true};
+    const bool starts = list->preemptor_place == SPANNING
+                            ? adl_placement_start(state, slot, &request, plan)
+                            : adl_placement_try_bank(state, slot, list->preemptor_place, plan);
     if (starts) {
         list->last_start = slot;
-        list->goes_on = false;
+        list->resumable = false;
         adl_plan_because(plan, adl_reason_make(ADL_RULE_CLEARED, ADL_NONE, 0, 0));
     }
     if (starts || state->stopping_jobs == 0)
-        list->heir = ADL_NONE;
+        list->preemptor = ADL_NONE;
     return starts;
 }
 
-int adl_preempt_decide(struct adl_preempt *list, const struct adl_state *state, struct adl_plan *plan)
+int adl_preemptive_list_decide(struct adl_preemptive_list *list, const struct adl_state *state, struct adl_plan *plan)
 {
-    if (serve_heir(list, state, plan))
+    if (serve_preemptor(list, state, plan))
         return 0;
     begin_pass(list, state);
     for (uint32_t slot; (slot = adl_walk_job(&list->queue)) != ADL_NONE && !exhausted(list, state, slot);) {
