@@ -47,7 +47,7 @@ static struct walk walk_at_random(void)
     int32_t actions[CELLS] = {0};
     uint64_t seed = 1, steps = 0, offered = 0;
     die_on(adlro_create(&config, &env, error), error);
-    adlro_shape(env, &shape);
+    adlro_shape(env, &shape, sizeof shape);
     die_on(adl_buffers_create(&shape, &buffers), error);
     adl_rng_seed(&rng, 1, "bench");
     for (uint32_t i = 0; i < CELLS; i++)

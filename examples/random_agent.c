@@ -1,4 +1,4 @@
-/* random_agent: plays scenarios at random, in eight environments at a time, and prints how that went.
+/* random_agent: plays a scenario with random actions, in eight environments at a time, and prints the mean JCT.
  *
  *     cc random_agent.c $(pkg-config --cflags --libs adlro) -o random_agent
  *     ./random_agent paper16 20
@@ -17,7 +17,7 @@ static _Noreturn void stop(const char *why)
     exit(1);
 }
 
-static void *room(size_t count, size_t size)
+static void *allocate(size_t count, size_t size)
 {
     void *memory = calloc(count, size);
     if (!memory)
@@ -25,21 +25,22 @@ static void *room(size_t count, size_t size)
     return memory;
 }
 
-/* The environments write what they show into memory of ours, here one array for each thing. */
+/* The environments write their observations into these buffers, which belong to the agent. */
 static struct adlro_buffers make_buffers(const struct adlro_shape *s)
 {
     const size_t n = s->count;
     return (struct adlro_buffers){
-        .gpus = room(n * s->gpus * s->gpu_features, sizeof(float)),
-        .state = room(n * s->state_features, sizeof(float)),
-        .actions = room(n * s->actions * s->action_features, sizeof(float)),
-        .mask = room(n * s->actions, sizeof(uint8_t)),
-        .action_count = room(n, sizeof(int32_t)),
-        .member_offset = room(n * (s->actions + 1), sizeof(int32_t)),
-        .members = room(n * s->members, sizeof(int32_t)),
-        .reward = room(n, sizeof(double)),
-        .elapsed_s = room(n, sizeof(double)),
-        .done = room(n, sizeof(uint8_t)),
+        .size = sizeof(struct adlro_buffers),
+        .gpus = allocate(n * s->gpus * s->gpu_features, sizeof(float)),
+        .state = allocate(n * s->state_features, sizeof(float)),
+        .actions = allocate(n * s->actions * s->action_features, sizeof(float)),
+        .mask = allocate(n * s->actions, sizeof(uint8_t)),
+        .action_count = allocate(n, sizeof(int32_t)),
+        .member_offset = allocate(n * (s->actions + 1), sizeof(int32_t)),
+        .members = allocate(n * s->members, sizeof(int32_t)),
+        .reward = allocate(n, sizeof(double)),
+        .elapsed_s = allocate(n, sizeof(double)),
+        .done = allocate(n, sizeof(uint8_t)),
     };
 }
 
@@ -57,7 +58,7 @@ static void free_buffers(struct adlro_buffers *b)
     free(b->done);
 }
 
-/* Marsaglia's xorshift: an agent brings its own chance, so that its play repeats. */
+/* Marsaglia's xorshift: the agent has its own random numbers, so that a run repeats. */
 static uint32_t draw(uint64_t *random)
 {
     *random ^= *random << 13;
@@ -88,7 +89,7 @@ static double play(struct adlro_environment *env, struct adlro_buffers *b, uint3
         for (uint32_t i = 0; i < count; i++)
             if (!b->done[i])
                 actions[i] = choose(b, i, random);
-        if (adlro_step(env, actions, b, error)) /* leaves alone those that are done */
+        if (adlro_step(env, actions, b, error)) /* skips those that are done */
             stop(error);
         playing = 0;
         for (uint32_t i = 0; i < count; i++)
@@ -97,7 +98,7 @@ static double play(struct adlro_environment *env, struct adlro_buffers *b, uint3
     double jct_s = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct adlro_result result;
-        adlro_result(env, i, &result);
+        adlro_result(env, i, &result, sizeof result);
         jct_s += result.jct_mean_s;
     }
     return jct_s;
@@ -109,13 +110,13 @@ int main(int argc, char **argv)
     if (episodes == 0)
         stop("usage: random_agent SCENARIO EPISODES");
 
-    const struct adlro_config config = {.scenario = argv[1], .count = ENVIRONMENTS};
+    const struct adlro_config config = {.size = sizeof config, .scenario = argv[1], .count = ENVIRONMENTS};
     struct adlro_environment *env;
     struct adlro_shape shape;
     char error[ADLRO_ERROR_SIZE];
     if (adlro_create(&config, &env, error))
         stop(error);
-    adlro_shape(env, &shape);
+    adlro_shape(env, &shape, sizeof shape);
     struct adlro_buffers buffers = make_buffers(&shape);
 
     uint64_t random = 1;

@@ -2,56 +2,74 @@
  *
  * The caller owns every buffer; after create nothing is allocated. An environment here is a vector of several, each
  * with its own clock: step moves all of them, step_one one of them. Different environments may be used by different
- * threads at a time; one environment by one thread.
+ * threads at the same time, one environment by one thread.
  *
- * A decision: GPUs are free and jobs wait that fit. An action starts one job on one type of GPU. No job starves: the
- * oldest job holds a promise, and starts that would delay it are not offered. Moments at which there is but one thing
- * to do are passed through without asking.
+ * A decision is due when GPUs are free and waiting jobs fit on them. An action starts one job on one GPU type. No job
+ * starves: the oldest job holds a reservation, and starts that would delay it are not offered. The environment acts
+ * by itself where only one action is possible.
  *
- *     struct adlro_config config = {.scenario = "scenarios/paper16.yaml", .count = 8};
+ *     struct adlro_config config = {.size = sizeof config, .scenario = "scenarios/paper16.yaml", .count = 8};
  *     struct adlro_environment *env;
  *     char error[ADLRO_ERROR_SIZE];
  *     if (adlro_create(&config, &env, error)) ...
- */
+ *
+ * Structs grow at their end only. Those that you pass in begin with their size, so that a program keeps working with
+ * a newer library; 0 stands for the members of version 0.1. Those that the library fills are passed with their size. */
 #ifndef ADLRO_ADLRO_H
 #define ADLRO_ADLRO_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* The version of this header; adlro_version() is that of the library in use. */
+#define ADLRO_VERSION_MAJOR 0
+#define ADLRO_VERSION_MINOR 1
+#define ADLRO_VERSION_PATCH 0
+
 #define ADLRO_ERROR_SIZE 400
 
 struct adlro_environment;
 
 enum adlro_observation {
-    ADLRO_OBSERVATION_ALL,   /* every feature of the schema */
-    ADLRO_OBSERVATION_PAPER, /* what the first source's network sees; the job at hand is the oldest that fits */
+    ADLRO_OBSERVATION_ALL,   /* every feature of docs/features.md */
+    ADLRO_OBSERVATION_PAPER, /* the state of the ADLRO paper: utilization of each GPU; queue length; priority and kind
+                              * of the oldest job that fits, which alone may be started */
+};
+
+/* Rows of an observation. */
+enum adlro_row {
+    ADLRO_ROW_GPU,    /* one for each GPU */
+    ADLRO_ROW_STATE,  /* one for all */
+    ADLRO_ROW_ACTION, /* one for each action */
 };
 
 /* Zeros are the defaults. */
 struct adlro_config {
-    const char *scenario; /* path of the file */
+    size_t size;          /* sizeof of this struct; 0 = the members up to tail */
+    const char *scenario; /* path of the file, or the name of a shipped scenario */
     uint32_t count;       /* environments side by side; 0 = 1 */
     uint64_t jobs;        /* of an episode; 0 = as the scenario says */
     int observation;      /* enum adlro_observation */
     int oracle;           /* 1: run times are known exactly, for bounds */
-    double load;          /* multiplies the rate of arrivals; 0 = 1 */
-    double tail;          /* weight of long completion times in the reward; 0 = the first source's reward */
+    double load;          /* multiplies the arrival rate; 0 = 1 */
+    double tail;          /* weight of long completion times in the reward; 0 = the reward of the ADLRO paper */
 };
 
 struct adlro_shape {
     uint32_t count;
     uint32_t gpus, gpu_features;
     uint32_t state_features;
-    uint32_t actions, action_features; /* at most so many actions */
-    uint32_t members;                  /* GPUs of all actions of one decision, at most */
+    uint32_t actions, action_features; /* actions: the most that one decision offers */
+    uint32_t members;                  /* the most GPUs that all actions of one decision name together */
 };
 
-/* Buffers of the caller. Those of environment i begin at i times the size in brackets. */
+/* Buffers of the caller. Those of environment i begin at i times the count in brackets. */
 struct adlro_buffers {
+    size_t size;            /* sizeof of this struct; 0 = the members up to done */
     float *gpus;            /* [gpus * gpu_features] each 0..1, or -1 where a value is missing */
     float *state;           /* [state_features] */
     float *actions;         /* [actions * action_features] */
@@ -59,8 +77,8 @@ struct adlro_buffers {
     int32_t *action_count;  /* [1] */
     int32_t *member_offset; /* [actions + 1] GPUs of action a: members[member_offset[a]] .. */
     int32_t *members;       /* [members] */
-    double *reward;         /* [1] for the time since the last decision, minus seconds */
-    double *elapsed_s;      /* [1] that time */
+    double *reward;         /* [1] since the last decision, in seconds, never positive */
+    double *elapsed_s;      /* [1] since the last decision */
     uint8_t *done;          /* [1] the episode has ended: reset it */
 };
 
@@ -69,30 +87,37 @@ struct adlro_result {
     double jct_mean_s, jct_p99_s, throughput_jobs_per_h, gpu_utilization, makespan_s, reward;
 };
 
-/* All are 0, or negative with a text in error (which may be NULL); a failed create leaves *ret alone. */
+const char *adlro_version(void); /* of the library: "MAJOR.MINOR.PATCH" */
+
+/* The name of a feature as in docs/features.md: observation is an enum adlro_observation, row an enum adlro_row. NULL
+ * where the row has no such feature. */
+const char *adlro_feature_name(int observation, int row, uint32_t index);
+
+/* Functions that return int return 0, or a negative status with a text in error (which may be NULL). A create that
+ * fails leaves *ret alone. */
 int adlro_create(const struct adlro_config *config, struct adlro_environment **ret, char error[ADLRO_ERROR_SIZE]);
 void adlro_destroy(struct adlro_environment *environment); /* accepts NULL */
 
-void adlro_shape(const struct adlro_environment *environment, struct adlro_shape *ret);
+void adlro_shape(const struct adlro_environment *environment, struct adlro_shape *ret, size_t size);
 
-/* Plays episodes, oldest job first, to learn the spread of features that have no natural range. Without it they are
+/* Plays episodes, oldest job first, to learn the spread of features that have no natural range. Until then these are
  * scaled by very wide ranges. */
 int adlro_fit(struct adlro_environment *environment, uint64_t first_seed, uint32_t episodes,
               char error[ADLRO_ERROR_SIZE]);
 
-/* Begins an episode; equal seeds give equal jobs. Observations go to the buffers. */
+/* Begins an episode and writes the first observation to the buffers. Equal seeds give equal jobs. */
 int adlro_reset(struct adlro_environment *environment, uint32_t index, uint64_t seed,
                 const struct adlro_buffers *buffers, char error[ADLRO_ERROR_SIZE]);
 
-/* Acts and goes on to the next decision or the end. Environments that are done are left alone and get no more reward.
- * An action that is not offered is an error and changes nothing, in no environment. */
+/* Acts, and advances to the next decision or the end of the episode. Environments that are done stay as they are and
+ * get no more reward. An action that was not offered is an error that changes nothing in any environment. */
 int adlro_step(struct adlro_environment *environment, const int32_t *actions, const struct adlro_buffers *buffers,
                char error[ADLRO_ERROR_SIZE]);
 int adlro_step_one(struct adlro_environment *environment, uint32_t index, int32_t action,
                    const struct adlro_buffers *buffers, char error[ADLRO_ERROR_SIZE]);
 
 /* The figures of an episode so far, as `adlro compare` computes them. */
-void adlro_result(struct adlro_environment *environment, uint32_t index, struct adlro_result *ret);
+void adlro_result(struct adlro_environment *environment, uint32_t index, struct adlro_result *ret, size_t size);
 
 #ifdef __cplusplus
 }

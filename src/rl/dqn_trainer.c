@@ -56,7 +56,7 @@ struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
         .threads = 1,
         .gpu_width = paper ? 32 : 16,
         .head_width = paper ? 128 : 64,
-        .learning_rate = paper ? 1e-4 : 5e-4, /* the first source's, and ours */
+        .learning_rate = paper ? 1e-4 : 5e-4, /* the ADLRO paper's, and ours */
         .learning_rate_end = 1e-5,
         .explore = 0.5, /* one start among several matters little: what is tried costs little, and teaches */
         .explore_end = 0.5,
@@ -87,7 +87,7 @@ static int make_network(struct adl_dqn_trainer *trainer, struct adl_error *err)
     int status = adl_environment_create(config->scenario, &one, &env, err);
     if (status)
         return status;
-    adlro_shape(env, &shape);
+    adlro_shape(env, &shape, sizeof shape);
     adlro_destroy(env);
     const struct adl_qnet_shape net = {.kind = config->network,
                                        .gpu_features = (int)shape.gpu_features,

@@ -5,6 +5,7 @@
 #include "metrics/reward.h"
 #include "policy/dqn/actions.h"
 #include "policy/dqn/observation.h"
+#include "rl/library.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
@@ -162,22 +163,38 @@ static int report(const struct adl_error *err, int status, char *error)
     return status;
 }
 
+static int take_config(const struct adlro_config *config, struct adlro_config *ret, struct adl_error *err)
+{
+    const struct adl_caller_struct given = {"config", config, config->size, ADL_SIZE_UP_TO(adlro_config, tail)};
+    return adl_struct_read(&given, ret, sizeof *ret, err);
+}
+
+static int load(struct adlro_environment *env, const struct adlro_config *config, struct adl_error *err)
+{
+    if (!config->scenario)
+        return adl_fail(err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
+    const int status = adl_scenario_load(config->scenario, &env->own, NULL, err);
+    if (status)
+        return status;
+    env->scenario = &env->own;
+    if (config->jobs)
+        env->own.workload.jobs = config->jobs;
+    if (config->load > 0)
+        env->own.workload.arrivals.rate_per_h *= config->load;
+    return build(env, config, err);
+}
+
 int adlro_create(const struct adlro_config *config, struct adlro_environment **ret, char error[ADLRO_ERROR_SIZE])
 {
     struct adl_error err = {{0}};
+    struct adlro_config taken;
+    int status = take_config(config, &taken, &err);
+    if (status)
+        return report(&err, status, error);
     struct adlro_environment *env = calloc(1, sizeof *env);
     if (!env)
         return report(&err, adl_fail(&err, ADL_ENOMEM, "out of memory for an environment"), error);
-    int status = config->scenario ? adl_scenario_load(config->scenario, &env->own, NULL, &err)
-                                  : adl_fail(&err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
-    if (status == 0) {
-        env->scenario = &env->own;
-        if (config->jobs)
-            env->own.workload.jobs = config->jobs;
-        if (config->load > 0)
-            env->own.workload.arrivals.rate_per_h *= config->load;
-        status = build(env, config, &err);
-    }
+    status = load(env, &taken, &err);
     if (status) {
         adlro_destroy(env);
         return report(&err, status, error);
@@ -207,9 +224,9 @@ void adlro_destroy(struct adlro_environment *env)
     free(env);
 }
 
-void adlro_shape(const struct adlro_environment *env, struct adlro_shape *ret)
+void adlro_shape(const struct adlro_environment *env, struct adlro_shape *ret, size_t size)
 {
-    *ret = env->shape;
+    adl_struct_write(&env->shape, sizeof env->shape, ret, size);
 }
 
 const struct adl_normalizer *adl_environment_normalizer(const struct adlro_environment *env)
@@ -266,6 +283,12 @@ static void show_rows(struct adlro_environment *env, uint32_t index, const struc
 }
 
 /* ---- acting ---- */
+
+static int take_buffers(const struct adlro_buffers *buffers, struct adlro_buffers *ret, struct adl_error *err)
+{
+    const struct adl_caller_struct given = {"buffers", buffers, buffers->size, ADL_SIZE_UP_TO(adlro_buffers, done)};
+    return adl_struct_read(&given, ret, sizeof *ret, err);
+}
 
 static int carry_out(struct adlro_environment *env, struct cell *cell, uint32_t action, struct adl_error *err)
 {
@@ -349,9 +372,11 @@ int adlro_reset(struct adlro_environment *env, uint32_t index, uint64_t seed, co
                 char error[ADLRO_ERROR_SIZE])
 {
     struct adl_error err = {{0}};
-    const int status = index < env->shape.count
-                           ? reset_cell(env, index, seed, buffers, &err)
-                           : adl_fail(&err, ADL_EINVAL, "environment %u of %u", index, env->shape.count);
+    struct adlro_buffers taken;
+    int status = take_buffers(buffers, &taken, &err);
+    if (status == 0)
+        status = index < env->shape.count ? reset_cell(env, index, seed, &taken, &err)
+                                          : adl_fail(&err, ADL_EINVAL, "environment %u of %u", index, env->shape.count);
     return report(&err, status, error);
 }
 
@@ -381,9 +406,11 @@ int adlro_step_one(struct adlro_environment *env, uint32_t index, int32_t action
                    char error[ADLRO_ERROR_SIZE])
 {
     struct adl_error err = {{0}};
-    const int status = index < env->shape.count
-                           ? step_cell(env, index, action, buffers, &err)
-                           : adl_fail(&err, ADL_EINVAL, "environment %u of %u", index, env->shape.count);
+    struct adlro_buffers taken;
+    int status = take_buffers(buffers, &taken, &err);
+    if (status == 0)
+        status = index < env->shape.count ? step_cell(env, index, action, &taken, &err)
+                                          : adl_fail(&err, ADL_EINVAL, "environment %u of %u", index, env->shape.count);
     return report(&err, status, error);
 }
 
@@ -391,14 +418,15 @@ int adlro_step(struct adlro_environment *env, const int32_t *actions, const stru
                char error[ADLRO_ERROR_SIZE])
 {
     struct adl_error err = {{0}};
-    int status = 0;
+    struct adlro_buffers taken;
+    int status = take_buffers(buffers, &taken, &err);
     for (uint32_t i = 0; i < env->shape.count && status == 0; i++)
         status = env->cells[i].done ? 0 : check_action(env, i, actions[i], &err);
     for (uint32_t i = 0; i < env->shape.count && status == 0; i++) {
         if (env->cells[i].done)
-            buffers->reward[i] = buffers->elapsed_s[i] = 0;
+            taken.reward[i] = taken.elapsed_s[i] = 0;
         else
-            status = step_cell(env, i, actions[i], buffers, &err);
+            status = step_cell(env, i, actions[i], &taken, &err);
     }
     return report(&err, status, error);
 }
@@ -469,15 +497,16 @@ void adl_environment_result(struct adlro_environment *env, uint32_t index, struc
     adl_metrics_result(env->cells[index].metrics, env->cells[index].engine, &none, ret);
 }
 
-void adlro_result(struct adlro_environment *env, uint32_t index, struct adlro_result *ret)
+void adlro_result(struct adlro_environment *env, uint32_t index, struct adlro_result *ret, size_t size)
 {
     struct adl_result all;
     adl_environment_result(env, index, &all);
-    *ret = (struct adlro_result){.jobs = all.jobs,
-                                 .jct_mean_s = all.value[ADL_METRIC_JCT_MEAN],
-                                 .jct_p99_s = all.value[ADL_METRIC_JCT_P99],
-                                 .throughput_jobs_per_h = all.value[ADL_METRIC_THROUGHPUT],
-                                 .gpu_utilization = all.value[ADL_METRIC_UTILIZATION],
-                                 .makespan_s = all.value[ADL_METRIC_MAKESPAN],
-                                 .reward = all.value[ADL_METRIC_REWARD]};
+    const struct adlro_result result = {.jobs = all.jobs,
+                                        .jct_mean_s = all.value[ADL_METRIC_JCT_MEAN],
+                                        .jct_p99_s = all.value[ADL_METRIC_JCT_P99],
+                                        .throughput_jobs_per_h = all.value[ADL_METRIC_THROUGHPUT],
+                                        .gpu_utilization = all.value[ADL_METRIC_UTILIZATION],
+                                        .makespan_s = all.value[ADL_METRIC_MAKESPAN],
+                                        .reward = all.value[ADL_METRIC_REWARD]};
+    adl_struct_write(&result, sizeof result, ret, size);
 }

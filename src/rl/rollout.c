@@ -33,7 +33,7 @@ int adl_rollout_create(const struct adl_scenario *scenario, const struct adlro_c
     int status = adl_environment_create(scenario, &several, &player->env, err);
     if (status == 0) {
         player->net = net;
-        adlro_shape(player->env, &player->shape);
+        adlro_shape(player->env, &player->shape, sizeof player->shape);
         const struct adl_qnet_limits limits = {ADL_ROLLOUT_CELLS, (int)(ADL_ROLLOUT_CELLS * player->shape.gpus),
                                                (int)(ADL_ROLLOUT_CELLS * player->shape.actions)};
         if (adl_buffers_create(&player->shape, &player->buffers) || create_batch(player))

@@ -210,7 +210,7 @@ static void play_watched(const struct adl_scenario *scenario, int observation)
                                             &(struct adlro_config){.count = 2, .observation = observation, .tail = 0.3},
                                             &env, &err),
                      0);
-    adlro_shape(env, &shape);
+    adlro_shape(env, &shape, sizeof shape);
     assert_int_equal(adl_buffers_create(&shape, &shown), 0);
     const uint64_t before = allocations;
     uint64_t steps = 0, evictions = 0;

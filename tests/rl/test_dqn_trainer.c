@@ -205,7 +205,7 @@ static double random_jct_s(const struct adl_scenario *scenario, uint32_t episode
     double sum = 0;
     adl_rng_seed(&rng, 1, "random");
     assert_int_equal(adl_environment_create(scenario, &(struct adlro_config){.count = 1}, &env, &err), 0);
-    adlro_shape(env, &shape);
+    adlro_shape(env, &shape, sizeof shape);
     assert_int_equal(adl_buffers_create(&shape, &shown), 0);
     for (uint32_t e = 0; e < episodes; e++) {
         struct adlro_result result;
@@ -214,7 +214,7 @@ static double random_jct_s(const struct adl_scenario *scenario, uint32_t episode
             const int32_t action = (int32_t)adl_rng_below(&rng, (uint32_t)shown.action_count[0]);
             assert_int_equal(adlro_step_one(env, 0, action, &shown, NULL), 0);
         }
-        adlro_result(env, 0, &result);
+        adlro_result(env, 0, &result, sizeof result);
         sum += result.jct_mean_s / episodes;
     }
     adl_buffers_clear(&shown);

@@ -22,7 +22,7 @@ static struct play open_play(const struct adl_scenario *scenario, const struct a
     struct adl_error err = {.text = ""};
     if (adl_environment_create(scenario, config, &play.env, &err))
         fail_msg("%s", err.text);
-    adlro_shape(play.env, &play.shape);
+    adlro_shape(play.env, &play.shape, sizeof play.shape);
     assert_int_equal(adl_buffers_create(&play.shape, &play.shown), 0);
     return play;
 }
@@ -78,8 +78,8 @@ static void assert_same(const struct play *a, uint32_t i, const struct play *b, 
 static void assert_same_result(struct play *a, uint32_t i, struct play *b, uint32_t j)
 {
     struct adlro_result one, other;
-    adlro_result(a->env, i, &one);
-    adlro_result(b->env, j, &other);
+    adlro_result(a->env, i, &one, sizeof one);
+    adlro_result(b->env, j, &other, sizeof other);
     assert_memory_equal(&one, &other, sizeof one);
 }
 
@@ -110,7 +110,7 @@ static void equal_seeds_and_actions_give_equal_observations_and_results(void **s
         reset(&b, 0, seed);
         play_alike(&a, &b, &rng);
         struct adlro_result result;
-        adlro_result(a.env, 0, &result);
+        adlro_result(a.env, 0, &result, sizeof result);
         assert_int_equal(result.jobs, JOBS);
         close_play(&a);
         close_play(&b);
@@ -129,7 +129,7 @@ static void another_seed_gives_another_episode(void **state)
         reset(&a, 0, seed);
         while (!a.shown.done[0])
             step_one(&a, 0, 0);
-        adlro_result(a.env, 0, &result);
+        adlro_result(a.env, 0, &result, sizeof result);
         makespan_s[seed] = result.makespan_s;
     }
     assert_true(makespan_s[0] != makespan_s[1]);
@@ -178,7 +178,7 @@ static void the_first_action_always_is_the_run_of_a_policy_that_takes_the_first_
             reward += play.shown.reward[0];
             elapsed_s += play.shown.elapsed_s[0];
         }
-        adlro_result(play.env, 0, &shown);
+        adlro_result(play.env, 0, &shown, sizeof shown);
         adl_environment_result(play.env, 0, &all);
         const struct adl_result run = driver_run(&scenario, seed, NULL);
         assert_true(shown.jobs == run.jobs && all.plan_hash == run.plan_hash);
@@ -354,7 +354,7 @@ static void the_papers_observation_has_the_papers_shape_and_asks_about_one_job(v
                                         .observation = ADLRO_OBSERVATION_PAPER};
     char error[ADLRO_ERROR_SIZE];
     assert_int_equal(adlro_create(&config, &play.env, error), 0);
-    adlro_shape(play.env, &play.shape);
+    adlro_shape(play.env, &play.shape, sizeof play.shape);
     assert_int_equal(play.shape.gpus, 16);
     assert_int_equal(play.shape.gpu_features, 1);
     assert_int_equal(play.shape.state_features, 6);
@@ -402,12 +402,12 @@ static void a_configuration_is_heeded_and_a_wrong_one_refused(void **state)
         struct adlro_result result;
         config.load = i ? 0.01 : 0; /* 0 = as the scenario says */
         assert_int_equal(adlro_create(&config, &play.env, error), 0);
-        adlro_shape(play.env, &play.shape);
+        adlro_shape(play.env, &play.shape, sizeof play.shape);
         assert_int_equal(adl_buffers_create(&play.shape, &play.shown), 0);
         reset(&play, 0, 1);
         while (!play.shown.done[0])
             step_one(&play, 0, 0);
-        adlro_result(play.env, 0, &result);
+        adlro_result(play.env, 0, &result, sizeof result);
         assert_int_equal(result.jobs, 12);
         makespan_s[i] = result.makespan_s;
         close_play(&play);
@@ -421,6 +421,109 @@ static void a_configuration_is_heeded_and_a_wrong_one_refused(void **state)
     assert_non_null(strstr(error, "config.scenario"));
     assert_ptr_equal(env, untouched);
     adlro_destroy(NULL);
+}
+
+/* ---- versions ---- */
+
+#define TEXT_OF(number) #number
+#define TEXT(macro)     TEXT_OF(macro)
+
+static void the_library_has_the_version_of_its_header(void **state)
+{
+    (void)state;
+    assert_string_equal(adlro_version(),
+                        TEXT(ADLRO_VERSION_MAJOR) "." TEXT(ADLRO_VERSION_MINOR) "." TEXT(ADLRO_VERSION_PATCH));
+}
+
+/* A caller that was compiled with a later header. */
+struct later_config {
+    struct adlro_config config;
+    uint64_t later;
+};
+
+static void a_config_of_another_version_is_read_as_far_as_it_is_known(void **state)
+{
+    (void)state;
+    const char *path = ADL_SOURCE_DIR "/scenarios/paper16.yaml";
+    struct adlro_environment *env = NULL;
+    char error[ADLRO_ERROR_SIZE] = "";
+    const size_t known[] = {0, sizeof(struct adlro_config), sizeof(struct later_config)};
+    for (int i = 0; i < 3; i++) {
+        const struct later_config given = {.config = {.size = known[i], .scenario = path, .count = 2}};
+        struct adlro_shape shape;
+        assert_int_equal(adlro_create(&given.config, &env, error), 0);
+        adlro_shape(env, &shape, sizeof shape);
+        assert_int_equal(shape.count, 2);
+        adlro_destroy(env);
+    }
+    const struct later_config later = {{.size = sizeof later, .scenario = path}, .later = 1};
+    assert_int_equal(adlro_create(&later.config, &env, error), ADL_EINVAL);
+    assert_non_null(strstr(error, "members are set that libadlro"));
+    const struct adlro_config cut = {.size = 8, .scenario = path};
+    assert_int_equal(adlro_create(&cut, &env, error), ADL_EINVAL);
+    assert_non_null(strstr(error, "config.size is 8"));
+}
+
+static void buffers_of_a_wrong_size_are_refused_and_nothing_moves(void **state)
+{
+    (void)state;
+    struct adl_scenario scenario = random_scenario(3, JOBS);
+    struct play a = open_play(&scenario, &plain);
+    char error[ADLRO_ERROR_SIZE] = "";
+    reset(&a, 0, 1);
+    const int32_t action = 0, count = a.shown.action_count[0];
+    struct adlro_buffers cut = a.shown;
+    cut.size = 8;
+    assert_int_equal(adlro_reset(a.env, 0, 2, &cut, error), ADL_EINVAL);
+    assert_non_null(strstr(error, "buffers.size is 8"));
+    assert_int_equal(adlro_step(a.env, &action, &cut, error), ADL_EINVAL);
+    assert_int_equal(adlro_step_one(a.env, 0, action, &cut, error), ADL_EINVAL);
+    assert_int_equal(a.shown.action_count[0], count);
+    step_one(&a, 0, action);
+    close_play(&a);
+    adl_scenario_clear(&scenario);
+}
+
+static void no_more_of_a_struct_is_filled_than_the_caller_has(void **state)
+{
+    (void)state;
+    struct adl_scenario scenario = random_scenario(1, JOBS);
+    struct play a = open_play(&scenario, &plain);
+    struct adlro_shape shape = {.actions = 7777};
+    struct {
+        struct adlro_result known;
+        double later;
+    } result = {.later = 1};
+    adlro_shape(a.env, &shape, offsetof(struct adlro_shape, actions));
+    assert_int_equal(shape.state_features, a.shape.state_features);
+    assert_int_equal(shape.actions, 7777);
+    reset(&a, 0, 1);
+    adlro_result(a.env, 0, &result.known, sizeof result);
+    assert_true(result.later == 0);
+    close_play(&a);
+    adl_scenario_clear(&scenario);
+}
+
+static void every_feature_of_a_shape_has_a_name_and_no_other_has(void **state)
+{
+    (void)state;
+    struct adl_scenario scenario = random_scenario(1, JOBS);
+    struct play a = open_play(&scenario, &plain);
+    const uint32_t sizes[] = {a.shape.gpu_features, a.shape.state_features, a.shape.action_features};
+    for (int row = ADLRO_ROW_GPU; row <= ADLRO_ROW_ACTION; row++) {
+        for (uint32_t f = 0; f < sizes[row]; f++)
+            assert_non_null(adlro_feature_name(ADLRO_OBSERVATION_ALL, row, f));
+        assert_null(adlro_feature_name(ADLRO_OBSERVATION_ALL, row, sizes[row]));
+    }
+    assert_string_equal(adlro_feature_name(ADLRO_OBSERVATION_ALL, ADLRO_ROW_STATE, 0), "queue_length");
+    assert_string_equal(adlro_feature_name(ADLRO_OBSERVATION_PAPER, ADLRO_ROW_GPU, 0), "read_utilization");
+    assert_string_equal(adlro_feature_name(ADLRO_OBSERVATION_PAPER, ADLRO_ROW_STATE, 5), "data");
+    assert_null(adlro_feature_name(ADLRO_OBSERVATION_PAPER, ADLRO_ROW_STATE, 6));
+    assert_null(adlro_feature_name(ADLRO_OBSERVATION_PAPER, ADLRO_ROW_ACTION, 0));
+    assert_null(adlro_feature_name(2, ADLRO_ROW_GPU, 0));
+    assert_null(adlro_feature_name(ADLRO_OBSERVATION_ALL, -1, 0));
+    close_play(&a);
+    adl_scenario_clear(&scenario);
 }
 
 int main(void)
@@ -437,6 +540,11 @@ int main(void)
         cmocka_unit_test(the_papers_observation_has_the_papers_shape_and_asks_about_one_job),
         cmocka_unit_test(fitting_repeats_and_spreads_what_has_no_range),
         cmocka_unit_test(a_configuration_is_heeded_and_a_wrong_one_refused),
+        cmocka_unit_test(the_library_has_the_version_of_its_header),
+        cmocka_unit_test(a_config_of_another_version_is_read_as_far_as_it_is_known),
+        cmocka_unit_test(buffers_of_a_wrong_size_are_refused_and_nothing_moves),
+        cmocka_unit_test(no_more_of_a_struct_is_filled_than_the_caller_has),
+        cmocka_unit_test(every_feature_of_a_shape_has_a_name_and_no_other_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

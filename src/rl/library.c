@@ -1,0 +1,68 @@
+#include "rl/library.h"
+
+#include "policy/dqn/observation.h"
+#include <adlro/adlro.h>
+
+#include <string.h>
+
+const char *adlro_version(void)
+{
+    return ADL_VERSION;
+}
+
+/* ---- structs ---- */
+
+static bool is_zero(const unsigned char *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (data[i])
+            return false;
+    return true;
+}
+
+int adl_struct_read(const struct adl_caller_struct *caller, void *ret, size_t size, struct adl_error *err)
+{
+    const size_t given = caller->size ? caller->size : caller->first;
+    if (given < caller->first)
+        return adl_fail(err, ADL_EINVAL, "%s.size is %zu, but the struct has at least %zu bytes; set it to sizeof %s",
+                        caller->name, given, caller->first, caller->name);
+    if (given > size && !is_zero((const unsigned char *)caller->data + size, given - size))
+        return adl_fail(err, ADL_EINVAL,
+                        "%s.size is %zu, and members are set that libadlro " ADL_VERSION
+                        " does not know (it knows %zu bytes); use the library that belongs to the header",
+                        caller->name, given, size);
+    memset(ret, 0, size);
+    memcpy(ret, caller->data, given < size ? given : size);
+    return 0;
+}
+
+void adl_struct_write(const void *data, size_t size, void *ret, size_t caller_size)
+{
+    memset(ret, 0, caller_size);
+    memcpy(ret, data, caller_size < size ? caller_size : size);
+}
+
+/* ---- features ---- */
+
+static const char *paper_feature(int row, uint32_t index)
+{
+    static const uint8_t state[ADL_PAPER_STATE_FEATURES] = {
+        ADL_STATE_QUEUE,           ADL_ACTION_PRIORITY,        ADL_ACTION_KIND_TRAINING,
+        ADL_ACTION_KIND_INFERENCE, ADL_ACTION_KIND_SIMULATION, ADL_ACTION_KIND_DATA};
+    if (row == ADLRO_ROW_GPU && index < ADL_PAPER_GPU_FEATURES)
+        return adl_feature_table[ADL_GPU_READ_UTILIZATION].name;
+    if (row == ADLRO_ROW_STATE && index < ADL_PAPER_STATE_FEATURES)
+        return adl_feature_table[state[index]].name;
+    return NULL;
+}
+
+const char *adlro_feature_name(int observation, int row, uint32_t index)
+{
+    static const enum adl_feature_row rows[] = {ADL_ROW_GPU, ADL_ROW_STATE, ADL_ROW_CHOICE};
+    if (observation == ADLRO_OBSERVATION_PAPER)
+        return paper_feature(row, index);
+    if (observation != ADLRO_OBSERVATION_ALL || row < ADLRO_ROW_GPU || row > ADLRO_ROW_ACTION ||
+        index >= (uint32_t)adl_row_size(rows[row]))
+        return NULL;
+    return adl_feature_table[(uint32_t)adl_row_first(rows[row]) + index].name;
+}

@@ -1,0 +1,27 @@
+/* library: how the structs of include/adlro/adlro.h grow while programs and libraries of different versions meet. */
+#ifndef ADLRO_RL_LIBRARY_H
+#define ADLRO_RL_LIBRARY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* The size of a struct whose last member in version 0.1 was this one. */
+#define ADL_SIZE_UP_TO(type, member) (offsetof(struct type, member) + sizeof((struct type *)0)->member)
+
+/* One struct as the caller was compiled with it. */
+struct adl_caller_struct {
+    const char *name; /* for the error message */
+    const void *data;
+    size_t size;  /* what the caller says; 0 = first */
+    size_t first; /* in version 0.1 */
+};
+
+/* Copies what the caller has into ret, of `size` bytes, and zeroes the members the caller does not know. Members that
+ * this library does not know must be zero. 0 or ADL_EINVAL. */
+int adl_struct_read(const struct adl_caller_struct *caller, void *ret, size_t size, struct adl_error *err);
+
+/* The other way: the members that the caller knows; those that this library does not know become zero. */
+void adl_struct_write(const void *data, size_t size, void *ret, size_t caller_size);
+
+#endif
