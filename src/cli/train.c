@@ -36,7 +36,7 @@ static const struct adl_option table[] = {
      "equal seeds give equal models; others, other jobs and another network to start from"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the model does not depend on it"},
     {"network", 0, ADL_OPTION_NAME, AT(network), 0, 0, networks, "NAME",
-     "shared serves clusters of any size, paper is the first source's and serves this one only"},
+     "shared serves clusters of any size, paper is the ADLRO paper's and serves this one only"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "jobs of an episode; 0 = the scenario's number"},
     {"lambda", 0, ADL_OPTION_REAL, AT(lambda), -1, 1e6, NULL, "X",
      "weight of idle GPU time in the reward; -1 = the scenario's"},

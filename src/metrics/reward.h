@@ -4,7 +4,7 @@
  * completion time. In seconds and GPU-seconds.
  *
  * A tail weight w adds what the mean does not see: a job of age a counts 1 + w * (a / 60 s)^2 instead of 1, so that a
- * completion time T costs T + w * T^3 / (3 * 60^2). Without it (w = 0) this is the first source's reward. */
+ * completion time T costs T + w * T^3 / (3 * 60^2). Without it (w = 0) this is the ADLRO paper's reward. */
 #ifndef ADLRO_METRICS_REWARD_H
 #define ADLRO_METRICS_REWARD_H
 

@@ -1,7 +1,7 @@
 /* qnet: the Q-network: from what is known of GPUs, queue and candidate actions to the value of each action.
  *
  * Two networks behind one interface. SHARED looks at every GPU through the same weights, so one set of parameters
- * serves clusters of any size. PAPER is the one of the first source, for one fixed number of GPUs.
+ * serves clusters of any size. PAPER is that of the ADLRO paper, for one fixed number of GPUs.
  *
  * Batches are ragged: a state has any number of GPUs and actions, an action any number of member GPUs. All buffers are
  * the caller's; a workspace is made once for the largest batch, after which nothing allocates. A network, its

@@ -1,8 +1,8 @@
-/* qnet_paper: the network of the first source, section "state, action, reward", for a fixed number n of GPUs.
+/* qnet_paper: the network of the ADLRO paper, section "state, action, reward", for a fixed number n of GPUs.
  *
  * Two convolutions over the n x 1 utilization, all of it flat beside the state features, a dense layer, and n + 1
  * outputs: one for each GPU and one to wait. An action's value is the mean of its GPUs' outputs, which for a job of one
- * GPU is what the source says; what gangs are worth there it does not say. */
+ * GPU is what the paper says; it says nothing of gangs. */
 #include "nn/qnet_form.h"
 
 #include <assert.h>

@@ -57,7 +57,8 @@ static void fcfs_and_static_are_as_busy_as_in_the_source_and_fcfs_is_slower(void
     const double fcfs = comparison.policies[0].metrics[ADL_METRIC_UTILIZATION].mean;
     const double affinity = comparison.policies[1].metrics[ADL_METRIC_UTILIZATION].mean;
     if (fabs(fcfs - 0.581) > 0.04 || fabs(affinity - 0.654) > 0.04)
-        fail_msg("utilization is %.1f %% and %.1f %%, the source's is 58.1 %% and 65.4 %%", 100 * fcfs, 100 * affinity);
+        fail_msg("utilization is %.1f %% and %.1f %%, the ADLRO paper's is 58.1 %% and 65.4 %%", 100 * fcfs,
+                 100 * affinity);
     assert_true(comparison.policies[0].metrics[ADL_METRIC_JCT_MEAN].lo >
                 comparison.policies[1].metrics[ADL_METRIC_JCT_MEAN].hi);
     adl_comparison_clear(&comparison);

@@ -1,4 +1,4 @@
-/* dqn: the first source's agent: a deep Q-network looks at the GPUs, the queue and each choice, and the choice it
+/* dqn: the ADLRO paper's agent: a deep Q-network looks at the GPUs, the queue and each choice, and the choice it
  * values most is taken, one after another until nothing may start.
  *
  * The network, the scales of its features and where it comes from travel in one model (nn/model_file.h): the one in the

@@ -10,9 +10,9 @@
 /* Which network looks. */
 enum adl_observation_kind {
     ADL_OBSERVATION_SHARED, /* every feature of the schema; the weights are shared among GPUs */
-    ADL_OBSERVATION_PAPER, /* the first source's: utilization of each GPU; queue length, priority and type of the job at
-                            * hand
-                            */
+    ADL_OBSERVATION_PAPER,  /* the ADLRO paper's: utilization of each GPU; queue length, priority and type of the job at
+                             * hand
+                             */
 };
 
 #define ADL_PAPER_GPU_FEATURES   1
