@@ -197,27 +197,43 @@ struct descent {
     int64_t except_pid;
     int signal;
     int depth; /* left to go */
+    int count; /* found and not yet signalled */
+    struct adl_process found[256];
 };
 
-/* Children first: if the parent ends early they are reparented. */
-// NOLINTNEXTLINE(misc-no-recursion): depth bounds it
-static void signal_child(void *arg, int64_t pid)
+static void signal_found(struct descent *descent)
 {
-    const struct descent *above = arg;
-    struct descent below = {above->except_group, above->except_pid, above->signal, above->depth - 1};
+    for (int i = 0; i < descent->count; i++)
+        adl_process_signal(descent->found[i], descent->signal);
+    descent->count = 0;
+}
+
+/* Parents first. */
+// NOLINTNEXTLINE(misc-no-recursion): depth bounds it
+static void find_child(void *arg, int64_t pid)
+{
+    struct descent *descent = arg;
     struct adl_process_stat stat;
     if (adl_process_stat_read(pid, &stat))
         return;
-    if (below.depth > 0)
-        each_child(pid, signal_child, &below);
-    if (stat.group != above->except_group && pid != above->except_pid)
-        adl_process_signal((struct adl_process){pid, stat.start_ticks}, above->signal);
+    if (descent->count == (int)(sizeof descent->found / sizeof *descent->found))
+        signal_found(descent);
+    if (stat.group != descent->except_group && pid != descent->except_pid)
+        descent->found[descent->count++] = (struct adl_process){pid, stat.start_ticks};
+    descent->depth--;
+    if (descent->depth > 0)
+        each_child(pid, find_child, descent);
+    descent->depth++;
 }
 
+/* All are found before one is signalled, because the children of a process that ends are reparented. Parents come
+ * before their children: a shell whose command ends first would go on with the next line. */
 void adl_process_signal_descendants(int64_t except_group, int64_t except_pid, int signal)
 {
-    struct descent descent = {except_group, except_pid, signal, DEPTH_MAX};
-    each_child(getpid(), signal_child, &descent);
+    struct descent descent = {
+        .except_group = except_group, .except_pid = except_pid, .signal = signal, .depth = DEPTH_MAX};
+    each_child(getpid(), find_child, &descent);
+    signal_found(&descent);
 }
 
 int adl_boot_id_read(char ret_id[ADL_BOOT_ID_SIZE])
