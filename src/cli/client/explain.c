@@ -1,7 +1,6 @@
 /* explain: why a job waits, and what became of it so far and why, in words. */
 #include "base/range.h"
-#include "cli/cli.h"
-#include "cli/client/client.h"
+#include "cli/client/ask.h"
 #include "cli/client/job_number.h"
 #include "cli/client/jobs_table.h"
 #include "cli/display.h"
@@ -11,15 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct options {
-    struct adl_client_options client;
-    bool json;
-};
-
-static const struct adl_option table[] = {
-    ADL_ROW_FLAG(struct options, json, "json", 0, "its events, as the service has them"),
-    ADL_CLIENT_ROWS(struct options),
-};
+static const struct adl_option table[] = {ADL_ASK_ROWS("its events, as the service has them")};
 
 static const struct adl_verb verb = {
     .name = "explain",
@@ -173,13 +164,13 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
     }
 }
 
-static int tell(struct adl_client *client, const struct options *o, const char *name, struct adl_text *text,
-                struct adl_error *err)
+static int tell(struct adl_client *client, const struct adl_ask_options *o, const struct adl_operands *operands,
+                struct adl_text *text, struct adl_error *err)
 {
     cJSON *job = NULL, *events = NULL;
     char path[64];
     uint64_t id;
-    int status = adl_job_number_find(client, name, &id, &job, err);
+    int status = adl_job_number_find(client, operands->items[0], &id, &job, err);
     if (status)
         return status;
     snprintf(path, sizeof path, "/v1/jobs/%llu/events", (unsigned long long)id);
@@ -195,22 +186,7 @@ static int tell(struct adl_client *client, const struct options *o, const char *
 
 static int run(int argc, char **argv)
 {
-    struct options o = {.json = false};
-    struct adl_operands operands;
-    struct adl_client *client = NULL;
-    struct adl_text text = {0};
-    struct adl_error err;
-    int code;
-    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
-        return code;
-    int status = adl_client_create(&o.client, &client, &err);
-    if (status == 0)
-        status = tell(client, &o, operands.items[0], &text, &err);
-    if (status == 0)
-        status = adl_output_write("-", &text, &err);
-    adl_text_clear(&text);
-    adl_client_destroy(client);
-    return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+    return adl_ask_run(&verb, argc, argv, tell);
 }
 
 const struct adl_command_verb adl_verb_explain = {&verb, run};

@@ -1,6 +1,5 @@
 /* show: all about a job, or, without one, the cluster with its GPUs. */
-#include "cli/cli.h"
-#include "cli/client/client.h"
+#include "cli/client/ask.h"
 #include "cli/client/gpus_table.h"
 #include "cli/client/job_number.h"
 #include "cli/client/jobs_table.h"
@@ -11,15 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct options {
-    struct adl_client_options client;
-    bool json;
-};
-
-static const struct adl_option table[] = {
-    ADL_ROW_FLAG(struct options, json, "json", 0, "as the service has it"),
-    ADL_CLIENT_ROWS(struct options),
-};
+static const struct adl_option table[] = {ADL_ASK_ROWS("as the service has it")};
 
 static const struct adl_verb verb = {
     .name = "show",
@@ -218,7 +209,7 @@ static void show_job(struct adl_text *text, const cJSON *job)
     line(text, "Errors", strcmp(output, errors) == 0 ? "" : errors);
 }
 
-static int show(struct adl_client *client, const struct options *o, const struct adl_operands *operands,
+static int show(struct adl_client *client, const struct adl_ask_options *o, const struct adl_operands *operands,
                 struct adl_text *text, struct adl_error *err)
 {
     cJSON *answer = NULL;
@@ -239,22 +230,7 @@ static int show(struct adl_client *client, const struct options *o, const struct
 
 static int run(int argc, char **argv)
 {
-    struct options o = {.json = false};
-    struct adl_operands operands;
-    struct adl_client *client = NULL;
-    struct adl_text text = {0};
-    struct adl_error err;
-    int code;
-    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
-        return code;
-    int status = adl_client_create(&o.client, &client, &err);
-    if (status == 0)
-        status = show(client, &o, &operands, &text, &err);
-    if (status == 0)
-        status = adl_output_write("-", &text, &err);
-    adl_text_clear(&text);
-    adl_client_destroy(client);
-    return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+    return adl_ask_run(&verb, argc, argv, show);
 }
 
 const struct adl_command_verb adl_verb_show = {&verb, run};
