@@ -14,15 +14,14 @@ struct options {
 
 static const struct adl_option table[] = {
     ADL_ROW_TEXT(struct options, state, "state", 's', "DIR", "the service's state, as given to `adlro serve`"),
-    ADL_ROW_FLAG(struct options, json, "json", 0, "what the copy holds, as JSON"),
+    ADL_ROW_FLAG(struct options, json, "json", 0, "print what the copy holds as JSON"),
 };
 
 static const struct adl_verb verb = {
     .name = "backup",
-    .summary =
-        "Copies the state of a service, which may run meanwhile, to a new folder DEST: all that was acknowledged "
-        "when the copy began. The copy is checked; `adlro serve --state DEST` runs on it. For the service's own "
-        "user and root.",
+    .summary = "Copies the state of a service, which may be running, to a new folder DEST: everything acknowledged "
+               "when the copy began. The copy is checked; `adlro serve --state DEST` runs on it. For the service's own "
+               "user and root only.",
     .operands = "DEST",
     .operands_min = 1,
     .operands_max = 1,

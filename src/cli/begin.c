@@ -10,7 +10,7 @@
 
 #define AHEAD_MAX_S (INT64_C(100) * 366 * 86400)
 
-/* Exactly so many digits, or 1 to -digits of them; -1 if they are not there. */
+/* Exactly that many digits, or 1 to -digits if negative; -1 if there are none. */
 static int field_read(const char **at, int digits)
 {
     const int most = digits < 0 ? -digits : digits;
@@ -20,7 +20,7 @@ static int field_read(const char **at, int digits)
     return count == most || (digits < 0 && count > 0) ? value : -1;
 }
 
-/* "HH:MM[:SS]", with "am" or "pm" behind it. */
+/* "HH:MM[:SS]", optionally followed by "am" or "pm". */
 static bool clock_read(const char *at, struct tm *ret)
 {
     ret->tm_hour = field_read(&at, -2);
@@ -59,7 +59,7 @@ static bool date_read(const char *at, struct tm *ret)
     return same.tm_mday == day && (*at == '\0' || (*at == 'T' && clock_read(at + 1, ret)));
 }
 
-/* "", "+90", "+1hour", "+2days" behind "now"; -1 if it is anything else. */
+/* What follows "now": "", "+90", "+1hour", "+2days"; -1 if it is anything else. */
 static int64_t ahead_read(const char *at)
 {
     static const struct {
@@ -82,7 +82,7 @@ static int64_t ahead_read(const char *at)
     return -1;
 }
 
-/* Hours of the words for times of the day; -1: it is none of them. */
+/* The hour that a word such as "noon" stands for; -1 if it is none. */
 static int word_read(const char *text)
 {
     static const struct {
@@ -112,7 +112,7 @@ int adl_begin_read(const char *text, int64_t now_s, int64_t *ret_s, struct adl_e
     const time_t now = (time_t)now_s;
     struct tm when;
     if (!localtime_r(&now, &when))
-        return adl_fail(err, ADL_EINVAL, "--begin: what time it is cannot be told");
+        return adl_fail(err, ADL_EINVAL, "--begin: the current time cannot be read");
     when.tm_isdst = -1;
     int64_t begin_s = -1;
     if (strncasecmp(text, "now", 3) == 0) {
@@ -132,7 +132,7 @@ int adl_begin_read(const char *text, int64_t now_s, int64_t *ret_s, struct adl_e
     } else if (date_read(text, &when)) {
         begin_s = (int64_t)mktime(&when);
         if (begin_s < now_s)
-            return adl_fail(err, ADL_EINVAL, "--begin must be a time to come, and %s is past", adl_quote(text, quoted));
+            return adl_fail(err, ADL_EINVAL, "--begin must be in the future, and %s is past", adl_quote(text, quoted));
     }
     if (begin_s < 0)
         return adl_fail(err, ADL_EINVAL,

@@ -1,4 +1,4 @@
-/* begin: the time before which a job is not to be started, as people write it. */
+/* begin: the time before which a job must not start, as people write it. */
 #ifndef ADLRO_CLI_BEGIN_H
 #define ADLRO_CLI_BEGIN_H
 

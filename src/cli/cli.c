@@ -57,8 +57,8 @@ int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32
         char name[64];
         const size_t length = strcspn(at, ",");
         if (length == 0)
-            return adl_fail(err, ADL_EINVAL, "%s wants %s, got '%s'", option,
-                            max == 1 ? "a name" : "names with commas between them", list);
+            return adl_fail(err, ADL_EINVAL, "%s must be %s, got '%s'", option,
+                            max == 1 ? "a name" : "names separated by commas", list);
         snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
         const struct adl_policy_ops *ops = adl_policy_find(name);
         if (!ops)

@@ -28,7 +28,7 @@ extern const struct adl_command_verb adl_verb_serve;
 extern const struct adl_command_verb adl_verb_slurm;
 extern const struct adl_command_verb adl_verb_backup;
 
-/* Those that ask a running service. */
+/* Those that talk to a running service. */
 extern const struct adl_command_verb adl_verb_submit;
 extern const struct adl_command_verb adl_verb_queue;
 extern const struct adl_command_verb adl_verb_show;
@@ -47,15 +47,15 @@ extern const struct adl_command_verb adl_verb_token;
 bool adl_cli_parse(const struct adl_verb *verb, int argc, char **argv, void *options, struct adl_operands *ret_operands,
                    int *ret_exit);
 
-/* Prints "adlro VERB: text" on stderr; the exit code that belongs to the status: bad input 2, all else 1. */
+/* Prints "adlro VERB: text" on stderr and returns the exit code of the status: 2 for bad input, else 1. */
 int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error *err);
 
 /* "fcfs,easy" to policies; at most max, each once. */
 int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32_t max, uint32_t *ret_count,
                      struct adl_error *err);
 
-/* --model FILE: gives the scenario's policies a trained network, whose bytes are the caller's to free after the last
- * use of the scenario. A path of NULL changes nothing. */
+/* --model FILE: gives the scenario's policies a trained network. The caller frees its bytes after the last use of the
+ * scenario. A path of NULL changes nothing. */
 int adl_cli_model(const char *path, struct adl_scenario *scenario, char **ret_bytes, struct adl_error *err);
 
 /* A bar on stderr with rate and time left, if stderr is a terminal and the work takes long. */

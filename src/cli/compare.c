@@ -29,13 +29,13 @@ static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
 
 static const struct adl_option table[] = {
     {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]",
-     "policies; the first is what the others are held against"},
+     "policies; the first is the baseline for the others"},
     {"seeds", 'n', ADL_OPTION_INT, AT(seeds), 1, 100000, NULL, "N", "runs of each policy, on the same seeds"},
     {"first-seed", 0, ADL_OPTION_INT, AT(first_seed), 0, 9e15, NULL, "K", "seeds are K .. K+N-1"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
      "what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
-     "a network that `adlro train dqn` made, for the policy dqn instead of the shipped one"},
+     "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
      "JSON with measured steps/s by GPU type and job, for scenarios whose job classes name it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
@@ -46,12 +46,12 @@ static const struct adl_option table[] = {
     {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "write a row per policy and seed"},
     {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "write one self-contained page with plots"},
     {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL,
-     "leave wall-clock figures out of JSON and CSV: equal runs give equal bytes"},
+     "leave wall-clock figures out of JSON and CSV, so that equal runs give equal bytes"},
 };
 
 static const struct adl_verb verb = {
     .name = "compare",
-    .summary = "Runs several policies on the same seeds of a scenario and says how they differ, with intervals and "
+    .summary = "Runs several policies on the same seeds of a scenario and reports how they differ, with intervals and "
                "significance.",
     .operands = "SCENARIO",
     .operands_min = 1,
@@ -105,7 +105,7 @@ static int run(int argc, char **argv)
     if (status == 0)
         status = adl_cli_model(o.model, &scenario, &model, &err);
     if (status == ADL_EIO)
-        status = ADL_EINVAL; /* a file that was named wrongly */
+        status = ADL_EINVAL; /* a wrong file name */
     if (o.jobs > 0)
         scenario.workload.jobs = (uint64_t)o.jobs;
     if (status == 0)

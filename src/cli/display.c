@@ -6,8 +6,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Marks that a terminal does not show but obeys: C1 controls, and those that turn the direction of writing. */
-static bool steers(const unsigned char *bytes, size_t length)
+/* Characters that a terminal obeys instead of showing: C1 controls, and those that change the direction of writing. */
+static bool is_terminal_control(const unsigned char *bytes, size_t length)
 {
     if (length == 1)
         return bytes[0] < 0x20 || bytes[0] == 0x7f;
@@ -27,7 +27,7 @@ void adl_display_put(struct adl_text *text, const char *string, size_t columns)
         const size_t length = adl_utf8_length(string);
         if (*string == '\n' || *string == '\t')
             adl_text_char(text, ' ');
-        else if (length == 0 || steers((const unsigned char *)string, length))
+        else if (length == 0 || is_terminal_control((const unsigned char *)string, length))
             adl_text_char(text, '?');
         else
             adl_text_bytes(text, string, length);
@@ -56,7 +56,7 @@ void adl_display_json(struct adl_text *text, const struct cJSON *json)
             adl_text_char(text, *at == '\n' ? '\n' : ' ');
         } else if (length == 0) {
             adl_text_put(text, "\\ufffd");
-        } else if (steers(bytes, length)) {
+        } else if (is_terminal_control(bytes, length)) {
             const unsigned code = length == 1   ? bytes[0]
                                   : length == 2 ? bytes[1]
                                                 : 0x2000u | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu);
@@ -95,7 +95,7 @@ int adl_member_flag(const struct cJSON *object, const char *name)
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name)) ? 1 : 0;
 }
 
-/* Takes columns off those that may be cut, the widest first, until the line fits. */
+/* Narrows the columns that may be cut, the widest first, until the line fits. */
 static void squeeze(const struct adl_table_column *columns, size_t column_count, size_t *widths, size_t width)
 {
     for (;;) {

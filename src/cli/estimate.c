@@ -1,4 +1,4 @@
-/* estimate: how fast a class of jobs is believed to run on each type of GPU, alone and beside another. */
+/* estimate: the predicted speed of a class of jobs on each type of GPU, alone and co-located with another. */
 #include "base/json.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
@@ -25,7 +25,7 @@ struct options {
     bool json;
 };
 
-#define GANG_PROFILES 200 /* room for classes with other numbers of GPUs, in one node and over several */
+#define GANG_PROFILES 200 /* profiles of classes with other numbers of GPUs, on one node and on several */
 
 #define AT(field) offsetof(struct options, field)
 
@@ -34,18 +34,18 @@ static const struct adl_option table[] = {
     {"beside", 'b', ADL_OPTION_TEXT, AT(beside), 0, 0, NULL, "CLASS", "also beside a job of this class on one GPU"},
     {"gpus", 'g', ADL_OPTION_INT, AT(gpus), 1, ADL_JOB_GPUS_MAX, NULL, "N", "GPUs of the job"},
     {"measured", 0, ADL_OPTION_TEXT, AT(measured), 0, 0, NULL, "FILE",
-     "what was measured: lines of type,class,neighbour or nothing,steps/s; those of JOB are of as many GPUs as --gpus "
-     "says, others of one"},
+     "measurements: lines of type,class,neighbour or nothing,steps/s; those of JOB are for --gpus GPUs, "
+     "others for one"},
     {"recording", 'r', ADL_OPTION_TEXT, AT(recording), 0, 0, NULL, "FILE",
-     "a run that `adlro simulate --log` recorded: what its jobs reported of their speed is measured too"},
+     "a run recorded by `adlro simulate --log`: the speeds that its jobs reported count as measurements"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
-     "networks that `adlro train estimator` made, instead of the shipped ones"},
+     "networks from `adlro train estimator` to use instead of the shipped ones"},
     {"json", 0, ADL_OPTION_FLAG, AT(json), 0, 0, NULL, NULL, "as JSON"},
 };
 
 static const struct adl_verb verb = {
     .name = "estimate",
-    .summary = "Prints how fast a class of jobs is believed to run on each GPU type, how sure that is, and where it "
+    .summary = "Prints the predicted speed of a class of jobs on each GPU type, its uncertainty, and where it "
                "comes from.",
     .operands = "JOB",
     .operands_min = 1,
@@ -79,7 +79,7 @@ static int find_class(const struct adl_scenario *scenario, const char *name, uin
 }
 
 /* A job of the class as the scenario's mix would submit it. */
-static uint32_t know_gang(struct shared *shared, uint32_t class_index, uint16_t gpus, bool spans)
+static uint32_t gang_profile(struct shared *shared, uint32_t class_index, uint16_t gpus, bool spans)
 {
     const struct adl_job_class *class = &shared->scenario->classes[class_index];
     struct adl_job_spec spec = {.class_index = (uint16_t)class_index,
@@ -101,14 +101,14 @@ static uint32_t know_gang(struct shared *shared, uint32_t class_index, uint16_t 
     return adl_estimates_know(shared->estimates, &spec, spans);
 }
 
-static uint32_t know(struct shared *shared, uint32_t class_index)
+static uint32_t profile_of(struct shared *shared, uint32_t class_index)
 {
-    return know_gang(shared, class_index, (uint16_t)(class_index == shared->job ? shared->options->gpus : 1), false);
+    return gang_profile(shared, class_index, (uint16_t)(class_index == shared->job ? shared->options->gpus : 1), false);
 }
 
-/* ---- what was measured ---- */
+/* ---- measurements ---- */
 
-/* Cells of a line, in place; how many. */
+/* Splits a line into cells in place; returns how many. */
 static int cut(char *line, char *ret[5])
 {
     int count = 0;
@@ -122,7 +122,7 @@ static int cut(char *line, char *ret[5])
     return count;
 }
 
-static int take_line(struct shared *shared, char *line, struct adl_error *err)
+static int read_line(struct shared *shared, char *line, struct adl_error *err)
 {
     char *cells[5], *end = NULL, quoted[ADL_QUOTE_SIZE];
     uint32_t job = 0, neighbour = ADL_NONE;
@@ -140,12 +140,13 @@ static int take_line(struct shared *shared, char *line, struct adl_error *err)
     const double rate = strtod(cells[3], &end);
     if (end == cells[3] || *end || !(rate > 0) || !isfinite(rate))
         return adl_fail(err, ADL_EINVAL, "steps_per_s must be a number above 0, got %s", adl_quote(cells[3], quoted));
-    const uint32_t profile = know(shared, job), beside = neighbour == ADL_NONE ? ADL_NONE : know(shared, neighbour);
+    const uint32_t profile = profile_of(shared, job),
+                   beside = neighbour == ADL_NONE ? ADL_NONE : profile_of(shared, neighbour);
     adl_estimates_measure(shared->estimates, profile, type, beside, rate);
     return 0;
 }
 
-static int take_measured(struct shared *shared, const char *path, struct adl_error *err)
+static int read_measured(struct shared *shared, const char *path, struct adl_error *err)
 {
     char line[1024];
     unsigned number = 0;
@@ -159,7 +160,7 @@ static int take_measured(struct shared *shared, const char *path, struct adl_err
         if (*line == '#' || *line == '\n' || (number == 1 && strncmp(line, "type,", 5) == 0))
             continue;
         status = strlen(line) + 1 == sizeof line ? adl_fail(&inner, ADL_EINVAL, "the line is too long")
-                                                 : take_line(shared, line, &inner);
+                                                 : read_line(shared, line, &inner);
         if (status)
             adl_fail(err, status, "%.100s:%u: %.280s", path, number, inner.text);
     }
@@ -169,7 +170,7 @@ static int take_measured(struct shared *shared, const char *path, struct adl_err
     return status;
 }
 
-/* What the scenario does not know of a recorded run tells it nothing. */
+/* Ignores jobs of a recorded run whose type or class the scenario does not have. */
 static void take_reported(void *self, const struct adl_reported *reported)
 {
     struct shared *shared = self;
@@ -179,12 +180,13 @@ static void take_reported(void *self, const struct adl_reported *reported)
     if (type == ADL_NONE || find_class(shared->scenario, reported->class, &job, &none) ||
         (reported->beside && find_class(shared->scenario, reported->beside, &neighbour, &none)))
         return;
-    const uint32_t profile = know_gang(shared, job, reported->gpus, reported->spans);
+    const uint32_t profile = gang_profile(shared, job, reported->gpus, reported->spans);
     adl_estimates_measure(shared->estimates, profile, type,
-                          reported->beside ? know_gang(shared, neighbour, 1, false) : ADL_NONE, reported->steps_per_s);
+                          reported->beside ? gang_profile(shared, neighbour, 1, false) : ADL_NONE,
+                          reported->steps_per_s);
 }
 
-/* ---- what is shown ---- */
+/* ---- output ---- */
 
 static const char *source_name(const struct adl_estimate *found)
 {
@@ -261,14 +263,14 @@ static int estimate(struct shared *shared, const char *name, struct adl_error *e
     if (status == 0 && shared->options->beside)
         status = find_class(shared->scenario, shared->options->beside, &neighbour, err);
     if (status == 0 && shared->options->measured)
-        status = take_measured(shared, shared->options->measured, err);
+        status = read_measured(shared, shared->options->measured, err);
     if (status == 0 && shared->options->recording)
         status = adl_reported_read(shared->options->recording, take_reported, shared, err);
     if (status)
         return status;
-    const uint32_t profile = know(shared, shared->job);
+    const uint32_t profile = profile_of(shared, shared->job);
     if (shared->options->beside)
-        beside = know(shared, neighbour);
+        beside = profile_of(shared, neighbour);
     show(shared, profile, beside, name, &text);
     status = adl_output_write("-", &text, err);
     adl_text_clear(&text);
@@ -291,7 +293,7 @@ static int run(int argc, char **argv)
     if (status == 0 && o.model)
         status = adl_model_store_read_bytes(o.model, &model, &size, &err);
     if (status == ADL_EIO)
-        status = ADL_EINVAL; /* a file that was named wrongly */
+        status = ADL_EINVAL; /* a wrong file name */
     if (status == 0) {
         const uint32_t wanted = scenario.class_count + (o.recording ? GANG_PROFILES : 1);
         const uint32_t profiles = wanted < ADL_PROFILES_MAX ? wanted : ADL_PROFILES_MAX;

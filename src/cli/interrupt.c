@@ -3,15 +3,15 @@
 #include <signal.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t came;
+static volatile sig_atomic_t received;
 
 static void note(int signal)
 {
     (void)signal;
-    came = 1;
+    received = 1;
 }
 
-void adl_interrupt_watch(void)
+void adl_interrupt_install(void)
 {
     struct sigaction action = {.sa_handler = note};
     sigemptyset(&action.sa_mask);
@@ -20,7 +20,7 @@ void adl_interrupt_watch(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-bool adl_interrupt_came(void)
+bool adl_interrupt_received(void)
 {
-    return came != 0;
+    return received != 0;
 }

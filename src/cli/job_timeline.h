@@ -1,4 +1,4 @@
-/* job_timeline: what happened to one job of a run, and why it waited, line by line. */
+/* job_timeline: the events of one job of a run and the reasons for its waiting, line by line. */
 #ifndef ADLRO_CLI_JOB_TIMELINE_H
 #define ADLRO_CLI_JOB_TIMELINE_H
 
@@ -14,7 +14,7 @@ struct adl_job_timeline {
     const struct adl_tap *next; /* another observer of the same run, or NULL */
 };
 
-struct adl_tap adl_job_timeline_tap(struct adl_job_timeline *story);
-void adl_job_timeline_clear(struct adl_job_timeline *story);
+struct adl_tap adl_job_timeline_tap(struct adl_job_timeline *timeline);
+void adl_job_timeline_clear(struct adl_job_timeline *timeline);
 
 #endif

@@ -17,7 +17,7 @@ static const struct adl_command_verb *const verbs[] = {
 #define COLUMNS      100
 #define NAME_COLUMNS 13
 
-/* A verb's name and its summary beside it, broken at blanks. */
+/* A verb's name and its summary, wrapped at blanks. */
 static void print_verb(FILE *file, const struct adl_verb *verb)
 {
     int column = fprintf(file, "  %-10s", verb->name);
@@ -38,7 +38,7 @@ static void print_usage(FILE *file)
           file);
     for (size_t i = 0; i < VERB_COUNT; i++)
         print_verb(file, verbs[i]->verb);
-    fputs("\nadlro VERB --help tells more.\nexample: adlro compare paper16 --policies fcfs,easy\n", file);
+    fputs("\nadlro VERB --help shows its options.\nexample: adlro compare paper16 --policies fcfs,easy\n", file);
 }
 
 static int unknown_verb(const char *name)
@@ -52,13 +52,13 @@ static int unknown_verb(const char *name)
     return ADL_EXIT_USAGE;
 }
 
-/* `adlro shepherd FOLDER`: what the service starts for each task. Not a verb for people, so in no list. */
+/* `adlro shepherd FOLDER`: the service starts one for each task. Not for people, so not listed. */
 static int shepherd(const char *folder)
 {
     struct adl_error err;
     const int status = adl_shepherd_run(folder, &err);
     if (status == 0 || status == ADL_EREFUSED)
-        return ADL_EXIT_DONE; /* another shepherd was first: the task is in good executor */
+        return ADL_EXIT_DONE; /* another shepherd has the task */
     fprintf(stderr, "adlro shepherd: %s\n", err.text);
     return ADL_EXIT_FAILED;
 }

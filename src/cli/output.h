@@ -1,5 +1,5 @@
-/* output: a file that a verb writes. The path "-" is standard output, and so is /dev/stdout. A regular file appears
- * whole under its name, or not at all; a device, a pipe or a symbolic link is written in place. */
+/* output: a file that a verb writes. The path "-" is standard output, and so is /dev/stdout. A regular file is written
+ * atomically; a device, a pipe or a symbolic link is written in place. */
 #ifndef ADLRO_CLI_OUTPUT_H
 #define ADLRO_CLI_OUTPUT_H
 
@@ -22,15 +22,15 @@ bool adl_output_is_stdout(const char *path);
 /* A device, a pipe or a symbolic link. */
 bool adl_output_is_special(const char *path);
 
-/* Before the work: each path can be written, no two are the same, and none is the input. A path may be NULL: nothing to
- * write. */
+/* To be called before the work: checks that each path can be written, that no two are the same, and that none is the
+ * input. A path may be NULL: nothing to write. */
 int adl_outputs_check(const char *const *paths, size_t count, const char *input, struct adl_error *err);
 
 /* path must outlive the output. */
 int adl_output_open(const char *path, struct adl_output *ret, struct adl_error *err);
 int adl_output_put(struct adl_output *output, const struct adl_text *text, struct adl_error *err);
-/* Gives the file its name, or removes it if status, that of the work, says that the work failed. Returns that status or
- * the output's own fault. Accepts an output that is not open. */
+/* Renames the file to its name, or removes it if status says that the work failed. Returns that status, or the output's
+ * own error. Accepts an output that is not open. */
 int adl_output_close(struct adl_output *output, int status, struct adl_error *err);
 
 /* All of it at once. */

@@ -1,4 +1,4 @@
-/* quantity: times and sizes as people write them for Slurm, and as they are shown again. */
+/* quantity: times and sizes as users of Slurm write them, and how they are printed. */
 #ifndef ADLRO_CLI_QUANTITY_H
 #define ADLRO_CLI_QUANTITY_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* "90" minutes, "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS", and "90s", "30m", "2h", "1d". Seconds; at least
- * one, less than a hundred years. what begins the message: "--time". */
+ * one, less than a hundred years. The message starts with what: "--time". */
 int adl_duration_read(const char *text, const char *what, int64_t *ret_s, struct adl_error *err);
 
 /* "8G", "512M", "1T", "2048K" (rounded up), plain numbers are MiB. 1..INT32_MAX MiB. */

@@ -1,5 +1,5 @@
-/* replay: a recorded run once more, through the same core: every decision must come out as recorded. Or a trace of
- * jobs, see replay_trace.c: a file whose first line is not a recording's heading. */
+/* replay: runs a recording through the same core again: every decision must be as recorded. Or a trace of jobs, see
+ * replay_trace.c: a file whose first line is not the header of a recording. */
 #include "cli/replay.h"
 #include "base/json.h"
 #include "cli/cli.h"
@@ -24,20 +24,20 @@ static const struct adl_option table[] = {
     {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
      "write all figures as JSON (- is standard output, instead of the table)"},
     {"cluster", 'c', ADL_OPTION_TEXT, AT(cluster), 0, 0, NULL, "FILE",
-     "trace: the cluster that its jobs are to run on: a YAML file, or the name of a shipped cluster or scenario"},
+     "trace: the cluster to run its jobs on: a YAML file, or the name of a shipped cluster or scenario"},
     {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]",
-     "trace: policies; the first is what the others are held against"},
+     "trace: policies; the first is the baseline for the others"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
-     "a network that `adlro train dqn` made, for the policy dqn instead of the shipped one"},
+     "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},
     {"format", 0, ADL_OPTION_TEXT, AT(format), 0, 0, NULL, "NAME",
-     "trace: csv, philly, openb, gavel, helios, swf or sacct, where its first lines do not tell"},
+     "trace: csv, philly, openb, gavel, helios, swf or sacct, if its first lines do not tell"},
     {"time-unit", 0, ADL_OPTION_NAME, AT(time_unit), 0, 0, adl_time_unit_names, "UNIT",
-     "trace: unit of its times where the format does not fix it: s, ms, min, h; own = the format's usual one"},
+     "trace: unit of its times if the format does not define it: s, ms, min, h; own = the format's usual one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
-     "JSON with measured steps/s by GPU type and job: of a recording whose scenario names it; of a trace whose jobs "
-     "give their work in steps"},
+     "JSON with measured steps/s by GPU type and job: for a recording whose scenario names it; for a trace whose "
+     "jobs give their work in steps"},
     {"strict", 0, ADL_OPTION_FLAG, AT(strict), 0, 0, NULL, NULL,
-     "trace: a row that cannot be used is an error and not only counted"},
+     "trace: treat a row that cannot be used as an error instead of counting it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "trace: only the first N jobs; 0 = all"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
      "trace: what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
@@ -46,15 +46,15 @@ static const struct adl_option table[] = {
     {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "trace: write a row per policy"},
     {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "trace: write one self-contained page with plots"},
     {"export", 0, ADL_OPTION_TEXT, AT(export), 0, 0, NULL, "FILE",
-     "trace: write it in our own CSV; without --cluster that is all that is done"},
+     "trace: convert it to adlro's own CSV; without --cluster nothing else is done"},
     {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL,
-     "leave wall-clock figures out of JSON and CSV: equal runs give equal bytes"},
+     "leave wall-clock figures out of JSON and CSV, so that equal runs give equal bytes"},
 };
 
 static const struct adl_verb verb = {
     .name = "replay",
-    .summary = "Plays a recording back through the decision core and checks that every decision comes out the same; or "
-               "runs the jobs of a trace under several policies and says how they differ.",
+    .summary = "Runs a recording through the decision core again and checks that every decision is the same; or "
+               "runs the jobs of a trace under several policies and reports how they differ.",
     .operands = "RECORDING|TRACE",
     .operands_min = 1,
     .operands_max = 1,
@@ -88,7 +88,7 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
         adl_json_put_string(&out, "policy", head->policy);
         adl_json_put_uint(&out, "events", counts->events);
         adl_json_put_uint(&out, "decisions", world->decisions);
-        adl_json_key(&out, "reasoned"); /* of these, with reasons in the recording */
+        adl_json_key(&out, "reasoned"); /* decisions with reasons in the recording */
         adl_json_uint(&out, world->reasoned);
         adl_json_key(&out, "reasons_differ"); /* from those given now */
         adl_json_uint(&out, world->differ);
@@ -110,9 +110,9 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
     return status;
 }
 
-static int play_back(struct adl_recording *recording, const struct adl_recording_head *head,
-                     const struct adl_policy_ops *policy, const struct adl_scenario *scenario, const char *json,
-                     struct adl_error *err)
+static int run_recording(struct adl_recording *recording, const struct adl_recording_head *head,
+                         const struct adl_policy_ops *policy, const struct adl_scenario *scenario, const char *json,
+                         struct adl_error *err)
 {
     struct adl_engine *engine = NULL;
     struct adl_world_log world = {.source = {recording, adl_recording_next}};
@@ -170,9 +170,9 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     if (status == 0)
         status = adl_cli_model(o->model, &scenario, &model, err);
     if (status == ADL_EIO)
-        status = ADL_EINVAL; /* a file that was named wrongly */
+        status = ADL_EINVAL; /* a wrong file name */
     if (status == 0)
-        status = play_back(recording, head, policy, &scenario, o->json, err);
+        status = run_recording(recording, head, policy, &scenario, o->json, err);
     adl_scenario_clear(&scenario);
     free(model);
     return status;
@@ -186,7 +186,7 @@ static bool is_recording(FILE *file)
     return first == '{';
 }
 
-/* Options whose help begins with "trace:" mean nothing for a recording, which has its own cluster, jobs and policy. */
+/* Options whose help begins with "trace:" do not apply to a recording, which has its own cluster, jobs and policy. */
 static int refuse_for_traces(const char *path, uint64_t seen, struct adl_error *err)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)

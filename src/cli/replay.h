@@ -29,16 +29,16 @@ struct adl_policy_ops;
 struct adl_recording_head;
 struct adl_scenario;
 
-/* The policy and the scenario that a recording was made with; throughputs may be NULL. The caller clears the scenario,
- * which is zeroed before the call, whatever is returned. */
+/* The policy and the scenario that a recording was made with; throughputs may be NULL. The caller passes a zeroed
+ * scenario and clears it, on failure too. */
 int adl_replay_prepare(const struct adl_recording_head *head, const char *throughputs,
                        const struct adl_policy_ops **ret_policy, struct adl_scenario *ret, struct adl_error *err);
 
 /* replay_trace.c: the jobs of a trace under several policies. */
 int adl_replay_trace(const char *path, const struct adl_replay_options *options, struct adl_error *err);
 
-/* trace_export.c: the usable rows of a trace in our own CSV, the first jobs_max of them (0 = all). The file appears
- * whole or not at all. */
+/* trace_export.c: the usable rows of a trace in our own CSV, the first jobs_max of them (0 = all). The file is written
+ * atomically. */
 struct adl_trace_options;
 int adl_trace_export(const char *path, const struct adl_trace_options *options, uint64_t jobs_max, const char *to,
                      struct adl_error *err);

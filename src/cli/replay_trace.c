@@ -1,5 +1,5 @@
-/* replay_trace: a trace of jobs under several policies on a cluster: what compare prints, and what became of the rows.
- */
+/* replay_trace: a trace of jobs under several policies on a cluster: the output of compare, and how many rows were
+ * used. */
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/replay.h"
@@ -17,7 +17,7 @@
 const char *const adl_time_unit_names[] = {"own", "s", "ms", "min", "h", NULL};
 static const double unit_s[] = {0, 1, 1e-3, 60, 3600};
 
-/* What one replay works on. */
+/* State of one replay. */
 struct replay {
     const char *path;
     const struct adl_replay_options *options;
@@ -43,7 +43,7 @@ static int find_format(const char *name, int *ret, struct adl_error *err)
                     adl_suggest_phrase(&suggest, phrase), known);
 }
 
-/* The scenario is called as the trace is: its file's name without folder and endings. */
+/* The scenario is named after the trace: its file's name without folder and extensions. */
 static void name_scenario(struct replay *replay)
 {
     const char *slash = strrchr(replay->path, '/'), *name = slash ? slash + 1 : replay->path;
@@ -85,7 +85,7 @@ static void put_account_json(const void *self, struct adl_json *json)
     adl_json_end(json);
 }
 
-/* Why rows were left out, where a person can do something about it; an empty text else. */
+/* Why rows were left out, if the user can do something about it; otherwise an empty text. */
 static const char *advise(const struct replay *replay, char *ret, size_t size)
 {
     const struct adl_trace_account *account = &replay->account;
@@ -95,10 +95,10 @@ static const char *advise(const struct replay *replay, char *ret, size_t size)
     for (uint32_t i = 0; i < cluster->type_count; i++)
         adl_list_append(known, sizeof known, cluster->types[i].name);
     if (account->unknown_line > 0)
-        snprintf(ret, size, "line %" PRIu64 " wants a GPU of type %s, the cluster's types are %s",
-                 account->unknown_line, adl_quote(account->unknown_types, quoted), known);
+        snprintf(ret, size, "line %" PRIu64 " asks for GPU type %s, the cluster's types are %s", account->unknown_line,
+                 adl_quote(account->unknown_types, quoted), known);
     else if (account->format == ADL_TRACE_SACCT && account->rows[ADL_TRACE_NO_GPU] > 0 && account->jobs == 0)
-        snprintf(ret, size, "sacct has GPUs only of clusters with AccountingStorageTRES=gres/gpu");
+        snprintf(ret, size, "sacct lists GPUs only on clusters with AccountingStorageTRES=gres/gpu");
     return ret;
 }
 
@@ -121,7 +121,7 @@ static void put_account(struct adl_text *text, const void *self)
     if (*advise(replay, advice, sizeof advice))
         adl_text_printf(text, "The first of unknown_type: %s.\n", advice);
     if (account->rows[ADL_TRACE_OUT_OF_ORDER] > 0)
-        adl_text_printf(text, "Rows that were not in order of submission and were sorted: %" PRIu64 ".\n",
+        adl_text_printf(text, "Rows sorted because they were not in order of submission: %" PRIu64 ".\n",
                         account->rows[ADL_TRACE_OUT_OF_ORDER]);
     if (account->without_limit > 0 && account->without_limit == account->jobs)
         adl_text_put(text, "Limits not in the trace: durations are used.\n");
@@ -191,7 +191,7 @@ static int run_on_cluster(struct replay *replay, struct adl_error *err)
     if (status == 0)
         status = adl_cli_model(o->model, &replay->scenario, &model, err);
     if (status == ADL_EIO)
-        status = ADL_EINVAL; /* a file that was named wrongly */
+        status = ADL_EINVAL; /* a wrong file name */
     if (status == 0) {
         const struct adl_trace_plan plan = {replay->path, replay->trace, &replay->scenario, throughputs,
                                             (uint64_t)o->jobs};

@@ -16,7 +16,7 @@ struct reader {
     void *self;
 };
 
-static int hear(void *self, const struct adl_event *event, const struct adl_state *state)
+static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     const struct reader *reader = self;
     if (event->kind != ADL_EVENT_PROGRESS || !(event->steps_per_s > 0))
@@ -38,8 +38,8 @@ static int hear(void *self, const struct adl_event *event, const struct adl_stat
     return 0;
 }
 
-static int play_back(struct adl_recording *recording, const struct adl_recording_head *head, struct reader reader,
-                     struct adl_error *err)
+static int replay(struct adl_recording *recording, const struct adl_recording_head *head, struct reader reader,
+                  struct adl_error *err)
 {
     struct adl_scenario scenario = {0};
     struct adl_engine *engine = NULL;
@@ -54,7 +54,7 @@ static int play_back(struct adl_recording *recording, const struct adl_recording
                                                  .learned = strcmp(head->regime, "learned") == 0,
                                                  .world_ops = &adl_world_log_ops,
                                                  .world = &world,
-                                                 .taps = {{.self = &reader, .event = hear}},
+                                                 .taps = {{.self = &reader, .event = on_event}},
                                                  .tap_count = 1};
         reader.scenario = &scenario;
         adl_recording_set_types(recording, scenario.cluster.type_count);
@@ -81,7 +81,7 @@ int adl_reported_read(const char *path, void (*take)(void *self, const struct ad
         return adl_fail(err, ADL_EINVAL, "%.200s: %s", path, strerror(errno));
     int status = adl_recording_open(path, file, &recording, &head, err);
     if (status == 0)
-        status = play_back(recording, &head, reader, err);
+        status = replay(recording, &head, reader, err);
     adl_recording_close(recording);
     fclose(file);
     return status;

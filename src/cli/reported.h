@@ -1,4 +1,4 @@
-/* reported: the speeds that the jobs of a recorded run reported, with who shared their GPUs. */
+/* reported: the speeds that the jobs of a recorded run reported, with the jobs that shared their GPUs. */
 #ifndef ADLRO_CLI_REPORTED_H
 #define ADLRO_CLI_REPORTED_H
 
@@ -16,8 +16,8 @@ struct adl_reported {
     double steps_per_s;
 };
 
-/* Plays the recording back, which checks its decisions, and executor over each speed in order. Speeds under a power cap
- * are left out. */
+/* Replays the recording, which checks its decisions, and calls take with each speed in order. Leaves out speeds under a
+ * power cap. */
 int adl_reported_read(const char *path, void (*take)(void *self, const struct adl_reported *), void *self,
                       struct adl_error *err);
 

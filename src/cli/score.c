@@ -1,4 +1,4 @@
-/* score: HyperScore from figures given on the command line. */
+/* score: HyperScore of figures on the command line. */
 #include "base/json.h"
 #include "cli/cli.h"
 #include "metrics/hyperscore.h"
@@ -23,7 +23,7 @@ static const struct adl_option table[] = {
     TERM(sla, "SLA attainment"),
     TERM(energy, "least energy / energy"),
     {"value", 'V', ADL_OPTION_REAL, offsetof(struct options, v), -1, 1, NULL, "V",
-     "take V itself; negative = from the terms"},
+     "use this V; negative = compute it from the terms"},
     {"json", 0, ADL_OPTION_FLAG, offsetof(struct options, json), 0, 0, NULL, NULL, "as JSON"},
 };
 

@@ -20,32 +20,34 @@ static const char *const engines[] = {"configured", "local", "sim", "slurm", NUL
 #define AT(member) .offset = offsetof(struct options, member)
 static const struct adl_option table[] = {
     {"state", 's', ADL_OPTION_TEXT, AT(state), .value = "DIR",
-     .help = "directory that keeps the service's state; made if its parent is there"},
+     .help = "directory of the service's state; created if its parent exists"},
     {"config", 'c', ADL_OPTION_TEXT, AT(config), .value = "FILE",
      .help = "configuration (docs/service.md); without one: this machine's GPUs, or virtual slots if it has none"},
     {"engine", 'e', ADL_OPTION_NAME, AT(engine), .names = engines, .value = "NAME",
      .help = "what runs the jobs; `sim` needs --twin, `slurm` --partitions or a configuration"},
     {"partitions", 0, ADL_OPTION_TEXT, AT(partitions), .value = "LIST",
-     .help = "of a Slurm cluster, whose GPU jobs are decided about (docs/slurm.md)"},
+     .help = "partitions of a Slurm cluster whose GPU jobs adlro schedules (docs/slurm.md)"},
     {"mode", 0, ADL_OPTION_TEXT, AT(mode), .value = "MODE", .help = "for Slurm: observe, advise or act"},
-    {"twin", 't', ADL_OPTION_TEXT, AT(twin), .value = "SCENARIO", .help = "plays a scenario instead of running jobs"},
+    {"twin", 't', ADL_OPTION_TEXT, AT(twin), .value = "SCENARIO",
+     .help = "simulate a scenario instead of running jobs"},
     {"speed", 0, ADL_OPTION_REAL, AT(speed), .min = 0, .max = 1e6, .value = "X",
-     .help = "of a twin's time; 0 = as the configuration says"},
-    {"policy", 'p', ADL_OPTION_TEXT, AT(policy), .value = "NAME", .help = "instead of the configuration's"},
+     .help = "speed of a twin's clock; 0 = as configured"},
+    {"policy", 'p', ADL_OPTION_TEXT, AT(policy), .value = "NAME",
+     .help = "policy to use instead of the configured one"},
     {"socket", 0, ADL_OPTION_TEXT, AT(socket), .value = "PATH",
-     .help = "Unix socket to listen at, instead of the configuration's or the user's own"},
+     .help = "Unix socket to listen on instead of the configured one or the user's own"},
     {"tcp", 0, ADL_OPTION_TEXT, AT(tcp), .value = "ADDR:PORT",
-     .help = "listen there too; clients need a token, and TLS unless the address is loopback"},
+     .help = "also listen there; clients need a token, and TLS unless the address is loopback"},
     {"tokens", 0, ADL_OPTION_TEXT, AT(tokens), .value = "FILE", .help = "hashed tokens of clients (`adlro token`)"},
-    {"no-limits", 0, ADL_OPTION_FLAG, AT(no_limits), .help = "no limit on requests of a client, for measuring"},
+    {"no-limits", 0, ADL_OPTION_FLAG, AT(no_limits), .help = "do not limit the requests of a client, for benchmarks"},
     {"dry-run", 'n', ADL_OPTION_FLAG, AT(check),
-     .help = "only says what the configuration comes to; nothing is opened or started"},
+     .help = "only print the resulting configuration; open and start nothing"},
 };
 
 static const struct adl_verb verb = {
     .name = "serve",
-    .summary = "Runs the service: takes jobs, decides which GPU runs which, starts them and shows it all. Jobs survive "
-               "its end; TERM ends it, HUP has it read its configuration again.",
+    .summary = "Runs the service: accepts jobs, decides which GPU runs which, starts them and shows them. Jobs survive "
+               "its end; SIGTERM ends it, SIGHUP makes it read its configuration again.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .alias = {"policies", "policy"},
@@ -54,13 +56,13 @@ static const struct adl_verb verb = {
                "adlro serve --state /var/lib/adlro --engine slurm --partitions gpu --mode observe",
 };
 
-/* Signals come to a thread of their own, so that nothing else is ever interrupted by one. */
+/* A thread of its own receives signals, so that they interrupt nothing else. */
 struct listener {
     struct adl_service *service;
     sigset_t signals;
 };
 
-static void *listen_to_signals(void *self)
+static void *handle_signals(void *self)
 {
     const struct listener *listener = self;
     for (int signal = 0; sigwait(&listener->signals, &signal) == 0;) {
@@ -69,7 +71,7 @@ static void *listen_to_signals(void *self)
         if (signal != SIGHUP)
             adl_service_end(listener->service);
         else if (adl_service_reload(listener->service))
-            fputs("adlro serve: the configuration was not read again: too much is asked for already\n", stderr);
+            fputs("adlro serve: the configuration was not read again: too many requests are pending\n", stderr);
     }
     return NULL;
 }
@@ -86,7 +88,7 @@ static void block(sigset_t *ret)
     sigaddset(ret, SIGINT);
     sigaddset(ret, SIGHUP);
     sigaddset(ret, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, ret, NULL); /* before the first thread: all inherit it */
+    pthread_sigmask(SIG_BLOCK, ret, NULL); /* before the first thread starts: all inherit it */
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -113,7 +115,7 @@ static int serve(const struct options *options)
     int status = adl_service_create(&service, &listener.service, &err);
     if (status)
         return adl_cli_fail(&verb, status, &err);
-    if (pthread_create(&thread, NULL, listen_to_signals, &listener)) {
+    if (pthread_create(&thread, NULL, handle_signals, &listener)) {
         adl_service_destroy(listener.service);
         status = adl_fail(&err, ADL_ENOMEM, "out of memory for a thread");
         return adl_cli_fail(&verb, status, &err);
@@ -156,7 +158,7 @@ static int run(int argc, char **argv)
     if (options.check)
         return check(&options);
     if (!options.state) {
-        const int status = adl_fail(&err, ADL_EINVAL, "--state DIR is needed: where the service keeps what it knows");
+        const int status = adl_fail(&err, ADL_EINVAL, "--state DIR is needed: the directory of the service's state");
         return adl_cli_fail(&verb, status, &err);
     }
     return serve(&options);

@@ -1,5 +1,5 @@
-/* shepherd_main: `adlro-shepherd shepherd FOLDER`, what the service starts for each task: the same as `adlro shepherd`
- * in a program so small that starting it costs next to nothing. */
+/* shepherd_main: `adlro-shepherd shepherd FOLDER`, the service starts one for each task. The same as `adlro shepherd`,
+ * in a program so small that it starts fast. */
 #include "executor/local/shepherd.h"
 
 #include <stdio.h>
@@ -13,5 +13,5 @@ int main(int argc, char **argv)
         return 2;
     }
     const int status = adl_shepherd_run(argv[2], &err);
-    return status && status != ADL_EREFUSED; /* refused: another shepherd was first, the task is in good executor */
+    return status && status != ADL_EREFUSED; /* refused: another shepherd has the task */
 }

@@ -1,4 +1,4 @@
-/* simulate: one policy, one seed, with everything it did on record. */
+/* simulate: one policy, one seed, with all its decisions recorded. */
 #include "cli/cli.h"
 #include "cli/job_timeline.h"
 #include "cli/reports.h"
@@ -32,16 +32,17 @@ static const struct adl_option table[] = {
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
      "what the policy knows of run times: declared, learned or oracle"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
-     "a network that `adlro train dqn` made, for the policy dqn instead of the shipped one"},
+     "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
      "JSON with measured steps/s by GPU type and job, for scenarios whose job classes name it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",
      "jobs instead of the scenario's number; 0 = the scenario's"},
     {"explain", 'e', ADL_OPTION_INT, AT(explain), 0, 9e15, NULL, "JOB",
-     "tell what happened to this job, and why it waited"},
+     "print the timeline of this job and why it waited"},
     {"log", 'l', ADL_OPTION_TEXT, AT(log), 0, 0, NULL, "FILE",
      "record every event and decision; `adlro replay FILE` checks it"},
-    {"gantt", 'g', ADL_OPTION_TEXT, AT(gantt), 0, 0, NULL, "FILE", "write a page with what ran on which GPU and when"},
+    {"gantt", 'g', ADL_OPTION_TEXT, AT(gantt), 0, 0, NULL, "FILE",
+     "write a page that shows which job ran on which GPU and when"},
     {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
      "write all figures as JSON (- is standard output, instead of the table)"},
     {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL, "leave wall-clock figures out of JSON"},
@@ -59,15 +60,15 @@ static const struct adl_verb verb = {
     .example = "adlro simulate paper16 --policy easy --seed 7 --log run.log --gantt run.html",
 };
 
-/* Writes the recording as it goes, into a file that gets its name when the run is complete. */
+/* Writes the recording during the run, into a file that is renamed when the run is complete. */
 struct recorder {
     struct adl_output output;
     struct adl_text text;
     struct adl_recording_seal seal;
     uint32_t type_count;
-    uint64_t reasons;     /* hash of those of this instant */
+    uint64_t reasons;     /* hash of the reasons of this instant */
     int status;           /* of the file */
-    struct adl_error err; /* why, for the engine knows only that an observer failed */
+    struct adl_error err; /* why, because the engine knows only that an observer failed */
 };
 
 /* Seals the line that was just appended; `before` is where it begins. */
@@ -133,7 +134,7 @@ static int recorder_open(struct recorder *recorder, const struct options *o, con
     return 0;
 }
 
-/* Gives the recording its name, or removes it if the run failed. */
+/* Renames the recording to its name, or removes it if the run failed. */
 static int recorder_close(struct recorder *recorder, int status, struct adl_error *err)
 {
     if (status == 0 && recorder->output.file) {
@@ -146,14 +147,14 @@ static int recorder_close(struct recorder *recorder, int status, struct adl_erro
     return adl_output_close(&recorder->output, status, err);
 }
 
-/* Beside JSON on standard output the story goes to standard error. */
-static int tell(const struct options *o, const struct adl_job_timeline *story, struct adl_error *err)
+/* With JSON on standard output, the timeline goes to standard error. */
+static int print_timeline(const struct options *o, const struct adl_job_timeline *timeline, struct adl_error *err)
 {
     const bool apart = adl_output_is_stdout(o->json);
-    if (adl_text_status(&story->text))
-        return adl_fail(err, ADL_ENOMEM, "out of memory for the story of job %lld", (long long)o->explain);
+    if (adl_text_status(&timeline->text))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the timeline of job %lld", (long long)o->explain);
     fprintf(apart ? stderr : stdout, "\nJob %lld\n%s", (long long)o->explain,
-            story->text.size ? story->text.data : "nothing happened to it\n");
+            timeline->text.size ? timeline->text.data : "nothing happened to it\n");
     return 0;
 }
 
@@ -163,8 +164,8 @@ static int simulate(const struct options *o, const char *name, const struct adl_
     struct recorder recorder = {0};
     struct adl_comparison comparison = {0};
     const struct adl_tap record = {.self = &recorder, .event = on_event, .command = on_command, .decided = on_decided};
-    struct adl_job_timeline story = {.job_id = (uint64_t)o->explain, .next = o->log ? &record : NULL};
-    const struct adl_tap tap = adl_job_timeline_tap(&story);
+    struct adl_job_timeline timeline = {.job_id = (uint64_t)o->explain, .next = o->log ? &record : NULL};
+    const struct adl_tap tap = adl_job_timeline_tap(&timeline);
     const struct adl_comparison_request request = {.scenario = scenario,
                                                    .policies = &policy,
                                                    .policy_count = 1,
@@ -184,8 +185,8 @@ static int simulate(const struct options *o, const char *name, const struct adl_
     if (status == 0)
         status = adl_reports_write(&reports, &comparison, err);
     if (status == 0 && o->explain > 0)
-        status = tell(o, &story, err);
-    adl_job_timeline_clear(&story);
+        status = print_timeline(o, &timeline, err);
+    adl_job_timeline_clear(&timeline);
     adl_comparison_clear(&comparison);
     return status;
 }
@@ -214,7 +215,7 @@ static int run(int argc, char **argv)
     if (status == 0)
         status = adl_cli_model(o.model, &scenario, &model, &err);
     if (status == ADL_EIO)
-        status = ADL_EINVAL; /* a file that was named wrongly */
+        status = ADL_EINVAL; /* a wrong file name */
     if (o.jobs > 0)
         scenario.workload.jobs = (uint64_t)o.jobs;
     if (status == 0 && (uint64_t)o.explain > scenario.workload.jobs)

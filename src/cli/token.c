@@ -1,4 +1,4 @@
-/* token: tokens of users who are to reach the service over the network: makes, lists and revokes them. */
+/* token: creates, lists and revokes the tokens of users who reach the service over the network. */
 #include "http/token.h"
 #include "cli/cli.h"
 #include "cli/quantity.h"
@@ -17,17 +17,16 @@ struct options {
 static const struct adl_option table[] = {
     ADL_ROW_TEXT(
         struct options, file, "file", 0, "FILE",
-        "the service's token file; a new token's line is appended to it, and it is made for its owner alone if it is "
-        "not there"),
-    ADL_ROW_TEXT(struct options, expires, "expires", 0, "TIME", "a new token is good for so long: 90d, 12h, or never"),
+        "the service's token file, to which the line of a new token is appended; created with mode 0600 if missing"),
+    ADL_ROW_TEXT(struct options, expires, "expires", 0, "TIME", "how long a new token is valid: 90d, 12h, or never"),
 };
 
 static const struct adl_verb verb = {
     .name = "token",
     .summary =
-        "Makes a token for a user and prints it, once: only its hash goes into the service's token file. `token "
-        "list` shows those of the file, `token revoke ID...` takes some out, and a running service notices. A user "
-        "who is called list or revoke: `token create USER`.",
+        "Creates a token for a user and prints it once: only its hash goes into the service's token file. `token "
+        "list` lists the file, `token revoke ID...` removes tokens, and a running service notices. For a user "
+        "named list or revoke: `token create USER`.",
     .operands = "USER | list | revoke ID...",
     .operands_min = 1,
     .operands_max = INT_MAX,
@@ -41,7 +40,7 @@ static int need_file(const struct options *o, struct adl_error *err)
     return o->file ? 0 : adl_fail(err, ADL_EINVAL, "--file FILE: which token file? (listen.tokens of the service)");
 }
 
-/* A file that is not as it should be is no mistake on the command line. */
+/* A bad token file is not an error of the command line. */
 static int of_file(int status)
 {
     return status == ADL_EINVAL ? ADL_EIO : status;

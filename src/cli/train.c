@@ -1,4 +1,4 @@
-/* train: teaches a policy from nothing but a scenario, and the networks of the estimates from nothing but a prior. */
+/* train: trains a policy on a scenario, or the networks of the estimates on a prior. */
 #include "cli/cli.h"
 #include "cli/training.h"
 #include "scenario/scenario.h"
@@ -23,44 +23,45 @@ static const char *const networks[] = {"shared", "paper", NULL};
 #define AT(field) offsetof(struct options, field)
 
 static const struct adl_option table[] = {
-    {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "what to train dqn on; must be given"},
-    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 1, 1e9, NULL, "N", "runs of the scenario to learn from"},
+    {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "scenario to train dqn on; required"},
+    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 1, 1e9, NULL, "N", "episodes, each a run of the scenario"},
     {"labs", 0, ADL_OPTION_INT, AT(labs), 10, 1e7, NULL, "N", "estimator: labs of the prior to learn from"},
     {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE",
-     "where the best model goes; dqn.model or estimator.model if not given"},
+     "file for the best model (dqn.model or estimator.model)"},
     {"checkpoint", 0, ADL_OPTION_TEXT, AT(checkpoint), 0, 0, NULL, "FILE",
-     "where all that --resume needs goes, at each validation and at the end; OUT.checkpoint if not given"},
+     "file for the state that --resume needs, written at each validation and at the end (OUT.checkpoint)"},
     {"resume", 0, ADL_OPTION_FLAG, AT(resume), 0, 0, NULL, NULL,
-     "go on from the checkpoint; ends in the same model as a training that was never interrupted"},
+     "continue from the checkpoint; gives the same model as uninterrupted training"},
     {"seed", 0, ADL_OPTION_INT, AT(seed), 0, 1000000, NULL, "K",
-     "equal seeds give equal models; others, other jobs and another network to start from"},
+     "equal seeds give equal models; the seed sets the jobs and the initial network"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the model does not depend on it"},
     {"network", 0, ADL_OPTION_NAME, AT(network), 0, 0, networks, "NAME",
-     "shared serves clusters of any size, paper is the ADLRO paper's and serves this one only"},
+     "shared works on clusters of any size; paper is the ADLRO paper's and works on this one only"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "jobs of an episode; 0 = the scenario's number"},
     {"lambda", 0, ADL_OPTION_REAL, AT(lambda), -1, 1e6, NULL, "X",
      "weight of idle GPU time in the reward; -1 = the scenario's"},
     {"tail", 0, ADL_OPTION_REAL, AT(tail), 0, 1e6, NULL, "X", "weight of long completion times in the reward"},
     {"horizon", 0, ADL_OPTION_REAL, AT(horizon_s), 0.001, 1e9, NULL, "S",
-     "seconds after which a reward counts for 1/e of one now"},
+     "discount horizon: seconds after which a reward counts 1/e"},
     {"learning-rate", 0, ADL_OPTION_REAL, AT(learning_rate), 1e-9, 1, NULL, "X",
-     "of Adam, at the start; falls to a fiftieth"},
-    {"explore", 0, ADL_OPTION_REAL, AT(explore), 0, 1, NULL, "X", "share of actions drawn at random while training"},
+     "initial learning rate of Adam; decays to a fiftieth"},
+    {"explore", 0, ADL_OPTION_REAL, AT(explore), 0, 1, NULL, "X",
+     "fraction of random actions while training (epsilon)"},
     {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "write a row per round"},
     {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "write one self-contained page with the curves"},
     {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
      "write all figures as JSON (- is standard output, instead of the summary)"},
-    {"onnx", 0, ADL_OPTION_TEXT, AT(onnx), 0, 0, NULL, "FILE", "write the network as ONNX, for other programs to run"},
+    {"onnx", 0, ADL_OPTION_TEXT, AT(onnx), 0, 0, NULL, "FILE", "write the network as ONNX, for use in other programs"},
 };
 
 static const struct adl_verb verb = {
     .name = "train",
     .summary =
-        "Trains the policy dqn on a scenario: plays it, learns from that, and keeps the network that does best on "
-        "seeds it was not trained on. Or trains the networks of the estimates on a prior; then only --out, --seed and "
+        "Trains the policy dqn on a scenario: runs episodes, learns from them, and keeps the network that does best on "
+        "held-out seeds. Or trains the networks of the estimates on a prior; then only --out, --seed and "
         "--labs count.",
     .operands = "dqn|estimator",
-    .operands_min = 0, /* so that we say ourselves what there is */
+    .operands_min = 0, /* so that check_what() prints what can be trained */
     .operands_max = 1,
     .options = table,
     .option_count = sizeof table / sizeof *table,
@@ -82,7 +83,7 @@ static int check_what(const struct adl_operands *operands, struct adl_error *err
                     operands->count ? "' but only dqn and estimator " : "");
 }
 
-/* Models and checkpoints get their names by renaming, which would replace a device or a pipe. */
+/* Models and checkpoints are renamed into place, which would replace a device or a pipe. */
 static bool is_file(const char *path)
 {
     struct stat info;
@@ -129,7 +130,7 @@ static int train(const struct options *o, const char *checkpoint, bool *ret_inte
     struct adl_scenario scenario = {0};
     int status = adl_scenario_load(o->scenario, &scenario, NULL, err);
     if (status)
-        return status == ADL_EIO ? ADL_EINVAL : status; /* a file that was named wrongly */
+        return status == ADL_EIO ? ADL_EINVAL : status; /* a wrong file name */
     if (o->jobs > 0)
         scenario.workload.jobs = (uint64_t)o->jobs;
     if (o->lambda >= 0)

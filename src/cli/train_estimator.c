@@ -1,4 +1,4 @@
-/* train_estimator: teaches the networks of the estimates from nothing but the prior. */
+/* train_estimator: trains the networks of the estimates on the prior. */
 #include "cli/training.h"
 
 #include "cli/cli.h"

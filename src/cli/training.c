@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Sections that we add to the trainer's checkpoint. */
-#define OPTIONS_TAG "options" /* lines of key=value: what the numbers of a training follow from */
+#define OPTIONS_TAG "options" /* lines of key=value: the options that determine the result */
 #define LOG_TAG     "log"     /* rows of the training's log so far */
 
 struct training {
@@ -25,7 +25,7 @@ struct training {
     struct adl_dqn_trainer *trainer;
     struct adl_training_log log;
     struct adl_text options;
-    /* Since when this process trains, and since the last line that it printed. */
+    /* At the start of this process, and at the last line that it printed. */
     int64_t start_ns, shown_ns;
     double start_episodes, shown_decisions;
 };
@@ -40,9 +40,9 @@ static void say(const char *text)
 static int show_generation(void *self, uint32_t generation, double best)
 {
     const struct training *t = self;
-    fprintf(stderr, "guide: generation %" PRIu32 " of %" PRIu32 ": return %.4g\n", generation + 1,
+    fprintf(stderr, "warm start: generation %" PRIu32 " of %" PRIu32 ": return %.4g\n", generation + 1,
             t->job->config.guide_generations, best);
-    return adl_interrupt_came();
+    return adl_interrupt_received();
 }
 
 static double last_of(const struct adl_training_log *log, enum adl_training_column column)
@@ -120,7 +120,7 @@ static int save_checkpoint(const struct training *t, struct adl_error *err)
     return status;
 }
 
-/* Says which option differs, in both values; 0 if none does. */
+/* Fails with the option that differs and both values; 0 if none does. */
 static int compare_options(const char *path, const struct adl_model_section *section, const char *ours,
                            struct adl_error *err)
 {
@@ -163,7 +163,7 @@ static int resume(struct training *t, struct adl_error *err)
     size_t size = 0;
     int status = adl_model_store_read_bytes(path, &bytes, &size, err);
     if (status)
-        return ADL_EINVAL; /* a file that was named wrongly */
+        return ADL_EINVAL; /* a wrong file name */
     status = adl_model_decode(bytes, size, ADL_SCHEMA_VERSION, &model, &inner);
     if (status == 0) {
         status = read_sections(t, &model, err);
@@ -175,11 +175,11 @@ static int resume(struct training *t, struct adl_error *err)
     adl_model_clear(&model);
     free(bytes);
     if (status == 0)
-        fprintf(stderr, "goes on after episode %.0f\n", last_of(&t->log, ADL_TRAINING_EPISODES));
+        fprintf(stderr, "resumes after episode %.0f\n", last_of(&t->log, ADL_TRAINING_EPISODES));
     return status;
 }
 
-/* ---- what is left at the end ---- */
+/* ---- results ---- */
 
 static int save_model(const struct training *t, struct adl_error *err)
 {
@@ -208,7 +208,7 @@ static void put_summary(struct adl_text *text, const struct training *t)
 {
     adl_training_summary(text, &t->log);
     adl_text_printf(text,
-                    "\nThe model is in %s. On seeds that neither training nor this choice has seen:\n\n"
+                    "\nThe model is in %s. To test it on seeds used neither for training nor for selection:\n\n"
                     "  adlro compare %s --policies fcfs,sjf,easy,dqn --model %s",
                     t->job->out, t->job->scenario_path, t->job->out);
     if (t->job->jobs > 0)
@@ -242,7 +242,7 @@ static int write_reports(const struct training *t, struct adl_error *err)
     return status;
 }
 
-/* The checkpoint is the last to be written: whoever finds it whole finds the rest. */
+/* The checkpoint is written last: if it is complete, so is the rest. */
 static int finish(const struct training *t, bool interrupted, struct adl_error *err)
 {
     const bool any = adl_training_log_best(&t->log) != NULL;
@@ -255,7 +255,7 @@ static int finish(const struct training *t, bool interrupted, struct adl_error *
         if (!any)
             say("interrupted before the first validation, so there is no model yet");
         fprintf(stderr,
-                "adlro train: interrupted after episode %.0f of %" PRIu64 "; the same command with --resume goes on "
+                "adlro train: interrupted after episode %.0f of %" PRIu64 "; the same command with --resume continues "
                 "from %s\n",
                 last_of(&t->log, ADL_TRAINING_EPISODES), t->job->config.episodes, t->job->checkpoint);
     }
@@ -302,13 +302,13 @@ static int play_rivals(struct training *t, struct adl_error *err)
 static int prepare(struct training *t, struct adl_error *err)
 {
     if (access(t->job->checkpoint, F_OK) == 0)
-        fprintf(stderr, "adlro train: starts anew and will replace %s; --resume would go on from it\n",
+        fprintf(stderr, "adlro train: starts from scratch and will replace %s; --resume would continue from it\n",
                 t->job->checkpoint);
-    fprintf(stderr, "normalizer: plays a few episodes to learn the ranges of features\n");
+    fprintf(stderr, "normalizer: runs a few episodes to measure the ranges of features\n");
     return adl_dqn_trainer_prepare(t->trainer, show_generation, t, err);
 }
 
-/* Rounds until all are played or somebody wants to stop. */
+/* Runs rounds until all episodes are done or a signal asks to stop. */
 static int play_rounds(struct training *t, bool *ret_interrupted, struct adl_error *err)
 {
     struct adl_dqn_report report;
@@ -317,7 +317,7 @@ static int play_rounds(struct training *t, bool *ret_interrupted, struct adl_err
     t->shown_decisions = last_of(&t->log, ADL_TRAINING_DECISIONS);
     for (;;) {
         *ret_interrupted =
-            adl_interrupt_came() && last_of(&t->log, ADL_TRAINING_EPISODES) < (double)t->job->config.episodes;
+            adl_interrupt_received() && last_of(&t->log, ADL_TRAINING_EPISODES) < (double)t->job->config.episodes;
         if (*ret_interrupted)
             return 0;
         const int more = adl_dqn_trainer_round(t->trainer, &report, err);
@@ -342,14 +342,14 @@ static int train(struct training *t, bool *ret_interrupted, struct adl_error *er
         status = adl_dqn_trainer_create(&t->job->config, &t->trainer, err);
     if (status == 0 && t->job->resume)
         status = resume(t, err);
-    adl_interrupt_watch();
+    adl_interrupt_install();
     if (status == 0)
         status = play_rivals(t, err);
     if (status == 0 && !t->job->resume)
         status = prepare(t, err);
     if (status)
         return status;
-    if (!t->job->resume && adl_interrupt_came()) {
+    if (!t->job->resume && adl_interrupt_received()) {
         say("interrupted before the first round; nothing is saved");
         *ret_interrupted = true;
         return 0;

@@ -1,4 +1,4 @@
-/* training: one run of `adlro train dqn`: rounds, progress on stderr, checkpoints, and what is left at the end. */
+/* training: one run of `adlro train dqn`: rounds, progress on stderr, checkpoints and results. */
 #ifndef ADLRO_CLI_TRAINING_H
 #define ADLRO_CLI_TRAINING_H
 
@@ -6,17 +6,17 @@
 
 struct adl_training_job {
     const char *scenario_path;
-    uint64_t jobs;                /* of an episode, if not the scenario's number; 0 = it is */
+    uint64_t jobs;                /* jobs of an episode; 0 = the scenario's number */
     struct adl_dqn_config config; /* with its scenario */
     bool resume;
     const char *out, *checkpoint;
-    const char *csv, *html, *json, *onnx; /* NULL = not wanted */
+    const char *csv, *html, *json, *onnx; /* NULL = not requested */
 };
 
-/* `adlro train estimator`: from so many labs of the prior. */
+/* `adlro train estimator`, on that many labs of the prior. */
 int adl_train_estimator(const char *out, uint64_t seed, uint32_t labs, struct adl_error *err);
 
-/* *ret_interrupted: a signal ended it before all episodes were played. What there is then is saved. */
+/* *ret_interrupted: a signal ended it before the last episode. The results so far are saved. */
 int adl_training_run(const struct adl_training_job *job, bool *ret_interrupted, struct adl_error *err);
 
 #endif

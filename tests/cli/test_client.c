@@ -223,7 +223,7 @@ static int ask_somebody_elses(const char *folder)
         return 2;
     const int status = adl_client_get(client, "/v1/cluster", NULL, &err);
     adl_client_destroy(client);
-    return status == ADL_EIO && strstr(err.text, "somebody else's") ? 0 : 1;
+    return status == ADL_EIO && strstr(err.text, "another user") ? 0 : 1;
 }
 
 static void a_socket_that_somebody_else_put_in_the_usual_place_is_not_spoken_to(void **state)

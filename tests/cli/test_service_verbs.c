@@ -217,7 +217,7 @@ static void a_dry_run_says_what_would_be(void **state)
     (void)state;
     struct printed *p = RUN(submit, "--dry-run", "--wait", "true");
     assert_int_equal(p->code, 0);
-    assert_string_equal(p->out, "It would be taken: would start at once\n");
+    assert_string_equal(p->out, "It would be accepted: would start at once\n");
     free(p);
 }
 

@@ -1,16 +1,16 @@
-/* cancel: ends jobs that wait or run. */
+/* cancel: cancels pending and running jobs. */
 #include "cli/client/jobs_act.h"
 
 #include <limits.h>
 
 static const struct adl_option table[] = {
-    ADL_ROW_TEXT(struct adl_jobs_act_options, reason, "reason", 0, "TEXT", "why, for the record"),
+    ADL_ROW_TEXT(struct adl_jobs_act_options, reason, "reason", 0, "TEXT", "reason to be recorded"),
     ADL_JOBS_ACT_ROWS,
 };
 
 static const struct adl_verb verb = {
     .name = "cancel",
-    .summary = "Ends jobs: one that waits at once, one that runs by TERM and, if it will not go, KILL.",
+    .summary = "Cancels jobs: a pending one at once, a running one by SIGTERM and, after the grace time, SIGKILL.",
     .operands = "JOB...",
     .operands_min = 1,
     .operands_max = INT_MAX,

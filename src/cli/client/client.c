@@ -33,7 +33,7 @@
 /* A socket that might be the service's. */
 struct place {
     char path[SOCKET_PATH_MAX];
-    bool guessed; /* nobody named it, so the service behind it has to be the user's own or root's */
+    bool guessed; /* the user did not name it, so its service must be the user's own or root's */
 };
 
 struct adl_client {
@@ -46,7 +46,7 @@ struct adl_client {
     int fd;                    /* of the connection; curl's */
     struct adl_fetch_body answer;
     char reason[CURL_ERROR_SIZE];
-    char trouble[REASON_SIZE]; /* why there is no connection to any place */
+    char trouble[REASON_SIZE]; /* why no place accepts a connection */
     bool global;               /* libcurl was started */
 };
 
@@ -122,7 +122,7 @@ static int read_token_file(const char *path, char token[TOKEN_MAX], struct adl_e
     const ssize_t got = private ? read(fd, token, TOKEN_MAX - 1) : 0;
     close(fd);
     if (!private)
-        return adl_fail(err, ADL_EIO, "the token in %s is not its owner's alone: chmod 600 it",
+        return adl_fail(err, ADL_EIO, "the token file %s is accessible to others: chmod 600 it",
                         adl_quote(path, quoted));
     token[got > 0 ? got : 0] = '\0';
     token[strcspn(token, "\r\n \t")] = '\0';
@@ -149,9 +149,9 @@ static int add_token(struct adl_client *client, const char *file, struct adl_err
     }
     for (const char *c = token; *c; c++)
         if (*c <= ' ' || *c >= 0x7f)
-            return adl_fail(err, ADL_EINVAL, "what was given as a token is none: it has characters that none has");
+            return adl_fail(err, ADL_EINVAL, "the token is malformed: it has characters that no token has");
     if (token[0] == '\0')
-        return adl_fail(err, ADL_EINVAL, "what was given as a token is empty");
+        return adl_fail(err, ADL_EINVAL, "the token is empty");
     snprintf(header, sizeof header, "Authorization: Bearer %s", token);
     struct curl_slist *headers = curl_slist_append(client->headers, header);
     if (!headers)
@@ -162,7 +162,7 @@ static int add_token(struct adl_client *client, const char *file, struct adl_err
 
 /* ---- connection ---- */
 
-/* Whether somebody listens there; else client->trouble says why not. */
+/* Whether a service listens there; else client->trouble says why not. */
 static bool try_place(struct adl_client *client, const struct place *place)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -181,8 +181,8 @@ static bool try_place(struct adl_client *client, const struct place *place)
     return connected;
 }
 
-/* The first place where somebody listens is kept until that ends. */
-static bool settle(struct adl_client *client)
+/* Keeps the first place where a service listens, until that service ends. */
+static bool choose_place(struct adl_client *client)
 {
     client->trouble[0] = '\0';
     client->place = NULL;
@@ -210,7 +210,7 @@ static int check_peer(void *memory, char *remote, char *local, int remote_port, 
                                     (peer.uid == geteuid() || peer.uid == 0)))
         return CURL_PREREQFUNC_OK;
     snprintf(client->trouble, sizeof client->trouble,
-             "the service at %s is somebody else's; if you trust it, name it with --socket", client->place->path);
+             "the service at %s belongs to another user; if you trust it, name it with --socket", client->place->path);
     return CURL_PREREQFUNC_ABORT;
 }
 
@@ -253,7 +253,7 @@ static int prepare(struct adl_client *client, const struct adl_client_options *o
     bool good = set_common(client) && (url || set_socket(client));
     if (good && url && ca)
         good = curl_easy_setopt(client->easy, CURLOPT_CAINFO, ca) == CURLE_OK;
-    return good ? 0 : adl_fail(err, ADL_ENOMEM, "libcurl does not take its settings");
+    return good ? 0 : adl_fail(err, ADL_ENOMEM, "libcurl does not accept its settings");
 }
 
 int adl_client_create(const struct adl_client_options *options, struct adl_client **ret, struct adl_error *err)
@@ -327,7 +327,7 @@ static bool ends_sentence(const struct adl_text *text)
     return text->size > 0 && strchr(".!?:", text->data[text->size - 1]);
 }
 
-/* The service's own words, made harmless. */
+/* The service's own message, escaped for the terminal. */
 static int refuse(long http, const cJSON *answer, struct adl_error *err)
 {
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(answer, "error");
@@ -355,8 +355,8 @@ static int explain_failure(const struct adl_client *client, CURLcode code, struc
     if (!client->url.whole && client->trouble[0])
         return adl_fail(err, ADL_EIO, "%s", client->trouble);
     if (code == CURLE_OPERATION_TIMEDOUT)
-        return adl_fail(err, ADL_EIO, "the service did not answer in time; look whether it did what was asked");
-    return adl_fail(err, ADL_EIO, "the service at %.150s cannot be asked: %.150s",
+        return adl_fail(err, ADL_EIO, "the service did not answer in time; check whether it carried out the request");
+    return adl_fail(err, ADL_EIO, "cannot reach the service at %.150s: %.150s",
                     client->url.whole ? client->url.whole : client->places[0].path,
                     client->reason[0] ? client->reason : curl_easy_strerror(code));
 }
@@ -374,12 +374,12 @@ static bool set_request(struct adl_client *client, const char *method, const cha
     return good && curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK;
 }
 
-/* A service that was restarted is found again. */
+/* Retries once, because the service may have been restarted. */
 static CURLcode perform(struct adl_client *client)
 {
     CURLcode code = CURLE_COULDNT_CONNECT;
     for (int attempt = 0; attempt < 2 && code == CURLE_COULDNT_CONNECT; attempt++) {
-        if (!client->url.whole && !client->place && !settle(client))
+        if (!client->url.whole && !client->place && !choose_place(client))
             return CURLE_COULDNT_CONNECT;
         code = curl_easy_perform(client->easy);
         if (code == CURLE_COULDNT_CONNECT)

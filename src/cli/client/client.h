@@ -1,9 +1,9 @@
-/* client: asks a running service, over its Unix socket or, with a token, over HTTPS.
+/* client: calls a running service over its Unix socket or, with a token, over HTTPS.
  *
  * Where: --url, or --socket, or ADLRO_SOCKET, or the user's own service and then the system's. A token comes from
- * ADLRO_TOKEN or a file that is its owner's alone, never from the command line, and is never shown. A socket at a place
- * that others could have taken is used only if the service behind it is the user's own or root's: what is sent holds
- * the user's environment. */
+ * ADLRO_TOKEN or a file that only its owner can read, never from the command line, and is never shown. A socket that
+ * the user did not name is used only if its service is the user's own or root's, because requests hold the user's
+ * environment. */
 #ifndef ADLRO_CLI_CLIENT_CLIENT_H
 #define ADLRO_CLI_CLIENT_CLIENT_H
 
@@ -25,7 +25,7 @@ struct adl_client_options {
     const char *socket;
     const char *url;
     const char *token_file;
-    const char *ca; /* certificate of who signed the service's */
+    const char *ca; /* certificate of the CA that signed the service's */
 };
 
 /* The rows of a verb's table of options, whose struct has the member client. */
@@ -39,11 +39,11 @@ struct adl_client_options {
         ADL_ROW_TEXT(type, client.ca, "ca", 0, "FILE",                                                                 \
                      "certificate to trust for --url, in PEM (else ADLRO_CA, else the system's)")
 
-/* Reads the environment for what options leave out. Does not connect yet. */
+/* Takes options that are not given from the environment. Does not connect yet. */
 int adl_client_create(const struct adl_client_options *options, struct adl_client **ret, struct adl_error *err);
 void adl_client_destroy(struct adl_client *client); /* accepts NULL */
 
-bool adl_client_is_local(const struct adl_client *client); /* by a socket: the service is on this machine */
+bool adl_client_is_local(const struct adl_client *client); /* over a socket: the service is on this machine */
 void adl_client_set_timeout(struct adl_client *client, int64_t timeout_us); /* of one call; 60 s unless set */
 
 /* path: "/v1/jobs?limit=1", with escapes where it needs them. body: sent as JSON; NULL = none. Answers of 200 to 299
@@ -54,14 +54,13 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
                     struct cJSON **ret, struct adl_error *err);
 int adl_client_get(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err);
 
-/* The same for those who wait for something: while no service answers, as during a restart, it is asked again for up to
- * a minute. */
+/* The same, but retries for up to a minute while no service answers, as during a restart. */
 int adl_client_get_patiently(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err);
 
 /* All jobs that query ("state=PD&user=ann") selects, page by page, as one list: {"jobs":[...],"counts":{...}}. */
 int adl_client_jobs(struct adl_client *client, const char *query, struct cJSON **ret, struct adl_error *err);
 
-/* Appends text escaped for a path's part or a query's value. */
+/* Appends text escaped for a path segment or a query value. */
 void adl_client_escape(struct adl_text *text, const char *string);
 
 #endif

@@ -17,7 +17,7 @@ static int refuse(const char *text, struct adl_error *err)
     char quoted[ADL_QUOTE_SIZE];
     return adl_fail(err, ADL_EINVAL,
                     "--dependency must be like afterok:1:2,afternotok:3, with after, afterany, afterok, afternotok and "
-                    "numbers of jobs, or singleton, and ',' (all) or '?' (one of them) between, got %s",
+                    "job ids, or singleton, separated by ',' (all) or '?' (any), got %s",
                     adl_quote(text, quoted));
 }
 
@@ -42,7 +42,7 @@ static int jobs_read(const char *at, size_t size, const char *key, const char *t
     return status;
 }
 
-/* One of those between the commas. */
+/* One item of the list. */
 static int part_read(const char *at, size_t size, const char *text, adl_dependency_visit *visit, void *context,
                      struct adl_error *err)
 {

@@ -18,17 +18,18 @@ struct options {
 };
 
 static const struct adl_option table[] = {
-    ADL_ROW_TEXT(struct options, reason, "reason", 0, "TEXT", "why, for those who ask"),
+    ADL_ROW_TEXT(struct options, reason, "reason", 0, "TEXT", "reason shown to users"),
     ADL_ROW_FLAG(struct options, resume, "resume", 0, "put them back into service"),
-    ADL_ROW_FLAG(struct options, dry_run, "dry-run", 0, "say what would be done and do nothing"),
-    ADL_ROW_FLAG(struct options, json, "json", 0, "the cluster as it is then"),
+    ADL_ROW_FLAG(struct options, dry_run, "dry-run", 0, "only print what would be done"),
+    ADL_ROW_FLAG(struct options, json, "json", 0, "print the cluster's new state as JSON"),
     ADL_CLIENT_ROWS(struct options),
 };
 
 static const struct adl_verb verb = {
     .name = "drain",
-    .summary = "Lets GPUs, by number, or all of a node, by name, take no more jobs; those on them run on. For "
-               "administrators.",
+    .summary =
+        "Starts no more jobs on GPUs, given by number, or on all of a node, given by name; running jobs continue. For "
+        "administrators.",
     .operands = "GPU|NODE...",
     .operands_min = 1,
     .operands_max = INT_MAX,
@@ -61,7 +62,7 @@ static bool is_there(const cJSON *cluster, const char *name, bool number)
     return false;
 }
 
-/* A node may have a number for a name: then the GPU with the number, if there is one, is meant. */
+/* If a node's name is a number, a GPU with that number takes precedence. */
 static int drain_one(struct adl_client *client, const struct options *o, const char *name, cJSON **cluster,
                      struct adl_error *err)
 {

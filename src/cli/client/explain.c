@@ -1,4 +1,4 @@
-/* explain: why a job waits, and what became of it so far and why, in words. */
+/* explain: why a job waits, and its events with their reasons, in words. */
 #include "base/range.h"
 #include "cli/client/ask.h"
 #include "cli/client/job_number.h"
@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct adl_option table[] = {ADL_ASK_ROWS("its events, as the service has them")};
+static const struct adl_option table[] = {ADL_ASK_ROWS("print its events as JSON, as the service returns them")};
 
 static const struct adl_verb verb = {
     .name = "explain",
-    .summary = "Tells why a job waits, and what was decided about it, when and why.",
+    .summary = "Explains why a job waits, and what was decided about it, when and why.",
     .operands = "JOB",
     .operands_min = 1,
     .operands_max = 1,
@@ -68,7 +68,7 @@ static void put_value(struct adl_text *text, const cJSON *value)
     }
 }
 
-/* How a member of an event's payload is told: after which words, in this order; NULL = it is not, for the line says it
+/* The words before each member of an event's payload, in this order; NULL = it is not printed, because the line has it
  * already. */
 static const char *const phrases[][2] = {
     {"by", " by "},   {"request", ", asking for "},
@@ -96,7 +96,7 @@ static bool has_phrase(const char *name)
     return false;
 }
 
-/* What has a phrase with it, then what else there is, as name and value. */
+/* Members that have a phrase, then all others as name and value. */
 static void put_payload(struct adl_text *text, const cJSON *data)
 {
     const cJSON *member;
@@ -164,8 +164,8 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
     }
 }
 
-static int tell(struct adl_client *client, const struct adl_ask_options *o, const struct adl_operands *operands,
-                struct adl_text *text, struct adl_error *err)
+static int fetch(struct adl_client *client, const struct adl_ask_options *o, const struct adl_operands *operands,
+                 struct adl_text *text, struct adl_error *err)
 {
     cJSON *job = NULL, *events = NULL;
     char path[64];
@@ -186,7 +186,7 @@ static int tell(struct adl_client *client, const struct adl_ask_options *o, cons
 
 static int run(int argc, char **argv)
 {
-    return adl_ask_run(&verb, argc, argv, tell);
+    return adl_ask_run(&verb, argc, argv, fetch);
 }
 
 const struct adl_command_verb adl_verb_explain = {&verb, run};

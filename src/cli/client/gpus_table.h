@@ -10,10 +10,10 @@ struct cJSON;
 
 void adl_gpus_table(struct adl_text *text, const struct cJSON *cluster, size_t width);
 
-/* "easy, simulated at 60x", and what troubles the service; safe to show. */
+/* "easy, simulated at 60x", and the service's trouble, if any; escaped for the terminal. */
 void adl_policy_line(struct adl_text *text, const struct cJSON *cluster);
 
-/* Who runs on it, "12 ann train", or why nobody can; safe to show. */
+/* The jobs on it, "12 ann train", or why there can be none; escaped for the terminal. */
 void adl_gpu_users(struct adl_text *text, const struct cJSON *gpu);
 
 #endif

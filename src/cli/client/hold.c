@@ -1,4 +1,4 @@
-/* hold: changes what is to become of jobs: hold, release, requeue, priority. */
+/* hold: the verbs that change jobs: hold, release, requeue, priority. */
 #include "base/range.h"
 #include "cli/client/jobs_act.h"
 
@@ -18,7 +18,7 @@ static int run_act(const struct adl_jobs_act *act, int argc, char **argv)
 
 static const struct adl_verb hold = {
     .name = "hold",
-    .summary = "Keeps jobs that wait from starting, until they are released.",
+    .summary = "Keeps pending jobs from starting until they are released.",
     .operands = "JOB...",
     .operands_min = 1,
     .operands_max = INT_MAX,
@@ -37,7 +37,7 @@ const struct adl_command_verb adl_verb_hold = {&hold, run_hold};
 
 static const struct adl_verb release = {
     .name = "release",
-    .summary = "Lets jobs that are held start again; what an administrator holds, administrators alone.",
+    .summary = "Releases held jobs; only administrators can release what an administrator holds.",
     .operands = "JOB...",
     .operands_min = 1,
     .operands_max = INT_MAX,
@@ -58,8 +58,8 @@ const struct adl_command_verb adl_verb_release = {&release, run_release};
 static const struct adl_verb requeue = {
     .name = "requeue",
     .summary =
-        "Puts jobs back into the queue, to run again from their start under the same number: those that have ended, "
-        "and those that run, which are stopped.",
+        "Puts jobs back into the queue, to run again from the start under the same number: jobs that have ended, "
+        "and running jobs, which are stopped.",
     .operands = "JOB...",
     .operands_min = 1,
     .operands_max = INT_MAX,
@@ -79,8 +79,8 @@ const struct adl_command_verb adl_verb_requeue = {&requeue, run_requeue};
 
 static const struct adl_verb priority = {
     .name = "priority",
-    .summary =
-        "Changes the priority of jobs, 0 to 1, higher is more urgent: users may lower it, administrators raise it too.",
+    .summary = "Changes the priority of jobs, 0 to 1, higher is more urgent: users may lower it, administrators may "
+               "also raise it.",
     .operands = "JOB... VALUE",
     .operands_min = 2,
     .operands_max = INT_MAX,

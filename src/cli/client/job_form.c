@@ -63,7 +63,7 @@ static int add_strings(cJSON *body, const char *key, char *const *items, int cou
     return list ? 0 : no_memory(err);
 }
 
-/* 1 and the text of the batch script that is named or comes on standard input; 0: the operands are a command. */
+/* 1 and the text of the batch script from a file or standard input; 0: the operands are a command. */
 static int find_script(struct builder *builder, char *const *operands, int count, bool is_command,
                        struct adl_text *ret_script, const char **ret_name)
 {
@@ -80,14 +80,14 @@ static int find_script(struct builder *builder, char *const *operands, int count
     return status ? status : 1;
 }
 
-/* What is run, and the name that it has by itself. */
+/* Adds what is run, and returns its default name. */
 static int add_work(struct builder *builder, char *const *operands, int count, bool is_command, const char **ret_name)
 {
     struct adl_text script = {0};
     int status = 0;
     if (builder->form->wrap) {
         if (count > 0)
-            return adl_fail(builder->err, ADL_EINVAL, "--wrap has the work already; leave the command out");
+            return adl_fail(builder->err, ADL_EINVAL, "--wrap and a command are two jobs; give one");
         adl_text_printf(&script, "#!/bin/sh\n# made by adlro submit --wrap\n\n%s\n", builder->form->wrap);
         *ret_name = "wrap";
     } else {
@@ -156,8 +156,8 @@ static int64_t share_of(int64_t whole, int64_t parts)
     return (whole + parts - 1) / parts;
 }
 
-/* Slurm's demands are of the job; the service's of each GPU. With alternatives the least number of GPUs counts, so that
- * the job has enough whichever it gets. */
+/* Slurm's demands are per job, the service's per GPU. With alternatives they are divided by the least number of GPUs,
+ * so that the job has enough whichever it gets. */
 static int add_demands(struct builder *builder)
 {
     const struct adl_job_form *form = builder->form;
@@ -191,7 +191,7 @@ static int add_demands(struct builder *builder)
     return status;
 }
 
-/* A job to come after, by the key that says how. The service takes an array's own number for all of its jobs. */
+/* Adds a job under the key of its kind of dependency. For the service an array's number stands for all of its jobs. */
 static int add_dependency(void *context, const char *key, const char *job, struct adl_error *err)
 {
     struct builder *builder = context;
@@ -214,7 +214,8 @@ static int add_after(struct builder *builder, const char *key, const char *list)
     for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         const size_t length = strcspn(at, ",");
         if (length >= sizeof one)
-            return adl_fail(builder->err, ADL_EINVAL, "jobs to wait for are numbers with commas, got %s",
+            return adl_fail(builder->err, ADL_EINVAL,
+                            "the jobs to wait for must be numbers separated by commas, got %s",
                             adl_quote(list, quoted));
         memcpy(one, at, length);
         one[length] = '\0';
@@ -225,7 +226,7 @@ static int add_after(struct builder *builder, const char *key, const char *list)
     return 0;
 }
 
-/* Those of the command line, all of them together, beat the script's. */
+/* Any dependency on the command line replaces all of the script's. */
 static int add_dependencies(struct builder *builder)
 {
     const struct adl_job_form *form = builder->form;
@@ -260,7 +261,7 @@ static int add_directory(struct builder *builder)
     char here[4096], path[8300];
     const char *wanted = either(builder->form->chdir, builder->sbatch.chdir);
     if (!getcwd(here, sizeof here))
-        return adl_fail(builder->err, ADL_EIO, "the current folder has no name: %s", strerror(errno));
+        return adl_fail(builder->err, ADL_EIO, "the path of the current folder cannot be read: %s", strerror(errno));
     if (!wanted)
         snprintf(path, sizeof path, "%s", here);
     else if (snprintf(path, sizeof path, "%s%s%s", wanted[0] == '/' ? "" : here, wanted[0] == '/' ? "" : "/", wanted) >=
@@ -269,7 +270,7 @@ static int add_directory(struct builder *builder)
     return add_text(builder, "directory", path);
 }
 
-/* The caller's umask and soft limits go along, as with sbatch. */
+/* Adds the caller's umask and soft limits, as sbatch does. */
 static int add_process(struct builder *builder)
 {
     char text[40];
@@ -285,13 +286,13 @@ static int add_process(struct builder *builder)
     return limits ? add_text(builder, "umask", text) : no_memory(builder->err);
 }
 
-/* Whether it may be stopped, and what that loses. What the command line says of checkpoints beats all that the script
- * says of them; a script's --no-requeue beats its own checkpoints. */
+/* Whether it may be stopped, and what that loses. Checkpoint options on the command line replace the script's; a
+ * script's --no-requeue overrides its own checkpoints. */
 static int add_stops(struct builder *builder)
 {
     const struct adl_job_form *form = builder->form;
     const struct adl_sbatch *sbatch = &builder->sbatch;
-    const bool told = form->checkpoint_every || form->checkpoint_on_stop, may = sbatch->requeue != 0 && !told;
+    const bool given = form->checkpoint_every || form->checkpoint_on_stop, may = sbatch->requeue != 0 && !given;
     int status = add_flag(builder, "requeue", form->requeue || sbatch->requeue == 1);
     status = status ? status
                     : add_duration(builder, "checkpoint_every_s", "--checkpoint-every", form->checkpoint_every,
@@ -367,13 +368,13 @@ static void add_entry(cJSON *list, const char *entry, struct adl_text *warnings)
     if (has_name(entry, "ADLRO_TOKEN", 11))
         return;
     if (entry[0] == '=' || !strchr(entry, '='))
-        return; /* what some shells leave there is no variable */
+        return; /* some shells leave entries that are not variables */
     if (adl_utf8_is_valid(entry)) {
         cJSON_AddItemToArray(list, cJSON_CreateString(entry));
         return;
     }
     snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "="), entry);
-    adl_text_printf(warnings, "variable %s is not text in UTF-8 and does not go along\n", adl_quote(name, quoted));
+    adl_text_printf(warnings, "variable %s is not text in UTF-8 and is not exported\n", adl_quote(name, quoted));
 }
 
 static const char *find_entry(char *const *environment, const char *name, size_t length)
@@ -415,7 +416,7 @@ struct cJSON *adl_environment_export(const char *what, char *const *environment,
     if (all)
         for (char *const *entry = environment; *entry; entry++)
             add_entry(list, *entry, warnings);
-    else /* without these hardly any command is found */
+    else /* without these hardly any command can be found */
         for (size_t i = 0; i < sizeof basic / sizeof *basic; i++) {
             const char *entry = find_entry(environment, basic[i], strlen(basic[i]));
             if (entry)
@@ -425,7 +426,7 @@ struct cJSON *adl_environment_export(const char *what, char *const *environment,
     for (; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         const size_t length = strcspn(at, ",");
         if (memchr(at, '=', length))
-            add_assigned(list, at, length, warnings); /* later than what was inherited, so it counts */
+            add_assigned(list, at, length, warnings); /* after the inherited ones, so it overrides them */
         else if (length > 0)
             add_named(list, environment, at, length, warnings);
     }

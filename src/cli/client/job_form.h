@@ -1,5 +1,5 @@
-/* job_form: a submission as the service takes it, made of a command line, the #SBATCH lines of a script, and the
- * caller's environment and folder. The command line beats the script. */
+/* job_form: builds a submission for the service from a command line, the #SBATCH lines of a script, and the caller's
+ * environment and folder. The command line overrides the script. */
 #ifndef ADLRO_CLI_CLIENT_JOB_FORM_H
 #define ADLRO_CLI_CLIENT_JOB_FORM_H
 
@@ -44,14 +44,13 @@ struct adl_job_form {
 };
 
 /* operands: a command and its arguments, or, unless is_command, a batch script and its arguments; the script "-", or no
- * operand at all, stands for standard input. Members of arrays that it waits for are looked up with the client.
- * Warnings, one a line, are appended.
- */
+ * operand at all, stands for standard input. The client is used to look up members of arrays that it waits for. Appends
+ * warnings, one a line. */
 int adl_job_form_build(const struct adl_job_form *form, char *const *operands, int operand_count, bool is_command,
                        struct adl_client *client, struct cJSON **ret, struct adl_text *warnings, struct adl_error *err);
 
-/* What of the environment goes along: "ALL", "NONE", "A,B=x", "ALL,B=x"; as a JSON array of "NAME=value". Tokens of
- * this program never do. */
+/* The part of the environment to export: "ALL", "NONE", "A,B=x", "ALL,B=x"; as a JSON array of "NAME=value". Never
+ * exports this program's tokens. */
 struct cJSON *adl_environment_export(const char *what, char *const *environment, struct adl_text *warnings);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_MAX  (UINT64_C(1) << 53) /* what JSON carries exactly */
+#define NUMBER_MAX  (UINT64_C(1) << 53) /* what JSON can represent exactly */
 #define INDEX_NONE  (-1)
 #define INDEX_ALL   (-2)
 #define MEMBERS_MAX 10000
@@ -52,7 +52,7 @@ int adl_job_number_find(struct adl_client *client, const char *text, uint64_t *r
     cJSON *job = NULL;
     int status = read_text(text, &number, &index, err);
     if (status == 0 && index == INDEX_ALL)
-        return adl_fail(err, ADL_EINVAL, "one job is wanted here, not all of array %llu", (unsigned long long)number);
+        return adl_fail(err, ADL_EINVAL, "this needs one job, not all of array %llu", (unsigned long long)number);
     if (status)
         return status;
     snprintf(path, sizeof path, "/v1/jobs/%.40s", text);
@@ -73,7 +73,7 @@ static void name_job(struct adl_job_name *ret, const cJSON *job)
     adl_job_label(job, ret->label);
 }
 
-/* Those members of an array that have not ended: at most MEMBERS_MAX. */
+/* The members of an array that have not ended, at most MEMBERS_MAX. */
 static int list_live(struct adl_client *client, uint64_t array, struct adl_job_name *names, size_t *ret_count,
                      struct adl_error *err)
 {
@@ -93,8 +93,8 @@ static int list_live(struct adl_client *client, uint64_t array, struct adl_job_n
     return 0;
 }
 
-/* Those members of an array of adlro's own that run or have ended, in order: its numbers follow each other, so that
- * they are looked for among the MEMBERS_MAX from its own on. */
+/* The members of an array of adlro's own that run or have ended, in order. Their ids are consecutive, so that they are
+ * among the MEMBERS_MAX ids from the array's own on. */
 static int list_past(struct adl_client *client, uint64_t array, struct adl_job_name *names, size_t *ret_count,
                      struct adl_error *err)
 {
@@ -126,8 +126,8 @@ static int list_past(struct adl_client *client, uint64_t array, struct adl_job_n
     return 0;
 }
 
-/* number: of a job, or of an array, of which there is a job of that number only if it was submitted to adlro itself.
- * names has room for MEMBERS_MAX. */
+/* number: of a job or an array. An array has a job of that number only if it was submitted to adlro itself. names has
+ * space for MEMBERS_MAX. */
 static int list_all(struct adl_client *client, uint64_t number, bool array_only, bool ended, struct adl_job_name *names,
                     size_t *ret_count, struct adl_error *err)
 {

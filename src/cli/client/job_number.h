@@ -12,7 +12,8 @@
 
 struct cJSON;
 
-/* One job, with its document if ret_job is not NULL (the caller's to delete). The number of an array is its first. */
+/* One job, with its document if ret_job is not NULL (the caller deletes it). The number of an array stands for its
+ * first job. */
 int adl_job_number_find(struct adl_client *client, const char *text, uint64_t *ret_id, struct cJSON **ret_job,
                         struct adl_error *err);
 
@@ -21,8 +22,8 @@ struct adl_job_name {
     char label[ADL_JOB_LABEL_SIZE];
 };
 
-/* The number of an array, or "12_*", stands for those of its members that have not ended; with ended, for those that
- * run or have ended. *ret is the caller's to free. */
+/* The number of an array, or "12_*", stands for its members that have not ended; with ended, for those that run or have
+ * ended. The caller frees *ret. */
 int adl_job_numbers_find(struct adl_client *client, const char *text, bool ended, struct adl_job_name **ret,
                          size_t *ret_count, struct adl_error *err);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct round {
+struct batch {
     const struct adl_jobs_act *act;
     const struct adl_jobs_act_options *options;
     struct adl_client *client;
@@ -18,50 +18,50 @@ struct round {
     int code;    /* worst so far */
 };
 
-static void fail(struct round *round, int status, const struct adl_error *err)
+static void fail(struct batch *batch, int status, const struct adl_error *err)
 {
-    const int code = adl_cli_fail(round->act->verb, status, err);
-    round->code = code > round->code ? code : round->code;
+    const int code = adl_cli_fail(batch->act->verb, status, err);
+    batch->code = code > batch->code ? code : batch->code;
 }
 
-static void tell(struct round *round, cJSON *job)
+static void print_done(struct batch *batch, cJSON *job)
 {
     char label[ADL_JOB_LABEL_SIZE];
     const bool stopping = strcmp(adl_member_text(job, "stage"), "stopping") == 0;
-    if (round->options->json) {
-        cJSON_AddItemToArray(round->list, job);
+    if (batch->options->json) {
+        cJSON_AddItemToArray(batch->list, job);
         return;
     }
-    adl_text_printf(&round->text, "job %s %s%s%s\n", adl_job_label(job, label),
-                    round->options->dry_run ? "would be " : "", round->act->done,
-                    stopping && !round->options->dry_run ? ", once it has ended" : "");
+    adl_text_printf(&batch->text, "job %s %s%s%s\n", adl_job_label(job, label),
+                    batch->options->dry_run ? "would be " : "", batch->act->done,
+                    stopping && !batch->options->dry_run ? ", once it has ended" : "");
     cJSON_Delete(job);
 }
 
-/* What one's own message says first: which job. */
-static void fail_job(struct round *round, const char *label, int status, const struct adl_error *err)
+/* Prefixes the client's own messages with the job. */
+static void fail_job(struct batch *batch, const char *label, int status, const struct adl_error *err)
 {
     struct adl_error whole;
     if (strstr(err->text, label))
-        fail(round, status, err);
+        fail(batch, status, err);
     else
-        fail(round, adl_fail(&whole, status, "job %s: %.350s", label, err->text), &whole);
+        fail(batch, adl_fail(&whole, status, "job %s: %.350s", label, err->text), &whole);
 }
 
-static void act_on(struct round *round, const struct adl_job_name *name)
+static void act_on(struct batch *batch, const struct adl_job_name *name)
 {
-    const struct adl_jobs_act *act = round->act;
+    const struct adl_jobs_act *act = batch->act;
     struct adl_text path = {0};
     struct adl_error err;
     cJSON *job = NULL;
-    const bool dry = round->options->dry_run;
+    const bool dry = batch->options->dry_run;
     adl_text_printf(&path, "/v1/jobs/%llu%s", (unsigned long long)name->id, dry ? "" : act->suffix);
-    if (round->options->reason && !dry) {
+    if (batch->options->reason && !dry) {
         adl_text_put(&path, "?reason=");
-        adl_client_escape(&path, round->options->reason);
+        adl_client_escape(&path, batch->options->reason);
     }
     int status = adl_text_status(&path) ? adl_fail(&err, ADL_ENOMEM, "out of memory")
-                                        : adl_client_call(round->client, dry ? "GET" : act->method, path.data,
+                                        : adl_client_call(batch->client, dry ? "GET" : act->method, path.data,
                                                           dry ? NULL : act->body, &job, &err);
     adl_text_clear(&path);
     if (status == 0 && dry &&
@@ -70,37 +70,37 @@ static void act_on(struct round *round, const struct adl_job_name *name)
         cJSON_Delete(job);
     }
     if (status)
-        fail_job(round, name->label, status, &err);
+        fail_job(batch, name->label, status, &err);
     else
-        tell(round, job);
+        print_done(batch, job);
 }
 
 int adl_jobs_act(const struct adl_jobs_act *act, const struct adl_jobs_act_options *options,
                  const struct adl_operands *jobs)
 {
-    struct round round = {.act = act, .options = options};
+    struct batch batch = {.act = act, .options = options};
     struct adl_error err;
-    int status = adl_client_create(&options->client, &round.client, &err);
+    int status = adl_client_create(&options->client, &batch.client, &err);
     if (status)
         return adl_cli_fail(act->verb, status, &err);
-    round.list = cJSON_CreateArray();
+    batch.list = cJSON_CreateArray();
     for (int i = 0; i < jobs->count; i++) {
         struct adl_job_name *names = NULL;
         size_t count = 0;
-        status = adl_job_numbers_find(round.client, jobs->items[i], act->ended, &names, &count, &err);
+        status = adl_job_numbers_find(batch.client, jobs->items[i], act->ended, &names, &count, &err);
         if (status)
-            fail(&round, status, &err);
+            fail(&batch, status, &err);
         for (size_t k = 0; status == 0 && k < count; k++)
-            act_on(&round, &names[k]);
+            act_on(&batch, &names[k]);
         free(names);
     }
     if (options->json)
-        adl_display_json(&round.text, round.list);
-    status = adl_output_write("-", &round.text, &err);
+        adl_display_json(&batch.text, batch.list);
+    status = adl_output_write("-", &batch.text, &err);
     if (status)
-        fail(&round, status, &err);
-    adl_text_clear(&round.text);
-    cJSON_Delete(round.list);
-    adl_client_destroy(round.client);
-    return round.code;
+        fail(&batch, status, &err);
+    adl_text_clear(&batch.text);
+    cJSON_Delete(batch.list);
+    adl_client_destroy(batch.client);
+    return batch.code;
 }

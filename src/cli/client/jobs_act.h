@@ -1,4 +1,4 @@
-/* jobs_act: one request for each of several jobs; what cancel, hold, release, requeue and priority share. */
+/* jobs_act: one request for each of several jobs; shared by cancel, hold, release, requeue and priority. */
 #ifndef ADLRO_CLI_CLIENT_JOBS_ACT_H
 #define ADLRO_CLI_CLIENT_JOBS_ACT_H
 
@@ -15,7 +15,7 @@ struct adl_jobs_act_options {
 };
 
 #define ADL_JOBS_ACT_ROWS                                                                                              \
-    ADL_ROW_FLAG(struct adl_jobs_act_options, dry_run, "dry-run", 0, "say what would be done and do nothing"),         \
+    ADL_ROW_FLAG(struct adl_jobs_act_options, dry_run, "dry-run", 0, "only print what would be done"),                 \
         ADL_ROW_FLAG(struct adl_jobs_act_options, json, "json", 0,                                                     \
                      "the jobs as they are then, as the service has them"),                                            \
         ADL_CLIENT_ROWS(struct adl_jobs_act_options)
@@ -26,11 +26,11 @@ struct adl_jobs_act {
     const char *suffix; /* after /v1/jobs/ID: "/hold" */
     const struct cJSON *body;
     const char *done; /* "held" */
-    bool ended;       /* jobs that have ended are meant too, and those that wait are not */
+    bool ended;       /* applies to jobs that have ended too, and not to pending ones */
 };
 
-/* Tries all; the exit code is that of the worst. The number of an array stands for its members that have not ended, or,
- * if ended ones are meant, for those that do not wait. */
+/* Tries all and returns the worst exit code. The number of an array stands for its members that have not ended, or,
+ * with ended, for those that are not pending. */
 int adl_jobs_act(const struct adl_jobs_act *act, const struct adl_jobs_act_options *options,
                  const struct adl_operands *jobs);
 

@@ -107,7 +107,7 @@ static const struct adl_table_column columns[COLUMN_COUNT] = {
     [PLACE] = {.title = "NODELIST(REASON)", .least = 16},
 };
 
-/* A cell's offset in the arena; the arena may move while it grows, so pointers come last. */
+/* A cell's offset in the arena. The arena may move while it grows, so pointers are made last. */
 static size_t keep(struct adl_text *arena, size_t from)
 {
     adl_text_char(arena, '\0');

@@ -11,12 +11,11 @@ struct cJSON;
 
 #define ADL_JOB_LABEL_SIZE 64
 
-/* What people call it: "12", or "12_3" in an array; of a job, or of what tells of one and has its label. Returns
- * buffer. */
+/* The name users know: "12", or "12_3" in an array. Takes a job, or any object with a job's label. Returns buffer. */
 const char *adl_job_label(const struct cJSON *job, char buffer[ADL_JOB_LABEL_SIZE]);
-/* What it holds, "v100:2", or what it asked for. */
+/* The GPUs it holds, "v100:2", or its request. */
 void adl_job_gpus(struct adl_text *text, const struct cJSON *job);
-/* Where it runs, "box", or why it does not, "(waits for job 3)"; safe to show. */
+/* Where it runs, "box", or why it does not, "(waits for job 3)"; escaped for the terminal. */
 void adl_job_place(struct adl_text *text, const struct cJSON *job);
 /* Its nodes, each once, with commas. */
 void adl_job_nodes(struct adl_text *text, const struct cJSON *job);

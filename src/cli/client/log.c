@@ -1,4 +1,4 @@
-/* log: what a job has written, read from its file as the user who asks; following it until the job has ended. */
+/* log: a job's output, read from its file as the calling user; can follow it until the job has ended. */
 #include "cli/cli.h"
 #include "cli/client/client.h"
 #include "cli/client/job_number.h"
@@ -22,8 +22,8 @@ struct options {
 
 static const struct adl_option table[] = {
     ADL_ROW_FLAG(struct options, follow, "follow", 'f',
-                 "go on until the job has ended, waiting for its start if need be"),
-    ADL_ROW_FLAG(struct options, errors, "stderr", 0, "the file of its errors"),
+                 "follow until the job has ended, waiting for its start if necessary"),
+    ADL_ROW_FLAG(struct options, errors, "stderr", 0, "print its standard error instead"),
     ADL_CLIENT_ROWS(struct options),
 };
 
@@ -39,7 +39,7 @@ static const struct adl_verb verb = {
 };
 
 #define POLL_MS   100
-#define ASK_EVERY 5 /* polls of the file for each question about the job */
+#define ASK_EVERY 5 /* polls of the file for each request about the job */
 
 struct tail {
     const char *path;
@@ -55,7 +55,7 @@ static int copy_rest(struct tail *tail, struct adl_error *err)
     struct stat info;
     int reason = 0;
     if (tail->fd >= 0 && fstat(tail->fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size < tail->read)
-        tail->read = lseek(tail->fd, 0, SEEK_SET); /* begun anew, as by a second attempt */
+        tail->read = lseek(tail->fd, 0, SEEK_SET); /* truncated, as by a second attempt */
     ssize_t got = 1;
     while (tail->fd >= 0 && got > 0) {
         got = read(tail->fd, buffer, sizeof buffer);
@@ -93,7 +93,7 @@ static int open_tail(struct tail *tail, struct adl_error *err)
     return status;
 }
 
-static int complain_absent(const cJSON *job, const char *path, struct adl_error *err)
+static int fail_absent(const cJSON *job, const char *path, struct adl_error *err)
 {
     char label[ADL_JOB_LABEL_SIZE];
     struct adl_text name = {0}, reason = {0};
@@ -116,7 +116,7 @@ static bool is_pending(const cJSON *job)
     return strcmp(adl_member_text(job, "state"), "PD") == 0;
 }
 
-/* What is there; nothing while the job waits, for a file with that name is then some other job's. */
+/* Copies what is there; nothing while the job is pending, because a file of that name is then another job's. */
 static int copy_log(const cJSON *job, struct tail *tail, struct adl_error *err)
 {
     const int status = is_pending(job) ? 0 : open_tail(tail, err);
@@ -163,7 +163,7 @@ static int print_log(struct adl_client *client, const struct options *o, const c
     if (status == 0 && o->follow)
         status = follow(client, id, &job, &tail, err);
     if (status == 0 && tail.fd < 0)
-        status = complain_absent(job, tail.path, err);
+        status = fail_absent(job, tail.path, err);
     if (tail.fd >= 0)
         close(tail.fd);
     adl_text_clear(&path);

@@ -1,4 +1,4 @@
-/* queue: the jobs that wait and run, as squeue lists them, with the reason why each of them waits. */
+/* queue: pending and running jobs, as squeue lists them, with the reason why each pending one waits. */
 #include "cli/cli.h"
 #include "cli/client/client.h"
 #include "cli/client/jobs_table.h"
@@ -22,18 +22,18 @@ struct options {
 
 static const struct adl_option table[] = {
     ADL_ROW_TEXT(struct options, user, "user", 'u', "USER", "only this user's jobs"),
-    ADL_ROW_FLAG(struct options, me, "me", 0, "only one's own"),
+    ADL_ROW_FLAG(struct options, me, "me", 0, "only your own jobs"),
     {"state", 't', ADL_OPTION_NAME, offsetof(struct options, state), 0, 0, states, "STATE",
      "pending, running, completed, failed, cancelled, timed out; live is the first two, ended the others"},
-    ADL_ROW_FLAG(struct options, all, "all", 'a', "those that ended too, the newest first"),
-    ADL_ROW_FLAG(struct options, no_header, "no-header", 0, "without the titles"),
-    ADL_ROW_FLAG(struct options, json, "json", 0, "as the service has it"),
+    ADL_ROW_FLAG(struct options, all, "all", 'a', "also jobs that have ended, newest first"),
+    ADL_ROW_FLAG(struct options, no_header, "no-header", 0, "without the line of titles"),
+    ADL_ROW_FLAG(struct options, json, "json", 0, "print JSON, as the service returns it"),
     ADL_CLIENT_ROWS(struct options),
 };
 
 static const struct adl_verb verb = {
     .name = "queue",
-    .summary = "Lists the jobs that wait and run; in brackets, why a job waits.",
+    .summary = "Lists pending and running jobs; in brackets, why a job waits.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .example = "adlro queue\nadlro queue --me --all",

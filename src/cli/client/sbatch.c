@@ -28,7 +28,7 @@ enum key {
     KEY_MEM_PER_GPU,
     KEY_GRES,
     KEY_GPUS,
-    KEY_ONE, /* nodes, tasks: there is one */
+    KEY_ONE, /* nodes, tasks: only 1 is possible */
     KEY_DEPENDENCY,
     KEY_BEGIN,
     KEY_SIGNAL,
@@ -37,7 +37,7 @@ enum key {
     KEY_NO_REQUEUE,
     KEY_CHECKPOINT,
     KEY_CHECKPOINT_ON_STOP,
-    KEY_NONE, /* Slurm's, without a meaning here */
+    KEY_NONE, /* Slurm's, ignored here */
 };
 
 enum takes { TAKES_NOTHING, TAKES_VALUE, TAKES_MAYBE };
@@ -141,7 +141,7 @@ struct reader {
     const char *name;
     int line;
     struct adl_sbatch out;
-    char *free; /* where in out.words the next word goes; as long as the script, so there is room for all */
+    char *free; /* where the next word goes in out.words, which is as long as the script, so all words fit */
     struct adl_error *err;
 };
 
@@ -160,7 +160,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* The next word of the line [*at, end), unquoted, into the words; NULL at its end. *ret_bad: a quote is not closed. */
+/* Copies the next word of the line [*at, end), unquoted; NULL at its end. *ret_bad: a quote is not closed. */
 static char *next_word(struct reader *reader, const char **at, const char *end, bool *ret_bad)
 {
     const char *c = *at;
@@ -194,7 +194,7 @@ static int read_count(const struct reader *reader, const char *option, const cha
     return 0;
 }
 
-/* "1", and "1-4" for nodes: at least one will do. */
+/* "1", or "1-4" for nodes: a minimum of 1 is fine. */
 static int read_one(const struct reader *reader, const char *option, const char *text)
 {
     char quoted[ADL_QUOTE_SIZE];
@@ -207,7 +207,7 @@ static int read_time(struct reader *reader, const char *option, const char *text
 {
     struct adl_error inner;
     if (strcasecmp(text, "UNLIMITED") == 0 || strcasecmp(text, "INFINITE") == 0 || strcmp(text, "0") == 0) {
-        warn(reader, option, "without a limit is not possible here: the service's own limit counts");
+        warn(reader, option, "without a limit is not possible here: the service's own limit applies");
         reader->out.time_s = 0;
         return 0;
     }
@@ -241,7 +241,7 @@ static int read_memory(struct reader *reader, const char *option, const char *te
     return 0;
 }
 
-/* "gpu", "gpu:2", "gpu:v100", "gpu:v100:2", and others with commas between them. text is cut up. */
+/* "gpu", "gpu:2", "gpu:v100", "gpu:v100:2", and others, separated by commas. Modifies text. */
 static int read_gres(struct reader *reader, const char *option, char *text)
 {
     char quoted[ADL_QUOTE_SIZE];

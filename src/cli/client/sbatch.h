@@ -1,8 +1,8 @@
-/* sbatch: what the #SBATCH lines at the head of a batch script ask for.
+/* sbatch: the options in the #SBATCH lines at the head of a batch script.
  *
  * Lines are read up to the first that is neither blank nor a comment; words are split at blanks, quotes ' and " and
- * backslashes work as in Slurm, and a word that begins with '#' ends the line. Options that Slurm knows and that mean
- * nothing here give a warning each; an option that Slurm does not know is an error. */
+ * backslashes work as in Slurm, and a word that begins with '#' ends the line. Options of Slurm that have no meaning
+ * here give a warning each; an option that Slurm does not know is an error. */
 #ifndef ADLRO_CLI_CLIENT_SBATCH_H
 #define ADLRO_CLI_CLIENT_SBATCH_H
 
@@ -36,7 +36,7 @@ struct adl_sbatch {
     int requeue; /* 0 or 1 */
     bool checkpoint_on_stop;
     struct adl_text warnings; /* one a line */
-    char *words;              /* what the strings are in */
+    char *words;              /* memory of the strings */
 };
 
 /* name is what messages call the script; its bytes may hold anything. On failure *ret is untouched. */

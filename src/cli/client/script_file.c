@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Reads to the end, or a little more than a script may have. */
+/* Reads to the end, or slightly more than the largest script. */
 static int read_all(int fd, struct adl_text *text)
 {
     char buffer[16384];
@@ -39,7 +39,7 @@ static int check_text(const struct adl_text *text, const char *name, bool here, 
     return status || !here ? status : adl_script_interpreter_check(text->data, name, ADL_SCRIPT_ANYWHERE, err);
 }
 
-/* A name without a slash is looked for in PATH when it is run as a command, not in the current folder. */
+/* A command without a slash is searched in PATH, not in the current folder. */
 static bool is_in_path(const char *name)
 {
     const char *path = getenv("PATH");

@@ -1,4 +1,4 @@
-/* script_file: a batch script that is to be submitted, from a file or from standard input. */
+/* script_file: reads a batch script to be submitted, from a file or standard input. */
 #ifndef ADLRO_CLI_CLIENT_SCRIPT_FILE_H
 #define ADLRO_CLI_CLIENT_SCRIPT_FILE_H
 
@@ -9,10 +9,10 @@
 
 /* 1 and its text if the path names a batch script; 0 if it is a command to be run as it is: no readable file, a
  * compiled program, or the name of a program in PATH. A text file that cannot be run as a script (no #!, CR LF) is
- * ADL_EINVAL, with the remedy. here: the job will run on this machine, so that its interpreter can be looked for. */
+ * ADL_EINVAL, with the remedy. here: the job will run on this machine, so that its interpreter can be checked. */
 int adl_script_file_read(const char *path, bool here, struct adl_text *ret, struct adl_error *err);
 
-/* The script on standard input, which must be one; refuses to wait for a terminal. */
+/* The script on standard input, which must be one; fails if that is a terminal. */
 int adl_script_stdin_read(bool here, struct adl_text *ret, struct adl_error *err);
 
 #endif

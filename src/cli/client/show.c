@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct adl_option table[] = {ADL_ASK_ROWS("as the service has it")};
+static const struct adl_option table[] = {ADL_ASK_ROWS("print JSON, as the service returns it")};
 
 static const struct adl_verb verb = {
     .name = "show",
-    .summary = "Shows all about a job; without one, the cluster: its GPUs, how they are and who runs there.",
+    .summary = "Shows a job in detail; without one, the cluster: its GPUs, their state and who runs there.",
     .operands = "[JOB]",
     .operands_max = 1,
     .options = table,
@@ -55,7 +55,7 @@ static void duration_line(struct adl_text *text, const char *name, const cJSON *
         line(text, name, adl_duration_print(seconds, buffer));
 }
 
-/* Only where it was asked for. */
+/* Only if it was requested. */
 static void measure_line(struct adl_text *text, const char *name, const cJSON *job, const char *member,
                          const char *unit)
 {
@@ -172,7 +172,8 @@ static void show_job(struct adl_text *text, const cJSON *job)
     const char *output = adl_member_text(job, "stdout"), *errors = adl_member_text(job, "stderr");
     key(text, "Job");
     adl_text_printf(text, "%s", adl_job_label(job, label));
-    if (adl_member_number(job, "array_id", 0) > 0 && id <= UINT32_MAX) /* a Slurm task's tells people nothing */
+    if (adl_member_number(job, "array_id", 0) > 0 &&
+        id <= UINT32_MAX) /* the id of a Slurm task means nothing to users */
         adl_text_printf(text, " (number %.0f)", id);
     adl_text_char(text, '\n');
     line(text, "Name", adl_member_text(job, "name"));

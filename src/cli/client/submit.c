@@ -1,4 +1,4 @@
-/* submit: gives the service a job: a command, a batch script or a line of shell. */
+/* submit: submits a job: a command, a batch script or a line of shell. */
 #include "cli/cli.h"
 #include "cli/client/client.h"
 #include "cli/client/job_form.h"
@@ -30,47 +30,47 @@ static const struct adl_option table[] = {
     TEXT("name", 'J', form.name, "NAME", "what to call it (the command's name, unless given)"),
     TEXT("job-name", 0, form.name, "NAME", "the same"),
     TEXT("kind", 0, form.kind, "KIND", "training, inference, simulation or data"),
-    TEXT("class", 0, form.class_name, "CLASS", "which of the known kinds of work it is, as resnet50-b64"),
+    TEXT("class", 0, form.class_name, "CLASS", "its known class of work, such as resnet50-b64"),
     TEXT("cpus-per-gpu", 0, form.cpus_per_gpu, "N", "processor cores for each GPU"),
     TEXT("mem-per-gpu", 0, form.mem_per_gpu, "SIZE", "host memory for each GPU: 8G, 512M"),
     TEXT("gpu-mem", 0, form.gpu_mem, "SIZE", "memory it needs on each GPU"),
     TEXT("priority", 0, form.priority, "P",
-         "0 to 1, higher is more urgent (0.5); for more than 0.5 ask an administrator"),
-    TEXT("deadline", 0, form.deadline, "TIME", "it should be done this long after submission"),
-    TEXT("min-steps", 0, form.min_steps, "RATE", "the least steps a second that it should make while it runs"),
-    FLAG("share", 0, form.share, "it may run beside one other job on the same GPU"),
-    TEXT("share-slowdown", 0, form.share_slowdown, "X", "and by that be at most this many times slower (1.3)"),
-    FLAG("requeue", 0, form.requeue, "it may be stopped and run again, from its beginning"),
+         "0 to 1, higher is more urgent (0.5); only administrators may set more than 0.5"),
+    TEXT("deadline", 0, form.deadline, "TIME", "it should end this long after submission"),
+    TEXT("min-steps", 0, form.min_steps, "RATE", "minimum steps per second while it runs"),
+    FLAG("share", 0, form.share, "it may share its GPU with one other job"),
+    TEXT("share-slowdown", 0, form.share_slowdown, "X", "share, and be at most this many times slower (1.3)"),
+    FLAG("requeue", 0, form.requeue, "it may be stopped and run again from its beginning"),
     TEXT("checkpoint-every", 0, form.checkpoint_every, "TIME",
-         "it may be stopped; it saves its work this often and goes on from there when run again"),
+         "it may be stopped; it saves its work this often and resumes from there when run again"),
     FLAG("checkpoint-on-stop", 0, form.checkpoint_on_stop,
-         "it may be stopped: on SIGTERM it saves its work within the grace time, and goes on from there"),
+         "it may be stopped: on SIGTERM it saves its work within the grace time and resumes from there"),
     FLAG("hold", 'H', form.hold, "it waits until `adlro release`"),
     TEXT("after", 0, form.after, "JOBS", "not before these have ended: 3,4"),
     TEXT("after-ok", 0, form.after_ok, "JOBS", "not before these have completed; if one fails, never"),
     TEXT("dependency", 'd', form.dependency, "LIST", "as in Slurm: afterok:3:4,afternotok:5, afterany:6, singleton"),
     TEXT("begin", 'b', form.begin, "TIME", "not before: 16:00, 2026-11-20T16:00, now+1hour, tomorrow, noon"),
     TEXT("signal", 0, form.signal, "SIGNAL",
-         "send it before the time limit: USR1@120 (s); B:USR1@120 to the script alone"),
+         "send it before the time limit: USR1@120 (s); B:USR1@120 only to the script"),
     TEXT("array", 'a', form.array, "INDICES", "one job for each index: 0-9, 1,3,5, 0-100:10; %4 behind: 4 at once"),
-    TEXT("output", 'o', form.output, "FILE", "for its output; %j number, %A_%a in an array, %x name (adlro-%j.out)"),
-    TEXT("error", 'e', form.error, "FILE", "for its errors (with the output, unless given)"),
+    TEXT("output", 'o', form.output, "FILE", "standard output; %j number, %A_%a in an array, %x name (adlro-%j.out)"),
+    TEXT("error", 'e', form.error, "FILE", "standard error (with the output, unless given)"),
     TEXT("chdir", 'D', form.chdir, "DIR", "run there (the current folder, unless given)"),
-    TEXT("export", 0, form.exported, "WHAT", "environment that goes along: ALL, NONE, A,B=x, ALL,B=x (ALL)"),
-    TEXT("wrap", 0, form.wrap, "TEXT", "run this text with /bin/sh; nothing else is ever given to a shell"),
+    TEXT("export", 0, form.exported, "WHAT", "environment to pass on: ALL, NONE, A,B=x, ALL,B=x (ALL)"),
+    TEXT("wrap", 0, form.wrap, "TEXT", "run this text with /bin/sh; nothing else is ever passed to a shell"),
     FLAG("wait", 'W', wait, "wait until it has ended; exit 1 unless it completed"),
-    FLAG("parsable", 0, parsable, "print the number alone"),
-    FLAG("dry-run", 0, dry_run, "check it and say what would become of it"),
-    FLAG("json", 0, json, "the service's answer"),
+    FLAG("parsable", 0, parsable, "print only the number"),
+    FLAG("dry-run", 0, dry_run, "check the job and print what would happen to it"),
+    FLAG("json", 0, json, "print the service's answer as JSON"),
     ADL_CLIENT_ROWS(struct options),
 };
 
 static const struct adl_verb verb = {
     .name = "submit",
     .summary =
-        "Gives the service a job: a command, run without a shell, or a batch script, whose #SBATCH lines count as "
-        "options that those given here beat. A file that begins with #! is a script, unless -- stands before it; - or "
-        "nothing stands for a script on standard input.",
+        "Submits a job: a command, run without a shell, or a batch script, whose #SBATCH lines count as "
+        "options that those given here override. A file that begins with #! is a script, unless -- precedes it; - or "
+        "nothing means a script on standard input.",
     .operands = "[--] COMMAND [ARGUMENTS] | SCRIPT [ARGUMENTS] | < SCRIPT",
     .operands_max = INT_MAX,
     .options_first = true,
@@ -111,7 +111,7 @@ static void print_answer(const struct options *o, const cJSON *answer, struct ad
         adl_display_json(text, answer);
     } else if (o->dry_run) {
         const char *reason = adl_member_text(answer, "reason");
-        adl_text_put(text, *reason ? "It would be taken: " : "It would be taken");
+        adl_text_put(text, *reason ? "It would be accepted: " : "It would be accepted");
         adl_display_put(text, reason, ADL_DISPLAY_ALL);
         adl_text_char(text, '\n');
     } else {
@@ -119,7 +119,7 @@ static void print_answer(const struct options *o, const cJSON *answer, struct ad
     }
 }
 
-/* Asks now and then, more rarely with time, until the job has ended; its document. */
+/* Polls with growing pauses until the job has ended; returns its document. */
 static int wait_for(struct adl_client *client, uint64_t id, cJSON **ret, struct adl_error *err)
 {
     char path[64];
@@ -196,7 +196,7 @@ static int run(int argc, char **argv)
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
-    /* The parser leaves what is not an operand behind the operands, in order: "--" can only be the last of it. */
+    /* The parser moves everything else behind the operands, in order, so that "--" can only be the last argument. */
     const bool dashed = operands.count < argc && strcmp(argv[argc - 1], "--") == 0;
     int status = adl_client_create(&o.client, &client, &err);
     if (status == 0)

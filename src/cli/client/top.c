@@ -1,4 +1,4 @@
-/* top: a terminal's view of the service that one would leave open. The only file that knows curses. */
+/* top: a live view of the service in the terminal. The only file that uses curses. */
 #include "cli/cli.h"
 #include "cli/client/client.h"
 #include "cli/client/jobs_table.h"
@@ -22,38 +22,38 @@ struct options {
 };
 
 static const struct adl_option table[] = {
-    ADL_ROW_FLAG(struct options, once, "once", 0, "print one frame as plain text, all of it, and end"),
+    ADL_ROW_FLAG(struct options, once, "once", 0, "print one complete frame as plain text and exit"),
     {"interval", 'n', ADL_OPTION_REAL, offsetof(struct options, interval_s), 0.2, 3600, NULL, "SECONDS",
-     "between two looks"},
+     "seconds between updates"},
     ADL_CLIENT_ROWS(struct options),
 };
 
 static const struct adl_verb verb = {
     .name = "top",
-    .summary = "Watches the cluster in the terminal: GPUs with their load, power and temperature, who runs there, and "
+    .summary = "Shows the cluster live in the terminal: GPUs with load, power and temperature, who runs there, and "
                "the queue with reasons.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .example = "adlro top\nadlro top --once",
 };
 
-#define PENDING_MAX  200 /* of those that wait, so many are listed */
+#define PENDING_MAX  200 /* pending jobs that are listed */
 #define CALL_US      3000000
 #define MESSAGE_SIZE 500
 
 struct top {
     struct adl_client *client;
     cJSON *cluster;
-    cJSON *jobs; /* those that run, then those that wait */
+    cJSON *jobs; /* running, then pending */
     char trouble[MESSAGE_SIZE];
     char prompt[MESSAGE_SIZE];
-    char asking[ADL_JOB_LABEL_SIZE]; /* job that the user is asked about; "" = none */
+    char asking[ADL_JOB_LABEL_SIZE]; /* job whose cancellation is to be confirmed; "" = none */
     struct adl_top_view view;
 };
 
 /* ---- data ---- */
 
-static void forget(struct top *top)
+static void clear_data(struct top *top)
 {
     cJSON_Delete(top->cluster);
     cJSON_Delete(top->jobs);
@@ -67,8 +67,8 @@ static void move_all(cJSON *to, cJSON *answer)
         cJSON_AddItemToArray(to, cJSON_DetachItemViaPointer(list, list->child));
 }
 
-/* On failure what was known stays, and trouble says why it is old. */
-static int look(struct top *top)
+/* On failure keeps the old data, and trouble says why. */
+static int fetch_data(struct top *top)
 {
     cJSON *cluster = NULL, *running = NULL, *pending = NULL;
     char path[64];
@@ -83,7 +83,7 @@ static int look(struct top *top)
         snprintf(top->trouble, sizeof top->trouble, "reconnecting: %s", err.text);
         cJSON_Delete(cluster);
     } else {
-        forget(top);
+        clear_data(top);
         top->trouble[0] = '\0';
         top->cluster = cluster;
         top->jobs = cJSON_CreateArray();
@@ -120,7 +120,7 @@ static void act(struct top *top, const char *label, const char *method, const ch
     else
         snprintf(text, sizeof text, "job %s %s", label, done);
     say(top, text);
-    look(top);
+    fetch_data(top);
 }
 
 static void press_on_job(struct top *top, int key)
@@ -141,7 +141,7 @@ static void press_on_job(struct top *top, int key)
     }
 }
 
-/* False: the user wants to leave. */
+/* False: the user wants to quit. */
 static bool press(struct top *top, int key)
 {
     int *cursor = &top->view.cursor[top->view.pane];
@@ -171,7 +171,7 @@ static bool press(struct top *top, int key)
         break;
     case KEY_DOWN:
     case 'j':
-        (*cursor)++; /* the frame brings it back into its range */
+        (*cursor)++; /* the frame clamps it */
         break;
     case KEY_PPAGE:
         *cursor = *cursor > 10 ? *cursor - 10 : 0;
@@ -275,13 +275,13 @@ static int64_t now_ms(void)
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-static void watch(struct top *top, double interval_s)
+static void run_screen(struct top *top, double interval_s)
 {
     const int64_t interval_ms = (int64_t)(interval_s * 1000);
     int64_t next_ms = now_ms();
     for (;;) {
         if (now_ms() >= next_ms) {
-            look(top);
+            fetch_data(top);
             next_ms = now_ms() + interval_ms;
         }
         draw(top);
@@ -297,7 +297,7 @@ static int print_once(struct top *top, struct adl_error *err)
 {
     struct adl_frame frame;
     const size_t columns = adl_display_columns();
-    int status = look(top);
+    int status = fetch_data(top);
     if (status)
         return adl_fail(err, status, "%s", top->trouble + strlen("reconnecting: "));
     top->view.columns = columns == ADL_DISPLAY_ALL ? 120 : (int)columns;
@@ -323,14 +323,14 @@ static int run(int argc, char **argv)
     } else if (status == 0) {
         adl_client_set_timeout(top.client, CALL_US);
         if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !begin_screen(&screen)) {
-            status = adl_fail(&err, ADL_EIO, "this is no terminal that it can draw on; --once prints a frame as text");
+            status = adl_fail(&err, ADL_EIO, "standard output is not a terminal; --once prints a frame as text");
         } else {
-            watch(&top, o.interval_s);
+            run_screen(&top, o.interval_s);
             endwin();
             delscreen(screen);
         }
     }
-    forget(&top);
+    clear_data(&top);
     adl_client_destroy(top.client);
     return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
 }

@@ -18,7 +18,7 @@ static void span(struct adl_frame *frame, int column, int length, int tone)
         frame->spans[frame->span_count++] = (struct adl_span){frame->rows, column, length, tone};
 }
 
-/* Puts what is in line as the next row, cut to the width, and empties it. */
+/* Appends line as the next row, cut to the width, and empties it. */
 static void put_line(struct adl_frame *frame, struct adl_text *line, int columns)
 {
     while (line->size > 0 && line->data[line->size - 1] == ' ')
@@ -35,7 +35,7 @@ static int column_of(const struct adl_text *line)
     return line->data ? (int)adl_utf8_count(line->data) : 0;
 }
 
-/* "[|||||     ]" with the colour of how full it is. */
+/* "[||||| ]", coloured by how full it is. */
 static void put_bar(struct adl_frame *frame, struct adl_text *line, double share, int width)
 {
     const double within = share < 0 ? 0 : share > 1 ? 1 : share;
@@ -97,7 +97,7 @@ static void put_measure(struct adl_text *line, const cJSON *gpu, const char *nam
     adl_text_printf(line, "%*s", width, text);
 }
 
-/* Widths that go by what there is to show and by the screen. */
+/* Widths, from the content and the screen. */
 struct widths {
     int node, type, bar;
 };
@@ -154,7 +154,7 @@ static void put_gpu(struct adl_frame *frame, const struct adl_top_view *view, co
     put_line(frame, &line, view->columns);
 }
 
-/* The first line that is shown of count, if room of them are and the cursor is to be among them. */
+/* The first of count lines to show, if room lines are shown and the cursor has to be among them. */
 static int window(int *cursor, int count, int room)
 {
     if (*cursor >= count)

@@ -1,5 +1,5 @@
-/* top_frame: one screen of `adlro top` as text: the cluster's state, its GPUs with bars, the jobs. Where it is coloured
- * is told apart from it, so that the same text goes to a terminal and to a file. */
+/* top_frame: one screen of `adlro top` as text: the cluster's state, its GPUs with bars, the jobs. Colours are kept
+ * apart from the text, so that the same text can go to a terminal or a file. */
 #ifndef ADLRO_CLI_CLIENT_TOP_FRAME_H
 #define ADLRO_CLI_CLIENT_TOP_FRAME_H
 
@@ -30,16 +30,16 @@ enum adl_pane { ADL_PANE_GPUS, ADL_PANE_JOBS, ADL_PANE_COUNT };
 
 struct adl_top_view {
     const struct cJSON *cluster; /* NULL = not known yet */
-    const struct cJSON *jobs;    /* array: those that run, then those that wait */
-    const char *trouble;         /* why nothing new is known; NULL = all is well */
+    const struct cJSON *jobs;    /* array: running, then pending */
+    const char *trouble;         /* why the data is old; NULL = it is not */
     const char *prompt;          /* a question or an answer in the last line; NULL = the keys */
-    int rows;                    /* of the screen; 0 = as many as it takes, without a line of keys */
+    int rows;                    /* of the screen; 0 = as many as needed, without the line of keys */
     int columns;
-    int pane;                   /* that the arrows move in */
+    int pane;                   /* with the cursor */
     int cursor[ADL_PANE_COUNT]; /* the line in each */
 };
 
-/* Cursors are brought into their range, and the frame shows where they are. *ret is the caller's to clear. */
+/* Clamps the cursors, and the frame shows where they are. The caller clears *ret. */
 void adl_top_frame(struct adl_top_view *view, struct adl_frame *ret);
 void adl_frame_clear(struct adl_frame *frame);
 
