@@ -1,46 +1,22 @@
 #include "jobs/job_array.h"
 
+#include "base/span.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Digits up to ADL_ARRAY_INDEX_MAX, from *at on; -1 if there are none. */
-static int32_t index_read(const char **at)
-{
-    int32_t index = -1;
-    for (; **at >= '0' && **at <= '9'; (*at)++) {
-        index = (index < 0 ? 0 : index * 10) + (**at - '0');
-        if (index > ADL_ARRAY_INDEX_MAX)
-            return -1;
-    }
-    return index;
-}
-
-/* "4", "0-9" or "0-9:2", from *at on. */
-static bool span_read(const char **at, int32_t *ret_first, int32_t *ret_last, int32_t *ret_step)
-{
-    *ret_first = *ret_last = index_read(at);
-    *ret_step = 1;
-    if (*ret_first >= 0 && **at == '-') {
-        (*at)++;
-        *ret_last = index_read(at);
-        if (**at == ':') {
-            (*at)++;
-            *ret_step = index_read(at);
-        }
-    }
-    return *ret_first >= 0 && *ret_last >= *ret_first && *ret_step >= 1 && (**at == '\0' || **at == ',' || **at == '%');
-}
 
 /* "%4" at the end: how many of the array's jobs may run at once. */
 static bool limit_read(const char *at, uint32_t *ret)
 {
     if (*at == '\0')
         return true;
+    struct adl_span limit;
     at++;
-    const int32_t limit = index_read(&at);
-    *ret = (uint32_t)limit;
-    return limit >= 1 && *at == '\0';
+    if (adl_span_read(&at, &limit) || *at || limit.last != limit.first)
+        return false;
+    *ret = limit.first;
+    return limit.first >= 1 && limit.first <= ADL_ARRAY_INDEX_MAX;
 }
 
 /* Marks the indices in bits of ADL_ARRAY_INDEX_MAX + 1, and counts them. */
@@ -49,9 +25,10 @@ static int array_mark(const char *text, uint8_t *bits, struct adl_store_array *f
     const char *at = text;
     bool good = true;
     for (;; at++) {
-        int32_t first, last, step;
-        good = span_read(&at, &first, &last, &step);
-        for (int32_t i = first; good && i <= last; i += step) {
+        struct adl_span span;
+        good =
+            !adl_span_read(&at, &span) && span.last <= ADL_ARRAY_INDEX_MAX && (*at == '\0' || *at == ',' || *at == '%');
+        for (uint32_t i = span.first; good && i <= span.last; i += span.step) {
             facts->count += bits[i / 8] >> i % 8 & 1 ? 0 : 1;
             bits[i / 8] = (uint8_t)(bits[i / 8] | 1 << i % 8);
         }

@@ -1,10 +1,10 @@
 #include "slurm/job.h"
 
 #include "base/json.h"
+#include "base/span.h"
 #include "slurm/eligibility.h"
 #include "slurm/version.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <slurm/slurm.h>
@@ -34,17 +34,11 @@ static int each_task(const struct job_info *job, int (*visit)(void *context, con
                      void *context)
 {
     int status = 0;
-    for (const char *at = job->array_task_str; isdigit((unsigned char)*at) && status == 0;) {
-        char *end = NULL;
-        const unsigned long first = strtoul(at, &end, 10);
-        unsigned long last = first, step = 1;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        if (*end == ':')
-            step = strtoul(end + 1, &end, 10);
-        for (unsigned long index = first; index <= last && step > 0 && status == 0; index += step)
-            status = visit(context, job, adl_slurm_id(job->array_job_id, (int64_t)index));
-        at = *end == ',' ? end + 1 : "";
+    struct adl_span span;
+    for (const char *at = job->array_task_str; status == 0 && !adl_span_read(&at, &span);) {
+        for (uint32_t index = span.first; index <= span.last && status == 0; index += span.step)
+            status = visit(context, job, adl_slurm_id(job->array_job_id, index));
+        at = *at == ',' ? at + 1 : "";
     }
     return status;
 }

@@ -1,5 +1,6 @@
 #include "executor/slurm/hostlist.h"
 
+#include "base/span.h"
 #include "base/suggest.h"
 
 #include <inttypes.h>
@@ -32,41 +33,22 @@ static int put(struct expansion *expansion, size_t *used, const char *text, size
     return 0;
 }
 
-/* A number of at most 9 digits; where it ends. */
-static const char *read_number(const char *at, const char *end, uint32_t *ret)
-{
-    uint32_t value = 0;
-    const char *digit = at;
-    for (; digit < end && digit - at < 9 && *digit >= '0' && *digit <= '9'; digit++)
-        value = value * 10 + (uint32_t)(*digit - '0');
-    *ret = value;
-    return digit;
-}
-
 static int expand(struct expansion *expansion, const char *at, const char *end, size_t used, uint32_t brackets);
 
 /* One "3" or "0-15" between the brackets, followed by what comes after them. */
 static int expand_range(struct expansion *expansion, const char *at, const char *end, const char *rest,
                         const char *rest_end, size_t used, uint32_t brackets)
 {
-    uint32_t first, last;
-    const char *stop = read_number(at, end, &first);
-    const int width = (int)(stop - at);
-    last = first;
-    if (width > 0 && stop < end && *stop == '-') {
-        const char *second = stop + 1;
-        stop = read_number(second, end, &last);
-        if (stop == second)
-            return wrong(expansion, "a range lacks its end");
-    }
-    if (width == 0 || stop != end)
-        return wrong(expansion, "what is between brackets is no number or range of at most 9 digits");
-    if (last < first)
-        return wrong(expansion, "a range goes down");
-    for (uint32_t number = first; number <= last; number++) {
+    struct adl_span span;
+    const char *fault = adl_span_read(&at, &span);
+    if (fault)
+        return wrong(expansion, fault);
+    if (at != end || span.step != 1)
+        return wrong(expansion, "what is between brackets is no number or range");
+    for (uint32_t number = span.first; number <= span.last; number++) {
         char digits[16];
         size_t length = used;
-        const int size = snprintf(digits, sizeof digits, "%0*" PRIu32, width, number);
+        const int size = snprintf(digits, sizeof digits, "%0*" PRIu32, (int)span.width, number);
         int status = put(expansion, &length, digits, (size_t)size);
         status = status ? status : expand(expansion, rest, rest_end, length, brackets);
         if (status)
