@@ -16,37 +16,6 @@
 #define WIDE_RIGHT_PX   1082.0
 #define POINTS_MAX      3000 /* in a cloud */
 
-static void put_point(struct adl_text *text, double x, double y)
-{
-    adl_svg_number(text, x);
-    adl_text_char(text, ',');
-    adl_svg_number(text, y);
-    adl_text_char(text, ' ');
-}
-
-/* Opens a polyline that says whose it is and how to read values off it; ends with put_curve_end. */
-static void put_curve_start(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy,
-                            const struct adl_axis *y, const char *unit)
-{
-    char names[ADL_CLASS_SIZE];
-    adl_text_printf(text, "<polyline class=\"%s\" data-n=\"", adl_svg_series(names, policy, "line"));
-    adl_html_put(text, comparison->policies[policy].name);
-    adl_text_put(text, "\" data-y=\"");
-    adl_svg_number(text, y->from_px);
-    adl_text_char(text, ' ');
-    adl_svg_number(text, y->to_px);
-    adl_text_char(text, ' ');
-    adl_text_real(text, y->lo);
-    adl_text_char(text, ' ');
-    adl_text_real(text, y->hi);
-    adl_text_printf(text, "\" data-u=\"%s\" points=\"", unit);
-}
-
-static void put_curve_end(struct adl_text *text)
-{
-    adl_text_put(text, "\"/>\n");
-}
-
 static int compare_floats(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
@@ -75,12 +44,12 @@ static void put_cdf_curve(struct adl_text *text, const float *values, size_t cou
                           const struct adl_axis *y, double factor)
 {
     double last_px = adl_axis_px(x, values[0] * factor);
-    put_point(text, last_px, y->from_px);
+    adl_svg_point(text, last_px, y->from_px);
     for (size_t i = 0; i < count; i++) {
         const double px = adl_axis_px(x, values[i] * factor);
         if (px - last_px < 1 && i + 1 < count && i > 0)
             continue;
-        put_point(text, px, adl_axis_px(y, 100.0 * (double)(i + 1) / (double)count));
+        adl_svg_point(text, px, adl_axis_px(y, 100.0 * (double)(i + 1) / (double)count));
         last_px = px;
     }
 }
@@ -128,9 +97,9 @@ bool adl_chart_cdf(struct adl_text *text, const struct adl_comparison *compariso
         size_t count;
         float *values = sorted_jct_s(text, comparison->policies[i].timeline, &count);
         if (count > 0) {
-            put_curve_start(text, comparison, i, &y, "%");
+            adl_svg_curve_open(text, i, comparison->policies[i].name, &y, "%");
             put_cdf_curve(text, values, count, &x, &y, scale.factor);
-            put_curve_end(text);
+            adl_svg_curve_close(text);
         }
         free(values);
     }
@@ -256,7 +225,7 @@ static void put_steps(struct adl_text *text, const double *bins, size_t count, d
 {
     const double pitch = (WIDE_RIGHT_PX - WIDE_LEFT_PX) / ADL_CHART_BINS;
     for (size_t i = 0; i < count; i++)
-        put_point(text, WIDE_LEFT_PX + ((double)i + 0.5) * pitch, adl_axis_px(y, bins[i] * factor));
+        adl_svg_point(text, WIDE_LEFT_PX + ((double)i + 0.5) * pitch, adl_axis_px(y, bins[i] * factor));
 }
 
 static struct adl_axis time_axis(double end_s, struct adl_scale *ret_scale)
@@ -294,13 +263,13 @@ static void put_strip(struct adl_text *text, const struct adl_comparison *compar
         return;
     adl_text_printf(text, "<polygon class=\"%s\" points=\"", adl_svg_series(names, policy, "area"));
     const double half = (WIDE_RIGHT_PX - WIDE_LEFT_PX) / ADL_CHART_BINS / 2;
-    put_point(text, WIDE_LEFT_PX + half, y.from_px);
+    adl_svg_point(text, WIDE_LEFT_PX + half, y.from_px);
     put_steps(text, bins, count, factor, &y);
-    put_point(text, WIDE_LEFT_PX + half * (2 * (double)count - 1), y.from_px);
-    put_curve_end(text);
-    put_curve_start(text, comparison, policy, &y, "%");
+    adl_svg_point(text, WIDE_LEFT_PX + half * (2 * (double)count - 1), y.from_px);
+    adl_svg_curve_close(text);
+    adl_svg_curve_open(text, policy, comparison->policies[policy].name, &y, "%");
     put_steps(text, bins, count, factor, &y);
-    put_curve_end(text);
+    adl_svg_curve_close(text);
     for (size_t i = 0; i < count; i++)
         sum += bins[i] * factor;
     const struct adl_scale percent = {.factor = 1, .decimals = 1};
@@ -358,9 +327,9 @@ bool adl_chart_queue(struct adl_text *text, const struct adl_comparison *compari
         const size_t count = bin_moments(comparison->policies[i].timeline, MOMENT_PENDING, end_s * 1e6, bins);
         if (count == 0)
             continue;
-        put_curve_start(text, comparison, i, &y, "jobs");
+        adl_svg_curve_open(text, i, comparison->policies[i].name, &y, "jobs");
         put_steps(text, bins, count, 1, &y);
-        put_curve_end(text);
+        adl_svg_curve_close(text);
     }
     adl_svg_close(text);
     return true;

@@ -286,3 +286,33 @@ const char *adl_svg_series(char ret[ADL_CLASS_SIZE], uint32_t policy, const char
              kind);
     return ret;
 }
+
+void adl_svg_curve_open(struct adl_text *text, uint32_t series, const char *name, const struct adl_axis *y,
+                        const char *unit)
+{
+    char names[ADL_CLASS_SIZE];
+    adl_text_printf(text, "<polyline class=\"%s\" data-n=\"", adl_svg_series(names, series, "line"));
+    adl_html_put(text, name);
+    adl_text_put(text, "\" data-y=\"");
+    adl_svg_number(text, y->from_px);
+    adl_text_char(text, ' ');
+    adl_svg_number(text, y->to_px);
+    adl_text_char(text, ' ');
+    adl_text_real(text, y->lo);
+    adl_text_char(text, ' ');
+    adl_text_real(text, y->hi);
+    adl_text_printf(text, "\" data-u=\"%s\" points=\"", unit);
+}
+
+void adl_svg_point(struct adl_text *text, double x, double y)
+{
+    adl_svg_number(text, x);
+    adl_text_char(text, ',');
+    adl_svg_number(text, y);
+    adl_text_char(text, ' ');
+}
+
+void adl_svg_curve_close(struct adl_text *text)
+{
+    adl_text_put(text, "\"/>\n");
+}

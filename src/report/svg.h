@@ -62,4 +62,10 @@ void adl_svg_label(struct adl_text *text, const char *class_names, double x, dou
  * is. */
 const char *adl_svg_series(char ret[ADL_CLASS_SIZE], uint32_t policy, const char *kind);
 
+/* A line through points, which says whose it is and how to read values off it: open, a point each, close. */
+void adl_svg_curve_open(struct adl_text *text, uint32_t series, const char *name, const struct adl_axis *y,
+                        const char *unit);
+void adl_svg_point(struct adl_text *text, double x, double y);
+void adl_svg_curve_close(struct adl_text *text);
+
 #endif

@@ -104,44 +104,20 @@ static bool make_plot(const struct adl_training_log *log, const struct panel *pa
     return true;
 }
 
-static void put_point(struct adl_text *text, double x, double y)
-{
-    adl_svg_number(text, x);
-    adl_text_char(text, ',');
-    adl_svg_number(text, y);
-    adl_text_char(text, ' ');
-}
-
-static void open_curve(struct adl_text *text, const struct plot *plot, uint32_t series, const char *name)
-{
-    char names[ADL_CLASS_SIZE];
-    adl_text_printf(text, "<polyline class=\"%s\" data-n=\"", adl_svg_series(names, series, "line"));
-    adl_html_put(text, name);
-    adl_text_put(text, "\" data-y=\"");
-    adl_svg_number(text, plot->y.from_px);
-    adl_text_char(text, ' ');
-    adl_svg_number(text, plot->y.to_px);
-    adl_text_char(text, ' ');
-    adl_text_real(text, plot->y.lo);
-    adl_text_char(text, ' ');
-    adl_text_real(text, plot->y.hi);
-    adl_text_printf(text, "\" data-u=\"%s\" points=\"", plot->scale.unit);
-}
-
 static void put_curve(struct adl_text *text, const struct plot *plot, enum adl_training_column column, uint32_t series,
                       const char *name)
 {
     const struct adl_training_log *log = plot->log;
     const size_t stride = stride_of(log);
-    open_curve(text, plot, series, name);
+    adl_svg_curve_open(text, series, name, &plot->y, plot->scale.unit);
     for (size_t i = 0; i < log->row_count; i += stride) {
         const size_t end = i + stride < log->row_count ? i + stride : log->row_count;
         const double value = mean_of(log, column, i, end) * plot->scale.factor;
         if (isfinite(value))
-            put_point(text, adl_axis_px(&plot->x, log->rows[end - 1].value[ADL_TRAINING_EPISODES]),
-                      adl_axis_px(&plot->y, value));
+            adl_svg_point(text, adl_axis_px(&plot->x, log->rows[end - 1].value[ADL_TRAINING_EPISODES]),
+                          adl_axis_px(&plot->y, value));
     }
-    adl_text_put(text, "\"/>\n");
+    adl_svg_curve_close(text);
 }
 
 static void put_rivals(struct adl_text *text, const struct plot *plot, int metric)
@@ -150,10 +126,10 @@ static void put_rivals(struct adl_text *text, const struct plot *plot, int metri
         const double value = plot->log->rivals[i].result.value[metric] * plot->scale.factor;
         if (!isfinite(value))
             continue;
-        open_curve(text, plot, rival_series(i), plot->log->rivals[i].name);
-        put_point(text, LEFT_PX, adl_axis_px(&plot->y, value));
-        put_point(text, RIGHT_PX, adl_axis_px(&plot->y, value));
-        adl_text_put(text, "\"/>\n");
+        adl_svg_curve_open(text, rival_series(i), plot->log->rivals[i].name, &plot->y, plot->scale.unit);
+        adl_svg_point(text, LEFT_PX, adl_axis_px(&plot->y, value));
+        adl_svg_point(text, RIGHT_PX, adl_axis_px(&plot->y, value));
+        adl_svg_curve_close(text);
     }
 }
 
