@@ -268,7 +268,7 @@ struct adl_job_entry *adl_job_table_add(struct adl_job_table *job_table, const s
     count_waiter(job_table, job, 1);
     *place(job_table, job->id) = job;
     job_table->count++;
-    job_table->by_stage[ADL_STAGE_HELD]++;
+    job_table->by_stage[ADL_STAGE_NEW]++;
     job_table->bytes += job->bytes + (job->shared->jobs == 1 ? job->shared->memory : 0);
     return job;
 }
@@ -277,9 +277,7 @@ struct adl_job_entry *adl_job_table_add(struct adl_job_table *job_table, const s
 static void count_stage(struct adl_job_table *job_table, const struct adl_job_entry *job, uint32_t by)
 {
     job_table->by_stage[job->stage] += by;
-    if (job->stage == ADL_STAGE_DEPENDENT)
-        job_table->by_wait[job->wait] += by;
-    if (job->stage >= ADL_STAGE_QUEUED)
+    if (adl_stages[job->stage].in_queue)
         job->shared->active += by;
 }
 
@@ -304,24 +302,52 @@ struct adl_job_entry *adl_job_table_find(const struct adl_job_table *job_table, 
     return *place(job_table, id);
 }
 
+uint32_t adl_job_table_running(const struct adl_job_table *job_table)
+{
+    uint32_t running = 0;
+    for (int stage = 0; stage < ADL_STAGE_COUNT; stage++)
+        running += adl_stages[stage].runs ? job_table->by_stage[stage] : 0;
+    return running;
+}
+
 struct adl_job_entry *adl_job_table_at(const struct adl_job_table *job_table, uint32_t slot)
 {
     return slot < job_table->slot_capacity ? job_table->slots[slot] : NULL;
 }
 
-void adl_job_table_set_stage(struct adl_job_table *job_table, struct adl_job_entry *job, int stage)
+void adl_job_entry_act(struct adl_job_entry *job, unsigned actions, int64_t now_us)
 {
-    count_stage(job_table, job, MINUS_ONE);
-    job->stage = (uint8_t)stage;
-    count_stage(job_table, job, 1);
+    if (actions & ADL_DO_OPEN_RUN && job->start_us == 0) {
+        job->start_us = now_us;
+        job->attempts++;
+    }
+    if (actions & ADL_DO_TIME_RUN)
+        job->start_us = now_us;
+    if (actions & ADL_DO_CLOSE_RUN) {
+        job->ran_us += job->start_us > 0 && now_us > job->start_us ? now_us - job->start_us : 0;
+        job->start_us = 0;
+    }
+    if (actions & ADL_DO_UNDO_RUN && job->start_us > 0) {
+        job->start_us = 0;
+        job->attempts--;
+    }
+    if (actions & ADL_DO_FREE_GPUS) {
+        free(job->gpus);
+        job->gpus = NULL;
+    }
 }
 
-void adl_job_table_set_wait(struct adl_job_table *job_table, struct adl_job_entry *job, int wait)
+const struct adl_stage_move *adl_job_table_move(struct adl_job_table *job_table, struct adl_job_entry *job, int event,
+                                                int64_t now_us)
 {
+    const struct adl_stage_move *move = adl_stage_move(job->stage, event);
+    if (!move)
+        return NULL;
     count_stage(job_table, job, MINUS_ONE);
-    job->stage = ADL_STAGE_DEPENDENT;
-    job->wait = (uint8_t)wait;
+    job->stage = (uint8_t)adl_stage_next(job->stage, event);
     count_stage(job_table, job, 1);
+    adl_job_entry_act(job, move->actions, now_us);
+    return move;
 }
 
 int adl_job_table_set_slot(struct adl_job_table *job_table, struct adl_job_entry *job, uint32_t alternative,

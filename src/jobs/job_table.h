@@ -4,36 +4,19 @@
 #define ADLRO_JOBS_JOB_TABLE_H
 
 #include "base/error.h"
+#include "jobs/job_stage.h"
 #include "store/store.h"
 
 #define ADL_ALTERNATIVES_MAX 4
 
-/* Where a job stands. PD is all before RUNNING. */
-enum adl_stage {
-    ADL_STAGE_HELD,      /* until it is released */
-    ADL_STAGE_DEPENDENT, /* until what it waits for has come: enum adl_wait */
-    ADL_STAGE_QUEUED,    /* the policy sees it */
-    ADL_STAGE_PLACED,    /* it holds GPUs, and the cluster underneath has not started it yet */
-    ADL_STAGE_RUNNING,   /* it holds GPUs */
-    ADL_STAGE_STOPPING,  /* it was told to end, and holds its GPUs until it has */
-};
-
-/* What a job that is DEPENDENT waits for. */
-enum adl_wait {
-    ADL_WAIT_JOBS,  /* to end or to start */
-    ADL_WAIT_TIME,  /* before which it is not to begin */
-    ADL_WAIT_ARRAY, /* of which as many run as may at once */
-    ADL_WAIT_COUNT,
-};
-
-/* What becomes of a job that is STOPPING once it has ended. */
+/* What becomes of a job that an executor was told to stop. */
 enum adl_stop { ADL_STOP_NONE, ADL_STOP_CANCEL, ADL_STOP_REQUEUE };
 
 /* A job stands in the policy's queue once for each number of GPUs that it would take ("v100:2|a100:1" is two). */
 struct adl_alternative {
     uint16_t gpus;
     uint32_t types; /* mask */
-    uint32_t slot;  /* while QUEUED, and that of the one taken while it holds GPUs; else ADL_NONE */
+    uint32_t slot;  /* while it is queued, and that of the one taken while it holds GPUs; else ADL_NONE */
 };
 
 /* What never changes and is equal for all jobs of an array, kept once: strings and dependencies are behind it. */
@@ -60,9 +43,7 @@ struct adl_job_entry {
     struct adl_alternative alternatives[ADL_ALTERNATIVES_MAX];
     uint32_t alternative_count;
     uint32_t taken; /* which of them holds GPUs */
-    uint8_t stage;  /* enum adl_stage */
-    uint8_t wait;   /* enum adl_wait, while DEPENDENT */
-    uint8_t stop;   /* enum adl_stop */
+    uint8_t stage;  /* enum adl_stage; adl_job_table_move() alone changes it */
     uint8_t hold;   /* enum adl_hold; a job that still runs may have it too */
     bool barred;    /* the cluster underneath would not start it now */
     float priority;
@@ -82,8 +63,8 @@ struct adl_job_entry {
     uint8_t requeue_end; /* the enum adl_job_end that it then had */
     double energy_j;     /* of earlier attempts */
     uint32_t *gpus;      /* while it holds GPUs: spec.gpus of them */
-    const char *reason; /* why it is HELD or DEPENDENT, or STOPPING; "": the policy knows. Owned, as all strings here */
-    const char *why;    /* it is started, for the executor that is told to; not owned, and NULL at all other times */
+    const char *reason;  /* why it waits or is being stopped; "": the policy knows. Owned, as all strings here */
+    const char *why;     /* it is started, for the executor that is told to; not owned, and NULL at all other times */
     struct adl_job_table_shared *shared; /* owns the next six and the dependencies */
     const char *user;
     const char *name;
@@ -109,8 +90,7 @@ struct adl_job_table {
     struct adl_job_entry **table; /* hash by number */
     size_t table_size;
     uint32_t count;
-    uint32_t by_stage[ADL_STAGE_STOPPING + 1];
-    uint32_t by_wait[ADL_WAIT_COUNT]; /* of those that are DEPENDENT */
+    uint32_t by_stage[ADL_STAGE_COUNT];
     uint32_t start_waiters;           /* jobs that wait, or waited, for the start of another */
     struct adl_job_table_user *users; /* those that have jobs, user_count, in no order */
     size_t user_capacity;
@@ -122,16 +102,21 @@ int adl_job_table_create(struct adl_job_table *ret); /* 0 or ADL_ENOMEM */
 void adl_job_table_clear(struct adl_job_table *job_table);
 
 /* A copy of what is to be kept of a stored job, in order of numbers: at the end, unless it comes back. NULL if out of
- * memory. Stage HELD until it is set; alternatives are the caller's to fill. */
+ * memory. Its stage is NEW; alternatives are the caller's to fill. */
 struct adl_job_entry *adl_job_table_add(struct adl_job_table *job_table, const struct adl_store_job *from);
 void adl_job_table_remove(struct adl_job_table *job_table, struct adl_job_entry *job);
 struct adl_job_entry *adl_job_table_find(const struct adl_job_table *job_table, uint64_t id); /* NULL: none */
 struct adl_job_table_user adl_job_table_user(const struct adl_job_table *job_table,
-                                             uint32_t uid);                                   /* zero: has no job */
+                                             uint32_t uid);            /* zero: has no job */
+uint32_t adl_job_table_running(const struct adl_job_table *job_table); /* jobs that are R; all others are PD */
 struct adl_job_entry *adl_job_table_at(const struct adl_job_table *job_table, uint32_t slot); /* NULL: none */
 
-void adl_job_table_set_stage(struct adl_job_table *job_table, struct adl_job_entry *job, int stage);
-void adl_job_table_set_wait(struct adl_job_table *job_table, struct adl_job_entry *job, int wait); /* it is DEPENDENT */
+/* Moves a job as the table in job_stage.c says and does what the move does to the entry; what it does to the engine's
+ * queue is the caller's (ADL_DO_LEAVE_QUEUE, ADL_DO_JOIN_QUEUE). NULL: the move is impossible, and nothing changed. */
+const struct adl_stage_move *adl_job_table_move(struct adl_job_table *job_table, struct adl_job_entry *job, int event,
+                                                int64_t now_us);
+/* That part alone; once more changes nothing. */
+void adl_job_entry_act(struct adl_job_entry *job, unsigned actions, int64_t now_us);
 int adl_job_table_set_slot(struct adl_job_table *job_table, struct adl_job_entry *job, uint32_t alternative,
                            uint32_t slot);
 void adl_job_table_free_slots(struct adl_job_table *job_table,
@@ -162,13 +147,13 @@ static inline uint64_t adl_job_table_shown(const struct adl_job_entry *job)
 
 static inline bool adl_job_table_holds_gpus(const struct adl_job_entry *job)
 {
-    return job->stage >= ADL_STAGE_PLACED;
+    return adl_stages[job->stage].holds_gpus;
 }
 
 /* It has begun, as far as is known. */
 static inline bool adl_job_table_runs(const struct adl_job_entry *job)
 {
-    return job->stage >= ADL_STAGE_RUNNING;
+    return adl_stages[job->stage].runs;
 }
 
 #endif

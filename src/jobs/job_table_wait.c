@@ -37,7 +37,7 @@ static bool is_alone(const struct adl_job_table *job_table, const struct adl_job
 {
     for (const struct adl_job_entry *other = job_table->first; other; other = other->next)
         if (other != job && other->uid == job->uid && (job->array_id == 0 || other->array_id != job->array_id) &&
-            (other->id < job->id || other->stage >= ADL_STAGE_QUEUED) && strcmp(other->name, job->name) == 0)
+            (other->id < job->id || adl_stages[other->stage].in_queue) && strcmp(other->name, job->name) == 0)
             return false;
     return true;
 }

@@ -78,7 +78,6 @@ void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, 
 
 void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job, const char *state)
 {
-    static const char *const stages[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
     char label[ADL_LABEL_SIZE];
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
@@ -86,7 +85,7 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job
     adl_json_put_uint(&json, "id", adl_job_table_shown(job));
     adl_json_put_string(&json, "label", adl_label_of_live(job, label));
     adl_json_put_string(&json, "state", state ? state : adl_job_table_runs(job) ? "R" : "PD");
-    adl_json_put_string(&json, "stage", state ? "ended" : stages[job->stage]);
+    adl_json_put_string(&json, "stage", adl_stages[job->stage].shown);
     adl_json_put_string(&json, "user", job->user);
     adl_json_put_string(&json, "name", job->name);
     adl_json_put_string(&json, "reason", job->reason);
@@ -426,19 +425,14 @@ static void undo_acts(struct adl_live *live)
     for (uint32_t i = 0; i < live->act_count; i++) {
         struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, live->acts[i].job);
         if (!live->acts[i].start) { /* the engine waits for its end: it is asked for all the same, and written then */
-            live->config.executor.ops->stop(live->config.executor.self, job, live->acts[i].slot, true,
-                                            live->acts[i].why, NULL);
+            adl_live_execute(live, job, adl_stages[job->stage].order, live->acts[i].slot, live->acts[i].why, NULL);
             continue;
         }
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = live->acts[i].slot}};
         item.event.evict.remaining = 1.0;
         item.event.evict.fault = true;
         adl_live_post(live, &item);
-        free(job->gpus);
-        job->gpus = NULL;
-        job->attempts--;
-        job->start_us = 0;
-        adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
+        adl_live_transition(live, job, ADL_ON_UNDO);
     }
 }
 
@@ -471,19 +465,16 @@ void adl_live_drop_alternatives(struct adl_live *live, struct adl_job_entry *job
 
 static void carry_out(struct adl_live *live)
 {
-    const struct adl_executor *executor = &live->config.executor;
     for (uint32_t i = 0; i < live->act_count; i++) {
         const struct adl_live_act *act = &live->acts[i];
         struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, act->job);
-        if (act->start) {
+        if (act->start)
             adl_live_drop_alternatives(live, job);
-            job->why = act->why;
-            executor->ops->start(executor->self, job, act->slot, job->gpus, NULL);
-            job->why = NULL;
+        adl_live_execute(live, job, act->start ? ADL_ORDER_START : adl_stages[job->stage].order, act->slot, act->why,
+                         NULL);
+        if (act->start) {
             live->shared->counts.started++;
             adl_live_started(live, job);
-        } else {
-            executor->ops->stop(executor->self, job, act->slot, true, act->why, NULL);
         }
         tell_decision(live, act, job);
     }

@@ -30,6 +30,7 @@ struct adl_live_config {
      * next_event says that the world ends; 0: all is done. */
     int (*reload)(void *context, char *ret_text, size_t size, struct adl_error *err);
     void *context;
+    void (*say)(const char *text); /* for whoever looks after the service; NULL: nobody */
 };
 
 struct adl_live;

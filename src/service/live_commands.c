@@ -96,8 +96,12 @@ static int begin_start(struct adl_live *live, struct adl_job_entry *job, const s
 {
     if (live->retry_us > 0 && !live->adopting)
         return adl_fail(err, ADL_EREFUSED, "nothing is started while the state cannot be written");
-    if (job->stage != ADL_STAGE_QUEUED)
-        return adl_fail(err, ADL_EREFUSED, "job %llu is not to be started now", (unsigned long long)job->id);
+    const int event = live->adopting                              ? ADL_ON_ENTER
+                      : live->config.executor.ops->confirms_start ? ADL_ON_PLACE
+                                                                  : ADL_ON_START;
+    if (adl_stage_next(job->stage, event) < 0)
+        return adl_fail(err, ADL_EREFUSED, "job %llu %s", (unsigned long long)job->id,
+                        adl_stage_refusal(job->stage, event));
     if (live->config.advice_only && !live->adopting)
         return advise(live, job, command, gpus, err);
     if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
@@ -115,14 +119,7 @@ static int begin_start(struct adl_live *live, struct adl_job_entry *job, const s
             job->taken = i;
     job->spec.gpus = job->alternatives[job->taken].gpus;
     job->spec.types = job->alternatives[job->taken].types;
-    if (!live->adopting) {
-        job->start_us = live->now_us;
-        job->attempts++;
-    }
-    adl_job_table_set_stage(&live->shared->job_table, job,
-                            live->config.executor.ops->confirms_start && !live->adopting ? ADL_STAGE_PLACED
-                                                                                         : ADL_STAGE_RUNNING);
-    return 0;
+    return adl_live_transition(live, job, event);
 }
 
 int adl_live_submit(void *self, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
@@ -140,13 +137,15 @@ int adl_live_submit(void *self, const struct adl_command *command, const uint32_
         return adl_fail(err, ADL_EREFUSED, "slot %u has just been given up", command->job);
     if (command->kind == ADL_COMMAND_START)
         return begin_start(live, job, command, gpus, err);
-    if (job->stage != ADL_STAGE_RUNNING && job->stage != ADL_STAGE_PLACED)
-        return adl_fail(err, ADL_EREFUSED, "job %llu is being stopped already", (unsigned long long)job->id);
+    if (adl_stage_next(job->stage, ADL_ON_PREEMPT) < 0)
+        return adl_fail(err, ADL_EREFUSED, "job %llu %s", (unsigned long long)job->id,
+                        adl_stage_refusal(job->stage, ADL_ON_PREEMPT));
     if (adl_grow((void **)&live->acts, &live->act_capacity, (size_t)live->act_count + 1, sizeof *live->acts))
         return adl_fail(err, ADL_ENOMEM, "out of memory to stop job %llu", (unsigned long long)job->id);
     struct adl_live_act *act = &live->acts[live->act_count++];
     *act = (struct adl_live_act){.job = job->id, .slot = command->job};
     adl_live_say_why(live, job, &command->reason, act->why, sizeof act->why);
-    adl_live_stopping(live, job, ADL_STOP_REQUEUE, act->why);
+    adl_live_transition(live, job, ADL_ON_PREEMPT);
+    adl_live_say_stop(job, act->why);
     return 0;
 }

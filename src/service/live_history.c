@@ -38,12 +38,10 @@ static void end_step(struct adl_live *live)
 {
     struct adl_service_state *shared = live->shared;
     struct adl_point *point = &live->point;
-    const uint32_t *stages = shared->job_table.by_stage;
     point->time_us = live->point_us;
     point->busy_gpus = (float)(live->busy_gpu_us / (double)live->point_step_us);
-    point->pending =
-        stages[ADL_STAGE_HELD] + stages[ADL_STAGE_DEPENDENT] + stages[ADL_STAGE_QUEUED] + stages[ADL_STAGE_PLACED];
-    point->running = stages[ADL_STAGE_RUNNING] + stages[ADL_STAGE_STOPPING];
+    point->running = adl_job_table_running(&shared->job_table);
+    point->pending = shared->job_table.count - point->running;
     add_readings(live, point);
     if (point->energy_j > 0)
         shared->counts.energy_j += point->energy_j;

@@ -116,6 +116,14 @@ void adl_live_write_decision(struct adl_json *json, const struct adl_decision *d
 void adl_live_publish_decision(struct adl_live *live, const struct adl_decision *decision); /* to streams */
 
 /* live_jobs.c: how a job goes from one stage to another, in memory, after it was written. */
+
+/* Moves a job as the table in jobs/job_stage.c says, in the engine's queue too. A move that is impossible is a mistake
+ * of ours: it is counted and told, the job stays as it is, and ADL_EREFUSED is returned; who is not sure that it is
+ * possible asks adl_stage_next() first. */
+int adl_live_transition(struct adl_live *live, struct adl_job_entry *job, int event);
+/* Tells the executor what is to become of a job whose stage is in the store: enum adl_stage_order. */
+int adl_live_execute(struct adl_live *live, struct adl_job_entry *job, int order, uint32_t slot, const char *why,
+                     struct adl_error *err);
 int adl_live_request(struct adl_live *live, struct adl_job_entry *job, struct adl_error *err); /* its alternatives */
 const char *adl_live_held(int hold); /* what begins the reason of a job with this enum adl_hold */
 int adl_live_place(struct adl_live *live, struct adl_job_entry *job); /* held, dependent or queued, as it should be */
@@ -126,19 +134,20 @@ void adl_live_place_dependent(struct adl_live *live); /* all again: giving up on
 void adl_live_withdraw(struct adl_live *live, struct adl_job_entry *job); /* out of the policy's queue */
 /* The same, but the executor keep this slot of it. */
 void adl_live_withdraw_but(struct adl_live *live, struct adl_job_entry *job, uint32_t slot);
-int adl_live_enqueue(struct adl_live *live, struct adl_job_entry *job);
-/* It does not run any more; it runs, but not there. remaining is the share of its work still to do, negative = not
- * known: what its specification says that a stop loses is believed. */
-int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, uint32_t slot, double remaining);
-int adl_live_unseat(struct adl_live *live, struct adl_job_entry *job, uint32_t slot, double remaining);
+/* A job that ran waits again, after ADL_ON_EVICTED or ADL_ON_LOSE; tells the engine that it does not run there.
+ * remaining is the share of its work still to do, negative = not known: what its specification says that a stop loses
+ * counts. */
+int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, int event, uint32_t slot, double remaining);
+int adl_live_post_evict(struct adl_live *live, uint32_t slot, double remaining);
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
-void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int end); /* ended: out of the job table */
+/* Ended, by an event after which it is: out of the job table. */
+void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event, int end);
 /* Has a job cancelled that holds no GPUs, in a group of its own. */
 void adl_live_give_up(struct adl_live *live, const struct adl_job_entry *job, const char *why);
 int adl_live_end_of(void *live, uint64_t id); /* of a job that is not in the job table; negative: there is none */
 
-/* It was told to end. The reason says so in the store as well, for whoever comes back to it after a crash. */
-void adl_live_stopping(struct adl_live *live, struct adl_job_entry *job, int stop, const char *why);
+/* The reason of a job that is being stopped. The store has it as well: after a crash it says how the job is to end. */
+void adl_live_say_stop(struct adl_job_entry *job, const char *why);
 #define ADL_REASON_CANCEL  "cancelled: "
 #define ADL_REASON_REQUEUE "requeued: "
 

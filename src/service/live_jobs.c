@@ -33,10 +33,12 @@ int adl_live_request(struct adl_live *live, struct adl_job_entry *job, struct ad
     return 0;
 }
 
-int adl_live_enqueue(struct adl_live *live, struct adl_job_entry *job)
+/* ---- moves ---- */
+
+/* Each of its alternatives that is not in the policy's queue yet. */
+static int join_queue(struct adl_live *live, struct adl_job_entry *job)
 {
     const struct adl_executor *executor = &live->config.executor;
-    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     for (uint32_t i = 0; i < job->alternative_count; i++) {
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
         uint32_t slot;
@@ -67,38 +69,28 @@ bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
     return slot < state->job_capacity && state->jobs[slot].phase != ADL_PHASE_NONE;
 }
 
-int adl_live_unseat(struct adl_live *live, struct adl_job_entry *job, uint32_t slot, double remaining)
+int adl_live_post_evict(struct adl_live *live, uint32_t slot, double remaining)
 {
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = slot}};
     const struct adl_state *state = adl_engine_state(live->shared->engine);
     item.event.evict.remaining = remaining >= 0 ? remaining : adl_stop_remaining(state, slot, live->steady_us);
-    free(job->gpus);
-    job->gpus = NULL;
-    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     return state->jobs[slot].phase >= ADL_PHASE_RUNNING ? adl_live_post(live, &item) : 0;
 }
 
-int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, uint32_t slot, double remaining)
+int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, int event, uint32_t slot, double remaining)
 {
-    job->stop = ADL_STOP_NONE;
-    job->ran_us += adl_live_held_us(live, job);
-    job->start_us = 0;
+    const bool guest = !adl_live_in_engine(live, slot); /* it ran outside the engine's books */
+    const int status = adl_live_transition(live, job, event);
+    if (status)
+        return status;
     live->shared->counts.requeued++;
     adl_job_table_set_reason(job, "");
-    if (!adl_live_in_engine(live, slot)) { /* it was a guest: it comes in by the front door, if at all */
-        free(job->gpus);
-        job->gpus = NULL;
-        live->config.executor.ops->withdraw(live->config.executor.self, slot);
-        adl_job_table_free_slots(&live->shared->job_table, job);
-        return adl_live_place(live, job);
-    }
-    if (adl_live_unseat(live, job, slot, remaining))
+    if (!guest && adl_live_post_evict(live, slot, remaining))
         return ADL_ENOMEM;
-    if (job->barred) {
-        adl_live_withdraw(live, job);
-        return adl_live_place(live, job);
-    }
-    return adl_live_enqueue(live, job);
+    if (!guest && !job->barred)
+        return adl_live_transition(live, job, ADL_ON_ENQUEUE);
+    adl_live_withdraw(live, job);
+    return adl_live_place(live, job);
 }
 
 void adl_live_withdraw_but(struct adl_live *live, struct adl_job_entry *job, uint32_t kept)
@@ -122,6 +114,45 @@ void adl_live_withdraw(struct adl_live *live, struct adl_job_entry *job)
 {
     adl_live_withdraw_but(live, job, ADL_NONE);
 }
+
+/* Our own mistake: the job stays as it is, and whoever looks after the service is told. */
+static int refuse_transition(struct adl_live *live, const struct adl_job_entry *job, int event)
+{
+    char label[ADL_LABEL_SIZE], text[200];
+    snprintf(text, sizeof text, "internal error: job %s is %s, where '%s' is impossible; it stays as it is",
+             adl_label_of_live(job, label), adl_stages[job->stage].name, adl_stage_events[event].name);
+    live->shared->counts.impossible_moves++;
+    if (live->config.say)
+        live->config.say(text);
+    return ADL_EREFUSED;
+}
+
+int adl_live_transition(struct adl_live *live, struct adl_job_entry *job, int event)
+{
+    const struct adl_stage_move *move = adl_job_table_move(&live->shared->job_table, job, event, live->now_us);
+    if (!move)
+        return refuse_transition(live, job, event);
+    if (move->actions & ADL_DO_LEAVE_QUEUE)
+        adl_live_withdraw(live, job);
+    return move->actions & ADL_DO_JOIN_QUEUE ? join_queue(live, job) : 0;
+}
+
+int adl_live_execute(struct adl_live *live, struct adl_job_entry *job, int order, uint32_t slot, const char *why,
+                     struct adl_error *err)
+{
+    const struct adl_executor *executor = &live->config.executor;
+    int status = 0;
+    if (order == ADL_ORDER_START) {
+        job->why = why;
+        status = executor->ops->start(executor->self, job, slot, job->gpus, err);
+        job->why = NULL;
+    } else if (order != ADL_ORDER_NONE) {
+        status = executor->ops->stop(executor->self, job, slot, order == ADL_ORDER_STOP_AND_REQUEUE, why, err);
+    }
+    return status;
+}
+
+/* ---- ends of other jobs ---- */
 
 struct ending {
     int end;
@@ -205,12 +236,11 @@ static int wait_for_jobs(struct adl_live *live, struct adl_job_entry *job, const
     char reason[200];
     say_dependency(job, on, false, reason, sizeof reason);
     adl_job_table_set_reason(job, reason);
-    adl_job_table_set_wait(&live->shared->job_table, job, ADL_WAIT_JOBS);
     if (never) {
         say_dependency(job, on, true, reason, sizeof reason);
         adl_live_give_up(live, job, reason);
     }
-    return 0;
+    return adl_live_transition(live, job, ADL_ON_AWAIT_JOBS);
 }
 
 static int wait_for_begin(struct adl_live *live, struct adl_job_entry *job)
@@ -222,8 +252,8 @@ static int wait_for_begin(struct adl_live *live, struct adl_job_entry *job)
         strftime(reason, sizeof reason, "begins at %Y-%m-%d %H:%M:%S %Z", &parts);
     adl_job_table_set_reason(job, reason);
     job->eligible_us = 0;
-    adl_job_table_set_wait(&live->shared->job_table, job, ADL_WAIT_TIME);
-    return adl_heap_push(&live->begins, (struct adl_heap_item){job->begin_us, job->id});
+    const int status = adl_live_transition(live, job, ADL_ON_AWAIT_TIME);
+    return status ? status : adl_heap_push(&live->begins, (struct adl_heap_item){job->begin_us, job->id});
 }
 
 static int wait_for_array(struct adl_live *live, struct adl_job_entry *job)
@@ -232,8 +262,7 @@ static int wait_for_array(struct adl_live *live, struct adl_job_entry *job)
     snprintf(reason, sizeof reason, "array throttle: at most %u of the jobs of array %llu run at once",
              job->shared->array.limit, (unsigned long long)job->array_id);
     adl_job_table_set_reason(job, reason);
-    adl_job_table_set_wait(&live->shared->job_table, job, ADL_WAIT_ARRAY);
-    return 0;
+    return adl_live_transition(live, job, ADL_ON_AWAIT_ARRAY);
 }
 
 void adl_live_fill_array(struct adl_live *live, struct adl_job_entry *member)
@@ -246,7 +275,7 @@ void adl_live_fill_array(struct adl_live *live, struct adl_job_entry *member)
     for (struct adl_job_entry *next; member && member->shared == array && array->active < array->array.limit;
          member = next) {
         next = member->next;
-        if (member->stage == ADL_STAGE_DEPENDENT && member->wait == ADL_WAIT_ARRAY) {
+        if (member->stage == ADL_STAGE_AWAITS_ARRAY) {
             adl_live_place(live, member);
             adl_live_publish_job(live, member, NULL);
         }
@@ -261,9 +290,9 @@ int adl_live_place(struct adl_live *live, struct adl_job_entry *job)
         if (job->hold && job->reason[0] == '\0')
             adl_job_table_set_reason(job, job->hold == ADL_HOLD_ADMIN ? adl_live_held(job->hold)
                                                                       : "held: release it to let it run");
-        adl_job_table_set_stage(job_table, job, ADL_STAGE_HELD);
+        const int status = adl_live_transition(live, job, ADL_ON_HOLD);
         adl_live_fill_array(live, job);
-        return 0;
+        return status;
     }
     const int may = adl_job_table_dependencies(job_table, job, adl_live_end_of, live, &culprit);
     if (may <= 0)
@@ -275,17 +304,17 @@ int adl_live_place(struct adl_live *live, struct adl_job_entry *job)
         job->ran_us = 0;
     }
     const uint32_t limit = job->shared->array.limit;
-    if (limit > 0 && job->stage < ADL_STAGE_QUEUED && job->shared->active >= limit)
+    if (limit > 0 && !adl_stages[job->stage].in_queue && job->shared->active >= limit)
         return wait_for_array(live, job);
     adl_job_table_set_reason(job, "");
-    return adl_live_enqueue(live, job);
+    return adl_live_transition(live, job, ADL_ON_ENQUEUE);
 }
 
 void adl_live_begin_due(struct adl_live *live)
 {
     for (const struct adl_heap_item *top; (top = adl_heap_top(&live->begins)) && top->time_us <= live->now_us;) {
         struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, adl_heap_pop(&live->begins).tag);
-        if (!job || job->stage != ADL_STAGE_DEPENDENT || job->wait != ADL_WAIT_TIME)
+        if (!job || job->stage != ADL_STAGE_AWAITS_TIME)
             continue;
         adl_live_place(live, job);
         adl_live_publish_job(live, job, NULL);
@@ -296,7 +325,7 @@ void adl_live_place_dependent(struct adl_live *live)
 {
     for (struct adl_job_entry *job = live->shared->job_table.first, *next; job; job = next) {
         next = job->next;
-        if (job->stage == ADL_STAGE_DEPENDENT)
+        if (job->stage >= ADL_STAGE_AWAITS_JOBS && job->stage <= ADL_STAGE_AWAITS_ARRAY)
             adl_live_place(live, job);
     }
 }
@@ -307,10 +336,10 @@ static void place_dependants(struct adl_live *live, uint64_t id, uint64_t array_
 {
     struct adl_job_table *job_table = &live->shared->job_table;
     const struct adl_job_entry *single = NULL;
-    for (struct adl_job_entry *job = job_table->first, *next; job && job_table->by_wait[ADL_WAIT_JOBS] > 0;
+    for (struct adl_job_entry *job = job_table->first, *next; job && job_table->by_stage[ADL_STAGE_AWAITS_JOBS] > 0;
          job = next) {
         next = job->next;
-        if (job->stage != ADL_STAGE_DEPENDENT || job->wait != ADL_WAIT_JOBS)
+        if (job->stage != ADL_STAGE_AWAITS_JOBS)
             continue;
         const bool turn = name && job->uid == uid && strcmp(job->name, name) == 0 && adl_job_table_is_singleton(job) &&
                           (!single || (single->array_id > 0 && single->array_id == job->array_id));
@@ -328,8 +357,10 @@ void adl_live_started(struct adl_live *live, const struct adl_job_entry *job)
         place_dependants(live, job->id, job->array_id, 0, NULL);
 }
 
-void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int end)
+void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event, int end)
 {
+    if (adl_live_transition(live, job, event))
+        return;
     struct adl_job_table *job_table = &live->shared->job_table;
     struct adl_service_state_counts *counts = &live->shared->counts;
     const uint64_t id = job->id, array_id = job->array_id;
@@ -351,11 +382,10 @@ void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int end)
     place_dependants(live, id, array_id, uid, name);
 }
 
-void adl_live_stopping(struct adl_live *live, struct adl_job_entry *job, int stop, const char *why)
+void adl_live_say_stop(struct adl_job_entry *job, const char *why)
 {
     char reason[240];
-    snprintf(reason, sizeof reason, "%s%s", stop == ADL_STOP_CANCEL ? ADL_REASON_CANCEL : ADL_REASON_REQUEUE, why);
+    snprintf(reason, sizeof reason, "%s%s", job->stage == ADL_STAGE_CANCELLING ? ADL_REASON_CANCEL : ADL_REASON_REQUEUE,
+             why);
     adl_job_table_set_reason(job, reason);
-    job->stop = (uint8_t)stop;
-    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_STOPPING);
 }

@@ -55,12 +55,11 @@ static int keep_job(void *context, const struct adl_store_job *row, struct adl_e
         free(job->gpus);
         job->gpus = NULL;
     }
+    adl_live_transition(live, job, ADL_ON_RECOVER);
     if (strncmp(job->reason, ADL_REASON_CANCEL, strlen(ADL_REASON_CANCEL)) == 0)
-        job->stop = ADL_STOP_CANCEL;
+        adl_live_transition(live, job, ADL_ON_CANCEL);
     else if (strncmp(job->reason, ADL_REASON_REQUEUE, strlen(ADL_REASON_REQUEUE)) == 0 || !job->gpus)
-        job->stop = ADL_STOP_REQUEUE; /* its GPUs are gone: whatever it does, it is not what was asked for */
-    adl_job_table_set_stage(&live->shared->job_table, job,
-                            ADL_STAGE_STOPPING); /* until it is known to run: not to be placed */
+        adl_live_transition(live, job, ADL_ON_REQUEUE); /* without its GPUs it does not run as was asked for */
     return 0;
 }
 
@@ -154,16 +153,13 @@ static int queue_runner(struct adl_live *live, struct adl_job_entry *job)
     if (executor->ops->admit(executor->self, &item.spec, &item.event.job, NULL) ||
         adl_job_table_set_slot(&live->shared->job_table, job, job->taken, item.event.job))
         return ADL_ENOMEM;
-    if (!job->gpus)
-        return 0;
-    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
-    return adl_live_post(live, &item);
+    return job->gpus ? adl_live_post(live, &item) : 0;
 }
 
 static int queue_all(struct adl_live *live, struct adl_error *err)
 {
     for (struct adl_job_entry *job = live->shared->job_table.first; job; job = job->next)
-        if (job->stage == ADL_STAGE_STOPPING ? queue_runner(live, job) : adl_live_place(live, job))
+        if (adl_job_table_holds_gpus(job) ? queue_runner(live, job) : adl_live_place(live, job))
             return adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)job->id);
     return 0;
 }
@@ -199,22 +195,20 @@ static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct ad
         status = seat(engine, plan, job, &refused, err);
     if (status)
         return status;
-    if (refused) { /* its GPUs, cores or memory are not what they were */
-        adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_STOPPING);
-        job->stop = job->stop ? job->stop : ADL_STOP_REQUEUE;
-    } else
+    if (!refused)
         adl_engine_began(engine, slot, job->start_us);
+    else if (job->stage == ADL_STAGE_RUNNING) /* its GPUs, cores or memory are not what they were */
+        adl_live_transition(live, job, ADL_ON_REQUEUE);
     const char *why = strchr(job->reason, ':');
     if (!executor->ops->adopt(executor->self, job, slot, job->gpus)) { /* a twin forgets who ran */
-        if (job->stop == ADL_STOP_CANCEL)
+        if (job->stage == ADL_STAGE_CANCELLING)
             adl_live_give_up(live, job, why ? why + 2 : "");
-        return adl_live_requeue(live, job, slot, 1.0);
+        return adl_live_requeue(live, job, ADL_ON_LOSE, slot, 1.0);
     }
-    if (job->stop) {
-        adl_live_stopping(live, job, job->stop, why ? why + 2 : "the GPUs it ran on are not the same any more");
-        return executor->ops->stop(executor->self, job, slot, job->stop == ADL_STOP_REQUEUE, job->reason, err);
-    }
-    return 0;
+    if (job->stage == ADL_STAGE_RUNNING)
+        return 0;
+    adl_live_say_stop(job, why ? why + 2 : "the GPUs it ran on are not the same any more");
+    return adl_live_execute(live, job, adl_stages[job->stage].order, slot, job->reason, err);
 }
 
 int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_error *err)
@@ -225,11 +219,10 @@ int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_
     int status = adl_plan_create(&plan, live->shared->inventory->scenario.cluster.gpu_count);
     if (status)
         return adl_fail(err, status, "out of memory for a plan");
-    uint32_t ran = job_table->by_stage[ADL_STAGE_STOPPING];
-    uint64_t *numbers = calloc((size_t)ran + 1, sizeof *numbers);
-    ran = 0;
+    uint32_t ran = 0;
+    uint64_t *numbers = calloc((size_t)adl_job_table_running(job_table) + 1, sizeof *numbers);
     for (struct adl_job_entry *job = job_table->first; numbers && job; job = job->next)
-        if (job->stage == ADL_STAGE_STOPPING)
+        if (adl_job_table_holds_gpus(job))
             numbers[ran++] = job->id;
     status = numbers ? queue_all(live, err) : adl_fail(err, ADL_ENOMEM, "out of memory for %u jobs", ran);
     if (status == 0)
@@ -273,18 +266,15 @@ static int queue_again(struct adl_live *live, struct adl_job_entry *job)
 }
 
 /* Takes up its GPUs in the new books; it was and stays in the executor. */
-static int seat_again(struct adl_live *live, struct adl_engine *engine, struct adl_plan *plan,
-                      struct adl_job_entry *job, struct adl_error *err)
+static int seat_again(struct adl_engine *engine, struct adl_plan *plan, struct adl_job_entry *job,
+                      struct adl_error *err)
 {
     char label[ADL_LABEL_SIZE];
-    const uint8_t stage = job->stage;
     bool refused = false;
-    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     const int status = seat(engine, plan, job, &refused, err);
     if (status == 0 && refused)
         return adl_fail(err, ADL_EREFUSED, "job %s and the GPUs it runs on do not go together",
                         adl_label_of_live(job, label));
-    adl_job_table_set_stage(&live->shared->job_table, job, stage);
     return status;
 }
 
@@ -308,7 +298,7 @@ int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_e
         status = adl_engine_advance(engine, err) < 0 ? ADL_EIO : 0;
     for (struct adl_job_entry *job = job_table->first; status == 0 && job; job = job->next)
         if (adl_job_table_holds_gpus(job) && job->gpus)
-            status = seat_again(live, engine, &plan, job, err);
+            status = seat_again(engine, &plan, job, err);
     if (status == 0)
         status = adl_engine_settle(engine, err);
     live->adopting = false;
@@ -330,7 +320,7 @@ static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, s
     struct adl_job_table *job_table = &live->shared->job_table;
     struct adl_job_entry *job = adl_job_table_find(job_table, it->job);
     bool refused = false;
-    if (!job || job->stage != ADL_STAGE_QUEUED || !job->gpus)
+    if (!job || job->stage != ADL_STAGE_CLUSTER_STARTED)
         return 0;
     for (uint32_t i = 0; i < job->alternative_count; i++)
         if (job->alternatives[i].slot == it->slot)
@@ -343,16 +333,12 @@ static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, s
     if (refused) { /* the books do not agree: it runs as a guest, and its GPUs show as used by others */
         adl_live_withdraw_but(live, job, it->slot);
         job->gpus = kept;
-        adl_job_table_set_stage(job_table, job, ADL_STAGE_RUNNING);
+        adl_live_transition(live, job, ADL_ON_ENTER);
     } else {
         free(kept);
         adl_live_drop_alternatives(live, job);
     }
-    if (!it->moved) {
-        job->start_us = live->now_us;
-        job->attempts++;
-        live->shared->counts.started++;
-    }
+    live->shared->counts.started += !it->moved;
     adl_live_publish_job(live, job, NULL);
     return status;
 }

@@ -28,9 +28,8 @@ static struct adl_job_entry *job_of(const struct adl_live *live, const struct ad
 {
     if (!is_about_job(report->kind))
         return NULL;
-    if (report->number == 0)
-        return adl_job_table_at(&live->shared->job_table, report->slot);
-    struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, report->number);
+    struct adl_job_entry *job = report->number == 0 ? adl_job_table_at(&live->shared->job_table, report->slot)
+                                                    : adl_job_table_find(&live->shared->job_table, report->number);
     return job && report->kind == ADL_REPORT_REQUEUED && !adl_job_table_holds_gpus(job) ? NULL : job;
 }
 
@@ -42,10 +41,15 @@ bool adl_live_report_waits(const struct adl_live *live, const struct adl_report 
 
 /* ---- jobs that ended ---- */
 
+static int event_of(const struct adl_report *report)
+{
+    return report->kind == ADL_REPORT_ENDED ? ADL_ON_ENDED : ADL_ON_EVICTED;
+}
+
 /* One that was to be cancelled has ended, whatever the executor made of it. */
 static bool is_end(const struct adl_report *report, const struct adl_job_entry *job)
 {
-    return report->kind == ADL_REPORT_ENDED || job->stop == ADL_STOP_CANCEL;
+    return adl_stage_next(job->stage, event_of(report)) == ADL_STAGE_ENDED;
 }
 
 static int end_of(const struct adl_report *report)
@@ -56,7 +60,7 @@ static int end_of(const struct adl_report *report)
 static void say_reason(const struct adl_report *report, const struct adl_job_entry *job, char *ret, size_t size)
 {
     const int end = end_of(report);
-    if (job->stop == ADL_STOP_CANCEL && end == ADL_END_CANCELLED)
+    if (job->stage == ADL_STAGE_CANCELLING && end == ADL_END_CANCELLED)
         snprintf(ret, size, "%s", job->reason);
     else if (report->text[0] != '\0')
         snprintf(ret, size, "%s", report->text);
@@ -161,8 +165,7 @@ static void apply_end(struct adl_live *live, const struct adl_report *report, st
     if (is_end(report, job) && !adl_job_table_holds_gpus(job)) { /* it was taken out of the cluster's queue */
         say_reason(report, job, reason, sizeof reason);
         adl_job_table_set_reason(job, reason);
-        adl_live_withdraw(live, job);
-        adl_live_depart(live, job, end_of(report));
+        adl_live_depart(live, job, event_of(report), end_of(report));
     } else if (is_end(report, job)) {
         const int end = end_of(report);
         say_reason(report, job, reason, sizeof reason);
@@ -180,9 +183,9 @@ static void apply_end(struct adl_live *live, const struct adl_report *report, st
             post_speed(live, job, &event);
             post(live, &event);
         }
-        adl_live_depart(live, job, end);
+        adl_live_depart(live, job, event_of(report), end);
     } else {
-        adl_live_requeue(live, job, slot, report->requeue.remaining);
+        adl_live_requeue(live, job, ADL_ON_EVICTED, slot, report->requeue.remaining);
         if (job->barred)
             adl_job_table_set_reason(job, report->text);
         adl_live_publish_job(live, job, NULL);
@@ -237,9 +240,9 @@ static void apply_arrival(struct adl_live *live, const struct adl_live_report *r
     job->eligible_us = live->now_us;
     job->alternative_count = 1;
     job->alternatives[0] = (struct adl_alternative){item.spec.gpus, item.spec.types, ADL_NONE};
-    if (adl_job_table_set_slot(&live->shared->job_table, job, 0, slot) || adl_live_post(live, &item))
+    if (adl_job_table_set_slot(&live->shared->job_table, job, 0, slot) || adl_live_post(live, &item) ||
+        adl_live_transition(live, job, ADL_ON_ENQUEUE))
         return;
-    adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_QUEUED);
     live->shared->counts.submitted++;
     adl_live_publish_job(live, job, NULL);
 }
@@ -293,7 +296,7 @@ static struct adl_job_entry *seized(const struct adl_live *live, const struct ad
 {
     struct adl_job_entry *job = adl_job_table_at(&live->shared->job_table, report->base.slot);
     const bool same = job && (report->base.number == 0 || report->base.number == job->id);
-    const bool waits = same && job->stage == ADL_STAGE_QUEUED && !job->gpus;
+    const bool waits = same && job->stage == ADL_STAGE_QUEUED;
     return waits || (same && is_moved(live, report, job)) ? job : NULL;
 }
 
@@ -337,10 +340,9 @@ static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
     if (job && adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
                         sizeof *live->seizures) == 0) {
         live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, slot, moved};
-        if (job->stage == ADL_STAGE_PLACED)
-            job->start_us = live->now_us;
         if (moved)
-            adl_live_unseat(live, job, slot, 1.0);
+            adl_live_post_evict(live, slot, 1.0);
+        adl_live_transition(live, job, ADL_ON_CLUSTER_STARTED);
         job->gpus = report->gpus;
         report->gpus = NULL;
     }
@@ -363,12 +365,7 @@ static int prepare_begin(struct adl_live *live, struct adl_job_entry *job, struc
 
 static void apply_begin(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
-    if (report->kind == ADL_REPORT_START_PENDING && job->stage == ADL_STAGE_RUNNING) {
-        adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_PLACED);
-    } else if (report->kind == ADL_REPORT_STARTED && job->stage == ADL_STAGE_PLACED) {
-        adl_job_table_set_stage(&live->shared->job_table, job, ADL_STAGE_RUNNING);
-        job->start_us = live->now_us;
-    }
+    adl_live_transition(live, job, report->kind == ADL_REPORT_STARTED ? ADL_ON_STARTED : ADL_ON_START_PENDING);
     adl_live_publish_job(live, job, NULL);
 }
 
@@ -376,11 +373,9 @@ static void apply_begin(struct adl_live *live, const struct adl_report *report, 
 static void apply_bar(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
     job->barred = report->kind == ADL_REPORT_INELIGIBLE;
-    if (adl_job_table_holds_gpus(job) || job->hold)
+    if (adl_job_table_holds_gpus(job) || job->stage == ADL_STAGE_CLUSTER_STARTED || job->hold)
         return; /* it counts when it is back in the queue */
-    if (job->barred)
-        adl_live_withdraw(live, job);
-    else
+    if (!job->barred)
         job->eligible_us = 0;
     adl_live_place(live, job);
     if (job->barred)

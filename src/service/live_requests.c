@@ -312,7 +312,7 @@ static int prepare_cancel(struct adl_live *live, struct adl_request *request, st
     phrase(request, "", why, sizeof why);
     snprintf(reason, sizeof reason, ADL_REASON_CANCEL "%s", why);
     status.reason = reason;
-    if (!adl_job_table_holds_gpus(job)) {
+    if (adl_stage_next(job->stage, ADL_ON_CANCEL) == ADL_STAGE_ENDED) {
         status.state = ADL_STORE_CANCELLED;
         status.end_us = live->now_us;
     }
@@ -320,23 +320,29 @@ static int prepare_cancel(struct adl_live *live, struct adl_request *request, st
     return result ? result : adl_live_log_request(live, request, "cancel", &request->err);
 }
 
+/* A job that holds GPUs is told to end. */
+static void stop(struct adl_live *live, struct adl_job_entry *job, int event, const char *why)
+{
+    if (adl_live_transition(live, job, event))
+        return;
+    adl_live_say_stop(job, why);
+    adl_live_execute(live, job, adl_stages[job->stage].order, job->alternatives[job->taken].slot, why, NULL);
+    adl_live_publish_job(live, job, NULL);
+}
+
 static void apply_cancel(struct adl_live *live, struct adl_request *request, struct adl_job_entry *job)
 {
     char why[200], reason[240];
     phrase(request, "", why, sizeof why);
-    if (!adl_job_table_holds_gpus(job)) {
-        snprintf(reason, sizeof reason, ADL_REASON_CANCEL "%s", why);
-        adl_job_table_set_reason(job, reason);
-        if (job->external > 0 && live->config.executor.ops->drop)
-            live->config.executor.ops->drop(live->config.executor.self, job, why);
-        adl_live_withdraw(live, job);
-        adl_live_depart(live, job, ADL_END_CANCELLED);
+    if (adl_stage_next(job->stage, ADL_ON_CANCEL) != ADL_STAGE_ENDED) {
+        stop(live, job, ADL_ON_CANCEL, why);
         return;
     }
-    adl_live_stopping(live, job, ADL_STOP_CANCEL, why);
-    live->config.executor.ops->stop(live->config.executor.self, job, job->alternatives[job->taken].slot, false, why,
-                                    NULL);
-    adl_live_publish_job(live, job, NULL);
+    snprintf(reason, sizeof reason, ADL_REASON_CANCEL "%s", why);
+    adl_job_table_set_reason(job, reason);
+    if (job->external > 0 && live->config.executor.ops->drop)
+        live->config.executor.ops->drop(live->config.executor.self, job, why);
+    adl_live_depart(live, job, ADL_ON_CANCEL, ADL_END_CANCELLED);
 }
 
 /* The hold that a job has after the request. A user's hold does not weaken an administrator's. */
@@ -352,8 +358,8 @@ static int prepare_hold(struct adl_live *live, struct adl_request *request, cons
 {
     struct adl_store_status status = adl_live_status(live, job);
     const bool hold = request->kind == ADL_REQUEST_HOLD;
-    if (adl_job_table_holds_gpus(job))
-        return refuse_job(request, ADL_EREFUSED, job, "runs: requeue it, then hold it");
+    if (adl_stage_next(job->stage, ADL_ON_HOLD) < 0)
+        return refuse_job(request, ADL_EREFUSED, job, adl_stage_refusal(job->stage, ADL_ON_HOLD));
     if (!hold && !job->hold)
         return refuse_job(request, ADL_EREFUSED, job, "is not held");
     if (!hold && job->hold == ADL_HOLD_ADMIN && !request->caller.admin)
@@ -376,7 +382,6 @@ static void apply_hold(struct adl_live *live, struct adl_request *request, struc
     const bool kept = job->hold == ADL_HOLD_ADMIN && !request->caller.admin; /* and so is its reason */
     job->hold = next_hold(request, job);
     if (job->hold) {
-        adl_live_withdraw(live, job);
         phrase(request, "", why, sizeof why);
         snprintf(reason, sizeof reason, "%s: %s", adl_live_held(job->hold), why);
         if (!kept)
@@ -394,9 +399,8 @@ static int prepare_requeue(struct adl_live *live, struct adl_request *request, c
 {
     char why[200], reason[240];
     struct adl_store_status status = adl_live_status(live, job);
-    if (job->stage != ADL_STAGE_RUNNING)
-        return refuse_job(request, ADL_EREFUSED, job,
-                          job->stage == ADL_STAGE_STOPPING ? "is being stopped" : "does not run: it waits already");
+    if (adl_stage_next(job->stage, ADL_ON_REQUEUE) < 0)
+        return refuse_job(request, ADL_EREFUSED, job, adl_stage_refusal(job->stage, ADL_ON_REQUEUE));
     phrase(request, "", why, sizeof why);
     snprintf(reason, sizeof reason, ADL_REASON_REQUEUE "%s", why);
     status.reason = reason;
@@ -408,10 +412,7 @@ static void apply_requeue(struct adl_live *live, struct adl_request *request, st
 {
     char why[200];
     phrase(request, "", why, sizeof why);
-    adl_live_stopping(live, job, ADL_STOP_REQUEUE, why);
-    live->config.executor.ops->stop(live->config.executor.self, job, job->alternatives[job->taken].slot, true, why,
-                                    NULL);
-    adl_live_publish_job(live, job, NULL);
+    stop(live, job, ADL_ON_REQUEUE, why);
 }
 
 static int prepare_priority(struct adl_live *live, struct adl_request *request, const struct adl_job_entry *job)
@@ -436,7 +437,7 @@ static void apply_priority(struct adl_live *live, const struct adl_request *requ
     job->spec.priority = request->priority;
     if (job->stage == ADL_STAGE_QUEUED) { /* it joins the queue anew, with the age it has */
         adl_live_withdraw(live, job);
-        adl_live_enqueue(live, job);
+        adl_live_transition(live, job, ADL_ON_ENQUEUE);
     }
     adl_live_publish_job(live, job, NULL);
 }
@@ -463,14 +464,12 @@ static int prepare_drain(struct adl_live *live, struct adl_request *request)
         if (!is_meant(live, request, g))
             continue;
         found++;
-        if (!request->dry_run)
-            status = adl_store_drain_set(live->config.store, live->shared->inventory->gpus[g].id,
-                                         drain ? request->text : NULL, live->now_us, &request->err);
+        status = adl_store_drain_set(live->config.store, live->shared->inventory->gpus[g].id,
+                                     drain ? request->text : NULL, live->now_us, &request->err);
     }
     if (found == 0)
         return adl_fail(&request->err, ADL_EABSENT, "there is no such GPU or node");
-    return status || request->dry_run ? status
-                                      : adl_live_log_request(live, request, drain ? "drain" : "resume", &request->err);
+    return status ? status : adl_live_log_request(live, request, drain ? "drain" : "resume", &request->err);
 }
 
 static void apply_drain(struct adl_live *live, const struct adl_request *request)
@@ -496,10 +495,6 @@ static int prepare_job_request(struct adl_live *live, struct adl_request *reques
         return adl_live_again_prepare(live, request); /* it has ended */
     if (!job)
         return status;
-    if (request->dry_run) /* each refuses before it writes, and what a dry run writes is nothing: the state decides */
-        return request->kind == ADL_REQUEST_REQUEUE && job->stage != ADL_STAGE_RUNNING
-                   ? refuse_job(request, ADL_EREFUSED, job, "does not run: it waits already")
-                   : 0;
     if (request->kind != ADL_REQUEST_CANCEL && job->changes >= ADL_LIVE_CHANGES_MAX)
         return refuse_job(request, ADL_EREFUSED, job, "was changed a thousand times already: it can only be cancelled");
     switch (request->kind) {

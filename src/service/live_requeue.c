@@ -37,7 +37,7 @@ static int check(struct adl_live *live, struct adl_request *request, const struc
         return adl_fail(&request->err, ADL_EREFUSED,
                         "job %s came from the cluster underneath: requeue it there (scontrol requeue)", job->label);
     const int status = adl_live_user_check(live, job->uid, &request->err);
-    return status ? status : adl_live_quota_claim(live, job->uid, 1, job->bytes, request->dry_run, &request->err);
+    return status ? status : adl_live_quota_claim(live, job->uid, 1, job->bytes, false, &request->err);
 }
 
 int adl_live_again_prepare(struct adl_live *live, struct adl_request *request)
@@ -46,7 +46,7 @@ int adl_live_again_prepare(struct adl_live *live, struct adl_request *request)
     if (adl_store_job_read(live->config.store, request->job, see_ended, &job, &request->err) != 1)
         return adl_fail(&request->err, ADL_EABSENT, "there is no job %llu", (unsigned long long)request->job);
     int status = check(live, request, &job);
-    if (status || request->dry_run)
+    if (status)
         return status;
     if (live->tight)
         return adl_fail(&request->err, ADL_EFULL, ADL_LIVE_TIGHT);

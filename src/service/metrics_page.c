@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Upper bounds of the buckets of decision times. */
@@ -24,7 +25,7 @@ struct gpu {
 
 /* What is copied under the lock; the page is written without it. */
 struct snapshot {
-    uint32_t by_stage[ADL_STAGE_STOPPING + 1];
+    uint32_t by_stage[ADL_STAGE_COUNT];
     struct adl_service_state_counts counts;
     uint64_t events, decisions, commands, refused;
     uint64_t buckets[BOUNDS + 1];
@@ -63,7 +64,7 @@ static void snapshot_take(const struct adl_service_state *shared, struct snapsho
 {
     const struct adl_engine_counts *engine = adl_engine_counts(shared->engine);
     const struct adl_state *state = adl_engine_state(shared->engine);
-    for (int stage = 0; stage <= ADL_STAGE_STOPPING; stage++)
+    for (int stage = 0; stage < ADL_STAGE_COUNT; stage++)
         s->by_stage[stage] = shared->job_table.by_stage[stage];
     s->counts = shared->counts;
     s->events = engine->events;
@@ -103,10 +104,14 @@ static void put_labelled(struct adl_metrics_page *page, const char *label, const
 
 static void put_jobs(struct adl_metrics_page *page, const struct snapshot *s)
 {
-    static const char *const stages[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
     adl_metrics_family(page, "adlro_jobs", ADL_METRIC_GAUGE, NULL, "Jobs that wait or run, by where they stand.");
-    for (int stage = 0; stage <= ADL_STAGE_STOPPING; stage++)
-        put_labelled(page, "stage", stages[stage], s->by_stage[stage]);
+    for (int stage = 0, next; stage < ADL_STAGE_ENDED;
+         stage = next) { /* those that are shown alike follow each other */
+        uint32_t jobs = 0;
+        for (next = stage; strcmp(adl_stages[next].shown, adl_stages[stage].shown) == 0; next++)
+            jobs += s->by_stage[next];
+        put_labelled(page, "stage", adl_stages[stage].shown, jobs);
+    }
     put(page, "adlro_jobs_submitted", ADL_METRIC_COUNTER, NULL, "Jobs submitted since the service began.",
         (double)s->counts.submitted);
     put(page, "adlro_jobs_started", ADL_METRIC_COUNTER, NULL, "Jobs started, each attempt counted.",
@@ -272,6 +277,9 @@ static void put_service(struct adl_metrics_page *page, const struct adl_service_
 {
     const double resident = resident_bytes();
     const struct adl_metric_label build[] = {{"version", shared->version}, {"engine", shared->engine_name}};
+    put(page, "adlro_internal_errors", ADL_METRIC_COUNTER, NULL,
+        "Moves of jobs that the service found impossible and did not do: mistakes of its own.",
+        (double)s->counts.impossible_moves);
     put(page, "adlro_store_failures", ADL_METRIC_COUNTER, NULL, "Groups of writes that the store would not take.",
         (double)s->counts.store_failures);
     put(page, "adlro_trouble", ADL_METRIC_GAUGE, NULL, "1 while nothing can be written, else 0.", s->trouble ? 1 : 0);

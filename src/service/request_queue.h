@@ -29,7 +29,7 @@ struct adl_http_request;
 struct adl_request {
     int kind; /* enum adl_request_kind */
     struct adl_caller caller;
-    bool dry_run;                      /* all is checked and nothing done */
+    bool dry_run;                      /* SUBMIT: all is checked and nothing done */
     struct adl_submission *submission; /* SUBMIT; owned */
     uint64_t job;                      /* CANCEL .. PRIORITY */
     float priority;

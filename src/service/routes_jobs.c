@@ -182,8 +182,8 @@ static void count_live(struct adl_service_state *shared, const struct adl_caller
         if (adl_veil_shows(shared, viewer, job->uid))
             ++*(adl_job_table_holds_gpus(job) ? &running : &pending);
     if (!adl_veil_hides(shared, viewer)) {
-        pending = adl_view_pending(&shared->job_table);
-        running = adl_view_running(&shared->job_table);
+        running = adl_job_table_running(&shared->job_table);
+        pending = shared->job_table.count - running;
     }
     adl_service_state_unlock(shared);
     *ret_pending = pending;

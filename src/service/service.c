@@ -229,7 +229,8 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
                                          .advice_only = service->config.engine == ADL_ENGINE_SLURM &&
                                                         service->config.slurm.mode != ADL_SLURM_ACT,
                                          .reload = reload,
-                                         .context = service};
+                                         .context = service,
+                                         .say = service->options.say};
     if (status == 0)
         status = adl_live_create(&live, &service->live, err);
     if (status == 0)

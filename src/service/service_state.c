@@ -51,7 +51,7 @@ void adl_service_state_reason(const struct adl_service_state *shared, const stru
         snprintf(ret, size, "%s", job->reason);
         return;
     }
-    if (job->stage == ADL_STAGE_QUEUED) {
+    if (job->stage == ADL_STAGE_QUEUED || job->stage == ADL_STAGE_CLUSTER_STARTED) {
         for (uint32_t i = 0; i < job->alternative_count; i++)
             if (waits_in_engine(shared, job->id, job->alternatives[i].slot)) {
                 adl_engine_explain(shared->engine, job->alternatives[i].slot, ret, size);
@@ -67,11 +67,14 @@ void adl_service_state_reason(const struct adl_service_state *shared, const stru
                  cluster->nodes[adl_gpu_node_of(cluster, job->gpus[0])].name);
         return;
     }
-    static const char *const others[] = {[ADL_STAGE_HELD] = "held: release it to let it run",
-                                         [ADL_STAGE_DEPENDENT] = "dependency: waits for other jobs or for a time",
-                                         [ADL_STAGE_QUEUED] = "",
-                                         [ADL_STAGE_PLACED] = "", /* says where */
-                                         [ADL_STAGE_RUNNING] = "runs",
-                                         [ADL_STAGE_STOPPING] = "is being stopped"};
-    snprintf(ret, size, "%s", others[job->stage]);
+    static const char *const others[ADL_STAGE_COUNT] = {
+        [ADL_STAGE_NEW] = "held: release it to let it run",
+        [ADL_STAGE_HELD] = "held: release it to let it run",
+        [ADL_STAGE_AWAITS_JOBS] = "dependency: waits for other jobs or for a time",
+        [ADL_STAGE_AWAITS_TIME] = "dependency: waits for other jobs or for a time",
+        [ADL_STAGE_AWAITS_ARRAY] = "dependency: waits for other jobs or for a time",
+        [ADL_STAGE_RUNNING] = "runs",
+        [ADL_STAGE_CANCELLING] = "is being stopped",
+        [ADL_STAGE_REQUEUEING] = "is being stopped"};
+    snprintf(ret, size, "%s", others[job->stage] ? others[job->stage] : "");
 }

@@ -57,7 +57,8 @@ struct adl_point {
 
 struct adl_service_state_counts {
     uint64_t submitted, started, completed, failed, cancelled, timed_out, requeued; /* since the service began */
-    uint64_t store_failures; /* groups that could not be written */
+    uint64_t store_failures;   /* groups that could not be written */
+    uint64_t impossible_moves; /* of jobs, which the table in jobs/job_stage.c does not have: mistakes of ours */
     double energy_j;
 };
 

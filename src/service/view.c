@@ -202,12 +202,6 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
     adl_json_end(json);
 }
 
-static const char *stage_name(int stage)
-{
-    static const char *const names[] = {"held", "dependent", "queued", "placed", "running", "stopping"};
-    return names[stage];
-}
-
 void adl_view_live_job(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                        const struct adl_job_entry *job)
 {
@@ -223,7 +217,7 @@ void adl_view_live_job(struct adl_json *json, const struct adl_service_state *sh
                           .name = job->name,
                           .user = job->user,
                           .state = runs ? "R" : "PD",
-                          .stage = stage_name(job->stage),
+                          .stage = adl_stages[job->stage].shown,
                           .reason = reason,
                           .request = job->request,
                           .command = job->command,
@@ -241,7 +235,7 @@ void adl_view_live_job(struct adl_json *json, const struct adl_service_state *sh
                           .array_id = job->array_id,
                           .array_index = job->array_index,
                           .submit_us = job->submit_us,
-                          .eligible_us = job->stage >= ADL_STAGE_QUEUED ? job->eligible_us : 0,
+                          .eligible_us = adl_stages[job->stage].in_queue ? job->eligible_us : 0,
                           .start_us = runs ? job->start_us : 0,
                           .run_us = runs && ran_us > 0 ? ran_us : 0,
                           .attempts = job->attempts,
@@ -311,15 +305,4 @@ void adl_view_stored_job(struct adl_json *json, const struct adl_service_state *
                           .energy_j = status->energy_j});
     free(out);
     free(err);
-}
-
-uint32_t adl_view_pending(const struct adl_job_table *job_table)
-{
-    return job_table->by_stage[ADL_STAGE_HELD] + job_table->by_stage[ADL_STAGE_DEPENDENT] +
-           job_table->by_stage[ADL_STAGE_QUEUED] + job_table->by_stage[ADL_STAGE_PLACED];
-}
-
-uint32_t adl_view_running(const struct adl_job_table *job_table)
-{
-    return job_table->by_stage[ADL_STAGE_RUNNING] + job_table->by_stage[ADL_STAGE_STOPPING];
 }

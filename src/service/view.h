@@ -27,9 +27,6 @@ uint32_t adl_view_points(const struct adl_service_state *shared, struct adl_poin
 /* Without the lock: those points, neighbours averaged until there are at most ADL_VIEW_POINTS_MAX. */
 void adl_view_history(struct adl_json *json, const struct adl_point *points, uint32_t count);
 
-uint32_t adl_view_pending(const struct adl_job_table *job_table);
-uint32_t adl_view_running(const struct adl_job_table *job_table);
-
 /* A time of the service as Unix seconds; null if it is 0. */
 void adl_view_time(struct adl_json *json, const char *key, int64_t time_us);
 

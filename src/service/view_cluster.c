@@ -105,6 +105,7 @@ static void put_counts(struct adl_json *json, const struct adl_service_state *sh
     static const int order[] = {ADL_GPU_BUSY,    ADL_GPU_IDLE,     ADL_GPU_DRAINING,
                                 ADL_GPU_DRAINED, ADL_GPU_OCCUPIED, ADL_GPU_LOST};
     const uint32_t gpus = shared->inventory->scenario.cluster.gpu_count;
+    const uint32_t running = adl_job_table_running(&shared->job_table);
     const struct adl_service_state_counts *counts = &shared->counts;
     uint32_t by_state[ADL_GPU_STATE_COUNT] = {0};
     for (uint32_t g = 0; g < gpus; g++)
@@ -114,8 +115,8 @@ static void put_counts(struct adl_json *json, const struct adl_service_state *sh
     adl_json_put_uint(json, "gpus", gpus);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         adl_json_put_uint(json, adl_gpu_state_name(order[i]), by_state[order[i]]);
-    adl_json_put_uint(json, "pending", adl_view_pending(&shared->job_table));
-    adl_json_put_uint(json, "running", adl_view_running(&shared->job_table));
+    adl_json_put_uint(json, "pending", shared->job_table.count - running);
+    adl_json_put_uint(json, "running", running);
     adl_json_put_uint(json, "submitted", counts->submitted);
     adl_json_put_uint(json, "started", counts->started);
     adl_json_put_uint(json, "completed", counts->completed);

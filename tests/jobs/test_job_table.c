@@ -32,6 +32,12 @@ static struct adl_job_entry *add(struct adl_job_table *job_table, uint64_t id, u
     return job;
 }
 
+static void run(struct adl_job_table *job_table, struct adl_job_entry *job)
+{
+    assert_non_null(adl_job_table_move(job_table, job, ADL_ON_ENQUEUE, 1));
+    assert_non_null(adl_job_table_move(job_table, job, ADL_ON_START, 1));
+}
+
 static void jobs_that_come_and_go_are_found_by_number_and_by_slot(void **state)
 {
     (void)state;
@@ -91,10 +97,12 @@ static void a_job_says_what_it_runs_and_where(void **state)
     assert_string_equal(job->command, "train --lr 1");
     assert_string_equal(job->user, "ann");
     assert_string_equal(job->directory, "/home/ann");
-    assert_int_equal(job_table.by_stage[ADL_STAGE_HELD], 1);
-    adl_job_table_set_stage(&job_table, job, ADL_STAGE_RUNNING);
-    assert_int_equal(job_table.by_stage[ADL_STAGE_HELD], 0);
+    assert_int_equal(job_table.by_stage[ADL_STAGE_NEW], 1);
+    assert_int_equal(adl_job_table_running(&job_table), 0);
+    run(&job_table, job);
+    assert_int_equal(job_table.by_stage[ADL_STAGE_NEW], 0);
     assert_int_equal(job_table.by_stage[ADL_STAGE_RUNNING], 1);
+    assert_int_equal(adl_job_table_running(&job_table), 1);
     assert_true(adl_job_table_holds_gpus(job));
     adl_job_table_clear(&job_table);
 }
@@ -182,7 +190,7 @@ static void every_kind_of_dependency_waits_for_what_slurm_says(void **state)
     assert_int_equal(ask(&job_table, 99, ADL_AFTER_NOT_OK, &culprit), 1); /* deleted since */
     assert_int_equal(ask(&job_table, 50, ADL_AFTER_START, &culprit), 0);
     assert_int_equal(ask(&job_table, 5, ADL_AFTER_START, &culprit), 1);
-    adl_job_table_set_stage(&job_table, job, ADL_STAGE_RUNNING);
+    run(&job_table, job);
     assert_int_equal(ask(&job_table, 50, ADL_AFTER_START, &culprit), 1);
     assert_int_equal(ask(&job_table, 50, ADL_AFTER_ANY, &culprit), 0);
     assert_int_equal(ask(&job_table, 0, ADL_AFTER_SINGLETON, &culprit), 0); /* of the same name and user */
@@ -236,14 +244,13 @@ static void jobs_of_a_bounded_array_are_counted_together_and_one_that_comes_back
     assert_ptr_equal(first->shared, second->shared);
     assert_int_equal(first->shared->jobs, 4);
     assert_int_equal(first->shared->array.limit, 2);
-    adl_job_table_set_stage(&job_table, first, ADL_STAGE_QUEUED);
-    adl_job_table_set_stage(&job_table, second, ADL_STAGE_RUNNING);
+    adl_job_table_move(&job_table, first, ADL_ON_ENQUEUE, 1);
+    run(&job_table, second);
     assert_int_equal(first->shared->active, 2);
-    adl_job_table_set_wait(&job_table, second->next, ADL_WAIT_ARRAY);
-    adl_job_table_set_wait(&job_table, second->next, ADL_WAIT_TIME);
-    assert_int_equal(job_table.by_wait[ADL_WAIT_ARRAY], 0);
-    assert_int_equal(job_table.by_wait[ADL_WAIT_TIME], 1);
-    assert_int_equal(job_table.by_stage[ADL_STAGE_DEPENDENT], 1);
+    adl_job_table_move(&job_table, second->next, ADL_ON_AWAIT_ARRAY, 1);
+    adl_job_table_move(&job_table, second->next, ADL_ON_AWAIT_TIME, 1);
+    assert_int_equal(job_table.by_stage[ADL_STAGE_AWAITS_ARRAY], 0);
+    assert_int_equal(job_table.by_stage[ADL_STAGE_AWAITS_TIME], 1);
     adl_job_table_remove(&job_table, second);
     assert_int_equal(first->shared->active, 1);
     row.spec.id = 2;
