@@ -15,7 +15,7 @@
 
 /* One of the vector. */
 struct cell {
-    struct adl_actions *choices;
+    struct adl_actions *actions;
     struct adl_world_sim *world;
     struct adl_engine *engine;
     struct adl_metrics *metrics;
@@ -102,16 +102,16 @@ static int create_tables(struct adlro_environment *env)
     const uint32_t count = env->shape.count;
     env->rows.gpus = calloc((size_t)all.gpus * all.gpu_features + 1, sizeof *env->rows.gpus);
     env->rows.state = calloc(all.state_features, sizeof *env->rows.state);
-    env->rows.choices = calloc((size_t)ADL_ACTIONS_MAX * all.choice_features, sizeof *env->rows.choices);
+    env->rows.actions = calloc((size_t)ADL_ACTIONS_MAX * all.action_features, sizeof *env->rows.actions);
     env->cells = calloc(count, sizeof *env->cells);
-    if (!env->rows.gpus || !env->rows.state || !env->rows.choices || !env->cells ||
+    if (!env->rows.gpus || !env->rows.state || !env->rows.actions || !env->cells ||
         adl_plan_create(&env->plan, env->scenario->cluster.gpu_count))
         return ADL_ENOMEM;
     const struct adl_policy_config policy = adl_run_policy_config(env->scenario);
     for (uint32_t i = 0; i < count; i++)
-        if (adl_actions_create(&env->scenario->cluster, &policy, &env->cells[i].choices))
+        if (adl_actions_create(&env->scenario->cluster, &policy, &env->cells[i].actions))
             return ADL_ENOMEM;
-    env->shape.members = env->cells[0].choices->gpu_capacity;
+    env->shape.members = env->cells[0].actions->gpu_capacity;
     return 0;
 }
 
@@ -124,7 +124,7 @@ static void set_shape(struct adlro_environment *env, const struct adlro_config *
                                       .gpu_features = observation.gpu_features,
                                       .state_features = observation.state_features,
                                       .actions = ADL_ACTIONS_MAX,
-                                      .action_features = observation.choice_features};
+                                      .action_features = observation.action_features};
 }
 
 /* Takes over env->own; env is the caller's to free on failure. */
@@ -209,7 +209,7 @@ void adlro_destroy(struct adlro_environment *env)
         return;
     for (uint32_t i = 0; i < env->shape.count; i++) {
         if (env->cells) {
-            adl_actions_destroy(env->cells[i].choices);
+            adl_actions_destroy(env->cells[i].actions);
             adl_engine_destroy(env->cells[i].engine);
             adl_metrics_destroy(env->cells[i].metrics);
             adl_world_sim_destroy(env->cells[i].world);
@@ -218,7 +218,7 @@ void adlro_destroy(struct adlro_environment *env)
     adl_plan_clear(&env->plan);
     free(env->rows.gpus);
     free(env->rows.state);
-    free(env->rows.choices);
+    free(env->rows.actions);
     free(env->cells);
     adl_scenario_clear(&env->own);
     free(env);
@@ -244,20 +244,20 @@ void adl_environment_set_normalizer(struct adlro_environment *env, const struct 
 static void show_actions(const struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
 {
     const struct adlro_shape *shape = &env->shape;
-    const struct adl_actions *choices = env->cells[index].choices;
+    const struct adl_actions *actions = env->cells[index].actions;
     int32_t *offset = &buffers->member_offset[(size_t)index * (shape->actions + 1)];
     int32_t *members = &buffers->members[(size_t)index * shape->members];
     uint8_t *mask = &buffers->mask[(size_t)index * shape->actions];
     offset[0] = 0;
-    for (uint32_t c = 0; c < choices->count; c++) {
-        const struct adl_action *choice = &choices->list[c];
-        for (uint32_t i = 0; i < choice->gpu_count; i++)
-            members[offset[c] + (int32_t)i] = (int32_t)choices->gpus[choice->gpu_offset + i];
-        offset[c + 1] = offset[c] + choice->gpu_count;
+    for (uint32_t c = 0; c < actions->count; c++) {
+        const struct adl_action *action = &actions->list[c];
+        for (uint32_t i = 0; i < action->gpu_count; i++)
+            members[offset[c] + (int32_t)i] = (int32_t)actions->gpus[action->gpu_offset + i];
+        offset[c + 1] = offset[c] + action->gpu_count;
     }
     memset(mask, 0, shape->actions);
-    memset(mask, 1, choices->count);
-    buffers->action_count[index] = (int32_t)choices->count;
+    memset(mask, 1, actions->count);
+    buffers->action_count[index] = (int32_t)actions->count;
 }
 
 static void show_rows(struct adlro_environment *env, uint32_t index, const struct adl_state *state,
@@ -268,17 +268,17 @@ static void show_rows(struct adlro_environment *env, uint32_t index, const struc
                                   &buffers->state[(size_t)index * shape->state_features],
                                   &buffers->actions[(size_t)index * shape->actions * shape->action_features]};
     struct adl_observation *rows = env->observation == ADL_OBSERVATION_PAPER ? &env->rows : &out;
-    const struct adl_actions *choices = env->cells[index].choices;
+    const struct adl_actions *actions = env->cells[index].actions;
     if (env->learning) {
-        adl_observation_raw(state, choices, rows);
-        adl_observation_learn(&env->normalizer, rows, shape->gpus, choices->count);
-        adl_observation_normalize(&env->normalizer, rows, shape->gpus, choices->count);
+        adl_observation_raw(state, actions, rows);
+        adl_observation_learn(&env->normalizer, rows, shape->gpus, actions->count);
+        adl_observation_normalize(&env->normalizer, rows, shape->gpus, actions->count);
     } else {
-        adl_observation_see(&env->normalizer, state, choices, rows);
+        adl_observation_fill(&env->normalizer, state, actions, rows);
     }
     if (env->observation == ADL_OBSERVATION_PAPER) {
         adl_observation_paper(rows, shape->gpus, &out);
-        memset(out.choices, 0, (size_t)choices->count * shape->action_features * sizeof *out.choices);
+        memset(out.actions, 0, (size_t)actions->count * shape->action_features * sizeof *out.actions);
     }
 }
 
@@ -290,14 +290,14 @@ static int take_buffers(const struct adlro_buffers *buffers, struct adlro_buffer
     return adl_struct_read(&given, ret, sizeof *ret, err);
 }
 
-static int carry_out(struct adlro_environment *env, struct cell *cell, uint32_t action, struct adl_error *err)
+static int execute(struct adlro_environment *env, struct cell *cell, uint32_t index, struct adl_error *err)
 {
-    const struct adl_action *choice = &cell->choices->list[action];
+    const struct adl_action *action = &cell->actions->list[index];
     bool refused;
     adl_plan_reset(&env->plan);
-    if (adl_actions_carry_out(cell->choices, adl_engine_state(cell->engine), choice,
-                              &cell->choices->gpus[choice->gpu_offset], &env->plan))
-        return adl_fail(err, ADL_EINVAL, "a start of %u GPUs finds no room in a plan", choice->gpu_count);
+    if (adl_actions_execute(cell->actions, adl_engine_state(cell->engine), action,
+                            &cell->actions->gpus[action->gpu_offset], &env->plan))
+        return adl_fail(err, ADL_EINVAL, "a start of %u GPUs finds no room in a plan", action->gpu_count);
     const int status = adl_engine_act(cell->engine, &env->plan, &refused, err);
     if (status == 0 && refused)
         return adl_fail(err, ADL_EREFUSED, "%s", adl_engine_counts(cell->engine)->last_refusal.text);
@@ -309,17 +309,17 @@ static int go_on(struct adlro_environment *env, uint32_t index, const struct adl
                  struct adl_error *err)
 {
     struct cell *cell = &env->cells[index];
-    struct adl_actions *choices = cell->choices;
+    struct adl_actions *actions = cell->actions;
     const struct adl_state *state = adl_engine_state(cell->engine);
     for (;;) {
         int status;
-        adl_actions_find(choices, state);
+        adl_actions_find(actions, state);
         if (env->observation == ADL_OBSERVATION_PAPER)
-            adl_actions_keep_first_job(choices);
-        if (choices->count > 1)
+            adl_actions_keep_first_job(actions);
+        if (actions->count > 1)
             break;
-        if (choices->count == 1) {
-            status = carry_out(env, cell, 0, err);
+        if (actions->count == 1) {
+            status = execute(env, cell, 0, err);
         } else {
             status = adl_engine_settle(cell->engine, err);
             if (status == 0)
@@ -357,7 +357,7 @@ static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t se
     if (status)
         return status;
     adl_metrics_reset(cell->metrics);
-    cell->choices->claimant = ADL_NONE;
+    cell->actions->reserved_job = ADL_NONE;
     cell->pay.submit_s = cell->pay.submit_s2 = 0;
     cell->reward = 0;
     cell->asked_us = 0;
@@ -382,7 +382,7 @@ int adlro_reset(struct adlro_environment *env, uint32_t index, uint64_t seed, co
 
 static int check_action(const struct adlro_environment *env, uint32_t index, int32_t action, struct adl_error *err)
 {
-    const uint32_t offered = env->cells[index].choices->count;
+    const uint32_t offered = env->cells[index].actions->count;
     if (action < 0 || (uint32_t)action >= offered)
         return adl_fail(err, ADL_EINVAL, "action %d of environment %u is not offered; 0 to %u are", action, index,
                         offered - 1);
@@ -398,7 +398,7 @@ static int step_cell(struct adlro_environment *env, uint32_t index, int32_t acti
     int status = check_action(env, index, action, err);
     if (status)
         return status;
-    status = carry_out(env, cell, (uint32_t)action, err);
+    status = execute(env, cell, (uint32_t)action, err);
     return status ? status : go_on(env, index, buffers, err);
 }
 

@@ -67,7 +67,7 @@ static void draw(struct rule *rules, const double *mean, const double *spread, u
 /* How far the first rules reach: features that move little between choices get larger weights. */
 static double first_spread(uint32_t feature)
 {
-    switch (adl_feature_table[(uint32_t)adl_row_first(ADL_ROW_CHOICE) + feature].transform) {
+    switch (adl_feature_table[(uint32_t)adl_row_first(ADL_ROW_ACTION) + feature].transform) {
     case ADL_TRANSFORM_FLAG:
         return 0.5;
     case ADL_TRANSFORM_SPREAD:

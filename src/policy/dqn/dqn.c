@@ -1,9 +1,9 @@
-/* dqn: the ADLRO paper's agent: a deep Q-network looks at the GPUs, the queue and each choice, and the choice it
- * values most is taken, one after another until nothing may start.
+/* dqn: the agent of the ADLRO paper: a deep Q-network observes the GPUs, the queue and each possible action, and the
+ * action with the highest Q-value is taken, one after another until no job can start.
  *
- * The network, the scales of its features and where it comes from travel in one model (nn/model_file.h): the one in the
- * configuration, or the one that is built in. Its arithmetic is the exact build of the kernels: equal states give equal
- * plans on every machine. */
+ * The network, the scales of its features and its provenance are in one model (nn/model_file.h): that of the
+ * configuration, or the built-in one. It uses the exact build of the kernels: equal states give equal plans on every
+ * machine. */
 #include "nn/model_file.h"
 #include "nn/qnet.h"
 #include "policy/dqn/actions.h"
@@ -20,8 +20,8 @@ struct dqn {
     struct adl_qnet net;
     struct adl_qnet_workspace *workspace;
     enum adl_observation_kind observation;
-    struct adl_actions *choices;
-    struct adl_observation rows, paper; /* what the network sees; paper only for that observation */
+    struct adl_actions *actions;
+    struct adl_observation rows, paper; /* the network's input; paper only for that kind of observation */
     float *q;
     int gpu_offset[2], action_offset[2];
     int *member_offset, *members;
@@ -34,13 +34,13 @@ static void destroy(void *policy)
         return;
     adl_model_clear(&self->model);
     adl_qnet_workspace_destroy(self->workspace);
-    adl_actions_destroy(self->choices);
+    adl_actions_destroy(self->actions);
     free(self->rows.gpus);
     free(self->rows.state);
-    free(self->rows.choices);
+    free(self->rows.actions);
     free(self->paper.gpus);
     free(self->paper.state);
-    free(self->paper.choices);
+    free(self->paper.actions);
     free(self->q);
     free(self->member_offset);
     free(self->members);
@@ -52,27 +52,27 @@ static int allocate_rows(const struct adl_cluster *cluster, enum adl_observation
     const struct adl_observation_shape shape = adl_observation_shape(kind, cluster);
     ret->gpus = malloc((size_t)shape.gpus * shape.gpu_features * sizeof *ret->gpus);
     ret->state = malloc(shape.state_features * sizeof *ret->state);
-    ret->choices = malloc((size_t)ADL_ACTIONS_MAX * shape.choice_features * sizeof *ret->choices);
-    return ret->gpus && ret->state && ret->choices ? 0 : ADL_ENOMEM;
+    ret->actions = malloc((size_t)ADL_ACTIONS_MAX * shape.action_features * sizeof *ret->actions);
+    return ret->gpus && ret->state && ret->actions ? 0 : ADL_ENOMEM;
 }
 
 static int allocate(struct dqn *self, const struct adl_policy_config *config, const struct adl_cluster *cluster,
                     struct adl_error *err)
 {
     const struct adl_qnet_limits limits = {1, (int)cluster->gpu_count, ADL_ACTIONS_MAX};
-    if (adl_actions_create(cluster, config, &self->choices) ||
+    if (adl_actions_create(cluster, config, &self->actions) ||
         allocate_rows(cluster, ADL_OBSERVATION_SHARED, &self->rows) ||
         allocate_rows(cluster, ADL_OBSERVATION_PAPER, &self->paper))
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy dqn");
     self->q = malloc(ADL_ACTIONS_MAX * sizeof *self->q);
     self->member_offset = malloc((ADL_ACTIONS_MAX + 1) * sizeof *self->member_offset);
-    self->members = malloc(self->choices->gpu_capacity * sizeof *self->members);
+    self->members = malloc(self->actions->gpu_capacity * sizeof *self->members);
     if (!self->q || !self->member_offset || !self->members)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy dqn");
     return adl_qnet_workspace_create(&self->net, &limits, &self->workspace, err);
 }
 
-/* A model fits if its network takes what this program shows of this cluster. */
+/* A model fits if its network's input has the features that this program computes for this cluster. */
 static int check_fit(const struct dqn *self, const struct adl_cluster *cluster, struct adl_error *err)
 {
     const struct adl_qnet_shape *shape = &self->model.shape;
@@ -82,14 +82,14 @@ static int check_fit(const struct dqn *self, const struct adl_cluster *cluster, 
         return adl_fail(err, ADL_EINVAL, "the model is for %d GPUs, the cluster has %u; one of kind shared fits any",
                         shape->paper_gpus, cluster->gpu_count);
     if (shape->gpu_features != (int)seen.gpu_features || shape->state_features != (int)seen.state_features ||
-        (!paper && shape->action_features != (int)seen.choice_features))
+        (!paper && shape->action_features != (int)seen.action_features))
         return adl_fail(err, ADL_EINVAL, "the model sees %d + %d + %d features, this program shows %u + %u + %u",
                         shape->gpu_features, shape->state_features, shape->action_features, seen.gpu_features,
-                        seen.state_features, seen.choice_features);
+                        seen.state_features, seen.action_features);
     return 0;
 }
 
-static int take_model(struct dqn *self, const struct adl_policy_config *config, const struct adl_cluster *cluster,
+static int load_model(struct dqn *self, const struct adl_policy_config *config, const struct adl_cluster *cluster,
                       struct adl_error *err)
 {
     const void *bytes = config->model ? config->model : adl_shipped_model;
@@ -116,7 +116,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     struct dqn *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy dqn");
-    int status = take_model(self, config, cluster, err);
+    int status = load_model(self, config, cluster, err);
     if (status == 0)
         status = allocate(self, config, cluster, err);
     if (status) {
@@ -127,80 +127,80 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     return 0;
 }
 
-/* The choices' GPUs as the network wants them. */
+/* The actions' GPUs in the form of the network's input. */
 static void list_members(struct dqn *self)
 {
-    const struct adl_actions *choices = self->choices;
+    const struct adl_actions *actions = self->actions;
     int at = 0;
-    for (uint32_t c = 0; c < choices->count; c++) {
-        const struct adl_action *choice = &choices->list[c];
+    for (uint32_t c = 0; c < actions->count; c++) {
+        const struct adl_action *action = &actions->list[c];
         self->member_offset[c] = at;
-        for (uint32_t i = 0; i < choice->gpu_count; i++)
-            self->members[at++] = (int)choices->gpus[choice->gpu_offset + i];
+        for (uint32_t i = 0; i < action->gpu_count; i++)
+            self->members[at++] = (int)actions->gpus[action->gpu_offset + i];
     }
-    self->member_offset[choices->count] = at;
+    self->member_offset[actions->count] = at;
 }
 
-static uint32_t best_choice(struct dqn *self, const struct adl_state *state)
+static uint32_t best_action(struct dqn *self, const struct adl_state *state)
 {
-    struct adl_actions *choices = self->choices;
+    struct adl_actions *actions = self->actions;
     const uint32_t gpus = state->cluster->gpu_count;
-    adl_observation_see(&self->normalizer, state, choices, &self->rows);
+    adl_observation_fill(&self->normalizer, state, actions, &self->rows);
     if (self->observation == ADL_OBSERVATION_PAPER)
         adl_observation_paper(&self->rows, gpus, &self->paper);
     const struct adl_observation *seen = self->observation == ADL_OBSERVATION_PAPER ? &self->paper : &self->rows;
     list_members(self);
     self->gpu_offset[1] = (int)gpus;
-    self->action_offset[1] = (int)choices->count;
+    self->action_offset[1] = (int)actions->count;
     const struct adl_qnet_batch batch = {.states = 1,
                                          .gpu_offset = self->gpu_offset,
                                          .gpus = seen->gpus,
                                          .state = seen->state,
                                          .action_offset = self->action_offset,
-                                         .actions = seen->choices,
+                                         .actions = seen->actions,
                                          .member_offset = self->member_offset,
                                          .members = self->members};
     adl_qnet_forward(&self->net, self->model.params, &batch, self->workspace, self->q);
     uint32_t best = 0;
-    for (uint32_t c = 1; c < choices->count; c++)
+    for (uint32_t c = 1; c < actions->count; c++)
         best = self->q[c] > self->q[best] ? c : best;
     return best;
 }
 
-/* Of several choices, what the network made of this one and of the next best; of one alone, why there is no other. */
+/* With several actions, the Q-values of this one and of the next best; with one alone, why there is no other. */
 static struct adl_reason reason_of(const struct dqn *self, const struct adl_state *state, uint32_t chosen)
 {
-    const struct adl_actions *choices = self->choices;
-    const struct adl_action *choice = &choices->list[chosen];
-    if (choices->count > 1) {
+    const struct adl_actions *actions = self->actions;
+    const struct adl_action *action = &actions->list[chosen];
+    if (actions->count > 1) {
         uint32_t next = chosen == 0 ? 1 : 0;
-        for (uint32_t c = next + 1; c < choices->count; c++)
+        for (uint32_t c = next + 1; c < actions->count; c++)
             next = c != chosen && self->q[c] > self->q[next] ? c : next;
-        const uint32_t other = choices->list[next].job;
-        return adl_reason_make(ADL_RULE_VALUE, other == choice->job ? ADL_NONE : other, (double)self->q[chosen],
+        const uint32_t other = actions->list[next].job;
+        return adl_reason_make(ADL_RULE_VALUE, other == action->job ? ADL_NONE : other, (double)self->q[chosen],
                                (double)self->q[next]);
     }
-    if (!choices->promised)
-        return choice->job == choices->head ? adl_reason_ranked(state, &state->queue, choice->job, ADL_RULE_FIRST)
+    if (!actions->has_reservation)
+        return action->job == actions->head ? adl_reason_ranked(state, &state->queue, action->job, ADL_RULE_FIRST)
                                             : adl_reason_make(ADL_RULE_ONLY, ADL_NONE, 0, 0);
-    return adl_reason_make(ADL_RULE_ONLY, choices->head,
-                           (double)adl_state_remaining_us(state, choice->job, choice->type) * 1e-6,
-                           (double)(choices->promise.start_us - state->now_us) * 1e-6);
+    return adl_reason_make(ADL_RULE_ONLY, actions->head,
+                           (double)adl_state_remaining_us(state, action->job, action->type) * 1e-6,
+                           (double)(actions->reservation.start_us - state->now_us) * 1e-6);
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     struct dqn *self = policy;
-    struct adl_actions *choices = self->choices;
-    adl_actions_find(choices, state);
+    struct adl_actions *actions = self->actions;
+    adl_actions_find(actions, state);
     if (self->observation == ADL_OBSERVATION_PAPER)
-        adl_actions_keep_first_job(choices);
-    if (choices->count == 0)
+        adl_actions_keep_first_job(actions);
+    if (actions->count == 0)
         return 0;
-    const uint32_t chosen = choices->count > 1 ? best_choice(self, state) : 0;
-    const struct adl_action *choice = &choices->list[chosen];
-    const int status = adl_actions_carry_out(choices, state, choice, &choices->gpus[choice->gpu_offset], plan);
-    if (status == 0 && !choice->takes && !choice->cleared)
+    const uint32_t chosen = actions->count > 1 ? best_action(self, state) : 0;
+    const struct adl_action *action = &actions->list[chosen];
+    const int status = adl_actions_execute(actions, state, action, &actions->gpus[action->gpu_offset], plan);
+    if (status == 0 && !action->preempts && !action->after_preemption)
         adl_plan_because(plan, reason_of(self, state, chosen));
     return status;
 }

@@ -7,7 +7,7 @@
 
 #define GPU    ADL_ROW_GPU
 #define STATE  ADL_ROW_STATE
-#define CHOICE ADL_ROW_CHOICE
+#define ACTION ADL_ROW_ACTION
 #define FLAG   ADL_TRANSFORM_FLAG
 #define LINEAR ADL_TRANSFORM_LINEAR
 #define LOG    ADL_TRANSFORM_LOG
@@ -17,7 +17,7 @@
 #define TIME_S     "s", 0.01f, 1e8f
 #define SHARE      "", 0, 1
 #define READING_S  120
-#define SPREAD_MAX 4.0f /* quartile ranges from the median at which a feature ends */
+#define SPREAD_MAX 4.0f /* values are clipped this many quartile ranges from the median */
 
 const struct adl_feature_info adl_feature_table[ADL_FEATURE_COUNT] = {
     [ADL_GPU_BUSY] = {"gpu_busy", "state", SHARE, FLAG, GPU, 0},
@@ -33,7 +33,7 @@ const struct adl_feature_info adl_feature_table[ADL_FEATURE_COUNT] = {
     [ADL_GPU_NODE_CORES] = {"gpu_node_cores_free", "state", SHARE, LINEAR, GPU, 0},
     [ADL_GPU_NODE_MEMORY] = {"gpu_node_memory_free", "state", SHARE, LINEAR, GPU, 0},
     [ADL_GPU_NODE_FIRST] = {"gpu_first_of_node", "cluster", SHARE, FLAG, GPU, 0},
-    [ADL_GPU_PROMISED] = {"gpu_promised", "belief", SHARE, FLAG, GPU, 0},
+    [ADL_GPU_RESERVED] = {"gpu_promised", "belief", SHARE, FLAG, GPU, 0},
     [ADL_GPU_READ_UTILIZATION] = {"read_utilization", "telemetry", SHARE, LINEAR, GPU, READING_S},
     [ADL_GPU_READ_BANDWIDTH] = {"read_memory_bandwidth", "telemetry", SHARE, LINEAR, GPU, READING_S},
     [ADL_GPU_READ_TEMPERATURE] = {"read_temperature", "telemetry", "C", 20, 110, LINEAR, GPU, READING_S},
@@ -56,8 +56,8 @@ const struct adl_feature_info adl_feature_table[ADL_FEATURE_COUNT] = {
     [ADL_STATE_AGE_RMS] = {"wait_rms", "state", "s", 0, 1e8f, SPREAD, STATE, 0},
     [ADL_STATE_AGE_RMS_WIDE] = {"wait_rms_of_wide", "state", "s", 0, 1e8f, SPREAD, STATE, 0},
     [ADL_STATE_OLDEST] = {"oldest_wait", "state", "s", 0, 1e8f, SPREAD, STATE, 0},
-    [ADL_STATE_PROMISE_IN] = {"promise_in", "belief", TIME_S, SPRLOG, STATE, 0},
-    [ADL_STATE_PROMISED_GPUS] = {"promised_gpus", "belief", SHARE, LINEAR, STATE, 0},
+    [ADL_STATE_RESERVATION_IN] = {"promise_in", "belief", TIME_S, SPRLOG, STATE, 0},
+    [ADL_STATE_RESERVED_GPUS] = {"promised_gpus", "belief", SHARE, LINEAR, STATE, 0},
     [ADL_STATE_HEAD_PRIORITY] = {"oldest_priority", "job", SHARE, LINEAR, STATE, 0},
     [ADL_STATE_KIND_TRAINING] = {"waiting_training", "job", SHARE, LINEAR, STATE, 0},
     [ADL_STATE_KIND_INFERENCE] = {"waiting_inference", "job", SHARE, LINEAR, STATE, 0},
@@ -67,40 +67,40 @@ const struct adl_feature_info adl_feature_table[ADL_FEATURE_COUNT] = {
     [ADL_STATE_GANG_2] = {"waiting_gangs_of_2", "job", SHARE, LINEAR, STATE, 0},
     [ADL_STATE_GANG_4] = {"waiting_gangs_of_4", "job", SHARE, LINEAR, STATE, 0},
     [ADL_STATE_GANG_8] = {"waiting_gangs_of_8", "job", SHARE, LINEAR, STATE, 0},
-    [ADL_ACTION_TIME] = {"time", "belief", TIME_S, SPRLOG, CHOICE, 0},
-    [ADL_ACTION_TIME_OVER_BEST] = {"time_over_best", "belief", "", 1, 16, LOG, CHOICE, 0},
-    [ADL_ACTION_GPUS] = {"gpus", "job", "GPUs", 1, 64, LOG, CHOICE, 0},
-    [ADL_ACTION_GANG_1] = {"gang_of_1", "job", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_GANG_2] = {"gang_of_2", "job", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_GANG_4] = {"gang_of_4", "job", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_GANG_8] = {"gang_of_8", "job", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_AREA] = {"gpu_time", "belief", "GPU s", 0.01f, 1e10f, SPRLOG, CHOICE, 0},
-    [ADL_ACTION_AGE] = {"age", "state", "s", 0, 1e8f, SPREAD, CHOICE, 0},
-    [ADL_ACTION_AGE_LOG] = {"age_log", "state", TIME_S, SPRLOG, CHOICE, 0},
-    [ADL_ACTION_AGE_SQUARED] = {"age_squared", "state", "s^2", 0, 1e16f, SPREAD, CHOICE, 0},
-    [ADL_ACTION_AGE_OF_OLDEST] = {"age_of_oldest", "state", SHARE, LINEAR, CHOICE, 0},
-    [ADL_ACTION_SLOWDOWN] = {"slowdown", "belief", "", 1, 1e6f, SPRLOG, CHOICE, 0},
-    [ADL_ACTION_PRIORITY] = {"priority", "job", SHARE, LINEAR, CHOICE, 0},
-    [ADL_ACTION_KIND_TRAINING] = {"training", "job", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_KIND_INFERENCE] = {"inference", "job", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_KIND_SIMULATION] = {"simulation", "job", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_KIND_DATA] = {"data", "job", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_HEAD] = {"oldest", "state", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_SHORTEST] = {"shortest_of_equals", "belief", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_OF_FREE] = {"gpus_of_free", "state", SHARE, LINEAR, CHOICE, 0},
-    [ADL_ACTION_BANK_LEFT] = {"bank_left", "state", SHARE, LINEAR, CHOICE, 0},
-    [ADL_ACTION_SPANS] = {"spans_nodes", "state", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_CORES] = {"cores_of_share", "job", "", 0, 4, LINEAR, CHOICE, 0},
-    [ADL_ACTION_MEMORY] = {"memory_of_share", "job", "", 0, 4, LINEAR, CHOICE, 0},
-    [ADL_ACTION_GPU_MEMORY] = {"gpu_memory_of_all", "job", SHARE, LINEAR, CHOICE, 0},
-    [ADL_ACTION_TYPES] = {"types_of_all", "job", SHARE, LINEAR, CHOICE, 0},
-    [ADL_ACTION_FREE_ELSEWHERE] = {"free_elsewhere", "state", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_WANTED] = {"type_wanted", "job", SHARE, LINEAR, CHOICE, 0},
-    [ADL_ACTION_SHARED] = {"beside_another", "state", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_BEFORE_PROMISE] = {"ends_before_promise", "belief", SHARE, FLAG, CHOICE, 0},
-    [ADL_ACTION_EQUALS] = {"equals_waiting", "job", "jobs", 1, 1024, LOG, CHOICE, 0},
-    [ADL_ACTION_CORES_LEFT] = {"cores_left_of_share", "state", "", 0, 4, LINEAR, CHOICE, 0},
-    [ADL_ACTION_DEADLINE] = {"deadline_over_time", "job", "", 0.1f, 1000, LOG, CHOICE, 0},
+    [ADL_ACTION_TIME] = {"time", "belief", TIME_S, SPRLOG, ACTION, 0},
+    [ADL_ACTION_TIME_OVER_BEST] = {"time_over_best", "belief", "", 1, 16, LOG, ACTION, 0},
+    [ADL_ACTION_GPUS] = {"gpus", "job", "GPUs", 1, 64, LOG, ACTION, 0},
+    [ADL_ACTION_GANG_1] = {"gang_of_1", "job", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_GANG_2] = {"gang_of_2", "job", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_GANG_4] = {"gang_of_4", "job", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_GANG_8] = {"gang_of_8", "job", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_AREA] = {"gpu_time", "belief", "GPU s", 0.01f, 1e10f, SPRLOG, ACTION, 0},
+    [ADL_ACTION_AGE] = {"age", "state", "s", 0, 1e8f, SPREAD, ACTION, 0},
+    [ADL_ACTION_AGE_LOG] = {"age_log", "state", TIME_S, SPRLOG, ACTION, 0},
+    [ADL_ACTION_AGE_SQUARED] = {"age_squared", "state", "s^2", 0, 1e16f, SPREAD, ACTION, 0},
+    [ADL_ACTION_AGE_OF_OLDEST] = {"age_of_oldest", "state", SHARE, LINEAR, ACTION, 0},
+    [ADL_ACTION_SLOWDOWN] = {"slowdown", "belief", "", 1, 1e6f, SPRLOG, ACTION, 0},
+    [ADL_ACTION_PRIORITY] = {"priority", "job", SHARE, LINEAR, ACTION, 0},
+    [ADL_ACTION_KIND_TRAINING] = {"training", "job", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_KIND_INFERENCE] = {"inference", "job", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_KIND_SIMULATION] = {"simulation", "job", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_KIND_DATA] = {"data", "job", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_HEAD] = {"oldest", "state", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_SHORTEST] = {"shortest_of_equals", "belief", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_OF_FREE] = {"gpus_of_free", "state", SHARE, LINEAR, ACTION, 0},
+    [ADL_ACTION_BANK_LEFT] = {"bank_left", "state", SHARE, LINEAR, ACTION, 0},
+    [ADL_ACTION_SPANS] = {"spans_nodes", "state", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_CORES] = {"cores_of_share", "job", "", 0, 4, LINEAR, ACTION, 0},
+    [ADL_ACTION_MEMORY] = {"memory_of_share", "job", "", 0, 4, LINEAR, ACTION, 0},
+    [ADL_ACTION_GPU_MEMORY] = {"gpu_memory_of_all", "job", SHARE, LINEAR, ACTION, 0},
+    [ADL_ACTION_TYPES] = {"types_of_all", "job", SHARE, LINEAR, ACTION, 0},
+    [ADL_ACTION_FREE_ELSEWHERE] = {"free_elsewhere", "state", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_WANTED] = {"type_wanted", "job", SHARE, LINEAR, ACTION, 0},
+    [ADL_ACTION_SHARED] = {"beside_another", "state", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_BEFORE_RESERVATION] = {"ends_before_promise", "belief", SHARE, FLAG, ACTION, 0},
+    [ADL_ACTION_EQUALS] = {"equals_waiting", "job", "jobs", 1, 1024, LOG, ACTION, 0},
+    [ADL_ACTION_CORES_LEFT] = {"cores_left_of_share", "state", "", 0, 4, LINEAR, ACTION, 0},
+    [ADL_ACTION_DEADLINE] = {"deadline_over_time", "job", "", 0.1f, 1000, LOG, ACTION, 0},
 };
 
 int adl_row_first(enum adl_feature_row row)
@@ -193,7 +193,7 @@ static void insert_first_five(struct adl_quartiles *q, double x)
     q->count++;
 }
 
-/* Moves marker i by d, one place up or down: along a parabola through its neighbours where that keeps the order. */
+/* Moves marker i by d, +1 or -1, along a parabola through its neighbours where that keeps the order. */
 static void move_marker(struct adl_quartiles *q, int i, double d)
 {
     const double *h = q->height, *n = q->position;
@@ -237,7 +237,7 @@ void adl_normalizer_learn(struct adl_normalizer *normalizer, enum adl_feature fe
 
 /* ---- as text ---- */
 
-/* Hexadecimal floats: the same bits come back. The extremes play no part after training, so quartiles suffice. */
+/* Hexadecimal floats keep the bits. The extremes are not used after training, so quartiles suffice. */
 size_t adl_normalizer_encode(const struct adl_normalizer *normalizer, char *ret, size_t size)
 {
     size_t used = (size_t)snprintf(ret, size, "schema %d\n", ADL_SCHEMA_VERSION);
@@ -258,7 +258,7 @@ static int find_feature(const char *name, size_t length)
     return -1;
 }
 
-/* One line, without its end: name and three quartiles. */
+/* One line, without the newline: name and three quartiles. */
 static int decode_line(struct adl_normalizer *ret, const char *line, struct adl_error *err)
 {
     const char *space = strchr(line, ' ');

@@ -1,8 +1,8 @@
 /* normalize: job, telemetry and cluster data as bounded features, through one versioned table.
  *
- * A feature that is present lies in 0..1. One that is missing or stale is ADL_MISSING, outside that range: a gap is
- * never mistaken for a measured 0. Features without a natural range are scaled by their own quartiles, learned while
- * training and fixed in the model that was trained with them. Pure: part of the core. */
+ * A feature that is present lies in 0..1. One that is missing or stale is ADL_MISSING, outside that range, so a gap is
+ * never mistaken for a measured 0. Features without a natural range are scaled by their own quartiles, learned in
+ * training and stored in the model that was trained with them. */
 #ifndef ADLRO_POLICY_DQN_NORMALIZE_H
 #define ADLRO_POLICY_DQN_NORMALIZE_H
 
@@ -15,11 +15,11 @@
 #define ADL_SCHEMA_VERSION 1
 #define ADL_MISSING        (-1.0f)
 
-/* Which row of the network's input a feature stands in. */
+/* Which row of the network's input a feature belongs to. */
 enum adl_feature_row {
     ADL_ROW_GPU,    /* one for each GPU */
     ADL_ROW_STATE,  /* one for all */
-    ADL_ROW_CHOICE, /* one for each thing that may be done */
+    ADL_ROW_ACTION, /* one for each action */
     ADL_ROW_COUNT,
 };
 
@@ -37,7 +37,7 @@ enum adl_feature {
     ADL_GPU_NODE_CORES,
     ADL_GPU_NODE_MEMORY,
     ADL_GPU_NODE_FIRST,
-    ADL_GPU_PROMISED,
+    ADL_GPU_RESERVED,
     ADL_GPU_READ_UTILIZATION, /* this and the next in the order of enum adl_reading */
     ADL_GPU_READ_BANDWIDTH,
     ADL_GPU_READ_TEMPERATURE,
@@ -60,8 +60,8 @@ enum adl_feature {
     ADL_STATE_AGE_MEAN,
     ADL_STATE_AGE_RMS,
     ADL_STATE_AGE_RMS_WIDE,
-    ADL_STATE_PROMISE_IN,
-    ADL_STATE_PROMISED_GPUS,
+    ADL_STATE_RESERVATION_IN,
+    ADL_STATE_RESERVED_GPUS,
     ADL_STATE_HEAD_PRIORITY,
     ADL_STATE_KIND_TRAINING, /* four, in the order of enum adl_job_kind */
     ADL_STATE_KIND_INFERENCE,
@@ -101,7 +101,7 @@ enum adl_feature {
     ADL_ACTION_FREE_ELSEWHERE,
     ADL_ACTION_WANTED,
     ADL_ACTION_SHARED,
-    ADL_ACTION_BEFORE_PROMISE,
+    ADL_ACTION_BEFORE_RESERVATION,
     ADL_ACTION_EQUALS,
     ADL_ACTION_CORES_LEFT,
     ADL_ACTION_DEADLINE,
@@ -123,7 +123,7 @@ struct adl_feature_info {
     float low, high;   /* values beyond are clipped to this */
     uint8_t transform; /* enum adl_transform */
     uint8_t row;       /* enum adl_feature_row */
-    int32_t stale_s;   /* older than this is missing; 0 = it is never old */
+    int32_t stale_s;   /* older values count as missing; 0 = never stale */
 };
 
 extern const struct adl_feature_info adl_feature_table[ADL_FEATURE_COUNT];
@@ -142,25 +142,25 @@ struct adl_quartiles {
 
 struct adl_normalizer {
     struct adl_quartiles quartiles[ADL_FEATURE_COUNT];
-    /* What the table and the quartiles come to: feature = offset + scale * (value or log2 of it), then clipped. */
+    /* From the table and the quartiles: feature = offset + scale * (value or log2 of it), then clipped. */
     float offset[ADL_FEATURE_COUNT], scale[ADL_FEATURE_COUNT];
 };
 
 void adl_normalizer_init(struct adl_normalizer *ret);
 
-/* One more value of a feature that is scaled by its spread; NAN and features with a range of their own are ignored. */
+/* Adds a value of a feature that is scaled by its spread; NAN and features with a fixed range are ignored. */
 void adl_normalizer_learn(struct adl_normalizer *normalizer, enum adl_feature feature, double value);
-void adl_normalizer_settle(struct adl_normalizer *normalizer); /* lets what was learned take effect */
+void adl_normalizer_settle(struct adl_normalizer *normalizer); /* computes offset and scale from what was learned */
 
 /* value: in the table's unit; NAN = missing. */
 float adl_normalize(const struct adl_normalizer *normalizer, enum adl_feature feature, float value);
 
-/* The same as text, one line a feature; decode refuses another schema. */
+/* The normalizer as text, one line a feature; decode refuses another schema. */
 #define ADL_NORMALIZER_TEXT_MAX 8192
 size_t adl_normalizer_encode(const struct adl_normalizer *normalizer, char *ret, size_t size);
 int adl_normalizer_decode(struct adl_normalizer *ret, const char *text, size_t size, struct adl_error *err);
 
-/* log2 to about 1e-4, by the same few operations everywhere; x > 0. */
+/* log2 to about 1e-4, with the same bits on every machine; x > 0. */
 float adl_log2_rough(float x);
 
 #endif

@@ -5,13 +5,13 @@
 
 #define GPU_SIZE    (ADL_STATE_QUEUE - ADL_GPU_BUSY)
 #define STATE_SIZE  (ADL_ACTION_TIME - ADL_STATE_QUEUE)
-#define CHOICE_SIZE (ADL_FEATURE_COUNT - ADL_ACTION_TIME)
+#define ACTION_SIZE (ADL_FEATURE_COUNT - ADL_ACTION_TIME)
 
 struct adl_observation_shape adl_observation_shape(enum adl_observation_kind kind, const struct adl_cluster *cluster)
 {
     if (kind == ADL_OBSERVATION_PAPER)
         return (struct adl_observation_shape){cluster->gpu_count, ADL_PAPER_GPU_FEATURES, ADL_PAPER_STATE_FEATURES, 1};
-    return (struct adl_observation_shape){cluster->gpu_count, GPU_SIZE, STATE_SIZE, CHOICE_SIZE};
+    return (struct adl_observation_shape){cluster->gpu_count, GPU_SIZE, STATE_SIZE, ACTION_SIZE};
 }
 
 static float seconds(int64_t us)
@@ -47,8 +47,8 @@ static struct best best_of(const struct adl_cluster *cluster)
     return best;
 }
 
-/* What all GPUs of a bank have in common. */
-static void fill_bank(const struct adl_state *state, const struct adl_actions *choices, const struct best *best,
+/* Features that all GPUs of a bank have in common. */
+static void fill_bank(const struct adl_state *state, const struct adl_actions *actions, const struct best *best,
                       uint32_t index, float *ret)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -56,7 +56,7 @@ static void fill_bank(const struct adl_state *state, const struct adl_actions *c
     const struct adl_node *node = &cluster->nodes[bank->node];
     const struct adl_node_use *use = &state->nodes_use[bank->node];
     const struct adl_gpu_type *type = &cluster->types[bank->type];
-    const struct adl_reservation *promise = &choices->promise;
+    const struct adl_reservation *reservation = &actions->reservation;
     for (int f = 0; f < GPU_SIZE; f++)
         ret[f] = NAN;
     ret[ADL_GPU_COMPUTE] = share(compute_of(type), best->compute);
@@ -66,11 +66,11 @@ static void fill_bank(const struct adl_state *state, const struct adl_actions *c
     ret[ADL_GPU_NODE_CORES] = share(use->free_cores, node->cpu_cores);
     ret[ADL_GPU_NODE_MEMORY] = share(use->free_memory_mib, node->memory_mib);
     ret[ADL_GPU_NODE_FIRST] = 0;
-    ret[ADL_GPU_PROMISED] =
-        choices->promised && promise->type == bank->type && (promise->bank == ADL_NONE || promise->bank == index);
+    ret[ADL_GPU_RESERVED] = actions->has_reservation && reservation->type == bank->type &&
+                            (reservation->bank == ADL_NONE || reservation->bank == index);
 }
 
-/* A value as the network sees it, or as it is where there is no normalizer. */
+/* The normalized value, or the raw one if there is no normalizer. */
 static float put(const struct adl_normalizer *normalizer, enum adl_feature feature, float value)
 {
     return normalizer ? adl_normalize(normalizer, feature, value) : value;
@@ -116,16 +116,16 @@ static void fill_gpu(const struct adl_normalizer *normalizer, const struct adl_s
     fill_readings(normalizer, state, gpu, ret);
 }
 
-/* Flags are the same raw and normalized; what a bank's GPUs have in common is normalized once. */
+/* Flags are the same raw and normalized; the common features of a bank are normalized once. */
 static void fill_gpus(const struct adl_normalizer *normalizer, const struct adl_state *state,
-                      const struct adl_actions *choices, float *ret)
+                      const struct adl_actions *actions, float *ret)
 {
     const struct adl_cluster *cluster = state->cluster;
     const struct best best = best_of(cluster);
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
         float common[GPU_SIZE];
         const struct adl_bank *bank = &cluster->banks[b];
-        fill_bank(state, choices, &best, b, common);
+        fill_bank(state, actions, &best, b, common);
         if (normalizer)
             normalize_rows(normalizer, common, 1, ADL_GPU_BUSY, GPU_SIZE);
         for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count; g++) {
@@ -140,13 +140,13 @@ static void fill_gpus(const struct adl_normalizer *normalizer, const struct adl_
 
 /* ---- the state ---- */
 
-/* Of all that waits. Wide are gangs of WIDE GPUs or more, the ones that are hard to place. */
-#define WIDE     4
-#define LOOKS_AT 1024 /* jobs whose ages and times are summed up; more stand for the same */
+/* Demand of all waiting jobs. Wide are gangs of WIDE GPUs or more, which are hard to place. */
+#define WIDE       4
+#define SAMPLE_MAX 1024 /* jobs whose ages and times are summed up, at most */
 
 struct demand {
     double gpus;
-    double jobs, ages_s, ages_s2, work_gpu_s; /* of those looked at */
+    double jobs, ages_s, ages_s2, work_gpu_s; /* of the jobs sampled */
     double wide_jobs, wide_ages_s2, wide_work_gpu_s;
     double by_kind[ADL_KIND_COUNT];
     double by_gang[4];
@@ -161,7 +161,7 @@ static int gang_class(uint32_t gpus)
 static void add_ages(const struct adl_state *state, const struct adl_lane *lane, struct demand *demand)
 {
     const double gpus = lane->shape.gpus;
-    for (uint32_t slot = lane->jobs.first; slot != ADL_NONE && demand->jobs < LOOKS_AT;
+    for (uint32_t slot = lane->jobs.first; slot != ADL_NONE && demand->jobs < SAMPLE_MAX;
          slot = state->nodes[slot].next) {
         const double age_s = (double)(state->now_us - state->jobs[slot].submit_us) * 1e-6;
         const double work = gpus * (double)state->nodes[slot].weight * 1e-6;
@@ -194,11 +194,11 @@ static struct demand demand_of(const struct adl_state *state)
     return demand;
 }
 
-static void fill_state(const struct adl_state *state, const struct adl_actions *choices, const struct demand *demand,
+static void fill_state(const struct adl_state *state, const struct adl_actions *actions, const struct demand *demand,
                        float *row)
 {
     const double gpus = state->cluster->gpu_count;
-    const struct adl_job *head = choices->head == ADL_NONE ? NULL : &state->jobs[choices->head];
+    const struct adl_job *head = actions->head == ADL_NONE ? NULL : &state->jobs[actions->head];
     row[ADL_STATE_QUEUE] = (float)state->queue.count;
     row[ADL_STATE_RUNNING] = share(state->running_jobs, gpus);
     row[ADL_STATE_BUSY] = share(state->busy_gpus, gpus);
@@ -210,8 +210,9 @@ static void fill_state(const struct adl_state *state, const struct adl_actions *
     row[ADL_STATE_AGE_RMS] = sqrtf(share(demand->ages_s2, demand->jobs));
     row[ADL_STATE_AGE_RMS_WIDE] = sqrtf(share(demand->wide_ages_s2, demand->wide_jobs));
     row[ADL_STATE_OLDEST] = head ? seconds(state->now_us - head->submit_us) : NAN;
-    row[ADL_STATE_PROMISE_IN] = choices->promised ? seconds(choices->promise.start_us - state->now_us) : NAN;
-    row[ADL_STATE_PROMISED_GPUS] = choices->promised ? share(choices->promise.gpus, gpus) : NAN;
+    row[ADL_STATE_RESERVATION_IN] =
+        actions->has_reservation ? seconds(actions->reservation.start_us - state->now_us) : NAN;
+    row[ADL_STATE_RESERVED_GPUS] = actions->has_reservation ? share(actions->reservation.gpus, gpus) : NAN;
     row[ADL_STATE_HEAD_PRIORITY] = head ? head->spec.priority : NAN;
     for (int k = 0; k < ADL_KIND_COUNT; k++)
         row[ADL_STATE_KIND_TRAINING + k] = share(demand->by_kind[k], demand->gpus);
@@ -219,46 +220,46 @@ static void fill_state(const struct adl_state *state, const struct adl_actions *
         row[ADL_STATE_GANG_1 + c] = share(demand->by_gang[c], demand->gpus);
 }
 
-/* ---- choices ---- */
+/* ---- actions ---- */
 
-/* Where the GPUs of a choice are: what stays free of their bank and node, and whether they are on several nodes. */
-static void fill_place(const struct adl_state *state, const struct adl_action *choice, const uint32_t *gpus, float *row)
+/* Features of an action's GPUs: what stays free of their bank and node, and whether they span nodes. */
+static void fill_place(const struct adl_state *state, const struct adl_action *action, const uint32_t *gpus, float *row)
 {
     const struct adl_cluster *cluster = state->cluster;
-    const struct adl_job_spec *spec = &state->jobs[choice->job].spec;
+    const struct adl_job_spec *spec = &state->jobs[action->job].spec;
     const uint32_t bank = cluster->gpu_bank[gpus[0]], node = cluster->banks[bank].node;
     const struct adl_node *its_node = &cluster->nodes[node];
     const double cores_share = share(its_node->cpu_cores, its_node->gpu_count);
     const double memory_share = share(its_node->memory_mib, its_node->gpu_count);
-    const bool spans = adl_gpu_node_of(cluster, gpus[choice->gpu_count - 1]) != node;
+    const bool spans = adl_gpu_node_of(cluster, gpus[action->gpu_count - 1]) != node;
     const uint32_t free_here = adl_pool_bank_free(&state->pool, bank);
-    const uint32_t taken = choice->shared ? 0 : choice->gpu_count < free_here ? choice->gpu_count : free_here;
+    const uint32_t taken = action->shared ? 0 : action->gpu_count < free_here ? action->gpu_count : free_here;
     const double cores_left = state->nodes_use[node].free_cores - (double)spec->cpu_cores * taken;
     row[ADL_ACTION_SPANS] = spans;
-    row[ADL_ACTION_OF_FREE] = choice->shared ? NAN : share(choice->gpu_count, state->pool.free_gpus[choice->type]);
+    row[ADL_ACTION_OF_FREE] = action->shared ? NAN : share(action->gpu_count, state->pool.free_gpus[action->type]);
     row[ADL_ACTION_BANK_LEFT] = share(free_here - taken, cluster->banks[bank].gpu_count);
     row[ADL_ACTION_CORES] = share(spec->cpu_cores, cores_share);
     row[ADL_ACTION_MEMORY] = share(spec->memory_mib, memory_share);
-    row[ADL_ACTION_GPU_MEMORY] = share(spec->gpu_memory_mib, cluster->types[choice->type].memory_mib);
+    row[ADL_ACTION_GPU_MEMORY] = share(spec->gpu_memory_mib, cluster->types[action->type].memory_mib);
     row[ADL_ACTION_CORES_LEFT] = free_here > taken ? share(cores_left / (double)(free_here - taken), cores_share) : NAN;
 }
 
-static bool free_elsewhere(const struct adl_state *state, const struct adl_action *choice)
+static bool free_elsewhere(const struct adl_state *state, const struct adl_action *action)
 {
-    for (uint32_t left = state->jobs[choice->job].eligible & ~(1u << choice->type); left; left &= left - 1)
-        if (state->pool.free_gpus[__builtin_ctz(left)] >= choice->gpu_count)
+    for (uint32_t left = state->jobs[action->job].eligible & ~(1u << action->type); left; left &= left - 1)
+        if (state->pool.free_gpus[__builtin_ctz(left)] >= action->gpu_count)
             return true;
     return false;
 }
 
-static void fill_job(const struct adl_state *state, const struct adl_actions *choices, const struct adl_action *choice,
+static void fill_job(const struct adl_state *state, const struct adl_actions *actions, const struct adl_action *action,
                      float *row)
 {
-    const struct adl_job *job = &state->jobs[choice->job];
-    const int64_t time_us = adl_state_remaining_us(state, choice->job, choice->type);
-    const int64_t best_us = adl_state_shortest_us(state, choice->job);
+    const struct adl_job *job = &state->jobs[action->job];
+    const int64_t time_us = adl_state_remaining_us(state, action->job, action->type);
+    const int64_t best_us = adl_state_shortest_us(state, action->job);
     const int64_t age_us = state->now_us - job->submit_us;
-    const int64_t oldest_us = state->now_us - state->jobs[choices->head].submit_us;
+    const int64_t oldest_us = state->now_us - state->jobs[actions->head].submit_us;
     const struct adl_order *equals = &state->queue.lanes[job->lane].jobs;
     row[ADL_ACTION_TIME] = seconds(time_us);
     row[ADL_ACTION_TIME_OVER_BEST] = share((double)time_us, (double)best_us);
@@ -273,53 +274,54 @@ static void fill_job(const struct adl_state *state, const struct adl_actions *ch
     row[ADL_ACTION_PRIORITY] = job->spec.priority;
     for (int k = 0; k < ADL_KIND_COUNT; k++)
         row[ADL_ACTION_KIND_TRAINING + k] = job->spec.kind == k;
-    row[ADL_ACTION_HEAD] = choice->job == choices->head;
-    row[ADL_ACTION_SHORTEST] = state->nodes[choice->job].weight == state->nodes[equals->root].least;
+    row[ADL_ACTION_HEAD] = action->job == actions->head;
+    row[ADL_ACTION_SHORTEST] = state->nodes[action->job].weight == state->nodes[equals->root].least;
     row[ADL_ACTION_TYPES] = share(__builtin_popcount(job->eligible), state->cluster->type_count);
-    row[ADL_ACTION_FREE_ELSEWHERE] = free_elsewhere(state, choice);
-    row[ADL_ACTION_SHARED] = choice->shared;
-    row[ADL_ACTION_BEFORE_PROMISE] =
-        !choices->promised || state->now_us + time_us <= choices->promise.start_us || choice->job == choices->head;
+    row[ADL_ACTION_FREE_ELSEWHERE] = free_elsewhere(state, action);
+    row[ADL_ACTION_SHARED] = action->shared;
+    row[ADL_ACTION_BEFORE_RESERVATION] = !actions->has_reservation ||
+                                         state->now_us + time_us <= actions->reservation.start_us ||
+                                         action->job == actions->head;
     row[ADL_ACTION_EQUALS] = (float)equals->count;
     row[ADL_ACTION_DEADLINE] =
         job->spec.deadline_us ? share((double)(job->spec.deadline_us - age_us), (double)time_us) : NAN;
 }
 
-static void fill_choice(const struct adl_state *state, const struct adl_actions *choices, const struct demand *demand,
-                        const struct adl_action *choice, float *row)
+static void fill_action(const struct adl_state *state, const struct adl_actions *actions, const struct demand *demand,
+                        const struct adl_action *action, float *row)
 {
     for (int f = ADL_ACTION_TIME; f < ADL_FEATURE_COUNT; f++)
         row[f] = NAN;
-    fill_job(state, choices, choice, row);
-    fill_place(state, choice, &choices->gpus[choice->gpu_offset], row);
-    row[ADL_ACTION_WANTED] = share(demand->by_type[choice->type], demand->gpus);
+    fill_job(state, actions, action, row);
+    fill_place(state, action, &actions->gpus[action->gpu_offset], row);
+    row[ADL_ACTION_WANTED] = share(demand->by_type[action->type], demand->gpus);
 }
 
-static void see(const struct adl_normalizer *normalizer, const struct adl_state *state,
-                const struct adl_actions *choices, struct adl_observation *ret)
+static void fill(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                 const struct adl_actions *actions, struct adl_observation *ret)
 {
     const struct demand demand = demand_of(state);
-    float row[ADL_FEATURE_COUNT]; /* so that a feature is its own index */
-    fill_gpus(normalizer, state, choices, ret->gpus);
-    fill_state(state, choices, &demand, row);
+    float row[ADL_FEATURE_COUNT]; /* indexed by feature */
+    fill_gpus(normalizer, state, actions, ret->gpus);
+    fill_state(state, actions, &demand, row);
     memcpy(ret->state, &row[ADL_STATE_QUEUE], STATE_SIZE * sizeof *row);
-    for (uint32_t c = 0; c < choices->count; c++) {
-        fill_choice(state, choices, &demand, &choices->list[c], row);
-        memcpy(&ret->choices[(size_t)c * CHOICE_SIZE], &row[ADL_ACTION_TIME], CHOICE_SIZE * sizeof *row);
+    for (uint32_t c = 0; c < actions->count; c++) {
+        fill_action(state, actions, &demand, &actions->list[c], row);
+        memcpy(&ret->actions[(size_t)c * ACTION_SIZE], &row[ADL_ACTION_TIME], ACTION_SIZE * sizeof *row);
     }
 }
 
-void adl_observation_raw(const struct adl_state *state, const struct adl_actions *choices, struct adl_observation *ret)
+void adl_observation_raw(const struct adl_state *state, const struct adl_actions *actions, struct adl_observation *ret)
 {
-    see(NULL, state, choices, ret);
+    fill(NULL, state, actions, ret);
 }
 
-void adl_observation_see(const struct adl_normalizer *normalizer, const struct adl_state *state,
-                         const struct adl_actions *choices, struct adl_observation *ret)
+void adl_observation_fill(const struct adl_normalizer *normalizer, const struct adl_state *state,
+                          const struct adl_actions *actions, struct adl_observation *ret)
 {
-    see(normalizer, state, choices, ret);
+    fill(normalizer, state, actions, ret);
     normalize_rows(normalizer, ret->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    normalize_rows(normalizer, ret->choices, choices->count, ADL_ACTION_TIME, CHOICE_SIZE);
+    normalize_rows(normalizer, ret->actions, actions->count, ADL_ACTION_TIME, ACTION_SIZE);
 }
 
 static void learn_rows(struct adl_normalizer *normalizer, const float *rows, uint32_t count, int first, int size)
@@ -331,19 +333,19 @@ static void learn_rows(struct adl_normalizer *normalizer, const float *rows, uin
 }
 
 void adl_observation_learn(struct adl_normalizer *normalizer, const struct adl_observation *raw, uint32_t gpus,
-                           uint32_t choices)
+                           uint32_t actions)
 {
     learn_rows(normalizer, raw->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
     learn_rows(normalizer, raw->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    learn_rows(normalizer, raw->choices, choices, ADL_ACTION_TIME, CHOICE_SIZE);
+    learn_rows(normalizer, raw->actions, actions, ADL_ACTION_TIME, ACTION_SIZE);
 }
 
 void adl_observation_normalize(const struct adl_normalizer *normalizer, struct adl_observation *rows, uint32_t gpus,
-                               uint32_t choices)
+                               uint32_t actions)
 {
     normalize_rows(normalizer, rows->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
     normalize_rows(normalizer, rows->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    normalize_rows(normalizer, rows->choices, choices, ADL_ACTION_TIME, CHOICE_SIZE);
+    normalize_rows(normalizer, rows->actions, actions, ADL_ACTION_TIME, ACTION_SIZE);
 }
 
 void adl_observation_paper(const struct adl_observation *rows, uint32_t gpus, struct adl_observation *ret)
@@ -354,8 +356,8 @@ void adl_observation_paper(const struct adl_observation *rows, uint32_t gpus, st
         ret->gpus[g] = measured >= 0 ? measured : row[ADL_GPU_BUSY];
     }
     ret->state[0] = rows->state[0];
-    ret->state[1] = rows->choices[ADL_ACTION_PRIORITY - ADL_ACTION_TIME];
+    ret->state[1] = rows->actions[ADL_ACTION_PRIORITY - ADL_ACTION_TIME];
     for (int k = 0; k < ADL_KIND_COUNT; k++)
-        ret->state[2 + k] = rows->choices[ADL_ACTION_KIND_TRAINING - ADL_ACTION_TIME + k];
-    ret->choices[0] = 0;
+        ret->state[2 + k] = rows->actions[ADL_ACTION_KIND_TRAINING - ADL_ACTION_TIME + k];
+    ret->actions[0] = 0;
 }

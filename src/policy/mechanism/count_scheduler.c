@@ -5,8 +5,8 @@
 /* One pass down the order. */
 struct pass {
     int64_t left[ADL_TYPES_MAX];    /* GPUs not yet taken */
-    uint32_t holder[ADL_TYPES_MAX]; /* the next in order of those that hold GPUs of the type */
-    uint32_t served[ADL_TYPES_MAX]; /* the last that waits and took GPUs of the type */
+    uint32_t holder[ADL_TYPES_MAX]; /* the next job, in order, that holds GPUs of the type */
+    uint32_t served[ADL_TYPES_MAX]; /* the last waiting job that took GPUs of the type */
 };
 
 static bool may_stop(const struct adl_job *job)
@@ -14,7 +14,7 @@ static bool may_stop(const struct adl_job *job)
     return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE);
 }
 
-/* What those hold that nobody may stop is not part of the quota. */
+/* GPUs of jobs that may not be stopped do not count. */
 static struct pass pass_begin(const struct adl_preemptive_list *list, const struct adl_state *state)
 {
     struct pass pass = {0};
@@ -35,7 +35,7 @@ static bool comes_before(const struct adl_preemptive_list *list, const struct ad
     return held < wanted || (held == wanted && state->jobs[holder].start_us == state->now_us);
 }
 
-/* Serves those of a type that hold GPUs and come before the waiting job, all if that is ADL_NONE. */
+/* Serves the holders of GPUs of a type that rank above the waiting job; all of them if that is ADL_NONE. */
 static int serve_holders(const struct adl_preemptive_list *list, const struct adl_state *state, struct pass *pass,
                          uint32_t type, uint32_t waiting, struct adl_plan *plan)
 {
@@ -55,7 +55,7 @@ static int serve_holders(const struct adl_preemptive_list *list, const struct ad
     return 0;
 }
 
-/* The type, the fastest first, whose quota still has the GPUs of a waiting job, or ADL_NONE. */
+/* The fastest type with enough GPUs left for a waiting job, or ADL_NONE. */
 static uint32_t choose_type(const struct adl_state *state, const struct pass *pass, uint32_t slot)
 {
     uint32_t types[ADL_TYPES_MAX];
@@ -66,8 +66,8 @@ static uint32_t choose_type(const struct adl_state *state, const struct pass *pa
     return ADL_NONE;
 }
 
-/* The first pass stops those left out; the second, when nobody is, places those chosen.
- * 1 if the pass proposed a start, 0 if it went to its end, or ADL_EREFUSED if the plan is full. */
+/* The first pass preempts jobs that get nothing; the second, if there are none, places the chosen jobs.
+ * 1 if the pass proposed a start, 0 if it reached its end, or ADL_EREFUSED if the plan is full. */
 static int pass_down(struct adl_preemptive_list *list, const struct adl_state *state, bool places,
                      struct adl_plan *plan, uint32_t *ret_chosen)
 {
@@ -93,7 +93,7 @@ static int pass_down(struct adl_preemptive_list *list, const struct adl_state *s
             ++*ret_chosen;
             adl_walk_next(queue);
         } else if (slot != ADL_NONE) {
-            adl_walk_leave(queue); /* what is left only shrinks: no job of the lane will be chosen */
+            adl_walk_leave(queue); /* fewer and fewer GPUs are left: no job of the lane will be chosen */
         }
     } while (slot != ADL_NONE);
     return 0;

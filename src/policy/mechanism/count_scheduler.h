@@ -1,9 +1,9 @@
-/* count_scheduler: preemptive list scheduling by count alone, as Helios' and Lucid's simulators do it. Down the order
- * of preempt.h each job takes its number of GPUs from what its type has while that lasts; where they lie is not asked.
- * Running jobs left out are stopped first. Then those chosen that wait are placed in order; one that finds no place
- * goes on waiting and keeps its count, so that GPUs may stay idle.
+/* count_scheduler: preemptive list scheduling by GPU counts alone, as in the simulators of Helios and Lucid. Down the
+ * order of preemptive_list.h each job takes its number of GPUs from those of its type while they last, regardless of
+ * nodes. Running jobs that get none are preempted first. Then chosen jobs that wait are placed in order; one that does
+ * not fit any node keeps waiting and keeps its count, so GPUs may stay idle.
  *
- * Of equals, those that wait come before those that run, unless these started at this very instant. */
+ * Among equals, waiting jobs rank above running ones, unless those started at this very instant. */
 #ifndef ADLRO_POLICY_MECHANISM_COUNT_SCHEDULER_H
 #define ADLRO_POLICY_MECHANISM_COUNT_SCHEDULER_H
 

@@ -1,5 +1,5 @@
-/* One pass in time over what will change on the GPUs of one type: running jobs end, promised jobs start and
- * end. A bank that stays wide enough for as long as the job runs is a place for it. */
+/* One pass in time over the future changes on the GPUs of one type: running jobs end, reserved jobs start and end. A
+ * bank that has enough capacity for as long as the job runs is a place for it. */
 #include "policy/mechanism/forecast.h"
 
 #include "policy/mechanism/placement.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A promised job's start or end. */
+/* Start or end of a reservation. */
 struct edge {
     int64_t time_us;
     uint32_t reservation;
@@ -18,8 +18,8 @@ struct edge {
 struct bank_capacity {
     uint64_t epoch;
     uint32_t gpus;
-    int64_t since_us;   /* wide enough from this time on; INT64_MAX = not now */
-    uint32_t gpus_then; /* and what there was at that time */
+    int64_t since_us;   /* it suffices from this time on; INT64_MAX = not now */
+    uint32_t gpus_then; /* capacity at that time */
     int32_t cores_then;
     int32_t memory_then_mib;
 };
@@ -37,13 +37,13 @@ struct adl_forecast {
     struct bank_capacity *banks; /* [bank] */
     struct node_capacity *nodes; /* [node] */
     uint64_t *leaving;           /* [gpu] epoch in which one of two jobs on it has left */
-    uint32_t *touched;           /* banks with an outlook in this pass */
+    uint32_t *touched;           /* banks with a capacity in this pass */
     uint32_t touched_count;
     uint64_t epoch;
     uint32_t neighbours[ADL_TYPES_MAX]; /* mask of the types that share a node with it, itself among them */
 };
 
-/* Cores and memory are the node's: what happens on one type of a node matters to the others there. */
+/* Cores and memory belong to the node: jobs on one type of a node affect the other types there. */
 static void find_neighbours(struct adl_forecast *forecast, const struct adl_cluster *cluster)
 {
     for (uint32_t n = 0; n < cluster->node_count; n++) {
@@ -102,18 +102,17 @@ const struct adl_reservation *adl_forecast_reservations(const struct adl_forecas
     return forecast->reservations;
 }
 
-/* What a pass looks for and where it stands. */
+/* The demand of a pass and its progress. */
 struct pass {
     struct adl_forecast *forecast;
     const struct adl_state *state;
     const struct adl_job_spec *spec;
     uint32_t type;
     int64_t run_us;
-    bool final;                  /* no promise can take away any more what has become free */
+    bool final;                  /* no reservation starts any more: what has become free stays free */
     bool spanning;               /* GPUs of the type are counted as one, regardless of banks */
-    bool beside_spanning;        /* there is a promise without a bank on this type: banks and the whole must suffice
-                                  */
-    struct bank_capacity whole;  /* the outlook of the type: spanning or beside_spanning */
+    bool beside_spanning;        /* a reservation on this type has no bank: bank and type must both suffice */
+    struct bank_capacity whole;  /* capacity of the type: if spanning or beside_spanning */
     struct adl_reservation best; /* start_us INT64_MAX = none yet */
 };
 
@@ -136,7 +135,7 @@ static bool suffices_for_job(struct pass *pass, uint32_t bank)
            (!pass->beside_spanning || pass->whole.gpus >= spec->gpus);
 }
 
-/* What the best place so far has beside the job; told again if more of its first instant comes to light. */
+/* What the best place so far has beside the job; set again if more changes at its first instant follow. */
 static void set_spare(struct pass *pass, const struct bank_capacity *capacity)
 {
     const struct adl_job_spec *spec = pass->spec;
@@ -145,8 +144,7 @@ static void set_spare(struct pass *pass, const struct bank_capacity *capacity)
     pass->best.spare_memory_mib = capacity->memory_then_mib - spec->gpus * spec->memory_mib;
 }
 
-/* Takes a place that lasts from since_us until until_us if it is long enough and earlier than the best so
- * far. */
+/* Takes a place that lasts from since_us until until_us if that is long enough and earlier than the best so far. */
 static void consider(struct pass *pass, const struct bank_capacity *capacity, int64_t until_us, uint32_t bank)
 {
     if (capacity->since_us >= pass->best.start_us)
@@ -161,7 +159,7 @@ static void consider(struct pass *pass, const struct bank_capacity *capacity, in
     set_spare(pass, capacity);
 }
 
-/* Notes at time_us whether the place is wide enough now, and what it had when it became so. */
+/* Notes whether the place suffices at time_us, and its capacity when it began to. */
 static void note(struct pass *pass, struct bank_capacity *capacity, int64_t time_us, uint32_t bank, bool suffices)
 {
     if (!suffices) {
@@ -236,7 +234,7 @@ static uint32_t bank_beside(const struct pass *pass, uint32_t bank)
     return ADL_NONE;
 }
 
-/* Something comes or goes in a bank, of the pass's type or of one beside it. */
+/* A job starts or ends in a bank, of the pass's type or of another type on the node. */
 static void change_at(struct pass *pass, int64_t time_us, uint32_t at, int32_t gpus, int32_t cores, int32_t memory_mib)
 {
     const bool own = pass->state->cluster->banks[at].type == pass->type;
@@ -247,7 +245,7 @@ static void change_at(struct pass *pass, int64_t time_us, uint32_t at, int32_t g
         change(pass, time_us, bank, own ? gpus : 0, cores, memory_mib);
 }
 
-/* Bank by bank: of a GPU that two jobs share, the first to leave gives back only its cores and memory. */
+/* Bank by bank: of two jobs that share a GPU, the first to leave frees only its cores and memory. */
 static void job_ends(struct pass *pass, int64_t time_us, uint32_t slot)
 {
     const struct adl_state *state = pass->state;
@@ -285,7 +283,7 @@ static void apply_edge(struct pass *pass, const struct edge *edge)
         change_type(pass, edge->time_us, sign * gpus);
 }
 
-/* From here on nothing is taken away: whatever is wide enough stays so. */
+/* From here on capacity only grows: a place that suffices keeps sufficing. */
 static void finalize(struct pass *pass)
 {
     pass->final = true;
@@ -297,8 +295,7 @@ static void finalize(struct pass *pass)
     }
 }
 
-/* Banks that can be places are looked at from now on: those of promises, or all where promises have no bank.
- */
+/* Tracks the banks that can be places from now on: those of reservations, or all if a reservation has no bank. */
 static void begin(struct pass *pass)
 {
     struct adl_forecast *forecast = pass->forecast;
@@ -325,7 +322,7 @@ static void begin(struct pass *pass)
             bank_of(pass, b);
 }
 
-/* The running job that ends next on any of the types; cursors are the first of each that has not. */
+/* The running job that ends next on any of the types; cursors has the first of each type that has not ended. */
 static uint32_t next_end(const struct adl_state *state, uint32_t types, const uint32_t *cursors)
 {
     uint32_t found = ADL_NONE;
@@ -337,7 +334,7 @@ static uint32_t next_end(const struct adl_state *state, uint32_t types, const ui
     return found;
 }
 
-/* Plays the future of one type until the job has a place, and on to the end of that instant. */
+/* Simulates the future of one type until the job has a place, and on to the end of that instant. */
 static void simulate(struct pass *pass)
 {
     const struct adl_state *state = pass->state;
@@ -352,7 +349,7 @@ static void simulate(struct pass *pass)
             finalize(pass);
         const uint32_t running = next_end(state, types, cursors);
         int64_t end_us = INT64_MAX, edge_us = INT64_MAX;
-        if (running != ADL_NONE) /* a job that has outlived what was believed ends any moment now */
+        if (running != ADL_NONE) /* a job that has outlived its prediction may end at any moment */
             end_us =
                 state->jobs[running].expected_us > state->now_us ? state->jobs[running].expected_us : state->now_us + 1;
         if (edge < 2 * forecast->count)
@@ -369,7 +366,7 @@ static void simulate(struct pass *pass)
     }
 }
 
-/* Of edges at one time the ends come first, else a bank would seem too full for an instant. */
+/* Among edges at one time ends come first; otherwise a bank would seem too full for an instant. */
 static bool edge_before(struct edge a, struct edge b)
 {
     return a.time_us < b.time_us || (a.time_us == b.time_us && !a.start && b.start);
@@ -383,7 +380,7 @@ static void add_edge(struct adl_forecast *forecast, struct edge edge, uint32_t c
     forecast->edges[at] = edge;
 }
 
-/* What an earlier promise that starts while this one runs can spare no longer. */
+/* Reduces what an earlier reservation can spare that starts while the new one runs. */
 static void take_from(struct adl_reservation *r, const struct adl_state *state,
                       const struct adl_reservation *reservation)
 {

@@ -25,7 +25,7 @@ static bool start(const struct adl_list_scheduler *self, const struct adl_state 
     return true;
 }
 
-/* Where one job of a lane does not fit none does, so each lane is asked at most once. */
+/* If one job of a lane does not fit, none does, so each lane is tried at most once. */
 static void start_first_that_fits(struct adl_list_scheduler *self, const struct adl_state *state, struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;

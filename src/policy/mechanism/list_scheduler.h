@@ -1,5 +1,5 @@
-/* list_scheduler: the first job in rank order starts or blocks all others; with first fit, the first that fits starts.
- * fcfs and sjf are this with another rank. */
+/* list_scheduler: the first job in rank order starts or blocks all others; with first fit, the first job that fits
+ * starts. fcfs and sjf differ only in the rank. */
 #ifndef ADLRO_POLICY_MECHANISM_LIST_SCHEDULER_H
 #define ADLRO_POLICY_MECHANISM_LIST_SCHEDULER_H
 
@@ -8,7 +8,7 @@
 
 struct adl_list_scheduler {
     struct adl_placement_request request;
-    enum adl_rule rule;        /* what the rank is */
+    enum adl_rule rule;        /* the reason that starts are given */
     bool first_fit;            /* a job that does not fit does not block those behind it */
     uint32_t blocked_job;      /* did not fit ... */
     uint64_t blocked_releases; /* ... and nothing became free since */

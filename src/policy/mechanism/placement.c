@@ -14,7 +14,7 @@ uint32_t adl_placement_order_types(const struct adl_state *state, uint32_t slot,
     return count;
 }
 
-/* The believed end on the type, and what must not be disturbed until then. */
+/* The job's predicted end on the type, and the reservations that it must not delay until then. */
 static struct adl_hold hold_until(const struct adl_state *state, uint32_t slot, uint32_t type,
                                   const struct adl_placement_request *request)
 {

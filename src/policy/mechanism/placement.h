@@ -1,5 +1,5 @@
-/* placement: proposes one start, on the first GPU type in an order that fits. Shared by the policies that take jobs one
- * by one. */
+/* placement: proposes one start, on the first GPU type in an order that fits. Shared by policies that serve one job at
+ * a time. */
 #ifndef ADLRO_POLICY_MECHANISM_PLACEMENT_H
 #define ADLRO_POLICY_MECHANISM_PLACEMENT_H
 
@@ -9,13 +9,13 @@
 
 struct adl_placement_request {
     uint32_t types; /* only these */
-    bool fastest;   /* type by type from the shortest believed run time; else in the cluster's order */
-    bool share;     /* beside another job where no GPU is free */
-    const struct adl_reservation *reservations; /* not to be disturbed */
+    bool fastest;   /* types by predicted run time, shortest first; else in the cluster's order */
+    bool share;     /* share a GPU with another job if none is free */
+    const struct adl_reservation *reservations; /* that must not be delayed */
     uint32_t reservation_count;
 };
 
-/* True and one START more in the plan, or false and nothing. */
+/* Adds one START to the plan and returns true, or adds nothing and returns false. */
 bool adl_placement_start(const struct adl_state *state, uint32_t slot, const struct adl_placement_request *request,
                          struct adl_plan *plan);
 
@@ -25,7 +25,7 @@ bool adl_placement_start_in_bank(const struct adl_state *state, uint32_t slot, u
 /* The same if it fits there now. */
 bool adl_placement_try_bank(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan);
 
-/* The eligible types in order of believed run time, shortest first; the number of them. */
+/* Lists the eligible types by predicted run time, shortest first; returns their number. */
 uint32_t adl_placement_order_types(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types);
 
 #endif

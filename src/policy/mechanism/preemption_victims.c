@@ -2,10 +2,10 @@
 
 #include "state/stop.h"
 
-/* What of a bank a job could have. */
+/* How a GPU is held, easiest to get first. */
 enum held { HELD_FREE, HELD_BY_ONE, HELD_BY_GANG, HELD_KINDS };
 
-/* How a GPU is held, or HELD_KINDS if it cannot be had. */
+/* How a GPU is held, or HELD_KINDS if the job cannot get it. */
 static enum held held_how(const struct adl_state *state, uint32_t slot, uint32_t gpu)
 {
     const struct adl_gpu_use *use = &state->gpus[gpu];
@@ -20,8 +20,8 @@ static enum held held_how(const struct adl_state *state, uint32_t slot, uint32_t
     return holder->spec.gpus == 1 ? HELD_BY_ONE : HELD_BY_GANG;
 }
 
-/* Lists up to `most` GPUs of a bank, the easiest to have first, as long as the node's cores and memory suffice once
- * their holders are gone; how many. */
+/* Lists up to `most` GPUs of a bank, easiest to get first, as long as the node's cores and memory suffice once their
+ * holders have left; returns their number. */
 static uint32_t list_bank(const struct adl_state *state, uint32_t slot, uint32_t bank, uint32_t most,
                           uint32_t *ret_gpus)
 {

@@ -6,9 +6,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define SPANNING (ADL_NONE - 1) /* the place of a job that may span nodes: any of the type */
+#define SPANNING (ADL_NONE - 1) /* place of a job that may span nodes: all banks of the type */
 
-/* What a bank would have free after the departures considered so far. */
+/* What a bank would have free once the jobs considered so far have left. */
 struct adl_bank_capacity {
     uint64_t epoch;
     uint32_t gpus;
@@ -96,7 +96,7 @@ void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot,
     assert(job.phase != ADL_PREEMPTIVE_ABSENT);
     list->resumable = false;
     if (job.phase == ADL_PREEMPTIVE_WAITING) {
-        /* The lane outlives the moment: only a search for a lane gives empty ones up. */
+        /* The lane stays valid while it is empty: only adl_queue_lane() recycles empty lanes. */
         adl_queue_remove(&list->queue, slot, job.lane);
         adl_queue_push(&list->queue, slot, job.lane, key, 0);
     } else {
@@ -142,7 +142,7 @@ uint32_t adl_preemptive_list_next_started(struct adl_preemptive_list *list, cons
         list->resumable &= slot == ADL_NONE;
         if (list->holding_count == state->running_jobs)
             return ADL_NONE;
-        /* The guard decided in our place: rare enough to look at all jobs. */
+        /* The guard decided instead: rare enough to scan all jobs. */
         list->resumable = false;
         for (slot = 0; slot < state->job_capacity && slot < list->job_capacity; slot++)
             if (started(list, state, slot))
@@ -171,7 +171,7 @@ void adl_preemptive_list_explain(const struct adl_preemptive_list *list, const s
     adl_plan_because(plan, reason);
 }
 
-/* True if a job that holds GPUs comes after one that waits; of equals, who holds them keeps them. */
+/* True if a job that holds GPUs ranks below a waiting one; among equals the holder keeps them. */
 static bool comes_after(const struct adl_preemptive_list *list, uint32_t holder, uint32_t waiting)
 {
     return list->nodes[holder].key - list->bonus > list->nodes[waiting].key;
@@ -185,7 +185,7 @@ static bool may_stop(const struct adl_preemptive_list *list, const struct adl_st
            (list->weighs_loss || adl_stop_pays(state, victim, wanted));
 }
 
-/* GPUs of the type that nobody further up waits for: free now, and when the stopping have left. */
+/* GPUs of the type not reserved for jobs of higher rank: free now, and once stopping jobs have left. */
 static int64_t unreserved_now(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t type)
 {
     return (int64_t)state->pool.free_gpus[type] - list->reserved[type];
@@ -196,7 +196,7 @@ static int64_t unreserved_soon(const struct adl_preemptive_list *list, const str
     return unreserved_now(list, state, type) + list->stopping[type];
 }
 
-/* GPUs of running jobs after the waiting one, as far as they are needed. */
+/* GPUs of preemptible jobs that rank below the waiting one, counted up to `wanted`. */
 static int64_t preemptible_below(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t type,
                                  uint32_t waiting, int64_t wanted)
 {
@@ -208,7 +208,7 @@ static int64_t preemptible_below(const struct adl_preemptive_list *list, const s
     return found;
 }
 
-/* A job that waits in the pass takes GPUs of the type if it depends on nothing else and no other type has them free. */
+/* A waiting job takes GPUs of the type if it needs only a number of GPUs and no other type has enough free. */
 static bool competes(const struct adl_state *state, uint32_t slot, uint32_t type)
 {
     const struct adl_job *job = &state->jobs[slot];
@@ -220,14 +220,14 @@ static bool competes(const struct adl_state *state, uint32_t slot, uint32_t type
     return true;
 }
 
-/* The rest of the pass over one type, from a waiting job that is to be served and where the walk stands: whoever runs
- * and is left out is stopped. */
+/* The rest of the pass over one type, from a waiting job that is served, at the present position of the walk: running
+ * jobs that get nothing are preempted. */
 static enum verdict pass_down(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
                               uint32_t type, struct adl_plan *plan)
 {
     const struct adl_queue *queue = &list->queue;
     int64_t left = unreserved_soon(list, state, type) - state->jobs[slot].spec.gpus, missing = -left;
-    uint32_t holder = ADL_NONE, last = slot; /* the last that waits and is served */
+    uint32_t holder = ADL_NONE, last = slot; /* the last waiting job that is served */
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous) {
         left += may_stop(list, state, v, slot) ? state->jobs[v].spec.gpus : 0;
@@ -274,7 +274,7 @@ static struct adl_bank_capacity *capacity_of(struct adl_preemptive_list *list, c
     return capacity;
 }
 
-/* GPUs of a bank that such a job could use, once the tally holds. */
+/* GPUs of a bank with this capacity that such a job could use. */
 static int64_t usable(const struct adl_bank_capacity *capacity, const struct adl_job_spec *spec)
 {
     int64_t count = capacity->gpus;
@@ -285,7 +285,7 @@ static int64_t usable(const struct adl_bank_capacity *capacity, const struct adl
     return count > 0 ? count : 0;
 }
 
-/* A search for a place: what is wanted, and how much of it the departures so far would give. */
+/* A search for a place: the demand, and what the departures so far would free. */
 struct search {
     const struct adl_job_spec *spec;
     uint32_t type;
@@ -316,7 +316,7 @@ static bool suffices(struct adl_preemptive_list *list, const struct adl_state *s
     return usable(capacity_of(list, state, place), search->spec) >= search->spec->gpus;
 }
 
-/* True if the place suffices without this job leaving it, which then counts as staying. */
+/* True if the place suffices even if this job stays; the capacities then count it as staying. */
 static bool can_stay(struct adl_preemptive_list *list, const struct adl_state *state, struct search *search,
                      uint32_t slot, uint32_t place)
 {
@@ -337,7 +337,7 @@ static bool can_stay(struct adl_preemptive_list *list, const struct adl_state *s
     }
 }
 
-/* Counts a job as gone. */
+/* Counts a job's resources as free. */
 static void search_release(struct adl_preemptive_list *list, const struct adl_state *state, struct search *search,
                            uint32_t leaving)
 {
@@ -347,7 +347,7 @@ static void search_release(struct adl_preemptive_list *list, const struct adl_st
         const uint32_t bank = list->cluster->gpu_bank[gpu];
         struct adl_bank_capacity *capacity = capacity_of(list, state, bank);
         const int64_t before = usable(capacity, search->spec);
-        capacity->gpus += state->gpus[gpu].job[1] == ADL_NONE; /* one of two that leaves frees no GPU */
+        capacity->gpus += state->gpus[gpu].job[1] == ADL_NONE; /* a job that shares its GPU does not free it */
         capacity->cores += spec->cpu_cores;
         capacity->memory_mib += spec->memory_mib;
         const int64_t after = usable(capacity, search->spec);
@@ -379,7 +379,7 @@ static bool holds_in(const struct adl_preemptive_list *list, const struct adl_st
     return false;
 }
 
-/* Keeps the place of a job that waits for others to stop from those further down. */
+/* Reserves the place of a job that waits for others to stop, against jobs of lower rank. */
 static void reserve_place(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot, uint32_t type,
                           uint32_t place)
 {
@@ -401,7 +401,7 @@ static void reserve_place(struct adl_preemptive_list *list, const struct adl_sta
                                  .spare_memory_mib = capacity->memory_mib - spec->gpus * spec->memory_mib};
 }
 
-/* Stops, from the last in order, those that hold GPUs of the place until it suffices. */
+/* Preempts jobs that hold GPUs of the place, lowest rank first, until it suffices. */
 static enum verdict preempt_for_place(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
                                       uint32_t type, uint32_t place, struct adl_plan *plan)
 {
@@ -417,7 +417,7 @@ static enum verdict preempt_for_place(struct adl_preemptive_list *list, const st
             return FULL;
         adl_preemptive_list_explain(list, state, slot, plan);
     }
-    /* Those that hold more may make others that were found before them needless. */
+    /* A later, larger victim may make earlier ones unnecessary. */
     for (uint32_t i = first; i < plan->command_count;)
         if (can_stay(list, state, &search, plan->commands[i].job, place))
             adl_plan_drop(plan, i);
@@ -431,8 +431,8 @@ static enum verdict preempt_for_place(struct adl_preemptive_list *list, const st
     return PROPOSED;
 }
 
-/* A place on one type for a job that needs more than a number of GPUs: where those that are stopping make room, or else
- * where stopping more of those after it would. */
+/* Finds a place on one type for a job that needs more than a number of GPUs: where stopping jobs make room, else where
+ * preempting jobs of lower rank would. */
 static enum verdict find_place(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
                                uint32_t type, struct adl_plan *plan)
 {
@@ -446,7 +446,7 @@ static enum verdict find_place(struct adl_preemptive_list *list, const struct ad
         reserve_place(list, state, slot, type, search.found);
         return WAITS;
     }
-    /* Either what is free is kept for others, or a place is being cleared: one at a time, the next when it is taken. */
+    /* Free GPUs are reserved for others, or jobs are being preempted for another job: one preemptor at a time. */
     if (search.found != ADL_NONE || list->reserved[type] > 0 ||
         (list->preemptor != ADL_NONE && list->preemptor != slot))
         return UNSERVED;
@@ -475,7 +475,7 @@ static enum verdict serve_on(struct adl_preemptive_list *list, const struct adl_
     return pass_down(list, state, slot, type, plan);
 }
 
-/* Who others are being stopped for waits for the place that they leave, and for no other. */
+/* A preemptor waits for the place that its victims leave, and for no other. */
 static enum verdict wait_for_place(struct adl_preemptive_list *list, const struct adl_state *state)
 {
     struct search search = search_begin(list, state, list->preemptor, list->preemptor_type);
@@ -526,7 +526,7 @@ static void begin_decision(struct adl_preemptive_list *list, const struct adl_st
     }
 }
 
-/* True if nobody from this job on can be served: no GPU is to spare, and none that holds one comes after it. */
+/* True if no job from this one on can be served: no GPU is unreserved, and no holder ranks below it. */
 static bool exhausted(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot)
 {
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
@@ -537,8 +537,8 @@ static bool exhausted(const struct adl_preemptive_list *list, const struct adl_s
     return true;
 }
 
-/* Gets the walk to where the pass begins. After a start it goes on behind it if all that were passed over depend on
- * numbers alone: for these the GPUs to spare are fewer now, and those of jobs after them more by no more than that. */
+/* Positions the walk. After a start the pass resumes behind that job if all skipped jobs need only a number of GPUs:
+ * for them there are fewer unreserved GPUs now, and at most as many more preemptible ones. */
 static void begin_pass(struct adl_preemptive_list *list, const struct adl_state *state)
 {
     const bool resumable = list->resumable && list->pass_us == state->now_us &&
@@ -553,8 +553,8 @@ static void begin_pass(struct adl_preemptive_list *list, const struct adl_state 
     adl_walk_begin(&list->queue);
 }
 
-/* Who others were stopped for goes before them, also if they come first by now: by the work that a stop showed to be
- * left, or by their turn. */
+/* A preemptor starts before its victims, even if they rank higher by now, because a stop revealed how much work is left
+ * or because their turn has come. */
 static bool serve_preemptor(struct adl_preemptive_list *list, const struct adl_state *state, struct adl_plan *plan)
 {
     const uint32_t slot = list->preemptor;

@@ -1,14 +1,14 @@
-/* preemption: preemptive list scheduling. All live jobs stand in one order; going down it each is given GPUs while they
- * last, one that does not fit is passed over, running jobs left out are stopped, and chosen jobs that wait start as
- * soon as GPUs are free. The order is the policy's: it gives every job a key, least first, and may change it at any
- * time.
+/* preemptive_list: preemptive list scheduling. All live jobs are in one order. A pass down the order gives each job
+ * GPUs while they last and skips jobs that do not fit; running jobs that get none are preempted, and chosen jobs that
+ * wait start as soon as their GPUs are free. The policy defines the order: it gives every job a key, least first, and
+ * may change it at any time.
  *
- * Jobs whose demand is a number of GPUs and nothing else (they may span nodes and ask for no cores or memory) are
- * chosen by count, exactly as that pass would. For others a place is sought: a node that suffices once jobs further
- * down have left it. Nobody is stopped for a job that could then not start. Jobs do not share GPUs.
+ * Jobs that need only a number of GPUs (they may span nodes and ask for no cores or memory) are chosen by count,
+ * exactly as that pass would. For others it finds a place: a node that suffices once jobs of lower rank have left it.
+ * No job is preempted for one that could not start then. Jobs do not share GPUs.
  *
- * At one instant nothing is stopped twice: a job is stopped only for one before it in the order, and the order of two
- * jobs does not change by one of them starting or stopping. Policies have to keep that. */
+ * No job is stopped twice at one instant: a job is preempted only for one of higher rank, and the order of two jobs
+ * must not change because one of them starts or stops. Policies have to ensure that. */
 #ifndef ADLRO_POLICY_MECHANISM_PREEMPTIVE_LIST_H
 #define ADLRO_POLICY_MECHANISM_PREEMPTIVE_LIST_H
 
@@ -18,7 +18,7 @@
 #include "state/queue.h"
 #include "state/state.h"
 
-#define ADL_PREEMPTIVE_RESERVATIONS_MAX 32 /* places kept for jobs that wait for others to stop */
+#define ADL_PREEMPTIVE_RESERVATIONS_MAX 32 /* places reserved for jobs that wait for others to stop */
 
 struct adl_bank_capacity;
 
@@ -36,33 +36,32 @@ struct adl_preemptive_list {
     struct adl_order_node *nodes;    /* [slot] of the queue or of holding[type] */
     struct adl_preemptive_job *jobs; /* [slot] */
     size_t node_capacity, job_capacity;
-    struct adl_queue queue;                  /* those that wait, by key */
-    struct adl_order holding[ADL_TYPES_MAX]; /* those that hold GPUs, by key */
+    struct adl_queue queue;                  /* waiting jobs, by key */
+    struct adl_order holding[ADL_TYPES_MAX]; /* jobs that hold GPUs, by key */
     uint32_t holding_count;
-    /* Why of these two jobs the first comes before the other, or, if stops, why it is stopped for the other. The policy
-     * sets it. */
+    /* Set by the policy: why the first job ranks above the other or, if stops, why it is preempted for the other. */
     struct adl_reason (*reason)(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
                                 bool stops);
     const void *reason_context;
     int64_t bonus;            /* a job that holds GPUs counts as if its key were lower by this */
-    bool weighs_loss;         /* keys of jobs that hold GPUs count what a stop would lose; else adl_stop_pays decides */
+    bool weighs_loss;         /* keys of holders include the work a stop would lose; else adl_stop_pays decides */
     uint64_t sequence;        /* of insertions into holding */
     uint32_t preemptor;       /* a job that others were stopped for and that still waits, or ADL_NONE ... */
     uint32_t preemptor_place; /* ... for the bank that they leave; or any of the type */
     uint32_t preemptor_type;
-    uint32_t last_start; /* the job of the last START that was proposed, or ADL_NONE */
+    uint32_t last_start; /* the job of the last proposed START, or ADL_NONE */
     bool resumable;      /* the pass that proposed it can go on behind it ... */
     int64_t pass_us;     /* ... if these are still as they were */
     uint64_t pass_releases;
     uint32_t pass_down_gpus;
 
     /* one decision */
-    int64_t stopping[ADL_TYPES_MAX]; /* GPUs of jobs that are about to leave */
-    int64_t reserved[ADL_TYPES_MAX]; /* GPUs that jobs further up wait for */
+    int64_t stopping[ADL_TYPES_MAX]; /* GPUs of stopping jobs */
+    int64_t reserved[ADL_TYPES_MAX]; /* GPUs that jobs of higher rank wait for */
     struct adl_reservation reservations[ADL_PREEMPTIVE_RESERVATIONS_MAX];
     uint32_t reservation_count;
-    bool blocks;   /* a job waits for room on several nodes, and which cores and memory it will need is not known */
-    bool by_count; /* numbers of GPUs alone decided on those passed over so far */
+    bool blocks;   /* a spanning job waits; which nodes' cores and memory it will need is unknown */
+    bool by_count; /* all jobs skipped so far need only a number of GPUs */
     struct adl_bank_capacity *capacities; /* [bank] */
     uint64_t epoch;
 };
@@ -71,25 +70,25 @@ int adl_preemptive_list_create(struct adl_preemptive_list *ret,
                                const struct adl_cluster *cluster); /* 0 or ADL_ENOMEM */
 void adl_preemptive_list_clear(struct adl_preemptive_list *list);  /* frees; accepts a zeroed one */
 
-/* From rank() or observe(): a job waits, new or back from its GPUs, 0 or ADL_ENOMEM; it is gone. */
+/* From rank() or observe(): a new or preempted job waits (0 or ADL_ENOMEM); a job is gone. */
 int adl_preemptive_list_add(struct adl_preemptive_list *list, uint32_t slot, const struct adl_job_spec *spec,
                             int64_t key);
-void adl_preemptive_list_remove(struct adl_preemptive_list *list, uint32_t slot); /* accepts one that is not there */
+void adl_preemptive_list_remove(struct adl_preemptive_list *list,
+                                uint32_t slot); /* accepts a job that is not in the list */
 
 void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot, int64_t key); /* of a live job */
 
-/* Gives every job that holds GPUs the key that the function says now, in time linear in their number if their order has
- * hardly changed. */
+/* Recomputes the key of every job that holds GPUs, in linear time if their order has hardly changed. */
 void adl_preemptive_list_refresh(struct adl_preemptive_list *list, const struct adl_state *state,
                                  int64_t (*key)(const struct adl_state *, uint32_t slot, const void *context),
                                  const void *context);
 
-/* At the beginning of each decide(): the job that started since the last call, or ADL_NONE; call until ADL_NONE. It has
- * kept its key. */
+/* At the beginning of each decide(): a job that started since the last call, or ADL_NONE; call until ADL_NONE. The job
+ * keeps its key. */
 uint32_t adl_preemptive_list_next_started(struct adl_preemptive_list *list, const struct adl_state *state);
 
-/* The reason of the START or PREEMPT that was just added to the plan: of a stop, for whom; else compared with the first
- * that waits, or the second. */
+/* Sets the reason of the START or PREEMPT that was just added to the plan: for a PREEMPT the preemptor; for a START the
+ * comparison with the first waiting job, or the second. */
 void adl_preemptive_list_explain(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t wanted,
                                  struct adl_plan *plan);
 

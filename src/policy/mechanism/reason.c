@@ -16,7 +16,7 @@ void adl_reason_types(const struct adl_state *state, uint32_t types, char *ret, 
     }
 }
 
-/* Jobs that stand before it in the queue, counted up to a bound. */
+/* Number of jobs before it in the queue, up to 1000. */
 static uint32_t before(const struct adl_state *state, uint32_t slot)
 {
     uint32_t count = 0;
@@ -26,7 +26,7 @@ static uint32_t before(const struct adl_state *state, uint32_t slot)
     return count;
 }
 
-/* True if the nodes' cores and memory would do for one GPU of the job where one of the type is free. */
+/* True if a node with a free GPU of the type has the cores and memory for one GPU of the job. */
 static bool hosts_suffice(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type)
 {
     for (uint32_t b = 0; b < state->cluster->bank_count; b++) {
@@ -121,9 +121,9 @@ static const char *say_number(double value, char ret[FIGURE_SIZE])
     return ret;
 }
 
-/* What is told of each rule. {v} and {a} are the figures, {d} is their difference and {o} the other job. `alone` is for
- * a reason without another job or, of a rule that never has one, without a second figure; `passed` is told if the other
- * comes first but does not fit. NULL: the same words. */
+/* The text of each rule. {v} and {a} are the figures, {d} is their difference and {o} the other job. `alone` is for a
+ * reason without another job or, if the rule never has one, without a second figure; `passed` if the other job ranks
+ * first but does not fit. NULL: the same text. */
 static const struct phrase {
     const char *words, *alone, *passed;
     const char *(*say)(double, char[FIGURE_SIZE]);
@@ -190,7 +190,7 @@ static const struct phrase {
     [ADL_RULE_SAVING] = {"saves {v}: its progress is not worth the power now", NULL, NULL, say_watts},
 };
 
-/* Where words are put; what finds no room is left out. */
+/* The output; text that does not fit is cut off. */
 struct fill {
     char *at;
     size_t room;
@@ -203,7 +203,7 @@ static void put(struct fill *fill, const char *text, size_t size)
     *fill->at = '\0';
 }
 
-/* Copies words, with what stands for {v}, {a}, {o} and {d}, the difference of the two figures. */
+/* Copies the text, with {v}, {a}, {o} and {d} replaced. */
 static void fill_in(const struct adl_reason *reason, const struct phrase *phrase, const char *words, const char *other,
                     struct fill *fill)
 {

@@ -4,21 +4,21 @@
 
 #include <stdlib.h>
 
-#define DOWN (ADL_NONE - 1) /* in place of a slot: nobody's seat in this round */
+#define DOWN (ADL_NONE - 1) /* in place of a slot: a failed GPU */
 
 struct placement {
     uint32_t type;      /* it is chosen for; ADL_NONE = not chosen */
-    uint32_t first_gpu; /* of its seats, a chain through gpu_seat; ADL_NONE = none yet */
+    uint32_t first_gpu; /* its GPUs, a chain through gpu_assignment; ADL_NONE = none yet */
     bool stays;         /* runs on that type already and may keep its GPUs */
-    bool passed_over;   /* chosen, but there was no place that holds it together */
+    bool passed_over;   /* chosen, but no place had room for the whole gang */
 };
 
 struct gpu_assignment {
-    uint32_t slot; /* whose it is in this round; ADL_NONE or DOWN */
+    uint32_t slot; /* the job that has it in this round; ADL_NONE or DOWN */
     uint32_t next_gpu;
 };
 
-/* Seats of a bank that are nobody's yet; loose: of these, not held by a job that stays. */
+/* GPUs of a bank not assigned yet; unheld: of these, not held by a job that stays. */
 struct bank_room {
     uint32_t unassigned, unheld;
 };
@@ -32,14 +32,14 @@ struct adl_round_placement {
     struct placement *placements; /* [slot] */
     struct gpu_assignment *gpus;
     struct bank_room *banks;
-    struct node_room *rooms; /* [node] not yet given to a seat */
+    struct node_room *rooms; /* [node] not assigned yet */
     struct node_room *taken; /* [node] by the starts of one plan */
     uint32_t left[ADL_TYPES_MAX];
     const uint32_t *jobs; /* all of the round; the caller's */
     uint32_t job_count;
     uint32_t *chosen; /* then, from adl_round_placement_preempt on, those still to start */
     uint32_t chosen_count;
-    bool holds; /* GPUs are to stay idle for jobs that do not run yet */
+    bool holds; /* GPUs stay idle for jobs that do not run yet */
     size_t placement_capacity, chosen_capacity;
 };
 
@@ -86,9 +86,9 @@ void adl_round_placement_forget(struct adl_round_placement *self, uint32_t slot)
     self->placements[slot] = (struct placement){.type = ADL_NONE, .first_gpu = ADL_NONE};
 }
 
-/* ---- claims ---- */
+/* ---- assigning GPUs ---- */
 
-/* The GPUs of a job that was to stay are for anyone now. */
+/* The GPUs of a job that was to stay become available to all. */
 static void displace(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot)
 {
     self->placements[slot].stays = false;
@@ -119,7 +119,7 @@ static void assign_own(struct adl_round_placement *self, const struct adl_state 
         assign(self, state, slot, gpu);
 }
 
-/* True if GPUs of the node suffice in cores and memory for `gpus` of the job's. */
+/* True if the node has the cores and memory for `gpus` GPUs of the job. */
 static bool has_room(const struct adl_round_placement *self, const struct adl_job_spec *spec, uint32_t bank,
                      uint32_t gpus)
 {
@@ -146,7 +146,7 @@ static bool is_unheld(const struct adl_round_placement *self, const struct adl_s
     return holder == ADL_NONE || !self->placements[holder].stays;
 }
 
-/* Claims seats in a bank: free GPUs first, then those of jobs that leave, then those of jobs that would have stayed. */
+/* Assigns GPUs of a bank: free ones first, then those of jobs that leave, then those of jobs that would have stayed. */
 static void assign_in_bank(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
                            uint32_t bank, uint32_t count)
 {
@@ -161,7 +161,7 @@ static void assign_in_bank(struct adl_round_placement *self, const struct adl_st
         }
 }
 
-/* The tightest bank that holds the job without displacing one that stays; else the one that displaces least. */
+/* The tightest bank that fits the job without displacing one that stays; else the one that displaces fewest. */
 static uint32_t find_bank(const struct adl_round_placement *self, const struct adl_job_spec *spec, uint32_t type)
 {
     uint32_t found = ADL_NONE;
@@ -182,7 +182,7 @@ static uint32_t find_bank(const struct adl_round_placement *self, const struct a
     return found;
 }
 
-/* Seats of the bank that a spanning job could have. */
+/* GPUs of the bank that a spanning job could use. */
 static uint32_t usable(const struct adl_round_placement *self, const struct adl_job_spec *spec, uint32_t bank,
                        uint32_t most)
 {
@@ -192,7 +192,7 @@ static uint32_t usable(const struct adl_round_placement *self, const struct adl_
     return count;
 }
 
-/* Over several nodes, the loosest banks first; all or nothing. */
+/* Over several nodes, the banks with most unheld GPUs first; all or nothing. */
 static bool assign_spanning(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
                             uint32_t type)
 {
@@ -325,7 +325,7 @@ bool adl_round_placement_full(const struct adl_round_placement *self)
     return left == 0;
 }
 
-/* The largest gang below a size among the chosen that were, or were not, passed over; 0 = none. */
+/* The next smaller gang size among the chosen jobs that were, or were not, passed over; 0 = none. */
 static uint32_t next_size(const struct adl_round_placement *self, const struct adl_state *state, bool passed_over,
                           uint32_t below)
 {
@@ -338,7 +338,7 @@ static uint32_t next_size(const struct adl_round_placement *self, const struct a
     return size;
 }
 
-/* One size of gangs: those that stay, then the others, among them those that a larger gang has displaced. */
+/* Places the gangs of one size: those that stay, then the others, including those that a larger gang has displaced. */
 static void place_size(struct adl_round_placement *self, const struct adl_state *state, bool passed_over, uint32_t size)
 {
     for (int stays = 1; stays >= 0; stays--)
@@ -351,8 +351,7 @@ static void place_size(struct adl_round_placement *self, const struct adl_state 
         }
 }
 
-/* A running job that got no seat, though nobody has taken its GPUs: those who were chosen find no place together there.
- * To stop it would be of use to nobody. */
+/* Keeps running jobs that were not chosen but whose GPUs no chosen job has taken: preempting them would help no job. */
 static void keep_unneeded(struct adl_round_placement *self, const struct adl_state *state)
 {
     for (uint32_t i = 0; i < self->job_count && !self->holds; i++) {
@@ -398,7 +397,7 @@ uint32_t adl_round_placement_successor(const struct adl_round_placement *self, c
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
         if (self->gpus[gpu].slot < DOWN)
             return self->gpus[gpu].slot;
-    /* Nobody takes the GPUs: somebody beside them takes the cores or the memory. */
+    /* No job takes the GPUs: one on the same node takes the cores or the memory. */
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
         const struct adl_node *node = &self->cluster->nodes[adl_gpu_node_of(self->cluster, gpu)];
         for (uint32_t g = node->gpu_first; g < node->gpu_first + node->gpu_count; g++)
@@ -415,7 +414,7 @@ uint32_t adl_round_placement_type(const struct adl_round_placement *self, uint32
 
 /* ---- starts ---- */
 
-/* Writes the job's GPUs to the plan if all are free and their nodes have room beside what the plan has taken. */
+/* Writes the job's GPUs to the plan if all are free and their nodes have room for it after the plan's other starts. */
 static bool take_gpus(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
                       uint32_t *ret_gpus)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEW_JOB_PRIORITY 1e9 /* times X: of a job that had no time on the type yet */
+#define NEW_JOB_PRIORITY 1e9 /* times X: for a job that has not run on the type yet */
 
 /* A job on a type, as it is ranked for a round. */
 struct entry {
@@ -27,15 +27,15 @@ struct adl_rounds {
     uint32_t *live; /* slots in order of arrival */
     uint32_t live_count;
     uint32_t *possible; /* [slot] types on which it fits when the cluster is empty */
-    bool *shared;       /* [slot] shares were computed since it came */
+    bool *shared;       /* [slot] shares were computed since it arrived */
     double *share;      /* [slot][type] X */
-    double *received_s; /* [slot][type] time on the type since clocks started, half a round included */
-    double *deficit_s;  /* [slot][type] time it should have had beyond what it had, in earlier stretches */
+    double *received_s; /* [slot][type] time on the type since clocks restarted, including half a round */
+    double *deficit_s;  /* [slot][type] time owed from earlier periods */
     struct entry *entries;
     size_t live_capacity, slot_capacity, entry_capacity;
-    double type_s[ADL_TYPES_MAX]; /* sum of had_s */
+    double type_s[ADL_TYPES_MAX]; /* sum of received_s */
     int64_t begun_us;             /* of the round */
-    int64_t clocks_us;            /* when clocks last started */
+    int64_t clocks_us;            /* when clocks last restarted */
     bool under_way, allocated, changed, out_of_memory;
 };
 
@@ -158,13 +158,13 @@ void adl_rounds_observe(struct adl_rounds *self, const struct adl_event *event, 
         self->changed = true;
 }
 
-/* Time that the job should have had on the type beyond what it had. */
+/* Time owed to the job on the type: due minus received. */
 static double owed_s(const struct adl_rounds *self, size_t at, double passed_s)
 {
     return self->deficit_s[at] + self->share[at] * passed_s - (self->received_s[at] - half_round_s(self));
 }
 
-/* Starts all clocks anew; what was missing until now is kept as deficit. */
+/* Restarts all clocks; time owed until now is kept as deficit. */
 static void start_clocks(struct adl_rounds *self, int64_t now_us)
 {
     const double half_s = half_round_s(self), passed_s = (double)(now_us - self->clocks_us) * 1e-6;
@@ -208,7 +208,7 @@ static void sift(struct entry *entries, uint32_t at, uint32_t count)
     entries[at] = moved;
 }
 
-/* A heap and not a sorted list: where many wait, the GPUs are given out long before the last is reached. */
+/* A heap, not a sorted list: with many waiting jobs the GPUs are assigned long before the last job is reached. */
 static uint32_t rank(struct adl_rounds *self, const struct adl_state *state)
 {
     const double passed_s = (double)(state->now_us - self->clocks_us) * 1e-6;
@@ -246,14 +246,14 @@ static void shuffle_types(struct adl_rounds *self)
     }
 }
 
-/* Jobs came or went and the last time is long enough ago, or nothing could run otherwise. */
+/* Jobs arrived or ended and the last allocation is old enough, or nothing could run otherwise. */
 static bool is_allocation_due(const struct adl_rounds *self, const struct adl_state *state)
 {
     return self->changed && (!self->allocated || (self->config.new_jobs_wait && state->running_jobs == 0) ||
                              state->now_us - self->clocks_us >= self->config.round_us / 3 * 16);
 }
 
-/* Gives out the GPUs from the most deserving down. */
+/* Chooses jobs in order of rank while GPUs are left. */
 static void choose(struct adl_rounds *self, const struct adl_state *state)
 {
     uint32_t count = rank(self, state);
@@ -300,7 +300,7 @@ static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rou
 
 /* ---- reasons ---- */
 
-/* What the round goes by: the share of time on the type, or the time owed there until the round ends. */
+/* What the round ranks by: the share of time on the type, or the time owed there at the end of the round. */
 static double due(const struct adl_rounds *self, uint32_t slot, uint32_t type)
 {
     const size_t at = (size_t)slot * self->types + type;

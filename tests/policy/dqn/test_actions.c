@@ -9,11 +9,11 @@
 #define JOBS   60
 
 static struct adl_validator *validator;
-static uint64_t lists, offered, shared, promised, taken;
+static uint64_t lists, offered, shared, has_reservation, taken;
 
 static void for_random_worlds(void (*visit)(const struct adl_state *, const struct adl_actions *, uint32_t))
 {
-    lists = offered = shared = promised = taken = 0;
+    lists = offered = shared = has_reservation = taken = 0;
     driver_visit = visit;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct adl_scenario scenario = random_scenario(seed, JOBS);
@@ -25,53 +25,53 @@ static void for_random_worlds(void (*visit)(const struct adl_state *, const stru
     assert_true(lists > WORLDS * JOBS && offered > WORLDS * JOBS);
 }
 
-static void count_list(const struct adl_actions *choices)
+static void count_list(const struct adl_actions *actions)
 {
     lists++;
-    offered += choices->count;
-    promised += choices->promised;
+    offered += actions->count;
+    has_reservation += actions->has_reservation;
 }
 
-static void validate_choice(const struct adl_state *state, const struct adl_actions *choices, uint32_t c)
+static void validate_choice(const struct adl_state *state, const struct adl_actions *actions, uint32_t c)
 {
-    const struct adl_action *choice = &choices->list[c];
-    const uint32_t *gpus = &choices->gpus[choice->gpu_offset];
-    const struct adl_command start = {.kind = ADL_COMMAND_START, .gpu_count = choice->gpu_count, .job = choice->job};
+    const struct adl_action *action = &actions->list[c];
+    const uint32_t *gpus = &actions->gpus[action->gpu_offset];
+    const struct adl_command start = {.kind = ADL_COMMAND_START, .gpu_count = action->gpu_count, .job = action->job};
     struct adl_error err;
     uint32_t held = 0;
-    if (adl_validate(validator, state, &start, gpus, &err) && !choice->takes)
-        fail_msg("choice %u of %u: %s", c, choices->count, err.text);
-    for (uint32_t i = 0; i < choice->gpu_count; i++) {
-        assert_int_equal(adl_gpu_type_of(state->cluster, gpus[i]), choice->type);
+    if (adl_validate(validator, state, &start, gpus, &err) && !action->preempts)
+        fail_msg("choice %u of %u: %s", c, actions->count, err.text);
+    for (uint32_t i = 0; i < action->gpu_count; i++) {
+        assert_int_equal(adl_gpu_type_of(state->cluster, gpus[i]), action->type);
         held += state->gpus[gpus[i]].job[0] != ADL_NONE;
     }
-    if (choice->takes)
-        assert_true(held > 0 && !choice->shared);
+    if (action->preempts)
+        assert_true(held > 0 && !action->shared);
     else
-        assert_int_equal(held, choice->shared ? choice->gpu_count : 0);
+        assert_int_equal(held, action->shared ? action->gpu_count : 0);
     for (uint32_t other = 0; other < c; other++)
-        assert_false(choices->list[other].job == choice->job && choices->list[other].type == choice->type);
+        assert_false(actions->list[other].job == action->job && actions->list[other].type == action->type);
 }
 
-static void validate_all(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void validate_all(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
     (void)chosen;
-    count_list(choices);
+    count_list(actions);
     uint32_t gpus = 0;
-    for (uint32_t c = 0; c < choices->count; c++) {
-        validate_choice(state, choices, c);
-        gpus += choices->list[c].gpu_count;
-        shared += choices->list[c].shared;
-        taken += choices->list[c].takes;
+    for (uint32_t c = 0; c < actions->count; c++) {
+        validate_choice(state, actions, c);
+        gpus += actions->list[c].gpu_count;
+        shared += actions->list[c].shared;
+        taken += actions->list[c].preempts;
     }
-    assert_int_equal(gpus, choices->gpu_count);
+    assert_int_equal(gpus, actions->gpu_count);
 }
 
 static void every_choice_would_pass_validation_and_none_is_listed_twice(void **state)
 {
     (void)state;
     for_random_worlds(validate_all);
-    assert_true(shared > 0 && promised > 0 && taken > 0);
+    assert_true(shared > 0 && has_reservation > 0 && taken > 0);
 }
 
 /* One of the oldest among all slots; the head may be another that was submitted at the same time. */
@@ -86,18 +86,18 @@ static uint32_t find_oldest(const struct adl_state *state)
 }
 
 /* On how many types the head fits; it is listed for each of them and for no other. */
-static uint32_t count_fits(const struct adl_state *state, const struct adl_actions *choices)
+static uint32_t count_fits(const struct adl_state *state, const struct adl_actions *actions)
 {
     uint32_t fits = 0, gpus[64];
-    for (uint32_t left = state->jobs[choices->head].eligible; left; left &= left - 1) {
+    for (uint32_t left = state->jobs[actions->head].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         bool found = false;
-        for (uint32_t c = 0; c < choices->count && !found; c++) {
-            const struct adl_action *choice = &choices->list[c];
-            found = choice->job == choices->head && choice->type == type && !choice->takes;
+        for (uint32_t c = 0; c < actions->count && !found; c++) {
+            const struct adl_action *action = &actions->list[c];
+            found = action->job == actions->head && action->type == type && !action->preempts;
         }
-        const bool fit = adl_fit_find(state, choices->head, type, NULL, gpus) ||
-                         (choices->share && adl_fit_share(state, choices->head, type, NULL, gpus));
+        const bool fit = adl_fit_find(state, actions->head, type, NULL, gpus) ||
+                         (actions->share && adl_fit_share(state, actions->head, type, NULL, gpus));
         assert_int_equal(found, fit);
         fits += fit;
     }
@@ -108,38 +108,38 @@ static uint32_t awaited; /* for which jobs were stopped last, or ADL_NONE */
 static uint64_t alone;
 
 /* A claim that is waited for lists nothing, and one that came true its job alone. True if this list is of a claim. */
-static bool is_of_claim(const struct adl_actions *choices)
+static bool is_of_claim(const struct adl_actions *actions)
 {
     if (awaited == ADL_NONE)
         return false;
-    if (choices->claimant != ADL_NONE) {
-        assert_true(choices->claimant == awaited && choices->count == 0);
+    if (actions->reserved_job != ADL_NONE) {
+        assert_true(actions->reserved_job == awaited && actions->count == 0);
         return true;
     }
-    const bool served = choices->count == 1 && choices->list[0].job == awaited && !choices->list[0].takes;
+    const bool served = actions->count == 1 && actions->list[0].job == awaited && !actions->list[0].preempts;
     awaited = ADL_NONE;
     return served;
 }
 
-static void look_for_the_oldest(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void look_for_the_oldest(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
-    count_list(choices);
+    count_list(actions);
     const uint32_t oldest = find_oldest(state);
     if (oldest == ADL_NONE) {
-        assert_int_equal(choices->count, 0);
+        assert_int_equal(actions->count, 0);
         return;
     }
-    assert_int_equal(state->jobs[choices->head].submit_us, state->jobs[oldest].submit_us);
-    if (is_of_claim(choices))
+    assert_int_equal(state->jobs[actions->head].submit_us, state->jobs[oldest].submit_us);
+    if (is_of_claim(actions))
         return;
-    const uint32_t fits = count_fits(state, choices);
+    const uint32_t fits = count_fits(state, actions);
     if (fits > 0) {
-        assert_int_equal(choices->count, fits);
+        assert_int_equal(actions->count, fits);
         alone++;
-    } else if (choices->count > 0 && choices->list[chosen].takes) {
-        assert_true(choices->count == 1 && choices->list[0].job == choices->head);
-        assert_true(state->now_us - state->jobs[choices->head].submit_us >= choices->take_after_us);
-        awaited = choices->head;
+    } else if (actions->count > 0 && actions->list[chosen].preempts) {
+        assert_true(actions->count == 1 && actions->list[0].job == actions->head);
+        assert_true(state->now_us - state->jobs[actions->head].submit_us >= actions->preempt_after_us);
+        awaited = actions->head;
         taken++;
     }
 }
@@ -171,22 +171,22 @@ static bool fits_now(const struct adl_state *state, uint32_t slot)
     return false;
 }
 
-static void compare_promises(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void compare_promises(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
-    count_list(choices);
-    if (before.holds && before.now_us == state->now_us && before.head == choices->head && choices->promised) {
+    count_list(actions);
+    if (before.holds && before.now_us == state->now_us && before.head == actions->head && actions->has_reservation) {
         compared++;
-        if (choices->promise.start_us > before.start_us)
+        if (actions->reservation.start_us > before.start_us)
             fail_msg("at %lld us a %s start moved the promise from %lld to %lld us", (long long)state->now_us,
                      before.shared ? "shared" : "plain", (long long)before.start_us,
-                     (long long)choices->promise.start_us);
+                     (long long)actions->reservation.start_us);
     }
-    before.holds = choices->count > 0 && choices->promised && choices->list[chosen].job != choices->head &&
-                   !fits_now(state, choices->head);
+    before.holds = actions->count > 0 && actions->has_reservation && actions->list[chosen].job != actions->head &&
+                   !fits_now(state, actions->head);
     before.now_us = state->now_us;
-    before.head = choices->head;
-    before.start_us = choices->promise.start_us;
-    before.shared = before.holds && choices->list[chosen].shared;
+    before.head = actions->head;
+    before.start_us = actions->reservation.start_us;
+    before.shared = before.holds && actions->list[chosen].shared;
 }
 
 static void no_choice_delays_the_promise_to_an_oldest_job_that_has_to_wait(void **state)

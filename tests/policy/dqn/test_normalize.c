@@ -242,14 +242,14 @@ static int tape_decide(void *policy, const struct adl_state *state, struct adl_p
 {
     struct driver *driver = policy;
     float row[ADL_FEATURE_COUNT];
-    static float choices[ADL_ACTIONS_MAX * ADL_FEATURE_COUNT];
-    struct adl_observation rows = {tape_rows[tape_at - 1], row, choices};
+    static float actions[ADL_ACTIONS_MAX * ADL_FEATURE_COUNT];
+    struct adl_observation rows = {tape_rows[tape_at - 1], row, actions};
     struct adl_normalizer n;
     (void)plan;
     adl_normalizer_init(&n);
-    adl_actions_find(driver->choices, state);
-    adl_observation_raw(state, driver->choices, &rows);
-    adl_observation_normalize(&n, &rows, 2, driver->choices->count);
+    adl_actions_find(driver->actions, state);
+    adl_observation_raw(state, driver->actions, &rows);
+    adl_observation_normalize(&n, &rows, 2, driver->actions->count);
     return 0;
 }
 

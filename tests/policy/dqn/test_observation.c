@@ -12,17 +12,17 @@
 #define GPUS_MAX 128
 
 enum { GPU_SIZE = ADL_STATE_QUEUE, STATE_SIZE = ADL_ACTION_TIME - ADL_STATE_QUEUE };
-enum { CHOICE_SIZE = ADL_FEATURE_COUNT - ADL_ACTION_TIME };
+enum { ACTION_SIZE = ADL_FEATURE_COUNT - ADL_ACTION_TIME };
 
-static float gpu_rows[GPUS_MAX * GPU_SIZE], state_row[STATE_SIZE], choice_rows[ADL_ACTIONS_MAX * CHOICE_SIZE];
+static float gpu_rows[GPUS_MAX * GPU_SIZE], state_row[STATE_SIZE], choice_rows[ADL_ACTIONS_MAX * ACTION_SIZE];
 static struct adl_observation rows = {gpu_rows, state_row, choice_rows};
 static struct adl_normalizer normalizer;
 static uint64_t seen[ADL_FEATURE_COUNT], missing[ADL_FEATURE_COUNT];
 
-static void look_at(const struct adl_state *state, const struct adl_actions *choices)
+static void look_at(const struct adl_state *state, const struct adl_actions *actions)
 {
     assert_true(state->cluster->gpu_count <= GPUS_MAX);
-    adl_observation_raw(state, choices, &rows);
+    adl_observation_raw(state, actions, &rows);
 }
 
 static void for_random_worlds(void (*visit)(const struct adl_state *, const struct adl_actions *, uint32_t))
@@ -51,44 +51,44 @@ static void check_rows(const float *row, uint32_t count, int first, int size)
         }
 }
 
-static void check_bounds(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void check_bounds(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
     (void)chosen;
-    if (choices->count == 0)
+    if (actions->count == 0)
         return;
-    look_at(state, choices);
-    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    look_at(state, actions);
+    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, actions->count);
     check_rows(gpu_rows, state->cluster->gpu_count, 0, GPU_SIZE);
     check_rows(state_row, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    check_rows(choice_rows, choices->count, ADL_ACTION_TIME, CHOICE_SIZE);
+    check_rows(choice_rows, actions->count, ADL_ACTION_TIME, ACTION_SIZE);
 }
 
 /* Seen at once, and raw and then normalized, into buffers that held other things before. */
-static void compare_ways(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void compare_ways(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
     (void)chosen;
-    if (choices->count == 0)
+    if (actions->count == 0)
         return;
-    static float gpus[GPUS_MAX * GPU_SIZE], row[STATE_SIZE], choice[ADL_ACTIONS_MAX * CHOICE_SIZE];
-    struct adl_observation at_once = {gpus, row, choice};
+    static float gpus[GPUS_MAX * GPU_SIZE], row[STATE_SIZE], action[ADL_ACTIONS_MAX * ACTION_SIZE];
+    struct adl_observation at_once = {gpus, row, action};
     memset(gpus, 0x55, sizeof gpus);
     memset(row, 0x55, sizeof row);
-    memset(choice, 0x55, sizeof choice);
-    adl_observation_see(&normalizer, state, choices, &at_once);
-    look_at(state, choices);
-    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    memset(action, 0x55, sizeof action);
+    adl_observation_fill(&normalizer, state, actions, &at_once);
+    look_at(state, actions);
+    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, actions->count);
     assert_memory_equal(gpus, gpu_rows, state->cluster->gpu_count * GPU_SIZE * sizeof *gpus);
     assert_memory_equal(row, state_row, sizeof row);
-    assert_memory_equal(choice, choice_rows, choices->count * CHOICE_SIZE * sizeof *choice);
+    assert_memory_equal(action, choice_rows, actions->count * ACTION_SIZE * sizeof *action);
 }
 
-static void learn(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void learn(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
     (void)chosen;
-    if (choices->count == 0)
+    if (actions->count == 0)
         return;
-    look_at(state, choices);
-    adl_observation_learn(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    look_at(state, actions);
+    adl_observation_learn(&normalizer, &rows, state->cluster->gpu_count, actions->count);
 }
 
 static void every_value_is_from_0_to_1_or_missing(void **state)
@@ -124,7 +124,7 @@ static void what_is_seen_at_once_is_bit_for_bit_what_is_raw_and_then_normalized(
 
 static float choice_value(uint32_t c, int feature)
 {
-    return choice_rows[c * (uint32_t)CHOICE_SIZE + (uint32_t)(feature - ADL_ACTION_TIME)];
+    return choice_rows[c * (uint32_t)ACTION_SIZE + (uint32_t)(feature - ADL_ACTION_TIME)];
 }
 
 static float state_value(int feature)
@@ -167,14 +167,14 @@ static void compare_ages(const struct adl_state *state)
     }
 }
 
-static void compare_with_state(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void compare_with_state(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
     (void)chosen;
-    if (choices->count == 0)
+    if (actions->count == 0)
         return;
     const uint32_t gpus = state->cluster->gpu_count;
     uint32_t busy = 0, down = 0;
-    look_at(state, choices);
+    look_at(state, actions);
     for (uint32_t g = 0; g < gpus; g++) {
         const float *row = &gpu_rows[g * GPU_SIZE];
         const struct adl_gpu_use *use = &state->gpus[g];
@@ -189,8 +189,8 @@ static void compare_with_state(const struct adl_state *state, const struct adl_a
     assert_true(fabsf(state_value(ADL_STATE_BUSY) - (float)busy / (float)gpus) < 1e-6f);
     assert_true(fabsf(state_value(ADL_STATE_DOWN) - (float)down / (float)gpus) < 1e-6f);
     assert_true(state_row[0] == (float)state->queue.count);
-    for (uint32_t c = 0; c < choices->count; c++) {
-        const struct adl_job *job = &state->jobs[choices->list[c].job];
+    for (uint32_t c = 0; c < actions->count; c++) {
+        const struct adl_job *job = &state->jobs[actions->list[c].job];
         const float age_s = choice_value(c, ADL_ACTION_AGE);
         int gangs = 0;
         for (int f = ADL_ACTION_GANG_1; f < ADL_ACTION_GANG_1 + 4; f++)
@@ -200,8 +200,8 @@ static void compare_with_state(const struct adl_state *state, const struct adl_a
         assert_true(choice_value(c, ADL_ACTION_AGE_SQUARED) == age_s * age_s);
         assert_true(choice_value(c, ADL_ACTION_GPUS) == (float)job->spec.gpus);
         assert_true(choice_value(c, ADL_ACTION_KIND_TRAINING + job->spec.kind) == 1);
-        assert_int_equal(choice_value(c, ADL_ACTION_HEAD) > 0, choices->list[c].job == choices->head);
-        assert_int_equal(choice_value(c, ADL_ACTION_SHARED) > 0, choices->list[c].shared);
+        assert_int_equal(choice_value(c, ADL_ACTION_HEAD) > 0, actions->list[c].job == actions->head);
+        assert_int_equal(choice_value(c, ADL_ACTION_SHARED) > 0, actions->list[c].shared);
         assert_int_equal(isnan(choice_value(c, ADL_ACTION_DEADLINE)), job->spec.deadline_us == 0);
     }
 }
@@ -212,18 +212,18 @@ static void rows_say_what_the_state_says(void **state)
     for_random_worlds(compare_with_state);
 }
 
-static void check_paper(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void check_paper(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
     (void)chosen;
-    if (choices->count == 0)
+    if (actions->count == 0)
         return;
     float gpus[GPUS_MAX], row[ADL_PAPER_STATE_FEATURES], none[1];
     struct adl_observation paper = {gpus, row, none};
     const struct adl_observation_shape shape = adl_observation_shape(ADL_OBSERVATION_PAPER, state->cluster);
     assert_true(shape.gpus == state->cluster->gpu_count && shape.gpu_features == 1);
     assert_int_equal(shape.state_features, ADL_PAPER_STATE_FEATURES);
-    look_at(state, choices);
-    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, choices->count);
+    look_at(state, actions);
+    adl_observation_normalize(&normalizer, &rows, state->cluster->gpu_count, actions->count);
     adl_observation_paper(&rows, state->cluster->gpu_count, &paper);
     for (uint32_t g = 0; g < shape.gpus; g++) {
         const bool read = gpu_rows[g * GPU_SIZE + ADL_GPU_READ_UTILIZATION] >= 0;

@@ -167,17 +167,17 @@ static void a_job_may_take_once_it_has_waited_for_twenty_times_the_cost(void **u
     (void)unused;
     struct adl_cluster cluster = fixture_plain(2);
     struct adl_state *state = fixture_state(&cluster);
-    struct adl_actions *choices;
-    assert_int_equal(adl_actions_create(&cluster, &(struct adl_policy_config){.preemption_us = 1000}, &choices), 0);
+    struct adl_actions *actions;
+    assert_int_equal(adl_actions_create(&cluster, &(struct adl_policy_config){.preemption_us = 1000}, &actions), 0);
     wait_at(state, 2, 0);
     run_at(state, 1, 11, 1, STOPS, 1);
     state->now_us = 10 + 19999;
-    adl_actions_find(choices, state);
-    assert_int_equal(choices->count, 0);
+    adl_actions_find(actions, state);
+    assert_int_equal(actions->count, 0);
     state->now_us = 10 + 20000;
-    adl_actions_find(choices, state);
-    assert_true(choices->count == 1 && choices->list[0].takes && choices->list[0].job == 0);
-    adl_actions_destroy(choices);
+    adl_actions_find(actions, state);
+    assert_true(actions->count == 1 && actions->list[0].preempts && actions->list[0].job == 0);
+    adl_actions_destroy(actions);
     adl_state_destroy(state);
     adl_cluster_clear(&cluster);
 }
@@ -188,36 +188,36 @@ static void a_claim_waits_for_the_last_victim_and_is_given_up_when_a_gpu_fails(v
     for (int fails = 0; fails < 2; fails++) {
         struct adl_cluster cluster = fixture_plain(2);
         struct adl_state *state = fixture_state(&cluster);
-        struct adl_actions *choices;
+        struct adl_actions *actions;
         struct adl_plan plan;
-        assert_int_equal(adl_actions_create(&cluster, &(struct adl_policy_config){0}, &choices), 0);
+        assert_int_equal(adl_actions_create(&cluster, &(struct adl_policy_config){0}, &actions), 0);
         assert_int_equal(adl_plan_create(&plan, 2), 0);
         wait_at(state, 2, 0);
         run_at(state, 1, 11, 1, STOPS, 0);
         run_at(state, 2, 12, 1, STOPS, 1);
-        adl_actions_find(choices, state);
-        assert_true(choices->count == 1 && choices->list[0].takes);
-        assert_int_equal(adl_actions_carry_out(choices, state, &choices->list[0], choices->gpus, &plan), 0);
+        adl_actions_find(actions, state);
+        assert_true(actions->count == 1 && actions->list[0].preempts);
+        assert_int_equal(adl_actions_execute(actions, state, &actions->list[0], actions->gpus, &plan), 0);
         assert_int_equal(plan.command_count, 2);
         for (uint32_t i = 0; i < 2; i++) {
             assert_true(plan.commands[i].kind == ADL_COMMAND_PREEMPT && plan.commands[i].job == i + 1);
             adl_state_stopping(state, i + 1);
         }
         for (uint32_t slot = 1; slot <= 2; slot++) {
-            adl_actions_find(choices, state);
-            assert_true(choices->count == 0 && choices->claimant == 0);
+            adl_actions_find(actions, state);
+            assert_true(actions->count == 0 && actions->reserved_job == 0);
             adl_state_evict(state, slot, 0.5);
             assert_int_equal(adl_state_enqueue(state, slot, 10 + slot), 0);
         }
         if (fails)
             adl_state_gpu_down(state, 0);
-        adl_actions_find(choices, state);
-        assert_int_equal(choices->claimant, ADL_NONE);
-        assert_int_equal(choices->count, 1); /* fails: a younger job on the GPU that is left */
-        assert_int_equal(choices->list[0].job == 0, !fails);
-        assert_false(choices->list[0].takes);
+        adl_actions_find(actions, state);
+        assert_int_equal(actions->reserved_job, ADL_NONE);
+        assert_int_equal(actions->count, 1); /* fails: a younger job on the GPU that is left */
+        assert_int_equal(actions->list[0].job == 0, !fails);
+        assert_false(actions->list[0].preempts);
         adl_plan_clear(&plan);
-        adl_actions_destroy(choices);
+        adl_actions_destroy(actions);
         adl_state_destroy(state);
         adl_cluster_clear(&cluster);
     }
@@ -240,7 +240,7 @@ static struct adl_scenario crowded_scenario(uint64_t seed)
 }
 
 static struct adl_validator *validator;
-static uint64_t takes, served, held_open;
+static uint64_t preempts, served, held_open;
 
 /* What was claimed last, to be compared with what starts. */
 static struct {
@@ -248,12 +248,12 @@ static struct {
     uint32_t job, gpu_count, gpus[64];
 } claim;
 
-static void check_victims(const struct adl_state *state, const struct adl_actions *choices, const uint32_t *gpus,
+static void check_victims(const struct adl_state *state, const struct adl_actions *actions, const uint32_t *gpus,
                           uint32_t count)
 {
     uint32_t victims[64];
     const uint32_t found = adl_preemption_victims_list(state, gpus, count, victims);
-    const int64_t submit_us = state->jobs[choices->head].submit_us;
+    const int64_t submit_us = state->jobs[actions->head].submit_us;
     assert_true(found > 0 && found <= count);
     for (uint32_t v = 0; v < found; v++) {
         const struct adl_job *victim = &state->jobs[victims[v]];
@@ -272,10 +272,10 @@ static void check_victims(const struct adl_state *state, const struct adl_action
 }
 
 /* Nothing fails in these worlds: the list after the victims are gone is the start that was claimed for. */
-static void check_claim(const struct adl_state *state, const struct adl_actions *choices)
+static void check_claim(const struct adl_state *state, const struct adl_actions *actions)
 {
-    if (choices->claimant != ADL_NONE) {
-        assert_int_equal(choices->count, 0);
+    if (actions->reserved_job != ADL_NONE) {
+        assert_int_equal(actions->count, 0);
         held_open++;
         return;
     }
@@ -284,34 +284,34 @@ static void check_claim(const struct adl_state *state, const struct adl_actions 
     struct adl_error err;
     if (adl_validate(validator, state, &start, claim.gpus, &err))
         fail_msg("what was taken does not do: %s", err.text);
-    assert_int_equal(choices->count, 1);
-    assert_true(choices->list[0].job == claim.job && !choices->list[0].takes);
-    assert_memory_equal(choices->gpus, claim.gpus, claim.gpu_count * sizeof *claim.gpus);
+    assert_int_equal(actions->count, 1);
+    assert_true(actions->list[0].job == claim.job && !actions->list[0].preempts);
+    assert_memory_equal(actions->gpus, claim.gpus, claim.gpu_count * sizeof *claim.gpus);
     claim.open = false;
     served++;
 }
 
-static void watch_claims(const struct adl_state *state, const struct adl_actions *choices, uint32_t chosen)
+static void watch_claims(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
     if (claim.open) {
-        check_claim(state, choices);
+        check_claim(state, actions);
         return;
     }
-    if (choices->count == 0 || !choices->list[chosen].takes)
+    if (actions->count == 0 || !actions->list[chosen].preempts)
         return;
-    const struct adl_action *choice = &choices->list[chosen];
-    takes++;
-    check_victims(state, choices, &choices->gpus[choice->gpu_offset], choice->gpu_count);
+    const struct adl_action *action = &actions->list[chosen];
+    preempts++;
+    check_victims(state, actions, &actions->gpus[action->gpu_offset], action->gpu_count);
     claim.open = true;
-    claim.job = choice->job;
-    claim.gpu_count = choice->gpu_count;
-    memcpy(claim.gpus, &choices->gpus[choice->gpu_offset], choice->gpu_count * sizeof *claim.gpus);
+    claim.job = action->job;
+    claim.gpu_count = action->gpu_count;
+    memcpy(claim.gpus, &actions->gpus[action->gpu_offset], action->gpu_count * sizeof *claim.gpus);
 }
 
 static void whoever_takes_starts_on_just_those_gpus_once_younger_jobs_are_gone(void **unused)
 {
     (void)unused;
-    takes = served = held_open = 0;
+    preempts = served = held_open = 0;
     claim.open = false;
     driver_visit = watch_claims;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
@@ -323,7 +323,7 @@ static void whoever_takes_starts_on_just_those_gpus_once_younger_jobs_are_gone(v
         adl_validator_destroy(validator);
         adl_scenario_clear(&scenario);
     }
-    assert_true(takes > 800 && served == takes);
+    assert_true(preempts > 800 && served == preempts);
     assert_true(held_open > 400); /* checkpoints that take time */
 }
 
