@@ -58,7 +58,7 @@ static const char *paper_feature(int row, uint32_t index)
 
 const char *adlro_feature_name(int observation, int row, uint32_t index)
 {
-    static const enum adl_feature_row rows[] = {ADL_ROW_GPU, ADL_ROW_STATE, ADL_ROW_CHOICE};
+    static const enum adl_feature_row rows[] = {ADL_ROW_GPU, ADL_ROW_STATE, ADL_ROW_ACTION};
     if (observation == ADLRO_OBSERVATION_PAPER)
         return paper_feature(row, index);
     if (observation != ADLRO_OBSERVATION_ALL || row < ADLRO_ROW_GPU || row > ADLRO_ROW_ACTION ||
