@@ -83,7 +83,7 @@ static int read_name(const struct walk *walk, const struct adl_option *option, c
 static int read_value(const struct walk *walk, const struct adl_option *option, const char *text)
 {
     const struct adl_range range = {.min = option->min, .max = option->max};
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     char *place = walk->target ? walk->target + option->offset : NULL;
     int64_t whole = 0;
     double real = 0;

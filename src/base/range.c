@@ -47,24 +47,24 @@ static bool within(double value, const struct adl_range *range)
     return range->open ? value > range->min && value < range->max : value >= range->min && value <= range->max;
 }
 
-static bool refuse_range(const char *text, const struct adl_range *range, char reason[ADL_REASON_SIZE])
+static bool refuse_range(const char *text, const struct adl_range *range, char reason[ADL_REFUSAL_SIZE])
 {
-    char bounds[ADL_REASON_SIZE];
-    snprintf(reason, ADL_REASON_SIZE, "must be %.100s, got %.40s", adl_range_print(range, bounds), text);
+    char bounds[ADL_REFUSAL_SIZE];
+    snprintf(reason, ADL_REFUSAL_SIZE, "must be %.100s, got %.40s", adl_range_print(range, bounds), text);
     return false;
 }
 
 bool adl_range_read_int(const char *text, const struct adl_range *range, int64_t *ret_value,
-                        char reason[ADL_REASON_SIZE])
+                        char reason[ADL_REFUSAL_SIZE])
 {
     char quoted[ADL_QUOTE_SIZE];
     if (!is_whole(text)) {
         const double meant = is_real(text) ? strtod(text, NULL) : NAN;
         if (fabs(meant) < 1e15 && meant == floor(meant))
-            snprintf(reason, ADL_REASON_SIZE, "must be a whole number in plain digits; write %.0f for %s", meant,
+            snprintf(reason, ADL_REFUSAL_SIZE, "must be a whole number in plain digits; write %.0f for %s", meant,
                      adl_quote(text, quoted));
         else
-            snprintf(reason, ADL_REASON_SIZE, "must be a whole number, got %s", adl_quote(text, quoted));
+            snprintf(reason, ADL_REFUSAL_SIZE, "must be a whole number, got %s", adl_quote(text, quoted));
         return false;
     }
     errno = 0;
@@ -76,13 +76,13 @@ bool adl_range_read_int(const char *text, const struct adl_range *range, int64_t
 }
 
 bool adl_range_read_real(const char *text, const struct adl_range *range, double *ret_value,
-                         char reason[ADL_REASON_SIZE])
+                         char reason[ADL_REFUSAL_SIZE])
 {
     char quoted[ADL_QUOTE_SIZE];
     char *end = NULL;
     const double value = is_real(text) ? strtod(text, &end) : NAN;
     if (!end || *end) {
-        snprintf(reason, ADL_REASON_SIZE, "must be a finite decimal number, got %s", adl_quote(text, quoted));
+        snprintf(reason, ADL_REFUSAL_SIZE, "must be a finite decimal number, got %s", adl_quote(text, quoted));
         return false;
     }
     if (!within(value, range))
@@ -117,10 +117,10 @@ const char *adl_bound_print(double value, char buffer[ADL_BOUND_SIZE])
     return buffer;
 }
 
-const char *adl_range_print(const struct adl_range *range, char buffer[ADL_REASON_SIZE])
+const char *adl_range_print(const struct adl_range *range, char buffer[ADL_REFUSAL_SIZE])
 {
     char low[ADL_BOUND_SIZE], high[ADL_BOUND_SIZE];
-    snprintf(buffer, ADL_REASON_SIZE, "%sbetween %s and %s%s", range->or_zero ? "0 or " : "",
+    snprintf(buffer, ADL_REFUSAL_SIZE, "%sbetween %s and %s%s", range->or_zero ? "0 or " : "",
              adl_bound_print(range->min, low), adl_bound_print(range->max, high), range->open ? ", both excluded" : "");
     return buffer;
 }

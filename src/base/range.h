@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADL_BOUND_SIZE  32
-#define ADL_REASON_SIZE 200
+#define ADL_BOUND_SIZE   32
+#define ADL_REFUSAL_SIZE 200
 
 struct adl_range {
     double min;
@@ -19,14 +19,14 @@ struct adl_range {
 /* Whole numbers are decimal digits alone; reals are decimal and finite. On false, reason is the end of a
  * sentence that begins with what was read: "must be between 1 and 64, got 0". */
 bool adl_range_read_int(const char *text, const struct adl_range *range, int64_t *ret_value,
-                        char reason[ADL_REASON_SIZE]);
+                        char reason[ADL_REFUSAL_SIZE]);
 bool adl_range_read_real(const char *text, const struct adl_range *range, double *ret_value,
-                         char reason[ADL_REASON_SIZE]);
+                         char reason[ADL_REFUSAL_SIZE]);
 
 /* Shortest form that people read easily: 0.5, 4096, 1e6. Returns buffer. */
 const char *adl_bound_print(double value, char buffer[ADL_BOUND_SIZE]);
 
 /* "between 1 and 64", "between 0 and 1, both excluded", "0 or between 1 and 9". Returns buffer. */
-const char *adl_range_print(const struct adl_range *range, char buffer[ADL_REASON_SIZE]);
+const char *adl_range_print(const struct adl_range *range, char buffer[ADL_REFUSAL_SIZE]);
 
 #endif

@@ -160,7 +160,7 @@ bool adl_connection_claim(struct adl_connection *connection, uint32_t uid)
     struct adl_http *http = connection->listener->http;
     if (connection->known && connection->uid == uid)
         return true;
-    struct adl_client *client = adl_limits_connect(http->limits, adl_client_key_user(uid), http->now_us);
+    struct adl_limited_client *client = adl_limits_connect(http->limits, adl_client_key_user(uid), http->now_us);
     if (!client)
         return false;
     adl_limits_disconnect(connection->client);

@@ -42,13 +42,13 @@ struct adl_connection {
     struct adl_connection *previous, *next;
     struct adl_listener *listener;
     struct MHD_Connection *mhd;
-    struct adl_http_request *request; /* the one being served, or NULL */
-    struct adl_client *client;        /* whose it is and whose rate it takes from; NULL: refused, or to be closed */
-    bool owner;                       /* root or the service's own user, on the Unix socket */
-    bool known;                       /* a user's; false: nobody has said yet who it is */
-    uint32_t uid;                     /* that user */
-    bool streams;                     /* it counts among the client's event streams */
-    struct adl_caller peer;           /* of a Unix socket */
+    struct adl_http_request *request;  /* the one being served, or NULL */
+    struct adl_limited_client *client; /* whose it is and whose rate it takes from; NULL: refused, or to be closed */
+    bool owner;                        /* root or the service's own user, on the Unix socket */
+    bool known;                        /* a user's; false: nobody has said yet who it is */
+    uint32_t uid;                      /* that user */
+    bool streams;                      /* it counts among the client's event streams */
+    struct adl_caller peer;            /* of a Unix socket */
     int fd;
     int phase;
     int64_t due_us;

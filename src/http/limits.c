@@ -9,7 +9,7 @@
 #define SET_COUNT 512 /* a power of two */
 #define WAY_COUNT 8   /* clients whose keys share a set */
 
-struct adl_client {
+struct adl_limited_client {
     struct adl_client_key key;
     bool used;
     uint32_t connections, streams;
@@ -20,7 +20,7 @@ struct adl_client {
 struct adl_client_limits {
     struct adl_limits_config config;
     uint64_t seed; /* so that nobody can choose addresses that share a set */
-    struct adl_client clients[SET_COUNT][WAY_COUNT];
+    struct adl_limited_client clients[SET_COUNT][WAY_COUNT];
 };
 
 struct adl_client_key adl_client_key_user(uint32_t uid)
@@ -70,7 +70,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-static void refill(const struct adl_client_limits *limits, struct adl_client *client, int64_t now_us)
+static void refill(const struct adl_client_limits *limits, struct adl_limited_client *client, int64_t now_us)
 {
     if (now_us > client->time_us) {
         const double earned = (double)(now_us - client->time_us) * 1e-6 * limits->config.requests_per_s;
@@ -80,11 +80,13 @@ static void refill(const struct adl_client_limits *limits, struct adl_client *cl
 }
 
 /* The client of this key, or a place to make it in; NULL if every place is that of a connected one. */
-static struct adl_client *find_place(struct adl_client_limits *limits, struct adl_client_key key, int64_t now_us)
+static struct adl_limited_client *find_place(struct adl_client_limits *limits, struct adl_client_key key,
+                                             int64_t now_us)
 {
-    struct adl_client *set = limits->clients[mix(mix(key.high ^ limits->seed) ^ key.low) % SET_COUNT], *place = NULL;
+    struct adl_limited_client *set = limits->clients[mix(mix(key.high ^ limits->seed) ^ key.low) % SET_COUNT],
+                              *place = NULL;
     for (size_t i = 0; i < WAY_COUNT; i++) {
-        struct adl_client *client = &set[i];
+        struct adl_limited_client *client = &set[i];
         if (client->used && client->key.high == key.high && client->key.low == key.low)
             return client;
         if (client->used)
@@ -95,26 +97,28 @@ static struct adl_client *find_place(struct adl_client_limits *limits, struct ad
             place = client;
     }
     if (place)
-        *place = (struct adl_client){.key = key, .used = true, .tokens = limits->config.burst, .time_us = now_us};
+        *place =
+            (struct adl_limited_client){.key = key, .used = true, .tokens = limits->config.burst, .time_us = now_us};
     return place;
 }
 
-struct adl_client *adl_limits_connect(struct adl_client_limits *limits, struct adl_client_key key, int64_t now_us)
+struct adl_limited_client *adl_limits_connect(struct adl_client_limits *limits, struct adl_client_key key,
+                                              int64_t now_us)
 {
-    struct adl_client *client = find_place(limits, key, now_us);
+    struct adl_limited_client *client = find_place(limits, key, now_us);
     if (!client || client->connections >= limits->config.connections_per_client)
         return NULL;
     client->connections++;
     return client;
 }
 
-void adl_limits_disconnect(struct adl_client *client)
+void adl_limits_disconnect(struct adl_limited_client *client)
 {
     if (client && client->connections > 0)
         client->connections--;
 }
 
-bool adl_limits_stream(struct adl_client_limits *limits, struct adl_client *client)
+bool adl_limits_stream(struct adl_client_limits *limits, struct adl_limited_client *client)
 {
     if (client->streams >= limits->config.streams_per_client)
         return false;
@@ -122,13 +126,14 @@ bool adl_limits_stream(struct adl_client_limits *limits, struct adl_client *clie
     return true;
 }
 
-void adl_limits_stream_end(struct adl_client *client)
+void adl_limits_stream_end(struct adl_limited_client *client)
 {
     if (client && client->streams > 0)
         client->streams--;
 }
 
-int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_client *client, double cost, int64_t now_us)
+int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_limited_client *client, double cost,
+                        int64_t now_us)
 {
     if (!(limits->config.requests_per_s > 0))
         return 0;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct adl_client_limits;
-struct adl_client;
+struct adl_limited_client;
 
 struct adl_limits_config {
     double requests_per_s; /* 0: no limit */
@@ -35,15 +35,17 @@ int adl_limits_create(const struct adl_limits_config *config, struct adl_client_
 void adl_limits_destroy(struct adl_client_limits *limits);
 
 /* One more connection of this client; NULL if that is one too many. */
-struct adl_client *adl_limits_connect(struct adl_client_limits *limits, struct adl_client_key key, int64_t now_us);
-void adl_limits_disconnect(struct adl_client *client); /* accepts NULL */
+struct adl_limited_client *adl_limits_connect(struct adl_client_limits *limits, struct adl_client_key key,
+                                              int64_t now_us);
+void adl_limits_disconnect(struct adl_limited_client *client); /* accepts NULL */
 
 /* One more event stream over a connection of this client; false if that is one too many. */
-bool adl_limits_stream(struct adl_client_limits *limits, struct adl_client *client);
-void adl_limits_stream_end(struct adl_client *client); /* accepts NULL */
+bool adl_limits_stream(struct adl_client_limits *limits, struct adl_limited_client *client);
+void adl_limits_stream_end(struct adl_limited_client *client); /* accepts NULL */
 
 /* Takes cost requests from the bucket and returns 0; or takes nothing and returns the time until they would be there.
  * A cost above the burst counts as the burst. */
-int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_client *client, double cost, int64_t now_us);
+int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_limited_client *client, double cost,
+                        int64_t now_us);
 
 #endif

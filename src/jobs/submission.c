@@ -104,7 +104,7 @@ static int fail_key(const char *name, struct adl_error *err)
 static int number_read(const struct key *key, const cJSON *value, double *ret, struct adl_error *err)
 {
     const struct adl_range range = {.min = key->min, .max = key->max};
-    char bounds[ADL_REASON_SIZE], got[ADL_BOUND_SIZE];
+    char bounds[ADL_REFUSAL_SIZE], got[ADL_BOUND_SIZE];
     const bool whole = key->form != REAL;
     const double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
     if (number >= key->min && number <= key->max && (!whole || number == floor(number))) {

@@ -19,7 +19,7 @@ static void print_value(const struct adl_yaml_field *field, char cell[CELL_SIZE]
 {
     const struct adl_range range = {
         .min = field->min, .max = field->max, .open = field->open, .or_zero = field->or_zero};
-    char bounds[ADL_REASON_SIZE], names[160] = "";
+    char bounds[ADL_REFUSAL_SIZE], names[160] = "";
     switch (field->kind) {
     case ADL_YAML_INT:
         snprintf(cell, CELL_SIZE, "whole number %.120s", adl_range_print(&range, bounds));

@@ -63,7 +63,7 @@ static int expect_shape(const struct reader *reader, const struct adl_yaml_node 
 {
     if (node->shape == shape && !is_nothing(node))
         return 0;
-    char reason[ADL_REASON_SIZE], quoted[ADL_QUOTE_SIZE];
+    char reason[ADL_REFUSAL_SIZE], quoted[ADL_QUOTE_SIZE];
     const char *got = is_nothing(node)                   ? "nothing"
                       : node->shape == ADL_YAML_SEQUENCE ? "a list"
                       : node->shape == ADL_YAML_MAPPING  ? "a mapping"
@@ -76,7 +76,7 @@ static int read_int(const struct reader *reader, const struct adl_yaml_field *fi
                     const struct path *path, char *place)
 {
     const struct adl_range range = {.min = field->min, .max = field->max};
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     int64_t value = 0;
     if (!adl_range_read_int(node->text, &range, &value, reason))
         return refuse(reader, node, path, reason);
@@ -94,7 +94,7 @@ static int read_real(const struct reader *reader, const struct adl_yaml_field *f
 {
     const struct adl_range range = {
         .min = field->min, .max = field->max, .open = field->open, .or_zero = field->or_zero};
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     double value = 0;
     if (!adl_range_read_real(node->text, &range, &value, reason))
         return refuse(reader, node, path, reason);
@@ -106,7 +106,7 @@ static int read_bool(const struct reader *reader, const struct adl_yaml_node *no
                      char *place)
 {
     const bool yes = node->plain && strcmp(node->text, "true") == 0;
-    char reason[ADL_REASON_SIZE], quoted[ADL_QUOTE_SIZE];
+    char reason[ADL_REFUSAL_SIZE], quoted[ADL_QUOTE_SIZE];
     if (!yes && !(node->plain && strcmp(node->text, "false") == 0)) {
         snprintf(reason, sizeof reason, "must be true or false, got %s", adl_quote(node->text, quoted));
         return refuse(reader, node, path, reason);
@@ -138,7 +138,7 @@ static int read_name(const struct reader *reader, const struct adl_yaml_field *f
 static int read_text(const struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
                      const struct path *path, char *place)
 {
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     size_t length = strlen(node->text);
     while (length > 0 && strchr(" \t\r\n", node->text[length - 1]))
         length--;
@@ -169,7 +169,7 @@ static bool is_word(const char *text)
 static int read_word(const struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
                      const struct path *path, char *place)
 {
-    char reason[ADL_REASON_SIZE], quoted[ADL_QUOTE_SIZE];
+    char reason[ADL_REFUSAL_SIZE], quoted[ADL_QUOTE_SIZE];
     if (is_word(node->text))
         return read_text(reader, field, node, path, place);
     snprintf(reason, sizeof reason, "must be a letter or digit followed by letters, digits and . _ + -, got %s",
@@ -195,7 +195,7 @@ static int read_element(const struct reader *reader, const struct adl_yaml_node 
 {
     const struct adl_range range = {.max = ADL_YAML_REAL_MAX, .open = true};
     struct adl_yaml_real real = {.line = node->line};
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     if (!adl_range_read_real(node->text, &range, &real.value, reason))
         return refuse(reader, node, path, reason);
     memcpy(place, &real, sizeof real);
@@ -208,7 +208,7 @@ static int read_group(struct reader *reader, const struct adl_yaml_table *table,
 static int read_list(struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
                      const struct path *path, char *place)
 {
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     if (node->count < field->min || node->count > field->max) {
         snprintf(reason, sizeof reason, "must have %.0f to %.0f elements, got %u", field->min, field->max,
                  (unsigned)node->count);
@@ -325,7 +325,7 @@ static int read_group(struct reader *reader, const struct adl_yaml_table *table,
             return refuse_key(reader, table, key, path);
         const struct path here = {.up = path, .key = table->fields[i].name};
         if (lines[i]) {
-            char reason[ADL_REASON_SIZE];
+            char reason[ADL_REFUSAL_SIZE];
             snprintf(reason, sizeof reason, "is given twice; the first is on line %u", (unsigned)lines[i]);
             return refuse(reader, key, &here, reason);
         }

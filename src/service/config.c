@@ -40,7 +40,7 @@ static int check_engine_keys(const struct loader *loader)
                 {"catalogue", ADL_ENGINE_LOCAL, ADL_ENGINE_SLURM}, {"virtual", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},
                 {"cluster", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},   {"slurm", ADL_ENGINE_SLURM, ADL_ENGINE_SLURM}};
     const struct adl_yaml_node *root = adl_yaml_root(loader->yaml);
-    for (size_t i = 0; i < COUNT(only); i++)
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (only[i].engine != loader->form.engine && only[i].or_engine != loader->form.engine &&
             value_of(root, only[i].key))
             return adl_yaml_fail(loader->yaml, adl_yaml_line(root, only[i].key), loader->err,
@@ -119,7 +119,7 @@ static int read_paths(struct loader *loader)
                  {&form->listen.tokens, &config->tokens},     {&form->jobs.cgroup, &config->cgroup},
                  {&form->telemetry.sysfs, &config->sysfs}};
     int status = 0;
-    for (size_t i = 0; i < COUNT(paths) && !status; i++)
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && !status; i++)
         status = resolve(loader, paths[i].link, paths[i].ret);
     return status;
 }

@@ -5,8 +5,6 @@
 #include "scenario/scenario_internal.h"
 #include "service/config.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 struct form_listen {
     struct adl_yaml_link socket, socket_group, tcp, tls_cert, tls_key, tokens, admin_group;
     double requests_per_s;

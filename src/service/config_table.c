@@ -2,6 +2,7 @@
  */
 #include "service/config_internal.h"
 
+#define COUNT(array)       (sizeof(array) / sizeof *(array))
 #define TABLE(array, type) .fields = (array), .field_count = COUNT(array), .size = sizeof(type)
 
 const char *const adl_engine_names[] = {"local", "sim", "slurm", NULL};

@@ -318,7 +318,7 @@ static uint32_t idle_gpus(const struct adl_service_state *shared, uint32_t types
     uint32_t idle[ADL_TYPES_MAX] = {0}, most = 0;
     for (uint32_t g = 0; g < cluster->gpu_count; g++) {
         const uint32_t type = adl_gpu_type_of(cluster, g);
-        if ((types >> type & 1) && adl_service_state_gpu_state(shared, g) == ADL_GPU_IDLE && ++idle[type] > most)
+        if ((types >> type & 1) && adl_service_state_gpu_state(shared, g) == ADL_GPU_STATE_IDLE && ++idle[type] > most)
             most = idle[type];
     }
     return most;

@@ -27,12 +27,12 @@ int adl_service_state_gpu_state(const struct adl_service_state *shared, uint32_t
     const struct adl_service_state_gpu *it = &shared->gpus[gpu];
     const bool busy = adl_engine_state(shared->engine)->gpus[gpu].job[0] != ADL_NONE;
     if (it->lost)
-        return ADL_GPU_LOST;
+        return ADL_GPU_STATE_LOST;
     if (it->drain)
-        return busy ? ADL_GPU_DRAINING : ADL_GPU_DRAINED;
+        return busy ? ADL_GPU_STATE_DRAINING : ADL_GPU_STATE_DRAINED;
     if (it->foreign > 0)
-        return ADL_GPU_OCCUPIED;
-    return busy ? ADL_GPU_BUSY : ADL_GPU_IDLE;
+        return ADL_GPU_STATE_OCCUPIED;
+    return busy ? ADL_GPU_STATE_BUSY : ADL_GPU_STATE_IDLE;
 }
 
 /* Between what was written and what the engine has been told of it the lock is let go: a job may be queued here and not

@@ -17,12 +17,12 @@
 
 /* What is known of a GPU beside the engine's state. */
 enum adl_gpu_state {
-    ADL_GPU_IDLE,
-    ADL_GPU_BUSY,
-    ADL_GPU_DRAINING, /* takes no more jobs; those on it run on */
-    ADL_GPU_DRAINED,
-    ADL_GPU_OCCUPIED, /* processes from outside the queue are on it */
-    ADL_GPU_LOST,     /* its driver says that it is gone, or it failed */
+    ADL_GPU_STATE_IDLE,
+    ADL_GPU_STATE_BUSY,
+    ADL_GPU_STATE_DRAINING, /* takes no more jobs; those on it run on */
+    ADL_GPU_STATE_DRAINED,
+    ADL_GPU_STATE_OCCUPIED, /* processes from outside the queue are on it */
+    ADL_GPU_STATE_LOST,     /* its driver says that it is gone, or it failed */
     ADL_GPU_STATE_COUNT,
 };
 

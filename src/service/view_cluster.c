@@ -63,7 +63,7 @@ static void put_gpu(struct adl_json *json, const struct adl_service_state *share
     adl_json_put_string(json, "model", known->model);
     adl_json_put_string(json, "vendor", vendors[known->vendor]);
     adl_json_put_string(json, "state", adl_gpu_state_name(state));
-    adl_json_put_string(json, "reason", state == ADL_GPU_IDLE || state == ADL_GPU_BUSY ? "" : it->reason);
+    adl_json_put_string(json, "reason", state == ADL_GPU_STATE_IDLE || state == ADL_GPU_STATE_BUSY ? "" : it->reason);
     put_gpu_jobs(json, shared, viewer, use);
     adl_json_put_int(json, "memory_mib", type->memory_mib);
     put_real(json, "memory_used_mib", it->last_us > 0 ? (double)it->memory_used_mib : -1, 0);
@@ -102,8 +102,8 @@ static void put_nodes(struct adl_json *json, const struct adl_service_state *sha
 
 static void put_counts(struct adl_json *json, const struct adl_service_state *shared)
 {
-    static const int order[] = {ADL_GPU_BUSY,    ADL_GPU_IDLE,     ADL_GPU_DRAINING,
-                                ADL_GPU_DRAINED, ADL_GPU_OCCUPIED, ADL_GPU_LOST};
+    static const int order[] = {ADL_GPU_STATE_BUSY,    ADL_GPU_STATE_IDLE,     ADL_GPU_STATE_DRAINING,
+                                ADL_GPU_STATE_DRAINED, ADL_GPU_STATE_OCCUPIED, ADL_GPU_STATE_LOST};
     const uint32_t gpus = shared->inventory->scenario.cluster.gpu_count;
     const uint32_t running = adl_job_table_running(&shared->job_table);
     const struct adl_service_state_counts *counts = &shared->counts;

@@ -115,7 +115,7 @@ static char *take_labels(struct adl_exposition *page, char *at)
 static bool take_value(char *text, double *ret)
 {
     static const struct adl_range any = {-DBL_MAX, DBL_MAX, false, false};
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     if (strcmp(text, "NaN") == 0)
         *ret = NAN;
     else if (strcmp(text, "+Inf") == 0 || strcmp(text, "Inf") == 0)

@@ -55,7 +55,7 @@ static bool read_text(const char *folder, const char *name, char *ret, size_t si
 static bool read_number(const char *folder, const char *name, struct adl_reading_faults *faults, double *ret)
 {
     static const struct adl_range any = {-9.3e18, 9.3e18, false, false};
-    char text[64], reason[ADL_REASON_SIZE];
+    char text[64], reason[ADL_REFUSAL_SIZE];
     int64_t value;
     errno = 0;
     if (!read_text(folder, name, text, sizeof text)) {

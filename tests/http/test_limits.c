@@ -22,7 +22,7 @@ static struct adl_client_limits *create(double rate, double burst, uint32_t conn
 static void a_client_gets_its_burst_and_then_its_rate(void **state)
 {
     struct adl_client_limits *limits = create(10, 5, 1);
-    struct adl_client *client = adl_limits_connect(limits, adl_client_key_user(7), 0);
+    struct adl_limited_client *client = adl_limits_connect(limits, adl_client_key_user(7), 0);
     (void)state;
     assert_non_null(client);
     for (int i = 0; i < 5; i++)
@@ -47,7 +47,7 @@ static void reconnecting_does_not_refill_the_bucket(void **state)
     (void)state;
     int taken = 0;
     for (int i = 0; i < 100; i++) {
-        struct adl_client *client = adl_limits_connect(limits, adl_client_key_user(7), 0);
+        struct adl_limited_client *client = adl_limits_connect(limits, adl_client_key_user(7), 0);
         taken += adl_limits_take(limits, client, 1, 0) == 0;
         adl_limits_disconnect(client);
     }
@@ -58,8 +58,8 @@ static void reconnecting_does_not_refill_the_bucket(void **state)
 static void one_client_does_not_use_up_what_is_anothers(void **state)
 {
     struct adl_client_limits *limits = create(1, 1, 2);
-    struct adl_client *a = adl_limits_connect(limits, adl_client_key_user(1), 0);
-    struct adl_client *b = adl_limits_connect(limits, adl_client_key_user(2), 0);
+    struct adl_limited_client *a = adl_limits_connect(limits, adl_client_key_user(1), 0);
+    struct adl_limited_client *b = adl_limits_connect(limits, adl_client_key_user(2), 0);
     (void)state;
     assert_int_equal(adl_limits_take(limits, a, 1, 0), 0);
     assert_true(adl_limits_take(limits, a, 1, 0) > 0);
@@ -75,7 +75,7 @@ static void one_client_does_not_use_up_what_is_anothers(void **state)
 static void a_flood_of_clients_throws_out_no_connected_one(void **state)
 {
     struct adl_client_limits *limits = create(1, 2, 4);
-    struct adl_client *kept = adl_limits_connect(limits, adl_client_key_user(1), 0);
+    struct adl_limited_client *kept = adl_limits_connect(limits, adl_client_key_user(1), 0);
     (void)state;
     assert_int_equal(adl_limits_take(limits, kept, 2, 0), 0);
     for (uint32_t uid = 2; uid < 100000; uid++)
@@ -92,7 +92,7 @@ static void a_flood_of_clients_throws_out_no_connected_one(void **state)
 static void without_a_rate_nothing_is_refused(void **state)
 {
     struct adl_client_limits *limits = create(0, 1, 1);
-    struct adl_client *client = adl_limits_connect(limits, adl_client_key_user(7), 0);
+    struct adl_limited_client *client = adl_limits_connect(limits, adl_client_key_user(7), 0);
     (void)state;
     for (int i = 0; i < 1000; i++)
         assert_int_equal(adl_limits_take(limits, client, 1, 0), 0);

@@ -96,7 +96,7 @@ static int run_priority(int argc, char **argv)
     struct adl_jobs_act_options o = {.reason = NULL};
     struct adl_operands operands;
     struct adl_error err;
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     double value;
     int code;
     if (!adl_cli_parse(&priority, argc, argv, &o, &operands, &code))

@@ -134,7 +134,7 @@ static int add_real(struct builder *builder, const char *key, const char *option
                     double most)
 {
     const struct adl_range range = {.min = least, .max = most};
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     double value;
     if (!text)
         return 0;
@@ -169,7 +169,7 @@ static int add_demands(struct builder *builder)
     int status = add_text(builder, "gpus", gpus);
     if (form->cpus_per_gpu && status == 0) {
         const struct adl_range range = {.min = 0, .max = CPUS_MAX};
-        char reason[ADL_REASON_SIZE];
+        char reason[ADL_REFUSAL_SIZE];
         if (!adl_range_read_int(form->cpus_per_gpu, &range, &cpus, reason))
             return adl_fail(builder->err, ADL_EINVAL, "--cpus-per-gpu %s", reason);
     }

@@ -188,7 +188,7 @@ static char *next_word(struct reader *reader, const char **at, const char *end, 
 static int read_count(const struct reader *reader, const char *option, const char *text, int64_t *ret)
 {
     const struct adl_range range = {.min = 1, .max = 65536};
-    char reason[ADL_REASON_SIZE];
+    char reason[ADL_REFUSAL_SIZE];
     if (!adl_range_read_int(text, &range, ret, reason))
         return FAIL(reader, "--%s %s", option, reason);
     return 0;

@@ -237,7 +237,7 @@ static void draw(struct top *top)
         line += length + 1;
     }
     for (int i = 0; i < frame.span_count; i++) {
-        const struct adl_span *span = &frame.spans[i];
+        const struct adl_frame_span *span = &frame.spans[i];
         if (span->row < getmaxy(stdscr) && span->column < getmaxx(stdscr))
             mvchgat(span->row, span->column, span->length, attributes_of(span->tone, colour),
                     pair_of(span->tone, colour), NULL);

@@ -15,7 +15,7 @@
 static void span(struct adl_frame *frame, int column, int length, int tone)
 {
     if (frame->span_count < ADL_SPANS_MAX && length > 0)
-        frame->spans[frame->span_count++] = (struct adl_span){frame->rows, column, length, tone};
+        frame->spans[frame->span_count++] = (struct adl_frame_span){frame->rows, column, length, tone};
 }
 
 /* Appends line as the next row, cut to the width, and empties it. */

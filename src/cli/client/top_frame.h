@@ -12,7 +12,7 @@ struct cJSON;
 
 enum adl_tone { ADL_TONE_TITLE, ADL_TONE_GOOD, ADL_TONE_WARN, ADL_TONE_BAD, ADL_TONE_DIM, ADL_TONE_CURSOR };
 
-struct adl_span {
+struct adl_frame_span {
     int row, column, length; /* in characters */
     int tone;                /* enum adl_tone */
 };
@@ -22,7 +22,7 @@ struct adl_span {
 struct adl_frame {
     struct adl_text text; /* lines, each with its line feed */
     int rows;
-    struct adl_span spans[ADL_SPANS_MAX];
+    struct adl_frame_span spans[ADL_SPANS_MAX];
     int span_count;
 };
 
