@@ -19,15 +19,15 @@
 struct verdict {
     char *why;
     size_t size;
-    enum adl_slurm_bar bar;
+    enum adl_slurm_eligibility eligibility;
 };
 
-static bool because(struct verdict *verdict, enum adl_slurm_bar bar, const char *fmt, ...)
+static bool because(struct verdict *verdict, enum adl_slurm_eligibility eligibility, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static bool because(struct verdict *verdict, enum adl_slurm_bar bar, const char *fmt, ...)
+static bool because(struct verdict *verdict, enum adl_slurm_eligibility eligibility, const char *fmt, ...)
 {
-    verdict->bar = bar;
+    verdict->eligibility = eligibility;
     va_list args;
     va_start(args, fmt);
     vsnprintf(verdict->why, verdict->size, fmt, args);
@@ -39,13 +39,13 @@ static bool time_hinders(const struct job_info *job, int64_t now_s, struct verdi
 {
     const int64_t begin_s = job->start_time; /* of a job that waits: not before this */
     if (begin_s >= ADL_HELD_BEGIN_S)
-        return because(verdict, ADL_BAR_WAIT, "held by its user");
+        return because(verdict, ADL_SLURM_INELIGIBLE, "held by its user");
     if (begin_s > now_s && !(job->restart_cnt > 0 && begin_s - now_s < REQUEUE_DELAY_S)) {
         char text[32] = "";
         struct tm parts;
         if (gmtime_r(&job->start_time, &parts))
             strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-        return because(verdict, ADL_BAR_WAIT, "begin time: %s", text);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "begin time: %s", text);
     }
     return false;
 }
@@ -93,8 +93,8 @@ static bool dependency_hinders(const struct adl_slurm_cluster *cluster, const st
     const int met = adl_slurm_dependency_met(job->dependency, fate_of, (void *)cluster);
     if (met == 1)
         return false;
-    return met == 0 ? because(verdict, ADL_BAR_WAIT, "dependency: %s", job->dependency)
-                    : because(verdict, ADL_BAR_BEYOND, "only Slurm can judge the dependency %s", job->dependency);
+    return met == 0 ? because(verdict, ADL_SLURM_INELIGIBLE, "dependency: %s", job->dependency)
+                    : because(verdict, ADL_SLURM_BEYOND, "only Slurm can judge the dependency %s", job->dependency);
 }
 
 static bool partition_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
@@ -102,13 +102,13 @@ static bool partition_hinders(const struct adl_slurm_cluster *cluster, const str
 {
     const struct partition_info *partition = adl_slurm_partition_find(cluster, job->partition);
     if (!partition)
-        return because(verdict, ADL_BAR_WAIT, "partition %s is no more", job->partition);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "partition %s is no more", job->partition);
     if (!(partition->state_up & PARTITION_SCHED))
-        return because(verdict, ADL_BAR_WAIT, "partition %s is down", job->partition);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "partition %s is down", job->partition);
     if (partition->max_time != INFINITE && job->time_limit != NO_VAL && job->time_limit > partition->max_time)
-        return because(verdict, ADL_BAR_WAIT, "time limit above that of partition %s", job->partition);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "time limit above that of partition %s", job->partition);
     if (partition->max_nodes != INFINITE && adl_slurm_job_nodes(cluster, job) > partition->max_nodes)
-        return because(verdict, ADL_BAR_WAIT, "more nodes than partition %s allows", job->partition);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "more nodes than partition %s allows", job->partition);
     return false;
 }
 
@@ -129,9 +129,9 @@ static bool reservation_hinders(const struct adl_slurm_cluster *cluster, const s
     const struct reserve_info *reservation = find_reservation(cluster, job->resv_name);
     const int64_t now_s = cluster->now_us / 1000000;
     if (!reservation)
-        return because(verdict, ADL_BAR_WAIT, "reservation %s is no more", job->resv_name);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "reservation %s is no more", job->resv_name);
     if (now_s < reservation->start_time || now_s >= reservation->end_time)
-        return because(verdict, ADL_BAR_WAIT, "reservation %s is not now", job->resv_name);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "reservation %s is not now", job->resv_name);
     return false;
 }
 
@@ -157,7 +157,7 @@ static bool array_hinders(const struct adl_slurm_cluster *cluster, const struct 
             before += (uint32_t)((id >> 32) - 1 - first);
     }
     if (running + before >= job->array_max_tasks)
-        return because(verdict, ADL_BAR_WAIT, "array limit: %u tasks at once", job->array_max_tasks);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "array limit: %u tasks at once", job->array_max_tasks);
     return false;
 }
 
@@ -172,15 +172,15 @@ static bool slurm_hinders(const struct job_info *job, struct verdict *verdict)
     if (job->priority == 0)
         return false;
     if (adl_slurm_job_is_crowded(job))
-        return because(verdict, ADL_BAR_CROWDED, "placed, and Slurm says: %s", adl_slurm_reason(job->state_reason));
+        return because(verdict, ADL_SLURM_CROWDED, "placed, and Slurm says: %s", adl_slurm_reason(job->state_reason));
     switch (job->state_reason) {
     case WAIT_NO_REASON:
     case WAIT_PRIORITY:
     case WAIT_CLEANING:
     case WAIT_PROLOG:
-        return because(verdict, ADL_BAR_WAIT, "placed");
+        return because(verdict, ADL_SLURM_INELIGIBLE, "placed");
     default:
-        return because(verdict, ADL_BAR_REFUSED, "placed, and Slurm says: %s", adl_slurm_reason(job->state_reason));
+        return because(verdict, ADL_SLURM_REFUSED, "placed, and Slurm says: %s", adl_slurm_reason(job->state_reason));
     }
 }
 
@@ -201,29 +201,30 @@ static bool is_hindered(const struct adl_slurm_cluster *cluster, const struct jo
     const struct adl_slurm_backoff *mark = adl_slurm_backoff_find(cluster, id, true);
     struct adl_catch caught;
     if (adl_slurm_job_is_ours(cluster, job, &caught) && caught.uneven)
-        return because(verdict, ADL_BAR_BEYOND, "its GPUs or tasks do not divide by its nodes");
+        return because(verdict, ADL_SLURM_BEYOND, "its GPUs or tasks do not divide by its nodes");
     if (job->job_state & JOB_COMPLETING)
-        return because(verdict, ADL_BAR_WAIT, "its last run still ends");
+        return because(verdict, ADL_SLURM_INELIGIBLE, "its last run still ends");
     if (dependency_hinders(cluster, job, verdict))
         return true;
     if (mark)
-        return because(verdict, ADL_BAR_WAIT, "%s", mark->why);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "%s", mark->why);
     if (adl_constraint_holds(job->features, "") < 0)
-        return because(verdict, ADL_BAR_BEYOND, "only Slurm can judge the constraint '%s'", job->features);
+        return because(verdict, ADL_SLURM_BEYOND, "only Slurm can judge the constraint '%s'", job->features);
     if (slurm_hinders(job, verdict) || /* first: of one that was placed the begin time is Slurm's forecast */
         time_hinders(job, cluster->now_us / 1000000, verdict) || partition_hinders(cluster, job, verdict) ||
         reservation_hinders(cluster, job, verdict) || array_hinders(cluster, job, id, verdict))
         return true;
-    verdict->bar = ADL_BAR_WAIT;
+    verdict->eligibility = ADL_SLURM_INELIGIBLE;
     return adl_slurm_limits_forbid(cluster, job, id, verdict->why, verdict->size);
 }
 
-enum adl_slurm_bar adl_slurm_job_bar(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
-                                     char *ret_why, size_t why_size)
+enum adl_slurm_eligibility adl_slurm_job_eligibility(const struct adl_slurm_cluster *cluster,
+                                                     const struct job_info *job, uint64_t id, char *ret_why,
+                                                     size_t why_size)
 {
     struct verdict verdict = {.why = ret_why, .size = why_size};
     ret_why[0] = '\0';
-    return is_hindered(cluster, job, id, &verdict) ? verdict.bar : ADL_BAR_NONE;
+    return is_hindered(cluster, job, id, &verdict) ? verdict.eligibility : ADL_SLURM_ELIGIBLE;
 }
 
 /* Nodes that are somebody else's, now or before the job would be over. */

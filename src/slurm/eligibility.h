@@ -3,18 +3,12 @@
 #define ADLRO_SLURM_ELIGIBILITY_H
 
 #include "slurm/cluster.h"
-
-enum adl_slurm_bar {
-    ADL_BAR_NONE,
-    ADL_BAR_WAIT,    /* for something that is known */
-    ADL_BAR_REFUSED, /* it was placed, and Slurm has a reason of its own not to start it */
-    ADL_BAR_CROWDED, /* it was placed, and Slurm says that its nodes have no room, or cannot be used */
-    ADL_BAR_BEYOND,  /* only Slurm can tell whether it may */
-};
+#include "slurm/wire.h"
 
 /* Whether the job can be placed now; if not, why: else "". */
-enum adl_slurm_bar adl_slurm_job_bar(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
-                                     char *ret_why, size_t why_size);
+enum adl_slurm_eligibility adl_slurm_job_eligibility(const struct adl_slurm_cluster *cluster,
+                                                     const struct job_info *job, uint64_t id, char *ret_why,
+                                                     size_t why_size);
 
 /* Of a job that was placed: Slurm has looked at its nodes, and there is no room. */
 bool adl_slurm_job_is_crowded(const struct job_info *job);

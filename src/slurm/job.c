@@ -221,11 +221,11 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
 {
     char why[200] = "";
     const bool waits = (job->job_state & JOB_STATE_BASE) == JOB_PENDING;
-    enum adl_slurm_bar bar = ADL_BAR_NONE;
+    enum adl_slurm_eligibility eligibility = ADL_SLURM_ELIGIBLE;
     if (waits && ours)
-        bar = adl_slurm_job_bar(cluster, job, id, why, sizeof why);
+        eligibility = adl_slurm_job_eligibility(cluster, job, id, why, sizeof why);
     else if (waits && adl_slurm_job_waits_for(job, why, sizeof why))
-        bar = ADL_BAR_WAIT;
+        eligibility = ADL_SLURM_INELIGIBLE;
     adl_json_key(json, "state");
     adl_json_string(json, state_word(job->job_state));
     adl_json_key(json, "ours");
@@ -233,15 +233,15 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
     adl_json_key(json, "placed"); /* released by us, and not started yet */
     adl_json_bool(json, ours && waits && job->priority != 0);
     adl_json_key(json, "eligible");
-    adl_json_bool(json, waits && bar == ADL_BAR_NONE);
+    adl_json_bool(json, waits && eligibility == ADL_SLURM_ELIGIBLE);
     adl_json_key(json, "why");
     adl_json_string(json, why);
     adl_json_key(json, "refused");
-    adl_json_bool(json, bar == ADL_BAR_REFUSED);
+    adl_json_bool(json, eligibility == ADL_SLURM_REFUSED);
     adl_json_key(json, "crowded");
-    adl_json_bool(json, bar == ADL_BAR_CROWDED);
+    adl_json_bool(json, eligibility == ADL_SLURM_CROWDED);
     adl_json_key(json, "beyond");
-    adl_json_bool(json, bar == ADL_BAR_BEYOND);
+    adl_json_bool(json, eligibility == ADL_SLURM_BEYOND);
 }
 
 uint32_t adl_slurm_job_nodes(const struct adl_slurm_cluster *cluster, const struct job_info *job)

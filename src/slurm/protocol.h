@@ -5,11 +5,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "slurm/cluster.h"
+#include "slurm/wire.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADL_SLURM_LINE_MAX        65536
 #define ADL_SLURM_ORDER_NODES_MAX 512
 
 enum adl_slurm_op {
@@ -23,8 +23,6 @@ enum adl_slurm_op {
     ADL_SLURM_HEARTBEAT,
     ADL_SLURM_BYE,
 };
-
-enum adl_slurm_mode { ADL_SLURM_OBSERVE, ADL_SLURM_ADVISE, ADL_SLURM_ACT };
 
 struct adl_slurm_order_node {
     char name[64];

@@ -23,7 +23,7 @@ static void lose_link(struct adl_executor_slurm *executor)
     executor->synced = false;
     executor->restart_us = executor->now_us + RESTART_US;
     for (uint32_t i = 0; i < executor->mirror.job_count; i++)
-        executor->mirror.jobs[i]->answered = true;
+        adl_slurm_job_apply(executor->mirror.jobs[i], ADL_MIRROR_ON_ANSWER);
 }
 
 /* What cannot be sent is not lost: the whole cluster is looked at when the adapter is back. */
@@ -145,14 +145,14 @@ static void place(struct adl_executor_slurm *executor, struct adl_slurm_job *job
 {
     char comment[300];
     struct adl_text text = {0};
-    job->placed = true;
-    job->answered = false;
+    adl_slurm_job_apply(job, ADL_MIRROR_ON_PLACE);
     job->asked_us = 0;
     job->seq = ++executor->seq;
     snprintf(comment, sizeof comment, "adlro: %s", why ? why : "placed");
     adl_slurm_say_place(&text, job->seq, &executor->mirror.inventory->scenario.cluster, job, comment);
     send_text(executor, &text);
-    job->answered = !executor->link; /* it was not sent: the next word about it tells */
+    if (!executor->link) /* it was not sent */
+        adl_slurm_job_apply(job, ADL_MIRROR_ON_ANSWER);
 }
 
 static int start(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus,
@@ -160,6 +160,8 @@ static int start(void *self, const struct adl_job_entry *job, uint32_t slot, con
 {
     struct adl_executor_slurm *executor = self;
     struct adl_slurm_job *it = executor->slots[slot];
+    if (it && !adl_slurm_job_in(it, ADL_MIRROR_WITH_SERVICE))
+        return 0;                                                             /* its end was reported */
     const bool runs = it && it->state == ADL_SLURM_RUNS && it->gpu_count > 0; /* Slurm has started it meanwhile */
     if (!it || (!runs && adl_slurm_mirror_hold(&executor->mirror, it, gpus, job->spec.gpus)))
         return adl_fail(err, ADL_ENOMEM, "out of memory to place job %llu", (unsigned long long)job->id);
@@ -169,12 +171,12 @@ static int start(void *self, const struct adl_job_entry *job, uint32_t slot, con
     if (runs) {
         adl_executor_slurm_post_place(executor, it, "Slurm had started it there");
     } else if (it->state == ADL_SLURM_RUNS) { /* it is not known where: it counts as running where we thought */
-        it->seated = true;
+        adl_slurm_job_apply(it, ADL_MIRROR_ON_RUN);
         it->began_us = executor->now_us;
         adl_executor_slurm_post_job(executor, it, ADL_REPORT_STARTED);
-    } else if (it->state == ADL_SLURM_PENDING && !it->eligible) {
+    } else if (adl_slurm_job_waits(it) && it->eligibility != ADL_SLURM_ELIGIBLE) {
         adl_executor_slurm_post_evict(executor, it, it->why);
-    } else if (it->state == ADL_SLURM_PENDING) {
+    } else if (adl_slurm_job_waits(it)) {
         const char *flaw = find_flaw(executor, it);
         it->moved = false;
         if (!flaw || move(executor, it)) {
@@ -182,9 +184,9 @@ static int start(void *self, const struct adl_job_entry *job, uint32_t slot, con
             return 0;
         }
         /* The policy knows types, and not nodes, and would choose the same again: it waits until they have room. */
-        it->cramped = true;
-        it->cramped_us = it->cramped_us > 0 ? it->cramped_us : executor->now_us;
-        adl_executor_slurm_post_bar(executor, it, ADL_SLURM_CRAMPED);
+        it->nodes_full = true;
+        it->full_us = it->full_us > 0 ? it->full_us : executor->now_us;
+        adl_executor_slurm_post_bar(executor, it, ADL_SLURM_NODES_FULL);
         adl_executor_slurm_post_evict(executor, it, flaw);
     }
     return 0;
@@ -230,10 +232,11 @@ static void introduce(void *self, const struct adl_job_entry *job)
     if (!it)
         return;
     /* While we were away. What has arrived is as it was told. */
-    it->changed = !it->arrived && it->arrival.external != 0 && it->state == ADL_SLURM_PENDING && !it->released &&
+    it->changed = it->phase == ADL_MIRROR_NEW && it->arrival.external != 0 && it->state == ADL_SLURM_PENDING &&
                   !is_same_demand(&it->spec, &job->spec);
     it->number = job->id;
-    it->arrived = executor->restless = true;
+    adl_slurm_job_apply(it, ADL_MIRROR_ON_INTRODUCE);
+    executor->restless = true;
     if (job->energy_j > 0) /* in runs before a restart */
         it->energy_j = job->energy_j + (it->energy_j > 0 ? it->energy_j : 0);
     for (uint32_t i = executor->waiting_first; i < executor->waiting_count; i++) /* it was about to be told as new */
@@ -247,7 +250,7 @@ static void drop(void *self, const struct adl_job_entry *job, const char *reason
     struct adl_slurm_job *it = find_number(executor, job->id);
     if (!it)
         return;
-    it->dropped = it->told = true;
+    adl_slurm_job_apply(it, ADL_MIRROR_ON_DROP);
     it->asked_us = 0;
     adl_executor_slurm_ask(executor, it, "cancel", reason);
 }
@@ -270,13 +273,12 @@ static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, co
     const bool over = it->state == ADL_SLURM_ABSENT || it->state == ADL_SLURM_ENDED;
     const bool there = it->state == ADL_SLURM_RUNS && gpus &&
                        adl_slurm_mirror_alike(&executor->mirror, gpus, job->spec.gpus, it->gpus, it->gpu_count);
-    const bool released = it->state == ADL_SLURM_PENDING && it->released && gpus;
+    const bool released = it->state == ADL_SLURM_RELEASED && gpus;
     if (!over && ((!there && !released) || adl_slurm_mirror_hold(&executor->mirror, it, gpus, job->spec.gpus)))
         return false; /* it was never told to start, was put back, or runs elsewhere */
     it->taken = slot;
     it->placed_us = it->began_us = job->start_us;
-    it->seated = !released;
-    it->placed = it->answered = released;
+    adl_slurm_job_apply(it, released ? ADL_MIRROR_ON_AWAIT : ADL_MIRROR_ON_RUN);
     if (released)
         adl_executor_slurm_post_job(executor, it, ADL_REPORT_START_PENDING);
     return true;
@@ -287,7 +289,7 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
     struct adl_executor_slurm *executor = self;
     struct adl_slurm_job *job = find_number(executor, number);
     (void)attempt;
-    if (!job || !job->told)
+    if (!job || !adl_slurm_job_in(job, ADL_MIRROR_IN(OVER) | ADL_MIRROR_IN(DROPPED)))
         return;
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] != ADL_NONE)
@@ -298,7 +300,7 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
     }
     /* Slurm has it still, as its own: it is nobody's here. */
     job->number = 0;
-    job->arrived = job->told = job->seated = job->placed = false;
+    adl_slurm_job_apply(job, ADL_MIRROR_ON_FORGET);
     job->changed = false;
     job->bar[0] = '\0';
     job->taken = ADL_NONE;

@@ -5,12 +5,7 @@
 
 #include "executor/executor.h"
 #include "executor/inventory.h"
-
-enum adl_slurm_mode {
-    ADL_SLURM_OBSERVE, /* decide and record, touch nothing */
-    ADL_SLURM_ADVISE,  /* write the advice into the job's comment */
-    ADL_SLURM_ACT,
-};
+#include "slurm/wire.h"
 
 /* What a type is called in gres.conf, and what it is in the catalogue. */
 struct adl_slurm_alias {

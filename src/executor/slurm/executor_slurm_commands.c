@@ -30,7 +30,7 @@ void adl_executor_slurm_remove(struct adl_executor_slurm *executor, struct adl_s
 void adl_executor_slurm_post_arrival(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *bar)
 {
     struct adl_report report = {.kind = ADL_REPORT_ARRIVED, .slot = ADL_NONE, .gpu = ADL_NONE};
-    job->arrived = true;
+    adl_slurm_job_apply(job, ADL_MIRROR_ON_REPORT);
     snprintf(job->bar, sizeof job->bar, "%s", bar);
     memcpy(job->arrival.bar, job->bar, sizeof job->bar);
     report.submit.spec = &job->spec;
@@ -46,7 +46,7 @@ static struct adl_report about(const struct adl_slurm_job *job, int kind)
 void adl_executor_slurm_post_end(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
     struct adl_report report = about(job, ADL_REPORT_ENDED);
-    job->told = true;
+    adl_slurm_job_apply(job, ADL_MIRROR_ON_END);
     adl_slurm_mirror_leave(&executor->mirror, job); /* what it drew is known then */
     executor->restless = true;                      /* who waits for these very GPUs */
     report.exit_code = job->exit_code;
@@ -64,7 +64,7 @@ void adl_executor_slurm_post_evict(struct adl_executor_slurm *executor, struct a
     report.requeue.remaining = 1.0;
     report.requeue.fault = job->stopping != ADL_STOP_REQUEUE;
     snprintf(report.text, sizeof report.text, "%s", text);
-    job->seated = job->placed = false;
+    adl_slurm_job_apply(job, ADL_MIRROR_ON_REQUEUE);
     job->stopping = ADL_STOP_NONE;
     job->began_us = 0;
     job->taken = ADL_NONE;
@@ -104,8 +104,8 @@ static bool has_slot(const struct adl_slurm_job *job)
 void adl_executor_slurm_post_place(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why)
 {
     struct adl_report report = about(job, ADL_REPORT_CLUSTER_STARTED);
-    job->placed = job->moved = false;
-    job->seated = true;
+    adl_slurm_job_apply(job, ADL_MIRROR_ON_RUN);
+    job->moved = false;
     job->began_us = executor->now_us;
     report.running.gpus = job->gpus;
     report.running.gpu_count = job->gpu_count;

@@ -10,7 +10,7 @@
 
 #define ADL_SLURM_REFUSALS_MAX 3 /* placements in a row: then Slurm may have it */
 
-#define ADL_SLURM_CRAMPED "the nodes that it may use are full"
+#define ADL_SLURM_NODES_FULL "the nodes that it may use are full"
 
 /* A report that waits to be given out. */
 struct adl_slurm_waiting {

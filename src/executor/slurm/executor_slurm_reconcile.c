@@ -3,14 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STUCK_US   INT64_C(60000000) /* a job that was placed and does not begin is taken back */
-#define CROWDED_US INT64_C(2000000)  /* the same, where Slurm has looked and found no room on its nodes */
-#define FAILED_US  INT64_C(5000000)  /* before a job that could not be placed is tried again */
-#define ASK_US     INT64_C(3000000)  /* before what was asked for, and did not happen, is asked for again */
-#define CRAMPED_US                                                                                                     \
-    INT64_C(600000000)           /* a job whose few nodes stay full so long is Slurm's, which can keep them free       \
-                                  */
-#define LEFT_US INT64_C(2000000) /* before a job that ran is placed again: its node may still be cleaned up */
+#define STUCK_US   INT64_C(60000000)  /* a job that was placed and does not begin is taken back */
+#define CROWDED_US INT64_C(2000000)   /* the same, where Slurm has looked and found no room on its nodes */
+#define FAILED_US  INT64_C(5000000)   /* before a job that could not be placed is tried again */
+#define ASK_US     INT64_C(3000000)   /* before what was asked for, and did not happen, is asked for again */
+#define FULL_US    INT64_C(600000000) /* a job whose nodes stay full so long is Slurm's, which can keep them free */
+#define LEFT_US    INT64_C(2000000)   /* before a job that ran is placed again: its node may still be cleaned up */
 
 /* Asks for what was asked for before, unless that was only just now. */
 void adl_executor_slurm_ask(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *op,
@@ -46,114 +44,204 @@ static const char *find_hindrance(const struct adl_executor_slurm *executor, str
 {
     if (has_just_left(executor, job))
         return "its last run has only just ended";
-    if (!job->eligible) {
+    if (job->eligibility != ADL_SLURM_ELIGIBLE) {
         job->refusals = 0; /* if there were any, it is known why */
         job->failed_us = 0;
         return job->why[0] ? job->why : "Slurm would not start it";
     }
     if (job->failed_us > 0 && executor->now_us < job->failed_us + FAILED_US)
         return job->bar[0] ? job->bar : "Slurm would not place it"; /* as it was told */
-    job->cramped = job->cramped && !adl_slurm_mirror_has_room(&executor->mirror, job, executor->down);
-    return job->cramped ? ADL_SLURM_CRAMPED : "";
+    job->nodes_full = job->nodes_full && !adl_slurm_mirror_has_room(&executor->mirror, job, executor->down);
+    return job->nodes_full ? ADL_SLURM_NODES_FULL : "";
 }
 
-/* One that the service does not know. */
-static void receive(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+static bool acts(const struct adl_executor_slurm *executor)
 {
-    const bool act = executor->config.mode == ADL_SLURM_ACT, pending = job->state == ADL_SLURM_PENDING;
-    if (job->state == ADL_SLURM_ENDED) {
-        adl_executor_slurm_remove(executor, job);
-    } else if (act && job->ours && pending && (job->unfit[0] != '\0' || job->beyond)) {
-        /* Nobody waits for ever because of us. */
-        adl_executor_slurm_give_back(executor, job, job->beyond ? job->why : job->unfit);
-    } else if (act && job->ours && pending && job->released) { /* it had ended, and was requeued */
+    return executor->config.mode == ADL_SLURM_ACT;
+}
+
+/* ---- jobs that the service does not know ---- */
+
+static void receive_waiting(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    const bool beyond = job->eligibility == ADL_SLURM_BEYOND;
+    if (acts(executor) && !job->ours)
+        return;
+    if (acts(executor) && (beyond || job->unfit[0] != '\0')) { /* nobody waits for ever because of us */
+        adl_executor_slurm_give_back(executor, job, beyond ? job->why : job->unfit);
+    } else if (acts(executor) && job->state == ADL_SLURM_RELEASED) { /* it had ended, and was requeued */
         job->left_us = executor->now_us;
         adl_executor_slurm_ask(executor, job, "hold", "adlro: it is to be placed again");
-    } else if ((job->ours || !act) && job->state != ADL_SLURM_ABSENT) {
-        adl_executor_slurm_post_arrival(executor, job, pending ? find_hindrance(executor, job) : "");
+    } else {
+        adl_executor_slurm_post_arrival(executor, job, find_hindrance(executor, job));
     }
+}
+
+static void receive_running(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    if (job->ours || !acts(executor))
+        adl_executor_slurm_post_arrival(executor, job, "");
+}
+
+/* ---- jobs that wait in Slurm ---- */
+
+/* True: Slurm's own scheduler has the job now. */
+static bool is_given_back(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why)
+{
+    const bool given = acts(executor) && !job->ours;
+    if (given)
+        adl_executor_slurm_end_as(executor, job, ADL_END_CANCELLED, why);
+    return given;
 }
 
 /* How long a job that was placed may take to begin. Slurm has said of one that is crowded that its nodes have no room:
  * somebody else was there first, and another node may be free. */
 static int64_t patience_us(const struct adl_slurm_job *job)
 {
-    return job->crowded ? CROWDED_US : job->refused ? FAILED_US : STUCK_US;
+    return job->eligibility == ADL_SLURM_CROWDED   ? CROWDED_US
+           : job->eligibility == ADL_SLURM_REFUSED ? FAILED_US
+                                                   : STUCK_US;
 }
 
-static void settle_pending(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+/* What Slurm still has to be asked for. */
+static void ask_of_waiting(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
-    const bool act = executor->config.mode == ADL_SLURM_ACT;
-    if (act && !job->ours) {
-        adl_executor_slurm_end_as(executor, job, ADL_END_CANCELLED,
-                                  "given back to Slurm, whose own scheduler starts it");
+    const bool placed = adl_slurm_job_in(job, ADL_MIRROR_WITH_SLURM), released = job->state == ADL_SLURM_RELEASED;
+    if (job->stopping == ADL_STOP_CANCEL)
+        adl_executor_slurm_ask(executor, job, "cancel", "");
+    else if (placed && released && executor->now_us > job->placed_us + patience_us(job))
+        adl_executor_slurm_ask(executor, job, "hold", "adlro: it did not begin where it was placed");
+    else if (!placed && released && acts(executor))
+        adl_executor_slurm_ask(executor, job, "hold", "adlro: it is to be placed again");
+    else if (job->nodes_full && executor->now_us > job->full_us + FULL_US)
+        adl_executor_slurm_give_back(executor, job, ADL_SLURM_NODES_FULL);
+}
+
+#define GIVEN_BACK "given back to Slurm, whose own scheduler starts it"
+
+static void wait_queued(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    if (is_given_back(executor, job, GIVEN_BACK))
         return;
-    }
-    if (job->changed && !job->placed && !job->seated && job->stopping == ADL_STOP_NONE) {
+    if (job->changed && job->stopping == ADL_STOP_NONE) {
         adl_executor_slurm_end_as(executor, job, ADL_END_CANCELLED, "what it asks for was changed: it is queued anew");
         return;
     }
-    if (job->stopping == ADL_STOP_CANCEL)
-        adl_executor_slurm_ask(executor, job, "cancel", "");
-    else if (job->placed && job->released && executor->now_us > job->placed_us + patience_us(job))
-        adl_executor_slurm_ask(executor, job, "hold", "adlro: it did not begin where it was placed");
-    else if (!job->placed && job->released && act)
-        adl_executor_slurm_ask(executor, job, "hold", "adlro: it is to be placed again");
-    else if (job->cramped && executor->now_us > job->cramped_us + CRAMPED_US)
-        adl_executor_slurm_give_back(executor, job, ADL_SLURM_CRAMPED);
-    if (job->seated)
-        job->left_us = executor->now_us;
-    const bool back = job->seated || (job->placed && job->answered && !job->released);
-    if (back || !job->placed) /* before it is back in the queue: it would be started there at once */
-        adl_executor_slurm_post_bar(executor, job, find_hindrance(executor, job));
-    if (back)
-        adl_executor_slurm_post_evict(executor, job,
-                                      job->seated         ? "it ran, and is back in Slurm's queue"
-                                      : job->asked_us > 0 ? "it did not begin where it was placed"
-                                                          : "it is held in Slurm's queue");
+    ask_of_waiting(executor, job);
+    adl_executor_slurm_post_bar(executor, job, find_hindrance(executor, job));
 }
 
-static void settle_running(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+static void wait_placing(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    if (!is_given_back(executor, job, GIVEN_BACK))
+        ask_of_waiting(executor, job);
+}
+
+static void wait_placed(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    if (is_given_back(executor, job, GIVEN_BACK))
+        return;
+    ask_of_waiting(executor, job);
+    if (job->state == ADL_SLURM_RELEASED)
+        return;
+    /* First the reason why it may not start: once it is in the service's queue the policy could start it at once. */
+    adl_executor_slurm_post_bar(executor, job, find_hindrance(executor, job));
+    adl_executor_slurm_post_evict(
+        executor, job, job->asked_us > 0 ? "it did not begin where it was placed" : "it is held in Slurm's queue");
+}
+
+static void wait_after_run(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    if (is_given_back(executor, job, GIVEN_BACK))
+        return;
+    ask_of_waiting(executor, job);
+    job->left_us = executor->now_us;
+    adl_executor_slurm_post_bar(executor, job, find_hindrance(executor, job)); /* first, as above */
+    adl_executor_slurm_post_evict(executor, job, "it ran, and is back in Slurm's queue");
+}
+
+/* ---- jobs that run in Slurm ---- */
+
+static void note_run(struct adl_slurm_job *job)
 {
     job->refusals = 0;
-    job->cramped_us = 0;
-    if (job->placed) {
-        job->placed = false;
-        job->seated = true;
-        job->began_us = executor->now_us;
-        adl_executor_slurm_post_job(executor, job, ADL_REPORT_STARTED);
-    } else if (!job->seated && executor->config.mode == ADL_SLURM_ACT && !job->ours) {
-        adl_executor_slurm_end_as(executor, job, ADL_END_CANCELLED,
-                                  "given back to Slurm, whose own scheduler has started it");
-        return;
-    } else if (!job->seated) {
-        adl_executor_slurm_post_seizure(executor, job);
-    }
+    job->full_us = 0;
+}
+
+static void run_running(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    note_run(job);
     if (job->stopping != ADL_STOP_NONE)
         adl_executor_slurm_ask(executor, job, job->stopping == ADL_STOP_CANCEL ? "cancel" : "requeue", "");
 }
 
-/* May remove the job. */
+static void run_queued(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    note_run(job);
+    if (is_given_back(executor, job, "given back to Slurm, whose own scheduler has started it"))
+        return;
+    adl_executor_slurm_post_seizure(executor, job);
+    run_running(executor, job);
+}
+
+static void run_placed(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    adl_slurm_job_apply(job, ADL_MIRROR_ON_RUN);
+    job->began_us = executor->now_us;
+    adl_executor_slurm_post_job(executor, job, ADL_REPORT_STARTED);
+    run_running(executor, job);
+}
+
+/* ---- jobs that have left Slurm ---- */
+
+static void end_unseen(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    adl_executor_slurm_end_as(executor, job, job->phase == ADL_MIRROR_RUNNING ? ADL_END_FAILED : ADL_END_CANCELLED,
+                              "Slurm does not know it any more: how it ended was not seen");
+}
+
+static void cancel_dropped(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+{
+    adl_executor_slurm_ask(executor, job, "cancel", "");
+}
+
+/* ---- all of them ---- */
+
+#define IN        ADL_MIRROR_IN
+#define OF(state) (1u << ADL_SLURM_##state)
+#define WAITS     (OF(PENDING) | OF(RELEASED))
+
+/* What follows from where a job stands here and there; what no row names needs nothing. */
+static const struct {
+    uint16_t phases; /* mask of enum adl_mirror_phase */
+    uint8_t states;  /* mask of enum adl_slurm_state */
+    void (*act)(struct adl_executor_slurm *executor, struct adl_slurm_job *job);
+} rules[] = {
+    {IN(NEW), WAITS, receive_waiting},
+    {IN(NEW), OF(RUNS), receive_running},
+    {IN(NEW), OF(ENDED), adl_executor_slurm_remove},
+    {IN(QUEUED), WAITS, wait_queued},
+    {IN(QUEUED), OF(RUNS), run_queued},
+    {IN(PLACING), WAITS, wait_placing},
+    {IN(PLACED), WAITS, wait_placed},
+    {IN(PLACING) | IN(PLACED), OF(RUNS), run_placed},
+    {IN(RUNNING), WAITS, wait_after_run},
+    {IN(RUNNING), OF(RUNS), run_running},
+    {ADL_MIRROR_WITH_SERVICE, OF(ENDED), adl_executor_slurm_post_end},
+    {ADL_MIRROR_WITH_SERVICE, OF(ABSENT), end_unseen},
+    {IN(DROPPED), WAITS | OF(RUNS), cancel_dropped},
+    {IN(DROPPED), OF(ENDED) | OF(ABSENT), adl_executor_slurm_remove},
+};
+
 void adl_executor_slurm_settle(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
-    const bool gone = job->state == ADL_SLURM_ABSENT && executor->synced;
-    if (job->dropped && (job->state == ADL_SLURM_ENDED || gone))
-        adl_executor_slurm_remove(executor, job);
-    else if (job->dropped)
-        adl_executor_slurm_ask(executor, job, "cancel", "");
-    else if (!job->arrived)
-        receive(executor, job);
-    else if (job->number == 0 || job->told)
-        return; /* it is on its way to the service, or was told to have ended */
-    else if (job->state == ADL_SLURM_ENDED)
-        adl_executor_slurm_post_end(executor, job);
-    else if (gone)
-        adl_executor_slurm_end_as(executor, job, job->seated ? ADL_END_FAILED : ADL_END_CANCELLED,
-                                  "Slurm does not know it any more: how it ended was not seen");
-    else if (job->state == ADL_SLURM_PENDING)
-        settle_pending(executor, job);
-    else if (job->state == ADL_SLURM_RUNS)
-        settle_running(executor, job);
+    if (job->state == ADL_SLURM_ABSENT && !executor->synced)
+        return; /* it may only not have been reported yet */
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (adl_slurm_job_in(job, rules[i].phases) && rules[i].states >> job->state & 1) {
+            rules[i].act(executor, job);
+            return;
+        }
 }
 
 void adl_executor_slurm_settle_all(struct adl_executor_slurm *executor)

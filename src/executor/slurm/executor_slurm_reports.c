@@ -22,13 +22,15 @@ static void follow(struct adl_executor_slurm *executor, struct adl_slurm_job *jo
 {
     uint32_t gpus[ADL_JOB_GPUS_MAX];
     const bool ours = job->ours || executor->config.mode != ADL_SLURM_ACT;
+    const bool placed = adl_slurm_job_in(job, ADL_MIRROR_WITH_SLURM);
     const uint32_t count = adl_slurm_mirror_find_gpus(&executor->mirror, job, message, gpus);
-    if (count == 0 || !ours || job->seated || job->told)
+    if (count == 0 || !ours ||
+        adl_slurm_job_in(job, ADL_MIRROR_IN(RUNNING) | ADL_MIRROR_IN(OVER) | ADL_MIRROR_IN(DROPPED)))
         return;
-    if (job->placed && !job->moved && adl_slurm_mirror_alike(&executor->mirror, gpus, count, job->gpus, job->gpu_count))
+    if (placed && !job->moved && adl_slurm_mirror_alike(&executor->mirror, gpus, count, job->gpus, job->gpu_count))
         return;
-    const bool wanted = job->placed && is_wanted(executor, job, gpus, count), moved = job->moved;
-    if (job->placed && !wanted)
+    const bool wanted = placed && is_wanted(executor, job, gpus, count), moved = job->moved;
+    if (placed && !wanted)
         adl_executor_slurm_post_evict(executor, job, "Slurm has started it on GPUs that it was not thought to take");
     const int status = adl_slurm_mirror_hold(&executor->mirror, job, gpus, count); /* without memory: used by others */
     if (wanted && status == 0)
@@ -41,9 +43,9 @@ static void check_identity(struct adl_executor_slurm *executor, const cJSON *mes
 {
     const double id = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id"));
     struct adl_slurm_job *known = id > 0 && id < 1e15 ? adl_slurm_mirror_find(&executor->mirror, (int64_t)id) : NULL;
-    if (!known || known->number == 0 || known->told || adl_slurm_mirror_is_same(known, message))
+    if (!known || !adl_slurm_job_in(known, ADL_MIRROR_WITH_SERVICE) || adl_slurm_mirror_is_same(known, message))
         return;
-    adl_executor_slurm_end_as(executor, known, known->seated ? ADL_END_FAILED : ADL_END_CANCELLED,
+    adl_executor_slurm_end_as(executor, known, known->phase == ADL_MIRROR_RUNNING ? ADL_END_FAILED : ADL_END_CANCELLED,
                               "Slurm has forgotten it, and given its number to another job");
     adl_executor_slurm_remove(executor, known);
 }
@@ -73,11 +75,12 @@ static void hear_done(struct adl_executor_slurm *executor, const cJSON *message)
 {
     const double seq = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "seq"));
     struct adl_slurm_job *job = seq > 0 ? find_seq(executor, (uint64_t)seq) : NULL;
-    if (!job || !job->placed)
+    if (!job || !adl_slurm_job_in(job, ADL_MIRROR_WITH_SLURM))
         return;
-    job->answered = true;
+    adl_slurm_job_apply(job, ADL_MIRROR_ON_ANSWER);
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "ok"))) {
-        job->released = true; /* until the next word about it, which is from after that */
+        if (job->state == ADL_SLURM_PENDING)
+            job->state = ADL_SLURM_RELEASED; /* until the next message about it, which is from after that */
         return;
     }
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "error"));

@@ -4,13 +4,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "slurm/wire.h"
 
 #include <stdbool.h>
 
 struct cJSON;
 struct adl_slurm_link;
-
-#define ADL_SLURM_LINE_MAX 65536
 
 /* Starts the program, without a shell; SLURM_CONF is conf unless that is NULL. */
 int adl_slurm_link_open(const char *program, const char *conf, struct adl_slurm_link **ret, struct adl_error *err);

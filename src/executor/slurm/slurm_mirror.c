@@ -15,6 +15,21 @@
 #define NODES_MAX 4096
 #define READ_US   500000 /* meters' times are whole seconds: in the mean it was half a second later */
 
+void adl_slurm_job_apply(struct adl_slurm_job *job, int event)
+{
+    job->phase = adl_mirror_next(job->phase, event);
+}
+
+bool adl_slurm_job_in(const struct adl_slurm_job *job, unsigned phases)
+{
+    return phases >> job->phase & 1;
+}
+
+bool adl_slurm_job_waits(const struct adl_slurm_job *job)
+{
+    return job->state == ADL_SLURM_PENDING || job->state == ADL_SLURM_RELEASED;
+}
+
 int adl_slurm_mirror_create(struct adl_slurm_mirror *ret, const struct adl_inventory *inventory)
 {
     const struct adl_cluster *cluster = &inventory->scenario.cluster;
@@ -441,11 +456,44 @@ static int state_of(const char *name, int *ret_end)
     return ADL_SLURM_ENDED;
 }
 
+static uint8_t eligibility_of(const cJSON *message)
+{
+    static const struct {
+        const char *member;
+        uint8_t eligibility;
+    } rows[] = {{"beyond", ADL_SLURM_BEYOND},
+                {"crowded", ADL_SLURM_CROWDED},
+                {"refused", ADL_SLURM_REFUSED},
+                {"eligible", ADL_SLURM_ELIGIBLE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (says(message, rows[i].member))
+            return rows[i].eligibility;
+    return ADL_SLURM_INELIGIBLE;
+}
+
+/* What it asks for: as it is now, until the service has it; then the change is noted while the job waits, because
+ * nothing can be made of it once it is placed. */
+static void read_demand(struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_slurm_job *job)
+{
+    const uint64_t demand = hash_demand(message);
+    const unsigned not_waiting = ADL_MIRROR_WITH_SLURM | ADL_MIRROR_IN(RUNNING);
+    const bool waits = job->state == ADL_SLURM_PENDING && !adl_slurm_job_in(job, not_waiting);
+    job->changed = job->number != 0 && (job->changed || (waits && demand != job->demand));
+    if (job->number != 0 && !(waits && job->changed))
+        return;
+    job->demand = demand;
+    job->nodes = (uint32_t)whole_of(message, "nodes_min", 1, NODES_MAX);
+    read_arrival(message, &job->arrival);
+    read_spec(mirror, message, job);
+}
+
 struct adl_slurm_job *adl_slurm_mirror_read_job(struct adl_slurm_mirror *mirror, const struct cJSON *message, bool all)
 {
     int end = 0;
     const int64_t external = whole_of(message, "id", 0, INT64_C(1) << 52);
-    const int state = state_of(text_of(message, "state"), &end);
+    int state = state_of(text_of(message, "state"), &end);
+    if (state == ADL_SLURM_PENDING && says(message, "placed"))
+        state = ADL_SLURM_RELEASED;
     struct adl_slurm_job *job = adl_slurm_mirror_find(mirror, external);
     if (!job && (all || state != ADL_SLURM_ENDED) && external > 0)
         job = adl_slurm_mirror_add(mirror, external);
@@ -455,27 +503,14 @@ struct adl_slurm_job *adl_slurm_mirror_read_job(struct adl_slurm_mirror *mirror,
     job->end = end;
     job->requeued = number_of(message, "restarts", 0) > 0;
     job->ours = says(message, "ours");
-    job->eligible = says(message, "eligible");
-    job->refused = says(message, "refused");
-    job->crowded = says(message, "crowded");
-    job->beyond = says(message, "beyond");
-    job->released = says(message, "placed");
+    job->eligibility = eligibility_of(message);
     job->exit_code = (int32_t)whole_of(message, "exit_code", -1, 255);
     job->signal = (int32_t)whole_of(message, "signal", 0, 128);
     snprintf(job->why, sizeof job->why, "%s", text_of(message, "why"));
     meter(mirror, job);
-    if (state == ADL_SLURM_PENDING)
+    if (adl_slurm_job_waits(job))
         read_excluded(mirror, message, job);
-    const uint64_t demand = hash_demand(message);
-    const bool waits = state == ADL_SLURM_PENDING && !job->released && !job->placed && !job->seated;
-    const bool known = job->arrived && job->number != 0;
-    job->changed = known && (job->changed || (waits && demand != job->demand));
-    if (!known || (waits && job->changed)) {
-        job->demand = demand;
-        job->nodes = (uint32_t)whole_of(message, "nodes_min", 1, NODES_MAX);
-        read_arrival(message, &job->arrival);
-        read_spec(mirror, message, job);
-    }
+    read_demand(mirror, message, job);
     return job;
 }
 

@@ -5,44 +5,48 @@
 
 #include "executor/executor.h"
 #include "executor/inventory.h"
+#include "executor/slurm/mirror_phase.h"
 #include "executor/slurm/slurm_energy.h"
+#include "slurm/wire.h"
 
 #include <stdbool.h>
 
 struct cJSON;
 
-enum adl_slurm_state { ADL_SLURM_PENDING, ADL_SLURM_RUNS, ADL_SLURM_ENDED, ADL_SLURM_ABSENT };
+/* Where a job stands in Slurm, by the last message about it. */
+enum adl_slurm_state {
+    ADL_SLURM_PENDING,
+    ADL_SLURM_RELEASED, /* pending where it was placed: Slurm may start it any time */
+    ADL_SLURM_RUNS,
+    ADL_SLURM_ENDED,
+    ADL_SLURM_ABSENT, /* Slurm does not know it, or was not asked yet */
+    ADL_SLURM_STATE_COUNT,
+};
 
 /* A job of the cluster. */
 struct adl_slurm_job {
     int64_t external; /* its number there */
     uint64_t number;  /* here; 0 = none yet */
-    int state;        /* enum adl_slurm_state */
-    int end;          /* enum adl_job_end, once ENDED */
+    uint8_t phase;    /* enum adl_mirror_phase: what the service knows of it */
+
+    /* By the last message about it: */
+    int state; /* enum adl_slurm_state */
+    int end;   /* enum adl_job_end, once ENDED */
     int32_t exit_code, signal;
+    uint8_t eligibility; /* enum adl_slurm_eligibility; pending */
+    bool ours;           /* the hook has caught it for us */
+    bool requeued;       /* by Slurm's count, at least once */
+
     double energy_j;                                    /* drawn so far; negative: nothing was measured */
-    bool requeued;                                      /* by Slurm's count, at least once */
-    bool ours;                                          /* the hook has caught it for us */
-    bool eligible;                                      /* as far as the cluster is concerned it may start */
-    bool refused;                                       /* it was placed, and the cluster would not start it */
-    bool crowded;                                       /* it was placed, and the nodes that it got have no room */
-    bool beyond;                                        /* only the cluster can tell whether it may start */
-    bool released;                                      /* it waits, and Slurm may start it any time */
-    bool arrived;                                       /* the service was told of it */
-    bool placed;                                        /* it was told where to run, and has not begun */
-    bool moved;                                         /* to other GPUs than the service thinks, until it begins */
-    bool answered;                                      /* the cluster knows that it was placed */
-    bool seated;                                        /* the service has it running */
-    bool cramped;                                       /* it may not start, for the nodes it may use are full */
-    bool told;                                          /* the service was told of its end */
-    bool changed;                                       /* it asks for something else than the service was told */
     bool metered;                                       /* what its GPUs draw is counted */
-    bool dropped;                                       /* the service has ended it, and the cluster has not yet */
+    bool moved;                                         /* placed on other GPUs than the service thinks */
+    bool nodes_full;                                    /* it may not start: the nodes that it may use are full */
+    bool changed;                                       /* it asks for something else than was reported */
     int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
     uint32_t refusals;                                  /* of placements, one after the other */
     int64_t placed_us, began_us, left_us, asked_us;     /* asked: when it was last told to stop or to wait again */
     int64_t failed_us;                                  /* when it could not be placed; 0 = it could */
-    int64_t cramped_us;                                 /* when that was first found, before it ran; 0 = never */
+    int64_t full_us;                                    /* when nodes_full was first found, before it ran; 0 = never */
     uint64_t seq;                                       /* of the message that placed it */
     uint64_t demand;                                    /* hash of what it asks for, as spec has it */
     uint32_t sync;                                      /* the round of reconciliation in which it was last heard of */
@@ -73,6 +77,11 @@ struct adl_slurm_mirror {
     bool stops;     /* jobs that Slurm may requeue may be stopped */
     int64_t now_us; /* as the executor were told last */
 };
+
+/* Changes the job's phase as the table in mirror_phase.c says. */
+void adl_slurm_job_apply(struct adl_slurm_job *job, int event);
+bool adl_slurm_job_in(const struct adl_slurm_job *job, unsigned phases); /* a mask of them */
+bool adl_slurm_job_waits(const struct adl_slurm_job *job);               /* in Slurm: PENDING or RELEASED */
 
 int adl_slurm_mirror_create(struct adl_slurm_mirror *ret, const struct adl_inventory *inventory);
 void adl_slurm_mirror_clear(struct adl_slurm_mirror *mirror); /* accepts a zeroed one */
