@@ -160,9 +160,9 @@ static int watch_event(void *self, const struct adl_event *event, const struct a
         if (adl_grow((void **)&watch->profile, &watch->profile_capacity, event->job + 1u, sizeof *watch->profile) ||
             adl_grow((void **)&watch->spanning, &watch->spanning_capacity, event->job + 1u, sizeof *watch->spanning))
             return ADL_ENOMEM;
-        watch->profile[event->job] = adl_estimates_know(watch->estimates, spec, false);
+        watch->profile[event->job] = adl_estimates_profile(watch->estimates, spec, false);
         watch->spanning[event->job] = spec->gpus > 1 && spec->flags & ADL_JOB_SPAN
-                                          ? adl_estimates_know(watch->estimates, spec, true)
+                                          ? adl_estimates_profile(watch->estimates, spec, true)
                                           : watch->profile[event->job];
     } else if (event->kind == ADL_EVENT_PROGRESS) {
         note_progress(watch, event, state);

@@ -133,7 +133,7 @@ static void show_left_out(const char *name, struct choice choice, bool barred)
     choice.others = true;
     const struct adl_power_law without = fit(&choice);
     choice.others = false;
-    const struct errors naive = errors_of(NULL, &choice), used = errors_of(&adl_power_law_believed, &choice),
+    const struct errors naive = errors_of(NULL, &choice), used = errors_of(&adl_power_law_fitted, &choice),
                         left_out = errors_of(&without, &choice);
     printf("%-18s %5zu |", name, naive.count);
     show(&naive);
@@ -149,7 +149,7 @@ static void show_left_out(const char *name, struct choice choice, bool barred)
 static void bench_law(void)
 {
     const struct choice all = {.gpu = ADL_NONE};
-    const struct adl_power_law best = fit(&all), *used = &adl_power_law_believed;
+    const struct adl_power_law best = fit(&all), *used = &adl_power_law_fitted;
     printf("law: bend %.2f, burst %.2f, least %.2f; the best fit here: %.3f %.3f %.3f; loss %.4f, best %.4f (within 1 "
            "%%: %s)\n\n",
            used->bend, used->burst, used->least, best.bend, best.burst, best.least, loss(used, &all), loss(&best, &all),
@@ -193,7 +193,7 @@ static void show_cap(uint32_t gpu, double cap_w, double ret_energy[2])
         if (row->gpu != gpu || row->cap_w != cap_w || top_load(row) < 0.5)
             continue;
         double power_w;
-        tell(&adl_power_law_believed, row, &power_w, &slowdown[1][count]);
+        tell(&adl_power_law_fitted, row, &power_w, &slowdown[1][count]);
         slowdown[0][count] = row->epoch_s / top->epoch_s;
         energy[0][count] = slowdown[0][count] * row->power_w / top->power_w;
         energy[1][count] = slowdown[1][count] * power_w / top->power_w;

@@ -95,7 +95,7 @@ static inline struct adl_estimates *meet(struct trial *trial, const struct adl_t
     for (uint32_t j = 0; j < lab->job_count; j++) {
         if (out_of(lab, families, j))
             continue;
-        trial->profile[j] = adl_estimates_know(e, &lab->jobs[j], false);
+        trial->profile[j] = adl_estimates_profile(e, &lab->jobs[j], false);
         for (uint32_t t = 0; t < lab->type_count; t++)
             if (!isnan(lab->rate[j][t]))
                 adl_estimates_measure(e, trial->profile[j], t, ADL_NONE, exp(lab->rate[j][t]));
@@ -108,7 +108,7 @@ static inline struct adl_estimates *meet(struct trial *trial, const struct adl_t
                                           exp(lab->rate[a][t] + lab->share[a][b][t]));
     for (uint32_t j = 0; j < lab->job_count; j++)
         if (out_of(lab, families, j) && (job == ADL_NONE || job == j))
-            trial->profile[j] = adl_estimates_know(e, &lab->jobs[j], false);
+            trial->profile[j] = adl_estimates_profile(e, &lab->jobs[j], false);
     return e;
 }
 

@@ -160,7 +160,7 @@ static inline void unseen_show(const struct adl_estimator *estimator)
             if (!(jobs[i].rate[UNSEEN_V100] > 0 && jobs[i].rate[type] > 0))
                 continue;
             check(adl_estimates_create(&cluster, 2, bytes.data, bytes.size, &e, &err), &err);
-            const uint32_t profile = adl_estimates_know(e, &spec, false);
+            const uint32_t profile = adl_estimates_profile(e, &spec, false);
             adl_estimates_measure(e, profile, UNSEEN_V100, ADL_NONE, jobs[i].rate[UNSEEN_V100]);
             adl_estimates_find(e, profile, type, ADL_NONE, &found);
             add(&ours, log(found.steps_per_s / jobs[i].rate[type]));

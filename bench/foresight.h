@@ -67,7 +67,7 @@ static inline double median(double *values, size_t count)
 
 /* What each foreteller says of a job, 0 = nothing. */
 static inline void foretell(const struct past_job *job, const struct user_past *users,
-                            const struct adl_history *history, const struct adl_similar_answer *answer, double *ret)
+                            const struct adl_history *history, const struct adl_similar_prediction *answer, double *ret)
 {
     const struct user_past *past = users[job->user].count > 0 ? &users[job->user] : &users[USERS];
     ret[BY_LIMIT] = (double)job->told_us;
@@ -101,7 +101,7 @@ static inline struct foresight look_ahead(const struct past_job *jobs, size_t co
             if (ended->spec.gpus > 0)
                 adl_history_learn(&history, &ended->spec, ended->run_us);
         }
-        struct adl_similar_answer answer;
+        struct adl_similar_prediction answer;
         if (j >= first && (job->told_us > 0 || !told_only) && adl_similar_predict(similar, &job->traits, &answer)) {
             double said_us[FORETELLERS];
             const double truth = log((double)job->run_us);

@@ -98,7 +98,7 @@ static uint32_t gang_profile(struct shared *shared, uint32_t class_index, uint16
         spec.gpu_memory_mib = mix->gpu_memory_mib;
         break;
     }
-    return adl_estimates_know(shared->estimates, &spec, spans);
+    return adl_estimates_profile(shared->estimates, &spec, spans);
 }
 
 static uint32_t profile_of(struct shared *shared, uint32_t class_index)

@@ -211,11 +211,11 @@ static void believe(struct adl_engine *engine, const struct adl_event *event, in
 {
     const struct adl_job_spec *spec = event->submit.spec;
     struct adl_traits traits;
-    struct adl_similar_answer answer;
+    struct adl_similar_prediction answer;
     if (engine->similar && !event->submit.runtime_us) {
         adl_traits_read(&traits, spec, event->time_us);
         if (adl_similar_predict(engine->similar, &traits, &answer)) {
-            adl_runtime_carry(&engine->runtime, spec, answer.run_us, ret_runtime_us);
+            adl_runtime_from_best(&engine->runtime, spec, answer.run_us, ret_runtime_us);
             return;
         }
     }

@@ -26,7 +26,7 @@ static bool chance(struct adl_rng *rng, double p)
     return adl_rng_uniform(rng) < p;
 }
 
-static void emit(struct episode *e, const struct adl_question *question, double truth, int facts, uint32_t job,
+static void emit(struct episode *e, const struct adl_estimator_input *question, double truth, int facts, uint32_t job,
                  uint32_t beside, uint32_t type)
 {
     struct adl_examples *all = e->examples;
@@ -57,23 +57,23 @@ static void believe(struct episode *e, uint32_t job)
         for (uint32_t t = 0; t < k->type_count; t++) {
             const struct adl_cell *cell = adl_estimate_table_cell(k, e->profile[job], t, ADL_NONE);
             const double nominal = adl_estimate_table_nominal(k, e->profile[job], t)->log_rate;
-            struct adl_belief *rate = &k->rates[adl_estimate_table_at(k, e->profile[job], t)];
+            struct adl_prediction *rate = &k->rates[adl_estimate_table_at(k, e->profile[job], t)];
             if (pass == 0 && cell->count > 0) {
                 sum += (double)cell->log_rate - nominal;
                 count += 1;
             } else if (pass == 1) {
                 const double guess = nominal + (count > 0 ? sum / count : 0);
-                *rate = cell->count > 0 ? (struct adl_belief){cell->log_rate, 0.05f}
-                                        : (struct adl_belief){(float)guess, count > 0 ? 0.3f : 1.0f};
+                *rate = cell->count > 0 ? (struct adl_prediction){cell->log_rate, 0.05f}
+                                        : (struct adl_prediction){(float)guess, count > 0 ? 0.3f : 1.0f};
             }
         }
-    adl_estimate_table_rerate(e->k, e->profile[job]);
+    adl_estimate_table_update_rates(e->k, e->profile[job]);
 }
 
 static void meet(struct episode *e, uint32_t job)
 {
     bool is_new;
-    e->profile[job] = adl_estimate_table_know(e->k, &e->lab->jobs[job], e->lab->spans[job], &is_new);
+    e->profile[job] = adl_estimate_table_profile(e->k, &e->lab->jobs[job], e->lab->spans[job], &is_new);
 }
 
 static void prepare(struct episode *e, const struct adl_episode_rule *rule)
@@ -106,43 +106,43 @@ static void prepare(struct episode *e, const struct adl_episode_rule *rule)
 
 static void guess_rates(struct episode *e)
 {
-    struct adl_question questions[ADL_LAB_TYPES];
+    struct adl_estimator_input questions[ADL_LAB_TYPES];
     const struct adl_estimate_table *k = e->k;
-    struct adl_belief *initial = k->initial + adl_estimate_table_at(k, e->profile[e->job], 0);
+    struct adl_prediction *initial = k->initial + adl_estimate_table_at(k, e->profile[e->job], 0);
     for (uint32_t t = 0; t < k->type_count; t++)
-        adl_estimate_initial_rate_ask(k, e->profile[e->job], t, &questions[t]);
-    adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_RATE, questions, (int)k->type_count, initial);
+        adl_estimate_initial_rate_input(k, e->profile[e->job], t, &questions[t]);
+    adl_estimator_predict(e->estimator, ADL_ESTIMATE_INITIAL_RATE, questions, (int)k->type_count, initial);
     for (uint32_t t = 0; t < k->type_count; t++)
         k->rates[adl_estimate_table_at(k, e->profile[e->job], t)] = initial[t];
-    adl_estimate_table_rerate(e->k, e->profile[e->job]);
+    adl_estimate_table_update_rates(e->k, e->profile[e->job]);
 }
 
 /* Rates of the new job after cells of it were measured alone; with P2 only if it was trained. */
 static void update_rates(struct episode *e, bool refine)
 {
-    struct adl_question question;
+    struct adl_estimator_input question;
     const struct adl_estimate_table *k = e->k;
     const uint32_t profile = e->profile[e->job];
     for (uint32_t t = 0; t < k->type_count; t++) {
         const struct adl_cell *cell = adl_estimate_table_cell(k, profile, t, ADL_NONE);
-        struct adl_belief *rate = &k->rates[adl_estimate_table_at(k, profile, t)];
+        struct adl_prediction *rate = &k->rates[adl_estimate_table_at(k, profile, t)];
         if (cell->count > 0)
-            *rate = (struct adl_belief){cell->log_rate, 0.05f};
-        else if (adl_estimate_refine_rate_ask(k, profile, t, &question)) {
+            *rate = (struct adl_prediction){cell->log_rate, 0.05f};
+        else if (adl_estimate_refine_rate_input(k, profile, t, &question)) {
             if (refine)
-                adl_estimator_answer(e->estimator, ADL_ESTIMATE_REFINE_RATE, &question, 1, rate);
+                adl_estimator_predict(e->estimator, ADL_ESTIMATE_REFINE_RATE, &question, 1, rate);
             else
-                *rate = (struct adl_belief){(float)question.base, 0.3f};
+                *rate = (struct adl_prediction){(float)question.base, 0.3f};
         }
     }
-    adl_estimate_table_rerate(e->k, profile);
+    adl_estimate_table_update_rates(e->k, profile);
 }
 
 static void play_rates(struct episode *e)
 {
-    struct adl_question question;
+    struct adl_estimator_input question;
     for (uint32_t t = 0; t < e->lab->type_count; t++) {
-        adl_estimate_initial_rate_ask(e->k, e->profile[e->job], t, &question);
+        adl_estimate_initial_rate_input(e->k, e->profile[e->job], t, &question);
         emit(e, &question, e->lab->rate[e->job][t], 0, e->job, ADL_NONE, t);
     }
 }
@@ -166,7 +166,7 @@ static uint32_t another(struct episode *e)
 
 static void play_shares(struct episode *e)
 {
-    struct adl_question question;
+    struct adl_estimator_input question;
     guess_rates(e);
     measure_some_alone(e, 0.5);
     update_rates(e, false);
@@ -175,7 +175,7 @@ static void play_shares(struct episode *e)
         const uint32_t t = adl_rng_below(e->rng, e->lab->type_count);
         if (i % 2 && other == e->job)
             continue;
-        adl_estimate_initial_share_ask(e->k, e->profile[a], t, e->profile[b], &question);
+        adl_estimate_initial_share_input(e->k, e->profile[a], t, e->profile[b], &question);
         emit(e, &question, e->lab->share[a][b][t], 0, a, b, t);
     }
 }
@@ -183,19 +183,19 @@ static void play_shares(struct episode *e)
 /* A cell beside another, and what was expected of it. */
 static void measure_beside(struct episode *e, uint32_t job, uint32_t type, uint32_t beside)
 {
-    struct adl_question question;
-    struct adl_belief belief;
+    struct adl_estimator_input question;
+    struct adl_prediction belief;
     if (isnan(e->lab->share[job][beside][type]))
         return;
-    adl_estimate_initial_share_ask(e->k, e->profile[job], type, e->profile[beside], &question);
-    adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, &question, 1, &belief);
+    adl_estimate_initial_share_input(e->k, e->profile[job], type, e->profile[beside], &question);
+    adl_estimator_predict(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, &question, 1, &belief);
     adl_estimate_table_cell(e->k, e->profile[job], type, e->profile[beside])->initial = belief.mean;
     measure(e, job, type, beside);
 }
 
 static void play_refined_rates(struct episode *e)
 {
-    struct adl_question question;
+    struct adl_estimator_input question;
     const uint32_t types = e->lab->type_count, profile = e->profile[e->job];
     const uint32_t rounds = 1 + adl_rng_below(e->rng, types < 4 ? types - 1 : 3);
     guess_rates(e);
@@ -207,7 +207,7 @@ static void play_refined_rates(struct episode *e)
             measure(e, e->job, type, ADL_NONE);
         for (uint32_t t = 0; t < types; t++)
             if (adl_estimate_table_cell(e->k, profile, t, ADL_NONE)->count == 0 &&
-                adl_estimate_refine_rate_ask(e->k, profile, t, &question))
+                adl_estimate_refine_rate_input(e->k, profile, t, &question))
                 emit(e, &question, e->lab->rate[e->job][t], (int)e->k->profiles[profile].measured_alone, e->job,
                      ADL_NONE, t);
     }
@@ -215,8 +215,8 @@ static void play_refined_rates(struct episode *e)
 
 static void play_refined_shares(struct episode *e)
 {
-    struct adl_question first, question;
-    struct adl_belief belief;
+    struct adl_estimator_input first, question;
+    struct adl_prediction belief;
     const uint32_t types = e->lab->type_count, rounds = 1 + adl_rng_below(e->rng, 8);
     guess_rates(e);
     measure_some_alone(e, 0.2);
@@ -235,9 +235,9 @@ static void play_refined_shares(struct episode *e)
         const uint32_t a = back ? other : e->job, b = back ? e->job : other;
         if (adl_estimate_table_cell(e->k, e->profile[a], t, e->profile[b])->count > 0)
             continue;
-        adl_estimate_initial_share_ask(e->k, e->profile[a], t, e->profile[b], &first);
-        adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, &first, 1, &belief);
-        if (adl_estimate_refine_share_ask(e->k, e->profile[a], t, e->profile[b], &belief, &question))
+        adl_estimate_initial_share_input(e->k, e->profile[a], t, e->profile[b], &first);
+        adl_estimator_predict(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, &first, 1, &belief);
+        if (adl_estimate_refine_share_input(e->k, e->profile[a], t, e->profile[b], &belief, &question))
             emit(e, &question, e->lab->share[a][b][t], (int)e->k->profiles[e->profile[a]].measured_beside, a, b, t);
     }
 }

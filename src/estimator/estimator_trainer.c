@@ -111,7 +111,7 @@ struct shared {
     struct adl_adam *adam;
     float *grads;
     int offset[BATCH + 1];
-    float facts[BATCH * ADL_QUESTION_FACTS * ADL_FACT_FEATURES];
+    float facts[BATCH * ADL_INPUT_FACTS_MAX * ADL_FACT_FEATURES];
     float queries[BATCH * ADL_QUERY_FEATURES];
     float outs[BATCH * ADL_SETNET_OUTPUTS], douts[BATCH * ADL_SETNET_OUTPUTS];
 };
@@ -134,7 +134,7 @@ static int desk_create(const struct adl_setnet *net, struct shared **ret, struct
         return adl_fail(err, ADL_ENOMEM, "out of memory for a network's training");
     int status = adl_setnet_make(&net->shape, adl_kernels_choose(true), &shared->net, err);
     if (!status)
-        status = adl_setnet_workspace_create(&shared->net, BATCH, BATCH * ADL_QUESTION_FACTS, &shared->workspace, err);
+        status = adl_setnet_workspace_create(&shared->net, BATCH, BATCH * ADL_INPUT_FACTS_MAX, &shared->workspace, err);
     if (!status)
         status = adl_adam_create(&adam, shared->net.parameter_count, &shared->adam, err);
     if (!status && !(shared->grads = calloc(shared->net.parameter_count, sizeof *shared->grads)))
@@ -149,7 +149,7 @@ static int desk_create(const struct adl_setnet *net, struct shared **ret, struct
 static void lay_example(struct shared *shared, int at, const struct adl_example *example)
 {
     const size_t facts = (size_t)shared->net.shape.fact_features, queries = (size_t)shared->net.shape.query_features;
-    const struct adl_question *q = &example->question;
+    const struct adl_estimator_input *q = &example->question;
     for (int f = 0; f < q->fact_count; f++)
         memcpy(shared->facts + (size_t)(shared->offset[at] + f) * facts, q->facts[f], facts * sizeof(float));
     memcpy(shared->queries + (size_t)at * queries, q->query, queries * sizeof(float));
@@ -212,8 +212,8 @@ static int by_value(const void *a, const void *b)
 static void answer_one(struct adl_estimator *estimator, enum adl_estimator_part part, const struct adl_example *example,
                        double *ret_off, double *ret_spread)
 {
-    struct adl_belief belief;
-    adl_estimator_answer(estimator, part, &example->question, 1, &belief);
+    struct adl_prediction belief;
+    adl_estimator_predict(estimator, part, &example->question, 1, &belief);
     *ret_off = fabs((double)belief.mean - example->truth);
     *ret_spread = (double)belief.spread;
 }

@@ -28,7 +28,7 @@ struct adl_estimator_config adl_estimator_defaults(void);
 
 /* An example: a question and the truth. */
 struct adl_example {
-    struct adl_question question;
+    struct adl_estimator_input question;
     double truth;
     int facts; /* cells of its own that were measured */
     uint32_t job, beside, type;

@@ -4,20 +4,20 @@
 
 #include <string.h>
 
-#define KERNEL       8.0    /* a profile less like by 1/8 counts for 1/e */
-#define SAME_TYPE    0.15   /* what being of the same type adds to likeness */
-#define SHARE_PRIOR  (-0.5) /* ln 0.6: what is known of sharing when nothing is */
+#define KERNEL       8.0    /* a profile whose likeness is lower by 1/8 has 1/e of the weight */
+#define SAME_TYPE    0.15   /* bonus to likeness for the same type */
+#define SHARE_PRIOR  (-0.5) /* ln 0.6: prior share before any measurement */
 #define LOG_FP32_MID 2.64   /* 14 TFLOP/s */
 #define LOG_BW_MID   6.8    /* 900 GB/s */
 
 void adl_fact_offer(struct adl_fact_list *list, double weight, uint32_t a, uint32_t b, uint32_t c)
 {
     int at = list->count;
-    if (at == ADL_QUESTION_FACTS) {
+    if (at == ADL_INPUT_FACTS_MAX) {
         if (weight <= list->weights[0])
             return;
-        memmove(list->weights, list->weights + 1, (ADL_QUESTION_FACTS - 1) * sizeof *list->weights);
-        memmove(list->ids, list->ids + 1, (ADL_QUESTION_FACTS - 1) * sizeof *list->ids);
+        memmove(list->weights, list->weights + 1, (ADL_INPUT_FACTS_MAX - 1) * sizeof *list->weights);
+        memmove(list->ids, list->ids + 1, (ADL_INPUT_FACTS_MAX - 1) * sizeof *list->ids);
         at--;
     } else {
         list->count++;
@@ -35,12 +35,12 @@ void adl_fact_offer(struct adl_fact_list *list, double weight, uint32_t a, uint3
 
 /* ---- rates ---- */
 
-/* How far off the time by specification was for other profiles, the more like the more counting. */
-struct crowd {
+/* Residuals of the time by specification for other profiles, weighted by likeness. */
+struct residuals {
     double here, weight_here;    /* on the same type */
     double anywhere, weight;     /* mean over each profile's types */
-    double effect, effect_count; /* of the type: here less the same profiles' mean over their types */
-    double nearest;              /* likeness of the nearest that was measured at all */
+    double effect, effect_count; /* of the type: here minus the same profiles' mean over their types */
+    double nearest;              /* likeness of the nearest measured profile */
 };
 
 static double residual(const struct adl_estimate_table *k, uint32_t profile, uint32_t type)
@@ -49,9 +49,9 @@ static double residual(const struct adl_estimate_table *k, uint32_t profile, uin
            adl_estimate_table_nominal(k, profile, type)->log_rate;
 }
 
-static void see_crowd(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, struct crowd *ret)
+static void sum_residuals(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, struct residuals *ret)
 {
-    struct crowd c = {0};
+    struct residuals c = {0};
     for (uint32_t p = 0; p < k->capacity; p++) {
         if (p == profile || k->profiles[p].key == 0 || k->profiles[p].measured_alone == 0)
             continue;
@@ -106,12 +106,12 @@ static void rate_fact(const struct adl_estimate_table *k, uint32_t profile, uint
     *ret++ = p->knows_gflop && q->knows_gflop ? adl_clip((q->log_gflop - p->log_gflop) / 2, 3) : 0;
     *ret++ = (float)(theirs->compute - mine->compute);
     *ret++ = (float)(theirs->host - mine->host);
-    *ret++ = p->kin == q->kin;
+    *ret++ = p->family == q->family;
     *ret++ = (float)(count > 8 ? 1.0 : count / 8);
 }
 
 static void rate_query(const struct adl_profile *p, const struct adl_type_traits *t, const struct adl_nominal *nominal,
-                       const struct crowd *crowd, float *ret)
+                       const struct residuals *residuals, float *ret)
 {
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         *ret++ = p->kind == kind;
@@ -135,35 +135,35 @@ static void rate_query(const struct adl_profile *p, const struct adl_type_traits
     *ret++ = (float)nominal->compute;
     *ret++ = (float)nominal->memory;
     *ret++ = (float)nominal->host;
-    *ret++ = adl_clip(crowd->here, 3);
-    *ret++ = (float)(crowd->weight_here / (crowd->weight_here + 0.2));
-    *ret++ = adl_clip(crowd->anywhere, 3);
-    *ret++ = adl_clip(crowd->effect, 3);
-    *ret++ = (float)(crowd->effect_count / (crowd->effect_count + 2));
-    *ret++ = (float)crowd->nearest;
+    *ret++ = adl_clip(residuals->here, 3);
+    *ret++ = (float)(residuals->weight_here / (residuals->weight_here + 0.2));
+    *ret++ = adl_clip(residuals->anywhere, 3);
+    *ret++ = adl_clip(residuals->effect, 3);
+    *ret++ = (float)(residuals->effect_count / (residuals->effect_count + 2));
+    *ret++ = (float)residuals->nearest;
 }
 
-void adl_estimate_initial_rate_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
-                                   struct adl_question *ret)
+void adl_estimate_initial_rate_input(const struct adl_estimate_table *table, uint32_t profile, uint32_t type,
+                                     struct adl_estimator_input *ret)
 {
-    const struct adl_profile *p = &knowledge->profiles[profile];
+    const struct adl_profile *p = &table->profiles[profile];
     struct adl_fact_list list = {.count = 0};
-    const struct adl_nominal *nominal = adl_estimate_table_nominal(knowledge, profile, type);
-    struct crowd crowd;
-    see_crowd(knowledge, profile, type, &crowd);
-    const double offset = crowd.weight_here > 0 ? crowd.here * crowd.weight_here / (crowd.weight_here + 0.02)
-                                                : crowd.anywhere * crowd.weight / (crowd.weight + 0.02);
+    const struct adl_nominal *nominal = adl_estimate_table_nominal(table, profile, type);
+    struct residuals residuals;
+    sum_residuals(table, profile, type, &residuals);
+    const double offset = residuals.weight_here > 0
+                              ? residuals.here * residuals.weight_here / (residuals.weight_here + 0.02)
+                              : residuals.anywhere * residuals.weight / (residuals.weight + 0.02);
     ret->base = nominal->log_rate + offset;
-    rate_query(p, &knowledge->types[type], nominal, &crowd, ret->query);
+    rate_query(p, &table->types[type], nominal, &residuals, ret->query);
     for (uint32_t i = 0; i < p->near_count; i++)
-        for (uint32_t t = 0; t < knowledge->type_count; t++)
-            if (adl_estimate_table_cell(knowledge, p->near[i], t, ADL_NONE)->count > 0)
-                adl_fact_offer(&list,
-                               adl_estimate_table_likeness(knowledge, profile, p->near[i]) + (t == type) * SAME_TYPE,
+        for (uint32_t t = 0; t < table->type_count; t++)
+            if (adl_estimate_table_cell(table, p->near[i], t, ADL_NONE)->count > 0)
+                adl_fact_offer(&list, adl_estimate_table_likeness(table, profile, p->near[i]) + (t == type) * SAME_TYPE,
                                p->near[i], t, 0);
     ret->fact_count = list.count;
     for (int i = 0; i < list.count; i++)
-        rate_fact(knowledge, profile, type, list.ids[i][0], list.ids[i][1], offset, ret->facts[i]);
+        rate_fact(table, profile, type, list.ids[i][0], list.ids[i][1], offset, ret->facts[i]);
 }
 
 /* ---- shares ---- */
@@ -177,13 +177,13 @@ static double effect_of(const struct adl_estimate_table *k, const double *slopes
     return sum;
 }
 
-struct climate {
+struct share_effects {
     double level, level_known; /* mean share on the type */
     double victim, victim_known;
     double neighbour, neighbour_known;
 };
 
-/* What others were seen to suffer beside this very neighbour on the type, and elsewhere: its own effect. */
+/* The measured effect of this very neighbour on others, mostly on this type. */
 static double own_effect(const struct adl_estimate_table *k, uint32_t neighbour, uint32_t type, double *ret_weight)
 {
     double sum = 0, weight = 0;
@@ -199,8 +199,8 @@ static double own_effect(const struct adl_estimate_table *k, uint32_t neighbour,
     return weight > 0 ? sum / weight : 0;
 }
 
-static void see_climate(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour,
-                        struct climate *ret)
+static void estimate_effects(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour,
+                             struct share_effects *ret)
 {
     struct adl_sum level = {0};
     double victim[ADL_EFFECT_TERMS], harm[ADL_EFFECT_TERMS], victims = 0, harms = 0;
@@ -213,13 +213,13 @@ static void see_climate(const struct adl_estimate_table *k, uint32_t profile, ui
     adl_estimate_table_fit_effect(k, 1, type, neighbour, harm, &harms);
     double weight = 0;
     const double own = neighbour == profile ? 0 : own_effect(k, neighbour, type, &weight);
-    const double told = effect_of(k, harm, neighbour, type);
-    *ret = (struct climate){.level = (level.sum + 3.0 * SHARE_PRIOR) / (level.count + 3.0),
-                            .level_known = level.count / (level.count + 3.0),
-                            .victim = effect_of(k, victim, profile, type),
-                            .victim_known = victims / (victims + 4.0),
-                            .neighbour = (weight * own + 2.0 * told) / (weight + 2.0),
-                            .neighbour_known = weight / (weight + 2.0)};
+    const double fitted = effect_of(k, harm, neighbour, type);
+    *ret = (struct share_effects){.level = (level.sum + 3.0 * SHARE_PRIOR) / (level.count + 3.0),
+                                  .level_known = level.count / (level.count + 3.0),
+                                  .victim = effect_of(k, victim, profile, type),
+                                  .victim_known = victims / (victims + 4.0),
+                                  .neighbour = (weight * own + 2.0 * fitted) / (weight + 2.0),
+                                  .neighbour_known = weight / (weight + 2.0)};
 }
 
 static void share_fact(const struct adl_estimate_table *k, const float *duty_a, const float *duty_b, uint32_t a,
@@ -260,16 +260,16 @@ static void offer_shares(const struct adl_estimate_table *k, uint32_t profile, u
         }
 }
 
-void adl_estimate_initial_share_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
-                                    uint32_t neighbour, struct adl_question *ret)
+void adl_estimate_initial_share_input(const struct adl_estimate_table *table, uint32_t profile, uint32_t type,
+                                      uint32_t neighbour, struct adl_estimator_input *ret)
 {
-    const struct adl_estimate_table *k = knowledge;
+    const struct adl_estimate_table *k = table;
     struct adl_fact_list list = {.count = 0};
-    struct climate climate;
+    struct share_effects share_effects;
     const float *duty_a = adl_estimate_table_duty(k, profile, type),
                 *duty_b = adl_estimate_table_duty(k, neighbour, type);
-    see_climate(k, profile, type, neighbour, &climate);
-    ret->base = climate.level + climate.victim + climate.neighbour;
+    estimate_effects(k, profile, type, neighbour, &share_effects);
+    ret->base = share_effects.level + share_effects.victim + share_effects.neighbour;
     float *at = ret->query;
     memcpy(at, duty_a, ADL_DUTY_FEATURES * sizeof *at);
     memcpy(at + ADL_DUTY_FEATURES, duty_b, ADL_DUTY_FEATURES * sizeof *at);
@@ -277,12 +277,12 @@ void adl_estimate_initial_share_ask(const struct adl_estimate_table *knowledge, 
     *at++ = adl_clip(k->types[type].log_fp32 - LOG_FP32_MID, 3);
     *at++ = adl_clip(k->types[type].log_bandwidth - LOG_BW_MID, 3);
     *at++ = adl_clip(k->types[type].log_fp16_gain / 2, 3);
-    *at++ = (float)climate.level_known;
-    *at++ = (float)climate.level;
-    *at++ = (float)climate.victim;
-    *at++ = (float)climate.victim_known;
-    *at++ = (float)climate.neighbour;
-    *at++ = (float)climate.neighbour_known;
+    *at++ = (float)share_effects.level_known;
+    *at++ = (float)share_effects.level;
+    *at++ = (float)share_effects.victim;
+    *at++ = (float)share_effects.victim_known;
+    *at++ = (float)share_effects.neighbour;
+    *at++ = (float)share_effects.neighbour_known;
     *at++ = profile == neighbour;
     *at++ = adl_clip(ret->base, 3);
     offer_shares(k, profile, type, neighbour, &list);

@@ -5,13 +5,13 @@
 
 #include <math.h>
 
-#define NOISE       0.15 /* what a measurement says of the other cells, at best */
+#define NOISE       0.15 /* least error when a measurement is transferred to another cell */
 #define BESIDE_PART 0.4  /* weight of a rate measured beside another against one measured alone */
 #define REVERSE     UINT32_MAX
 
 /* ---- rates ---- */
 
-/* What a measured cell was off from what was expected of it. */
+/* Error of the initial estimate of a measured cell. */
 static double off_rate(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, uint32_t neighbour)
 {
     const struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
@@ -19,7 +19,7 @@ static double off_rate(const struct adl_estimate_table *k, uint32_t profile, uin
     return (double)cell->log_rate - alone - (neighbour == ADL_NONE ? 0.0 : (double)cell->initial);
 }
 
-/* Cells alone, and beside others on types where it was not measured alone. Near types count more. */
+/* Cells alone, and beside others on types where it was not measured alone. Similar types have more weight. */
 static void offer_rates(const struct adl_estimate_table *k, uint32_t profile, uint32_t type, struct adl_fact_list *list)
 {
     for (uint32_t t = 0; t < k->type_count; t++) {
@@ -91,11 +91,11 @@ static void rate_query(const struct adl_estimate_table *k, uint32_t profile, uin
     *ret++ = adl_clip(p->log_cores - 1.4, 3);
 }
 
-bool adl_estimate_refine_rate_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
-                                  struct adl_question *ret)
+bool adl_estimate_refine_rate_input(const struct adl_estimate_table *table, uint32_t profile, uint32_t type,
+                                    struct adl_estimator_input *ret)
 {
-    const struct adl_estimate_table *k = knowledge;
-    const struct adl_belief *first = &k->initial[adl_estimate_table_at(k, profile, type)];
+    const struct adl_estimate_table *k = table;
+    const struct adl_prediction *first = &k->initial[adl_estimate_table_at(k, profile, type)];
     struct adl_fact_list list = {.count = 0};
     struct offsets offsets;
     offer_rates(k, profile, type, &list);
@@ -109,7 +109,7 @@ bool adl_estimate_refine_rate_ask(const struct adl_estimate_table *knowledge, ui
     for (int i = 0; i < list.count; i++) {
         const uint32_t t = list.ids[i][0], neighbour = list.ids[i][1];
         const struct adl_type_traits *here = &k->types[type], *there = &k->types[t];
-        const struct adl_belief *expected = &k->initial[adl_estimate_table_at(k, profile, t)];
+        const struct adl_prediction *expected = &k->initial[adl_estimate_table_at(k, profile, t)];
         const uint32_t count = adl_estimate_table_cell(k, profile, t, neighbour)->count;
         float *at = ret->facts[i];
         *at++ = adl_clip(off_rate(k, profile, t, neighbour) - offsets.mean, 3);
@@ -165,13 +165,14 @@ static void share_fact(const struct adl_estimate_table *k, uint32_t profile, uin
     *ret++ = theirs[ADL_DUTY_STEP] - duty[ADL_DUTY_STEP];
     *ret++ = cell->count > 4 ? 1.0f : (float)cell->count / 4;
     *ret++ = adl_estimate_table_cell(k, reverse ? neighbour : profile, ids[1], ADL_NONE)->count >
-             0; /* a share, or a guess */
+             0; /* measured share, not a predicted one */
 }
 
-bool adl_estimate_refine_share_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
-                                   uint32_t neighbour, const struct adl_belief *first, struct adl_question *ret)
+bool adl_estimate_refine_share_input(const struct adl_estimate_table *table, uint32_t profile, uint32_t type,
+                                     uint32_t neighbour, const struct adl_prediction *first,
+                                     struct adl_estimator_input *ret)
 {
-    const struct adl_estimate_table *k = knowledge;
+    const struct adl_estimate_table *k = table;
     struct adl_fact_list list = {.count = 0};
     offer_shares(k, profile, type, neighbour, &list);
     if (list.count == 0)

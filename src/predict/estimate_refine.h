@@ -1,7 +1,7 @@
-/* estimate_refine: P2: what is asked of the second network about a profile some of whose cells were measured: from how
- * far the measured ones were off to how far the others are, on every other type and beside every other profile.
+/* estimate_refine: P2: the input of the second network, for a profile with some measured cells: from the errors of the
+ * initial estimates of measured cells it predicts those of the other cells, on other types and beside other profiles.
  *
- * Answers are relative to the first estimate moved by the mean of what the measured ones were off. */
+ * Predictions are relative to the initial estimate shifted by the mean error of the measured cells. */
 #ifndef ADLRO_PREDICT_ESTIMATE_REFINE_H
 #define ADLRO_PREDICT_ESTIMATE_REFINE_H
 
@@ -12,14 +12,14 @@
 #define ADL_ESTIMATE_REFINE_SHARE_QUERY 17
 #define ADL_ESTIMATE_REFINE_SHARE_FACTS 11
 
-/* The rate alone on a type that was not measured alone. False: nothing of it was measured, so there is nothing to ask.
- */
-bool adl_estimate_refine_rate_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
-                                  struct adl_question *ret);
+/* The rate alone on a type that was not measured alone. False: no cell of the profile was measured. */
+bool adl_estimate_refine_rate_input(const struct adl_estimate_table *table, uint32_t profile, uint32_t type,
+                                    struct adl_estimator_input *ret);
 
-/* The share beside a neighbour on a type. first: what the first network said. False as above: neither profile beside
- * another nor neighbour beside profile was measured. */
-bool adl_estimate_refine_share_ask(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
-                                   uint32_t neighbour, const struct adl_belief *first, struct adl_question *ret);
+/* The share beside a neighbour on a type. first: the prediction of P1. False: neither the profile beside another nor
+ * the neighbour beside the profile was measured. */
+bool adl_estimate_refine_share_input(const struct adl_estimate_table *table, uint32_t profile, uint32_t type,
+                                     uint32_t neighbour, const struct adl_prediction *first,
+                                     struct adl_estimator_input *ret);
 
 #endif

@@ -13,14 +13,14 @@ enum { UNRELATED = ADL_HYPER_BITS / 2 };
 #define LOG2        0.6931471805599453
 #define LOG_1000    6.907755278982137
 #define OTHER_TYPE  0.3    /* weight of shares on other types in a type's effects */
-#define RECENT      0.15   /* what the newest measurement counts for, at least */
-#define VARIANCE    0.0025 /* of a measurement, until two are there: 5 % */
-#define STEP_HOST_S 0.005  /* nominal: what a step costs on any GPU */
+#define RECENT      0.15   /* least weight of the newest measurement */
+#define VARIANCE    0.0025 /* of a measurement, before there are two: 5 % */
+#define STEP_HOST_S 0.005  /* nominal host time of a step, on any GPU */
 
-enum { KIN, KIND, SPANS, GPUS, MEMORY, CORES, LEAST, GFLOP, GB, INTENSITY, FIELD_COUNT };
+enum { FAMILY, KIND, SPANS, GPUS, MEMORY, CORES, LEAST, GFLOP, GB, INTENSITY, FIELD_COUNT };
 
 static const struct adl_field fields[FIELD_COUNT] = {
-    [KIN] = {"class or name", ADL_FIELD_SYMBOL, 6, 0, 0},
+    [FAMILY] = {"class or name", ADL_FIELD_SYMBOL, 6, 0, 0},
     [KIND] = {"kind", ADL_FIELD_SYMBOL, 3, 0, 0},
     [SPANS] = {"spans", ADL_FIELD_SYMBOL, 1, 0, 0},
     [GPUS] = {"gpus", ADL_FIELD_NUMBER, 2, 0, 6},
@@ -73,16 +73,16 @@ static void free_cells(struct adl_estimate_table *k)
     k->effects = NULL;
 }
 
-void adl_estimate_table_destroy(struct adl_estimate_table *knowledge)
+void adl_estimate_table_destroy(struct adl_estimate_table *table)
 {
-    if (!knowledge)
+    if (!table)
         return;
-    free_cells(knowledge);
-    adl_encoder_destroy(knowledge->encoder);
-    free(knowledge->profiles);
-    free(knowledge->vectors);
-    free(knowledge->likeness);
-    free(knowledge);
+    free_cells(table);
+    adl_encoder_destroy(table->encoder);
+    free(table->profiles);
+    free(table->vectors);
+    free(table->likeness);
+    free(table);
 }
 
 static double log_of(double value, double fallback)
@@ -105,10 +105,10 @@ static void read_type(const struct adl_gpu_type *type, struct adl_type_traits *r
                                         strncmp(type->vendor, "AMD", 3) != 0 && strncmp(type->vendor, "amd", 3) != 0};
 }
 
-int adl_estimate_table_set_types(struct adl_estimate_table *knowledge, const struct adl_gpu_type *types, uint32_t count,
+int adl_estimate_table_set_types(struct adl_estimate_table *table, const struct adl_gpu_type *types, uint32_t count,
                                  struct adl_error *err)
 {
-    struct adl_estimate_table *k = knowledge;
+    struct adl_estimate_table *k = table;
     const size_t rows = (size_t)k->capacity * count;
     assert(count <= ADL_TYPES_MAX);
     if (count != k->type_count || !k->cells) {
@@ -133,9 +133,9 @@ int adl_estimate_table_set_types(struct adl_estimate_table *knowledge, const str
     return 0;
 }
 
-void adl_estimate_table_clear(struct adl_estimate_table *knowledge)
+void adl_estimate_table_clear(struct adl_estimate_table *table)
 {
-    struct adl_estimate_table *k = knowledge;
+    struct adl_estimate_table *k = table;
     const size_t rows = (size_t)k->capacity * k->type_count;
     k->clock = 0;
     memset(k->profiles, 0, k->capacity * sizeof *k->profiles);
@@ -148,10 +148,10 @@ void adl_estimate_table_clear(struct adl_estimate_table *knowledge)
 
 /* ---- time by specification ---- */
 
-static void work_out_nominal(const struct adl_profile *profile, const struct adl_type_traits *type,
-                             struct adl_nominal *ret)
+static void compute_nominal(const struct adl_profile *profile, const struct adl_type_traits *type,
+                            struct adl_nominal *ret)
 {
-    /* A step of which nothing is known: 1.5 TFLOP and 25 GB at these efficiencies take 0.1 s each on a 15 TFLOP/s,
+    /* Defaults for an unspecified step: 1.5 TFLOP and 25 GB at these efficiencies take 0.1 s each on a 15 TFLOP/s,
      * 900 GB/s card, halved because both are unlikely to be as large at once. */
     const bool learns = profile->kind == ADL_KIND_TRAINING || profile->kind == ADL_KIND_INFERENCE;
     const double per_byte = profile->kind == ADL_KIND_DATA ? 4.0 : learns ? 40.0 : 15.0;
@@ -165,7 +165,7 @@ static void work_out_nominal(const struct adl_profile *profile, const struct adl
     const double all = compute + memory + STEP_HOST_S;
     *ret = (struct adl_nominal){compute / all, memory / all, STEP_HOST_S / all, profile->log_gpus - adl_log(all)};
     if (!profile->knows_gflop && !profile->knows_gb && profile->knows_least) {
-        /* Only the throughput asked for tells its scale: it is met, not by much, on a 14 TFLOP/s, 900 GB/s card. */
+        /* Only the required throughput gives a scale: a 14 TFLOP/s, 900 GB/s card just meets it. */
         const double there = 250.0 / (300.0 * 14.0) + 250.0 / per_byte / (0.6 * 900.0) + STEP_HOST_S;
         ret->log_rate += profile->log_least + 0.4 - (profile->log_gpus - adl_log(there));
     }
@@ -181,7 +181,7 @@ static struct adl_value number(bool known, double value)
 static void read_profile(const struct adl_job_spec *spec, bool spans, struct adl_profile *ret)
 {
     *ret = (struct adl_profile){
-        .kin = spec->name_id ? spec->name_id : (uint32_t)spec->class_index,
+        .family = spec->name_id ? spec->name_id : (uint32_t)spec->class_index,
         .kind = spec->kind < ADL_KIND_COUNT ? spec->kind : 0,
         .spans = spans,
         .knows_gflop = spec->step_gflop > 0,
@@ -201,7 +201,7 @@ static void encode_profile(struct adl_estimate_table *k, uint32_t index)
 {
     const struct adl_profile *p = &k->profiles[index];
     const struct adl_value values[FIELD_COUNT] = {
-        [KIN] = {.known = true, .symbol = p->kin},
+        [FAMILY] = {.known = true, .symbol = p->family},
         [KIND] = {.known = true, .symbol = p->kind},
         [SPANS] = {.known = true, .symbol = p->spans},
         [GPUS] = number(true, p->log_gpus / LOG2),
@@ -215,7 +215,7 @@ static void encode_profile(struct adl_estimate_table *k, uint32_t index)
     adl_encoder_encode(k->encoder, values, &k->vectors[index]);
 }
 
-/* The profiles most like p, nearest first; of equal ones the lower number. */
+/* The most similar profiles, nearest first; ties by index. */
 static void find_near(struct adl_estimate_table *k, uint32_t index)
 {
     struct adl_profile *p = &k->profiles[index];
@@ -284,38 +284,38 @@ static void forget_profile(struct adl_estimate_table *k, uint32_t index)
     k->profiles[index].key = 0;
 }
 
-/* A free place or that of the one not heard of for longest. */
-static uint32_t take_place(struct adl_estimate_table *k)
+/* A free index, or that of the least recently used profile. */
+static uint32_t take_slot(struct adl_estimate_table *k)
 {
     uint32_t oldest = 0;
     for (uint32_t i = 0; i < k->capacity; i++) {
         if (k->profiles[i].key == 0)
             return i;
-        if (k->profiles[i].heard < k->profiles[oldest].heard)
+        if (k->profiles[i].last_used < k->profiles[oldest].last_used)
             oldest = i;
     }
     forget_profile(k, oldest);
     return oldest;
 }
 
-uint32_t adl_estimate_table_know(struct adl_estimate_table *knowledge, const struct adl_job_spec *spec, bool spans,
-                                 bool *ret_new)
+uint32_t adl_estimate_table_profile(struct adl_estimate_table *table, const struct adl_job_spec *spec, bool spans,
+                                    bool *ret_new)
 {
-    struct adl_estimate_table *k = knowledge;
+    struct adl_estimate_table *k = table;
     uint64_t key = adl_hash_u64(adl_hash_start(), (uint64_t)spec->class_index << 32 | spec->name_id);
     key = adl_hash_u64(key, (uint64_t)spec->gpus << 1 | spans) | 1;
     *ret_new = false;
     for (uint32_t i = 0; i < k->capacity; i++)
         if (k->profiles[i].key == key) {
-            k->profiles[i].heard = ++k->clock;
+            k->profiles[i].last_used = ++k->clock;
             return i;
         }
-    const uint32_t index = take_place(k);
+    const uint32_t index = take_slot(k);
     read_profile(spec, spans, &k->profiles[index]);
     k->profiles[index].key = key;
-    k->profiles[index].heard = ++k->clock;
+    k->profiles[index].last_used = ++k->clock;
     for (uint32_t t = 0; t < k->type_count; t++)
-        work_out_nominal(&k->profiles[index], &k->types[t], &k->nominals[adl_estimate_table_at(k, index, t)]);
+        compute_nominal(&k->profiles[index], &k->types[t], &k->nominals[adl_estimate_table_at(k, index, t)]);
     encode_profile(k, index);
     compare_profiles(k, index);
     *ret_new = true;
@@ -324,15 +324,15 @@ uint32_t adl_estimate_table_know(struct adl_estimate_table *knowledge, const str
 
 /* ---- measurements ---- */
 
-bool adl_estimate_table_measure(struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
-                                uint32_t neighbour, double log_rate)
+bool adl_estimate_table_measure(struct adl_estimate_table *table, uint32_t profile, uint32_t type, uint32_t neighbour,
+                                double log_rate)
 {
-    struct adl_estimate_table *k = knowledge;
+    struct adl_estimate_table *k = table;
     struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
     const bool is_new = cell->count == 0;
-    k->profiles[profile].heard = ++k->clock;
+    k->profiles[profile].last_used = ++k->clock;
     if (neighbour != ADL_NONE)
-        k->profiles[neighbour].heard = k->clock;
+        k->profiles[neighbour].last_used = k->clock;
     cell->count += cell->count < UINT32_MAX;
     if (is_new) {
         cell->log_rate = (float)log_rate;
@@ -355,31 +355,31 @@ bool adl_estimate_table_measure(struct adl_estimate_table *knowledge, uint32_t p
     return is_new;
 }
 
-/* ---- what follows from specifications and beliefs ---- */
+/* ---- derived from specifications and estimates ---- */
 
-/* Slope of the believed rate over the logarithm of compute rate, over the types: 0 = the GPU does not matter. */
-static double slope_of(const struct adl_estimate_table *knowledge, uint32_t profile)
+/* Slope of the estimated log rate over log compute rate, across types: 0 = the GPU does not matter. */
+static double slope_of(const struct adl_estimate_table *table, uint32_t profile)
 {
     double x = 0, y = 0, xx = 0, xy = 0;
-    const double n = knowledge->type_count;
-    for (uint32_t t = 0; t < knowledge->type_count; t++) {
-        const double u = knowledge->types[t].log_fp32;
-        const double v = (double)knowledge->rates[adl_estimate_table_at(knowledge, profile, t)].mean;
+    const double n = table->type_count;
+    for (uint32_t t = 0; t < table->type_count; t++) {
+        const double u = table->types[t].log_fp32;
+        const double v = (double)table->rates[adl_estimate_table_at(table, profile, t)].mean;
         x += u;
         y += v;
         xx += u * u;
         xy += u * v;
     }
     const double spread = xx - x * x / n;
-    return (xy - x * y / n + 0.16) / (spread + 0.2); /* towards 0.8, as if one more pair of types had that */
+    return (xy - x * y / n + 0.16) / (spread + 0.2); /* shrunk towards 0.8, as if one more pair of types had that */
 }
 
-static void work_out_duty(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type, double slope,
-                          float ret[ADL_DUTY_FEATURES])
+static void compute_duty(const struct adl_estimate_table *table, uint32_t profile, uint32_t type, double slope,
+                         float ret[ADL_DUTY_FEATURES])
 {
-    const struct adl_profile *p = &knowledge->profiles[profile];
-    const struct adl_type_traits *t = &knowledge->types[type];
-    const struct adl_belief *rate = &knowledge->rates[adl_estimate_table_at(knowledge, profile, type)];
+    const struct adl_profile *p = &table->profiles[profile];
+    const struct adl_type_traits *t = &table->types[type];
+    const struct adl_prediction *rate = &table->rates[adl_estimate_table_at(table, profile, type)];
     const double steps = (double)rate->mean - p->log_gpus; /* of one GPU */
     ret[0] = p->knows_gflop;
     ret[ADL_DUTY_COMPUTE] =
@@ -387,7 +387,7 @@ static void work_out_duty(const struct adl_estimate_table *knowledge, uint32_t p
     ret[2] = p->knows_gb;
     ret[3] = p->knows_gb ? adl_clip((steps + p->log_gb - t->log_bandwidth + 1.0) / 1.5, 3) : 0;
     ret[ADL_DUTY_SLOPE] = adl_clip(slope - 0.8, 3);
-    ret[5] = (float)adl_estimate_table_nominal(knowledge, profile, type)->host;
+    ret[5] = (float)adl_estimate_table_nominal(table, profile, type)->host;
     ret[6] = adl_clip(p->log_memory - t->log_memory + 1.0, 3);
     ret[7] = p->kind == ADL_KIND_TRAINING;
     ret[8] = p->kind == ADL_KIND_INFERENCE;
@@ -395,7 +395,7 @@ static void work_out_duty(const struct adl_estimate_table *knowledge, uint32_t p
     ret[10] = adl_clip((double)rate->spread, 3);
 }
 
-static void reshare(struct adl_estimate_table *k, uint32_t profile)
+static void update_shares(struct adl_estimate_table *k, uint32_t profile)
 {
     for (uint32_t i = 0; i < k->capacity && k->profiles[profile].measured_beside > 0; i++)
         for (uint32_t t = 0; t < k->type_count; t++) {
@@ -408,31 +408,31 @@ static void reshare(struct adl_estimate_table *k, uint32_t profile)
         }
 }
 
-void adl_estimate_table_rerate(struct adl_estimate_table *knowledge, uint32_t profile)
+void adl_estimate_table_update_rates(struct adl_estimate_table *table, uint32_t profile)
 {
-    struct adl_estimate_table *k = knowledge;
+    struct adl_estimate_table *k = table;
     const double slope = slope_of(k, profile);
     for (uint32_t t = 0; t < k->type_count; t++) {
         const size_t at = adl_estimate_table_at(k, profile, t);
-        work_out_duty(k, profile, t, slope, k->duties[at].features);
+        compute_duty(k, profile, t, slope, k->duties[at].features);
         if (k->as_victim[at].count > 0 || k->as_neighbour[at].count > 0)
             k->effects[t].fresh = false;
     }
-    reshare(k, profile);
+    update_shares(k, profile);
 }
 
 /* ---- effects ---- */
 
-void adl_estimate_table_effect_terms(const struct adl_estimate_table *knowledge, uint32_t profile, uint32_t type,
+void adl_estimate_table_effect_terms(const struct adl_estimate_table *table, uint32_t profile, uint32_t type,
                                      double ret[ADL_EFFECT_TERMS])
 {
-    const float *duty = adl_estimate_table_duty(knowledge, profile, type);
+    const float *duty = adl_estimate_table_duty(table, profile, type);
     ret[0] = 1;
     ret[1] = (double)duty[ADL_DUTY_STEP];
     ret[2] = (double)duty[ADL_DUTY_COMPUTE];
 }
 
-/* Adds what a profile's shares on a type say, times part. */
+/* Adds a profile's shares on a type, weighted by part. */
 static void add_effect(const struct adl_estimate_table *k, int side, uint32_t profile, uint32_t type, double part,
                        double square[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS], double *moment, double *weight)
 {
@@ -464,7 +464,7 @@ static void refresh_effects(const struct adl_estimate_table *k, uint32_t type)
                            &effects->sides[side].weight);
 }
 
-/* Solves a x = b, a symmetric and positive; the solution replaces b. */
+/* Solves a x = b, a symmetric positive definite; the solution replaces b. */
 static void solve(double a[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS], double *b)
 {
     for (int i = 0; i < ADL_EFFECT_TERMS; i++)
@@ -481,11 +481,12 @@ static void solve(double a[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS], double *b)
     }
 }
 
-void adl_estimate_table_fit_effect(const struct adl_estimate_table *knowledge, int side, uint32_t type,
-                                   uint32_t left_out, double ret_slopes[ADL_EFFECT_TERMS], double *ret_weight)
+void adl_estimate_table_fit_effect(const struct adl_estimate_table *table, int side, uint32_t type, uint32_t left_out,
+                                   double ret_slopes[ADL_EFFECT_TERMS], double *ret_weight)
 {
-    const struct adl_estimate_table *k = knowledge;
-    double square[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS] = {{1, 0, 0}, {0, 2, 0}, {0, 0, 2}}; /* towards no effect */
+    const struct adl_estimate_table *k = table;
+    double square[ADL_EFFECT_TERMS][ADL_EFFECT_TERMS] = {
+        {1, 0, 0}, {0, 2, 0}, {0, 0, 2}}; /* ridge: shrinks towards no effect */
     double moment[ADL_EFFECT_TERMS] = {0}, weight = 0;
     for (uint32_t t = 0; t < k->type_count; t++) {
         const double part = t == type ? 1.0 : OTHER_TYPE;

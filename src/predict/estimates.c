@@ -9,29 +9,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOVED     0.02  /* a measurement that moves its cell by less than this leaves the others as they are */
-#define RELIABLE  0.01  /* no measured speed is known better than this */
+#define MOVED     0.02  /* a measurement that changes its cell by less than this does not refine the others */
+#define RELIABLE  0.01  /* least standard deviation of a measured log speed */
 #define NORMAL_90 1.645 /* half the 90 % interval of a normal distribution */
-#define EFFECTIVE 12.0  /* measurements that a mean which forgets has, at most */
-#define LOG_RATE  40.0  /* logarithms of rates are held to this */
+#define EFFECTIVE 12.0  /* effective sample size of an exponentially weighted mean, at most */
+#define LOG_RATE  40.0  /* logarithms of rates are clipped to this */
 
-/* Guesses of shares are made when they are asked for, and kept until what was measured of one of the two, or much of
- * what was measured of others, has changed. */
+/* Cache of predicted shares: computed on demand, valid until measurements of one of the two profiles, or many
+ * measurements of others, have been added. */
 struct memo {
-    uint64_t *rate_stamp;      /* [capacity] */
-    uint64_t *share_stamp;     /* [capacity][capacity] */
-    struct adl_belief *shares; /* [capacity][capacity][type_count] */
-    uint8_t *refined;          /* [capacity][capacity] of these: P2 had a say */
+    uint64_t *rate_stamp;          /* [capacity] */
+    uint64_t *share_stamp;         /* [capacity][capacity] */
+    struct adl_prediction *shares; /* [capacity][capacity][type_count] */
+    uint8_t *refined;              /* [capacity][capacity] true: by P2 */
 };
 
 struct adl_estimates {
-    struct adl_estimate_table *knowledge;
+    struct adl_estimate_table *table;
     struct adl_estimator *estimator;
     struct memo memo;
-    uint64_t *versions;       /* [capacity] rises with what was measured of it */
-    uint64_t cells, pairs;    /* measured for the first time, so far */
-    struct adl_question *ask; /* [type_count] */
-    struct adl_belief *answer;
+    uint64_t *versions;                 /* [capacity] increases with its measurements */
+    uint64_t cells, pairs;              /* measured so far */
+    struct adl_estimator_input *inputs; /* [type_count] */
+    struct adl_prediction *predictions;
 };
 
 int adl_estimates_create(const struct adl_cluster *cluster, uint32_t profiles, const void *model, size_t model_size,
@@ -41,9 +41,9 @@ int adl_estimates_create(const struct adl_cluster *cluster, uint32_t profiles, c
     if (!e)
         return adl_fail(err, ADL_ENOMEM, "out of memory for estimates");
     const size_t types = cluster->type_count, rows = profiles;
-    int status = adl_estimate_table_create(profiles, &e->knowledge, err);
+    int status = adl_estimate_table_create(profiles, &e->table, err);
     if (!status)
-        status = adl_estimate_table_set_types(e->knowledge, cluster->types, cluster->type_count, err);
+        status = adl_estimate_table_set_types(e->table, cluster->types, cluster->type_count, err);
     if (!status)
         status = model ? adl_estimator_decode(model, model_size, &e->estimator, err)
                        : adl_estimator_decode(adl_shipped_estimator, adl_shipped_estimator_size, &e->estimator, err);
@@ -53,10 +53,10 @@ int adl_estimates_create(const struct adl_cluster *cluster, uint32_t profiles, c
         e->memo.shares = calloc(rows * rows * types + 1, sizeof *e->memo.shares);
         e->memo.refined = calloc(rows * rows, sizeof *e->memo.refined);
         e->versions = calloc(rows, sizeof *e->versions);
-        e->ask = calloc(types + 1, sizeof *e->ask);
-        e->answer = calloc(types + 1, sizeof *e->answer);
+        e->inputs = calloc(types + 1, sizeof *e->inputs);
+        e->predictions = calloc(types + 1, sizeof *e->predictions);
         if (!e->memo.rate_stamp || !e->memo.share_stamp || !e->memo.shares || !e->memo.refined || !e->versions ||
-            !e->ask || !e->answer)
+            !e->inputs || !e->predictions)
             status = adl_fail(err, ADL_ENOMEM, "out of memory for estimates of %u profiles", profiles);
     }
     if (status)
@@ -70,21 +70,21 @@ void adl_estimates_destroy(struct adl_estimates *estimates)
 {
     if (!estimates)
         return;
-    adl_estimate_table_destroy(estimates->knowledge);
+    adl_estimate_table_destroy(estimates->table);
     adl_estimator_destroy(estimates->estimator);
     free(estimates->memo.rate_stamp);
     free(estimates->memo.share_stamp);
     free(estimates->memo.shares);
     free(estimates->memo.refined);
     free(estimates->versions);
-    free(estimates->ask);
-    free(estimates->answer);
+    free(estimates->inputs);
+    free(estimates->predictions);
     free(estimates);
 }
 
 /* ---- rates alone ---- */
 
-/* The standard deviation of a measured mean, of the logarithm. */
+/* The standard deviation of a measured mean log rate. */
 static double measured_deviation(const struct adl_cell *cell)
 {
     const double n = cell->count < EFFECTIVE ? (double)cell->count : EFFECTIVE;
@@ -96,55 +96,56 @@ static bool is_measured(const struct adl_estimate_table *k, uint32_t profile)
     return k->profiles[profile].measured_alone + k->profiles[profile].measured_beside > 0;
 }
 
-static void guess_rates(const struct adl_estimates *e, uint32_t profile)
+static void predict_rates(const struct adl_estimates *e, uint32_t profile)
 {
-    const struct adl_estimate_table *k = e->knowledge;
+    const struct adl_estimate_table *k = e->table;
     const size_t row = adl_estimate_table_at(k, profile, 0);
     for (uint32_t t = 0; t < k->type_count; t++)
-        adl_estimate_initial_rate_ask(k, profile, t, &e->ask[t]);
-    adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_RATE, e->ask, (int)k->type_count, k->initial + row);
+        adl_estimate_initial_rate_input(k, profile, t, &e->inputs[t]);
+    adl_estimator_predict(e->estimator, ADL_ESTIMATE_INITIAL_RATE, e->inputs, (int)k->type_count, k->initial + row);
     for (uint32_t t = 0; t < k->type_count; t++)
         k->rates[row + t] = k->initial[row + t];
-    adl_estimate_table_rerate(e->knowledge, profile);
+    adl_estimate_table_update_rates(e->table, profile);
 }
 
 static void refine_rates(const struct adl_estimates *e, uint32_t profile)
 {
-    const struct adl_estimate_table *k = e->knowledge;
-    struct adl_belief *rates = k->rates + adl_estimate_table_at(k, profile, 0);
+    const struct adl_estimate_table *k = e->table;
+    struct adl_prediction *rates = k->rates + adl_estimate_table_at(k, profile, 0);
     for (uint32_t t = 0; t < k->type_count; t++)
-        if (!adl_estimate_refine_rate_ask(k, profile, t, &e->ask[t]))
+        if (!adl_estimate_refine_rate_input(k, profile, t, &e->inputs[t]))
             return;
-    adl_estimator_answer(e->estimator, ADL_ESTIMATE_REFINE_RATE, e->ask, (int)k->type_count, e->answer);
+    adl_estimator_predict(e->estimator, ADL_ESTIMATE_REFINE_RATE, e->inputs, (int)k->type_count, e->predictions);
     for (uint32_t t = 0; t < k->type_count; t++) {
         const struct adl_cell *cell = adl_estimate_table_cell(k, profile, t, ADL_NONE);
-        rates[t] =
-            cell->count == 0 ? e->answer[t] : (struct adl_belief){cell->log_rate, (float)measured_deviation(cell)};
+        rates[t] = cell->count == 0 ? e->predictions[t]
+                                    : (struct adl_prediction){cell->log_rate, (float)measured_deviation(cell)};
     }
 }
 
-/* First estimates of a profile of which nothing was measured follow what is learned of others, each time it is named in
- * an event; looking at them changes nothing. */
+/* Initial estimates of an unmeasured profile are recomputed from new measurements of others each time an event uses the
+ * profile; queries change nothing. */
 static void refresh_rates(const struct adl_estimates *e, uint32_t profile)
 {
-    if (is_measured(e->knowledge, profile) || e->memo.rate_stamp[profile] == e->cells + 1)
+    if (is_measured(e->table, profile) || e->memo.rate_stamp[profile] == e->cells + 1)
         return;
-    guess_rates(e, profile);
+    predict_rates(e, profile);
     e->memo.rate_stamp[profile] = e->cells + 1;
 }
 
 /* ---- shares ---- */
 
-static void guess_shares(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour, struct adl_belief *ret)
+static void predict_shares(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour,
+                           struct adl_prediction *ret)
 {
-    const struct adl_estimate_table *k = e->knowledge;
+    const struct adl_estimate_table *k = e->table;
     for (uint32_t t = 0; t < k->type_count; t++)
-        adl_estimate_initial_share_ask(k, profile, t, neighbour, &e->ask[t]);
-    adl_estimator_answer(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, e->ask, (int)k->type_count, ret);
+        adl_estimate_initial_share_input(k, profile, t, neighbour, &e->inputs[t]);
+    adl_estimator_predict(e->estimator, ADL_ESTIMATE_INITIAL_SHARE, e->inputs, (int)k->type_count, ret);
 }
 
-/* What is learned of others' company makes all shares be guessed anew each time the measured pairs have doubled: often
- * at first, when each tells much, and seldom later, when guessing all anew would cost more than it brings. */
+/* All shares are predicted again each time the number of measured pairs has doubled: often at first, when each pair is
+ * informative, and seldom later, when it would cost more than it gains. */
 static uint64_t doublings(uint64_t pairs)
 {
     uint64_t count = 0;
@@ -155,28 +156,28 @@ static uint64_t doublings(uint64_t pairs)
 
 static void refresh_shares(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour)
 {
-    const struct adl_estimate_table *k = e->knowledge;
+    const struct adl_estimate_table *k = e->table;
     const size_t pair = (size_t)profile * k->capacity + neighbour;
     const uint64_t stamp = 1 + e->versions[profile] + e->versions[neighbour] + doublings(e->pairs);
-    struct adl_belief *shares = e->memo.shares + pair * k->type_count;
+    struct adl_prediction *shares = e->memo.shares + pair * k->type_count;
     if (e->memo.share_stamp[pair] == stamp)
         return;
     e->memo.share_stamp[pair] = stamp;
-    guess_shares(e, profile, neighbour, shares);
+    predict_shares(e, profile, neighbour, shares);
     e->memo.refined[pair] = 0;
     for (uint32_t t = 0; t < k->type_count; t++)
-        if (!adl_estimate_refine_share_ask(k, profile, t, neighbour, &shares[t], &e->ask[t]))
+        if (!adl_estimate_refine_share_input(k, profile, t, neighbour, &shares[t], &e->inputs[t]))
             return;
-    adl_estimator_answer(e->estimator, ADL_ESTIMATE_REFINE_SHARE, e->ask, (int)k->type_count, shares);
+    adl_estimator_predict(e->estimator, ADL_ESTIMATE_REFINE_SHARE, e->inputs, (int)k->type_count, shares);
     e->memo.refined[pair] = 1;
 }
 
-/* ---- the door ---- */
+/* ---- interface ---- */
 
-uint32_t adl_estimates_know(struct adl_estimates *estimates, const struct adl_job_spec *spec, bool spans)
+uint32_t adl_estimates_profile(struct adl_estimates *estimates, const struct adl_job_spec *spec, bool spans)
 {
     bool is_new = false;
-    const uint32_t profile = adl_estimate_table_know(estimates->knowledge, spec, spans, &is_new);
+    const uint32_t profile = adl_estimate_table_profile(estimates->table, spec, spans, &is_new);
     if (is_new) {
         estimates->versions[profile]++;
         estimates->memo.rate_stamp[profile] = 0;
@@ -185,21 +186,21 @@ uint32_t adl_estimates_know(struct adl_estimates *estimates, const struct adl_jo
     return profile;
 }
 
-static bool is_known(const struct adl_estimate_table *k, uint32_t profile)
+static bool is_valid(const struct adl_estimate_table *k, uint32_t profile)
 {
     return profile < k->capacity && k->profiles[profile].key != 0;
 }
 
 uint64_t adl_estimates_key(const struct adl_estimates *estimates, uint32_t profile)
 {
-    return profile < estimates->knowledge->capacity ? estimates->knowledge->profiles[profile].key : 0;
+    return profile < estimates->table->capacity ? estimates->table->profiles[profile].key : 0;
 }
 
 void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
                            double steps_per_s)
 {
-    struct adl_estimate_table *k = estimates->knowledge;
-    if (!is_known(k, profile) || type >= k->type_count || !(neighbour == ADL_NONE || is_known(k, neighbour)) ||
+    struct adl_estimate_table *k = estimates->table;
+    if (!is_valid(k, profile) || type >= k->type_count || !(neighbour == ADL_NONE || is_valid(k, neighbour)) ||
         !(steps_per_s > 0) || !isfinite(steps_per_s))
         return;
     struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
@@ -207,8 +208,8 @@ void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, ui
     refresh_rates(estimates, profile);
     if (neighbour != ADL_NONE && cell->count == 0) {
         refresh_rates(estimates, neighbour);
-        guess_shares(estimates, profile, neighbour, estimates->answer);
-        cell->initial = estimates->answer[type].mean;
+        predict_shares(estimates, profile, neighbour, estimates->predictions);
+        cell->initial = estimates->predictions[type].mean;
     }
     const float before = cell->log_rate;
     const bool is_new = adl_estimate_table_measure(k, profile, type, neighbour, log_rate);
@@ -218,11 +219,11 @@ void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, ui
     }
     if (is_new || fabs((double)cell->log_rate - (double)before) > MOVED) {
         refine_rates(estimates, profile);
-        adl_estimate_table_rerate(k, profile);
+        adl_estimate_table_update_rates(k, profile);
         estimates->versions[profile]++;
     } else if (neighbour == ADL_NONE) {
         k->rates[adl_estimate_table_at(k, profile, type)] =
-            (struct adl_belief){cell->log_rate, (float)measured_deviation(cell)};
+            (struct adl_prediction){cell->log_rate, (float)measured_deviation(cell)};
     }
 }
 
@@ -239,7 +240,7 @@ static void fill(double mean, double half, uint32_t measurements, int source, st
 /* Half the interval of the rate alone. */
 static double rate_half(const struct adl_estimates *e, uint32_t profile, uint32_t type)
 {
-    const struct adl_estimate_table *k = e->knowledge;
+    const struct adl_estimate_table *k = e->table;
     const struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, ADL_NONE);
     const double spread = (double)k->rates[adl_estimate_table_at(k, profile, type)].spread;
     if (cell->count > 0)
@@ -259,9 +260,9 @@ void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile,
                         struct adl_estimate *ret)
 {
     const struct adl_estimates *e = estimates;
-    const struct adl_estimate_table *k = e->knowledge;
+    const struct adl_estimate_table *k = e->table;
     *ret = (struct adl_estimate){.source = ADL_ESTIMATE_INITIAL};
-    if (!is_known(k, profile) || type >= k->type_count || !(neighbour == ADL_NONE || is_known(k, neighbour)))
+    if (!is_valid(k, profile) || type >= k->type_count || !(neighbour == ADL_NONE || is_valid(k, neighbour)))
         return;
     const struct adl_cell *cell = adl_estimate_table_cell(k, profile, type, neighbour);
     if (cell->count > 0) {
@@ -270,7 +271,7 @@ void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile,
     }
     if (!fits(k, profile, type, neighbour))
         return;
-    const struct adl_belief *rate = &k->rates[adl_estimate_table_at(k, profile, type)];
+    const struct adl_prediction *rate = &k->rates[adl_estimate_table_at(k, profile, type)];
     const double half = rate_half(e, profile, type);
     const int source = is_measured(k, profile) ? ADL_ESTIMATE_REFINED : ADL_ESTIMATE_INITIAL;
     if (neighbour == ADL_NONE) {
@@ -279,12 +280,12 @@ void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile,
     }
     refresh_shares(e, profile, neighbour);
     const size_t pair = (size_t)profile * k->capacity + neighbour;
-    const struct adl_belief *share = &e->memo.shares[pair * k->type_count + type];
+    const struct adl_prediction *share = &e->memo.shares[pair * k->type_count + type];
     const int facts = (int)k->profiles[profile].measured_beside;
     const double wide =
         adl_estimator_half(e->estimator, e->memo.refined[pair] ? ADL_ESTIMATE_REFINE_SHARE : ADL_ESTIMATE_INITIAL_SHARE,
                            facts, (double)share->spread);
-    /* Nobody gains by company. */
+    /* No job runs faster beside another. */
     const double mean = share->mean < 0 ? (double)share->mean : 0.0;
     fill((double)rate->mean + mean, sqrt(half * half + wide * wide), 0,
          e->memo.refined[pair] && source == ADL_ESTIMATE_INITIAL ? ADL_ESTIMATE_REFINED : source, ret);

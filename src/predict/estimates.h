@@ -1,14 +1,13 @@
-/* estimates: how fast each kind of job runs on each type of GPU, alone and beside each other kind: what is believed,
- * how sure it is, and how often it was measured.
+/* estimates: how fast each kind of job runs on each type of GPU, alone and beside each other kind: the estimate, its
+ * uncertainty, and the number of measurements.
  *
- * Jobs that behave alike share a profile. A new profile gets first estimates (P1, predict/estimate_initial.h) from what
- * its submission says, the specifications of the GPUs and what was measured of the profiles most like it. Each
- * measurement of one cell refines the profile's other cells (P2, predict/estimate_refine.h). A cell that was measured
- * keeps what was measured: a guess never overwrites it.
+ * Jobs that behave alike share a profile. A new profile gets initial estimates (P1, predict/estimate_initial.h) from
+ * its submission, the specifications of the GPUs and measurements of similar profiles. Each measurement of one cell
+ * refines the profile's other cells (P2, predict/estimate_refine.h). A prediction never overwrites a measured cell.
  *
- * Everything it knows came in through adl_estimates_know and adl_estimates_measure, whose arguments come from recorded
- * events: equal events and equal questions in between give equal estimates. Memory is fixed: so many profiles as it was
- * created for; of more, the one not heard of for longest is forgotten. */
+ * All data come in through adl_estimates_profile and adl_estimates_measure, whose arguments come from recorded events:
+ * equal sequences of calls give equal estimates. Memory is fixed: if there are more profiles than it was created for,
+ * the least recently used is forgotten. */
 #ifndef ADLRO_PREDICT_ESTIMATES_H
 #define ADLRO_PREDICT_ESTIMATES_H
 
@@ -21,9 +20,9 @@
 #include <stddef.h>
 
 enum adl_estimate_source {
-    ADL_ESTIMATE_INITIAL,  /* of this profile nothing was measured */
-    ADL_ESTIMATE_REFINED,  /* other cells of it were */
-    ADL_ESTIMATE_MEASURED, /* this very cell was */
+    ADL_ESTIMATE_INITIAL,  /* no cell of this profile was measured */
+    ADL_ESTIMATE_REFINED,  /* other cells of this profile were measured */
+    ADL_ESTIMATE_MEASURED, /* this cell was measured */
 };
 
 struct adl_estimate {
@@ -40,19 +39,19 @@ int adl_estimates_create(const struct adl_cluster *cluster, uint32_t profiles, c
                          struct adl_estimates **ret, struct adl_error *err);
 void adl_estimates_destroy(struct adl_estimates *estimates); /* accepts NULL */
 
-/* The profile of such a job, made if it is new: a small number, valid until it is forgotten. Jobs of one class (or,
- * where classes say nothing, one name), one number of GPUs and one way to be placed behave alike. spans: its GPUs are
- * on several nodes. Allocates nothing, nor do the others. */
-uint32_t adl_estimates_know(struct adl_estimates *estimates, const struct adl_job_spec *spec, bool spans);
+/* The profile of such a job, created if it is new: an index, valid until the profile is forgotten. Jobs with equal
+ * class (or name, if there are no classes), number of GPUs and kind of placement share a profile. spans: its GPUs are
+ * on several nodes. This and the functions below allocate nothing. */
+uint32_t adl_estimates_profile(struct adl_estimates *estimates, const struct adl_job_spec *spec, bool spans);
 
-/* What the profile stands for; another figure once its number went to other jobs. */
+/* Identifies the jobs of the profile; changes when the index is reused for other jobs. */
 uint64_t adl_estimates_key(const struct adl_estimates *estimates, uint32_t profile);
 
-/* Steps/s of such a job were measured on a type, beside a job of another (or the same) profile or alone (ADL_NONE). */
+/* Adds measured steps/s of such a job on a type, beside a job of some profile or alone (ADL_NONE). */
 void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
                            double steps_per_s);
 
-/* What is believed of one cell. steps_per_s 0: it does not run there. */
+/* The estimate of one cell. steps_per_s 0: it does not run there. */
 void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
                         struct adl_estimate *ret);
 

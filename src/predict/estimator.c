@@ -14,7 +14,7 @@
 #define HEAD_SIZE  40
 #define NET_HEAD   (16 + 4 * ADL_ESTIMATOR_QUANTILES)
 #define SEAL_SIZE  8
-#define SPREAD_LOG 4.0f /* logarithms of spreads are held to -4 .. 2 */
+#define SPREAD_LOG 4.0f /* logarithms of spreads are clipped to -4 .. 2 */
 
 static uint64_t fnv1a(const void *bytes, size_t size)
 {
@@ -60,18 +60,18 @@ int adl_estimator_create(const enum adl_setnet_form forms[ADL_ESTIMATOR_PARTS], 
         status = adl_setnet_make(&shape, adl_kernels_choose(false), &e->nets[part], err);
         if (!status)
             status = adl_setnet_workspace_create(&e->nets[part], ADL_ESTIMATOR_BATCH,
-                                                 ADL_ESTIMATOR_BATCH * ADL_QUESTION_FACTS, &e->workspaces[part], err);
+                                                 ADL_ESTIMATOR_BATCH * ADL_INPUT_FACTS_MAX, &e->workspaces[part], err);
         if (!status &&
             !(e->params[part] = calloc(adl_estimator_param_count(e, (enum adl_estimator_part)part), sizeof(float))))
             status = adl_fail(err, ADL_ENOMEM, "out of memory for the estimator's parameters");
         for (int q = 0; q < ADL_ESTIMATOR_QUANTILES; q++)
             e->quantiles[part][q] = 2.302585f; /* of a Laplace distribution: ln 10 */
     }
-    e->facts = calloc((size_t)ADL_ESTIMATOR_BATCH * ADL_QUESTION_FACTS * ADL_FACT_FEATURES, sizeof(float));
+    e->facts = calloc((size_t)ADL_ESTIMATOR_BATCH * ADL_INPUT_FACTS_MAX * ADL_FACT_FEATURES, sizeof(float));
     e->queries = calloc((size_t)ADL_ESTIMATOR_BATCH * ADL_QUERY_FEATURES, sizeof(float));
-    e->answers = calloc((size_t)ADL_ESTIMATOR_BATCH * ADL_SETNET_OUTPUTS, sizeof(float));
-    if (!status && (!e->facts || !e->queries || !e->answers))
-        status = adl_fail(err, ADL_ENOMEM, "out of memory for the estimator's questions");
+    e->outputs = calloc((size_t)ADL_ESTIMATOR_BATCH * ADL_SETNET_OUTPUTS, sizeof(float));
+    if (!status && (!e->facts || !e->queries || !e->outputs))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for the estimator's inputs");
     if (status)
         adl_estimator_destroy(e);
     else
@@ -89,7 +89,7 @@ void adl_estimator_destroy(struct adl_estimator *estimator)
     }
     free(estimator->facts);
     free(estimator->queries);
-    free(estimator->answers);
+    free(estimator->outputs);
     free(estimator);
 }
 
@@ -176,12 +176,12 @@ static int read_net(const unsigned char *bytes, size_t end, size_t *at, int part
     adl_bytes_floats(bytes + *at, count, e->params[part]);
     for (size_t i = 0; i < count; i++)
         if (!(fabsf(e->params[part][i]) < 1e6f))
-            return adl_fail(err, ADL_EINVAL, "parameter %zu of its network %d is not a number of reason", i, part);
+            return adl_fail(err, ADL_EINVAL, "parameter %zu of its network %d must be between -1e6 and 1e6", i, part);
     *at += count * sizeof(float);
     return 0;
 }
 
-/* The forms come first: they say how large each network is. */
+/* The forms are read first because they tell the size of each network. */
 static int read_forms(const unsigned char *bytes, size_t end, enum adl_setnet_form *ret_forms, int *ret_width,
                       struct adl_error *err)
 {
@@ -238,7 +238,7 @@ int adl_estimator_decode(const void *bytes, size_t size, struct adl_estimator **
     return 0;
 }
 
-/* ---- answers ---- */
+/* ---- predictions ---- */
 
 double adl_estimator_spread(float log_spread)
 {
@@ -246,30 +246,30 @@ double adl_estimator_spread(float log_spread)
     return adl_exp((double)(log_spread < low ? low : log_spread > high ? high : log_spread));
 }
 
-void adl_estimator_answer(struct adl_estimator *estimator, enum adl_estimator_part part,
-                          const struct adl_question *questions, int count, struct adl_belief *ret)
+void adl_estimator_predict(struct adl_estimator *estimator, enum adl_estimator_part part,
+                           const struct adl_estimator_input *inputs, int count, struct adl_prediction *ret)
 {
     const struct adl_setnet *net = &estimator->nets[part];
     const size_t facts = (size_t)net->shape.fact_features, queries = (size_t)net->shape.query_features;
     int offset[ADL_ESTIMATOR_BATCH + 1] = {0};
     assert(count <= ADL_ESTIMATOR_BATCH);
     for (int i = 0; i < count; i++) {
-        for (int f = 0; f < questions[i].fact_count; f++)
-            memcpy(estimator->facts + (size_t)(offset[i] + f) * facts, questions[i].facts[f], facts * sizeof(float));
-        memcpy(estimator->queries + (size_t)i * queries, questions[i].query, queries * sizeof(float));
-        offset[i + 1] = offset[i] + questions[i].fact_count;
+        for (int f = 0; f < inputs[i].fact_count; f++)
+            memcpy(estimator->facts + (size_t)(offset[i] + f) * facts, inputs[i].facts[f], facts * sizeof(float));
+        memcpy(estimator->queries + (size_t)i * queries, inputs[i].query, queries * sizeof(float));
+        offset[i + 1] = offset[i] + inputs[i].fact_count;
     }
     const struct adl_setnet_batch batch = {count, offset, estimator->facts, estimator->queries};
     const int members = adl_estimator_members(part);
     for (int i = 0; i < count; i++)
-        ret[i] = (struct adl_belief){(float)questions[i].base, 0};
+        ret[i] = (struct adl_prediction){(float)inputs[i].base, 0};
     for (int m = 0; m < members; m++) {
         adl_setnet_forward(net, adl_estimator_params(estimator, part, m), &batch, estimator->workspaces[part],
-                           estimator->answers);
+                           estimator->outputs);
         for (int i = 0; i < count; i++) {
-            const float *answer = &estimator->answers[(size_t)i * ADL_SETNET_OUTPUTS];
-            ret[i].mean += answer[0] / (float)members;
-            ret[i].spread += (float)(adl_estimator_spread(answer[1]) / members);
+            const float *output = &estimator->outputs[(size_t)i * ADL_SETNET_OUTPUTS];
+            ret[i].mean += output[0] / (float)members;
+            ret[i].spread += (float)(adl_estimator_spread(output[1]) / members);
         }
     }
 }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #define ROLLING_SHARE   0.5  /* lambda */
-#define NEWEST_SHARE    0.2  /* of the newest job in a rolling mean, once there are five */
-#define RIDGE           1.0  /* so few jobs say little */
-#define REGRESSION_JOBS 16   /* fewer say nothing */
+#define NEWEST_SHARE    0.2  /* weight of the newest job in a rolling mean, once there are five */
+#define RIDGE           1.0  /* regularizes while there are few jobs */
+#define REGRESSION_JOBS 16   /* with fewer it is not used */
 #define LOG_LIMIT       30.0 /* of the logarithm of a time in us: 123 days */
 #define FEATURES        ADL_HISTORY_FEATURES
 #define SETS            2048
@@ -18,7 +18,7 @@
 
 enum level { BY_USER_AND_NAME, BY_USER_AND_GPUS, BY_GPUS, LEVEL_COUNT };
 
-/* 0 if the level says nothing of such a job. */
+/* 0 if the level does not apply to such a job. */
 static uint64_t key_of(const struct adl_job_spec *spec, int level)
 {
     if (level == BY_USER_AND_NAME && spec->name_id == 0)
@@ -44,14 +44,14 @@ void adl_history_clear(struct adl_history *history)
     *history = (struct adl_history){0};
 }
 
-/* Where the key is or, if it is nowhere, the place that it would take. */
+/* The entry of the key or, if there is none, the one that it would replace. */
 static struct adl_history_mean *find(const struct adl_history *history, uint64_t key)
 {
     struct adl_history_mean *set = &history->means[(size_t)(key % SETS) * WAYS], *oldest = set;
     for (int way = 0; way < WAYS; way++) {
         if (set[way].key == key)
             return &set[way];
-        if (set[way].heard < oldest->heard)
+        if (set[way].last_used < oldest->last_used)
             oldest = &set[way];
     }
     return oldest;
@@ -106,7 +106,7 @@ void adl_history_learn(struct adl_history *history, const struct adl_job_spec *s
         if (mean->key != key)
             *mean = (struct adl_history_mean){.key = key};
         mean->count++;
-        mean->heard = history->count;
+        mean->last_used = history->count;
         const double share = 1.0 / (double)mean->count;
         mean->mean_us += ((double)run_us - mean->mean_us) * (share > NEWEST_SHARE ? share : NEWEST_SHARE);
     }

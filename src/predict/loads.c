@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* A mean over so many readings: enough to level noise, few enough to follow what drifts. */
+/* Readings in the mean: enough to average out noise, few enough to follow drift. */
 #define READINGS_KEPT 64
 
-/* Training: the median of Zeus's 218 settings. The rest has no measured power: what the catalogue assumes. */
+/* Training: the median of Zeus's 218 settings. The others have no measurements: the catalogue's assumptions. */
 static const double usual[ADL_KIND_COUNT] = {
     [ADL_KIND_TRAINING] = 0.58,
     [ADL_KIND_INFERENCE] = 0.60,

@@ -1,8 +1,8 @@
-/* loads: how hard jobs of each profile work GPUs of each type (predict/power.h), learned from power readings.
+/* loads: the load that jobs of each profile put on GPUs of each type (predict/power.h), learned from power readings.
  *
- * A profile is a small number for jobs that behave alike: a class, or a profile of predict/estimates.h. What was
- * measured on the type is believed; failing that, the mean over the types where something was measured; failing that,
- * what is usual for jobs of that kind. Memory is fixed. */
+ * A profile is an index of jobs that behave alike: a class, or a profile of predict/estimates.h. The estimate is the
+ * mean measured on the type, else the mean over the measured types, else the default for that kind of job. Memory is
+ * fixed. */
 #ifndef ADLRO_PREDICT_LOADS_H
 #define ADLRO_PREDICT_LOADS_H
 
@@ -11,7 +11,7 @@
 
 struct adl_load {
     double load;       /* 0..1 */
-    uint32_t readings; /* of this profile on this type; 0: it is told from other types or from the kind */
+    uint32_t readings; /* of this profile on this type; 0: estimated from other types or from the kind */
     uint32_t types;    /* on which the profile was measured */
 };
 
@@ -20,14 +20,14 @@ struct adl_loads;
 int adl_loads_create(const struct adl_cluster *cluster, uint32_t profiles, struct adl_loads **ret); /* or ADL_ENOMEM */
 void adl_loads_destroy(struct adl_loads *loads);                                                    /* accepts NULL */
 
-/* A GPU of this type, which such a job holds alone, drew so much under this cap (0 = none). What a cap hides is told by
- * the law, less surely. Allocates nothing. */
+/* Adds a power reading of a GPU of this type that such a job holds alone, under this cap (0 = none). Under a cap the
+ * load is derived from the power law, less reliably. Allocates nothing. */
 void adl_loads_measure(struct adl_loads *loads, uint32_t profile, uint32_t type, double power_w, double cap_w);
 
 /* kind: enum adl_job_kind of the profile's jobs. */
 struct adl_load adl_loads_find(const struct adl_loads *loads, uint32_t profile, uint32_t type, int kind);
 
-/* The profile's number goes to other jobs from now on. */
+/* Drops the profile's readings, because its index is reused for other jobs. */
 void adl_loads_forget(struct adl_loads *loads, uint32_t profile);
 
 #endif

@@ -1,6 +1,6 @@
 #include "predict/power.h"
 
-const struct adl_power_law adl_power_law_believed = {.bend = 2.14, .burst = 0.38, .least = 0.23};
+const struct adl_power_law adl_power_law_fitted = {.bend = 2.14, .burst = 0.38, .least = 0.23};
 
 enum { HALVINGS = 20 }; /* to a millionth */
 
@@ -19,7 +19,7 @@ static struct adl_power_point point(const struct adl_gpu_type *type, double load
     const double held = clamp(load);
     if (cap_w <= 0 || cap_w >= type->max_w || span_w(type) <= 0)
         return (struct adl_power_point){1.0, held};
-    return adl_power_law_point(&adl_power_law_believed, held, (cap_w - type->context_w) / span_w(type));
+    return adl_power_law_point(&adl_power_law_fitted, held, (cap_w - type->context_w) / span_w(type));
 }
 
 double adl_power_draw_w(const struct adl_gpu_type *type, double load, double cap_w)
@@ -37,7 +37,7 @@ double adl_power_load(const struct adl_gpu_type *type, double power_w)
     return span_w(type) > 0 ? clamp((power_w - type->context_w) / span_w(type)) : 0;
 }
 
-/* The draw never falls as the load grows: halving finds the place. */
+/* Bisection: the draw does not decrease with the load. */
 double adl_power_load_capped(const struct adl_gpu_type *type, double power_w, double cap_w)
 {
     if (cap_w <= 0 || cap_w >= type->max_w)

@@ -10,8 +10,8 @@
 #define SEED         UINT64_C(0x73696d696c6172)
 #define NEIGHBOURS   64
 #define CANDIDATES   256
-#define KERNEL_BITS  300.0 /* a neighbour that is farther than the nearest by this counts for 1/e of it */
-#define SLOPE_WEIGHT 1.0   /* what the slope over all jobs counts for, as the sum of w x^2 among neighbours does */
+#define KERNEL_BITS  300.0 /* a neighbour farther than the nearest by this has 1/e of its weight */
+#define SLOPE_WEIGHT 1.0   /* weight of the slope over all jobs, against the sum of w x^2 among neighbours */
 #define LOG_LIMIT    34.0  /* of the logarithm of a time in us: 18 years */
 
 /* Weights, spans and the constants above were chosen on the first third of the Chronus trace and on seeds 101 and 102
@@ -65,7 +65,7 @@ static struct adl_value number(double value)
     return (struct adl_value){.known = true, .number = value};
 }
 
-/* Not known where it is not positive. */
+/* Unknown if not positive. */
 static struct adl_value log2_of(double value)
 {
     return value > 0 ? number(adl_log(value) * 1.4426950408889634) : (struct adl_value){0};
@@ -157,7 +157,7 @@ struct vote {
     double weight;
 };
 
-/* The votes that can be compared with a job of this limit: where it has one, those that have one, unless none has. */
+/* For a job with a limit: keeps the votes of jobs that have one. */
 static uint32_t keep_limited(struct vote *votes, uint32_t count)
 {
     uint32_t kept = 0;
@@ -168,7 +168,7 @@ static uint32_t keep_limited(struct vote *votes, uint32_t count)
 }
 
 static void estimate(const struct vote *votes, uint32_t count, const double *log_limit, double prior_slope,
-                     struct adl_similar_answer *ret)
+                     struct adl_similar_prediction *ret)
 {
     double sum = 0, x = 0, y = 0, xx = 0, xy = 0, spread = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -196,8 +196,8 @@ static void estimate(const struct vote *votes, uint32_t count, const double *log
     ret->neighbours = count;
 }
 
-/* Each class's weight is summed anew at its first vote: there are few, and no table to clear. */
-static void elect_class(const struct vote *votes, uint32_t count, struct adl_similar_answer *ret)
+/* Quadratic in the votes: there are few, and this needs no table. */
+static void vote_on_class(const struct vote *votes, uint32_t count, struct adl_similar_prediction *ret)
 {
     double all = 0, most = 0;
     ret->class_index = ADL_CLASS_UNKNOWN;
@@ -215,13 +215,14 @@ static void elect_class(const struct vote *votes, uint32_t count, struct adl_sim
     ret->class_share = all > 0 ? most / all : 0;
 }
 
-bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *traits, struct adl_similar_answer *ret)
+bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *traits,
+                         struct adl_similar_prediction *ret)
 {
     const struct adl_value *limit = &traits->values[ADL_TRAIT_LIMIT_US];
     struct adl_neighbour near[NEIGHBOURS];
     struct vote votes[NEIGHBOURS];
     struct adl_hypervector query;
-    struct adl_similar_answer answer = {0};
+    struct adl_similar_prediction prediction = {0};
     if (adl_memory_count(similar->memory) == 0)
         return false;
     adl_encoder_encode(similar->encoder, traits->values, &query);
@@ -229,10 +230,10 @@ bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *t
     for (uint32_t i = 0; i < count; i++)
         votes[i] = (struct vote){&similar->past[near[i].place],
                                  adl_exp(((double)near[0].distance - (double)near[i].distance) / KERNEL_BITS)};
-    elect_class(votes, count, &answer);
+    vote_on_class(votes, count, &prediction);
     const uint32_t limited = limit->known ? keep_limited(votes, count) : 0;
     estimate(votes, limited ? limited : count, limited ? &limit->number : NULL, overall_slope(&similar->moments),
-             &answer);
-    *ret = answer;
+             &prediction);
+    *ret = prediction;
     return true;
 }

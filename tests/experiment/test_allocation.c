@@ -517,7 +517,7 @@ static void estimates_allocate_nothing_after_they_were_created(void **state)
     const uint64_t before = allocations;
     for (uint32_t i = 0; i < 60; i++) {
         const struct adl_job_spec a = job_make(i % 8), b = job_make((i + 3) % 8);
-        const uint32_t p = adl_estimates_know(e, &a, false), q = adl_estimates_know(e, &b, false);
+        const uint32_t p = adl_estimates_profile(e, &a, false), q = adl_estimates_profile(e, &b, false);
         struct adl_estimate found;
         adl_estimates_find(e, p, i % TYPES, q, &found);
         adl_estimates_measure(e, p, i % TYPES, i % 2 ? q : ADL_NONE, 1 + i);

@@ -22,12 +22,12 @@ static void equal_jobs_share_a_profile_and_others_do_not(void **state)
     again.id = 99;
     again.user = 5;
     gang.gpus = 2;
-    const uint32_t first = adl_estimates_know(e, &a, false);
-    assert_int_equal(adl_estimates_know(e, &again, false), first);
-    assert_int_not_equal(adl_estimates_know(e, &b, false), first);
-    const uint32_t two = adl_estimates_know(e, &gang, false);
+    const uint32_t first = adl_estimates_profile(e, &a, false);
+    assert_int_equal(adl_estimates_profile(e, &again, false), first);
+    assert_int_not_equal(adl_estimates_profile(e, &b, false), first);
+    const uint32_t two = adl_estimates_profile(e, &gang, false);
     assert_int_not_equal(two, first);
-    assert_int_not_equal(adl_estimates_know(e, &gang, true), two);
+    assert_int_not_equal(adl_estimates_profile(e, &gang, true), two);
     adl_estimates_destroy(e);
     adl_cluster_clear(&cluster);
 }
@@ -45,7 +45,7 @@ static void a_measured_cell_is_never_overwritten_by_a_guess(void **state)
     double kept[JOBS][JOBS + 1][TYPES] = {{{0}}};
     for (uint32_t j = 0; j < JOBS; j++) {
         const struct adl_job_spec spec = job_make(j);
-        profile[j] = adl_estimates_know(e, &spec, false);
+        profile[j] = adl_estimates_profile(e, &spec, false);
     }
     for (int i = 0; i < 600; i++) {
         const uint32_t a = adl_rng_below(&rng, JOBS), b = adl_rng_below(&rng, JOBS + 1), t = adl_rng_below(&rng, TYPES);
@@ -74,7 +74,7 @@ static void repeated_measurements_follow_the_newest_and_narrow_the_interval(void
     cluster_make(&cluster);
     struct adl_estimates *e = estimates_make(&cluster, 4);
     const struct adl_job_spec spec = job_make(0);
-    const uint32_t p = adl_estimates_know(e, &spec, false);
+    const uint32_t p = adl_estimates_profile(e, &spec, false);
     adl_estimates_measure(e, p, 1, ADL_NONE, 10);
     const struct adl_estimate once = look(e, p, 1, ADL_NONE);
     for (int i = 0; i < 9; i++)
@@ -96,7 +96,7 @@ static void nonsense_is_not_a_measurement(void **state)
     cluster_make(&cluster);
     struct adl_estimates *e = estimates_make(&cluster, 4);
     const struct adl_job_spec spec = job_make(0);
-    const uint32_t p = adl_estimates_know(e, &spec, false);
+    const uint32_t p = adl_estimates_profile(e, &spec, false);
     const struct adl_estimate before = look(e, p, 0, ADL_NONE);
     const double bad[] = {0, -1, NAN, INFINITY};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -123,7 +123,7 @@ static void intervals_hold_their_estimate_and_company_never_speeds_up(void **sta
     uint32_t profile[6];
     for (uint32_t j = 0; j < 6; j++) {
         const struct adl_job_spec spec = job_make(j);
-        profile[j] = adl_estimates_know(e, &spec, false);
+        profile[j] = adl_estimates_profile(e, &spec, false);
     }
     for (int i = 0; i < 40; i++) {
         adl_estimates_measure(e, profile[adl_rng_below(&rng, 6)], adl_rng_below(&rng, TYPES),
@@ -152,7 +152,7 @@ static void what_does_not_fit_does_not_run(void **state)
     struct adl_job_spec large = job_make(0), small = job_make(1);
     large.gpu_memory_mib = 14000;
     small.gpu_memory_mib = 2000;
-    const uint32_t p = adl_estimates_know(e, &large, false), q = adl_estimates_know(e, &small, false);
+    const uint32_t p = adl_estimates_profile(e, &large, false), q = adl_estimates_profile(e, &small, false);
     assert_true(look(e, p, 0, ADL_NONE).steps_per_s == 0); /* 12 GB */
     assert_true(look(e, p, 1, ADL_NONE).steps_per_s > 0);
     assert_true(look(e, p, 1, q).steps_per_s > 0);
@@ -175,7 +175,8 @@ static void equal_events_give_equal_estimates(void **state)
         const double speed = 0.5 + 10 * adl_rng_uniform(&rng);
         const bool alone = adl_rng_uniform(&rng) < 0.5;
         for (int w = 0; w < 2; w++) {
-            const uint32_t p = adl_estimates_know(twins[w], &a, false), q = adl_estimates_know(twins[w], &b, false);
+            const uint32_t p = adl_estimates_profile(twins[w], &a, false),
+                           q = adl_estimates_profile(twins[w], &b, false);
             /* One of them is also asked in between: looking must change nothing. */
             if (w == 1 && i % 3 == 0)
                 look(twins[w], q, t, p);
@@ -207,13 +208,13 @@ static void of_too_many_profiles_the_one_not_heard_of_for_longest_is_forgotten(v
     for (uint32_t j = 0; j < 4; j++)
         spec[j] = job_make(j);
     for (uint32_t j = 0; j < 3; j++)
-        profile[j] = adl_estimates_know(e, &spec[j], false);
+        profile[j] = adl_estimates_profile(e, &spec[j], false);
     adl_estimates_measure(e, profile[1], 0, profile[2], 5);
     adl_estimates_measure(e, profile[0], 0, ADL_NONE, 5);
-    adl_estimates_know(e, &spec[2], false);
+    adl_estimates_profile(e, &spec[2], false);
     const uint64_t key = adl_estimates_key(e, profile[1]);
     assert_true(key == adl_estimates_key(e, profile[1]) && key != adl_estimates_key(e, profile[0]));
-    profile[3] = adl_estimates_know(e, &spec[3], false);
+    profile[3] = adl_estimates_profile(e, &spec[3], false);
     assert_int_equal(profile[3], profile[1]); /* in its place, and nothing of it is left */
     assert_true(adl_estimates_key(e, profile[3]) != key);
     for (uint32_t t = 0; t < TYPES; t++) {
@@ -238,11 +239,11 @@ static void try_lab(const struct adl_lab *lab, struct adl_rng *rng, struct recor
     const uint32_t job = adl_rng_below(rng, lab->job_count), first = adl_rng_below(rng, lab->type_count);
     for (uint32_t j = 0; j < lab->job_count; j++)
         if (lab->family[j] != lab->family[job]) {
-            const uint32_t p = adl_estimates_know(e, &lab->jobs[j], lab->spans[j]);
+            const uint32_t p = adl_estimates_profile(e, &lab->jobs[j], lab->spans[j]);
             for (uint32_t t = 0; t < lab->type_count; t++)
                 adl_estimates_measure(e, p, t, ADL_NONE, exp(lab->rate[j][t]));
         }
-    const uint32_t p = adl_estimates_know(e, &lab->jobs[job], lab->spans[job]);
+    const uint32_t p = adl_estimates_profile(e, &lab->jobs[job], lab->spans[job]);
     for (uint32_t k = 0; k < 4; k++) {
         for (uint32_t t = 3; t < lab->type_count; t++) {
             const uint32_t type = (first + t) % lab->type_count;

@@ -135,7 +135,7 @@ static void adapting_to_measured_labs_lowers_the_error_there(void **state)
         adl_estimator_encode(which ? adapted : prior, &bytes);
         assert_int_equal(adl_estimates_create(&cluster, ADL_LAB_JOBS, bytes.data, bytes.size, &e, &err), 0);
         for (uint32_t j = 0; j < lab->job_count; j++) {
-            const uint32_t p = adl_estimates_know(e, &lab->jobs[j], lab->spans[j]);
+            const uint32_t p = adl_estimates_profile(e, &lab->jobs[j], lab->spans[j]);
             for (uint32_t t = 0; t < lab->type_count; t++) {
                 struct adl_estimate found;
                 adl_estimates_find(e, p, t, ADL_NONE, &found);

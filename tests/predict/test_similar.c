@@ -33,7 +33,7 @@ static struct adl_traits traits_of(uint32_t user, uint16_t class_index, uint16_t
 
 static double predict_s(struct adl_similar *similar, const struct adl_traits *traits)
 {
-    struct adl_similar_answer answer;
+    struct adl_similar_prediction answer;
     assert_true(adl_similar_predict(similar, traits, &answer));
     return (double)answer.run_us / (double)SECOND;
 }
@@ -42,7 +42,7 @@ static void nothing_is_said_before_anything_was_learned(void **unused)
 {
     (void)unused;
     struct adl_similar *similar = create(8);
-    struct adl_similar_answer answer = {.run_us = 77};
+    struct adl_similar_prediction answer = {.run_us = 77};
     const struct adl_traits traits = traits_of(1, 1, 1, 100);
     assert_false(adl_similar_predict(similar, &traits, &answer));
     assert_int_equal(answer.run_us, 77);
@@ -65,7 +65,7 @@ static void jobs_of_the_same_class_say_more_than_others(void **unused)
     for (uint16_t class_index = 0; class_index < 3; class_index++) {
         const struct adl_traits traits = traits_of(5, class_index, 1, 3600);
         const double truth = class_index == 0 ? 10 : class_index == 1 ? 100 : 1000;
-        struct adl_similar_answer answer;
+        struct adl_similar_prediction answer;
         assert_true(adl_similar_predict(similar, &traits, &answer));
         assert_true(fabs(log((double)answer.run_us / (double)SECOND / truth)) < 0.1);
         assert_int_equal(answer.class_index, class_index);

@@ -138,7 +138,7 @@ static uint32_t possible_types(const struct adl_cluster *cluster, const struct a
 /* The profile of such jobs. If the profile was recycled from other jobs, their loads are forgotten. */
 static uint32_t profile_of(struct adl_cost_model *cost_model, const struct adl_job_spec *spec, bool spans)
 {
-    const uint32_t profile = adl_estimates_know(cost_model->estimates, spec, spans);
+    const uint32_t profile = adl_estimates_profile(cost_model->estimates, spec, spans);
     const uint64_t key = adl_estimates_key(cost_model->estimates, profile);
     if (cost_model->keys[profile] != key)
         adl_loads_forget(cost_model->loads, profile);
@@ -150,7 +150,7 @@ static int add_job(struct adl_cost_model *cost_model, const struct adl_event *ev
 {
     const struct adl_job_spec *spec = event->submit.spec;
     struct adl_traits traits;
-    struct adl_similar_answer answer;
+    struct adl_similar_prediction answer;
     if (adl_grow((void **)&cost_model->memos, &cost_model->memo_capacity, (size_t)event->job + 1,
                  sizeof *cost_model->memos))
         return ADL_ENOMEM;
