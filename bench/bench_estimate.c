@@ -42,7 +42,7 @@ static void try_rates(int model, const struct adl_lab *lab, uint32_t families, u
                 count += measured >> t & 1;
             for (uint32_t t = 0; t < GAVEL_TYPES && count == stage; t++)
                 if (!(measured >> t & 1) && !isnan(lab->rate[j][t]))
-                    add(ret, baseline_rate(model, &known, how, j, t) - lab->rate[j][t]);
+                    tally_add(ret, baseline_rate(model, &known, how, j, t) - lab->rate[j][t]);
         }
 }
 
@@ -62,7 +62,7 @@ static void try_shares(int model, const struct adl_lab *lab, uint32_t families, 
         for (uint32_t a = 0; a < lab->job_count; a++)
             for (uint32_t b = 0; b < lab->job_count; b++)
                 if (in_question(lab, families, asked, a, b, t))
-                    add(ret, share_guess(model, &known, how, effects, a, b, t) - ratio_of(lab, a, b, t));
+                    tally_add(ret, share_guess(model, &known, how, effects, a, b, t) - ratio_of(lab, a, b, t));
     }
 }
 
@@ -88,8 +88,8 @@ static void try_refined_shares(int model, const struct adl_lab *lab, uint32_t as
         for (uint32_t b = 0; b < lab->job_count; b++)
             for (uint32_t t = 0; t < GAVEL_TYPES; t++)
                 if (!out_of(lab, asked, b) && !isnan(lab->share[j][b][t]) && !is_picked(picked, count, b, t))
-                    add(ret,
-                        moved(share_guess(model, &known, how, effects, j, b, t), off, stage) - ratio_of(lab, j, b, t));
+                    tally_add(ret, moved(share_guess(model, &known, how, effects, j, b, t), off, stage) -
+                                       ratio_of(lab, j, b, t));
     }
 }
 
@@ -108,8 +108,8 @@ static const struct baseline *choose_baseline(int model, const struct adl_lab *l
             else
                 try_rates(model, lab, families, 1u << f, (uint32_t)stage, &baseline_options[o], &tally);
         }
-        if (mean(&tally) < least) {
-            least = mean(&tally);
+        if (tally_mean(&tally) < least) {
+            least = tally_mean(&tally);
             best = o;
         }
     }
@@ -143,12 +143,12 @@ static void sum_up(const struct answers *answers, struct result *ret)
     for (size_t i = 0; i < answers->count; i++) {
         const struct answer *a = &answers->items[i];
         if (a->kind == TRIAL_SHARE)
-            add(&ret->share[a->stage], (double)a->ratio_off);
+            tally_add(&ret->share[a->stage], (double)a->ratio_off);
         else if (a->kind == TRIAL_RATE)
-            add(&ret->rate[a->stage], (double)a->off);
+            tally_add(&ret->rate[a->stage], (double)a->off);
         else {
-            add(&ret->cell[a->stage], (double)a->off);
-            add(&ret->cold_cell[a->stage], (double)a->cold_off);
+            tally_add(&ret->cell[a->stage], (double)a->off);
+            tally_add(&ret->cold_cell[a->stage], (double)a->cold_off);
         }
     }
 }
@@ -170,20 +170,20 @@ static struct adl_estimator *adapt(struct bench *bench, uint32_t families)
     struct adl_estimator *adapted = NULL;
     struct adl_error err = {"out of memory"};
     if (bytes->size == 0) {
-        struct adl_lab *lab = must_have(malloc(sizeof *lab));
+        struct adl_lab *lab = trial_must_have(malloc(sizeof *lab));
         struct adl_estimator_config config = bench->config;
         const double start = seconds();
         gavel_without(&bench->trial.lab, families, lab);
         config.measured = lab;
         config.measured_count = 1;
-        check(adl_estimator_trainer_adapt(bench->trainer, bench->prior, &config, &adapted, &err), &err);
+        trial_check(adl_estimator_trainer_adapt(bench->trainer, bench->prior, &config, &adapted, &err), &err);
         adl_estimator_encode(adapted, bytes);
-        check(adl_text_status(bytes), &err);
+        trial_check(adl_text_status(bytes), &err);
         adl_estimator_destroy(adapted);
         free(lab);
         bench->trained_s += seconds() - start;
     }
-    check(adl_estimator_decode(bytes->data, bytes->size, &adapted, &err), &err);
+    trial_check(adl_estimator_decode(bytes->data, bytes->size, &adapted, &err), &err);
     return adapted;
 }
 
@@ -193,7 +193,7 @@ static void ask_all(struct bench *bench, struct adl_estimator *estimator, uint32
     struct adl_text bytes = {0};
     struct adl_error err = {"out of memory"};
     adl_estimator_encode(estimator, &bytes);
-    check(adl_text_status(&bytes), &err);
+    trial_check(adl_text_status(&bytes), &err);
     ask_rates(&bench->trial, &bytes, families, asked, fold, ret);
     ask_cold_shares(&bench->trial, &bytes, families, asked, fold, ret);
     ask_refined_shares(&bench->trial, &bytes, families, asked, fold, ret);
@@ -225,7 +225,7 @@ static int by_value(const void *a, const void *b)
 
 static float quantile_of(const struct answers *answers, enum adl_estimator_part part, int bucket)
 {
-    float *scores = must_have(malloc((answers->count + 1) * sizeof *scores));
+    float *scores = trial_must_have(malloc((answers->count + 1) * sizeof *scores));
     size_t count = 0;
     for (size_t i = 0; i < answers->count; i++)
         if (part_of(&answers->items[i]) == part && bucket_of(&answers->items[i]) == bucket)
@@ -274,15 +274,15 @@ static void begin_form(struct bench *bench, enum adl_setnet_form form)
         bench->config.steps = 200;
         bench->config.measured_steps = 50;
     }
-    check(adl_estimator_trainer_create(&bench->config, &bench->trainer, &err), &err);
-    check(adl_estimator_trainer_run(bench->trainer, &bench->prior, &err), &err);
+    trial_check(adl_estimator_trainer_create(&bench->config, &bench->trainer, &err), &err);
+    trial_check(adl_estimator_trainer_run(bench->trainer, &bench->prior, &err), &err);
     bench->trained_s += seconds() - start;
     printf("%-14s", adl_setnet_form_name(form));
     for (int p = 0; p < ADL_ESTIMATOR_PARTS; p++) {
         double error = 0, coverage = 0;
-        check(adl_estimator_trainer_score(bench->trainer, bench->prior, (enum adl_estimator_part)p, &error, &coverage,
-                                          &err),
-              &err);
+        trial_check(adl_estimator_trainer_score(bench->trainer, bench->prior, (enum adl_estimator_part)p, &error,
+                                                &coverage, &err),
+                    &err);
         printf("  %.4f (%4.1f %%)", error, 100 * coverage);
     }
     putchar('\n');
@@ -303,14 +303,15 @@ static void end_form(struct bench *bench)
 
 static void show_row(const char *name, const struct result *r)
 {
-    printf("%-14s %8.3f %8.3f %8.3f   %8.4f %8.4f %8.4f %8.4f\n", name, mean(&r->rate[0]), mean(&r->rate[1]),
-           mean(&r->rate[2]), mean(&r->share[0]), mean(&r->share[1]), mean(&r->share[2]), mean(&r->share[3]));
+    printf("%-14s %8.3f %8.3f %8.3f   %8.4f %8.4f %8.4f %8.4f\n", name, tally_mean(&r->rate[0]),
+           tally_mean(&r->rate[1]), tally_mean(&r->rate[2]), tally_mean(&r->share[0]), tally_mean(&r->share[1]),
+           tally_mean(&r->share[2]), tally_mean(&r->share[3]));
 }
 
 static double better(const struct tally *a, const struct tally *b, const struct tally *ours)
 {
-    const double best = mean(a) < mean(b) ? mean(a) : mean(b);
-    return 100 * (1 - mean(ours) / best);
+    const double best = tally_mean(a) < tally_mean(b) ? tally_mean(a) : tally_mean(b);
+    return 100 * (1 - tally_mean(ours) / best);
 }
 
 static void show_bars(const struct result *base, const struct result *ours)
@@ -326,11 +327,12 @@ static void show_bars(const struct result *base, const struct result *ours)
          "cells");
     bool falls = true;
     for (int stage = 0; stage < STAGES; stage++) {
-        printf("  %d types measured: %.3f, cold %.3f (%+.1f %%)\n", stage, mean(&ours->cell[stage]),
-               mean(&ours->cold_cell[stage]), 100 * (mean(&ours->cell[stage]) / mean(&ours->cold_cell[stage]) - 1));
-        falls = falls && (stage == 0 || mean(&ours->cell[stage]) < mean(&ours->cell[stage - 1]));
+        printf("  %d types measured: %.3f, cold %.3f (%+.1f %%)\n", stage, tally_mean(&ours->cell[stage]),
+               tally_mean(&ours->cold_cell[stage]),
+               100 * (tally_mean(&ours->cell[stage]) / tally_mean(&ours->cold_cell[stage]) - 1));
+        falls = falls && (stage == 0 || tally_mean(&ours->cell[stage]) < tally_mean(&ours->cell[stage - 1]));
     }
-    const double two = 100 * (mean(&ours->cell[2]) / mean(&ours->cold_cell[2]) - 1);
+    const double two = 100 * (tally_mean(&ours->cell[2]) / tally_mean(&ours->cold_cell[2]) - 1);
     printf("  falls with each measurement: %s; after two %.1f %% (bar -40: %s)\n", verdict(falls), two,
            verdict(two <= -40));
 }
@@ -383,7 +385,7 @@ static void run_form(struct bench *bench, enum adl_setnet_form form, int fold_co
 
 int main(int argc, char **argv)
 {
-    struct bench *bench = must_have(calloc(1, sizeof *bench));
+    struct bench *bench = trial_must_have(calloc(1, sizeof *bench));
     struct result base[BASE_COUNT], ours[FORMS];
     struct answers kept = {0};
     struct lesson lessons[FOLDS];

@@ -354,15 +354,15 @@ static void a_network_at_work_allocates_nothing(void **state)
         struct adl_qnet net;
         struct adl_qnet_workspace *workspace = NULL;
         struct adl_adam *adam = NULL;
-        struct sample sample;
+        struct nn_sample sample;
         struct adl_rng rng;
         struct adl_error err;
         adl_rng_seed(&rng, 1, "allocation");
         assert_int_equal(adl_qnet_make(&networks[i], adl_kernels_choose(true), &net, &err), 0);
         assert_int_equal(adl_qnet_workspace_create(&net, &(struct adl_qnet_limits){4, 24, 24}, &workspace, &err), 0);
         assert_int_equal(adl_adam_create(&(struct adl_adam_config){0}, net.parameter_count, &adam, &err), 0);
-        sample_make(&rng, &networks[i], 4, 6, 6, &sample);
-        float *params = random_numbers(&rng, net.parameter_count), *grads = numbers(net.parameter_count);
+        nn_sample_make(&rng, &networks[i], 4, 6, 6, &sample);
+        float *params = random_numbers(&rng, net.parameter_count), *grads = nn_numbers(net.parameter_count);
         float q[24], dq[24] = {0};
         const uint64_t before = allocations;
         adl_qnet_forward(&net, params, &sample.batch, workspace, q);
@@ -370,7 +370,7 @@ static void a_network_at_work_allocates_nothing(void **state)
         adl_qnet_backward(&net, params, &sample.batch, workspace, dq, grads);
         adl_adam_step(adam, net.kernels, 1e-3, grads, params);
         assert_int_equal(allocations, before);
-        sample_clear(&sample);
+        nn_sample_clear(&sample);
         free(params), free(grads);
         adl_adam_destroy(adam);
         adl_qnet_workspace_destroy(workspace);
@@ -412,7 +412,7 @@ static void a_model_reports_refused_allocations_and_leaks_nothing(void **state)
         struct adl_qnet net;
         struct adl_error err;
         assert_int_equal(adl_qnet_make(&networks[i], adl_kernels_choose(true), &net, &err), 0);
-        float *params = numbers(net.parameter_count);
+        float *params = nn_numbers(net.parameter_count);
         struct adl_model model = {
             .shape = networks[i], .params = params, .parameter_count = net.parameter_count, .section_count = 0};
         adl_model_section_add(&model, ADL_MODEL_SCORES, "x", 1);

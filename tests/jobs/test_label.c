@@ -69,10 +69,10 @@ static void every_member_of_an_array_is_found_by_its_index_and_nothing_else_is(v
     assert_int_equal(adl_store_begin(store, &err), 0);
     for (int round = 0; round < 60; round++) {
         uint64_t of_index[64] = {0}, array = 0;
-        for (int single = (int)draw(&rng, 3); single > 0; single--)
+        for (int single = (int)draw_below(&rng, 3); single > 0; single--)
             add(store, 0, -1, 0);
         for (int32_t index = 0; index < 64; index++)
-            if (draw(&rng, 4) < round % 5) {
+            if (draw_below(&rng, 4) < round % 5) {
                 of_index[index] = add(store, array, index, 0);
                 array = array ? array : of_index[index];
             }

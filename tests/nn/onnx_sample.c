@@ -40,7 +40,7 @@ static void put_matrix(struct adl_json *json, const char *name, int rows, int co
 static float *member_matrix(const struct adl_qnet_batch *batch, bool is_paper, int gpus, int actions)
 {
     const int columns = gpus + is_paper;
-    float *x = numbers(area(actions, columns));
+    float *x = nn_numbers(nn_area(actions, columns));
     for (int a = 0; a < actions; a++) {
         const int first = batch->member_offset[a], count = batch->member_offset[a + 1] - first;
         if (count == 0 && is_paper)
@@ -62,7 +62,7 @@ static void write_sample(const char *directory, int number, const struct adl_qne
     struct adl_json json = adl_json_start(&text, false);
     if (adl_qnet_workspace_create(net, &(struct adl_qnet_limits){1, gpus, actions}, &workspace, NULL) != 0)
         exit(1);
-    float *q = numbers((size_t)actions), *members = member_matrix(batch, is_paper, gpus, actions);
+    float *q = nn_numbers((size_t)actions), *members = member_matrix(batch, is_paper, gpus, actions);
     adl_qnet_forward(net, params, batch, workspace, q);
     adl_json_object(&json);
     put_matrix(&json, "gpus", gpus, shape->gpu_features, batch->gpus);
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && argc == 2; i++) {
         struct adl_qnet net;
         struct adl_rng rng;
-        struct sample sample;
+        struct nn_sample sample;
         struct adl_text bytes = {0};
         adl_rng_seed(&rng, (uint64_t)i + 1, "onnx");
         if (adl_qnet_make(&shapes[i], adl_kernels_choose(true), &net, NULL) != 0)
@@ -93,17 +93,17 @@ int main(int argc, char **argv)
         for (size_t p = 0; p < net.parameter_count; p++)
             params[p] *= 0.3f;
         do {
-            sample_make(&rng, &shapes[i], 1, 40, 30, &sample);
+            nn_sample_make(&rng, &shapes[i], 1, 40, 30, &sample);
             if (sample.gpu_offset[1] >= 2 && sample.action_offset[1] >= 5)
                 break;
-            sample_clear(&sample);
+            nn_sample_clear(&sample);
         } while (true);
         if (adl_onnx_write(&net, params, &bytes, NULL) != 0)
             return 1;
         write_file(argv[1], i, "onnx", &bytes);
         write_sample(argv[1], i, &net, params, &sample.batch);
         adl_text_clear(&bytes);
-        sample_clear(&sample);
+        nn_sample_clear(&sample);
         free(params);
     }
     return argc == 2 ? 0 : 2;

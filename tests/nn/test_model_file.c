@@ -30,7 +30,7 @@ static void setup_make(const struct adl_qnet_shape *shape, struct setup *ret)
     struct adl_rng rng;
     adl_rng_seed(&rng, 5, "model");
     assert_int_equal(adl_qnet_make(shape, adl_kernels_choose(true), &net, &err), 0);
-    s.params = numbers(net.parameter_count);
+    s.params = nn_numbers(net.parameter_count);
     adl_qnet_init(&net, &rng, s.params);
     s.model = (struct adl_model){.schema = 3,
                                  .shape = *shape,
@@ -109,7 +109,7 @@ static void every_changed_byte_behind_a_right_checksum_is_survived(void **state)
     struct setup s;
     setup_make(&small, &s);
     size_t refused = 0;
-    unsigned char *copy = must_have(malloc(s.bytes.size));
+    unsigned char *copy = nn_must_have(malloc(s.bytes.size));
     for (size_t i = 0; i < s.bytes.size - 8; i++)
         for (int bit = 0; bit < 8; bit += 3) {
             struct adl_model model = {.block = NULL};
@@ -134,7 +134,7 @@ static void every_truncation_is_refused(void **state)
     for (size_t size = 0; size < s.bytes.size; size++) {
         struct adl_model model;
         struct adl_error err = {{0}};
-        char *part = must_have(malloc(size + 1)); /* of its own, so that a sanitizer sees what is read behind it */
+        char *part = nn_must_have(malloc(size + 1)); /* of its own, so that a sanitizer sees what is read behind it */
         memcpy(part, s.bytes.data, size);
         assert_int_equal(adl_model_decode(part, size, 0, &model, &err), ADL_EINVAL);
         assert_non_null(strstr(err.text, size < 32 ? "not a model" : "it was cut off"));

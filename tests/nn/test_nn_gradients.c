@@ -18,7 +18,7 @@ static const struct adl_qnet_shape shapes[] = {
 struct setup {
     struct adl_qnet net;
     struct adl_qnet_workspace *workspace;
-    struct sample sample;
+    struct nn_sample sample;
     float *params;
     double *exact; /* the same parameters */
     int actions;
@@ -34,9 +34,9 @@ static void setup_make(const struct adl_qnet_shape *shape, const struct adl_kern
     assert_int_equal(adl_qnet_make(shape, kernels, &s.net, &err), 0);
     assert_int_equal(adl_qnet_workspace_create(&s.net, &limits, &s.workspace, &err), 0);
     adl_rng_seed(&rng, seed, "gradients");
-    s.params = numbers(s.net.parameter_count);
+    s.params = nn_numbers(s.net.parameter_count);
     adl_qnet_init(&s.net, &rng, s.params);
-    s.exact = must_have(calloc(s.net.parameter_count, sizeof *s.exact));
+    s.exact = nn_must_have(calloc(s.net.parameter_count, sizeof *s.exact));
     /* Biases and last layers of a size that shows, padding left at zero. */
     for (int l = 0; l < s.net.layer_count; l++) {
         const struct adl_qnet_layer *layer = &s.net.layers[l];
@@ -47,7 +47,7 @@ static void setup_make(const struct adl_qnet_shape *shape, const struct adl_kern
     }
     for (size_t i = 0; i < s.net.parameter_count; i++)
         s.exact[i] = (double)s.params[i];
-    sample_make(&rng, shape, 9, 17, 8, &s.sample);
+    nn_sample_make(&rng, shape, 9, 17, 8, &s.sample);
     s.actions = s.sample.action_offset[9];
     *ret = s;
 }
@@ -55,7 +55,7 @@ static void setup_make(const struct adl_qnet_shape *shape, const struct adl_kern
 static void setup_clear(struct setup *s)
 {
     adl_qnet_workspace_destroy(s->workspace);
-    sample_clear(&s->sample);
+    nn_sample_clear(&s->sample);
     free(s->params);
     free(s->exact);
 }
@@ -67,8 +67,8 @@ static void networks_agree_with_the_reference(void **state)
         for (uint64_t seed = 1; seed <= 5; seed++) {
             struct setup s;
             setup_make(&shapes[i / BUILD_COUNT], build_at(i % BUILD_COUNT), seed, &s);
-            float *q = numbers((size_t)s.actions);
-            double *wanted = must_have(calloc((size_t)s.actions + 1, sizeof *wanted));
+            float *q = nn_numbers((size_t)s.actions);
+            double *wanted = nn_must_have(calloc((size_t)s.actions + 1, sizeof *wanted));
             adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
             reference_forward(&s.net, s.exact, &s.sample.batch, wanted);
             for (int a = 0; a < s.actions; a++)
@@ -94,9 +94,9 @@ static void check_gradients(const struct adl_qnet_shape *shape, const struct adl
     struct adl_rng rng;
     adl_rng_seed(&rng, seed, "dq");
     setup_make(shape, kernels, seed, &s);
-    float *q = numbers((size_t)s.actions), *dq = random_numbers(&rng, (size_t)s.actions);
-    float *grads = numbers(s.net.parameter_count);
-    double *unused = must_have(calloc((size_t)s.actions + 1, sizeof *unused));
+    float *q = nn_numbers((size_t)s.actions), *dq = random_numbers(&rng, (size_t)s.actions);
+    float *grads = nn_numbers(s.net.parameter_count);
+    double *unused = nn_must_have(calloc((size_t)s.actions + 1, sizeof *unused));
     adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
     adl_qnet_backward(&s.net, s.params, &s.sample.batch, s.workspace, dq, grads);
     double largest = 0;
@@ -133,8 +133,8 @@ static void padding_of_weights_gets_no_gradient(void **state)
     setup_make(&shapes[3], adl_kernels_choose(true), 3, &s); /* 18 outputs in two panels */
     struct adl_rng rng;
     adl_rng_seed(&rng, 1, "dq");
-    float *q = numbers((size_t)s.actions), *dq = random_numbers(&rng, (size_t)s.actions);
-    float *grads = numbers(s.net.parameter_count);
+    float *q = nn_numbers((size_t)s.actions), *dq = random_numbers(&rng, (size_t)s.actions);
+    float *grads = nn_numbers(s.net.parameter_count);
     const struct adl_qnet_layer *layer = &s.net.layers[ADL_QNET_OUTPUT];
     adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
     adl_qnet_backward(&s.net, s.params, &s.sample.batch, s.workspace, dq, grads);
@@ -154,7 +154,7 @@ static void a_state_gives_the_same_bits_wherever_it_stands(void **state)
     for (size_t i = 0; i < SHAPE_COUNT * BUILD_COUNT; i++) {
         struct setup s;
         setup_make(&shapes[i / BUILD_COUNT], build_at(i % BUILD_COUNT), 4, &s);
-        float *q = numbers((size_t)s.actions), *alone = numbers((size_t)s.actions);
+        float *q = nn_numbers((size_t)s.actions), *alone = nn_numbers((size_t)s.actions);
         adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
         for (int n = 0; n < 9; n++) {
             const struct adl_qnet_batch *all = &s.sample.batch;
@@ -184,7 +184,8 @@ static void what_all_actions_share_teaches_the_value_alone(void **state)
     struct setup s;
     setup_make(&shapes[0], adl_kernels_choose(true), 5, &s);
     const struct adl_qnet_layer *layers = s.net.layers;
-    float *q = numbers((size_t)s.actions), *dq = numbers((size_t)s.actions), *grads = numbers(s.net.parameter_count);
+    float *q = nn_numbers((size_t)s.actions), *dq = nn_numbers((size_t)s.actions),
+          *grads = nn_numbers(s.net.parameter_count);
     for (int n = 0; n < 9; n++)
         for (int a = s.sample.action_offset[n]; a < s.sample.action_offset[n + 1]; a++)
             dq[a] = (float)(n % 3 + 1);
@@ -205,7 +206,7 @@ static void the_mean_over_a_states_actions_is_its_value(void **state)
     (void)state;
     struct setup s;
     setup_make(&shapes[0], adl_kernels_choose(true), 6, &s);
-    float *q = numbers((size_t)s.actions), *without = numbers((size_t)s.actions);
+    float *q = nn_numbers((size_t)s.actions), *without = nn_numbers((size_t)s.actions);
     const struct adl_qnet_layer *last = &s.net.layers[ADL_QNET_ACTION3];
     adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q);
     memset(s.params + last->weights, 0, (size_t)last->inputs * sizeof *s.params); /* no advantages: Q is V */
@@ -230,8 +231,8 @@ static void the_mean_over_a_states_actions_is_its_value(void **state)
 static double contrast_error(const struct setup *s, const float *rule, double scale)
 {
     const int features = s->net.shape.action_features;
-    float *q = numbers((size_t)s->actions);
-    double *wanted = must_have(calloc((size_t)s->actions + 1, sizeof *wanted)), error = 0;
+    float *q = nn_numbers((size_t)s->actions);
+    double *wanted = nn_must_have(calloc((size_t)s->actions + 1, sizeof *wanted)), error = 0;
     adl_qnet_forward(&s->net, s->params, &s->sample.batch, s->workspace, q);
     for (int a = 0; a < s->actions; a++)
         for (int f = 0; f < features; f++)
@@ -282,7 +283,7 @@ static void the_wide_build_gives_networks_the_same_bits_as_the_plain_one(void **
                 adl_rng_seed(&rng, seed, "dq");
                 float *dq = random_numbers(&rng, (size_t)s.actions);
                 actions = (size_t)s.actions, parameters = s.net.parameter_count;
-                q[build] = numbers(actions), grads[build] = numbers(parameters);
+                q[build] = nn_numbers(actions), grads[build] = nn_numbers(parameters);
                 adl_qnet_forward(&s.net, s.params, &s.sample.batch, s.workspace, q[build]);
                 adl_qnet_backward(&s.net, s.params, &s.sample.batch, s.workspace, dq, grads[build]);
                 free(dq);

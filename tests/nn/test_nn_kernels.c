@@ -22,7 +22,7 @@ static void check_dense(const struct adl_kernels *k, struct adl_rng *rng, int ro
     const ptrdiff_t panels = adl_panels(outputs), ldy = panels * ADL_PANEL + 16, ldx = inputs + 3;
     float *x = random_numbers(rng, (size_t)(rows * ldx)), *w = random_panels(rng, inputs, outputs);
     float *bias = random_numbers(rng, (size_t)ldy), *y = random_numbers(rng, (size_t)(rows * ldy));
-    float *before = numbers((size_t)(rows * ldy));
+    float *before = nn_numbers((size_t)(rows * ldy));
     memcpy(before, y, (size_t)(rows * ldy) * sizeof *y);
     const struct adl_product how = {
         .bias = mode == 1 ? bias : NULL, .accumulate = mode == 2, .relu = mode == 1 || mode == 2};
@@ -61,8 +61,8 @@ static void dense_gradient_agrees_with_the_reference(void **state)
         const int rows = sizes[s / BUILD_COUNT][0], inputs = sizes[s / BUILD_COUNT][1],
                   outputs = sizes[s / BUILD_COUNT][2];
         const ptrdiff_t panels = adl_panels(outputs), width = panels * ADL_PANEL;
-        float *x = random_numbers(&rng, area(rows, inputs)), *dy = random_numbers(&rng, (size_t)(rows * width));
-        float *dw = numbers((size_t)(inputs * width)), *dbias = numbers((size_t)width);
+        float *x = random_numbers(&rng, nn_area(rows, inputs)), *dy = random_numbers(&rng, (size_t)(rows * width));
+        float *dw = nn_numbers((size_t)(inputs * width)), *dbias = nn_numbers((size_t)width);
         for (ptrdiff_t i = 0; i < inputs * width; i++)
             dw[i] = 1;
         k->dense_gradient(rows, inputs, panels, x, inputs, dy, width, dw, dbias);
@@ -90,7 +90,7 @@ static void transpose_is_the_transpose(void **state)
     for (size_t s = 0; s < SIZE_COUNT * BUILD_COUNT; s++) {
         const int inputs = sizes[s / BUILD_COUNT][1], outputs = (int)adl_panels(sizes[s / BUILD_COUNT][2]) * ADL_PANEL;
         const int padded = (int)adl_panels(inputs) * ADL_PANEL;
-        float *w = random_panels(&rng, inputs, outputs), *wt = random_numbers(&rng, area(padded, outputs));
+        float *w = random_panels(&rng, inputs, outputs), *wt = random_numbers(&rng, nn_area(padded, outputs));
         build_at(s % BUILD_COUNT)->transpose(inputs, outputs / ADL_PANEL, w, wt);
         for (int i = 0; i < padded; i++)
             for (int o = 0; o < outputs; o++)
@@ -150,8 +150,8 @@ static void convolution_agrees_with_the_reference_and_keeps_its_padding_zero(voi
     const int channels[] = {1, 12, 16};
     for (size_t b = 0; b < 3 * BUILD_COUNT; b++) {
         const int width = channels[b / BUILD_COUNT];
-        float *x = random_numbers(&rng, area(24, width)), *w = random_panels(&rng, 3 * width, 32);
-        float *bias = random_numbers(&rng, 32), *padded = random_numbers(&rng, area(ROWS, width));
+        float *x = random_numbers(&rng, nn_area(24, width)), *w = random_panels(&rng, 3 * width, 32);
+        float *bias = random_numbers(&rng, 32), *padded = random_numbers(&rng, nn_area(ROWS, width));
         float *y = random_numbers(&rng, ROWS * 32);
         adl_padding_insert(SEQUENCES, offset, width, x, padded);
         adl_conv3(build_at(b % BUILD_COUNT), SEQUENCES, offset, width, 2, padded, w, (struct adl_product){.bias = bias},
@@ -179,8 +179,9 @@ static void transposed_convolution_is_the_adjoint(void **state)
     adl_rng_seed(&rng, 6, "conv");
     for (size_t b = 0; b < BUILD_COUNT; b++) {
         float *x = random_numbers(&rng, 24 * 16), *dy = random_numbers(&rng, 24 * 32);
-        float *w = random_panels(&rng, 48, 32), *wt = numbers(48 * 32);
-        float *xp = numbers(ROWS * 16), *dyp = numbers(ROWS * 32), *y = numbers(ROWS * 32), *dx = numbers(ROWS * 16);
+        float *w = random_panels(&rng, 48, 32), *wt = nn_numbers(48 * 32);
+        float *xp = nn_numbers(ROWS * 16), *dyp = nn_numbers(ROWS * 32), *y = nn_numbers(ROWS * 32),
+              *dx = nn_numbers(ROWS * 16);
         const struct adl_product plain = {0};
         double forward = 0, backward = 0;
         adl_padding_insert(SEQUENCES, offset, 16, x, xp);
@@ -204,7 +205,7 @@ static void pooling_agrees_with_the_reference(void **state)
     adl_rng_seed(&rng, 7, "pool");
     for (int rows = 0; rows < 20; rows++) {
         const struct adl_kernels *k = build_at((size_t)rows % BUILD_COUNT);
-        float *x = random_numbers(&rng, (size_t)rows * 32), *dx = numbers((size_t)rows * 32);
+        float *x = random_numbers(&rng, (size_t)rows * 32), *dx = nn_numbers((size_t)rows * 32);
         float *dmean = random_numbers(&rng, 32), *dmax = random_numbers(&rng, 32), mean[32], max[32];
         k->pool(rows, 32, x, mean, max);
         k->pool_gradient(rows, 32, x, max, dmean, dmax, dx);
@@ -233,7 +234,7 @@ static void gathered_means_agree_with_the_reference(void **state)
     const int list[] = {3, 0, 3, 7};
     for (int count = 0; count <= 4; count++)
         for (size_t b = 0; b < BUILD_COUNT; b++) {
-            float *x = random_numbers(&rng, 8 * 16), *dy = random_numbers(&rng, 16), *dx = numbers(8 * 16), y[16];
+            float *x = random_numbers(&rng, 8 * 16), *dy = random_numbers(&rng, 16), *dx = nn_numbers(8 * 16), y[16];
             build_at(b)->gather_mean(count, list, 16, x, y);
             build_at(b)->gather_mean_gradient(count, list, 16, dy, dx);
             for (int c = 0; c < 16; c++) {
@@ -257,8 +258,8 @@ static void sums_and_relu_agree_with_the_reference(void **state)
     for (int rows = 0; rows < 9; rows++) {
         const struct adl_kernels *k = build_at((size_t)rows % BUILD_COUNT);
         const int count = rows * 35;
-        float *x = random_numbers(&rng, (size_t)count + 32), *y = numbers((size_t)count), sum[32];
-        float *dy = random_numbers(&rng, (size_t)count), *before = numbers((size_t)count);
+        float *x = random_numbers(&rng, (size_t)count + 32), *y = nn_numbers((size_t)count), sum[32];
+        float *dy = random_numbers(&rng, (size_t)count), *before = nn_numbers((size_t)count);
         double squares = 0;
         k->sum_rows(rows, 32, x, 35, sum);
         for (int c = 0; c < 32; c++) {
@@ -307,7 +308,8 @@ static void a_row_gives_the_same_bits_wherever_it_stands(void **state)
     adl_rng_seed(&rng, 10, "rows");
     enum { inputs = 53, outputs = 112, most = 20 };
     float *row = random_numbers(&rng, inputs), *w = random_panels(&rng, inputs, outputs), alone[outputs];
-    float *bias = random_numbers(&rng, outputs), *x = random_numbers(&rng, most * inputs), *y = numbers(most * outputs);
+    float *bias = random_numbers(&rng, outputs), *x = random_numbers(&rng, most * inputs),
+          *y = nn_numbers(most * outputs);
     for (size_t b = 0; b < BUILD_COUNT; b++) {
         const struct adl_product how = {.bias = bias};
         build_at(b)->dense(1, inputs, outputs / ADL_PANEL, row, inputs, w, how, alone, outputs);
@@ -332,7 +334,7 @@ static void keep(struct results *results, float *x, size_t count)
 {
     if (results->count + count > results->capacity) {
         results->capacity = 2 * (results->count + count);
-        results->x = must_have(realloc(results->x, results->capacity * sizeof *x));
+        results->x = nn_must_have(realloc(results->x, results->capacity * sizeof *x));
     }
     memcpy(results->x + results->count, x, count * sizeof *x);
     results->count += count;
@@ -343,20 +345,20 @@ static void keep_products(const struct adl_kernels *k, struct adl_rng *rng, cons
 {
     const int rows = size[0], inputs = size[1];
     const ptrdiff_t panels = adl_panels(size[2]), width = panels * ADL_PANEL;
-    float *x = random_numbers(rng, area(rows, inputs)), *w = random_panels(rng, inputs, size[2]);
-    float *bias = random_numbers(rng, (size_t)width), *dy = random_numbers(rng, area(rows, width));
-    float *sums = random_numbers(rng, (size_t)width), *product = numbers(area(rows, width));
-    float *dw = random_numbers(rng, area(inputs, width)), *added = random_numbers(rng, area(rows, width));
-    float *wt = numbers(area(adl_panels(inputs) * ADL_PANEL, width));
+    float *x = random_numbers(rng, nn_area(rows, inputs)), *w = random_panels(rng, inputs, size[2]);
+    float *bias = random_numbers(rng, (size_t)width), *dy = random_numbers(rng, nn_area(rows, width));
+    float *sums = random_numbers(rng, (size_t)width), *product = nn_numbers(nn_area(rows, width));
+    float *dw = random_numbers(rng, nn_area(inputs, width)), *added = random_numbers(rng, nn_area(rows, width));
+    float *wt = nn_numbers(nn_area(adl_panels(inputs) * ADL_PANEL, width));
     k->dense(rows, inputs, panels, x, inputs, w, (struct adl_product){.bias = bias}, product, width);
     k->dense(rows, inputs, panels, x, inputs, w, (struct adl_product){.accumulate = true, .relu = true}, added, width);
     k->dense_gradient(rows, inputs, panels, x, inputs, dy, width, dw, sums);
     k->transpose(inputs, panels, w, wt);
-    keep(results, product, area(rows, width));
-    keep(results, added, area(rows, width));
-    keep(results, dw, area(inputs, width));
+    keep(results, product, nn_area(rows, width));
+    keep(results, added, nn_area(rows, width));
+    keep(results, dw, nn_area(inputs, width));
     keep(results, sums, (size_t)width);
-    keep(results, wt, area(adl_panels(inputs) * ADL_PANEL, width));
+    keep(results, wt, nn_area(adl_panels(inputs) * ADL_PANEL, width));
     free(x), free(w), free(bias), free(dy);
 }
 
@@ -364,12 +366,13 @@ static void keep_rows(const struct adl_kernels *k, struct adl_rng *rng, int rows
                       struct results *results)
 {
     const int list[] = {0, rows - 1, rows / 2};
-    float *x = random_numbers(rng, area(rows, width)), *w = random_numbers(rng, (size_t)width);
+    float *x = random_numbers(rng, nn_area(rows, width)), *w = random_numbers(rng, (size_t)width);
     float *dy = random_numbers(rng, (size_t)rows), *bias = random_numbers(rng, 1), *dbias = random_numbers(rng, 1);
-    float *y = numbers((size_t)rows), *dx = numbers(area(rows, width)), *dw = random_numbers(rng, (size_t)width);
-    float *pooled = numbers(area(2, width)), *dpooled = random_numbers(rng, area(2, width));
-    float *spread = random_numbers(rng, area(rows, width)), *gathered = numbers((size_t)width);
-    float *sums = numbers((size_t)width);
+    float *y = nn_numbers((size_t)rows), *dx = nn_numbers(nn_area(rows, width)),
+          *dw = random_numbers(rng, (size_t)width);
+    float *pooled = nn_numbers(nn_area(2, width)), *dpooled = random_numbers(rng, nn_area(2, width));
+    float *spread = random_numbers(rng, nn_area(rows, width)), *gathered = nn_numbers((size_t)width);
+    float *sums = nn_numbers((size_t)width);
     k->dot(rows, width, x, width, w, bias, y);
     k->dot_gradient(rows, width, x, width, w, dy, dx, dw, dbias);
     k->pool(rows, width, x, pooled, pooled + width);
@@ -378,11 +381,11 @@ static void keep_rows(const struct adl_kernels *k, struct adl_rng *rng, int rows
     k->gather_mean_gradient(3, list, width, w, spread);
     k->sum_rows(rows, width, x, width, sums);
     keep(results, y, (size_t)rows);
-    keep(results, dx, area(rows, width));
+    keep(results, dx, nn_area(rows, width));
     keep(results, dw, (size_t)width);
     keep(results, dbias, 1);
-    keep(results, pooled, area(2, width));
-    keep(results, spread, area(rows, width));
+    keep(results, pooled, nn_area(2, width));
+    keep(results, spread, nn_area(rows, width));
     keep(results, gathered, (size_t)width);
     keep(results, sums, (size_t)width);
     free(x), free(w), free(dy), free(bias), free(dpooled);
@@ -423,7 +426,7 @@ static void the_wide_build_gives_the_same_bits_as_the_plain_one(void **state)
             adl_rng_seed(&rng, s, "bits");
             keep_products(build_at(b), &rng, sizes[s], &results[b]);
             keep_rows(build_at(b), &rng, sizes[s][0], adl_panels(sizes[s][2]) * ADL_PANEL, &results[b]);
-            squares[b] = keep_numbers(build_at(b), &rng, area(sizes[s][0], sizes[s][1]), &results[b]);
+            squares[b] = keep_numbers(build_at(b), &rng, nn_area(sizes[s][0], sizes[s][1]), &results[b]);
         }
         assert_int_equal(results[0].count, results[1].count);
         assert_memory_equal(results[0].x, results[1].x, results[0].count * sizeof(float));

@@ -47,7 +47,7 @@ static void report_csv(struct adl_text *text, const struct adl_comparison *compa
 
 static struct adl_text report_of(const struct recipe *recipe, report_function *report)
 {
-    struct sample *sample = sample_create(recipe);
+    struct report_sample *sample = sample_create(recipe);
     struct adl_text text = {0};
     report(&text, &sample->comparison);
     assert_int_equal(adl_text_status(&text), 0);
@@ -99,7 +99,7 @@ static void the_json_has_every_metric_of_every_policy(void **state)
 static void the_json_says_what_the_comparison_says(void **state)
 {
     (void)state;
-    struct sample *sample = sample_create(&recipes[0]);
+    struct report_sample *sample = sample_create(&recipes[0]);
     struct adl_text text = {0};
     adl_report_json(&text, &sample->comparison, true);
     cJSON *root = cJSON_Parse(text.data);
@@ -129,7 +129,7 @@ static void the_json_says_what_the_comparison_says(void **state)
 static void without_timing_runs_that_differ_in_speed_alone_give_equal_bytes(void **state)
 {
     (void)state;
-    struct sample *sample = sample_create(&recipes[0]);
+    struct report_sample *sample = sample_create(&recipes[0]);
     struct adl_text a = {0}, b = {0}, c = {0}, d = {0};
     adl_report_json(&a, &sample->comparison, false);
     adl_report_csv(&c, &sample->comparison, false);
@@ -314,7 +314,7 @@ static void a_schedule_of_very_many_short_jobs_is_thinned(void **state)
 {
     (void)state;
     const struct recipe busy = {"busy", 2, 2, 16, 4, 120000, true, false, false, 1};
-    struct sample *sample = sample_create(&busy);
+    struct report_sample *sample = sample_create(&busy);
     struct adl_text text = {0};
     assert_true(adl_chart_gantt(&text, &sample->comparison, 1));
     assert_true(count_of(text.data, "<rect class=\"g") <= ADL_CHART_RECTS_MAX);
@@ -326,7 +326,7 @@ static void a_schedule_of_very_many_short_jobs_is_thinned(void **state)
 static void jobs_that_share_a_gpu_are_both_drawn(void **state)
 {
     (void)state;
-    struct sample *sample = sample_create(&recipes[8]);
+    struct report_sample *sample = sample_create(&recipes[8]);
     struct adl_segment segments[] = {
         {.start_us = 0, .end_us = 60000000, .job_id = 7, .gpu = 3},
         {.start_us = 20000000, .end_us = 90000000, .job_id = 8, .gpu = 3, .kind = ADL_KIND_DATA, .cut = 1},
@@ -360,7 +360,7 @@ static void a_report_into_a_text_without_memory_fails_and_writes_nothing(void **
 {
     (void)state;
     report_function *const reports[] = {report_json, report_csv, adl_report_table, adl_report_html};
-    struct sample *sample = sample_create(&recipes[0]);
+    struct report_sample *sample = sample_create(&recipes[0]);
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         struct adl_text text = {.failed = true};
         reports[i](&text, &sample->comparison);

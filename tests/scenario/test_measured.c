@@ -254,12 +254,12 @@ static void neighbours_are_as_fast_as_was_measured_and_each_as_it_was(void **sta
     const uint64_t seed = tiny_seed_for(&s, (const uint16_t[]){0, 1}, 2);
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}, {0, SCRIPT_START, 2, 1, {0}}};
     struct kept_run kept = run_script(&s, seed, ROWS(rows));
-    assert_int_equal(end_of(&kept, 2), 50 * S);        /* 30 s at 0.6 */
-    assert_int_equal(end_of(&kept, 1), (50 + 60) * S); /* 50 s at 0.8, the rest alone */
+    assert_int_equal(kept_end(&kept, 2), 50 * S);        /* 30 s at 0.6 */
+    assert_int_equal(kept_end(&kept, 1), (50 + 60) * S); /* 50 s at 0.8, the rest alone */
     free(kept.events);
     s.pair_speed[1 * 2 + 0] = 0; /* not measured: 0.95 / 2 */
     kept = run_script(&s, seed, ROWS(rows));
-    assert_true(llabs(end_of(&kept, 2) - (int64_t)(30 / 0.475 * S)) <= 1);
+    assert_true(llabs(kept_end(&kept, 2) - (int64_t)(30 / 0.475 * S)) <= 1);
     free(kept.events);
     adl_scenario_clear(&s);
 }

@@ -53,7 +53,7 @@ static void a_capped_job_takes_longer_and_its_gpu_draws_the_cap(void **state)
     const struct script_row rows[] = {{0, SCRIPT_CAP, 144, 1, {0}}, {0, SCRIPT_START, 1, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     /* Full load: 104 of 200 W above the context give the speed 1 - (1 - 0.52)^2.14 = 0.792. */
-    assert_near_us(end_of(&kept, 1), 100 / (1 - pow(0.48, 2.14)));
+    assert_near_us(kept_end(&kept, 1), 100 / (1 - pow(0.48, 2.14)));
     assert_close(meter_j(&kept, 0), 144 * 100 / (1 - pow(0.48, 2.14)));
     assert_close(outcome_of(&kept, 1)->energy_j, meter_j(&kept, 0));
     assert_true(meter_j(&kept, 0) < 0.8 * 240 * 100);
@@ -74,7 +74,7 @@ static void energy_adds_up_and_the_end_is_right_under_caps_that_change_and_go(vo
     const double left_s = 100 - 10 - 30 * speed(load, 150) - 30 * speed(load, 80), end_s = 75 + left_s;
     const double job_j = (10 + left_s) * draw_w(load, 0) + 30 * draw_w(load, 150) + 30 * draw_w(load, 80);
     assert_true(left_s > 10 && left_s < 75);
-    assert_near_us(end_of(&kept, 1), end_s);
+    assert_near_us(kept_end(&kept, 1), end_s);
     assert_close(outcome_of(&kept, 1)->energy_j, job_j);
     assert_close(meter_j(&kept, 0), 5 * 10 + job_j);
     assert_close(meter_j(&kept, 1), end_s * 10);
@@ -90,8 +90,8 @@ static void a_cap_on_an_idle_gpu_waits_for_its_job_and_outlasts_it(void **state)
         {0, SCRIPT_CAP, 120, 1, {0}}, {10, SCRIPT_START, 1, 1, {0}}, {200, SCRIPT_START, 2, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     const double run_s = 50 / speed(1, 120);
-    assert_near_us(end_of(&kept, 1), 10 + run_s);
-    assert_near_us(end_of(&kept, 2), 200 + run_s);
+    assert_near_us(kept_end(&kept, 1), 10 + run_s);
+    assert_near_us(kept_end(&kept, 2), 200 + run_s);
     assert_close(meter_j(&kept, 0), (200 - run_s) * 10 + 2 * run_s * draw_w(1, 120));
     release(&kept, &s);
 }
@@ -103,7 +103,7 @@ static void a_cap_lifted_before_the_start_leaves_no_trace(void **state)
     const struct script_row rows[] = {
         {0, SCRIPT_CAP, 120, 1, {0}}, {1, SCRIPT_CAP, 0, 1, {0}}, {10, SCRIPT_START, 1, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
-    assert_near_us(end_of(&kept, 1), 60);
+    assert_near_us(kept_end(&kept, 1), 60);
     assert_close(meter_j(&kept, 0), 10 * 10 + 50 * 240);
     release(&kept, &s);
 }
@@ -121,8 +121,8 @@ static void a_neighbour_changes_what_the_cap_leaves_to_both(void **state)
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     const double pair_s = (100 - 30 * alone) / both, rest_s = (100 - pair_s * both) / alone;
     assert_true(both < 0.95 * alone && alone < 1);
-    assert_near_us(end_of(&kept, 1), 30 + pair_s);
-    assert_near_us(end_of(&kept, 2), 30 + pair_s + rest_s);
+    assert_near_us(kept_end(&kept, 1), 30 + pair_s);
+    assert_near_us(kept_end(&kept, 2), 30 + pair_s + rest_s);
     assert_close(outcome_of(&kept, 1)->energy_j, 30 * draw_w(0.4, 110) + pair_s * draw_w(0.8, 110) / 2);
     assert_close(meter_j(&kept, 0), outcome_of(&kept, 1)->energy_j + outcome_of(&kept, 2)->energy_j);
     release(&kept, &s);
@@ -139,7 +139,7 @@ static void a_gang_goes_at_the_pace_of_its_lowest_cap(void **state)
         {0, SCRIPT_START, 1, 3, {0, 1, 2}}, {0, SCRIPT_CAP, 200, 3, {0, 1, 2}}, {20, SCRIPT_CAP, 100, 1, {1}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     const double rest_s = (60 - 20 * speed(1, 200)) / speed(1, 100);
-    assert_near_us(end_of(&kept, 1), 20 + rest_s);
+    assert_near_us(kept_end(&kept, 1), 20 + rest_s);
     assert_close(meter_j(&kept, 0), (20 + rest_s) * draw_w(1, 200));
     assert_close(meter_j(&kept, 1), 20 * draw_w(1, 200) + rest_s * draw_w(1, 100));
     assert_close(outcome_of(&kept, 1)->energy_j, meter_j(&kept, 0) + meter_j(&kept, 1) + meter_j(&kept, 2));
@@ -158,7 +158,7 @@ static void checkpoints_take_their_time_whatever_the_cap(void **state)
                                       {45, SCRIPT_START, 1, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     const double run_s = 100 / speed(1, 100);
-    assert_near_us(end_of(&kept, 1), run_s + 8);
+    assert_near_us(kept_end(&kept, 1), run_s + 8);
     assert_close(meter_j(&kept, 0), run_s * draw_w(1, 100) + 8 * 40);
     release(&kept, &s);
 }

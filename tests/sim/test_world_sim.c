@@ -94,8 +94,8 @@ static void a_job_alone_takes_exactly_its_run_time_on_each_type(void **state)
     tiny_mix(&s, 0, 12.345678, 1, 0);
     const struct script_row rows[] = {{3, SCRIPT_START, 1, 1, {0}}, {4, SCRIPT_START, 2, 1, {1}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
-    assert_int_equal(end_of(&kept, 1), 3 * S + 12345678);
-    assert_int_equal(end_of(&kept, 2), 4 * S + 30864195);
+    assert_int_equal(kept_end(&kept, 1), 3 * S + 12345678);
+    assert_int_equal(kept_end(&kept, 2), 4 * S + 30864195);
     assert_int_equal(outcome_of(&kept, 2)->run_us, 30864195);
     assert_int_equal(outcome_of(&kept, 2)->ideal_us, 12345678);
     assert_int_equal(outcome_of(&kept, 2)->end, ADL_END_COMPLETED);
@@ -115,7 +115,7 @@ static int64_t end_of_gang(double network_gbs, uint32_t gpu_a, uint32_t gpu_b)
     tiny_mix(&s, 0, 100, 2, ADL_JOB_SPAN);
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 2, {gpu_a, gpu_b}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
-    const int64_t end_us = end_of(&kept, 1);
+    const int64_t end_us = kept_end(&kept, 1);
     release(&kept, &s);
     return end_us;
 }
@@ -149,8 +149,8 @@ static void check_pair(double activity_a, double activity_b, double bandwidth, d
     struct adl_scenario s = pair_scenario(activity_a, activity_b, bandwidth);
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}, {20, SCRIPT_START, 2, 1, {0}}};
     struct kept_run kept = run_script(&s, tiny_seed_for(&s, first_then_second, 2), ROWS(rows));
-    assert_near_us(end_of(&kept, 2), 20 + 30 / speed);
-    assert_near_us(end_of(&kept, 1), 20 + 30 / speed + (100 - 20 - 30));
+    assert_near_us(kept_end(&kept, 2), 20 + 30 / speed);
+    assert_near_us(kept_end(&kept, 1), 20 + 30 / speed + (100 - 20 - 30));
     release(&kept, &s);
 }
 
@@ -170,8 +170,8 @@ static void a_gang_goes_at_the_pace_of_its_one_shared_gpu(void **state)
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 2, {0, 1}}, {20, SCRIPT_START, 2, 1, {1}}};
     struct kept_run kept = run_script(&s, tiny_seed_for(&s, first_then_second, 2), ROWS(rows));
     const double speed = 0.95 / 1.5;
-    assert_near_us(end_of(&kept, 2), 20 + 30 / speed);
-    assert_near_us(end_of(&kept, 1), 20 + 30 / speed + 50);
+    assert_near_us(kept_end(&kept, 2), 20 + 30 / speed);
+    assert_near_us(kept_end(&kept, 1), 20 + 30 / speed + 50);
     release(&kept, &s);
 }
 
@@ -190,7 +190,7 @@ static void a_preempted_job_pays_for_checkpoint_and_restart_and_keeps_its_work(v
     assert_int_equal(evict->event.time_us, 45 * S);
     assert_false(evict->event.evict.fault);
     assert_close(evict->event.evict.remaining, 0.6);
-    assert_int_equal(end_of(&kept, 1), (50 + 3 + 60) * S);
+    assert_int_equal(kept_end(&kept, 1), (50 + 3 + 60) * S);
     assert_int_equal(outcome_of(&kept, 1)->run_us, (45 + 63) * S);
     assert_int_equal(kept.result.evictions, 1);
     release(&kept, &s);
@@ -212,7 +212,7 @@ static void a_stopped_job_goes_on_from_its_last_checkpoint(void **state)
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     assert_close(find_event(&kept, ADL_EVENT_EVICT, 1, 0)->event.evict.remaining, 0.7);
     assert_close(find_event(&kept, ADL_EVENT_EVICT, 1, 1)->event.evict.remaining, 0.7); /* before its next checkpoint */
-    assert_int_equal(end_of(&kept, 1), (70 + 3 + 70) * S);
+    assert_int_equal(kept_end(&kept, 1), (70 + 3 + 70) * S);
     assert_int_equal(kept.result.lost_gpu_s, 10 + 10);
     release(&kept, &s);
 }
@@ -227,7 +227,7 @@ static void a_job_that_loses_all_begins_at_its_beginning_after_a_stop(void **sta
         {0, SCRIPT_START, 1, 1, {0}}, {40, SCRIPT_PREEMPT, 1, 0, {0}}, {50, SCRIPT_START, 1, 1, {1}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     assert_true(find_event(&kept, ADL_EVENT_EVICT, 1, 0)->event.evict.remaining == 1.0);
-    assert_int_equal(end_of(&kept, 1), (50 + 3 + 100) * S);
+    assert_int_equal(kept_end(&kept, 1), (50 + 3 + 100) * S);
     assert_int_equal(kept.result.lost_gpu_s, 40);
     release(&kept, &s);
 }
@@ -240,7 +240,7 @@ static void a_free_preemption_ends_at_its_own_instant(void **state)
         {0, SCRIPT_START, 1, 1, {0}}, {40, SCRIPT_PREEMPT, 1, 0, {0}}, {40, SCRIPT_START, 1, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
     assert_int_equal(find_event(&kept, ADL_EVENT_EVICT, 1, 0)->event.time_us, 40 * S);
-    assert_int_equal(end_of(&kept, 1), 100 * S);
+    assert_int_equal(kept_end(&kept, 1), 100 * S);
     release(&kept, &s);
 }
 
@@ -256,8 +256,8 @@ static void a_neighbour_runs_at_full_speed_while_the_other_saves_or_loads(void *
     struct kept_run kept = run_script(&s, tiny_seed_for(&s, first_then_second, 2), ROWS(rows));
     const double speed = 0.95 / 1.5;
     const double second_us = 44 + (30 - 10 * speed) / speed; /* together from 20 to 30, and from 44 to its end */
-    assert_near_us(end_of(&kept, 2), second_us);
-    assert_near_us(end_of(&kept, 1), second_us + (100 - 20 - 10 * speed - 14 - (second_us - 44) * speed));
+    assert_near_us(kept_end(&kept, 2), second_us);
+    assert_near_us(kept_end(&kept, 1), second_us + (100 - 20 - 10 * speed - 14 - (second_us - 44) * speed));
     release(&kept, &s);
 }
 
@@ -280,8 +280,8 @@ static void a_software_update_changes_the_speed_of_its_type_from_its_time_on(voi
     s.drift.updates[1].factor = 4;
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}, {0, SCRIPT_START, 2, 1, {1}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
-    assert_int_equal(end_of(&kept, 1), (80 + 20) * S); /* 40 s at 1, 40 s at 0.5, 40 s of work left at 2 */
-    assert_int_equal(end_of(&kept, 2), 100 * S);
+    assert_int_equal(kept_end(&kept, 1), (80 + 20) * S); /* 40 s at 1, 40 s at 0.5, 40 s of work left at 2 */
+    assert_int_equal(kept_end(&kept, 2), 100 * S);
     release(&kept, &s);
 }
 
@@ -295,7 +295,7 @@ static void a_throttling_gpu_is_slow_for_half_of_each_period(void **state)
     s.telemetry = (struct adl_telemetry_model){.interval_s = 1};
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
-    const double end_s = (double)end_of(&kept, 1) * 1e-6;
+    const double end_s = (double)kept_end(&kept, 1) * 1e-6;
     assert_true(fabs(end_s - 2000) <= 10); /* at 0.75 on average; half a period may be missing */
     uint32_t slow = 0, samples = 0;
     for (size_t i = 0; i < kept.count; i++)
@@ -317,7 +317,7 @@ static void gpus_that_do_not_throttle_keep_their_speed(void **state)
     s.drift.throttle_period_s = 20;
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
-    assert_int_equal(end_of(&kept, 1), 1500 * (int64_t)S);
+    assert_int_equal(kept_end(&kept, 1), 1500 * (int64_t)S);
     release(&kept, &s);
 }
 
@@ -369,7 +369,7 @@ static void an_hour_with_two_jobs_wears_a_gpu_like_an_hour_with_one(void **state
         const struct script_row rows[] = {
             {0, SCRIPT_START, 1, 1, {0}}, {0, SCRIPT_START, 2, 1, {shared ? 0u : 1u}}, {4e6, SCRIPT_START, 3, 1, {0}}};
         struct kept_run kept = run_script(&s, 1, ROWS(rows));
-        assert_near_us(end_of(&kept, 1), shared ? 3.6e6 : 3.6e6 * 0.95);
+        assert_near_us(kept_end(&kept, 1), shared ? 3.6e6 : 3.6e6 * 0.95);
         third_us[shared] = outcome_of(&kept, 3)->run_us;
         release(&kept, &s);
     }
@@ -398,7 +398,7 @@ static void a_job_that_reaches_its_limit_is_killed_there(void **state)
     struct adl_scenario s = slowed_with_exact_limit();
     const struct script_row rows[] = {{10, SCRIPT_START, 1, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
-    assert_int_equal(end_of(&kept, 1), 110 * S);
+    assert_int_equal(kept_end(&kept, 1), 110 * S);
     assert_int_equal(outcome_of(&kept, 1)->end, ADL_END_TIMEOUT);
     assert_close(outcome_of(&kept, 1)->steps, 30 + 35); /* 30 s at 1, 70 s at 0.5 */
     assert_int_equal(kept.result.timeouts, 1);
@@ -412,7 +412,7 @@ static void without_killing_the_job_runs_past_its_limit(void **state)
     s.kill_at_limit = false;
     const struct script_row rows[] = {{10, SCRIPT_START, 1, 1, {0}}};
     struct kept_run kept = run_script(&s, 1, ROWS(rows));
-    assert_int_equal(end_of(&kept, 1), (40 + 140) * S);
+    assert_int_equal(kept_end(&kept, 1), (40 + 140) * S);
     assert_int_equal(outcome_of(&kept, 1)->end, ADL_END_COMPLETED);
     release(&kept, &s);
 }
@@ -455,7 +455,7 @@ static void the_world_ends_with_its_last_job_though_a_gpu_is_in_repair(void **st
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct kept_run kept = run_kept(&s, seed, &adl_policy_fcfs);
         in_repair += count_events(&kept, ADL_EVENT_GPU_DOWN) > count_events(&kept, ADL_EVENT_GPU_UP);
-        assert_int_equal(kept.events[kept.count - 1].event.time_us, end_of(&kept, 1));
+        assert_int_equal(kept.events[kept.count - 1].event.time_us, kept_end(&kept, 1));
         free(kept.events);
     }
     assert_true(in_repair > 10);
@@ -516,7 +516,7 @@ static void at_one_instant_ends_come_before_arrivals_in_one_batch(void **state)
     assert_true(kept.events[1].event.more);
     assert_false(kept.events[2].event.more);
     /* One decision for both: the second job starts where the first ended. */
-    assert_int_equal(end_of(&kept, 2), second.submit_us + (second.submit_us - first.submit_us));
+    assert_int_equal(kept_end(&kept, 2), second.submit_us + (second.submit_us - first.submit_us));
     release(&kept, &s);
 }
 

@@ -20,7 +20,7 @@ static int see(void *context, const struct adl_store_job *job, struct adl_error 
     (void)err;
     struct seen *seen = context;
     seen->ids[seen->count] = job->spec.id;
-    seen->numbers[seen->count++] = job_number(job);
+    seen->numbers[seen->count++] = stored_number(job);
     return seen->stop_after && seen->count == seen->stop_after;
 }
 
@@ -42,7 +42,7 @@ static void every_field_of_a_job_is_read_back_as_written_also_after_a_restart(vo
     uint64_t ids[COUNT];
     assert_int_equal(adl_store_begin(store, &err), 0);
     for (uint64_t i = 0; i < COUNT; i++)
-        ids[i] = add_job(store, i);
+        ids[i] = store_numbered(store, i);
     assert_int_equal(adl_store_commit(store, &err), 0);
     for (int restart = 0; restart < 2; restart++) {
         for (uint64_t i = 0; i < COUNT; i++) {
@@ -93,7 +93,7 @@ static void a_change_replaces_the_whole_status_and_nothing_of_the_submission(voi
     struct adl_store *store = store_open(&place);
     struct adl_error err;
     struct made_job later;
-    const uint64_t first = add_job(store, 1), second = add_job(store, 2);
+    const uint64_t first = store_numbered(store, 1), second = store_numbered(store, 2);
     make_job(77, &later);
     assert_int_equal(adl_store_job_update(store, first, &later.job.status, &err), 0);
     assert_int_equal(adl_store_job_read(store, first, check_one, (uint64_t[]){1, 77}, &err), 1);
@@ -113,13 +113,13 @@ static void a_group_is_kept_as_a_whole_or_not_at_all(void **state)
     struct adl_error err;
     struct seen seen = {0};
     const struct adl_store_page page = {.limit = 10};
-    const uint64_t kept = add_job(store, 1);
+    const uint64_t kept = store_numbered(store, 1);
     assert_int_equal(adl_store_begin(store, &err), 0);
-    add_job(store, 2);
-    add_job(store, 3);
+    store_numbered(store, 2);
+    store_numbered(store, 3);
     adl_store_rollback(store);
     assert_int_equal(adl_store_begin(store, &err), 0);
-    add_job(store, 4);
+    store_numbered(store, 4);
     adl_store_close(store);
     store = store_open(&place);
     assert_int_equal(adl_store_jobs_page(store, &page, see, &seen, &err), 1);
@@ -143,7 +143,7 @@ static void an_array_has_the_number_of_its_first_job(void **state)
     struct adl_error err;
     struct adl_store_job job = {.name = "job-5", .array_index = 3};
     uint64_t first = 0, second = 0, array = 0;
-    const uint64_t other = add_job(store, 1);
+    const uint64_t other = store_numbered(store, 1);
     assert_int_equal(adl_store_job_add(store, &job, &first, &err), 0);
     job.array_id = first;
     job.array_index = 4;
@@ -190,7 +190,7 @@ static void an_array_of_300_jobs_keeps_its_script_once_and_each_of_them_has_it(v
     memset(script, 'x', SIZE);
     script[SIZE] = '\0';
     make_job(1, &made);
-    const uint64_t other = add_job(store, 2);
+    const uint64_t other = store_numbered(store, 2);
     made.job.script = script;
     uint64_t first = 0, id = 0;
     assert_int_equal(adl_store_begin(store, &err), 0);
@@ -253,7 +253,7 @@ static void data_out_of_range_are_refused_and_the_group_goes_on_without_them(voi
             fail_msg("no %s in: %s", names[i], err.text);
         assert_int_equal(id, 4711);
     }
-    const uint64_t good = add_job(store, 1);
+    const uint64_t good = store_numbered(store, 1);
     assert_int_equal(adl_store_job_update(store, good, &bad[4].status, &err), ADL_EINVAL);
     assert_int_equal(adl_store_commit(store, &err), 0);
     long_text[ADL_STORE_SCRIPT_MAX] = '\0';
@@ -300,18 +300,18 @@ static void pages_show_what_a_search_of_everything_finds(void **state)
     assert_int_equal(adl_store_begin(store, &err), 0);
     for (uint64_t i = 0; i < COUNT; i++) {
         make_job(i, &jobs[i]);
-        assert_int_equal(add_job(store, i), i + 1);
+        assert_int_equal(store_numbered(store, i), i + 1);
     }
     assert_int_equal(adl_store_commit(store, &err), 0);
     adl_rng_seed(&rng, 1, "pages");
     for (int trial = 0; trial < 2000; trial++) {
-        const struct adl_store_page page = {.after = draw(&rng, 2) ? (uint64_t)draw(&rng, COUNT + 2) : 0,
-                                            .limit = 1 + (uint32_t)draw(&rng, COUNT),
-                                            .states = (uint32_t)draw(&rng, 2) *
-                                                      (uint32_t)draw(&rng, 1 << ADL_STORE_STATE_COUNT),
-                                            .newest_first = draw(&rng, 2),
-                                            .by_user = draw(&rng, 2),
-                                            .uid = 1000 + (uint32_t)draw(&rng, 4)};
+        const struct adl_store_page page = {.after = draw_below(&rng, 2) ? (uint64_t)draw_below(&rng, COUNT + 2) : 0,
+                                            .limit = 1 + (uint32_t)draw_below(&rng, COUNT),
+                                            .states = (uint32_t)draw_below(&rng, 2) *
+                                                      (uint32_t)draw_below(&rng, 1 << ADL_STORE_STATE_COUNT),
+                                            .newest_first = draw_below(&rng, 2),
+                                            .by_user = draw_below(&rng, 2),
+                                            .uid = 1000 + (uint32_t)draw_below(&rng, 4)};
         uint64_t expected[COUNT];
         struct seen seen = {0};
         const int count = expected_page(&page, jobs, COUNT, expected);
@@ -340,7 +340,7 @@ static void live_jobs_are_all_that_wait_or_run_and_a_visitor_can_stop(void **sta
         struct made_job made;
         make_job(i, &made);
         live += made.job.status.state <= ADL_STORE_RUNNING;
-        add_job(store, i);
+        store_numbered(store, i);
     }
     assert_true(live > 3);
     assert_int_equal(adl_store_jobs_live(store, see, &seen, &err), live);
@@ -363,12 +363,12 @@ static void a_visitor_that_fails_ends_the_reading_with_its_own_status_and_text(v
     struct place place = place_make();
     struct adl_store *store = store_open(&place);
     struct adl_error err;
-    add_job(store, 1);
-    add_job(store, 2);
+    store_numbered(store, 1);
+    store_numbered(store, 2);
     assert_int_equal(adl_store_jobs_page(store, &(struct adl_store_page){.limit = 9}, refuse, NULL, &err),
                      ADL_EREFUSED);
     assert_string_equal(err.text, "not job 1");
-    add_job(store, 3);
+    store_numbered(store, 3);
     adl_store_close(store);
     place_remove(&place);
 }
@@ -378,11 +378,11 @@ static void numbers_are_not_given_again_when_the_last_job_is_gone(void **state)
     (void)state;
     struct place place = place_make();
     struct adl_store *store = store_open(&place);
-    const uint64_t last = (add_job(store, 1), add_job(store, 2));
+    const uint64_t last = (store_numbered(store, 1), store_numbered(store, 2));
     assert_int_equal(sqlite3_exec(store->db, "DELETE FROM submission; DELETE FROM job", NULL, NULL, NULL), SQLITE_OK);
     adl_store_close(store);
     store = store_open(&place);
-    assert_true(add_job(store, 3) > last);
+    assert_true(store_numbered(store, 3) > last);
     adl_store_close(store);
     place_remove(&place);
 }

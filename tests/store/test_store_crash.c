@@ -6,7 +6,7 @@ static uint32_t rounds = 20;
 static void every_acknowledged_job_is_there_once_and_whole_after_kill_9(void **state)
 {
     (void)state;
-    const struct crash_tally tally = crash_rounds(rounds, 250000, rounds);
+    const struct crash_tally tally = store_crash_rounds(rounds, 250000, rounds);
     print_message("%u rounds, %u answers, %u in flight, %d jobs\n", tally.rounds, tally.acknowledged, tally.in_flight,
                   tally.jobs);
     assert_true(tally.in_flight > 3);

@@ -46,7 +46,7 @@ static struct place place_with_tables(void)
 }
 
 /* All steps; returns how many parts failed, and keeps the first text. */
-static int run_load(struct adl_store *store, struct load *load, struct adl_error *ret_first)
+static int run_load(struct adl_store *store, struct store_load *load, struct adl_error *ret_first)
 {
     int failed = 0;
     for (uint32_t step = 0; step < STEPS; step++)
@@ -71,7 +71,7 @@ struct tally {
 static bool fail_once(enum fault fault, int64_t n, bool lasting, bool in_open, struct tally *tally)
 {
     struct place place = in_open ? place_make_fast() : place_with_tables();
-    struct load load = load_make(STEPS + 1);
+    struct store_load load = load_make(STEPS + 1);
     struct adl_error err = {{0}}, first = {{0}};
     if (in_open)
         faulty_arm(fault, n, lasting);
@@ -145,7 +145,7 @@ static void a_disk_that_died_leaves_what_was_acknowledged(void **state)
 static bool cut_power(int64_t n, uint64_t coins, bool in_open)
 {
     struct place place = in_open ? place_make_fast() : place_with_tables();
-    struct load load = load_make(STEPS + 1);
+    struct store_load load = load_make(STEPS + 1);
     struct adl_error err = {{0}};
     faulty_arm(FAULT_POWER, in_open ? n : 0, true);
     struct adl_store *store = open_small(&place, &err);

@@ -105,7 +105,7 @@ static void what_was_written_once_is_not_changed_and_events_of_a_live_job_are_no
                                            "UPDATE submission SET uid = 0", "UPDATE payload SET script = ''",
                                            "UPDATE swap SET name = ''"};
     struct adl_error err;
-    const uint64_t job = add_job(store, 1);
+    const uint64_t job = store_numbered(store, 1);
     append(store, 1, job, "{}");
     assert_int_equal(adl_store_job_update(store, job, &(struct adl_store_status){.state = ADL_STORE_RUNNING}, &err), 0);
     assert_int_equal(adl_store_swap_append(store, &(struct adl_store_swap){.name = "a"}, &err), 0);

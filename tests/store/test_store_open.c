@@ -54,7 +54,7 @@ static void a_second_service_is_refused_and_told_whose_the_state_is(void **state
     char pid[32];
     snprintf(pid, sizeof pid, "(pid %ld)", (long)getpid());
     assert_int_equal(refused_in_child(&place, pid), 0);
-    add_job(store, 1); /* the first one is not disturbed */
+    store_numbered(store, 1); /* the first one is not disturbed */
     adl_store_close(store);
     assert_int_equal(refused_in_child(&place, pid), 1);
     place_remove(&place);
@@ -70,7 +70,7 @@ static void a_reader_sees_what_is_committed_and_writes_nothing(void **state)
     struct adl_store *store = store_open(&place);
     assert_int_equal(adl_store_open(place.path, ADL_STORE_READ, &reader, &err), 0);
     assert_int_equal(adl_store_begin(store, &err), 0);
-    const uint64_t id = add_job(store, 1);
+    const uint64_t id = store_numbered(store, 1);
     assert_int_equal(adl_store_job_read(reader, id, check_one, NULL, &err), 0);
     assert_int_equal(adl_store_commit(store, &err), 0);
     assert_int_equal(adl_store_job_read(reader, id, check_one, (uint64_t[]){1, 1}, &err), 1);
@@ -127,7 +127,7 @@ static void a_damaged_database_is_refused_and_not_made_worse(void **state)
     struct place place = place_make();
     struct adl_store *store = store_open(&place);
     for (uint64_t i = 0; i < 50; i++)
-        add_job(store, i);
+        store_numbered(store, i);
     adl_store_close(store);
     char path[128];
     struct stat about;
@@ -152,7 +152,7 @@ static void a_database_with_a_wrong_byte_never_crashes_a_reader(void **state)
     char path[128];
     struct stat about;
     for (uint64_t i = 0; i < 20; i++)
-        add_job(store, i);
+        store_numbered(store, i);
     adl_store_close(store);
     snprintf(path, sizeof path, "%s/adlro.db", place.path);
     assert_int_equal(stat(path, &about), 0);
@@ -161,8 +161,8 @@ static void a_database_with_a_wrong_byte_never_crashes_a_reader(void **state)
     adl_rng_seed(&rng, 3, "damage");
     int read = 0;
     for (int trial = 0; trial < 300; trial++) {
-        const off_t at = (off_t)draw(&rng, about.st_size);
-        const char wrong = (char)draw(&rng, 256);
+        const off_t at = (off_t)draw_below(&rng, about.st_size);
+        const char wrong = (char)draw_below(&rng, 256);
         char right;
         struct adl_error err;
         assert_int_equal(pread(fd, &right, 1, at), 1);
@@ -211,7 +211,7 @@ static void the_files_are_their_owners_alone(void **state)
     (void)state;
     struct place place = place_make();
     struct adl_store *store = store_open(&place);
-    add_job(store, 1);
+    store_numbered(store, 1);
     static const char *const names[] = {"adlro.db", "adlro.db-wal", "lock"};
     for (int i = 0; i < 3; i++) {
         char path[128];
@@ -408,7 +408,7 @@ static void a_state_of_schema_2_is_brought_forward_and_arrays_share_what_was_equ
     struct adl_store *store = store_open(&place);
     assert_int_equal(adl_store_jobs_live(store, check_old_job, &seen, &err), 6);
     assert_memory_equal(seen.payloads, ((uint64_t[]){1, 1, 1, 4, 5, 6}), 6 * sizeof(uint64_t));
-    assert_int_equal(add_job(store, 1), 7);
+    assert_int_equal(store_numbered(store, 1), 7);
     adl_store_close(store);
     place_remove(&place);
 }

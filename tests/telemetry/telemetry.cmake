@@ -2,6 +2,7 @@
 foreach(stub nvml nvml_old rocm_smi)
   string(REPLACE "_old" "" source ${stub})
   add_library(stub_${stub} MODULE ${CMAKE_CURRENT_LIST_DIR}/stub_${source}.c)
+  target_include_directories(stub_${stub} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/../fixture)
   set_target_properties(stub_${stub} PROPERTIES C_VISIBILITY_PRESET hidden PREFIX ""
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/stub)
 endforeach()

@@ -11,7 +11,7 @@ static void make_folder(const char *ret_name[5])
     assert_int_equal(mkdir(in_home(folder), 0755), 0);
     for (int i = 0; i < 5; i++) {
         snprintf(names[i], sizeof names[i], "%s/%s", folder, files[i]);
-        write_text(names[i], "", 0644);
+        task_write_text(names[i], "", 0644);
         ret_name[i] = names[i];
     }
 }
@@ -33,10 +33,10 @@ static void limits_are_written_in_the_kernels_units(void **state)
     adl_cgroup_create(&spec, &result, path, sizeof path, &join);
     assert_true(join >= 0);
     assert_string_equal(result.notes, "");
-    assert_string_equal(read_text(names[1]), "3145728");
-    assert_string_equal(read_text(names[2]), "150000 100000");
-    assert_string_equal(read_text(names[3]), "50");
-    assert_string_equal(read_text(names[4]), "0-1");
+    assert_string_equal(task_read_text(names[1]), "3145728");
+    assert_string_equal(task_read_text(names[2]), "150000 100000");
+    assert_string_equal(task_read_text(names[3]), "50");
+    assert_string_equal(task_read_text(names[4]), "0-1");
     close(join);
 }
 
@@ -52,13 +52,13 @@ static void a_limit_without_its_controller_is_noted_and_the_others_hold(void **s
     spec.memory_max_mib = 3;
     spec.pids_max = 50;
     make_folder(names);
-    write_text("cgroup.subtree_control", "", 0644);
+    task_write_text("cgroup.subtree_control", "", 0644);
     assert_int_equal(unlink(in_home(names[1])), 0);
     adl_cgroup_create(&spec, &result, path, sizeof path, &join);
     assert_true(join >= 0);
-    assert_string_equal(read_text("cgroup.subtree_control"), "+memory"); /* it was asked for */
+    assert_string_equal(task_read_text("cgroup.subtree_control"), "+memory"); /* it was asked for */
     assert_string_equal(result.notes, "memory.max 3145728 was not set: No such file or directory");
-    assert_string_equal(read_text(names[3]), "50");
+    assert_string_equal(task_read_text(names[3]), "50");
     close(join);
 }
 

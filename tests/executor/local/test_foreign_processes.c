@@ -5,7 +5,7 @@
 static int64_t pid_in(const char *name)
 {
     wait_for_file(name);
-    return strtoll(read_text(name), NULL, 10);
+    return strtoll(task_read_text(name), NULL, 10);
 }
 
 static void processes_of_tasks_are_ours_and_others_are_foreign(void **state)
@@ -41,7 +41,7 @@ static void processes_of_tasks_are_ours_and_others_are_foreign(void **state)
 
     for (int i = 0; i < 2; i++) {
         assert_int_equal(adl_task_cancel(&tasks[i], "done", NULL), 0);
-        finish(&tasks[i]);
+        task_finish(&tasks[i]);
     }
     assert_int_equal(adl_gpu_owner_find(far, starts, 2, NULL), ADL_GPU_OWNER_GONE);
 }

@@ -31,8 +31,8 @@ static void a_task_that_ends_on_a_full_disk_has_its_result(void **state)
     need_disk();
     struct adl_task task = launch_waiting();
     small_disk_fill();
-    write_text("end", "", 0644);
-    const struct adl_task_result result = finish(&task); /* and the disk stays full */
+    task_write_text("end", "", 0644);
+    const struct adl_task_result result = task_finish(&task); /* and the disk stays full */
     assert_int_equal(result.outcome, ADL_TASK_EXITED);
     assert_int_equal(result.exit_code, 9);
 }
@@ -44,7 +44,7 @@ static void a_cancel_reaches_a_task_on_a_full_disk(void **state)
     struct adl_task task = launch_waiting();
     small_disk_fill();
     assert_int_equal(adl_task_cancel(&task, "no more", &err), 0);
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_CANCELLED);
     assert_string_equal(result.reason, "no more");
 }
@@ -56,7 +56,7 @@ static void a_task_whose_shepherd_was_killed_is_lost_on_a_full_disk_too(void **s
     struct adl_task task = launch_waiting();
     small_disk_fill();
     assert_int_equal(kill((pid_t)task.shepherd.pid, SIGKILL), 0);
-    assert_int_equal(finish(&task).outcome, ADL_TASK_LOST);
+    assert_int_equal(task_finish(&task).outcome, ADL_TASK_LOST);
 }
 
 /* There is a page for its description, and none for its result. */
@@ -73,10 +73,10 @@ static void without_room_for_its_result_a_task_is_not_begun(void **state)
     struct adl_task task = launch("disk/t", &spec);
     wait_for_state(&task, ADL_TASK_WAITING);
     adl_task_close(&task);
-    assert_null(read_text("count"));
+    assert_null(task_read_text("count"));
     small_disk_clear();
-    assert_int_equal(run("disk/t", &spec).outcome, ADL_TASK_EXITED);
-    assert_string_equal(read_text("count"), "x\n");
+    assert_int_equal(task_run("disk/t", &spec).outcome, ADL_TASK_EXITED);
+    assert_string_equal(task_read_text("count"), "x\n");
 }
 
 static void a_result_waits_for_a_disk_that_is_read_only(void **state)
@@ -85,15 +85,15 @@ static void a_result_waits_for_a_disk_that_is_read_only(void **state)
     struct adl_task_result result;
     need_disk();
     struct adl_task task = launch_waiting();
-    const int64_t command = strtoll(strstr(read_text("disk/t/started"), "command_pid=") + 14, NULL, 10);
+    const int64_t command = strtoll(strstr(task_read_text("disk/t/started"), "command_pid=") + 14, NULL, 10);
     small_disk_set_read_only(true);
-    write_text("end", "", 0644);
+    task_write_text("end", "", 0644);
     while (command > 0 && pid_lives(command))
         nap_ms(5);
     nap_ms(200);
     assert_int_equal(poll_task(&task, &result), ADL_TASK_RUNNING);
     small_disk_set_read_only(false);
-    assert_int_equal(finish(&task).exit_code, 9);
+    assert_int_equal(task_finish(&task).exit_code, 9);
 }
 
 static void a_shepherd_whose_folder_was_removed_ends(void **state)
@@ -105,7 +105,7 @@ static void a_shepherd_whose_folder_was_removed_ends(void **state)
     wait_for_file("count");
     const pid_t shepherd = (pid_t)task.shepherd.pid;
     remove_tree(in_home("t"));
-    write_text("end", "", 0644);
+    task_write_text("end", "", 0644);
     assert_int_equal(waitpid(shepherd, &status, 0), shepherd);
     adl_task_close(&task);
 }

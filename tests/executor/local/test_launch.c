@@ -34,7 +34,7 @@ static void a_task_that_ended_while_nobody_watched_has_its_result(void **state)
     in_another_service(launch_short);
     wait_for_file("t/result");
     struct adl_task task = adopt("t");
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_EXITED);
     assert_int_equal(result.exit_code, 6);
 }
@@ -49,9 +49,9 @@ static void a_running_task_is_adopted_by_the_next_service(void **state)
     assert_int_equal(task.state, ADL_TASK_RUNNING);
     assert_true(task.fd >= 0);
     assert_int_equal(poll_task(&task, &result), ADL_TASK_RUNNING);
-    write_text("end", "", 0644);
-    assert_int_equal(finish(&task).exit_code, 7);
-    assert_string_equal(read_text("count"), "x\n");
+    task_write_text("end", "", 0644);
+    assert_int_equal(task_finish(&task).exit_code, 7);
+    assert_string_equal(task_read_text("count"), "x\n");
 }
 
 static void launching_again_finds_what_was_launched_before(void **state)
@@ -60,14 +60,14 @@ static void launching_again_finds_what_was_launched_before(void **state)
     const struct adl_task_spec spec = shell_spec("echo y >> count; exit 1");
     in_another_service(launch_long);
     struct adl_task task = launch("t", &spec); /* the first shepherd may not have begun yet: one of the two does */
-    write_text("end", "", 0644);
-    const struct adl_task_result result = finish(&task);
+    task_write_text("end", "", 0644);
+    const struct adl_task_result result = task_finish(&task);
     const bool first = result.exit_code == 7;
     assert_true(first || result.exit_code == 1);
-    assert_int_equal(strlen(read_text("count")), 2);
+    assert_int_equal(strlen(task_read_text("count")), 2);
     task = launch("t", &spec);
-    assert_int_equal(finish(&task).exit_code, first ? 7 : 1);
-    assert_int_equal(strlen(read_text("count")), 2);
+    assert_int_equal(task_finish(&task).exit_code, first ? 7 : 1);
+    assert_int_equal(strlen(task_read_text("count")), 2);
 }
 
 static void a_cancelled_task_of_an_earlier_service_ends(void **state)
@@ -78,7 +78,7 @@ static void a_cancelled_task_of_an_earlier_service_ends(void **state)
     wait_for_file("count");
     struct adl_task task = adopt("t");
     assert_int_equal(adl_task_cancel(&task, "enough", &err), 0);
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_CANCELLED);
     assert_string_equal(result.reason, "enough");
 }
@@ -94,10 +94,10 @@ static void a_task_cancelled_before_its_start_never_runs(void **state)
     assert_int_equal(adl_task_cancel(&task, "changed my mind", &err), 0);
     adl_task_close(&task);
     task = launch("t", &spec);
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_CANCELLED);
     assert_string_equal(result.reason, "changed my mind");
-    assert_null(read_text("count"));
+    assert_null(task_read_text("count"));
 }
 
 static void a_killed_shepherd_takes_the_task_with_it(void **state)
@@ -109,18 +109,18 @@ static void a_killed_shepherd_takes_the_task_with_it(void **state)
                    "while [ ! -s far ]; do sleep 0.01; done; echo $$ > lead; exec sleep 300");
     struct adl_task task = launch("t", &spec);
     wait_for_file("lead");
-    const int64_t far = strtoll(read_text("far"), NULL, 10), near = strtoll(read_text("near"), NULL, 10),
-                  lead = strtoll(read_text("lead"), NULL, 10);
+    const int64_t far = strtoll(task_read_text("far"), NULL, 10), near = strtoll(task_read_text("near"), NULL, 10),
+                  lead = strtoll(task_read_text("lead"), NULL, 10);
     assert_true(pid_lives(far) && pid_lives(near) && pid_lives(lead));
     assert_int_equal(kill((pid_t)task.shepherd.pid, SIGKILL), 0);
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_LOST);
     assert_false(pid_lives(far));
     assert_false(pid_lives(near));
     assert_false(pid_lives(lead));
     task = launch("t", &spec); /* stays lost, is not run again */
-    assert_int_equal(finish(&task).outcome, ADL_TASK_LOST);
-    assert_string_equal(read_text("count"), "x\n");
+    assert_int_equal(task_finish(&task).outcome, ADL_TASK_LOST);
+    assert_string_equal(task_read_text("count"), "x\n");
 }
 
 static pid_t start_innocent(void)
@@ -143,7 +143,7 @@ static void check_innocent(const struct adl_task_start *start, pid_t innocent, c
     assert_int_equal(adl_record_store(dir, "started", &adl_task_start_form, start, 0, &err), 0);
     close(dir);
     struct adl_task task = adopt("t");
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_LOST);
     assert_non_null(strstr(result.reason, reason));
     assert_true(pid_lives(innocent));
@@ -178,7 +178,7 @@ static void polling_does_without_pidfds(void **state)
     const struct adl_task_spec spec = shell_spec("sleep 0.1; exit 8");
     struct adl_task task = launch_with("t", &spec, &options);
     assert_int_equal(task.fd, -1);
-    assert_int_equal(finish(&task).exit_code, 8);
+    assert_int_equal(task_finish(&task).exit_code, 8);
 }
 
 static void a_launch_that_fails_begins_nothing(void **state)
@@ -197,7 +197,7 @@ static void a_launch_that_fails_begins_nothing(void **state)
     adl_task_close(&waiting);
     spec.cwd = "relative";
     assert_int_equal(adl_task_launch(in_home("t"), &spec, NULL, &task, &err), ADL_EINVAL);
-    assert_null(read_text("count"));
+    assert_null(task_read_text("count"));
 }
 
 static void a_shepherd_that_fails_at_once_leaves_the_task_waiting(void **state)
@@ -208,7 +208,7 @@ static void a_shepherd_that_fails_at_once_leaves_the_task_waiting(void **state)
     struct adl_task task = launch_with("t", &spec, &options);
     wait_for_state(&task, ADL_TASK_WAITING);
     adl_task_close(&task);
-    assert_int_equal(run("t", &spec).outcome, ADL_TASK_EXITED);
+    assert_int_equal(task_run("t", &spec).outcome, ADL_TASK_EXITED);
 }
 
 static void neither_descriptors_nor_zombies_are_left(void **state)
@@ -223,7 +223,7 @@ static void neither_descriptors_nor_zombies_are_left(void **state)
         tasks[i] = launch(name, &spec);
     }
     for (int i = 0; i < 50; i++)
-        assert_int_equal(finish(&tasks[i]).outcome, ADL_TASK_EXITED);
+        assert_int_equal(task_finish(&tasks[i]).outcome, ADL_TASK_EXITED);
     assert_int_equal(count_descriptors(), before);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
@@ -289,7 +289,7 @@ static void whenever_the_service_is_killed_every_task_runs_once(void **state)
     for (int i = 0; i < CRASH_TASKS; i++) {
         char name[24];
         snprintf(name, sizeof name, "count%d", i);
-        assert_string_equal(read_text(name), "x\n");
+        assert_string_equal(task_read_text(name), "x\n");
     }
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
     print_message("%d tasks over %d kills\n", CRASH_TASKS, kills);

@@ -208,7 +208,7 @@ static void a_result_of_an_earlier_version_is_read(void **state)
     struct adl_record record = {0};
     struct adl_task_result read = {0};
     const int dir = open_home();
-    write_text("r", "adlro-result 1\noutcome=1:1\nexit_code=1:5\nend\n", 0600);
+    task_write_text("r", "adlro-result 1\noutcome=1:1\nexit_code=1:5\nend\n", 0600);
     assert_int_equal(adl_record_load(dir, "r", &adl_task_result_form, &read, &record, &err), 0);
     assert_int_equal(read.exit_code, 5);
     adl_record_clear(&record, &adl_task_result_form, &read);
@@ -263,7 +263,7 @@ static void records_are_files_and_not_links_or_pipes(void **state)
     struct adl_record record = {0};
     struct adl_task_cancel read = {{0}};
     const int dir = open_home();
-    write_text("real", "adlro-cancel 1\nend\n", 0600);
+    task_write_text("real", "adlro-cancel 1\nend\n", 0600);
     assert_int_equal(symlink("real", in_home("link")), 0);
     assert_int_equal(mkfifo(in_home("pipe"), 0600), 0);
     assert_int_equal(adl_record_load(dir, "real", &adl_task_cancel_form, &read, &record, &err), 0);

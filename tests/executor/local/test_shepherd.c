@@ -12,7 +12,7 @@ static void exit_codes_are_recorded(void **state)
         snprintf(text, sizeof text, "exit %d", codes[i]);
         snprintf(name, sizeof name, "t%d", i);
         const struct adl_task_spec spec = shell_spec(text);
-        const struct adl_task_result result = run(name, &spec);
+        const struct adl_task_result result = task_run(name, &spec);
         assert_int_equal(result.outcome, ADL_TASK_EXITED);
         assert_int_equal(result.exit_code, codes[i]);
         assert_int_equal(result.signal, 0);
@@ -26,7 +26,7 @@ static void a_signal_that_ends_the_command_is_recorded(void **state)
 {
     (void)state;
     const struct adl_task_spec spec = shell_spec("kill -SEGV $$");
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_SIGNALLED);
     assert_int_equal(result.signal, SIGSEGV);
     assert_int_equal(result.exit_code, 0);
@@ -36,7 +36,7 @@ static void resources_of_descendants_are_counted(void **state)
 {
     (void)state;
     const struct adl_task_spec spec = shell_spec("sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 0");
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_true(result.user_us + result.system_us > 10000);
     assert_true(result.memory_max_kib > 500);
 }
@@ -46,7 +46,7 @@ static void the_time_limit_ends_a_command_by_term(void **state)
     (void)state;
     struct adl_task_spec spec = shell_spec("exec sleep 300");
     spec.time_limit_us = 200000;
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_TIMED_OUT);
     assert_int_equal(result.signal, SIGTERM);
     assert_true(result.elapsed_us >= 200000 && result.elapsed_us < 20000000);
@@ -59,7 +59,7 @@ static void a_command_that_ignores_term_is_killed_after_the_grace(void **state)
     struct adl_task_spec spec = shell_spec("trap '' TERM; while :; do sleep 1; done");
     spec.time_limit_us = 300000;
     spec.grace_us = 300000;
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_TIMED_OUT);
     assert_int_equal(result.signal, SIGKILL);
     assert_true(result.elapsed_us >= 600000 && result.elapsed_us < 20000000);
@@ -71,10 +71,10 @@ static void a_command_may_use_its_grace_to_save_its_work(void **state)
     struct adl_task_spec spec = shell_spec("trap 'echo saved; exit 9' TERM; while :; do sleep 0.05; done");
     spec.stderr_path = "err"; /* where the shell tells of its sleep */
     spec.time_limit_us = 300000;
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_TIMED_OUT);
     assert_int_equal(result.exit_code, 9);
-    assert_string_equal(read_text("out"), "saved\n");
+    assert_string_equal(task_read_text("out"), "saved\n");
 }
 
 static void the_grace_is_also_for_processes_that_outlive_the_command(void **state)
@@ -83,10 +83,10 @@ static void the_grace_is_also_for_processes_that_outlive_the_command(void **stat
     struct adl_task_spec spec = shell_spec("(trap 'sleep 0.3; echo saved > late; exit' TERM; touch ready; while :; do "
                                            "sleep 0.05; done) & while :; do sleep 0.05; done");
     spec.time_limit_us = 500000;
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_TIMED_OUT);
     assert_int_equal(result.signal, SIGTERM);
-    assert_non_null(read_text("late"));
+    assert_non_null(task_read_text("late"));
     assert_true(result.elapsed_us < 25000000); /* and it does not wait for the whole of it */
 }
 
@@ -99,10 +99,10 @@ static void processes_that_left_the_group_are_asked_to_end_as_well(void **state)
                    "exec sleep 300");
     spec.stderr_path = "err";
     spec.time_limit_us = 500000;
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_TIMED_OUT);
     assert_true(result.elapsed_us < 20000000); /* nobody had to be waited for until the grace was over */
-    const char *asked = read_text("asked");
+    const char *asked = task_read_text("asked");
     assert_non_null(asked);
     assert_true(strstr(asked, "far\n") && strstr(asked, "near\n"));
     assert_int_equal(strlen(asked), strlen("far\nnear\n")); /* once each */
@@ -113,7 +113,7 @@ static void a_stopped_command_ends_at_its_limit_too(void **state)
     (void)state;
     struct adl_task_spec spec = shell_spec("kill -STOP $$");
     spec.time_limit_us = 200000;
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_TIMED_OUT);
     assert_int_equal(result.signal, SIGTERM);
 }
@@ -126,14 +126,14 @@ static void nothing_of_a_task_outlives_its_end(void **state)
         shell_spec("for i in 1 2 3 4 5 6 7 8 9 10; do (setsid sh -c 'trap \"\" TERM HUP; echo $$ >> pids; "
                    "sh -c \"echo \\$\\$ >> pids; sleep 300; :\"; :' &); done; "
                    "while [ \"$(wc -l < pids)\" -lt 20 ]; do sleep 0.01; done; exit 4");
-    write_text("pids", "", 0666);
-    const struct adl_task_result result = run("t", &spec);
+    task_write_text("pids", "", 0666);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_EXITED);
     assert_int_equal(result.exit_code, 4);
     assert_string_equal(result.notes, "");
     int seen = 0;
     char *rest = NULL;
-    char *text = strdup(read_text("pids"));
+    char *text = strdup(task_read_text("pids"));
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         assert_false(pid_lives(strtoll(line, NULL, 10)));
         seen++;
@@ -154,8 +154,8 @@ static void the_environment_is_exactly_what_was_given(void **state)
     char expected[256];
     snprintf(expected, sizeof expected, "A=1\nWITH SPACE=x y\nQUOTES='\"$(id)`\nEMPTY=\nADLRO_SHEPHERD=%lld.%lld\n",
              (long long)task.shepherd.pid, (long long)task.shepherd.start_ticks);
-    assert_int_equal(finish(&task).exit_code, 0);
-    assert_string_equal(read_text("out"), expected);
+    assert_int_equal(task_finish(&task).exit_code, 0);
+    assert_string_equal(task_read_text("out"), expected);
 }
 
 static void arguments_arrive_byte_for_byte_and_no_shell_sees_them(void **state)
@@ -165,13 +165,13 @@ static void arguments_arrive_byte_for_byte_and_no_shell_sees_them(void **state)
                           "$HOME; `id` | *", "end\n", "\xff\x01", NULL};
     struct adl_task_spec spec = plain_spec();
     spec.argv = (struct adl_strings){argv, 10};
-    assert_int_equal(run("t", &spec).exit_code, 0);
-    assert_string_equal(read_text("out"), "[a b][]['][\"][line\nfeed][$HOME; `id` | *][end\n][\xff\x01]");
+    assert_int_equal(task_run("t", &spec).exit_code, 0);
+    assert_string_equal(task_read_text("out"), "[a b][]['][\"][line\nfeed][$HOME; `id` | *][end\n][\xff\x01]");
 }
 
 static void check_unstarted(const struct adl_task_spec *spec, const char *name, int code, const char *part)
 {
-    const struct adl_task_result result = run(name, spec);
+    const struct adl_task_result result = task_run(name, spec);
     assert_int_equal(result.outcome, ADL_TASK_UNSTARTED);
     assert_int_equal(result.exit_code, code);
     assert_int_equal(result.signal, 0);
@@ -184,8 +184,8 @@ static void a_command_that_cannot_be_run_says_why(void **state)
     (void)state;
     const char *missing[] = {"no-such-command", NULL}, *plain[] = {"./script", NULL}, *naked[] = {"./naked", NULL};
     struct adl_task_spec spec = plain_spec();
-    write_text("script", "#!/bin/sh\nexit 0\n", 0644);
-    write_text("naked", "exit 0\n", 0755);
+    task_write_text("script", "#!/bin/sh\nexit 0\n", 0644);
+    task_write_text("naked", "exit 0\n", 0755);
     spec.argv = (struct adl_strings){missing, 1};
     check_unstarted(&spec, "t1", 127, "no-such-command cannot be run: No such file");
     spec.argv.items = plain;
@@ -205,10 +205,10 @@ static void a_script_is_run_directly_with_its_arguments(void **state)
     (void)state;
     const char *argv[] = {"./script", "one two", NULL};
     struct adl_task_spec spec = plain_spec();
-    write_text("script", "#!/bin/sh\necho \"$# $1\"\nexit 5\n", 0755);
+    task_write_text("script", "#!/bin/sh\necho \"$# $1\"\nexit 5\n", 0755);
     spec.argv = (struct adl_strings){argv, 2};
-    assert_int_equal(run("t", &spec).exit_code, 5);
-    assert_string_equal(read_text("out"), "1 one two\n");
+    assert_int_equal(task_run("t", &spec).exit_code, 5);
+    assert_string_equal(task_read_text("out"), "1 one two\n");
 }
 
 static void output_goes_to_its_files(void **state)
@@ -216,38 +216,38 @@ static void output_goes_to_its_files(void **state)
     (void)state;
     struct stat info;
     struct adl_task_spec spec = shell_spec("echo out; echo err >&2");
-    run("t1", &spec);
-    assert_string_equal(read_text("out"), "out\nerr\n");
+    task_run("t1", &spec);
+    assert_string_equal(task_read_text("out"), "out\nerr\n");
     assert_int_equal(stat(in_home("out"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0644);
     spec.stderr_path = "err";
     spec.mask = 077;
     spec.append = true;
-    run("t2", &spec);
-    assert_string_equal(read_text("out"), "out\nerr\nout\n");
-    assert_string_equal(read_text("err"), "err\n");
+    task_run("t2", &spec);
+    assert_string_equal(task_read_text("out"), "out\nerr\nout\n");
+    assert_string_equal(task_read_text("err"), "err\n");
     assert_int_equal(stat(in_home("err"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     spec.append = false;
-    run("t3", &spec);
-    assert_string_equal(read_text("out"), "out\n");
-    write_text("in", "given\n", 0644);
+    task_run("t3", &spec);
+    assert_string_equal(task_read_text("out"), "out\n");
+    task_write_text("in", "given\n", 0644);
     spec = shell_spec("cat");
     spec.stdin_path = "in";
-    run("t4", &spec);
-    assert_string_equal(read_text("out"), "given\n");
+    task_run("t4", &spec);
+    assert_string_equal(task_read_text("out"), "given\n");
 }
 
 static void output_does_not_follow_links_or_wait_for_readers(void **state)
 {
     (void)state;
     struct adl_task_spec spec = shell_spec("echo overwritten");
-    write_text("precious", "precious\n", 0644);
+    task_write_text("precious", "precious\n", 0644);
     assert_int_equal(symlink("precious", in_home("link")), 0);
     assert_int_equal(mkfifo(in_home("pipe"), 0666), 0);
     spec.stdout_path = "link";
     check_unstarted(&spec, "t1", 126, "standard output link: is a symbolic link");
-    assert_string_equal(read_text("precious"), "precious\n");
+    assert_string_equal(task_read_text("precious"), "precious\n");
     spec.stdout_path = "pipe";
     check_unstarted(&spec, "t2", 126, "standard output pipe");
 }
@@ -268,12 +268,12 @@ static void the_command_gets_clean_signals_session_and_descriptors(void **state)
     int leaks[20];
     for (int i = 0; i < 20; i++)
         leaks[i] = open("/dev/null", O_RDONLY); /* not closed on exec */
-    assert_int_equal(run("t", &spec).exit_code, 0);
+    assert_int_equal(task_run("t", &spec).exit_code, 0);
     for (int i = 0; i < 20; i++)
         close(leaks[i]);
     signal(SIGPIPE, pipe_before);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    assert_string_equal(read_text("out"), "leads\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+    assert_string_equal(task_read_text("out"), "leads\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
 static void resource_limits_hold(void **state)
@@ -281,8 +281,8 @@ static void resource_limits_hold(void **state)
     (void)state;
     struct adl_task_spec spec = shell_spec("ulimit -n; ulimit -c");
     spec.limits[ADL_RESOURCE_NOFILE] = 123;
-    assert_int_equal(run("t", &spec).exit_code, 0);
-    assert_string_equal(read_text("out"), "123\n0\n");
+    assert_int_equal(task_run("t", &spec).exit_code, 0);
+    assert_string_equal(task_read_text("out"), "123\n0\n");
 }
 
 static void limits_are_soft_and_never_above_the_hard_ones(void **state)
@@ -300,13 +300,13 @@ static void limits_are_soft_and_never_above_the_hard_ones(void **state)
         if (setrlimit(RLIMIT_NOFILE, &lower))
             _exit(1);
         struct adl_task task = launch("t", &spec);
-        finish(&task);
+        task_finish(&task);
         _exit(0);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_string_equal(read_text("out"), "200\n200\n1000\n0027\n");
+    assert_string_equal(task_read_text("out"), "200\n200\n1000\n0027\n");
 }
 
 static void root_runs_a_task_as_its_user(void **state)
@@ -321,23 +321,23 @@ static void root_runs_a_task_as_its_user(void **state)
     struct adl_task_spec spec = shell_spec("id -u; id -g; id -G; cat secret; touch ../forbidden; exit 0");
     assert_int_equal(mkdir(in_home("nobody"), 0700), 0);
     assert_int_equal(chown(in_home("nobody"), 65534, 65534), 0);
-    write_text("nobody/secret", "root's\n", 0600);
+    task_write_text("nobody/secret", "root's\n", 0600);
     spec.cwd = in_home("nobody");
     spec.uid = spec.gid = 65534;
     spec.groups = (struct adl_strings){groups, 1};
     spec.root = false;
     spec.stderr_path = "err";
-    const struct adl_task_result result = run("t", &spec);
+    const struct adl_task_result result = task_run("t", &spec);
     assert_int_equal(result.outcome, ADL_TASK_EXITED);
-    assert_string_equal(read_text("nobody/out"), "65534\n65534\n65534 12345\n");
-    assert_null(read_text("forbidden"));
+    assert_string_equal(task_read_text("nobody/out"), "65534\n65534\n65534 12345\n");
+    assert_null(task_read_text("forbidden"));
     assert_int_equal(stat(in_home("nobody/out"), &info), 0);
     assert_int_equal(info.st_uid, 65534);
     assert_int_equal(info.st_gid, 65534);
     /* Where the user may not write, the task has no output file. */
     spec.cwd = home;
     check_unstarted(&spec, "t2", 126, "Permission denied");
-    assert_null(read_text("out"));
+    assert_null(task_read_text("out"));
     assert_int_equal(stat(in_home("t"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
 }
@@ -363,7 +363,7 @@ static void cancelling_ends_a_running_command(void **state)
     wait_for_file("out");
     assert_int_equal(adl_task_cancel(&task, "by its user", &err), 0);
     assert_int_equal(adl_task_cancel(&task, "twice", &err), 0);
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_CANCELLED);
     assert_int_equal(result.signal, SIGTERM);
     assert_string_equal(result.reason, "by its user");
@@ -380,7 +380,7 @@ static void cancelling_at_any_moment_of_the_start_is_heard(void **state)
         struct adl_task task = launch(name, &spec);
         nanosleep(&(struct timespec){.tv_nsec = i * 150000L}, NULL);
         assert_int_equal(adl_task_cancel(&task, "early", &err), 0);
-        const struct adl_task_result result = finish(&task);
+        const struct adl_task_result result = task_finish(&task);
         assert_int_equal(result.outcome, ADL_TASK_CANCELLED);
         assert_string_equal(result.reason, "early");
         assert_true(result.elapsed_us < 20000000); /* TERM got through, not only KILL */
@@ -394,7 +394,7 @@ static void a_shepherd_that_is_told_to_end_ends_its_task(void **state)
     struct adl_task task = launch("t", &spec);
     wait_for_file("out");
     assert_int_equal(kill((pid_t)task.shepherd.pid, SIGTERM), 0);
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_CANCELLED);
     assert_non_null(strstr(result.reason, "sent signal 15"));
 }
@@ -422,15 +422,15 @@ static void of_many_shepherds_in_one_folder_one_runs_the_command(void **state)
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
     struct adl_task task = adopt("t");
-    assert_int_equal(finish(&task).outcome, ADL_TASK_EXITED);
-    assert_string_equal(read_text("count"), "x\n");
+    assert_int_equal(task_finish(&task).outcome, ADL_TASK_EXITED);
+    assert_string_equal(task_read_text("count"), "x\n");
 }
 
 static void a_broken_description_is_a_result(void **state)
 {
     (void)state;
     assert_int_equal(mkdir(in_home("t"), 0700), 0);
-    write_text("t/job", "adlro-job 1\nshell=99:exit", 0600);
+    task_write_text("t/job", "adlro-job 1\nshell=99:exit", 0600);
     const pid_t pid = fork();
     if (pid == 0) {
         execl("/proc/self/exe", "adlro", "shepherd", in_home("t"), (char *)NULL);
@@ -439,7 +439,7 @@ static void a_broken_description_is_a_result(void **state)
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     struct adl_task task = adopt("t");
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_int_equal(result.outcome, ADL_TASK_UNSTARTED);
     assert_non_null(strstr(result.reason, "neither a complete field"));
 }
@@ -449,15 +449,15 @@ static void limits_that_no_cgroup_can_hold_are_noted(void **state)
     (void)state;
     struct adl_task_spec spec = shell_spec("exit 3");
     spec.memory_max_mib = 100;
-    struct adl_task_result result = run("t1", &spec);
+    struct adl_task_result result = task_run("t1", &spec);
     assert_int_equal(result.exit_code, 3);
     assert_string_equal(result.notes, "no cgroup to set limits in");
     spec.cgroup_parent = home; /* no cgroup file system, so there are no such files */
-    result = run("t2", &spec);
+    result = task_run("t2", &spec);
     assert_int_equal(result.exit_code, 3);
     assert_non_null(strstr(result.notes, "memory.max 104857600 was not set: No such file"));
     spec.cgroup_parent = "/no/such/cgroup";
-    result = run("t3", &spec);
+    result = task_run("t3", &spec);
     assert_int_equal(result.exit_code, 3);
     assert_non_null(strstr(result.notes, "no cgroup /no/such/cgroup/job-7-"));
 }
@@ -476,10 +476,10 @@ static void a_cgroup_holds_and_ends_a_task(void **state)
     struct adl_task task = launch("t", &spec);
     wait_for_state(&task, ADL_TASK_RUNNING);
     const struct adl_task_start start = task.start;
-    const struct adl_task_result result = finish(&task);
+    const struct adl_task_result result = task_finish(&task);
     assert_string_equal(result.notes, "");
-    assert_non_null(strstr(read_text("out"), strrchr(start.cgroup, '/')));
-    assert_false(pid_lives(strtoll(read_text("pid"), NULL, 10)));
+    assert_non_null(strstr(task_read_text("out"), strrchr(start.cgroup, '/')));
+    assert_false(pid_lives(strtoll(task_read_text("pid"), NULL, 10)));
     assert_int_equal(access(start.cgroup, F_OK), -1);
 }
 

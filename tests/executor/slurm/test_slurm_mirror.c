@@ -14,7 +14,7 @@ static int open_book(void **state)
     memset(&inventory, 0, sizeof inventory);
     assert_int_equal(adl_inventory_catalogue(NULL, &catalogue, &err), 0);
     for (size_t i = 0; i < sizeof fixture_nodes / sizeof *fixture_nodes; i++)
-        cJSON_AddItemToArray(heard, parse(fixture_nodes[i]));
+        cJSON_AddItemToArray(heard, parse_json(fixture_nodes[i]));
     if (adl_slurm_nodes_take(&config, &catalogue, heard, &inventory, &err))
         fail_msg("%s", err.text);
     cJSON_Delete(heard);
@@ -33,7 +33,7 @@ static int close_book(void **state)
 
 static struct adl_slurm_job *hear(const char *text)
 {
-    cJSON *message = parse(text);
+    cJSON *message = parse_json(text);
     struct adl_slurm_job *job = adl_slurm_mirror_read_job(&mirror, message, false);
     cJSON_Delete(message);
     return job;
@@ -41,14 +41,14 @@ static struct adl_slurm_job *hear(const char *text)
 
 static void hear_node(const char *text)
 {
-    cJSON *message = parse(text);
+    cJSON *message = parse_json(text);
     adl_slurm_mirror_read_node(&mirror, message);
     cJSON_Delete(message);
 }
 
 static uint32_t find_gpus(const struct adl_slurm_job *job, const char *text, uint32_t *gpus)
 {
-    cJSON *message = parse(text);
+    cJSON *message = parse_json(text);
     const uint32_t count = adl_slurm_mirror_find_gpus(&mirror, job, message, gpus);
     cJSON_Delete(message);
     return count;

@@ -8,14 +8,14 @@
 static void with_nothing_known_a_job_starts_on_the_type_that_is_faster_by_its_specification(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    desk_open_plain(&shared, 1, 1);
-    desk_open(&shared);
-    const struct adl_job_spec spec = desk_spec(1, 600, 0);
-    desk_submit(&shared, 0, &spec);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 0, FAST);
-    desk_close(&shared);
+    struct gogh_fixture fixture;
+    gogh_open_plain(&fixture, 1, 1);
+    gogh_open(&fixture);
+    const struct adl_job_spec spec = gogh_spec(1, 600, 0);
+    gogh_submit(&fixture, 0, &spec);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 0, FAST);
+    gogh_close(&fixture);
 }
 
 /* The second type is nearly as fast as the first, by its specification, and draws far less. */
@@ -23,38 +23,38 @@ static void with_nothing_known_a_job_starts_on_the_frugal_type_unless_progress_i
 {
     (void)state;
     for (int much = 0; much < 2; much++) {
-        struct gogh_desk shared;
-        desk_open_plain(&shared, 1, 1);
-        struct adl_gpu_type *frugal = &shared.cluster.types[SLOW];
+        struct gogh_fixture fixture;
+        gogh_open_plain(&fixture, 1, 1);
+        struct adl_gpu_type *frugal = &fixture.cluster.types[SLOW];
         frugal->fp32_tflops = frugal->fp16_tflops = 12;
         frugal->bandwidth_gbs = 800;
         frugal->max_w = 110;
-        shared.config.worth_w = much ? 7000 : 500;
-        desk_open(&shared);
-        const struct adl_job_spec spec = desk_spec(1, 600, 0);
-        desk_submit(&shared, 0, &spec);
-        desk_decide(&shared);
-        assert_runs_on(&shared, 0, much ? FAST : SLOW);
-        desk_close(&shared);
+        fixture.config.worth_w = much ? 7000 : 500;
+        gogh_open(&fixture);
+        const struct adl_job_spec spec = gogh_spec(1, 600, 0);
+        gogh_submit(&fixture, 0, &spec);
+        gogh_decide(&fixture);
+        assert_runs_on(&fixture, 0, much ? FAST : SLOW);
+        gogh_close(&fixture);
     }
 }
 
 static void a_job_starts_only_on_a_type_that_it_accepts(void **state)
 {
     (void)state;
-    for (uint32_t type = 0; type < DESK_TYPES; type++) {
-        struct gogh_desk shared;
-        desk_open_plain(&shared, 1, 1);
-        desk_open(&shared);
-        struct adl_job_spec spec = desk_spec(1, 600, 0);
+    for (uint32_t type = 0; type < GOGH_TYPES; type++) {
+        struct gogh_fixture fixture;
+        gogh_open_plain(&fixture, 1, 1);
+        gogh_open(&fixture);
+        struct adl_job_spec spec = gogh_spec(1, 600, 0);
         spec.types = 1u << type;
-        desk_submit(&shared, 0, &spec);
-        desk_submit(&shared, 1, &spec);
-        desk_decide(&shared);
-        assert_runs_on(&shared, 0, type);
-        assert_int_equal(shared.starts, 1);
-        assert_int_equal(shared.state->jobs[1].phase, ADL_PHASE_PENDING);
-        desk_close(&shared);
+        gogh_submit(&fixture, 0, &spec);
+        gogh_submit(&fixture, 1, &spec);
+        gogh_decide(&fixture);
+        assert_runs_on(&fixture, 0, type);
+        assert_int_equal(fixture.starts, 1);
+        assert_int_equal(fixture.state->jobs[1].phase, ADL_PHASE_PENDING);
+        gogh_close(&fixture);
     }
 }
 
@@ -62,50 +62,50 @@ static void a_job_starts_only_on_a_type_that_it_accepts(void **state)
 static void a_job_does_not_wait_for_gpus_beside_which_it_never_has_room(void **state)
 {
     (void)state;
-    struct gogh_desk shared = {.config = {.preemption_us = 20 * S}};
-    desk_types(&shared.cluster);
-    fixture_node_of(&shared.cluster, &(struct adl_bank_spec){FAST, 4}, 1, 4, 65536);
-    fixture_node(&shared.cluster, SLOW, 4);
-    desk_open(&shared);
-    struct adl_job_spec spec = desk_spec(1, 600, 0);
+    struct gogh_fixture fixture = {.config = {.preemption_us = 20 * S}};
+    gogh_types(&fixture.cluster);
+    fixture_node_of(&fixture.cluster, &(struct adl_bank_spec){FAST, 4}, 1, 4, 65536);
+    fixture_node(&fixture.cluster, SLOW, 4);
+    gogh_open(&fixture);
+    struct adl_job_spec spec = gogh_spec(1, 600, 0);
     spec.gpus = 2;
     spec.cpu_cores = 3;
-    desk_submit(&shared, 0, &spec);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 0, SLOW);
-    desk_close(&shared);
+    gogh_submit(&fixture, 0, &spec);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 0, SLOW);
+    gogh_close(&fixture);
 }
 
 static void after_measurements_that_contradict_the_specification_jobs_of_the_class_go_where_it_was_faster(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    desk_open_plain(&shared, 2, 2);
-    desk_open(&shared);
-    const struct adl_job_spec spec = desk_spec(1, 600, 0), other = desk_spec(2, 600, 0);
-    desk_submit(&shared, 0, &spec);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 0, FAST);
-    for (int i = 0; i < DESK_READINGS; i++)
-        desk_progress(&shared, 0, 1.0);
-    desk_finish(&shared, 0);
-    desk_teach(&shared, &spec, SLOW, 6.0, 0.5);
-    desk_submit(&shared, 1, &spec);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 1, SLOW);
-    desk_submit(&shared, 2, &other); /* of which nothing was measured */
-    desk_decide(&shared);
-    assert_runs_on(&shared, 2, FAST);
-    desk_close(&shared);
+    struct gogh_fixture fixture;
+    gogh_open_plain(&fixture, 2, 2);
+    gogh_open(&fixture);
+    const struct adl_job_spec spec = gogh_spec(1, 600, 0), other = gogh_spec(2, 600, 0);
+    gogh_submit(&fixture, 0, &spec);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 0, FAST);
+    for (int i = 0; i < GOGH_READINGS; i++)
+        gogh_progress(&fixture, 0, 1.0);
+    gogh_finish(&fixture, 0);
+    gogh_teach(&fixture, &spec, SLOW, 6.0, 0.5);
+    gogh_submit(&fixture, 1, &spec);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 1, SLOW);
+    gogh_submit(&fixture, 2, &other); /* of which nothing was measured */
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 2, FAST);
+    gogh_close(&fixture);
 }
 
 /* ---- moves ---- */
 
 /* Job 0 holds the one fast GPU and may not be stopped; job 1 runs on the one slow GPU, at half the speed. */
-static void open_for_a_move(struct gogh_desk *shared, double cost_s)
+static void open_for_a_move(struct gogh_fixture *fixture, double cost_s)
 {
-    desk_open_plain(shared, 1, 1);
-    shared->config.preemption_us = (int64_t)(cost_s * S);
+    gogh_open_plain(fixture, 1, 1);
+    fixture->config.preemption_us = (int64_t)(cost_s * S);
 }
 
 /* What a stop of job 1 loses. */
@@ -114,48 +114,48 @@ struct loss {
     double checkpoint_s;
 };
 
-static void begin_with_loss(struct gogh_desk *shared, double work_s, int flags, struct loss loss)
+static void begin_with_loss(struct gogh_fixture *fixture, double work_s, int flags, struct loss loss)
 {
-    struct adl_job_spec spec = desk_spec(1, work_s, flags);
+    struct adl_job_spec spec = gogh_spec(1, work_s, flags);
     spec.stop_loss = (uint8_t)loss.stop_loss;
     spec.checkpoint_us = (int64_t)(loss.checkpoint_s * S);
-    desk_open(shared);
-    desk_teach(shared, &spec, FAST, 10, 0.5);
-    desk_teach(shared, &spec, SLOW, 5, 0.5);
-    const struct adl_job_spec holder = desk_spec(2, 3600, 0);
-    desk_submit(shared, 0, &holder);
-    desk_force(shared, 0, 0);
-    desk_submit(shared, 1, &spec);
-    desk_decide(shared);
-    assert_runs_on(shared, 1, SLOW);
+    gogh_open(fixture);
+    gogh_teach(fixture, &spec, FAST, 10, 0.5);
+    gogh_teach(fixture, &spec, SLOW, 5, 0.5);
+    const struct adl_job_spec holder = gogh_spec(2, 3600, 0);
+    gogh_submit(fixture, 0, &holder);
+    gogh_force(fixture, 0, 0);
+    gogh_submit(fixture, 1, &spec);
+    gogh_decide(fixture);
+    assert_runs_on(fixture, 1, SLOW);
 }
 
-static void begin_for_a_move(struct gogh_desk *shared, double work_s, int flags)
+static void begin_for_a_move(struct gogh_fixture *fixture, double work_s, int flags)
 {
-    begin_with_loss(shared, work_s, flags, (struct loss){ADL_LOSS_NOTHING, 0});
+    begin_with_loss(fixture, work_s, flags, (struct loss){ADL_LOSS_NOTHING, 0});
 }
 
 /* Whether job 1 is stopped when the fast GPU becomes free, after it has run for so long. */
 static bool moves_at_loss(double cost_s, double work_s, double ran_s, int flags, bool stay, struct loss loss)
 {
-    struct gogh_desk shared;
-    open_for_a_move(&shared, cost_s);
-    shared.config.stay = stay;
-    begin_with_loss(&shared, work_s, flags, loss);
-    shared.now_us += (int64_t)(ran_s * S);
-    desk_finish(&shared, 0);
-    desk_decide(&shared);
-    const bool stopped = shared.stops > 0;
+    struct gogh_fixture fixture;
+    open_for_a_move(&fixture, cost_s);
+    fixture.config.stay = stay;
+    begin_with_loss(&fixture, work_s, flags, loss);
+    fixture.now_us += (int64_t)(ran_s * S);
+    gogh_finish(&fixture, 0);
+    gogh_decide(&fixture);
+    const bool stopped = fixture.stops > 0;
     if (stopped) {
-        assert_int_equal(shared.stops, 1);
-        assert_int_equal(shared.stopped, 1);
-        shared.now_us += shared.config.preemption_us / 2;
-        desk_evict(&shared, 1, 0.9);
-        desk_decide(&shared);
-        assert_runs_on(&shared, 1, FAST);
-        assert_int_equal(shared.stops, 0);
+        assert_int_equal(fixture.stops, 1);
+        assert_int_equal(fixture.stopped, 1);
+        fixture.now_us += fixture.config.preemption_us / 2;
+        gogh_evict(&fixture, 1, 0.9);
+        gogh_decide(&fixture);
+        assert_runs_on(&fixture, 1, FAST);
+        assert_int_equal(fixture.stops, 0);
     }
-    desk_close(&shared);
+    gogh_close(&fixture);
     return stopped;
 }
 
@@ -213,67 +213,67 @@ static void no_job_moves_where_the_configuration_says_stay(void **state)
 static void nobody_is_stopped_twice_at_one_instant(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    open_for_a_move(&shared, 0);
-    begin_for_a_move(&shared, 3600, ADL_JOB_PREEMPTIBLE);
-    shared.now_us += 60 * S;
-    desk_finish(&shared, 0);
-    desk_decide(&shared);
-    assert_int_equal(shared.stopped, 1);
-    desk_evict(&shared, 1, 0.9);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 1, FAST);
-    for (int i = 0; i < 3 * DESK_READINGS; i++)
-        desk_progress(&shared, 1, 1);
-    desk_wake(&shared);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 0);
-    shared.now_us += 1;
-    desk_wake(&shared);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 1);
-    desk_close(&shared);
+    struct gogh_fixture fixture;
+    open_for_a_move(&fixture, 0);
+    begin_for_a_move(&fixture, 3600, ADL_JOB_PREEMPTIBLE);
+    fixture.now_us += 60 * S;
+    gogh_finish(&fixture, 0);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stopped, 1);
+    gogh_evict(&fixture, 1, 0.9);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 1, FAST);
+    for (int i = 0; i < 3 * GOGH_READINGS; i++)
+        gogh_progress(&fixture, 1, 1);
+    gogh_wake(&fixture);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 0);
+    fixture.now_us += 1;
+    gogh_wake(&fixture);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 1);
+    gogh_close(&fixture);
 }
 
 static void a_job_that_just_moved_stays_for_a_while(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    open_for_a_move(&shared, 20);
-    begin_for_a_move(&shared, 36000, ADL_JOB_PREEMPTIBLE);
-    shared.now_us += 60 * S;
-    desk_evict(&shared, 1, 0.99); /* its GPU failed for a moment */
-    desk_decide(&shared);
-    assert_runs_on(&shared, 1, SLOW);
-    shared.now_us += 30 * S;
-    desk_finish(&shared, 0);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 0);
-    shared.now_us += 300 * S;
-    desk_wake(&shared);
-    desk_decide(&shared);
-    assert_int_equal(shared.stopped, 1);
-    desk_close(&shared);
+    struct gogh_fixture fixture;
+    open_for_a_move(&fixture, 20);
+    begin_for_a_move(&fixture, 36000, ADL_JOB_PREEMPTIBLE);
+    fixture.now_us += 60 * S;
+    gogh_evict(&fixture, 1, 0.99); /* its GPU failed for a moment */
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 1, SLOW);
+    fixture.now_us += 30 * S;
+    gogh_finish(&fixture, 0);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 0);
+    fixture.now_us += 300 * S;
+    gogh_wake(&fixture);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stopped, 1);
+    gogh_close(&fixture);
 }
 
 static void a_job_that_runs_is_not_stopped_for_an_equal_one_that_waits(void **state)
 {
     (void)state;
     for (int old = 0; old < 2; old++) {
-        struct gogh_desk shared;
-        desk_open_plain(&shared, 2, 0);
-        desk_open(&shared);
-        const struct adl_job_spec spec = desk_spec(1, 3600, ADL_JOB_PREEMPTIBLE);
+        struct gogh_fixture fixture;
+        gogh_open_plain(&fixture, 2, 0);
+        gogh_open(&fixture);
+        const struct adl_job_spec spec = gogh_spec(1, 3600, ADL_JOB_PREEMPTIBLE);
         for (uint32_t slot = 0; slot < 2; slot++)
-            desk_submit(&shared, slot, &spec);
-        desk_decide(&shared);
-        assert_int_equal(shared.starts, 2);
-        shared.now_us += old * 600 * S;
+            gogh_submit(&fixture, slot, &spec);
+        gogh_decide(&fixture);
+        assert_int_equal(fixture.starts, 2);
+        fixture.now_us += old * 600 * S;
         for (uint32_t slot = 2; slot < 5; slot++)
-            desk_submit(&shared, slot, &spec);
-        desk_decide(&shared);
-        assert_int_equal(shared.stops, 0);
-        desk_close(&shared);
+            gogh_submit(&fixture, slot, &spec);
+        gogh_decide(&fixture);
+        assert_int_equal(fixture.stops, 0);
+        gogh_close(&fixture);
     }
 }
 
@@ -281,21 +281,21 @@ static void a_job_that_runs_is_not_stopped_for_an_equal_one_that_waits(void **st
 
 /* Two classes that run at 10 steps/s alone on the fast type and at this share of it beside each other. */
 struct couple {
-    struct gogh_desk shared;
+    struct gogh_fixture fixture;
     struct adl_job_spec spec[2];
 };
 
 static void open_couple_if(struct couple *couple, bool sharing, uint32_t fast, double share, double worth_w)
 {
-    desk_open_plain(&couple->shared, fast, 0);
-    couple->shared.config.share = sharing;
-    couple->shared.config.worth_w = worth_w;
-    desk_open(&couple->shared);
+    gogh_open_plain(&couple->fixture, fast, 0);
+    couple->fixture.config.share = sharing;
+    couple->fixture.config.worth_w = worth_w;
+    gogh_open(&couple->fixture);
     for (uint16_t i = 0; i < 2; i++) {
-        couple->spec[i] = desk_spec((uint16_t)(i + 1), 3600, ANY);
-        desk_teach(&couple->shared, &couple->spec[i], FAST, 10, 0.2);
+        couple->spec[i] = gogh_spec((uint16_t)(i + 1), 3600, ANY);
+        gogh_teach(&couple->fixture, &couple->spec[i], FAST, 10, 0.2);
     }
-    desk_teach_pair(&couple->shared, &couple->spec[0], &couple->spec[1], FAST, 10 * share, 10 * share);
+    gogh_teach_pair(&couple->fixture, &couple->spec[0], &couple->spec[1], FAST, 10 * share, 10 * share);
 }
 
 static void open_couple(struct couple *couple, uint32_t fast, double share, double worth_w)
@@ -307,12 +307,12 @@ static void open_couple(struct couple *couple, uint32_t fast, double share, doub
 static bool share_one(struct couple *couple)
 {
     for (uint32_t i = 0; i < 2; i++)
-        desk_submit(&couple->shared, i, &couple->spec[i]);
-    desk_decide(&couple->shared);
-    const bool together = desk_together(&couple->shared, 0, 1);
-    assert_true(desk_runs(&couple->shared, 0));
-    assert_true(desk_runs(&couple->shared, 1));
-    desk_close(&couple->shared);
+        gogh_submit(&couple->fixture, i, &couple->spec[i]);
+    gogh_decide(&couple->fixture);
+    const bool together = gogh_together(&couple->fixture, 0, 1);
+    assert_true(gogh_runs(&couple->fixture, 0));
+    assert_true(gogh_runs(&couple->fixture, 1));
+    gogh_close(&couple->fixture);
     return together;
 }
 
@@ -349,14 +349,14 @@ static void a_job_joins_one_that_runs_already(void **state)
     (void)state;
     struct couple couple;
     open_couple(&couple, 2, 0.99, 0);
-    desk_submit(&couple.shared, 0, &couple.spec[0]);
-    desk_decide(&couple.shared);
-    couple.shared.now_us += 100 * S;
-    desk_submit(&couple.shared, 1, &couple.spec[1]);
-    desk_decide(&couple.shared);
-    assert_true(desk_together(&couple.shared, 0, 1));
-    assert_int_equal(couple.shared.stops, 0);
-    desk_close(&couple.shared);
+    gogh_submit(&couple.fixture, 0, &couple.spec[0]);
+    gogh_decide(&couple.fixture);
+    couple.fixture.now_us += 100 * S;
+    gogh_submit(&couple.fixture, 1, &couple.spec[1]);
+    gogh_decide(&couple.fixture);
+    assert_true(gogh_together(&couple.fixture, 0, 1));
+    assert_int_equal(couple.fixture.stops, 0);
+    gogh_close(&couple.fixture);
 }
 
 /* They share a GPU, and another one is free. */
@@ -366,18 +366,18 @@ static void two_that_slow_each_other_down_part_when_there_is_a_gpu_for_each(void
     struct couple couple;
     open_couple(&couple, 2, 0.5, 0);
     for (uint32_t i = 0; i < 2; i++) {
-        desk_submit(&couple.shared, i, &couple.spec[i]);
-        desk_force(&couple.shared, i, 0);
+        gogh_submit(&couple.fixture, i, &couple.spec[i]);
+        gogh_force(&couple.fixture, i, 0);
     }
-    couple.shared.now_us += 300 * S;
-    desk_decide(&couple.shared);
-    assert_int_equal(couple.shared.stops, 1);
-    couple.shared.now_us += 10 * S;
-    desk_evict(&couple.shared, couple.shared.stopped, 0.9);
-    desk_decide(&couple.shared);
-    assert_true(desk_runs(&couple.shared, 0) && desk_runs(&couple.shared, 1));
-    assert_false(desk_together(&couple.shared, 0, 1));
-    desk_close(&couple.shared);
+    couple.fixture.now_us += 300 * S;
+    gogh_decide(&couple.fixture);
+    assert_int_equal(couple.fixture.stops, 1);
+    couple.fixture.now_us += 10 * S;
+    gogh_evict(&couple.fixture, couple.fixture.stopped, 0.9);
+    gogh_decide(&couple.fixture);
+    assert_true(gogh_runs(&couple.fixture, 0) && gogh_runs(&couple.fixture, 1));
+    assert_false(gogh_together(&couple.fixture, 0, 1));
+    gogh_close(&couple.fixture);
 }
 
 /* Jobs 0 and 1 share the one fast GPU and hardly disturb each other; job 2 can only go beside job 0, job 1 also to the
@@ -385,36 +385,36 @@ static void two_that_slow_each_other_down_part_when_there_is_a_gpu_for_each(void
 static void a_job_takes_the_place_of_a_neighbour_who_moves_for_it(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
+    struct gogh_fixture fixture;
     struct adl_job_spec spec[3];
-    desk_open_plain(&shared, 1, 1);
-    shared.config.share = true;
-    desk_open(&shared);
+    gogh_open_plain(&fixture, 1, 1);
+    fixture.config.share = true;
+    gogh_open(&fixture);
     for (uint16_t i = 0; i < 3; i++) {
-        spec[i] = desk_spec((uint16_t)(i + 1), 36000, ANY);
-        desk_teach(&shared, &spec[i], FAST, 10, 0.2);
+        spec[i] = gogh_spec((uint16_t)(i + 1), 36000, ANY);
+        gogh_teach(&fixture, &spec[i], FAST, 10, 0.2);
     }
-    desk_teach(&shared, &spec[1], SLOW, 8, 0.2);
-    desk_teach_pair(&shared, &spec[0], &spec[1], FAST, 9.9, 9.9);
-    desk_teach_pair(&shared, &spec[0], &spec[2], FAST, 9.9, 9.9);
+    gogh_teach(&fixture, &spec[1], SLOW, 8, 0.2);
+    gogh_teach_pair(&fixture, &spec[0], &spec[1], FAST, 9.9, 9.9);
+    gogh_teach_pair(&fixture, &spec[0], &spec[2], FAST, 9.9, 9.9);
     spec[0].types = spec[2].types = 1u << FAST;
     for (uint32_t i = 0; i < 2; i++) {
-        desk_submit(&shared, i, &spec[i]);
-        desk_force(&shared, i, 0);
+        gogh_submit(&fixture, i, &spec[i]);
+        gogh_force(&fixture, i, 0);
     }
-    shared.now_us += 300 * S;
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 0);
-    desk_submit(&shared, 2, &spec[2]);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 1);
-    assert_int_equal(shared.stopped, 1);
-    shared.now_us += 10 * S;
-    desk_evict(&shared, 1, 0.99);
-    desk_decide(&shared);
-    assert_true(desk_together(&shared, 0, 2));
-    assert_runs_on(&shared, 1, SLOW);
-    desk_close(&shared);
+    fixture.now_us += 300 * S;
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 0);
+    gogh_submit(&fixture, 2, &spec[2]);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 1);
+    assert_int_equal(fixture.stopped, 1);
+    fixture.now_us += 10 * S;
+    gogh_evict(&fixture, 1, 0.99);
+    gogh_decide(&fixture);
+    assert_true(gogh_together(&fixture, 0, 2));
+    assert_runs_on(&fixture, 1, SLOW);
+    gogh_close(&fixture);
 }
 
 static void two_that_do_not_fit_into_the_memory_of_a_gpu_never_share_it(void **state)
@@ -425,10 +425,10 @@ static void two_that_do_not_fit_into_the_memory_of_a_gpu_never_share_it(void **s
         open_couple(&couple, 1, 0.99, 0);
         couple.spec[1].gpu_memory_mib = FIXTURE_GPU_MIB - couple.spec[0].gpu_memory_mib + more_mib;
         for (uint32_t i = 0; i < 2; i++)
-            desk_submit(&couple.shared, i, &couple.spec[i]);
-        desk_decide(&couple.shared);
-        assert_int_equal(couple.shared.starts, more_mib ? 1 : 2);
-        desk_close(&couple.shared);
+            gogh_submit(&couple.fixture, i, &couple.spec[i]);
+        gogh_decide(&couple.fixture);
+        assert_int_equal(couple.fixture.starts, more_mib ? 1 : 2);
+        gogh_close(&couple.fixture);
     }
 }
 
@@ -440,10 +440,10 @@ static void two_of_which_one_does_not_share_never_share_a_gpu(void **state)
         open_couple(&couple, 1, 0.99, 0);
         couple.spec[which].flags = ADL_JOB_PREEMPTIBLE;
         for (uint32_t i = 0; i < 2; i++)
-            desk_submit(&couple.shared, i, &couple.spec[i]);
-        desk_decide(&couple.shared);
-        assert_int_equal(couple.shared.starts, 1);
-        desk_close(&couple.shared);
+            gogh_submit(&couple.fixture, i, &couple.spec[i]);
+        gogh_decide(&couple.fixture);
+        assert_int_equal(couple.fixture.starts, 1);
+        gogh_close(&couple.fixture);
     }
 }
 
@@ -476,45 +476,45 @@ static void a_least_throughput_keeps_a_neighbour_away_if_it_may_be_missed_beside
 /* ---- SLAs ---- */
 
 /* The slow type is frugal, and progress is worth little. */
-static void open_frugal(struct gogh_desk *shared, struct adl_job_spec *spec)
+static void open_frugal(struct gogh_fixture *fixture, struct adl_job_spec *spec)
 {
-    desk_open_plain(shared, 2, 2);
-    shared->config.worth_w = 200;
-    desk_open(shared);
-    *spec = desk_spec(1, 3600, ADL_JOB_PREEMPTIBLE);
-    desk_teach(shared, spec, FAST, 10, 0.5);
-    desk_teach(shared, spec, SLOW, 8, 0.2);
+    gogh_open_plain(fixture, 2, 2);
+    fixture->config.worth_w = 200;
+    gogh_open(fixture);
+    *spec = gogh_spec(1, 3600, ADL_JOB_PREEMPTIBLE);
+    gogh_teach(fixture, spec, FAST, 10, 0.5);
+    gogh_teach(fixture, spec, SLOW, 8, 0.2);
 }
 
 static void a_least_throughput_picks_a_type_that_reaches_it_even_if_that_costs_more_energy(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
+    struct gogh_fixture fixture;
     struct adl_job_spec spec;
-    open_frugal(&shared, &spec);
-    desk_submit(&shared, 0, &spec);
+    open_frugal(&fixture, &spec);
+    gogh_submit(&fixture, 0, &spec);
     spec.min_steps_per_s = 9;
-    desk_submit(&shared, 1, &spec);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 0, SLOW);
-    assert_runs_on(&shared, 1, FAST);
-    desk_close(&shared);
+    gogh_submit(&fixture, 1, &spec);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 0, SLOW);
+    assert_runs_on(&fixture, 1, FAST);
+    gogh_close(&fixture);
 }
 
 static void a_deadline_picks_a_type_that_keeps_it_even_if_that_costs_more_energy(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
+    struct gogh_fixture fixture;
     struct adl_job_spec spec;
-    open_frugal(&shared, &spec);
+    open_frugal(&fixture, &spec);
     spec.deadline_us = (int64_t)100 * 3600 * S;
-    desk_submit(&shared, 0, &spec);
+    gogh_submit(&fixture, 0, &spec);
     spec.deadline_us = (int64_t)(1.3 * 3600 * S);
-    desk_submit(&shared, 1, &spec);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 0, SLOW);
-    assert_runs_on(&shared, 1, FAST);
-    desk_close(&shared);
+    gogh_submit(&fixture, 1, &spec);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 0, SLOW);
+    assert_runs_on(&fixture, 1, FAST);
+    gogh_close(&fixture);
 }
 
 static void a_least_throughput_that_no_gpu_reaches_does_not_keep_a_job_from_running(void **state)
@@ -523,20 +523,20 @@ static void a_least_throughput_that_no_gpu_reaches_does_not_keep_a_job_from_runn
     const float least[] = {10.5f, 20, 1e6f};
     for (size_t i = 0; i < sizeof least / sizeof *least; i++)
         for (int worth_w = 150; worth_w <= 700; worth_w += 550) {
-            struct gogh_desk shared;
-            desk_open_plain(&shared, 1, 1);
-            shared.config.worth_w = worth_w;
-            desk_open(&shared);
-            struct adl_job_spec spec = desk_spec(1, 600, 0);
+            struct gogh_fixture fixture;
+            gogh_open_plain(&fixture, 1, 1);
+            fixture.config.worth_w = worth_w;
+            gogh_open(&fixture);
+            struct adl_job_spec spec = gogh_spec(1, 600, 0);
             spec.priority = 1;
-            desk_teach(&shared, &spec, FAST, 10, 0.2);
-            desk_teach(&shared, &spec, SLOW, 8, 0.2);
+            gogh_teach(&fixture, &spec, FAST, 10, 0.2);
+            gogh_teach(&fixture, &spec, SLOW, 8, 0.2);
             spec.min_steps_per_s = least[i];
-            desk_submit(&shared, 0, &spec);
-            desk_decide(&shared);
-            if (!desk_runs(&shared, 0))
+            gogh_submit(&fixture, 0, &spec);
+            gogh_decide(&fixture);
+            if (!gogh_runs(&fixture, 0))
                 fail_msg("asking for %g steps/s it waits", (double)least[i]);
-            desk_close(&shared);
+            gogh_close(&fixture);
         }
 }
 
@@ -545,16 +545,16 @@ static void a_deadline_that_cannot_be_kept_does_not_keep_a_job_from_running(void
     (void)state;
     const double deadline_s[] = {0.000001, 1, 300, 599, 601, 700};
     for (size_t i = 0; i < sizeof deadline_s / sizeof *deadline_s; i++) {
-        struct gogh_desk shared;
-        desk_open_plain(&shared, 1, 1);
-        desk_open(&shared);
-        struct adl_job_spec spec = desk_spec(1, 600, 0);
+        struct gogh_fixture fixture;
+        gogh_open_plain(&fixture, 1, 1);
+        gogh_open(&fixture);
+        struct adl_job_spec spec = gogh_spec(1, 600, 0);
         spec.deadline_us = (int64_t)(deadline_s[i] * S);
-        desk_submit(&shared, 0, &spec);
-        desk_decide(&shared);
-        if (!desk_runs(&shared, 0))
+        gogh_submit(&fixture, 0, &spec);
+        gogh_decide(&fixture);
+        if (!gogh_runs(&fixture, 0))
             fail_msg("with a deadline of %g s it waits", deadline_s[i]);
-        desk_close(&shared);
+        gogh_close(&fixture);
     }
 }
 

@@ -11,145 +11,145 @@
 
 /* What all GPUs draw as the policy models it: idle ones that, others by the load they were taught, stopping ones too.
  */
-static double modelled_w(const struct gogh_desk *shared)
+static double modelled_w(const struct gogh_fixture *fixture)
 {
     double power_w = 0;
-    for (uint32_t gpu = 0; gpu < shared->cluster.gpu_count; gpu++) {
-        const struct adl_gpu_type *type = &shared->cluster.types[adl_gpu_type_of(&shared->cluster, gpu)];
-        const struct adl_gpu_use *use = &shared->state->gpus[gpu];
+    for (uint32_t gpu = 0; gpu < fixture->cluster.gpu_count; gpu++) {
+        const struct adl_gpu_type *type = &fixture->cluster.types[adl_gpu_type_of(&fixture->cluster, gpu)];
+        const struct adl_gpu_use *use = &fixture->state->gpus[gpu];
         const int jobs = (use->job[0] != ADL_NONE) + (use->job[1] != ADL_NONE);
         power_w += jobs ? adl_power_draw_w(type, LOAD * jobs, use->cap_w) : type->idle_w;
     }
     return power_w;
 }
 
-static void assert_within_limit(const struct gogh_desk *shared)
+static void assert_within_limit(const struct gogh_fixture *fixture)
 {
-    if (modelled_w(shared) > shared->config.power_limit_w + 1e-6)
-        fail_msg("%g W are drawn of %g", modelled_w(shared), shared->config.power_limit_w);
+    if (modelled_w(fixture) > fixture->config.power_limit_w + 1e-6)
+        fail_msg("%g W are drawn of %g", modelled_w(fixture), fixture->config.power_limit_w);
 }
 
 /* Of the fast type alone: what n GPUs at work add to the draw of all idle. */
-static double limit_for(const struct gogh_desk *shared, double n)
+static double limit_for(const struct gogh_fixture *fixture, double n)
 {
-    const struct adl_gpu_type *type = &shared->cluster.types[FAST];
-    return type->idle_w * shared->cluster.gpu_count + n * (adl_power_draw_w(type, LOAD, 0) - type->idle_w);
+    const struct adl_gpu_type *type = &fixture->cluster.types[FAST];
+    return type->idle_w * fixture->cluster.gpu_count + n * (adl_power_draw_w(type, LOAD, 0) - type->idle_w);
 }
 
-static void open_limited(struct gogh_desk *shared, struct adl_job_spec *spec, uint32_t gpus, double n)
+static void open_limited(struct gogh_fixture *fixture, struct adl_job_spec *spec, uint32_t gpus, double n)
 {
-    desk_open_plain(shared, gpus, 0);
-    shared->config.power_limit_w = limit_for(shared, n);
-    desk_open(shared);
-    *spec = desk_spec(1, 600, ADL_JOB_PREEMPTIBLE);
-    desk_teach(shared, spec, FAST, 10, LOAD);
+    gogh_open_plain(fixture, gpus, 0);
+    fixture->config.power_limit_w = limit_for(fixture, n);
+    gogh_open(fixture);
+    *spec = gogh_spec(1, 600, ADL_JOB_PREEMPTIBLE);
+    gogh_teach(fixture, spec, FAST, 10, LOAD);
 }
 
 static void jobs_wait_while_no_watt_is_left_and_start_when_there_is(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
+    struct gogh_fixture fixture;
     struct adl_job_spec spec;
-    open_limited(&shared, &spec, 4, 2.5);
+    open_limited(&fixture, &spec, 4, 2.5);
     for (uint32_t slot = 0; slot < 5; slot++)
-        desk_submit(&shared, slot, &spec);
+        gogh_submit(&fixture, slot, &spec);
     uint32_t done = 0;
     for (int round = 0; round < 5; round++) {
-        desk_decide(&shared);
-        assert_within_limit(&shared);
-        assert_int_equal(shared.state->busy_gpus, done < 4 ? 2 : 1);
-        assert_int_equal(shared.stops, 0);
-        shared.now_us += 100 * S;
+        gogh_decide(&fixture);
+        assert_within_limit(&fixture);
+        assert_int_equal(fixture.state->busy_gpus, done < 4 ? 2 : 1);
+        assert_int_equal(fixture.stops, 0);
+        fixture.now_us += 100 * S;
         for (uint32_t slot = 0; slot < 5; slot++)
-            if (desk_runs(&shared, slot)) {
-                desk_finish(&shared, slot);
+            if (gogh_runs(&fixture, slot)) {
+                gogh_finish(&fixture, slot);
                 done++;
                 break;
             }
     }
     assert_int_equal(done, 5);
-    desk_close(&shared);
+    gogh_close(&fixture);
 }
 
 static void under_a_limit_below_idle_power_nothing_starts_and_waking_ends(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
+    struct gogh_fixture fixture;
     struct adl_job_spec spec;
-    open_limited(&shared, &spec, 4, -0.5);
+    open_limited(&fixture, &spec, 4, -0.5);
     spec.deadline_us = (int64_t)3600 * S;
-    desk_submit(&shared, 0, &spec);
+    gogh_submit(&fixture, 0, &spec);
     uint32_t wakes = 0;
     for (;;) {
-        desk_decide(&shared);
-        assert_int_equal(shared.starts, 0);
-        if (shared.wakes == 0)
+        gogh_decide(&fixture);
+        assert_int_equal(fixture.starts, 0);
+        if (fixture.wakes == 0)
             break;
         assert_true(++wakes < 10000);
-        shared.now_us = shared.plan.commands[0].time_us;
-        desk_wake(&shared);
+        fixture.now_us = fixture.plan.commands[0].time_us;
+        gogh_wake(&fixture);
     }
     assert_true(wakes > 0);
-    desk_close(&shared);
+    gogh_close(&fixture);
 }
 
 /* A job that is being stopped draws power until its checkpoint is written. */
 static void what_stopping_jobs_draw_is_not_given_to_others(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    desk_open_plain(&shared, 1, 2);
-    const struct adl_gpu_type *slow = &shared.cluster.types[SLOW], *fast = &shared.cluster.types[FAST];
+    struct gogh_fixture fixture;
+    gogh_open_plain(&fixture, 1, 2);
+    const struct adl_gpu_type *slow = &fixture.cluster.types[SLOW], *fast = &fixture.cluster.types[FAST];
     const double idle_w = fast->idle_w + 2 * slow->idle_w;
-    shared.config.power_limit_w = idle_w + 1.1 * (adl_power_draw_w(fast, LOAD, 0) - fast->idle_w);
-    desk_open(&shared);
-    const struct adl_job_spec spec = desk_spec(1, 36000, ADL_JOB_PREEMPTIBLE);
-    desk_teach(&shared, &spec, FAST, 10, LOAD);
-    desk_teach(&shared, &spec, SLOW, 5, LOAD);
-    const struct adl_job_spec holder = desk_spec(2, 3600, 0);
-    desk_submit(&shared, 1, &spec);
-    desk_force(&shared, 1, 1);
-    desk_submit(&shared, 0, &holder);
-    desk_force(&shared, 0, 0);
-    shared.now_us += 60 * S;
-    desk_finish(&shared, 0);
+    fixture.config.power_limit_w = idle_w + 1.1 * (adl_power_draw_w(fast, LOAD, 0) - fast->idle_w);
+    gogh_open(&fixture);
+    const struct adl_job_spec spec = gogh_spec(1, 36000, ADL_JOB_PREEMPTIBLE);
+    gogh_teach(&fixture, &spec, FAST, 10, LOAD);
+    gogh_teach(&fixture, &spec, SLOW, 5, LOAD);
+    const struct adl_job_spec holder = gogh_spec(2, 3600, 0);
+    gogh_submit(&fixture, 1, &spec);
+    gogh_force(&fixture, 1, 1);
+    gogh_submit(&fixture, 0, &holder);
+    gogh_force(&fixture, 0, 0);
+    fixture.now_us += 60 * S;
+    gogh_finish(&fixture, 0);
     struct adl_job_spec urgent = spec;
     urgent.priority = 1;
     urgent.types = 1u << FAST;
     urgent.deadline_us = (int64_t)(1.3 * 36000 * S);
-    desk_submit(&shared, 2, &urgent);
+    gogh_submit(&fixture, 2, &urgent);
     for (int i = 0; i < 3; i++) {
-        desk_decide(&shared);
-        assert_within_limit(&shared);
-        shared.now_us += 10 * S;
-        if (shared.state->jobs[1].phase == ADL_PHASE_STOPPING)
-            desk_evict(&shared, 1, 0.99);
+        gogh_decide(&fixture);
+        assert_within_limit(&fixture);
+        fixture.now_us += 10 * S;
+        if (fixture.state->jobs[1].phase == ADL_PHASE_STOPPING)
+            gogh_evict(&fixture, 1, 0.99);
     }
-    assert_runs_on(&shared, 2, FAST);
-    desk_close(&shared);
+    assert_runs_on(&fixture, 2, FAST);
+    gogh_close(&fixture);
 }
 
 /* Beside the other it would draw less than on a GPU of its own, but the node has no cores left for it. */
 static void a_job_that_cannot_join_its_partner_does_not_take_a_gpu_for_which_there_is_no_power(void **state)
 {
     (void)state;
-    struct gogh_desk shared = {.config = {.preemption_us = 20 * S, .share = true}};
-    desk_types(&shared.cluster);
-    fixture_node_of(&shared.cluster, &(struct adl_bank_spec){FAST, 1}, 1, 1, 65536);
-    fixture_node_of(&shared.cluster, &(struct adl_bank_spec){FAST, 1}, 1, 1, 65536);
-    shared.config.power_limit_w = limit_for(&shared, 1.9);
-    desk_open(&shared);
-    struct adl_job_spec spec = desk_spec(1, 3600, ADL_JOB_SHARE);
+    struct gogh_fixture fixture = {.config = {.preemption_us = 20 * S, .share = true}};
+    gogh_types(&fixture.cluster);
+    fixture_node_of(&fixture.cluster, &(struct adl_bank_spec){FAST, 1}, 1, 1, 65536);
+    fixture_node_of(&fixture.cluster, &(struct adl_bank_spec){FAST, 1}, 1, 1, 65536);
+    fixture.config.power_limit_w = limit_for(&fixture, 1.9);
+    gogh_open(&fixture);
+    struct adl_job_spec spec = gogh_spec(1, 3600, ADL_JOB_SHARE);
     spec.cpu_cores = 0;
-    desk_teach(&shared, &spec, FAST, 10, LOAD);
-    desk_teach_pair(&shared, &spec, &spec, FAST, 9.9, 9.9);
+    gogh_teach(&fixture, &spec, FAST, 10, LOAD);
+    gogh_teach_pair(&fixture, &spec, &spec, FAST, 9.9, 9.9);
     spec.cpu_cores = 1;
-    desk_submit(&shared, 0, &spec);
-    desk_submit(&shared, 1, &spec);
-    desk_decide(&shared);
-    assert_true(shared.starts > 0);
-    assert_within_limit(&shared);
-    desk_close(&shared);
+    gogh_submit(&fixture, 0, &spec);
+    gogh_submit(&fixture, 1, &spec);
+    gogh_decide(&fixture);
+    assert_true(fixture.starts > 0);
+    assert_within_limit(&fixture);
+    gogh_close(&fixture);
 }
 
 /* ---- caps ---- */
@@ -157,176 +157,176 @@ static void a_job_that_cannot_join_its_partner_does_not_take_a_gpu_for_which_the
 static void a_gpu_is_held_to_less_power_where_speed_is_worth_little_and_freed_for_a_job_that_needs_it(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    desk_open_plain(&shared, 1, 0);
-    shared.config.worth_w = 200;
-    shared.config.power_caps[0] = 0.6;
-    desk_open(&shared);
-    struct adl_job_spec spec = desk_spec(1, 600, 0);
+    struct gogh_fixture fixture;
+    gogh_open_plain(&fixture, 1, 0);
+    fixture.config.worth_w = 200;
+    fixture.config.power_caps[0] = 0.6;
+    gogh_open(&fixture);
+    struct adl_job_spec spec = gogh_spec(1, 600, 0);
     spec.priority = 1;
-    desk_teach(&shared, &spec, FAST, 10, 0.9);
-    desk_submit(&shared, 0, &spec);
-    desk_decide(&shared);
-    assert_true(desk_runs(&shared, 0));
-    assert_true(shared.state->gpus[0].cap_w == 0.6 * shared.cluster.types[FAST].max_w);
-    shared.now_us += 100 * S;
-    desk_finish(&shared, 0);
+    gogh_teach(&fixture, &spec, FAST, 10, 0.9);
+    gogh_submit(&fixture, 0, &spec);
+    gogh_decide(&fixture);
+    assert_true(gogh_runs(&fixture, 0));
+    assert_true(fixture.state->gpus[0].cap_w == 0.6 * fixture.cluster.types[FAST].max_w);
+    fixture.now_us += 100 * S;
+    gogh_finish(&fixture, 0);
     spec.min_steps_per_s = 9;
-    desk_submit(&shared, 1, &spec);
-    desk_decide(&shared);
-    assert_true(desk_runs(&shared, 1));
-    assert_true(shared.state->gpus[0].cap_w == 0);
-    desk_close(&shared);
+    gogh_submit(&fixture, 1, &spec);
+    gogh_decide(&fixture);
+    assert_true(gogh_runs(&fixture, 1));
+    assert_true(fixture.state->gpus[0].cap_w == 0);
+    gogh_close(&fixture);
 }
 
 static void a_speed_that_was_measured_under_a_cap_is_not_taken_for_the_speed_without(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    desk_open_plain(&shared, 1, 1);
-    desk_open(&shared);
-    const struct adl_job_spec spec = desk_spec(1, 600, 0);
-    const double cap_w = 0.5 * shared.cluster.types[FAST].max_w;
-    desk_teach(&shared, &spec, SLOW, 8, 0.9);
-    desk_teach(&shared, &spec, FAST, 10, 0.9);
-    adl_state_cap(shared.state, (const uint32_t[]){0}, 1, cap_w);
-    const double slowed = adl_power_cap_speed(&shared.cluster.types[FAST], 0.9, cap_w);
+    struct gogh_fixture fixture;
+    gogh_open_plain(&fixture, 1, 1);
+    gogh_open(&fixture);
+    const struct adl_job_spec spec = gogh_spec(1, 600, 0);
+    const double cap_w = 0.5 * fixture.cluster.types[FAST].max_w;
+    gogh_teach(&fixture, &spec, SLOW, 8, 0.9);
+    gogh_teach(&fixture, &spec, FAST, 10, 0.9);
+    adl_state_cap(fixture.state, (const uint32_t[]){0}, 1, cap_w);
+    const double slowed = adl_power_cap_speed(&fixture.cluster.types[FAST], 0.9, cap_w);
     assert_true(10 * slowed < 7);
-    desk_submit(&shared, 0, &spec);
-    desk_force(&shared, 0, 0);
-    for (int i = 0; i < 3 * DESK_READINGS; i++)
-        desk_progress(&shared, 0, 10 * slowed);
-    desk_finish(&shared, 0);
-    desk_submit(&shared, 1, &spec);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 1, FAST);
-    desk_close(&shared);
+    gogh_submit(&fixture, 0, &spec);
+    gogh_force(&fixture, 0, 0);
+    for (int i = 0; i < 3 * GOGH_READINGS; i++)
+        gogh_progress(&fixture, 0, 10 * slowed);
+    gogh_finish(&fixture, 0);
+    gogh_submit(&fixture, 1, &spec);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 1, FAST);
+    gogh_close(&fixture);
 }
 
 /* ---- reservations ---- */
 
 /* Two nodes of two fast GPUs; on each one runs a job that can be stopped, and a gang of two waits since before they
  * came. So two GPUs are free, but scattered. */
-static void open_scattered(struct gogh_desk *shared, int flags)
+static void open_scattered(struct gogh_fixture *fixture, int flags)
 {
-    *shared = (struct gogh_desk){.config = {.preemption_us = 20 * S, .share = flags & ADL_JOB_SHARE}};
-    desk_types(&shared->cluster);
-    fixture_node(&shared->cluster, FAST, 2);
-    fixture_node(&shared->cluster, FAST, 2);
-    desk_open(shared);
-    struct adl_job_spec gang = desk_spec(1, 600, 0);
-    const struct adl_job_spec single = desk_spec(2, 36000, flags);
-    desk_teach(shared, &single, FAST, 10, LOAD);
-    desk_teach_pair(shared, &single, &single, FAST, 9.9, 9.9);
+    *fixture = (struct gogh_fixture){.config = {.preemption_us = 20 * S, .share = flags & ADL_JOB_SHARE}};
+    gogh_types(&fixture->cluster);
+    fixture_node(&fixture->cluster, FAST, 2);
+    fixture_node(&fixture->cluster, FAST, 2);
+    gogh_open(fixture);
+    struct adl_job_spec gang = gogh_spec(1, 600, 0);
+    const struct adl_job_spec single = gogh_spec(2, 36000, flags);
+    gogh_teach(fixture, &single, FAST, 10, LOAD);
+    gogh_teach_pair(fixture, &single, &single, FAST, 9.9, 9.9);
     gang.gpus = 2;
-    desk_submit(shared, 0, &gang);
-    shared->now_us += S;
+    gogh_submit(fixture, 0, &gang);
+    fixture->now_us += S;
     for (uint32_t slot = 1; slot <= 2; slot++) {
-        desk_submit(shared, slot, &single);
-        desk_force(shared, slot, 2 * (slot - 1));
+        gogh_submit(fixture, slot, &single);
+        gogh_force(fixture, slot, 2 * (slot - 1));
     }
-    desk_decide(shared);
-    assert_int_equal(shared->stops, 0);
-    assert_int_equal(shared->starts, 0);
-    assert_true(shared->wakes > 0);
+    gogh_decide(fixture);
+    assert_int_equal(fixture->stops, 0);
+    assert_int_equal(fixture->starts, 0);
+    assert_true(fixture->wakes > 0);
 }
 
-static void wait_long(struct gogh_desk *shared)
+static void wait_long(struct gogh_fixture *fixture)
 {
-    shared->now_us += 10 * shared->config.preemption_us;
-    desk_wake(shared);
+    fixture->now_us += 10 * fixture->config.preemption_us;
+    gogh_wake(fixture);
 }
 
 static void a_gang_gets_scattered_gpus_once_it_has_waited_for_ten_times_what_that_costs(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    open_scattered(&shared, ADL_JOB_PREEMPTIBLE);
-    shared.now_us += 9 * shared.config.preemption_us;
-    desk_wake(&shared);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 0);
-    shared.now_us += shared.config.preemption_us;
-    desk_wake(&shared);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 1);
-    const uint32_t victim = shared.stopped;
+    struct gogh_fixture fixture;
+    open_scattered(&fixture, ADL_JOB_PREEMPTIBLE);
+    fixture.now_us += 9 * fixture.config.preemption_us;
+    gogh_wake(&fixture);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 0);
+    fixture.now_us += fixture.config.preemption_us;
+    gogh_wake(&fixture);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 1);
+    const uint32_t victim = fixture.stopped;
     /* The GPUs stay reserved for the gang, whatever jobs arrive meanwhile. */
-    const struct adl_job_spec other = desk_spec(2, 600, 0);
-    desk_submit(&shared, 3, &other);
-    desk_submit(&shared, 4, &other);
-    desk_decide(&shared);
-    assert_true(shared.starts <= 1);
-    assert_int_equal(shared.stops, 0);
-    shared.now_us += 10 * S;
-    desk_evict(&shared, victim, 0.9);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 0, FAST);
-    desk_close(&shared);
+    const struct adl_job_spec other = gogh_spec(2, 600, 0);
+    gogh_submit(&fixture, 3, &other);
+    gogh_submit(&fixture, 4, &other);
+    gogh_decide(&fixture);
+    assert_true(fixture.starts <= 1);
+    assert_int_equal(fixture.stops, 0);
+    fixture.now_us += 10 * S;
+    gogh_evict(&fixture, victim, 0.9);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 0, FAST);
+    gogh_close(&fixture);
 }
 
 static void for_a_gang_nobody_is_stopped_who_was_there_before_it_or_may_not_be_stopped(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    open_scattered(&shared, 0);
-    wait_long(&shared);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 0);
-    desk_close(&shared);
-    open_scattered(&shared, ADL_JOB_PREEMPTIBLE);
-    shared.state->jobs[1].submit_us = shared.state->jobs[2].submit_us = shared.state->jobs[0].submit_us - 1;
-    wait_long(&shared);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 0);
-    desk_close(&shared);
+    struct gogh_fixture fixture;
+    open_scattered(&fixture, 0);
+    wait_long(&fixture);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 0);
+    gogh_close(&fixture);
+    open_scattered(&fixture, ADL_JOB_PREEMPTIBLE);
+    fixture.state->jobs[1].submit_us = fixture.state->jobs[2].submit_us = fixture.state->jobs[0].submit_us - 1;
+    wait_long(&fixture);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 0);
+    gogh_close(&fixture);
 }
 
 static void a_reservation_is_dropped_if_one_of_its_gpus_fails(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    open_scattered(&shared, ADL_JOB_PREEMPTIBLE);
-    wait_long(&shared);
-    desk_decide(&shared);
-    const uint32_t victim = shared.stopped, gpu = shared.state->jobs[victim].first_gpu;
-    assert_int_equal(shared.stops, 1);
-    shared.now_us += 5 * S;
-    desk_down(&shared, gpu ^ 1); /* the free one beside it */
-    desk_decide(&shared);
-    shared.now_us += 5 * S;
-    desk_evict(&shared, victim, 0.9);
-    const struct adl_job_spec other = desk_spec(2, 600, 0);
-    desk_submit(&shared, 3, &other);
-    desk_decide(&shared);
-    assert_int_equal(shared.state->busy_gpus, 3); /* all that are left: nothing is withheld any more */
-    assert_int_equal(shared.state->gpus[gpu].job[1], ADL_NONE);
+    struct gogh_fixture fixture;
+    open_scattered(&fixture, ADL_JOB_PREEMPTIBLE);
+    wait_long(&fixture);
+    gogh_decide(&fixture);
+    const uint32_t victim = fixture.stopped, gpu = fixture.state->jobs[victim].first_gpu;
+    assert_int_equal(fixture.stops, 1);
+    fixture.now_us += 5 * S;
+    gogh_down(&fixture, gpu ^ 1); /* the free one beside it */
+    gogh_decide(&fixture);
+    fixture.now_us += 5 * S;
+    gogh_evict(&fixture, victim, 0.9);
+    const struct adl_job_spec other = gogh_spec(2, 600, 0);
+    gogh_submit(&fixture, 3, &other);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.state->busy_gpus, 3); /* all that are left: nothing is withheld any more */
+    assert_int_equal(fixture.state->gpus[gpu].job[1], ADL_NONE);
     for (uint32_t slot = 1; slot <= 3; slot++)
-        desk_finish(&shared, slot);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 0, FAST);
-    desk_close(&shared);
+        gogh_finish(&fixture, slot);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 0, FAST);
+    gogh_close(&fixture);
 }
 
 /* Whoever joined a job that is being stopped would keep the gang from its GPU. */
 static void nobody_is_put_beside_a_job_that_is_stopped_for_a_gang(void **state)
 {
     (void)state;
-    struct gogh_desk shared;
-    open_scattered(&shared, ADL_JOB_PREEMPTIBLE | ADL_JOB_SHARE);
-    shared.now_us += 10 * shared.config.preemption_us;
-    const struct adl_job_spec single = desk_spec(2, 36000, ADL_JOB_PREEMPTIBLE | ADL_JOB_SHARE);
+    struct gogh_fixture fixture;
+    open_scattered(&fixture, ADL_JOB_PREEMPTIBLE | ADL_JOB_SHARE);
+    fixture.now_us += 10 * fixture.config.preemption_us;
+    const struct adl_job_spec single = gogh_spec(2, 36000, ADL_JOB_PREEMPTIBLE | ADL_JOB_SHARE);
     for (uint32_t slot = 3; slot < 6; slot++)
-        desk_submit(&shared, slot, &single);
-    desk_decide(&shared);
-    assert_int_equal(shared.stops, 1);
-    const uint32_t victim = shared.stopped;
-    assert_int_equal(shared.state->gpus[shared.state->jobs[victim].first_gpu].job[1], ADL_NONE);
-    shared.now_us += 10 * S;
-    desk_evict(&shared, victim, 0.9);
-    desk_decide(&shared);
-    assert_runs_on(&shared, 0, FAST);
-    desk_close(&shared);
+        gogh_submit(&fixture, slot, &single);
+    gogh_decide(&fixture);
+    assert_int_equal(fixture.stops, 1);
+    const uint32_t victim = fixture.stopped;
+    assert_int_equal(fixture.state->gpus[fixture.state->jobs[victim].first_gpu].job[1], ADL_NONE);
+    fixture.now_us += 10 * S;
+    gogh_evict(&fixture, victim, 0.9);
+    gogh_decide(&fixture);
+    assert_runs_on(&fixture, 0, FAST);
+    gogh_close(&fixture);
 }
 
 int main(void)

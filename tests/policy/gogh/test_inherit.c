@@ -39,7 +39,7 @@ static const struct adl_world_ops listed_ops = {.name = "listed", .next_event = 
 
 static struct adl_job_spec named_spec(uint32_t name, double limit_s)
 {
-    struct adl_job_spec spec = desk_spec(0, limit_s / 10, 0);
+    struct adl_job_spec spec = gogh_spec(0, limit_s / 10, 0);
     spec.name_id = name;
     return spec;
 }
@@ -91,7 +91,7 @@ static int64_t believed_us(struct adl_engine *engine)
 
 static void make_cluster(struct adl_cluster *ret)
 {
-    desk_types(ret);
+    gogh_types(ret);
     fixture_node(ret, FAST, 1);
 }
 
@@ -127,16 +127,16 @@ static void run_times_are_predicted_as_before_by_any_policy_that_follows(void **
 }
 
 /* What gogh believes of a job: speeds and loads. */
-static struct adl_job_estimates look_at(struct adl_cost_model *cost_model, struct gogh_desk *shared, uint32_t slot,
+static struct adl_job_estimates look_at(struct adl_cost_model *cost_model, struct gogh_fixture *fixture, uint32_t slot,
                                         const struct adl_job_spec *spec)
 {
     struct adl_job_features features;
     struct adl_job_estimates estimates;
-    struct adl_event event = {.kind = ADL_EVENT_SUBMIT, .time_us = shared->now_us, .job = slot, .gpu = ADL_NONE};
+    struct adl_event event = {.kind = ADL_EVENT_SUBMIT, .time_us = fixture->now_us, .job = slot, .gpu = ADL_NONE};
     event.submit.spec = spec;
-    assert_int_equal(adl_cost_model_observe(cost_model, &event, shared->state), 0);
+    assert_int_equal(adl_cost_model_observe(cost_model, &event, fixture->state), 0);
     memset(&estimates, 0, sizeof estimates);
-    adl_cost_model_features(cost_model, shared->state, slot, &features);
+    adl_cost_model_features(cost_model, fixture->state, slot, &features);
     adl_cost_model_estimate(cost_model, &features, &estimates);
     return estimates;
 }
@@ -145,34 +145,34 @@ static void speeds_and_loads_that_gogh_measured_go_to_the_next_gogh(void **state
 {
     (void)state;
     struct adl_error err;
-    struct gogh_desk shared;
+    struct gogh_fixture fixture;
     struct adl_cost_model *old = NULL, *new = NULL;
-    const struct adl_job_spec spec = desk_spec(3, 100, 0);
-    desk_open_plain(&shared, 1, 1);
-    desk_open(&shared);
-    desk_submit(&shared, 0, &spec);
-    desk_force(&shared, 0, 0);
-    assert_int_equal(adl_cost_model_create(&shared.config, &shared.cluster, &old, &err), 0);
-    assert_int_equal(adl_cost_model_create(&shared.config, &shared.cluster, &new, &err), 0);
-    const struct adl_job_estimates first = look_at(old, &shared, 0, &spec);
-    shared.now_us = shared.state->now_us = 100 * S;
-    struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .time_us = shared.now_us, .job = 0, .gpu = ADL_NONE};
+    const struct adl_job_spec spec = gogh_spec(3, 100, 0);
+    gogh_open_plain(&fixture, 1, 1);
+    gogh_open(&fixture);
+    gogh_submit(&fixture, 0, &spec);
+    gogh_force(&fixture, 0, 0);
+    assert_int_equal(adl_cost_model_create(&fixture.config, &fixture.cluster, &old, &err), 0);
+    assert_int_equal(adl_cost_model_create(&fixture.config, &fixture.cluster, &new, &err), 0);
+    const struct adl_job_estimates first = look_at(old, &fixture, 0, &spec);
+    fixture.now_us = fixture.state->now_us = 100 * S;
+    struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .time_us = fixture.now_us, .job = 0, .gpu = ADL_NONE};
     speed.steps_per_s = 7 * first.on[FAST].steps_per_s;
-    struct adl_event power = {.kind = ADL_EVENT_TELEMETRY, .time_us = shared.now_us, .job = ADL_NONE, .gpu = 0};
+    struct adl_event power = {.kind = ADL_EVENT_TELEMETRY, .time_us = fixture.now_us, .job = ADL_NONE, .gpu = 0};
     power.telemetry.value[ADL_READ_POWER] = 100;
-    for (int i = 0; i < DESK_READINGS; i++) {
-        assert_int_equal(adl_cost_model_observe(old, &speed, shared.state), 0);
-        assert_int_equal(adl_cost_model_observe(old, &power, shared.state), 0);
+    for (int i = 0; i < GOGH_READINGS; i++) {
+        assert_int_equal(adl_cost_model_observe(old, &speed, fixture.state), 0);
+        assert_int_equal(adl_cost_model_observe(old, &power, fixture.state), 0);
     }
-    const struct adl_job_estimates before = look_at(old, &shared, 0, &spec);
+    const struct adl_job_estimates before = look_at(old, &fixture, 0, &spec);
     assert_true(before.on[FAST].steps_per_s > 2 * first.on[FAST].steps_per_s);
     assert_true(before.on[FAST].load < first.on[FAST].load);
     adl_cost_model_inherit(new, old);
     adl_cost_model_destroy(old);
-    const struct adl_job_estimates after = look_at(new, &shared, 0, &spec);
+    const struct adl_job_estimates after = look_at(new, &fixture, 0, &spec);
     assert_memory_equal(&after, &before, sizeof after);
     adl_cost_model_destroy(new);
-    desk_close(&shared);
+    gogh_close(&fixture);
 }
 
 static struct adl_engine *open_qssf(struct adl_engine_config *config, const struct adl_policy_ops *policy,
