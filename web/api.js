@@ -17,7 +17,7 @@ export class Problem extends Error {
 let askForToken = async () => { throw new Problem(401, null); };
 let asking = null;
 
-// ask(wasWrong) resolves to a token once somebody has given one.
+// ask(wasWrong) resolves to a token once the user has entered one.
 export function useTokenDialog(ask) {
   askForToken = ask;
 }
@@ -73,8 +73,8 @@ const SILENCE_MS = 40000; // the service says something every 15 s
 const WAIT_LEAST_MS = 500;
 const WAIT_MOST_MS = 8000;
 
-// EventSource cannot send a token, so the stream is read by hand. Never ends; tells how it goes:
-// open() after each connection, event(kind, data), lost(wait_ms) when it is gone and tried again after that time.
+// EventSource cannot send a token, so the stream is read with fetch(). Never ends; reports its state:
+// open() after each connection, event(kind, data), lost(wait_ms) when it broke and will be retried after that time.
 export async function follow({open, event, lost}) {
   let last = '';
   let wait = WAIT_LEAST_MS;
@@ -98,7 +98,7 @@ export async function follow({open, event, lost}) {
         event(kind, data);
       });
     } catch {
-      // Whatever it was, the cure is the same.
+      // Whatever the error was, reconnecting is the remedy.
     }
     clearTimeout(watchdog);
     abort.abort();

@@ -1,4 +1,4 @@
-// app: the frame of the page: who and what it is connected to, totals, theme, keys; and the start of everything.
+// app: the frame of the page: connection, user, totals, theme, keys; and the entry point.
 import {$, el, text, attr, show, variable, reconcile, openDialog, toast} from './dom.js';
 import * as f from './format.js';
 import {model, on, start, now} from './model.js';
@@ -18,7 +18,7 @@ function renderWorld(cluster) {
   const simulated = cluster.engine === 'sim';
   show(badge, simulated || cluster.virtual);
   text(badge, simulated ? `Simulated${speed}` : 'Virtual GPUs');
-  attr(badge, 'title', simulated ? 'A twin: neither jobs nor GPUs are real' : 'Jobs really run, but there are no such GPUs');
+  attr(badge, 'title', simulated ? 'A twin: neither jobs nor GPUs are real' : 'Jobs run for real, on virtual GPUs');
 }
 
 function renderHeader(cluster) {
@@ -108,7 +108,7 @@ function startTheme() {
   const render = () => {
     const chosen = document.documentElement.dataset.themeChoice;
     $('#theme use').setAttribute('href', `#i-${chosen}`);
-    attr($('#theme'), 'aria-label', `Theme: ${chosen === 'auto' ? 'as the system has it' : chosen}`);
+    attr($('#theme'), 'aria-label', `Theme: ${chosen === 'auto' ? 'same as the system' : chosen}`);
     attr($('#theme'), 'title', $('#theme').getAttribute('aria-label'));
   };
   $('#theme').addEventListener('click', next);

@@ -1,5 +1,5 @@
 // charts: what happened over the last hours, in four small charts with one crosshair. Drawn by Chart.js, whose script is
-// loaded before the modules; without it the figures are still told in words.
+// loaded before the modules; without it the figures are still shown in words.
 import {$, el, text, attr, show} from './dom.js';
 import * as f from './format.js';
 import {model, on, loads, touch, emit, now} from './model.js';
@@ -27,7 +27,7 @@ const KINDS = [
                            : [['mean', f.duration(value(p, 'jct_mean_s'))], ['ended', f.count(value(p, 'ended'))]])},
   {id: 'power', title: 'Power', tick: (v) => f.power(v),
    series: [{of: (p) => value(p, 'power_w'), color: '--chart-5', fill: true, name: 'power'}],
-   none: 'No GPU tells its power.',
+   none: 'No GPU reports its power.',
    words: (p, all) => [['power', f.power(value(p, 'power_w'))], ...(all ? [['energy', f.energy(energyOf(points))]] : [])]},
 ];
 
@@ -166,7 +166,7 @@ function renderValues({kind, values}) {
   values.replaceChildren(...shown);
 }
 
-// Of the service's time, of which a twin has more.
+// In the service's time; a twin's runs faster.
 const range = () => minutes * 60 * ((model.cluster && model.cluster.speed) || 1);
 
 function alternative(kind) {

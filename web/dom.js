@@ -23,7 +23,7 @@ export function icon(name) {
   return svg;
 }
 
-// The following touch the page only where something is different from what is there.
+// The following change the page only where something differs.
 export function text(node, value) {
   const wanted = value === null || value === undefined ? '' : String(value);
   if (node.textContent !== wanted) node.textContent = wanted;
@@ -46,7 +46,7 @@ export function show(node, visible) {
   if (node.hidden === Boolean(visible)) node.hidden = !visible;
 }
 
-// Makes the children of parent those of items, in their order; an element lives as long as its key.
+// Makes the children of parent those of items, in their order; an element is kept as long as its key.
 export function reconcile(parent, items, keyOf, create, update) {
   const known = parent.knownChildren || (parent.knownChildren = new Map());
   const wanted = new Set();
@@ -67,7 +67,7 @@ export function reconcile(parent, items, keyOf, create, update) {
   }
 }
 
-// Says it to people who listen to the page instead of looking at it.
+// Announces it to screen readers.
 const spoken = [];
 let speaking = 0;
 export function say(sentence) {
@@ -92,7 +92,7 @@ export function toast(message, kind = 'note', action = null) {
   toastTimer = setTimeout(() => { box.hidden = true; }, kind === 'error' ? 12000 : 7000);
 }
 
-// Dialogs are the browser's own: they keep the focus, Esc closes them, and the focus goes back to where it was.
+// Dialogs are the browser's own: they trap the focus, Esc closes them, and the focus returns to where it was.
 export function openDialog(dialog) {
   if (!dialog.open) dialog.showModal();
 }

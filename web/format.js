@@ -20,7 +20,7 @@ export function duration(seconds) {
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
 }
 
-// Of limits and the like: no parts that are zero.
+// For limits and the like: without parts that are zero.
 export const span = (seconds) => duration(seconds).replace(/ (00 [ms]|0 h)$/, '');
 
 export function power(watts) {
@@ -41,7 +41,7 @@ export function memory(mib) {
   return mib < 1024 ? `${whole.format(mib)} MiB` : `${one.format(mib / 1024)} GiB`;
 }
 
-// A twin's clock may start at zero: then a time is one since its start.
+// A twin's clock may start at zero: then times count from its start.
 export function clock(seconds, withSeconds = true) {
   if (!known(seconds)) return DASH;
   if (seconds < 1e8) {
@@ -70,7 +70,7 @@ export function allocation(gpus) {
   return [...types].map(([type, n]) => (n === 1 ? type : `${n} × ${type}`)).join(', ');
 }
 
-// "v100:2|a100:1" in words; allTypes are those of the cluster, as whoever takes any of them wants just GPUs.
+// "v100:2|a100:1" in words; allTypes are those of the cluster: a job that accepts all of them just asks for GPUs.
 export function request(job, allTypes = []) {
   const parts = String(job.request || '').split('|').map((part) => /^([^:]+):(\d+)$/.exec(part));
   if (parts.some((part) => !part)) return plural(job.gpus, 'GPU');

@@ -1,5 +1,5 @@
 // gpus: the map of nodes and GPUs. One GPU is a card, a chip or a cell, by how many there are and how wide the page is;
-// hue says the type, form says the state.
+// the colour shows the type, the form the state.
 import {$, el, icon, text, attr, variable, show, reconcile, openDialog, toast} from './dom.js';
 import * as f from './format.js';
 import {model, on, touch, now} from './model.js';
@@ -50,7 +50,7 @@ function density(count) {
 const people = (gpu) => gpu.jobs.map((job) => `${job.name || `job ${job.label}`} (${job.user})`).join(', ');
 const quiet = (gpu) => [gpu.utilization, gpu.temperature_c, gpu.power_w].every((value) => value === null || value === undefined);
 
-// All of a GPU in one line: for the line below the map and for who cannot see it.
+// All of a GPU in one line: for the line below the map and for screen readers.
 function sentence(gpu) {
   const parts = [`${gpu.nodeName} ${gpu.index}`, gpu.type, gpu.state];
   if (gpu.jobs.length) parts.push(people(gpu));
@@ -108,7 +108,7 @@ function updateMeters(node, gpu) {
     variable(p.bar, '--part', String(Math.min(1, gpu.utilization ?? 0)));
     text(p.used, f.percent(gpu.utilization));
   }
-  // Without telemetry a busy GPU is drawn full: it is taken.
+  // Without telemetry a busy GPU is drawn full: it is allocated.
   variable(node, '--level', gpu.state === 'busy' || gpu.state === 'draining' ? String(silent ? 1 : Math.max(0.12, gpu.utilization ?? 1)) : '0');
   const words = more(gpu, silent);
   [...p.more.children].forEach((child, i) => text(child, words[i] || ''));
@@ -179,7 +179,7 @@ function renderSample(data) {
   if (openGpu !== null && $('#gpu-dialog').open) renderGpu();
 }
 
-// --- moving about with keys: one stop for Tab, arrows within ---
+// --- keyboard navigation: one stop for Tab, arrows within ---
 
 function neighbour(from, key) {
   const all = [...document.querySelectorAll('#map .gpu')];
@@ -286,7 +286,7 @@ function renderGpuActions(gpu) {
   if (wanted === 'resume')
     box.append(el('button', {type: 'button', onclick: act(`/v1/gpus/${gpu.gpu}/resume`, () => undefined)}, 'Take it back into service'));
   if (wanted === 'drain') {
-    const reason = el('input', {'aria-label': 'Why it is drained', placeholder: 'Why, for those who ask', maxlength: '180'});
+    const reason = el('input', {'aria-label': 'Why it is drained', placeholder: 'Reason, shown to users', maxlength: '180'});
     box.append(reason, el('button', {type: 'button', onclick: act(`/v1/gpus/${gpu.gpu}/drain`, () => ({reason: reason.value.trim() || 'drained from the dashboard'}))}, 'Drain'));
   }
 }

@@ -13,7 +13,7 @@ let stale = false; // it changed while it was being loaded
 
 export const mayChange = (other) => Boolean(model.me) && (model.me.admin || model.me.user === other.user);
 
-// name: its number, or what it is called: 12_3.
+// name: its number, or its label: 12_3.
 export async function openJob(name) {
   try {
     job = await get(`/v1/jobs/${name}`);
@@ -44,7 +44,7 @@ async function reload() {
       await loadEvents();
     }
   } catch {
-    // It is asked for again with the next change.
+    // The next change requests it again.
   }
   loading = false;
   if (stale) reload();
@@ -65,7 +65,7 @@ function facts(j) {
   const at = (time) => (typeof time === 'number' ? f.moment(time, now()) : null);
   const run = j.state === 'R' && typeof j.start_s === 'number' ? now() - j.start_s : j.run_s;
   return [
-    ['User', j.user], ['Wants', f.request(j)], [j.state === 'R' ? 'Runs on' : 'Ran on', places || null],
+    ['User', j.user], ['Requested', f.request(j)], [j.state === 'R' ? 'Runs on' : 'Ran on', places || null],
     ['Submitted', at(j.submit_s)], ['Started', at(j.start_s)], ['Ended', at(j.end_s)],
     ['Ran', j.start_s ? f.duration(run) : null], ['Time limit', f.span(j.time_limit_s)],
     ['Result', result(j)], ['Energy', j.energy_j > 0 ? f.energy(j.energy_j) : null],
@@ -107,7 +107,7 @@ async function loadEvents() {
 
 const SENTENCES = ['why', 'reason', 'text', 'message'];
 
-// Known words first as a sentence, then whatever else the event holds.
+// Known members first as a sentence, then whatever else the event holds.
 function createEvent(event) {
   const data = event.data && typeof event.data === 'object' ? event.data : {};
   const sentence = SENTENCES.map((key) => data[key]).find((value) => typeof value === 'string' && value);

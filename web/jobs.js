@@ -1,4 +1,4 @@
-// jobs: the tables of waiting, running and ended jobs, a page at a time, as thousands may wait.
+// jobs: the tables of waiting, running and ended jobs, a page at a time, because thousands may wait.
 import {$, el, icon, text, attr, variable, show, reconcile, toast} from './dom.js';
 import * as f from './format.js';
 import {model, on, loads, touch, now} from './model.js';

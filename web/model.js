@@ -1,5 +1,5 @@
-// model: what the page knows of the service, and when it asks again. At most two rounds of questions a second, fewer when
-// the answers take their time, none while nobody looks.
+// model: what the page knows of the service, and when it requests it again. At most two rounds of requests a second, fewer when
+// answers are slow, none while the tab is hidden.
 import {get, follow} from './api.js';
 import {say} from './dom.js';
 import {STATES} from './format.js';
@@ -62,7 +62,7 @@ async function ask() {
   dirty.clear();
   const results = await Promise.allSettled(names.map((name) => loaders.get(name)()));
   results.forEach((result, i) => {
-    // Without a connection the stream says so, and everything is asked for when it is back.
+    // Without a connection the stream says so, and everything is requested again when it is back.
     if (result.status !== 'rejected' || result.reason instanceof TypeError) return;
     emit('problem', result.reason);
     if (result.reason.status >= 429) setTimeout(() => touch(names[i]), RETRY_MS);
@@ -128,7 +128,7 @@ function setConnection(state, wait_ms = 0) {
   emit('connection', state);
 }
 
-// Who we are is asked first and alone: if a token is needed, it is needed once.
+// The caller's identity is requested first and alone: if a token is needed, the dialog opens once.
 export async function start() {
   await loaders.get('me')().catch(() => {});
   touch(...EVERYTHING);

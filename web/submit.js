@@ -4,7 +4,7 @@ import {model, touch} from './model.js';
 import {get, post} from './api.js';
 import {openJob} from './job.js';
 
-// Splits a line into words as a shell would, but for expansions: quotes and backslashes are understood, nothing else.
+// Splits a line into words as a shell would, but without expansions: only quotes and backslashes are special.
 export function splitWords(line) {
   const words = [];
   let word = null;
@@ -46,7 +46,7 @@ export function parseLimit(value) {
   throw new Error('a time limit is such as 90m, 24h or 1:30:00');
 }
 
-// Of a job that is called so: 12, #12, 14_3.
+// The name of a job: 12, #12, 14_3.
 async function numberOf(name) {
   const label = name.replace('#', '');
   return /^\d+$/.test(label) ? Number(label) : (await get(`/v1/jobs/${encodeURIComponent(label)}`)).id;
@@ -113,11 +113,11 @@ function noteCommand() {
   const byShell = $('#f-shell').checked || command.includes('\n');
   let note = '';
   if (!byShell && /(^|\s)(\||&&|;|>|<|2>)|[*$`]/.test(command.replace(/'[^']*'/g, '')))
-    note = 'Without a shell, signs such as | > $ * are handed to the program as they are.';
+    note = 'Without a shell, characters such as | > $ * are passed to the program unchanged.';
   text($('#f-command-note'), note);
 }
 
-// like: a job whose request is taken over.
+// like: a job whose request fills the form.
 export function openSubmit(like = null) {
   const types = [...new Set([...model.gpus.values()].map((gpu) => gpu.type))];
   $('#f-types').replaceChildren(...['1', '2', '4', ...types.map((type) => `${type}:1`), types.length > 1 ? types.map((type) => `${type}:1`).join('|') : null]
