@@ -109,8 +109,8 @@ static struct figures measure(const struct place *place, const struct adl_scenar
         }
         if (probe.count == 0)
             die("no decision with so many jobs waiting");
-        const double p50 = adl_quantile_select(probe.us, probe.count, 0.5);
-        const double p99 = adl_quantile_select(probe.us, probe.count, 0.99);
+        const double p50 = adl_quantile(probe.us, probe.count, 0.5);
+        const double p99 = adl_quantile(probe.us, probe.count, 0.99);
         best.p50_us = p50 < best.p50_us ? p50 : best.p50_us;
         best.p99_us = p99 < best.p99_us ? p99 : best.p99_us;
         best.count = probe.count;

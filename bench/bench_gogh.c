@@ -352,8 +352,7 @@ static void decisions(void)
         .scenario = &scenario, .policy = &timed, .seed = FIRST_SEED, .regime = ADL_REGIME_DECLARED};
     if (adl_run(&run, &result, &err))
         die(err.text);
-    const double p50 = adl_quantile_select(probe.us, probe.count, 0.5),
-                 p99 = adl_quantile_select(probe.us, probe.count, 0.99);
+    const double p50 = adl_quantile(probe.us, probe.count, 0.5), p99 = adl_quantile(probe.us, probe.count, 0.99);
     printf("\n%u GPUs, 384 to 640 jobs: %zu decisions, p50 %.1f ms, p99 %.1f ms (bar 50) %s\n", cluster.gpu_count,
            probe.count, p50 * 1e-3, p99 * 1e-3, judge(p99 < 50000));
     printf("  of %llu programs of the run %.1f %% proved best within 0.1 %%, in %.1f %% the greedy plan stood\n",

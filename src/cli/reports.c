@@ -24,7 +24,7 @@ static void compose(const struct adl_reports *reports, const struct adl_comparis
                     struct adl_text *text)
 {
     if (form == FORM_JSON) {
-        adl_report_json_more(text, comparison, reports->timing, reports->more);
+        adl_report_json(text, comparison, reports->timing, reports->more);
     } else if (form == FORM_CSV) {
         adl_report_csv(text, comparison, reports->timing);
     } else if (form == FORM_HTML) {

@@ -83,12 +83,6 @@ uint32_t adl_encoder_level_of(const struct adl_encoder *encoder, uint32_t field,
     return at >= ADL_LEVELS - 1 ? ADL_LEVELS - 1 : at > 0 ? (uint32_t)at : 0;
 }
 
-double adl_encoder_level_value(const struct adl_encoder *encoder, uint32_t field, uint32_t level)
-{
-    const struct adl_field *f = &encoder->fields[field];
-    return f->low + (f->high - f->low) * (level + 0.5) / ADL_LEVELS;
-}
-
 /* Between the vectors of its span and of the next one, as far as the moment is into its span. */
 static void encode_moment(const struct adl_encoder *encoder, const struct adl_field *field, double number,
                           struct adl_hypervector *ret)

@@ -55,6 +55,5 @@ uint32_t adl_encoder_find_symbol(const struct adl_encoder *encoder, const struct
 uint32_t adl_encoder_find_level(const struct adl_encoder *encoder, const struct adl_hypervector *record,
                                 uint32_t field);
 uint32_t adl_encoder_level_of(const struct adl_encoder *encoder, uint32_t field, double number);
-double adl_encoder_level_value(const struct adl_encoder *encoder, uint32_t field, uint32_t level); /* its middle */
 
 #endif

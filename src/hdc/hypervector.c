@@ -68,7 +68,7 @@ const struct adl_hyper_ops *adl_hyper_ops_best(void)
     if (adl_hyper_ops_avx2() && __builtin_cpu_supports("avx2"))
         return adl_hyper_ops_avx2();
 #endif
-    return &plain;
+    return adl_hyper_ops_plain();
 }
 
 void adl_hypervector_item(uint64_t seed, uint64_t symbol, struct adl_hypervector *ret)

@@ -157,8 +157,8 @@ static void fill_decision_times(const struct adl_engine_counts *counts, struct a
         return;
     for (size_t i = 0; i < counts->decision_count; i++)
         times_us[i] = (double)counts->decision_ns[i] * 1e-3;
-    ret->value[ADL_METRIC_DECISION_P50] = adl_quantile_select(times_us, counts->decision_count, 0.5);
-    ret->value[ADL_METRIC_DECISION_P99] = adl_quantile_select(times_us, counts->decision_count, 0.99);
+    ret->value[ADL_METRIC_DECISION_P50] = adl_quantile(times_us, counts->decision_count, 0.5);
+    ret->value[ADL_METRIC_DECISION_P99] = adl_quantile(times_us, counts->decision_count, 0.99);
     free(times_us);
 }
 
@@ -180,7 +180,7 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
                                .bound_jct_s = bound->jct_mean_s};
     double *value = ret->value;
     value[ADL_METRIC_JCT_MEAN] = ratio(metrics->jct_sum_s, jobs);
-    value[ADL_METRIC_JCT_P99] = adl_quantile_select(metrics->jct_s, metrics->jobs, 0.99);
+    value[ADL_METRIC_JCT_P99] = adl_quantile(metrics->jct_s, metrics->jobs, 0.99);
     value[ADL_METRIC_WAIT_MEAN] = ratio(metrics->wait_sum_s, jobs);
     value[ADL_METRIC_SLOWDOWN_MEAN] = ratio(metrics->slowdown_sum, jobs);
     value[ADL_METRIC_THROUGHPUT] = ratio(jobs * 3600.0, end_s);

@@ -173,21 +173,6 @@ struct adl_summary adl_summarize(const double *values, size_t count)
     return summary;
 }
 
-double adl_quantile(const double *sorted, size_t count, double q)
-{
-    if (count == 0)
-        return 0.0;
-    if (!(q > 0.0))
-        return sorted[0];
-    if (q >= 1.0)
-        return sorted[count - 1];
-    const double position = q * (double)(count - 1);
-    const size_t index = (size_t)position;
-    if (index + 1 >= count)
-        return sorted[count - 1];
-    return sorted[index] + (position - (double)index) * (sorted[index + 1] - sorted[index]);
-}
-
 /* ---- paired tests ---- */
 
 static double paired_t_p(const double *differences, size_t count, double mean)
@@ -362,7 +347,7 @@ static void select_rank(double *values, size_t count, size_t rank)
     }
 }
 
-double adl_quantile_select(double *values, size_t count, double q)
+double adl_quantile(double *values, size_t count, double q)
 {
     if (count == 0)
         return 0.0;

@@ -34,10 +34,7 @@ int adl_holm(double *p, size_t count);
 double adl_student_t_p(double t, double df); /* two-sided tail */
 double adl_student_t_quantile(double df);    /* the 0.975 quantile */
 
-/* The q-quantile (0..1) by linear interpolation between order statistics; values must be sorted ascending. */
-double adl_quantile(const double *sorted, size_t count, double q);
-
-/* The same of unsorted values, in linear time; reorders them. */
-double adl_quantile_select(double *values, size_t count, double q);
+/* The q-quantile (0..1) by linear interpolation between order statistics, in linear time; reorders the values. */
+double adl_quantile(double *values, size_t count, double q);
 
 #endif

@@ -16,11 +16,6 @@ static struct adl_scale scale_of(double largest, double factor, const char *unit
     return (struct adl_scale){.factor = factor, .unit = unit, .decimals = decimals_for(fabs(largest) * factor)};
 }
 
-struct adl_scale adl_scale_plain(double largest, const char *unit)
-{
-    return scale_of(largest, 1, unit);
-}
-
 struct adl_scale adl_scale_time(double largest_s)
 {
     const double largest = fabs(largest_s);

@@ -19,7 +19,6 @@ struct adl_scale {
 /* The unit in which the largest of several numbers reads well. */
 struct adl_scale adl_scale_time(double largest_s);
 struct adl_scale adl_scale_energy(double largest_j);
-struct adl_scale adl_scale_plain(double largest, const char *unit);
 /* For one metric over all policies: ratios in percent, times and energies in a fitting unit. */
 struct adl_scale adl_scale_metric(const struct adl_comparison *comparison, int metric);
 

@@ -123,8 +123,8 @@ static void put_modelled(struct adl_json *json, const struct adl_scenario *scena
     adl_json_end(json);
 }
 
-void adl_report_json_more(struct adl_text *text, const struct adl_comparison *comparison, bool timing,
-                          const struct adl_report_more *more)
+void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing,
+                     const struct adl_report_more *more)
 {
     struct adl_json json = adl_json_start(text, true);
     adl_json_object(&json);
@@ -144,9 +144,4 @@ void adl_report_json_more(struct adl_text *text, const struct adl_comparison *co
     adl_json_end(&json);
     adl_json_end(&json);
     adl_text_char(text, '\n');
-}
-
-void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing)
-{
-    adl_report_json_more(text, comparison, timing, NULL);
 }

@@ -8,17 +8,15 @@
 
 #include <stdbool.h>
 
-/* Without timing, the metrics from ADL_METRIC_FIRST_TIMING on are left out, so that two runs give equal
- * bytes. */
-void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing);
-
 /* Members that whoever made the comparison adds to the outer object. */
 struct adl_report_more {
     void (*put)(const void *self, struct adl_json *json);
     const void *self;
 };
 
-void adl_report_json_more(struct adl_text *text, const struct adl_comparison *comparison, bool timing,
-                          const struct adl_report_more *more);
+/* Without timing, the metrics from ADL_METRIC_FIRST_TIMING on are left out, so that two runs give equal bytes. more may
+ * be NULL. */
+void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing,
+                     const struct adl_report_more *more);
 
 #endif

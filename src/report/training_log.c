@@ -45,11 +45,6 @@ void adl_training_log_clear(struct adl_training_log *log)
     log->row_count = log->row_capacity = 0;
 }
 
-bool adl_training_row_validated(const struct adl_training_row *row)
-{
-    return !isnan(row->value[ADL_TRAINING_HELD_RETURN]);
-}
-
 const struct adl_training_row *adl_training_log_best(const struct adl_training_log *log)
 {
     for (size_t i = log->row_count; i > 0; i--)

@@ -56,7 +56,6 @@ int adl_training_log_add(struct adl_training_log *log, const struct adl_training
                                                                                                               ENOMEM */
 void adl_training_log_clear(struct adl_training_log *log); /* frees; accepts a zeroed one */
 
-bool adl_training_row_validated(const struct adl_training_row *row);
 /* The row of the model that is kept; NULL before the first validation. */
 const struct adl_training_row *adl_training_log_best(const struct adl_training_log *log);
 /* The metric that a held-out column is the mean of; -1 if it is of none. */

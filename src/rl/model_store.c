@@ -58,19 +58,6 @@ int adl_model_store_read_bytes(const char *path, char **ret_bytes, size_t *ret_s
     return status;
 }
 
-int adl_model_store_read(const char *path, uint32_t schema, struct adl_model *ret, struct adl_error *err)
-{
-    char *bytes = NULL;
-    size_t size = 0;
-    struct adl_error inner = {{0}};
-    int status = adl_model_store_read_bytes(path, &bytes, &size, err);
-    if (status)
-        return status;
-    status = adl_model_decode(bytes, size, schema, ret, &inner);
-    free(bytes);
-    return status ? adl_fail(err, status, "%s: %s", path, inner.text) : 0;
-}
-
 /* ---- writing ---- */
 
 static bool write_whole(int fd, const char *bytes, size_t size)

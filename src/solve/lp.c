@@ -30,12 +30,6 @@ void adl_lp_destroy(struct adl_lp *lp)
     free(lp);
 }
 
-void adl_lp_basis_reset(unsigned char *basis, int columns, int rows)
-{
-    memset(basis, ADL_LP_AT_LOWER, (size_t)columns);
-    memset(basis + columns, ADL_LP_BASIC, (size_t)rows);
-}
-
 static int outcome_of(int status)
 {
     switch (status) {

@@ -35,9 +35,6 @@ struct adl_lp;
 int adl_lp_create(struct adl_lp **ret); /* 0 or ADL_ENOMEM */
 void adl_lp_destroy(struct adl_lp *lp); /* accepts NULL */
 
-/* The basis to start cold with: all columns at their lower bound, all rows basic. */
-void adl_lp_basis_reset(unsigned char *basis, int columns, int rows);
-
 struct adl_lp_answer {
     int outcome; /* enum adl_lp_outcome */
     double objective;

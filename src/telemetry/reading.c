@@ -49,12 +49,6 @@ static const struct {
     [ADL_QUANTITY_TIME] = {0.0, 1e12},
 };
 
-const char *adl_fault_name(int fault)
-{
-    static const char *const names[ADL_FAULT_COUNT] = {"absent", "failed", "impossible", "unit", "malformed"};
-    return names[fault];
-}
-
 int adl_unit_quantity(int unit)
 {
     return units[unit].quantity;

@@ -69,8 +69,6 @@ struct adl_reading_faults {
     uint64_t count[ADL_FAULT_COUNT];
 };
 
-const char *adl_fault_name(int fault);
-
 int adl_unit_quantity(int unit); /* enum adl_quantity; not of ADL_UNIT_NONE */
 
 /* The unit that a page writes as text ("MiB", "percent", "mJ"), ADL_UNIT_NONE if it is none we know. */

@@ -478,11 +478,6 @@ const uint64_t *adl_trace_counts(const struct adl_trace *trace)
     return trace->counts;
 }
 
-int64_t adl_trace_first_us(const struct adl_trace *trace)
-{
-    return trace->first_us;
-}
-
 int adl_trace_format(const struct adl_trace *trace)
 {
     return trace->format;

@@ -82,7 +82,6 @@ int adl_trace_next(struct adl_trace *trace, struct adl_trace_row *ret, struct ad
 int adl_trace_reject(struct adl_trace *trace, const struct adl_trace_row *row, int reason, struct adl_error *err);
 
 const uint64_t *adl_trace_counts(const struct adl_trace *trace); /* [ADL_TRACE_REASON_COUNT], of the whole trace */
-int64_t adl_trace_first_us(const struct adl_trace *trace);       /* what the file says for submit_us 0; 0 if no rows */
 int adl_trace_format(const struct adl_trace *trace);             /* the one in use */
 const char *adl_trace_format_name(int format);                   /* "philly", ... */
 int adl_trace_format_find(const char *name);                     /* -1 if there is none */

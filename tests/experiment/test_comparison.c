@@ -37,7 +37,7 @@ static void json_without_timing_does_not_depend_on_threads(void **state)
     for (uint32_t threads = 1; threads <= 3; threads++) {
         const struct adl_comparison_request request = request_for(&s, threads);
         struct adl_comparison comparison = compare(&request);
-        adl_report_json(&texts[threads - 1], &comparison, false);
+        adl_report_json(&texts[threads - 1], &comparison, false, NULL);
         adl_comparison_clear(&comparison);
         assert_int_equal(adl_text_status(&texts[threads - 1]), 0);
     }

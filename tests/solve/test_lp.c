@@ -22,6 +22,13 @@ struct plane {
     double value[2 * ROWS_MAX], lower[2], upper[2], row_lower[ROWS_MAX];
 };
 
+/* The basis to start cold with: all columns at their lower bound, all rows basic. */
+static void basis_reset(unsigned char *basis, int columns, int rows)
+{
+    memset(basis, ADL_LP_AT_LOWER, (size_t)columns);
+    memset(basis + columns, ADL_LP_BASIC, (size_t)rows);
+}
+
 static struct adl_lp_problem problem_of(struct plane *plane)
 {
     int entries = 0;
@@ -102,7 +109,7 @@ static void random_programs_reach_their_best_corner(void **state)
         const struct adl_lp_problem problem = problem_of(&plane);
         unsigned char basis[2 + ROWS_MAX];
         double values[2];
-        adl_lp_basis_reset(basis, 2, plane.rows);
+        basis_reset(basis, 2, plane.rows);
         const struct adl_lp_answer answer = adl_lp_solve(lp, &problem, 1000, basis, values);
         assert_int_equal(answer.outcome, ADL_LP_OPTIMAL);
         assert_true(feasible(&plane, values[0], values[1]));
@@ -125,7 +132,7 @@ static void a_program_solved_again_from_its_basis_takes_no_iterations(void **sta
         const struct adl_lp_problem problem = problem_of(&plane);
         unsigned char basis[2 + ROWS_MAX];
         double first[2], second[2];
-        adl_lp_basis_reset(basis, 2, plane.rows);
+        basis_reset(basis, 2, plane.rows);
         cold += adl_lp_solve(lp, &problem, 1000, basis, first).iterations;
         warm += adl_lp_solve(lp, &problem, 1000, basis, second).iterations;
         assert_true(fabs(first[0] - second[0]) < 1e-9 && fabs(first[1] - second[1]) < 1e-9);
@@ -144,11 +151,11 @@ static void impossible_and_boundless_programs_are_told_apart(void **state)
     struct plane plane = {.rows = 1, .a = {1}, .b = {1}, .c = {-1}, .cost = {1, 1}};
     assert_int_equal(adl_lp_create(&lp), 0);
     struct adl_lp_problem problem = problem_of(&plane);
-    adl_lp_basis_reset(basis, 2, 1);
+    basis_reset(basis, 2, 1);
     assert_int_equal(adl_lp_solve(lp, &problem, 1000, basis, values).outcome, ADL_LP_INFEASIBLE);
     plane = (struct plane){.rows = 1, .a = {1}, .b = {-1}, .c = {1}, .cost = {-1, -1}};
     problem = problem_of(&plane);
-    adl_lp_basis_reset(basis, 2, 1);
+    basis_reset(basis, 2, 1);
     assert_int_equal(adl_lp_solve(lp, &problem, 1000, basis, values).outcome, ADL_LP_UNBOUNDED);
     adl_lp_destroy(lp);
     adl_lp_destroy(NULL);
@@ -180,7 +187,7 @@ static void work_is_limited_in_iterations(void **state)
     const struct adl_lp_problem problem = {ROWS,  COLUMNS, start, index,      value,
                                            lower, upper,   cost,  rows_lower, rows_upper};
     assert_int_equal(adl_lp_create(&lp), 0);
-    adl_lp_basis_reset(basis, COLUMNS, ROWS);
+    basis_reset(basis, COLUMNS, ROWS);
     const struct adl_lp_answer cut = adl_lp_solve(lp, &problem, 2, basis, values);
     assert_int_equal(cut.outcome, ADL_LP_STOPPED);
     const struct adl_lp_answer whole = adl_lp_solve(lp, &problem, 10000, basis, values);
@@ -220,7 +227,7 @@ static void an_lp_that_was_used_answers_as_a_new_one(void **state)
                                            lower, upper,   cost,  rows_lower, rows_upper};
     assert_int_equal(adl_lp_create(&lp), 0);
     for (int i = 0; i < 4; i++) {
-        adl_lp_basis_reset(basis, COLUMNS, ROWS);
+        basis_reset(basis, COLUMNS, ROWS);
         answers[i] = adl_lp_solve(lp, &problem, 100000, basis, values[i]);
         assert_int_equal(answers[i].outcome, ADL_LP_OPTIMAL);
         assert_int_equal(answers[i].iterations, answers[0].iterations);

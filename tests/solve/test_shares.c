@@ -21,6 +21,13 @@ struct world {
     struct adl_shares_kind kinds[KINDS];
 };
 
+/* The basis to start cold with: all columns at their lower bound, all rows basic. */
+static void basis_reset(unsigned char *basis, int columns, int rows)
+{
+    memset(basis, ADL_LP_AT_LOWER, (size_t)columns);
+    memset(basis + columns, ADL_LP_BASIC, (size_t)rows);
+}
+
 /* Crowded or empty, types that some or all cannot use, speeds that differ by orders. */
 static void draw(struct adl_rng *rng, struct world *ret)
 {
@@ -122,7 +129,7 @@ static double simplex_max_min(const struct world *world, const double *weight)
                                            row_lower,         row_upper};
     struct adl_lp *lp = NULL;
     assert_int_equal(adl_lp_create(&lp), 0);
-    adl_lp_basis_reset(basis, columns, problem.rows);
+    basis_reset(basis, columns, problem.rows);
     const struct adl_lp_answer result = adl_lp_solve(lp, &problem, 100000, basis, answer);
     adl_lp_destroy(lp);
     assert_int_equal(result.outcome, ADL_LP_OPTIMAL);

@@ -17,7 +17,6 @@ static void philly_rows_are_sorted_and_read_exactly(void **state)
                                                                   [ADL_TRACE_BAD_TIME] = 3,
                                                                   [ADL_TRACE_MALFORMED] = 3,
                                                                   [ADL_TRACE_OUT_OF_ORDER] = 1});
-    assert_int_equal(adl_trace_first_us(trace), 1507532514 * S);
     struct adl_trace_row row = next_row(trace);
     assert_int_equal(row.line, 3);
     assert_int_equal(row.submit_us, 0);
@@ -339,7 +338,6 @@ static void csv_has_a_least_form_and_a_full_one(void **state)
     (void)state;
     struct adl_trace *trace = open_text("id,submit,gpus,duration\r\n0,60,1,278\r\n1,63.25,4,0.000001", by_itself);
     assert_int_equal(adl_trace_format(trace), ADL_TRACE_CSV);
-    assert_int_equal(adl_trace_first_us(trace), 60 * S);
     struct adl_trace_row row = next_row(trace);
     assert_int_equal(row.duration_us, 278 * S);
     row = next_row(trace);

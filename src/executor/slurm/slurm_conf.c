@@ -364,16 +364,13 @@ static int read_from_disk(void *context, const char *path, char **ret_text, size
 int adl_slurm_conf_load(const char *path, struct adl_slurm_conf *ret, struct adl_error *err)
 {
     static const struct adl_slurm_source disk = {.read = read_from_disk};
-    char *name = strdup(path), *text = NULL;
+    char *text = NULL;
     size_t size = 0;
-    if (!name)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for %.200s", path);
-    const int status = adl_text_file_read(path, &text, &size, err);
-    if (status) {
-        free(name);
-        return status;
-    }
-    return read_all(name, text, size, &disk, ret, err);
+    int status = adl_text_file_read(path, &text, &size, err);
+    if (status == 0)
+        status = adl_slurm_conf_parse(path, text, size, &disk, ret, err);
+    free(text);
+    return status;
 }
 
 void adl_slurm_conf_clear(struct adl_slurm_conf *conf)
