@@ -98,8 +98,8 @@ static inline int agree_gavel_run_one(const struct agree_gavel *gavel, const str
                                              .seed = seed,
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
-                                             .taps = {{.self = &answer, .event = peer_count}},
-                                             .tap_count = 1};
+                                             .observers = {{.self = &answer, .event = peer_count}},
+                                             .observer_count = 1};
     if (status == 0)
         status = adl_engine_create(&config, &engine, err);
     const int64_t start_ns = adl_clock_ns();

@@ -178,9 +178,12 @@ static void print_learning(const struct adl_scenario *scenario)
         struct watch watch = {0};
         struct adl_error err = {{0}};
         struct adl_result result;
-        const struct adl_tap tap = {.self = &watch, .event = watch_event};
-        const struct adl_run run = {
-            .scenario = scenario, .policy = &adl_policy_gogh, .seed = seed, .regime = ADL_REGIME_DECLARED, .tap = &tap};
+        const struct adl_observer observer = {.self = &watch, .event = watch_event};
+        const struct adl_run run = {.scenario = scenario,
+                                    .policy = &adl_policy_gogh,
+                                    .seed = seed,
+                                    .regime = ADL_REGIME_DECLARED,
+                                    .observer = &observer};
         if (adl_estimates_create(&scenario->cluster, PROFILES, NULL, 0, &watch.estimates, &err) ||
             adl_run(&run, &result, &err))
             die(err.text);
@@ -210,16 +213,16 @@ static void print_learning(const struct adl_scenario *scenario)
 
 static void print_quarters(const struct adl_comparison *all)
 {
-    static const char *const names[ADL_QUARTER_FIGURES] = {"J for a useful GPU-s", "allocation efficiency %"};
-    static const double scale[ADL_QUARTER_FIGURES] = {1, 100};
-    for (int f = 0; f < ADL_QUARTER_FIGURES; f++)
+    static const char *const names[ADL_RUN_QUARTER_FIGURES] = {"J for a useful GPU-s", "allocation efficiency %"};
+    static const double scale[ADL_RUN_QUARTER_FIGURES] = {1, 100};
+    for (int f = 0; f < ADL_RUN_QUARTER_FIGURES; f++)
         for (uint32_t p = 0; p < all->policy_count; p++) {
             const struct adl_policy_result *it = &all->policies[p];
             const bool gogh = p + 1 == all->policy_count;
             if (!gogh && strcmp(it->name, "easy") != 0)
                 continue;
             printf("  %-24s %-6s", names[f], it->name);
-            for (int q = 0; q < ADL_QUARTERS; q++)
+            for (int q = 0; q < ADL_RUN_QUARTERS; q++)
                 printf(" %7.1f", scale[f] * it->quarters[q][f].mean);
             const double first = it->quarters[0][f].mean, third = it->quarters[2][f].mean;
             if (gogh)

@@ -64,9 +64,9 @@ static void time_run(const struct adl_scenario *scenario, const char *policy, ui
                                        .seed = seed,
                                        .world_ops = &adl_world_sim_ops,
                                        .world = world,
-                                       .tap_count = 1,
+                                       .observer_count = 1,
                                        .clock_ns = adl_clock_ns};
-    config.taps[0] = adl_metrics_tap(metrics);
+    config.observers[0] = adl_metrics_observer(metrics);
     if (adl_engine_create(&config, &engine, &err))
         die(&err);
     const int64_t start_ns = adl_clock_ns();

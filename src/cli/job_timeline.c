@@ -109,10 +109,10 @@ static void bind(void *self, const struct adl_engine *engine)
     ((struct adl_job_timeline *)self)->engine = engine;
 }
 
-struct adl_tap adl_job_timeline_tap(struct adl_job_timeline *timeline)
+struct adl_observer adl_job_timeline_observer(struct adl_job_timeline *timeline)
 {
     timeline->slot = ADL_NONE;
-    return (struct adl_tap){
+    return (struct adl_observer){
         .self = timeline, .bind = bind, .event = on_event, .command = on_command, .decided = on_decided};
 }
 

@@ -11,10 +11,10 @@ struct adl_job_timeline {
     uint32_t slot; /* while it is live, else ADL_NONE */
     char reason[240];
     struct adl_text text;
-    const struct adl_tap *next; /* another observer of the same run, or NULL */
+    const struct adl_observer *next; /* another observer of the same run, or NULL */
 };
 
-struct adl_tap adl_job_timeline_tap(struct adl_job_timeline *timeline);
+struct adl_observer adl_job_timeline_observer(struct adl_job_timeline *timeline);
 void adl_job_timeline_clear(struct adl_job_timeline *timeline);
 
 #endif

@@ -54,8 +54,8 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
                                                  .learned = strcmp(head->regime, "learned") == 0,
                                                  .world_ops = &adl_world_log_ops,
                                                  .world = &world,
-                                                 .taps = {{.self = &reader, .event = on_event}},
-                                                 .tap_count = 1};
+                                                 .observers = {{.self = &reader, .event = on_event}},
+                                                 .observer_count = 1};
         reader.scenario = &scenario;
         adl_recording_set_types(recording, scenario.cluster.type_count);
         status = adl_engine_create(&config, &engine, err);

@@ -163,9 +163,10 @@ static int simulate(const struct options *o, const char *name, const struct adl_
 {
     struct recorder recorder = {0};
     struct adl_comparison comparison = {0};
-    const struct adl_tap record = {.self = &recorder, .event = on_event, .command = on_command, .decided = on_decided};
+    const struct adl_observer record = {
+        .self = &recorder, .event = on_event, .command = on_command, .decided = on_decided};
     struct adl_job_timeline timeline = {.job_id = (uint64_t)o->explain, .next = o->log ? &record : NULL};
-    const struct adl_tap tap = adl_job_timeline_tap(&timeline);
+    const struct adl_observer observer = adl_job_timeline_observer(&timeline);
     const struct adl_comparison_request request = {.scenario = scenario,
                                                    .policies = &policy,
                                                    .policy_count = 1,
@@ -174,9 +175,9 @@ static int simulate(const struct options *o, const char *name, const struct adl_
                                                    .regime = o->regime,
                                                    .threads = 1,
                                                    .timelines = o->gantt != NULL,
-                                                   .tap = o->explain > 0 ? &tap
-                                                          : o->log       ? &record
-                                                                         : NULL};
+                                                   .observer = o->explain > 0 ? &observer
+                                                               : o->log       ? &record
+                                                                              : NULL};
     const struct adl_reports reports = {.json = o->json, .html = o->gantt, .timing = !o->no_timing};
     int status = o->log ? recorder_open(&recorder, o, name, texts, scenario->cluster.type_count, err) : 0;
     if (status == 0)

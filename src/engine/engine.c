@@ -11,17 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Decision times kept: enough for a steady 99th percentile, too few to matter for memory. */
+/* Decision times kept: enough for a stable 99th percentile, few enough not to matter for memory. */
 #define TIMED_EVERY 16
 #define TIMED_MAX   (1u << 16)
 
 /* Policies that learn, at most. */
 #define LEARNERS_MAX 8
 
-/* Jobs that run times are told from: more told campus512 no better. */
+/* Completed jobs that run times are predicted from: a larger history did not improve campus512. */
 #define REMEMBERED_JOBS 4096
 
-/* A policy that decides no more and is kept for what it has learned. */
+/* A former policy, kept for what it has learned. */
 struct learner {
     const struct adl_policy_ops *ops;
     void *policy;
@@ -34,7 +34,7 @@ struct adl_engine {
     struct adl_runtime runtime;
     struct adl_similar *similar; /* NULL unless run times are learned */
     void *policy;
-    struct learner learners[LEARNERS_MAX]; /* one of each kind, none of the policy's; unused: ops NULL */
+    struct learner learners[LEARNERS_MAX]; /* one of each kind, except the policy's; unused: ops NULL */
     struct adl_plan plan;
     struct adl_engine_counts counts;
     float *decision_ns; /* [TIMED_MAX] */
@@ -46,7 +46,7 @@ struct adl_engine {
 
 int adl_engine_create(const struct adl_engine_config *config, struct adl_engine **ret, struct adl_error *err)
 {
-    assert(config->tap_count <= ADL_TAPS_MAX);
+    assert(config->observer_count <= ADL_OBSERVERS_MAX);
     struct adl_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return adl_fail(err, ADL_ENOMEM, "out of memory for the engine");
@@ -76,9 +76,9 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
     adl_runtime_init(&engine->runtime, config->cluster);
-    for (uint32_t i = 0; i < config->tap_count; i++)
-        if (config->taps[i].bind)
-            config->taps[i].bind(config->taps[i].self, engine);
+    for (uint32_t i = 0; i < config->observer_count; i++)
+        if (config->observers[i].bind)
+            config->observers[i].bind(config->observers[i].self, engine);
     *ret = engine;
     return 0;
 }
@@ -118,7 +118,7 @@ int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error 
     return 0;
 }
 
-/* Has the policy learn from one of its kind, which goes then, or keeps that for later. */
+/* Hands what a policy has learned to the present one if it is of the same kind, else keeps it for later. */
 static void take_learner(struct adl_engine *engine, struct learner learner)
 {
     int i = 0;
@@ -176,7 +176,7 @@ const struct adl_engine_counts *adl_engine_counts(const struct adl_engine *engin
     return &engine->counts;
 }
 
-/* By time of submission, as if an urgent job had come earlier than it did. */
+/* By time of submission, as if an urgent job had been submitted earlier. */
 static int64_t rank_by_submission(const struct adl_engine *engine, uint32_t slot)
 {
     const struct adl_job *job = &engine->state->jobs[slot];
@@ -191,7 +191,7 @@ static int enqueue(struct adl_engine *engine, uint32_t slot)
     return adl_state_enqueue(engine->state, slot, rank);
 }
 
-/* A job that can never run is refused, not left waiting for ever. All jobs of a lane are alike, so one is looked at. */
+/* A job that can never run is refused, not left waiting for ever. Jobs of a lane are alike, so one is checked. */
 static int check_possible(struct adl_engine *engine, uint32_t slot, struct adl_error *err)
 {
     const struct adl_job *job = &engine->state->jobs[slot];
@@ -200,22 +200,22 @@ static int check_possible(struct adl_engine *engine, uint32_t slot, struct adl_e
     if (!lane->known_possible && adl_demand_possible(engine->config.cluster, &job->spec, &why))
         lane->known_possible = true;
     if (!why && job->eligible == 0)
-        why = "nothing is known of its run time on any type it accepts";
+        why = "its run time is unknown on every type it accepts";
     if (!why)
         return 0;
     return adl_fail(err, ADL_EINVAL, "job %llu can never run: %s", (unsigned long long)job->spec.id, why);
 }
 
-/* Until the first job has ended the users' limits are all there is. */
-static void believe(struct adl_engine *engine, const struct adl_event *event, int64_t *ret_runtime_us)
+/* Until the first job has completed there are only the users' limits. */
+static void predict_runtime(struct adl_engine *engine, const struct adl_event *event, int64_t *ret_runtime_us)
 {
     const struct adl_job_spec *spec = event->submit.spec;
     struct adl_traits traits;
-    struct adl_similar_prediction answer;
+    struct adl_similar_prediction prediction;
     if (engine->similar && !event->submit.runtime_us) {
         adl_traits_read(&traits, spec, event->time_us);
-        if (adl_similar_predict(engine->similar, &traits, &answer)) {
-            adl_runtime_from_best(&engine->runtime, spec, answer.run_us, ret_runtime_us);
+        if (adl_similar_predict(engine->similar, &traits, &prediction)) {
+            adl_runtime_from_best(&engine->runtime, spec, prediction.run_us, ret_runtime_us);
             return;
         }
     }
@@ -240,7 +240,7 @@ static int admit(struct adl_engine *engine, const struct adl_event *event, struc
     const struct adl_job_spec *spec = event->submit.spec;
     if (spec->gpus < 1)
         return adl_fail(err, ADL_EINVAL, "job %llu asks for no GPU", (unsigned long long)spec->id);
-    believe(engine, event, runtime_us);
+    predict_runtime(engine, event, runtime_us);
     int status = adl_state_admit(engine->state, event->job, spec, runtime_us);
     if (status == ADL_EINVAL)
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
@@ -278,14 +278,14 @@ static int check_gpu(const struct adl_engine *engine, const struct adl_event *ev
     return 0;
 }
 
-/* Checked before anyone sees it: of progress the state keeps nothing, those who learn from it need not ask again. */
+/* Checked before any observer sees it: the state does not store progress, and learners need not check again. */
 static int check_progress(const struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
 {
     const int status = check_job(engine, event, err);
     if (status)
         return status;
     if (!(event->steps_per_s >= 0) || !isfinite(event->steps_per_s))
-        return adl_fail(err, ADL_EINVAL, "event progress says that slot %u does %g steps/s, which cannot be",
+        return adl_fail(err, ADL_EINVAL, "event progress gives slot %u %g steps/s: it must be finite and at least 0",
                         event->job, event->steps_per_s);
     return 0;
 }
@@ -331,9 +331,9 @@ static int apply(struct adl_engine *engine, const struct adl_event *event, struc
     if (event->kind == ADL_EVENT_PROGRESS && check_progress(engine, event, err))
         return ADL_EINVAL;
     engine->counts.events++;
-    for (uint32_t i = 0; i < engine->config.tap_count; i++) {
-        const struct adl_tap *tap = &engine->config.taps[i];
-        const int status = tap->event ? tap->event(tap->self, event, engine->state) : 0;
+    for (uint32_t i = 0; i < engine->config.observer_count; i++) {
+        const struct adl_observer *observer = &engine->config.observers[i];
+        const int status = observer->event ? observer->event(observer->self, event, engine->state) : 0;
         if (status)
             return adl_fail(err, status, "an observer of events failed");
     }
@@ -369,7 +369,7 @@ static void hash_command(struct adl_engine *engine, const struct adl_command *co
     engine->instant_hash = hash;
 }
 
-/* Two jobs that take turns on a GPU would stop time: no instant needs more preemptions than there are places. */
+/* Two jobs that preempt each other could livelock: no instant needs more preemptions than there are job places. */
 static int count_preemption(struct adl_engine *engine, struct adl_error *err)
 {
     if (engine->preempted_us != engine->state->now_us)
@@ -381,8 +381,8 @@ static int count_preemption(struct adl_engine *engine, struct adl_error *err)
     return 0;
 }
 
-static int carry_out(struct adl_engine *engine, const struct adl_command *command, const uint32_t *gpus,
-                     struct adl_error *err)
+static int execute(struct adl_engine *engine, const struct adl_command *command, const uint32_t *gpus,
+                   struct adl_error *err)
 {
     int status = adl_validate(engine->validator, engine->state, command, gpus, err);
     if (status == 0 && command->kind == ADL_COMMAND_PREEMPT)
@@ -399,16 +399,16 @@ static int carry_out(struct adl_engine *engine, const struct adl_command *comman
         adl_state_cap(engine->state, gpus, command->gpu_count, command->power_w);
     hash_command(engine, command, gpus);
     engine->counts.commands++;
-    for (uint32_t i = 0; i < engine->config.tap_count; i++) {
-        const struct adl_tap *tap = &engine->config.taps[i];
-        if (tap->command && tap->command(tap->self, command, gpus, engine->state))
+    for (uint32_t i = 0; i < engine->config.observer_count; i++) {
+        const struct adl_observer *observer = &engine->config.observers[i];
+        if (observer->command && observer->command(observer->self, command, gpus, engine->state))
             engine->observer_failed = true;
     }
     return 0;
 }
 
-/* Calls decide, and takes its time if this is one of those that are timed. */
-static int ask(struct adl_engine *engine, const struct adl_policy_ops *ops)
+/* Calls decide, and measures its time if this call is sampled. */
+static int call_policy(struct adl_engine *engine, const struct adl_policy_ops *ops)
 {
     const uint64_t index = engine->counts.decisions++;
     const bool timed = index % TIMED_EVERY == 0 && engine->config.clock_ns && engine->counts.decision_count < TIMED_MAX;
@@ -422,7 +422,7 @@ static int ask(struct adl_engine *engine, const struct adl_policy_ops *ops)
     return status;
 }
 
-/* A reason outlives the state that it was given in: the other job by its number, and how long this one waited. */
+/* A reason outlives the state: it gets the other job's number, and how long this one waited. */
 static void complete_reason(const struct adl_state *state, struct adl_command *command)
 {
     struct adl_reason *reason = &command->reason;
@@ -434,7 +434,7 @@ static void complete_reason(const struct adl_state *state, struct adl_command *c
         reason->waited_us = adl_state_waited_us(state, command->job);
 }
 
-/* Carries out a plan up to the first command that is refused. */
+/* Executes a plan up to the first command that is refused. */
 static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret_refused, bool *ret_acted,
                struct adl_error *err)
 {
@@ -442,9 +442,9 @@ static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret
     for (uint32_t i = 0; i < plan->command_count && !*ret_refused; i++) {
         struct adl_command command = plan->commands[i];
         complete_reason(engine->state, &command);
-        const int status = carry_out(engine, &command, &plan->gpus[command.gpu_offset], &engine->counts.last_refusal);
+        const int status = execute(engine, &command, &plan->gpus[command.gpu_offset], &engine->counts.last_refusal);
         if (status == ADL_ENOMEM)
-            return adl_fail(err, status, "out of memory while carrying out a plan");
+            return adl_fail(err, status, "out of memory while executing a plan");
         if (engine->observer_failed)
             return adl_fail(err, ADL_EIO, "an observer of commands failed");
         *ret_refused = status != 0;
@@ -454,27 +454,27 @@ static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret
     return 0;
 }
 
-/* Asks and carries out until there is nothing more to do. A refusal executor the rest of the instant to the guard, and
- * what the guard cannot do waits. */
+/* Calls the policy and executes its plans until there is nothing more to do. After a refusal the guard decides for the
+ * rest of the instant; what the guard cannot start waits. */
 static int decide(struct adl_engine *engine, struct adl_error *err)
 {
     const struct adl_policy_ops *ops = engine->config.policy;
     for (;;) {
-        const int asked = ask(engine, ops);
-        if (asked == ADL_ENOMEM)
-            return adl_fail(err, asked, "out of memory in policy %s", ops->name);
-        if (asked == 0 && engine->plan.command_count == 0)
+        const int decided = call_policy(engine, ops);
+        if (decided == ADL_ENOMEM)
+            return adl_fail(err, decided, "out of memory in policy %s", ops->name);
+        if (decided == 0 && engine->plan.command_count == 0)
             return 0;
-        bool refused = asked != 0, acted = false;
+        bool refused = decided != 0, acted = false;
         if (!refused) {
             const int status = act(engine, &engine->plan, &refused, &acted, err);
             if (status)
                 return status;
         }
-        if (!refused && !acted) /* a wake-up or a power cap makes nothing possible that was not */
+        if (!refused && !acted) /* a wake-up or a power cap enables no further start */
             return 0;
         if (refused) {
-            engine->counts.refused += asked != 0;
+            engine->counts.refused += decided != 0;
             if (ops == &adl_policy_guard)
                 return 0;
             ops = &adl_policy_guard;
@@ -515,9 +515,10 @@ void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us
 int adl_engine_settle(struct adl_engine *engine, struct adl_error *err)
 {
     engine->counts.plan_hash = adl_hash_u64(engine->counts.plan_hash, engine->instant_hash);
-    for (uint32_t i = 0; i < engine->config.tap_count; i++) {
-        const struct adl_tap *tap = &engine->config.taps[i];
-        const int status = tap->decided ? tap->decided(tap->self, engine->instant_hash, engine->state) : 0;
+    for (uint32_t i = 0; i < engine->config.observer_count; i++) {
+        const struct adl_observer *observer = &engine->config.observers[i];
+        const int status =
+            observer->decided ? observer->decided(observer->self, engine->instant_hash, engine->state) : 0;
         if (status)
             return adl_fail(err, status, "an observer of decisions failed");
     }

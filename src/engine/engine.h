@@ -1,4 +1,4 @@
-/* engine: the loop. Event -> state -> policy -> validation -> command -> world, one instant after the other. */
+/* engine: the event loop: event -> state -> policy -> validation -> command -> world, one instant after the other. */
 #ifndef ADLRO_ENGINE_ENGINE_H
 #define ADLRO_ENGINE_ENGINE_H
 
@@ -8,30 +8,31 @@
 #include "policy/policy.h"
 #include "state/state.h"
 
-/* Watches a run. Events are shown before they change the state, commands after they did. Any function may be NULL; a
+/* Observes a run. It sees events before they change the state, commands after they did. Any function may be NULL; a
  * negative return ends the run. */
 struct adl_engine;
 
-struct adl_tap {
+struct adl_observer {
     void *self;
-    void (*bind)(void *self, const struct adl_engine *engine); /* when the engine is created: whom to ask */
+    void (*bind)(void *self, const struct adl_engine *engine); /* when the engine is created */
     int (*event)(void *self, const struct adl_event *event, const struct adl_state *state);
     int (*command)(void *self, const struct adl_command *command, const uint32_t *gpus, const struct adl_state *state);
-    int (*decided)(void *self, uint64_t hash, const struct adl_state *state); /* an instant's decision, complete */
+    int (*decided)(void *self, uint64_t hash,
+                   const struct adl_state *state); /* the decision of an instant is complete */
 };
 
-#define ADL_TAPS_MAX 4
+#define ADL_OBSERVERS_MAX 4
 
 struct adl_engine_config {
     const struct adl_cluster *cluster;
     const struct adl_policy_ops *policy;
     struct adl_policy_config policy_config;
     uint64_t seed;
-    bool learned; /* run times are told from jobs that ended before (regime learned), not from users' limits */
+    bool learned; /* run times are predicted from completed jobs (regime learned), not from users' limits */
     const struct adl_world_ops *world_ops;
-    void *world;                       /* outlives the engine */
-    struct adl_tap taps[ADL_TAPS_MAX]; /* outlive the engine */
-    uint32_t tap_count;
+    void *world;                                      /* outlives the engine */
+    struct adl_observer observers[ADL_OBSERVERS_MAX]; /* outlive the engine */
+    uint32_t observer_count;
     int64_t (*clock_ns)(void); /* for decision times only, never for decisions; NULL = not measured */
 };
 
@@ -39,10 +40,10 @@ struct adl_engine_counts {
     uint64_t events;
     uint64_t decisions; /* calls of policy.decide */
     uint64_t commands;
-    uint64_t refused;   /* commands that did not validate, or that the world would not carry out */
+    uint64_t refused;   /* commands that failed validation or that the world refused */
     uint64_t plan_hash; /* over every command, in order */
     struct adl_error last_refusal;
-    /* Wall time of one decision in sixteen, up to a fixed number. */
+    /* Wall time of every sixteenth decision, up to a fixed number. */
     const float *decision_ns;
     size_t decision_count;
 };
@@ -50,15 +51,15 @@ struct adl_engine_counts {
 int adl_engine_create(const struct adl_engine_config *config, struct adl_engine **ret, struct adl_error *err);
 void adl_engine_destroy(struct adl_engine *engine); /* accepts NULL */
 
-/* One instant: 1 and the world went on, 0 if it has ended, negative on failure. */
+/* One instant: 1; 0 if the world has ended; negative on failure. */
 int adl_engine_step(struct adl_engine *engine, struct adl_error *err);
 
 /* Until the world ends: 0 or negative. */
 int adl_engine_run(struct adl_engine *engine, struct adl_error *err);
 
-/* The loop in parts, for a caller that decides itself instead of a policy. Advance: to the next instant at which
- * something can be decided: 1, 0 if the world has ended, negative on failure. Act: carries out a plan; what is refused
- * is counted, and what follows it in the plan is left. Settle: the decision of this instant is complete. */
+/* The loop in parts, for a caller that decides instead of a policy. Advance: to the next instant that allows a
+ * decision: 1, 0 if the world has ended, negative on failure. Act: executes a plan up to the first command that is
+ * refused, which is counted. Settle: the decision of this instant is complete. */
 int adl_engine_advance(struct adl_engine *engine, struct adl_error *err);
 int adl_engine_act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret_refused, struct adl_error *err);
 int adl_engine_settle(struct adl_engine *engine, struct adl_error *err);
@@ -66,17 +67,17 @@ int adl_engine_settle(struct adl_engine *engine, struct adl_error *err);
 /* A job that was given its GPUs by adl_engine_act has run on them since this time in the past: it was adopted. */
 void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us);
 
-/* As after create, with another seed, for a world that begins anew. Memory is kept; reserve takes it beforehand for as
- * many live jobs. */
+/* As after create, with another seed, for a world that restarts. Memory is kept; reserve allocates it in advance for
+ * that many live jobs. */
 int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error *err);
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOMEM */
 
-/* Takes over what an engine of the same cluster has learned of jobs, however its policy differs: what a policy has
- * learned is kept until a policy of its kind comes again. Before the first event; from is only to be destroyed
- * afterwards. */
+/* Takes over what an engine of the same cluster has learned about jobs, even if its policy differs: what a policy has
+ * learned is kept until the same policy is used again. Before the first event; from may only be destroyed afterwards.
+ */
 void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from);
 
-/* Why a job that waits does so, in words: what the policy says, or what the state does (policy/mechanism/reason.h). */
+/* Why a job waits, as text: from the policy, or else from the state (policy/mechanism/reason.h). */
 void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size);
 
 const struct adl_state *adl_engine_state(const struct adl_engine *engine);

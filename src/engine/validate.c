@@ -49,7 +49,7 @@ static const struct adl_job *live_job(const struct adl_state *state, uint32_t sl
     return &state->jobs[slot];
 }
 
-/* Why a GPU that is not simply free may not be given to a job; 0 if the two on it share. */
+/* Why a job may not start on a GPU that is not free; 0 if the two jobs may share it. */
 static int check_taken(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t gpu,
                        struct adl_error *err)
 {
@@ -66,8 +66,7 @@ static int check_taken(const struct adl_state *state, const struct adl_job_spec 
     return 0;
 }
 
-/* GPUs of one bank that follow each other in the command: each named once and able to take the job. Writes how many
- * there are. */
+/* Consecutive GPUs of one bank in the command: each named once and able to take the job. Writes their number. */
 static int check_bank(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
                       uint32_t bank, const uint32_t *gpus, uint32_t count, uint32_t *ret_gpus, struct adl_error *err)
 {
@@ -92,7 +91,7 @@ static int check_bank(struct adl_validator *validator, const struct adl_state *s
     return 0;
 }
 
-/* Cores and memory: what the GPUs named so far in this check, and so many more, ask of a node. */
+/* Cores and memory that the GPUs named so far in this check, and `gpus` more, need on a node. */
 static int check_node(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
                       uint32_t node, uint32_t gpus, struct adl_error *err)
 {
@@ -162,7 +161,7 @@ static int check_preempt(const struct adl_state *state, const struct adl_command
     return 0;
 }
 
-/* A GPU that is down keeps its cap for when it is back. */
+/* A GPU that is down keeps its cap until it is back. */
 static int check_cap(const struct adl_state *state, const struct adl_command *command, const uint32_t *gpus,
                      struct adl_error *err)
 {

@@ -1,5 +1,4 @@
-/* validate: may this command be carried out? Checked against the plain tables, sharing nothing with what proposed it.
- */
+/* validate: may this command be executed? Checked against the plain tables, independently of the policy's code. */
 #ifndef ADLRO_ENGINE_VALIDATE_H
 #define ADLRO_ENGINE_VALIDATE_H
 

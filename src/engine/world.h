@@ -1,4 +1,4 @@
-/* world: where events come from and commands go: a simulator, a recording, this machine, a Slurm cluster. */
+/* world: the source of events and the target of commands: a simulator, a recording, this machine, a Slurm cluster. */
 #ifndef ADLRO_ENGINE_WORLD_H
 #define ADLRO_ENGINE_WORLD_H
 
@@ -9,11 +9,11 @@
 struct adl_world_ops {
     const char *name;
 
-    /* 1 and the next event, in order of time; 0 when there will be none; negative on failure. */
+    /* 1 and the next event, in order of time; 0 if there are no more; negative on failure. */
     int (*next_event)(void *world, struct adl_event *ret, struct adl_error *err);
 
-    /* Carries out a validated command at the time of the last event. gpus: those of a START or CAP. 0, or negative if
-     * the world would not do it. */
+    /* Executes a validated command at the time of the last event. gpus: those of a START or CAP. 0, or negative if the
+     * world refuses. */
     int (*submit)(void *world, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err);
 
     /* Optional: the decision of this instant is complete; hash is over its commands. */

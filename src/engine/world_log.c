@@ -13,7 +13,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
     return status;
 }
 
-/* What the command does to the world is in the recording already. */
+/* The effect of the command is in the recording already. */
 static int submit(void *self, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
 {
     struct adl_world_log *world = self;

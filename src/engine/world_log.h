@@ -1,5 +1,5 @@
-/* world_log: the recorded world: gives out the events of an earlier run and holds each decision against the recorded
- * one. */
+/* world_log: the recorded world: replays the events of an earlier run and compares each decision with the recorded one.
+ */
 #ifndef ADLRO_ENGINE_WORLD_LOG_H
 #define ADLRO_ENGINE_WORLD_LOG_H
 
@@ -8,7 +8,7 @@
 /* Where records come from; the core does not read files. */
 struct adl_log_source {
     void *self;
-    /* 1: an event (what it points to lives until the next call); 2: a decision; 0: the end; negative. */
+    /* 1: an event (its pointers are valid until the next call); 2: a decision; 0: the end; negative. */
     int (*next)(void *self, struct adl_event *ret_event, struct adl_recorded *ret_decision, struct adl_error *err);
 };
 
@@ -17,7 +17,7 @@ struct adl_world_log {
     int64_t now_us;
     uint64_t decisions; /* that agreed */
     uint64_t reasoned;  /* of these, with reasons recorded ... */
-    uint64_t differ;    /* ... and other reasons now */
+    uint64_t differ;    /* ... and different reasons now */
     uint64_t reasons;   /* of this instant */
 };
 

@@ -34,7 +34,7 @@ static int do_run(struct tasks *tasks, uint32_t task, struct adl_error *err)
                                 .supply = request->supply,
                                 .bound = tasks->bounds[seed],
                                 .timeline = seed == 0 ? result->timeline : NULL,
-                                .tap = request->tap};
+                                .observer = request->observer};
     return adl_run(&run, &result->runs[seed], err);
 }
 
@@ -151,14 +151,14 @@ static int compare_with_first(struct adl_comparison *c, double *first, double *o
 static void quarter_column(const struct adl_policy_result *result, int quarter, int figure, uint32_t seeds, double *ret)
 {
     for (uint32_t s = 0; s < seeds; s++)
-        ret[s] = adl_quarter_figure(&result->runs[s].quarters[quarter], figure);
+        ret[s] = adl_run_quarter_figure(&result->runs[s].quarters[quarter], figure);
 }
 
 static int summarize_quarters(struct adl_policy_result *result, uint32_t seeds, double *x, double *y)
 {
     int status = 0;
-    for (int f = 0; f < ADL_QUARTER_FIGURES && status == 0; f++) {
-        for (int q = 0; q < ADL_QUARTERS; q++) {
+    for (int f = 0; f < ADL_RUN_QUARTER_FIGURES && status == 0; f++) {
+        for (int q = 0; q < ADL_RUN_QUARTERS; q++) {
             quarter_column(result, q, f, seeds, x);
             result->quarters[q][f] = adl_summarize(x, seeds);
         }
@@ -209,7 +209,7 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
                                         .first_seed = request->first_seed,
                                         .seed_count = request->seed_count};
     struct tasks tasks = {.request = request, .comparison = &comparison};
-    assert(!request->tap || (request->policy_count == 1 && request->seed_count == 1));
+    assert(!request->observer || (request->policy_count == 1 && request->seed_count == 1));
     tasks.bounds = calloc(request->seed_count, sizeof *tasks.bounds);
     int status = tasks.bounds ? allocate(request, &comparison) : ADL_ENOMEM;
     if (status)

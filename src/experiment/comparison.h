@@ -20,9 +20,9 @@ struct adl_policy_result {
     struct adl_paired versus_first[ADL_METRIC_COUNT]; /* p-values Holm-corrected over policies and metrics without a
                                                        * clock; meaningless for the first policy */
     struct adl_regression jct_on_utilization;         /* over seeds: mean JCT against utilization */
-    struct adl_summary quarters[ADL_QUARTERS][ADL_QUARTER_FIGURES];
-    struct adl_paired third_versus_first[ADL_QUARTER_FIGURES]; /* quarter, over the seeds; p-values not corrected */
-    struct adl_timeline *timeline;                             /* of the first seed; NULL unless asked for */
+    struct adl_summary quarters[ADL_RUN_QUARTERS][ADL_RUN_QUARTER_FIGURES];
+    struct adl_paired third_versus_first[ADL_RUN_QUARTER_FIGURES]; /* quarter, over the seeds; p-values not corrected */
+    struct adl_timeline *timeline;                                 /* of the first seed; NULL unless asked for */
 };
 
 struct adl_comparison {
@@ -43,10 +43,10 @@ struct adl_comparison_request {
     uint32_t policy_count;
     uint64_t first_seed;
     uint32_t seed_count;
-    int regime;                /* enum adl_regime */
-    uint32_t threads;          /* at least 1; the result does not depend on it */
-    bool timelines;            /* keep the first seed's, for plots */
-    const struct adl_tap *tap; /* one more observer, or NULL; only for one policy on one seed */
+    int regime;                          /* enum adl_regime */
+    uint32_t threads;                    /* at least 1; the result does not depend on it */
+    bool timelines;                      /* keep the first seed's, for plots */
+    const struct adl_observer *observer; /* one more observer, or NULL; only for one policy on one seed */
     void (*progress)(void *self, uint64_t done, uint64_t total); /* may be NULL; called by one thread at a time */
     void *progress_self;
 };

@@ -23,7 +23,7 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
 {
     struct adl_world_sim *world = NULL;
     struct adl_metrics *metrics = NULL;
-    struct adl_quarters *quarters = NULL;
+    struct adl_run_quarters *quarters = NULL;
     struct adl_engine *engine = NULL;
     const int64_t start_ns = adl_clock_ns();
     const struct adl_job_supply supply = run->supply ? *run->supply : adl_workload_supply(run->scenario);
@@ -31,7 +31,7 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
     int status = supply.open(supply.self, run->seed, &source, err);
     if (status == 0)
         status = adl_world_sim_create_from(run->scenario, source, run->seed, run->regime, &world, err);
-    if (status == 0 && (adl_metrics_create(run->scenario->lambda, &metrics) || adl_quarters_create(&quarters)))
+    if (status == 0 && (adl_metrics_create(run->scenario->lambda, &metrics) || adl_run_quarters_create(&quarters)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for metrics");
     if (status == 0) {
         struct adl_engine_config config = {.cluster = &run->scenario->cluster,
@@ -42,24 +42,24 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
                                            .world_ops = &adl_world_sim_ops,
                                            .world = world,
                                            .clock_ns = adl_clock_ns};
-        config.taps[config.tap_count++] = adl_metrics_tap(metrics);
-        config.taps[config.tap_count++] = adl_quarters_tap(quarters);
+        config.observers[config.observer_count++] = adl_metrics_observer(metrics);
+        config.observers[config.observer_count++] = adl_run_quarters_observer(quarters);
         if (run->timeline)
-            config.taps[config.tap_count++] = adl_timeline_tap(run->timeline);
-        if (run->tap)
-            config.taps[config.tap_count++] = *run->tap;
+            config.observers[config.observer_count++] = adl_timeline_observer(run->timeline);
+        if (run->observer)
+            config.observers[config.observer_count++] = *run->observer;
         status = adl_engine_create(&config, &engine, err);
     }
     if (status == 0)
         status = adl_engine_run(engine, err);
     if (status == 0) {
         adl_metrics_result(metrics, engine, &run->bound, ret);
-        adl_quarters_result(quarters, ret->quarters);
+        adl_run_quarters_result(quarters, ret->quarters);
         ret->value[ADL_METRIC_WALL] = (double)(adl_clock_ns() - start_ns) * 1e-9;
     }
     adl_engine_destroy(engine);
     adl_metrics_destroy(metrics);
-    adl_quarters_destroy(quarters);
+    adl_run_quarters_destroy(quarters);
     adl_world_sim_destroy(world);
     return status;
 }

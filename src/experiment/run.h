@@ -15,8 +15,8 @@ struct adl_run {
     int regime;                          /* enum adl_regime */
     const struct adl_job_supply *supply; /* NULL: the scenario's workload */
     struct adl_lower_bound bound;
-    struct adl_timeline *timeline; /* filled if not NULL */
-    const struct adl_tap *tap;     /* one more observer, or NULL */
+    struct adl_timeline *timeline;       /* filled if not NULL */
+    const struct adl_observer *observer; /* one more observer, or NULL */
 };
 
 int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error *err);

@@ -140,9 +140,9 @@ static int on_command(void *self, const struct adl_command *command, const uint3
     return 0;
 }
 
-struct adl_tap adl_metrics_tap(struct adl_metrics *metrics)
+struct adl_observer adl_metrics_observer(struct adl_metrics *metrics)
 {
-    return (struct adl_tap){.self = metrics, .event = on_event, .command = on_command};
+    return (struct adl_observer){.self = metrics, .event = on_event, .command = on_command};
 }
 
 static double ratio(double a, double b)

@@ -4,7 +4,7 @@
 
 #include "engine/engine.h"
 #include "metrics/lower_bound.h"
-#include "metrics/quarters.h"
+#include "metrics/run_quarters.h"
 
 #include <stdint.h>
 
@@ -48,11 +48,11 @@ struct adl_result {
     uint64_t lost_gpu_s; /* GPU time whose work preemptions lost, by what the jobs say that a stop loses */
     uint64_t events;
     uint64_t decisions;
-    uint64_t refused;                          /* commands that did not validate; the guard took over */
-    uint64_t unfinished;                       /* jobs still queued or running when the world had no more events */
-    uint64_t plan_hash;                        /* over every command, in order */
-    double bound_jct_s;                        /* clairvoyant lower bound on the mean JCT of this workload */
-    struct adl_quarter quarters[ADL_QUARTERS]; /* whoever ran it fills them in, from a tap of their own */
+    uint64_t refused;    /* commands that did not validate; the guard took over */
+    uint64_t unfinished; /* jobs still queued or running when the world had no more events */
+    uint64_t plan_hash;  /* over every command, in order */
+    double bound_jct_s;  /* clairvoyant lower bound on the mean JCT of this workload */
+    struct adl_run_quarter quarters[ADL_RUN_QUARTERS]; /* filled in by the caller, from an observer of its own */
 };
 
 struct adl_metrics;
@@ -61,7 +61,7 @@ int adl_metrics_create(double lambda, struct adl_metrics **ret);   /* 0 or ADL_E
 void adl_metrics_destroy(struct adl_metrics *metrics);             /* accepts NULL */
 void adl_metrics_reset(struct adl_metrics *metrics);               /* as after create; memory is kept */
 int adl_metrics_reserve(struct adl_metrics *metrics, size_t jobs); /* room for so many ends; 0 or ADL_ENOMEM */
-struct adl_tap adl_metrics_tap(struct adl_metrics *metrics);
+struct adl_observer adl_metrics_observer(struct adl_metrics *metrics);
 
 /* The figures of the run so far. Wall time is the caller's to fill in. */
 void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,

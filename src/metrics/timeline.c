@@ -106,7 +106,7 @@ static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
     return 0;
 }
 
-struct adl_tap adl_timeline_tap(struct adl_timeline *timeline)
+struct adl_observer adl_timeline_observer(struct adl_timeline *timeline)
 {
-    return (struct adl_tap){.self = timeline, .event = on_event, .decided = on_decided};
+    return (struct adl_observer){.self = timeline, .event = on_event, .decided = on_decided};
 }

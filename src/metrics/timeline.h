@@ -47,6 +47,6 @@ struct adl_timeline {
 
 int adl_timeline_create(uint32_t gpu_count, struct adl_timeline **ret); /* 0 or ADL_ENOMEM */
 void adl_timeline_destroy(struct adl_timeline *timeline);               /* accepts NULL */
-struct adl_tap adl_timeline_tap(struct adl_timeline *timeline);
+struct adl_observer adl_timeline_observer(struct adl_timeline *timeline);
 
 #endif

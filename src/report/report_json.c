@@ -74,17 +74,17 @@ static void put_quarters(struct adl_json *json, const struct adl_policy_result *
 {
     adl_json_key(json, "quarters");
     adl_json_array(json);
-    for (int q = 0; q < ADL_QUARTERS; q++) {
+    for (int q = 0; q < ADL_RUN_QUARTERS; q++) {
         adl_json_object(json);
-        for (int f = 0; f < ADL_QUARTER_FIGURES; f++)
-            put_summary(json, adl_quarter_figure_name(f), &policy->quarters[q][f]);
+        for (int f = 0; f < ADL_RUN_QUARTER_FIGURES; f++)
+            put_summary(json, adl_run_quarter_figure_name(f), &policy->quarters[q][f]);
         adl_json_end(json);
     }
     adl_json_end(json);
     adl_json_key(json, "third_quarter_versus_first");
     adl_json_object(json);
-    for (int f = 0; f < ADL_QUARTER_FIGURES; f++)
-        put_paired(json, adl_quarter_figure_name(f), &policy->third_versus_first[f]);
+    for (int f = 0; f < ADL_RUN_QUARTER_FIGURES; f++)
+        put_paired(json, adl_run_quarter_figure_name(f), &policy->third_versus_first[f]);
     adl_json_end(json);
 }
 

@@ -86,9 +86,9 @@ static int create_cell(struct adlro_environment *env, const struct adlro_config 
                                        .policy_config = adl_run_policy_config(scenario),
                                        .world_ops = &adl_world_sim_ops,
                                        .world = cell->world,
-                                       .tap_count = 2};
-    engine.taps[0] = adl_metrics_tap(cell->metrics);
-    engine.taps[1] = (struct adl_tap){.self = cell, .event = count_reward};
+                                       .observer_count = 2};
+    engine.observers[0] = adl_metrics_observer(cell->metrics);
+    engine.observers[1] = (struct adl_observer){.self = cell, .event = count_reward};
     status = adl_engine_create(&engine, &cell->engine, err);
     if (status == 0 && adl_engine_reserve(cell->engine, jobs))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", jobs);

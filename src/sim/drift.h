@@ -7,7 +7,7 @@
 
 struct adl_drift_gpu {
     double busy_s;    /* wear grows with it */
-    double wear_rate; /* of this GPU: they do not age alike */
+    double wear_rate; /* of this GPU: GPUs age at different rates */
     bool throttles;
     bool hot;
 };
@@ -25,7 +25,7 @@ void adl_drift_clear(struct adl_drift_state *drift); /* frees; accepts a zeroed 
 /* Speed relative to new, > 0. */
 double adl_drift_speed(const struct adl_drift_state *drift, uint32_t gpu, uint32_t type);
 
-/* The highest speed any GPU of the type can reach in this scenario: what lower bounds must assume. */
+/* The highest speed any GPU of the type can reach in this scenario, as lower bounds must assume. */
 double adl_drift_ceiling(const struct adl_scenario *scenario, uint32_t type);
 
 #endif

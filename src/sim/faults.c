@@ -1,4 +1,4 @@
-/* faults: what goes wrong: GPUs and nodes fail and are repaired, throttle, and change speed with a software update. */
+/* faults: GPUs and nodes fail and are repaired, throttle, and change speed with a software update. */
 #include "sim/sim.h"
 
 int adl_sim_post(struct adl_world_sim *world, struct pending_event event)
@@ -49,18 +49,18 @@ static int for_node(struct adl_world_sim *world, uint32_t index, int (*change)(s
     return 0;
 }
 
-/* Fails now, is repaired after an exponential time, fails again after another: the times do not depend on the policy.
- */
-static int fail_or_repair(struct adl_world_sim *world, enum happening what, uint32_t ref)
+/* A GPU or node fails now, is repaired after an exponential time, and fails again after another; the times do not
+ * depend on the policy. */
+static int fail_or_repair(struct adl_world_sim *world, enum sim_event what, uint32_t ref)
 {
     const struct adl_faults *faults = &world->scenario->faults;
-    const bool fails = what == HAPPEN_GPU_FAIL || what == HAPPEN_NODE_FAIL;
-    const bool node = what == HAPPEN_NODE_FAIL || what == HAPPEN_NODE_UP;
+    const bool fails = what == SIM_EVENT_GPU_FAIL || what == SIM_EVENT_NODE_FAIL;
+    const bool node = what == SIM_EVENT_NODE_FAIL || what == SIM_EVENT_NODE_UP;
     const double mean_h = fails ? (node ? faults->node_repair_h : faults->gpu_repair_h)
                                 : (node ? faults->node_mtbf_h : faults->gpu_mtbf_h);
     const int64_t next_us = world->now_us + adl_sim_us(adl_rng_exponential(&world->faults) * mean_h * 3600.0) + 1;
-    const enum happening then =
-        fails ? (node ? HAPPEN_NODE_UP : HAPPEN_GPU_UP) : (node ? HAPPEN_NODE_FAIL : HAPPEN_GPU_FAIL);
+    const enum sim_event then =
+        fails ? (node ? SIM_EVENT_NODE_UP : SIM_EVENT_GPU_UP) : (node ? SIM_EVENT_NODE_FAIL : SIM_EVENT_GPU_FAIL);
     int (*change)(struct adl_world_sim *, uint32_t) = fails ? gpu_down : gpu_up;
     world->repairs = fails ? world->repairs + 1 : world->repairs - 1;
     if (adl_sim_schedule(world, next_us, then, ref, 0))
@@ -72,9 +72,9 @@ static int throttle(struct adl_world_sim *world, uint32_t gpu)
 {
     world->drift.gpus[gpu].hot = !world->drift.gpus[gpu].hot;
     const int64_t half_us = adl_sim_us(world->scenario->drift.throttle_period_s / 2);
-    if (adl_sim_schedule(world, world->now_us + half_us, HAPPEN_THROTTLE, gpu, 0))
+    if (adl_sim_schedule(world, world->now_us + half_us, SIM_EVENT_THROTTLE, gpu, 0))
         return ADL_ENOMEM;
-    return adl_sim_set_pace_on(world, gpu);
+    return adl_sim_set_speeds_on(world, gpu);
 }
 
 static int update(struct adl_world_sim *world, uint32_t index)
@@ -83,7 +83,7 @@ static int update(struct adl_world_sim *world, uint32_t index)
     const uint32_t type = world->scenario->drift.updates[index].type;
     world->drift.update_factor[type] *= world->scenario->drift.updates[index].factor;
     for (uint32_t gpu = 0; gpu < cluster->gpu_count; gpu++)
-        if (adl_gpu_type_of(cluster, gpu) == type && adl_sim_set_pace_on(world, gpu))
+        if (adl_gpu_type_of(cluster, gpu) == type && adl_sim_set_speeds_on(world, gpu))
             return ADL_ENOMEM;
     return 0;
 }
@@ -94,11 +94,11 @@ static int schedule_faults(struct adl_world_sim *world)
     const struct adl_faults *faults = &world->scenario->faults;
     for (uint32_t g = 0; faults->gpu_mtbf_h > 0 && g < cluster->gpu_count; g++)
         if (adl_sim_schedule(world, adl_sim_us(adl_rng_exponential(&world->faults) * faults->gpu_mtbf_h * 3600.0),
-                             HAPPEN_GPU_FAIL, g, 0))
+                             SIM_EVENT_GPU_FAIL, g, 0))
             return ADL_ENOMEM;
     for (uint32_t n = 0; faults->node_mtbf_h > 0 && n < cluster->node_count; n++)
         if (adl_sim_schedule(world, adl_sim_us(adl_rng_exponential(&world->faults) * faults->node_mtbf_h * 3600.0),
-                             HAPPEN_NODE_FAIL, n, 0))
+                             SIM_EVENT_NODE_FAIL, n, 0))
             return ADL_ENOMEM;
     return 0;
 }
@@ -107,12 +107,12 @@ static int schedule_drift(struct adl_world_sim *world)
 {
     const struct adl_scenario *scenario = world->scenario;
     for (uint32_t i = 0; i < scenario->drift.update_count; i++)
-        if (adl_sim_schedule(world, adl_sim_us(scenario->drift.updates[i].time_s), HAPPEN_UPDATE, i, 0))
+        if (adl_sim_schedule(world, adl_sim_us(scenario->drift.updates[i].time_s), SIM_EVENT_UPDATE, i, 0))
             return ADL_ENOMEM;
     const int64_t half_us = adl_sim_us(scenario->drift.throttle_period_s / 2);
     for (uint32_t g = 0; world->drift.gpus && g < scenario->cluster.gpu_count; g++)
         if (world->drift.gpus[g].throttles &&
-            adl_sim_schedule(world, half_us * (int64_t)(g % 7 + 1) / 7, HAPPEN_THROTTLE, g, 0))
+            adl_sim_schedule(world, half_us * (int64_t)(g % 7 + 1) / 7, SIM_EVENT_THROTTLE, g, 0))
             return ADL_ENOMEM;
     return 0;
 }
@@ -123,9 +123,9 @@ int adl_sim_schedule_faults(struct adl_world_sim *world)
     return status ? status : schedule_drift(world);
 }
 
-int adl_sim_fault(struct adl_world_sim *world, enum happening what, uint32_t ref)
+int adl_sim_fault(struct adl_world_sim *world, enum sim_event what, uint32_t ref)
 {
-    if (what == HAPPEN_THROTTLE)
+    if (what == SIM_EVENT_THROTTLE)
         return throttle(world, ref);
-    return what == HAPPEN_UPDATE ? update(world, ref) : fail_or_repair(world, what, ref);
+    return what == SIM_EVENT_UPDATE ? update(world, ref) : fail_or_repair(world, what, ref);
 }

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <math.h>
 
-/* Speed of a job beside another on a GPU of the type, relative to alone: as measured of the two classes, on one GPU
- * each. Else both get what is left when they press on compute units or bandwidth, less 5 % for switching. */
+/* Speed of a job beside another on a GPU of the type, relative to alone: as measured for the two classes, on one GPU
+ * each. Else both are slowed by the contention for compute units or bandwidth, and by 5 % for switching. */
 static double interference(const struct adl_world_sim *world, uint32_t slot, uint32_t other, uint32_t type)
 {
     const uint32_t class_index = world->jobs[slot].class_index, beside = world->jobs[other].class_index;
@@ -24,7 +24,7 @@ static const struct adl_job_class *class_of(const struct adl_world_sim *world, u
     return &world->scenario->classes[world->jobs[slot].class_index];
 }
 
-/* A step takes its share of talking times as long over the network as over the node's link. */
+/* The communication share of a step takes longer over the network than over the node's link. */
 static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -44,8 +44,7 @@ static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
     return 1.0 / ((1.0 - share) + share * link_gbs / cluster->network_gbs);
 }
 
-/* Speed relative to a job alone on new GPUs of one node without power caps: a gang goes at the pace of its slowest GPU.
- */
+/* Speed relative to a job alone on new GPUs of one node without power caps: a gang is as fast as its slowest GPU. */
 static double relative_speed(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -78,7 +77,7 @@ void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *r
     }
 }
 
-/* What each GPU of a job draws where the job is alone. */
+/* Draw of each GPU of a job that does not share it. */
 static double alone_w(const struct adl_world_sim *world, uint32_t slot, uint32_t gpu)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -86,7 +85,7 @@ static double alone_w(const struct adl_world_sim *world, uint32_t slot, uint32_t
     return adl_power_w(&cluster->types[adl_gpu_type_of(cluster, gpu)], true, activity);
 }
 
-/* Counts what the GPU drew, to the jobs on it in equal parts, and how long it was in use. Call before anything about it
+/* Charges the GPU's energy to the jobs on it in equal parts, and adds its busy time. Call before anything about it
  * changes. */
 void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu)
 {
@@ -103,7 +102,7 @@ void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu)
         world->jobs[it->job[1]].energy_j += share * drawn_j;
 }
 
-/* Sets what it draws from now on and, if it is capped, how fast it is. Call after it changed, before paces are set. */
+/* Sets its draw and, if it is capped, its speed. Call after a change, before job speeds are set. */
 void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -132,7 +131,7 @@ static void progress(struct adl_world_sim *world, struct sim_job *job)
     job->since_us = world->now_us;
 }
 
-/* Gives a running job its present speed and its end a new time. */
+/* Recomputes the speed of a running job and the time of its end. */
 int adl_sim_set_speed(struct adl_world_sim *world, uint32_t slot)
 {
     struct sim_job *job = &world->jobs[slot];
@@ -147,10 +146,10 @@ int adl_sim_set_speed(struct adl_world_sim *world, uint32_t slot)
     job->out_of_time = world->scenario->kill_at_limit && end_us > job->start_us + job->limit_us;
     if (job->out_of_time) /* perhaps before it had read its checkpoint */
         end_us = job->start_us + job->limit_us > world->now_us ? job->start_us + job->limit_us : world->now_us;
-    return adl_sim_schedule(world, end_us, HAPPEN_FINISH, slot, ++job->generation);
+    return adl_sim_schedule(world, end_us, SIM_EVENT_FINISH, slot, ++job->generation);
 }
 
-int adl_sim_set_pace_on(struct adl_world_sim *world, uint32_t gpu)
+int adl_sim_set_speeds_on(struct adl_world_sim *world, uint32_t gpu)
 {
     for (int place = 0; place < 2; place++) {
         const uint32_t slot = world->gpus[gpu].job[place];
@@ -160,8 +159,8 @@ int adl_sim_set_pace_on(struct adl_world_sim *world, uint32_t gpu)
     return 0;
 }
 
-/* Each GPU draws what its cap lets it from now on; then those who run there get their paces, a gang once for all its
- * GPUs that follow each other in the command. */
+/* Sets the draw of each GPU under its cap, then the speeds of the jobs there: a gang's once for all its consecutive
+ * GPUs in the command. */
 int adl_sim_cap(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
 {
     for (uint32_t i = 0; i < command->gpu_count; i++) {
@@ -175,14 +174,14 @@ int adl_sim_cap(struct adl_world_sim *world, const struct adl_command *command, 
     for (uint32_t i = 0; i < command->gpu_count; i++) {
         const struct sim_gpu *it = &world->gpus[gpus[i]], *before = i > 0 ? &world->gpus[gpus[i - 1]] : NULL;
         const bool same = before && it->job[0] == before->job[0] && it->job[1] == before->job[1];
-        if (!same && adl_sim_set_pace_on(world, gpus[i]))
+        if (!same && adl_sim_set_speeds_on(world, gpus[i]))
             return ADL_ENOMEM;
     }
     return 0;
 }
 
-/* The neighbours' speeds, after something changed on the job's GPUs. */
-static int set_pace_of_neighbours(struct adl_world_sim *world, uint32_t slot)
+/* Recomputes the neighbours' speeds after a change on the job's GPUs. */
+static int set_speeds_of_neighbours(struct adl_world_sim *world, uint32_t slot)
 {
     for (uint32_t gpu = world->jobs[slot].first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         place = world->gpus[gpu].job[0] == slot ? 0 : 1;
@@ -193,7 +192,7 @@ static int set_pace_of_neighbours(struct adl_world_sim *world, uint32_t slot)
     return 0;
 }
 
-/* From starting to running, or into stopping: power and neighbours follow. */
+/* From starting to running, or to stopping: updates power and the neighbours' speeds. */
 int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase phase)
 {
     struct sim_job *job = &world->jobs[slot];
@@ -213,11 +212,11 @@ int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase
     }
     if (world->shared_gpus == 0)
         return phase == SIM_RUNNING ? adl_sim_set_speed(world, slot) : 0;
-    const int status = set_pace_of_neighbours(world, slot);
+    const int status = set_speeds_of_neighbours(world, slot);
     return status || phase != SIM_RUNNING ? status : adl_sim_set_speed(world, slot);
 }
 
-/* Of figures for 1, 2 to 8 and more GPUs, the one for so many. */
+/* Selects from figures for 1, 2 to 8 and more GPUs. */
 static double by_gpus(const double figures[3], uint32_t gpus)
 {
     return figures[gpus > 8 ? 2 : gpus > 1];
@@ -231,7 +230,7 @@ static int64_t restart_us_of(const struct adl_preemption *preemption, uint32_t g
     return adl_sim_us(graded ? by_gpus(by_gpus_s, gpus) : preemption->restart_s);
 }
 
-/* Puts a job on its GPUs; true if it is not alone on one of them. */
+/* Puts a job on its GPUs; true if it shares one of them. */
 static bool take_gpus(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
 {
     const double power_w = alone_w(world, command->job, gpus[0]);
@@ -274,14 +273,14 @@ int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command
     world->held_jobs++;
     const bool shared = take_gpus(world, command, gpus);
     if (restart_us > 0)
-        return adl_sim_schedule(world, world->now_us + restart_us, HAPPEN_RESUME, command->job, ++job->generation);
-    if (shared && set_pace_of_neighbours(world, command->job))
+        return adl_sim_schedule(world, world->now_us + restart_us, SIM_EVENT_RESUME, command->job, ++job->generation);
+    if (shared && set_speeds_of_neighbours(world, command->job))
         return ADL_ENOMEM;
     return adl_sim_set_speed(world, command->job);
 }
 
 /* Takes a job off its GPUs while no GPU of the world is shared. */
-static void leave_alone(struct adl_world_sim *world, struct sim_job *job)
+static void leave_unshared(struct adl_world_sim *world, struct sim_job *job)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
     const double idle_w = cluster->types[adl_gpu_type_of(cluster, job->first_gpu)].idle_w;
@@ -300,8 +299,8 @@ static void leave_alone(struct adl_world_sim *world, struct sim_job *job)
     job->energy_j = energy_j;
 }
 
-/* The same where neighbours may go faster from now on. */
-static int leave_neighbours(struct adl_world_sim *world, uint32_t slot)
+/* The same if GPUs are shared: neighbours may run faster afterwards. */
+static int leave_shared(struct adl_world_sim *world, uint32_t slot)
 {
     for (uint32_t gpu = world->jobs[slot].first_gpu, next; gpu != ADL_NONE; gpu = next) {
         struct sim_gpu *it = &world->gpus[gpu];
@@ -327,8 +326,8 @@ int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
     struct sim_job *job = &world->jobs[slot];
     progress(world, job);
     if (world->shared_gpus == 0)
-        leave_alone(world, job);
-    else if (leave_neighbours(world, slot))
+        leave_unshared(world, job);
+    else if (leave_shared(world, slot))
         return ADL_ENOMEM;
     job->first_gpu = ADL_NONE;
     job->run_us += world->now_us - job->start_us;
@@ -337,8 +336,8 @@ int adl_sim_leave(struct adl_world_sim *world, uint32_t slot)
     return 0;
 }
 
-/* What a failure leaves of the work: the last checkpoint of this attempt, or its beginning. Jobs that save their work
- * when they are told to stop, which a failure does not do, have a checkpoint each interval_s. */
+/* The work left after a failure: from the last checkpoint of this attempt, or from its beginning. Jobs that checkpoint
+ * when they are told to stop have, for failures, a checkpoint every interval_s. */
 static double after_failure(const struct adl_world_sim *world, const struct sim_job *job)
 {
     const double interval_us = world->scenario->preemption.interval_s * 1e6;
@@ -348,8 +347,8 @@ static double after_failure(const struct adl_world_sim *world, const struct sim_
     return job->saved - (job->saved - job->remaining) * (floor(ran_us / interval_us) * interval_us / ran_us);
 }
 
-/* Takes away what a stop at this moment loses of the work of this attempt; what a job starts from after that, its first
- * attempt's beginning or a checkpoint, is never lost. */
+/* Subtracts the work of this attempt that a stop at this moment loses. The state that the attempt started from is never
+ * lost. */
 static void lose_work(const struct adl_world_sim *world, struct sim_job *job)
 {
     const struct adl_job_spec spec = {.stop_loss = job->stop_loss, .checkpoint_us = job->checkpoint_us};
@@ -367,7 +366,7 @@ int adl_sim_stop(struct adl_world_sim *world, uint32_t slot)
     if (adl_sim_set_phase(world, slot, SIM_STOPPING))
         return ADL_ENOMEM;
     lose_work(world, job);
-    return adl_sim_schedule(world, end_us, HAPPEN_EVICT, slot, ++job->generation);
+    return adl_sim_schedule(world, end_us, SIM_EVENT_EVICT, slot, ++job->generation);
 }
 
 /* Share of the work that a preemption adds. */
@@ -396,8 +395,8 @@ int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
     return 0;
 }
 
-/* A speed belongs to one set of neighbours at work: one that comes or goes, or still reads or writes its checkpoint,
- * spoils the measurement. Whatever changes a job's pace moves its since_us. */
+/* A measured speed is valid for one set of running neighbours: if one starts or leaves, or reads or writes its
+ * checkpoint, there is no measurement. Every change of a job's speed sets its since_us. */
 double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct sim_job *job = &world->jobs[slot];

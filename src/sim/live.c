@@ -1,4 +1,4 @@
-/* live: the simulated world as one that is lived in: time is told to it, jobs are put in and taken out by hand. */
+/* live: the simulated world driven from outside: the caller sets the time and adds and removes jobs. */
 #include "sim/sim.h"
 
 #include <assert.h>
@@ -83,7 +83,7 @@ void adl_world_sim_release(struct adl_world_sim *world, uint32_t slot)
     adl_sim_free_slot(world, slot);
 }
 
-/* Before all others: what follows about its GPUs must find them left. */
+/* Before all others: later events about its GPUs must find them free. */
 static int post_first(struct adl_world_sim *world, struct pending_event event)
 {
     if (adl_sim_post(world, event))
@@ -108,7 +108,7 @@ int adl_world_sim_start(struct adl_world_sim *world, uint32_t slot, const uint32
     return post_first(world, evict) ? out_of_memory(world, err) : 0;
 }
 
-/* The event about this job that is still to be given out, or NULL. */
+/* The event about this job that was not reported yet, or NULL. */
 static struct pending_event *find_pending(struct adl_world_sim *world, uint8_t kind, uint32_t slot)
 {
     for (uint32_t i = world->outbox_first; i < world->outbox_count; i++)
@@ -117,7 +117,7 @@ static struct pending_event *find_pending(struct adl_world_sim *world, uint8_t k
     return NULL;
 }
 
-/* Progress that was measured but not told would be of a job that does not run. */
+/* Progress not reported yet would name a job that no longer runs. */
 static void drop_progress(struct adl_world_sim *world, uint32_t slot)
 {
     const struct pending_event *found = find_pending(world, ADL_EVENT_PROGRESS, slot);

@@ -1,4 +1,4 @@
-/* power: what a GPU draws, what a cap makes of it, and the counter that adds it up. Three states: nobody has it open, a
+/* power: the draw of a GPU, the effect of a cap, and the energy counter. Three states: no process has it open, a
  * process holds it idle, it works. */
 #ifndef ADLRO_SIM_POWER_H
 #define ADLRO_SIM_POWER_H
@@ -20,10 +20,10 @@ static inline double adl_power_w(const struct adl_gpu_type *type, bool open, dou
     return type->context_w + (type->max_w - type->context_w) * (activity < 1.0 ? activity : 1.0);
 }
 
-/* The truth of this world about power caps: the fit to Zeus's measurements (docs/power.md), for every type of GPU. */
+/* The world's true law of power caps: the fit to Zeus's measurements (docs/power.md), for every type of GPU. */
 static const struct adl_power_law adl_power_law_true = {.bend = 2.14, .burst = 0.38, .least = 0.23};
 
-/* What a cap makes of such a GPU: its speed relative to no cap, and its activity as far as the draw is concerned. */
+/* The effect of a cap on such a GPU: its speed relative to no cap, and the activity that determines its draw. */
 static inline struct adl_power_point adl_power_capped(const struct adl_gpu_type *type, double activity, double cap_w)
 {
     const double load = activity < 1.0 ? activity : 1.0, span_w = type->max_w - type->context_w;

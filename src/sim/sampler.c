@@ -50,7 +50,7 @@ void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct ad
     const double tops[ADL_READ_COARSE] = {1.0, 1.0, 120.0, type->max_w * 1.1, 1.0};
     *ret = (struct adl_telemetry){.missing = (1u << ADL_READ_COUNT) - (1u << ADL_READ_COARSE)};
     for (int i = 0; i < ADL_READ_COARSE; i++) {
-        /* Both draws are made for every reading: a gap does not move what follows. */
+        /* Both draws are made for every reading, so that a gap does not change later draws. */
         const double noise = 1.0 + sampler->model->noise * adl_rng_normal(&sampler->rng);
         if (adl_rng_uniform(&sampler->rng) < sampler->model->dropout)
             ret->missing |= 1u << i;

@@ -1,4 +1,4 @@
-/* sampler: what telemetry reports of a GPU: the truth with noise, a thermal lag, and gaps; and of a running job: its
+/* sampler: simulated telemetry of a GPU: true values with noise, a thermal lag, and gaps; and of a running job: its
  * speed, with noise. */
 #ifndef ADLRO_SIM_SAMPLER_H
 #define ADLRO_SIM_SAMPLER_H
@@ -17,7 +17,7 @@ struct adl_gpu_truth {
 struct adl_sampler {
     const struct adl_telemetry_model *model;
     struct adl_rng rng;
-    struct adl_rng progress; /* separate: what jobs report does not move what GPUs do */
+    struct adl_rng progress; /* separate, so that reports of jobs do not change those of GPUs */
     double *temperature_c;   /* [gpu] follows the power with a lag */
 };
 
@@ -27,7 +27,7 @@ void adl_sampler_clear(struct adl_sampler *sampler); /* frees; accepts a zeroed 
 void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct adl_gpu_type *type,
                       const struct adl_gpu_truth *truth, struct adl_telemetry *ret);
 
-/* A job's speed as it is reported. */
+/* A job's speed as reported. */
 double adl_sampler_progress(struct adl_sampler *sampler, double steps_per_s);
 
 #endif

@@ -1,5 +1,5 @@
-/* sim: the inside of the simulated world, shared by its files: pace.c (how fast jobs run and what GPUs draw), mishap.c
- * (failures and drift), world_sim.c (events and commands) and live.c (a world whose time is somebody else's). */
+/* sim: private header of the simulated world: job_speed.c (how fast jobs run and what GPUs draw), faults.c (failures
+ * and drift), world_sim.c (events and commands) and live.c (a world whose caller sets the time). */
 #ifndef ADLRO_SIM_SIM_H
 #define ADLRO_SIM_SIM_H
 
@@ -10,19 +10,19 @@
 #include "sim/source.h"
 #include "sim/world_sim.h"
 
-/* What lies in the heap, the more urgent first: at one instant things end before others begin. */
-enum happening {
-    HAPPEN_FINISH, /* of a job: done or out of time */
-    HAPPEN_EVICT,  /* of a job: it has stopped, its checkpoint, if it saves one now, is written */
-    HAPPEN_RESUME, /* of a job: it has restarted, its checkpoint is read; inside the world only */
-    HAPPEN_GPU_UP,
-    HAPPEN_NODE_UP,
-    HAPPEN_GPU_FAIL,
-    HAPPEN_NODE_FAIL,
-    HAPPEN_THROTTLE, /* of a GPU: it becomes hot or cool; inside the world only */
-    HAPPEN_UPDATE,   /* of a type: a software update; inside the world only */
-    HAPPEN_WAKE,
-    HAPPEN_TELEMETRY,
+/* Events in the heap, in order of precedence: at one instant jobs end before others begin. */
+enum sim_event {
+    SIM_EVENT_FINISH, /* of a job: done or out of time */
+    SIM_EVENT_EVICT,  /* of a job: it has stopped and written its checkpoint, if it saves one */
+    SIM_EVENT_RESUME, /* of a job: it has restarted, its checkpoint is read; inside the world only */
+    SIM_EVENT_GPU_UP,
+    SIM_EVENT_NODE_UP,
+    SIM_EVENT_GPU_FAIL,
+    SIM_EVENT_NODE_FAIL,
+    SIM_EVENT_THROTTLE, /* of a GPU: it becomes hot or cool; inside the world only */
+    SIM_EVENT_UPDATE,   /* of a type: a software update; inside the world only */
+    SIM_EVENT_WAKE,
+    SIM_EVENT_TELEMETRY,
 };
 
 #define GENERATION_MASK 0x0fffffffu
@@ -30,8 +30,8 @@ enum happening {
 enum sim_phase { SIM_GONE, SIM_QUEUED, SIM_STARTING, SIM_RUNNING, SIM_STOPPING };
 
 struct sim_job {
-    double remaining; /* share of the work still to do at since_us */
-    double saved;     /* the same, as a failure would leave it: the start of this attempt */
+    double remaining; /* share of the work left at since_us */
+    double saved;     /* the same at the start of this attempt: what a failure leaves */
     double rate;      /* share of the work done per us */
     int64_t since_us;
     int64_t start_us; /* of this attempt */
@@ -41,9 +41,9 @@ struct sim_job {
     double steps;
     double energy_j;
     uint32_t first_gpu;
-    uint32_t generation; /* of the one happening of this job in the heap that is not stale */
+    uint32_t generation; /* of this job's only event in the heap that is not stale */
     uint32_t attempts;
-    int64_t checkpoint_us; /* of the job's specification, as stop_loss */
+    int64_t checkpoint_us; /* from the job's specification, as is stop_loss */
     uint16_t class_index;
     uint16_t gpus;
     uint8_t stop_loss;
@@ -56,15 +56,15 @@ struct sim_gpu {
     uint32_t job[2];
     uint32_t next_gpu[2];
     struct adl_power_meter meter;
-    uint32_t down; /* reasons to be down: itself, its node */
+    uint32_t down; /* number of reasons to be down: itself, its node */
 };
 
 struct sim_cap {
     double cap_w; /* 0 = none */
-    double speed; /* that it leaves to who works there now; 1 without a cap */
+    double speed; /* of the jobs there under the cap; 1 without a cap */
 };
 
-/* An event ready to be given out. */
+/* An event ready to be reported. */
 struct pending_event {
     uint8_t kind;
     bool fault;
@@ -78,7 +78,7 @@ struct adl_world_sim {
     int64_t now_us;
     struct adl_heap heap;
     struct adl_job_source source;
-    struct adl_true_job arrivals[2]; /* the next to come, and the last that came: its event points there */
+    struct adl_true_job arrivals[2]; /* the next job to arrive, and the last: its event points there */
     uint32_t next_arrival;           /* which of the two */
     bool more_arrivals;
     bool source_failed;
@@ -92,7 +92,7 @@ struct adl_world_sim {
     uint32_t wakes, repairs;       /* of these, in the heap */
     struct sim_gpu *gpus;
     uint32_t shared_gpus; /* that hold two jobs */
-    struct sim_cap *caps; /* [gpu] apart from the GPUs: rarely there is one */
+    struct sim_cap *caps; /* [gpu] not in sim_gpu, because caps are rare */
     uint32_t capped_gpus; /* that have one */
     struct adl_drift_state drift;
     bool steady; /* no GPU ever changes its speed */
@@ -105,7 +105,7 @@ struct adl_world_sim {
     uint8_t sweep_kind;
     int64_t swept_us; /* the last telemetry; 0 = none yet */
     bool ended;
-    bool live;          /* lives by adl_world_sim_advance ... */
+    bool live;          /* driven by adl_world_sim_advance ... */
     int64_t until_us;   /* ... up to this time */
     int64_t metered_us; /* live: the last telemetry after which counters were reported */
 };
@@ -115,14 +115,14 @@ static inline int64_t adl_sim_us(double seconds)
     return (int64_t)(seconds * 1e6 + 0.5);
 }
 
-/* Everything below is 0 or ADL_ENOMEM unless it returns nothing. */
-int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum happening what, uint32_t ref,
+/* All int functions below return 0 or ADL_ENOMEM. */
+int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_event what, uint32_t ref,
                      uint32_t generation);
 
 /* world_sim.c */
 uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job *truth); /* slot; ADL_NONE: no memory */
 void adl_sim_free_slot(struct adl_world_sim *world, uint32_t slot);
-int64_t adl_sim_next_time(const struct adl_world_sim *world); /* of the next thing to happen; INT64_MAX: nothing will */
+int64_t adl_sim_next_time(const struct adl_world_sim *world); /* of the next event; INT64_MAX: none */
 bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item);
 
 static inline bool adl_sim_reports_waiting(const struct adl_world_sim *world)
@@ -131,26 +131,26 @@ static inline bool adl_sim_reports_waiting(const struct adl_world_sim *world)
 }
 
 /* live.c */
-bool adl_sim_due(struct adl_world_sim *world);     /* something is to be told or done by until_us */
-bool adl_sim_due_now(struct adl_world_sim *world); /* of this instant */
+bool adl_sim_due(struct adl_world_sim *world);     /* an event is due by until_us */
+bool adl_sim_due_now(struct adl_world_sim *world); /* at this instant */
 
-/* pace.c */
+/* job_speed.c */
 void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *ret_activity, double *ret_bandwidth);
 void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu); /* before anything about the GPU changes */
 void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu);   /* after it changed */
-int adl_sim_set_speed(struct adl_world_sim *world, uint32_t slot);   /* of a running job: speed and end anew */
+int adl_sim_set_speed(struct adl_world_sim *world, uint32_t slot);   /* of a running job: recomputes speed and end */
 int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase phase);
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
-int adl_sim_leave(struct adl_world_sim *world, uint32_t slot);      /* its GPUs */
-int adl_sim_set_pace_on(struct adl_world_sim *world, uint32_t gpu); /* of the jobs that run there */
+int adl_sim_leave(struct adl_world_sim *world, uint32_t slot);        /* its GPUs */
+int adl_sim_set_speeds_on(struct adl_world_sim *world, uint32_t gpu); /* of the jobs that run there */
 int adl_sim_cap(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
-int adl_sim_stop(struct adl_world_sim *world, uint32_t slot); /* it works no more; its EVICT follows */
+int adl_sim_stop(struct adl_world_sim *world, uint32_t slot); /* it stops working; its EVICT follows */
 int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault);
-double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot); /* 0 = it was not steady */
+double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot); /* 0 = its speed changed */
 
-/* mishap.c */
+/* faults.c */
 int adl_sim_post(struct adl_world_sim *world, struct pending_event event);
-int adl_sim_fault(struct adl_world_sim *world, enum happening what, uint32_t ref);
+int adl_sim_fault(struct adl_world_sim *world, enum sim_event what, uint32_t ref);
 int adl_sim_schedule_faults(struct adl_world_sim *world); /* the first of each, when the world begins */
 
 #endif

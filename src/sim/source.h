@@ -1,5 +1,4 @@
-/* source: where the jobs of a simulated world come from, with the truth about each: a scenario's workload or a trace.
- */
+/* source: the jobs of a simulated world, with their true run times: from a scenario's workload or a trace. */
 #ifndef ADLRO_SIM_SOURCE_H
 #define ADLRO_SIM_SOURCE_H
 
@@ -21,10 +20,10 @@ struct adl_job_source {
     /* 1 and the next job, in order of submission; 0 when there are no more; negative on failure. */
     int (*next)(void *self, struct adl_true_job *ret, struct adl_error *err);
     void (*close)(void *self);                /* accepts NULL */
-    int (*rewind)(void *self, uint64_t seed); /* optional: begins anew with this seed, without allocating */
+    int (*rewind)(void *self, uint64_t seed); /* optional: restarts with this seed, without allocating */
 };
 
-/* Opens the same jobs anew for each run. */
+/* Opens the same jobs again for each run. */
 struct adl_job_supply {
     void *self;
     int (*open)(void *self, uint64_t seed, struct adl_job_source *ret, struct adl_error *err);

@@ -9,14 +9,14 @@
 /* One line of the mix with one number of GPUs. Drawn by Walker's alias method: one uniform number picks a row, and its
  * fraction decides between the row and the row's alias. */
 struct adl_workload_choice {
-    double keep; /* chance to stay at this row */
+    double keep; /* probability of this row rather than its alias */
     uint32_t alias;
     uint16_t mix;
     uint32_t name_id; /* of its class */
     uint16_t gpus;
-    uint32_t types; /* mask of those that it runs on with so many GPUs */
+    uint32_t types; /* mask of those that it runs on with that many GPUs */
     double speed;   /* steps/s of the gang on the reference type */
-    double stretch; /* how much longer it may take if it spans nodes, at least 1: users know that of their jobs */
+    double stretch; /* how much longer it takes if it spans nodes, at least 1; users' limits allow for it */
 };
 
 static double stretch_of(const struct adl_cluster *cluster, const struct adl_job_class *class,
@@ -75,8 +75,8 @@ static uint32_t add_choices(struct adl_workload_stream *stream, int kind, uint32
     return at;
 }
 
-/* Vose's way to build the table: rows with less than their share are filled up from one with more. keep holds the
- * weights on entry. Small tables, so the next poor and the next rich row are found by looking. */
+/* Vose's construction of the alias table: rows with less than their share are filled up from one with more. keep holds
+ * the weights on entry. Tables are small, so the next poor and the next rich row are found by linear search. */
 static void build_alias(struct adl_workload_choice *rows, uint32_t count)
 {
     double sum = 0;
@@ -143,7 +143,7 @@ void adl_workload_end(struct adl_workload_stream *stream)
     *stream = (struct adl_workload_stream){0};
 }
 
-/* A day: two parabolas, one up and one down, close to a sine and without one. phase in 0..1, result in -1..1. */
+/* A day: two parabolas, one up and one down, approximate a sine. phase in 0..1, result in -1..1. */
 static double day_wave(double phase)
 {
     const double x = phase < 0.5 ? phase * 2.0 : phase * 2.0 - 1.0;
@@ -165,7 +165,7 @@ static double next_diurnal(struct adl_workload_stream *stream, const struct adl_
     }
 }
 
-/* Surge: a unit of exponential "area" is used up at the rate in force, piece by piece. */
+/* Surge: inversion of the integrated rate, piece by piece. */
 static double next_surge(struct adl_workload_stream *stream, const struct adl_arrivals *a)
 {
     double area = adl_rng_exponential(&stream->arrivals);
@@ -190,7 +190,7 @@ static double next_burst(struct adl_workload_stream *stream, const struct adl_ar
         stream->burst_left--;
         return stream->now_s;
     }
-    /* Burst sizes are geometric with mean burst_jobs; bursts come so that jobs come at rate_per_h. */
+    /* Burst sizes are geometric with mean burst_jobs; bursts arrive so that jobs arrive at rate_per_h. */
     if (a->burst_jobs > 1.0)
         stream->burst_left = (uint64_t)(adl_rng_exponential(&stream->arrivals) / -adl_log(1.0 - 1.0 / a->burst_jobs));
     return stream->now_s + adl_rng_exponential(&stream->arrivals) * a->burst_jobs * 3600.0 / a->rate_per_h;
@@ -235,7 +235,7 @@ static double duration_s_of(const struct adl_mix *mix, double normal)
     return drawn < mix->min_s ? mix->min_s : drawn > mix->max_s ? mix->max_s : drawn;
 }
 
-/* What the user asks for: more than the slowest acceptable type needs, by a factor, rounded up. */
+/* The user's limit: the time on the slowest acceptable type times a factor, rounded up. */
 static int64_t draw_limit_us(struct adl_rng *rng, const struct adl_limits *limits, double normal, int64_t slowest_us)
 {
     const double exact = adl_rng_uniform(rng);
@@ -250,7 +250,7 @@ static int64_t draw_limit_us(struct adl_rng *rng, const struct adl_limits *limit
     return limit_us;
 }
 
-/* SLAs: both shares are drawn for every job, so that changing one does not move the rest of the stream. */
+/* SLAs: both shares are drawn for every job, so that changing one does not change the rest of the stream. */
 static void draw_sla(struct adl_rng *rng, const struct adl_mix *mix, double duration_s, double reference_steps_per_s,
                      struct adl_job_spec *spec)
 {
@@ -296,7 +296,7 @@ bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *
     const struct adl_workload_choice *choice = draw_choice(stream);
     const struct adl_mix *mix = &workload->mix[choice->mix];
     const double *ratio = &stream->ratio[(size_t)(choice - stream->choices) * types];
-    /* One draw a statement: the order of draws is part of what a seed means. */
+    /* One draw per statement, because the order of draws defines what a seed means. */
     const uint32_t user = adl_rng_below(rng, workload->users);
     const double urgency = adl_rng_uniform(rng);
     double normals[2];

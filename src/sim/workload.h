@@ -1,4 +1,4 @@
-/* workload: the jobs of a scenario, one after the other, with the truth about each. The same for every policy. */
+/* workload: the jobs of a scenario, one after the other, with their true run times. The same for every policy. */
 #ifndef ADLRO_SIM_WORKLOAD_H
 #define ADLRO_SIM_WORKLOAD_H
 
@@ -15,7 +15,7 @@ struct adl_workload_stream {
     double now_s;
     uint64_t issued;
     uint64_t burst_left;
-    struct adl_workload_choice *choices; /* what a job can be, drawn by the alias method; owned */
+    struct adl_workload_choice *choices; /* kinds of jobs, drawn by the alias method; owned */
     double *ratio;                       /* [choice][type] run time relative to the reference type; owned */
     uint32_t choice_count;
     uint32_t surge_first, surge_count; /* the choices of the surge's kind, a table of their own */
@@ -25,14 +25,14 @@ int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenari
 void adl_workload_rewind(struct adl_workload_stream *stream, uint64_t seed); /* as after begin with that seed */
 void adl_workload_end(struct adl_workload_stream *stream);                   /* frees; accepts a zeroed one */
 
-/* True and the next job, in order of submission; false when all were given. */
+/* True and the next job, in order of submission; false if there are no more. */
 bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *ret);
 
 /* The same as a source, and as a supply whose self is the scenario. */
 int adl_workload_open(void *scenario, uint64_t seed, struct adl_job_source *ret, struct adl_error *err);
 struct adl_job_supply adl_workload_supply(const struct adl_scenario *scenario);
 
-/* Fingerprint of the first count jobs (0 = all), truth included: what a frozen scenario pins. 0 or ADL_ENOMEM. */
+/* Hash of the first count jobs (0 = all), with true run times, which a frozen scenario pins. 0 or ADL_ENOMEM. */
 int adl_workload_hash(const struct adl_scenario *scenario, uint64_t seed, uint64_t count, uint64_t *ret);
 
 #endif

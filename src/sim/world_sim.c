@@ -11,7 +11,7 @@ const char *adl_regime_name(int regime)
     return regime_names[regime];
 }
 
-int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum happening what, uint32_t ref,
+int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_event what, uint32_t ref,
                      uint32_t generation)
 {
     const struct adl_heap_item item = {time_us,
@@ -43,7 +43,7 @@ static uint32_t take_slot(struct adl_world_sim *world)
     return world->job_count++;
 }
 
-/* Gets the next job ready. A source that fails says so in the world's own error text. */
+/* Fetches the next job. The error of a source that fails is kept in the world. */
 static int fetch(struct adl_world_sim *world)
 {
     const int status =
@@ -98,8 +98,8 @@ void adl_sim_free_slot(struct adl_world_sim *world, uint32_t slot)
     world->free_slot = slot;
 }
 
-/* The end of a job that has left its GPUs. In a live world the slot is given back later, by who knows that it may. */
-static void tell_end(struct adl_world_sim *world, uint32_t slot, enum adl_job_end end, struct adl_event *ret)
+/* The end of a job that has left its GPUs. In a live world the caller releases the slot later. */
+static void report_end(struct adl_world_sim *world, uint32_t slot, enum adl_job_end end, struct adl_event *ret)
 {
     struct sim_job *job = &world->jobs[slot];
     *ret = (struct adl_event){.kind = ADL_EVENT_FINISH, .job = slot, .gpu = ADL_NONE};
@@ -121,11 +121,11 @@ static int finish(struct adl_world_sim *world, uint32_t slot, struct adl_event *
 {
     if (adl_sim_leave(world, slot))
         return ADL_ENOMEM;
-    tell_end(world, slot, world->jobs[slot].out_of_time ? ADL_END_TIMEOUT : ADL_END_COMPLETED, ret);
+    report_end(world, slot, world->jobs[slot].out_of_time ? ADL_END_TIMEOUT : ADL_END_COMPLETED, ret);
     return 0;
 }
 
-/* True while something may still happen to a job by itself: otherwise only clocks tick. */
+/* True while an event about a job can still occur without a command. */
 static bool alive(const struct adl_world_sim *world)
 {
     return world->more_arrivals || world->held_jobs > 0 ||
@@ -134,12 +134,12 @@ static bool alive(const struct adl_world_sim *world)
 
 bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item)
 {
-    const enum happening what = (enum happening)(item->tag >> 60);
-    return what <= HAPPEN_RESUME &&
+    const enum sim_event what = (enum sim_event)(item->tag >> 60);
+    return what <= SIM_EVENT_RESUME &&
            (world->jobs[(uint32_t)item->tag].generation & GENERATION_MASK) != (item->tag >> 32 & GENERATION_MASK);
 }
 
-/* The speeds of the jobs that kept theirs since the last telemetry. */
+/* Reports the speeds of jobs whose speed did not change since the last telemetry. */
 static int post_progress(struct adl_world_sim *world)
 {
     for (uint32_t gpu = 0; gpu < world->scenario->cluster.gpu_count; gpu++)
@@ -156,38 +156,38 @@ static int post_progress(struct adl_world_sim *world)
     return 0;
 }
 
-/* Takes one happening off the heap. 1: *ret is an event; 0: nothing to tell (it may have posted events); negative. */
-static int happen(struct adl_world_sim *world, struct adl_event *ret)
+/* Processes one event of the heap. 1: *ret is an event; 0: nothing to report (it may have posted events); negative. */
+static int process_next(struct adl_world_sim *world, struct adl_event *ret)
 {
     const struct adl_heap_item item = adl_heap_pop(&world->heap);
     const uint32_t ref = (uint32_t)item.tag;
     if (adl_sim_stale(world, &item))
         return 0;
-    const enum happening what = (enum happening)(item.tag >> 60);
+    const enum sim_event what = (enum sim_event)(item.tag >> 60);
     world->now_us = item.time_us;
     switch (what) {
-    case HAPPEN_FINISH:
+    case SIM_EVENT_FINISH:
         return finish(world, ref, ret) ? ADL_ENOMEM : 1;
-    case HAPPEN_EVICT:
+    case SIM_EVENT_EVICT:
         *ret = (struct adl_event){.kind = ADL_EVENT_EVICT, .job = ref, .gpu = ADL_NONE};
         if (adl_sim_evict(world, ref, false))
             return ADL_ENOMEM;
         ret->evict.remaining = world->jobs[ref].remaining;
         return 1;
-    case HAPPEN_RESUME:
+    case SIM_EVENT_RESUME:
         return adl_sim_set_phase(world, ref, SIM_RUNNING);
-    case HAPPEN_GPU_UP:
-    case HAPPEN_NODE_UP:
-    case HAPPEN_GPU_FAIL:
-    case HAPPEN_NODE_FAIL:
-    case HAPPEN_THROTTLE:
-    case HAPPEN_UPDATE:
+    case SIM_EVENT_GPU_UP:
+    case SIM_EVENT_NODE_UP:
+    case SIM_EVENT_GPU_FAIL:
+    case SIM_EVENT_NODE_FAIL:
+    case SIM_EVENT_THROTTLE:
+    case SIM_EVENT_UPDATE:
         return adl_sim_fault(world, what, ref);
-    case HAPPEN_WAKE:
+    case SIM_EVENT_WAKE:
         world->wakes--;
         *ret = (struct adl_event){.kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
         return 1;
-    case HAPPEN_TELEMETRY:
+    case SIM_EVENT_TELEMETRY:
         world->sweep = 0;
         world->sweep_end = world->scenario->cluster.gpu_count;
         world->sweep_kind = ADL_EVENT_TELEMETRY;
@@ -195,7 +195,7 @@ static int happen(struct adl_world_sim *world, struct adl_event *ret)
             return ADL_ENOMEM;
         world->swept_us = world->now_us;
         return adl_sim_schedule(world, world->now_us + adl_sim_us(world->scenario->telemetry.interval_s),
-                                HAPPEN_TELEMETRY, 0, 0);
+                                SIM_EVENT_TELEMETRY, 0, 0);
     }
     return 0;
 }
@@ -217,11 +217,11 @@ static void report_gpu(struct adl_world_sim *world, uint32_t gpu, struct adl_eve
     adl_sampler_read(&world->sampler, gpu, &cluster->types[type], &truth, &ret->telemetry);
 }
 
-static void unpost(struct adl_world_sim *world, struct adl_event *ret)
+static void take_posted(struct adl_world_sim *world, struct adl_event *ret)
 {
     const struct pending_event *it = &world->outbox[world->outbox_first++];
     if (it->kind == ADL_EVENT_FINISH) {
-        tell_end(world, it->ref, ADL_END_CANCELLED, ret);
+        report_end(world, it->ref, ADL_END_CANCELLED, ret);
         return;
     }
     *ret = (struct adl_event){.kind = it->kind, .job = it->ref, .gpu = it->ref};
@@ -245,11 +245,11 @@ int64_t adl_sim_next_time(const struct adl_world_sim *world)
     return world->more_arrivals && next_arrival_us(world) < heap_us ? next_arrival_us(world) : heap_us;
 }
 
-/* One step of the world: 1 and an event; 0 and none, but something changed; negative on failure. */
+/* One step of the world: 1 and an event; 0 if something changed without an event; negative on failure. */
 static int step(struct adl_world_sim *world, struct adl_event *ret)
 {
     if (world->outbox_first < world->outbox_count) {
-        unpost(world, ret);
+        take_posted(world, ret);
         return 1;
     }
     if (world->sweep < world->sweep_end) {
@@ -262,34 +262,33 @@ static int step(struct adl_world_sim *world, struct adl_event *ret)
         const int status = arrive(world, ret);
         return status ? status : 1;
     }
-    return happen(world, ret);
+    return process_next(world, ret);
 }
 
-/* What happens at this very instant without an event of its own is done now, so that `more` can be told truly. */
-static int settle(struct adl_world_sim *world)
+/* Processes the events of this instant that are not reported, so that `more` is exact. */
+static int process_silent(struct adl_world_sim *world)
 {
     struct adl_event none;
     for (const struct adl_heap_item *top;
          !adl_sim_reports_waiting(world) && (top = adl_heap_top(&world->heap)) && top->time_us == world->now_us;) {
-        const enum happening what = (enum happening)(top->tag >> 60);
-        const bool silent = what == HAPPEN_RESUME || (what >= HAPPEN_GPU_UP && what <= HAPPEN_UPDATE);
+        const enum sim_event what = (enum sim_event)(top->tag >> 60);
+        const bool silent = what == SIM_EVENT_RESUME || (what >= SIM_EVENT_GPU_UP && what <= SIM_EVENT_UPDATE);
         if (!silent && !adl_sim_stale(world, top))
             break;
-        if (happen(world, &none))
+        if (process_next(world, &none))
             return ADL_ENOMEM;
     }
     return 0;
 }
 
-/* True if what happens next belongs to the instant of this event. One by one, only jobs that one plan stopped go
- * together. */
-static bool more_happens(const struct adl_world_sim *world, const struct adl_event *event)
+/* True if the next event belongs to the instant of this event. With one_by_one, only the evictions of one plan do. */
+static bool more_follows(const struct adl_world_sim *world, const struct adl_event *event)
 {
     if (world->ended || adl_sim_next_time(world) != world->now_us)
         return false;
     const struct adl_heap_item *top = adl_heap_top(&world->heap);
     return !world->scenario->one_by_one || (event->kind == ADL_EVENT_EVICT && top && top->time_us == world->now_us &&
-                                            (enum happening)(top->tag >> 60) == HAPPEN_EVICT);
+                                            (enum sim_event)(top->tag >> 60) == SIM_EVENT_EVICT);
 }
 
 static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
@@ -310,14 +309,14 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         }
         status = step(world, ret);
     }
-    if (status > 0 && settle(world))
+    if (status > 0 && process_silent(world))
         status = ADL_ENOMEM;
     if (world->source_failed)
         return adl_fail(err, ADL_EINVAL, "%s", world->source_error.text);
     if (status < 0)
         return adl_fail(err, status, "out of memory in the simulator with %u live jobs", world->live_jobs);
     ret->time_us = world->now_us;
-    ret->more = adl_sim_reports_waiting(world) || more_happens(world, ret) || (world->live && adl_sim_due_now(world));
+    ret->more = adl_sim_reports_waiting(world) || more_follows(world, ret) || (world->live && adl_sim_due_now(world));
     return 1;
 }
 
@@ -327,7 +326,7 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
     int status = 0;
     if (command->kind == ADL_COMMAND_WAKE) {
         world->wakes++;
-        status = adl_sim_schedule(world, command->time_us, HAPPEN_WAKE, 0, 0);
+        status = adl_sim_schedule(world, command->time_us, SIM_EVENT_WAKE, 0, 0);
     } else if (command->kind == ADL_COMMAND_START) {
         status = adl_sim_start(world, command, gpus);
     } else if (command->kind == ADL_COMMAND_CAP) {
@@ -349,7 +348,7 @@ int adl_world_sim_create(const struct adl_scenario *scenario, uint64_t seed, int
     return status ? status : adl_world_sim_create_from(scenario, source, seed, regime, ret, err);
 }
 
-/* Sets a world to its beginning: empty, its clocks wound up, the first job at hand. */
+/* Initializes a world: empty, with its first events scheduled and the first job fetched. */
 static int begin(struct adl_world_sim *world, uint64_t seed, struct adl_error *err)
 {
     const struct adl_scenario *scenario = world->scenario;
@@ -361,7 +360,7 @@ static int begin(struct adl_world_sim *world, uint64_t seed, struct adl_error *e
     }
     if (adl_sim_schedule_faults(world) ||
         (scenario->telemetry.interval_s > 0 &&
-         adl_sim_schedule(world, adl_sim_us(scenario->telemetry.interval_s), HAPPEN_TELEMETRY, 0, 0)))
+         adl_sim_schedule(world, adl_sim_us(scenario->telemetry.interval_s), SIM_EVENT_TELEMETRY, 0, 0)))
         return adl_fail(err, ADL_ENOMEM, "out of memory for the simulator");
     return fetch(world) ? adl_fail(err, ADL_EINVAL, "%s", world->source_error.text) : 0;
 }
@@ -399,7 +398,7 @@ int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_jo
 int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_error *err)
 {
     if (!world->source.rewind || world->source.rewind(world->source.self, seed))
-        return adl_fail(err, ADL_EINVAL, "these jobs cannot be given out again with another seed");
+        return adl_fail(err, ADL_EINVAL, "these jobs cannot be restarted with another seed");
     adl_drift_reset(&world->drift, world->scenario, seed);
     adl_sampler_reset(&world->sampler, world->scenario, seed);
     world->heap.count = 0;
@@ -418,9 +417,9 @@ int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_e
 int adl_world_sim_reserve(struct adl_world_sim *world, size_t jobs)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
-    /* A job leaves at most a finish and a change of mind behind, a GPU or node one happening each. */
-    const size_t happenings = 4 * jobs + 4 * (size_t)cluster->gpu_count + cluster->node_count + ADL_UPDATES_MAX + 1;
-    return grow_jobs(world, jobs) || adl_heap_reserve(&world->heap, happenings) ||
+    /* A job leaves at most a finish and a stale event behind, a GPU or node one event each. */
+    const size_t events = 4 * jobs + 4 * (size_t)cluster->gpu_count + cluster->node_count + ADL_UPDATES_MAX + 1;
+    return grow_jobs(world, jobs) || adl_heap_reserve(&world->heap, events) ||
                    adl_grow((void **)&world->outbox, &world->outbox_capacity, 3 * (size_t)cluster->gpu_count,
                             sizeof *world->outbox)
                ? ADL_ENOMEM

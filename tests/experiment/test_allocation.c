@@ -141,8 +141,8 @@ static uint64_t run_watched(const struct adl_scenario *scenario, const struct ad
                                              .learned = true, /* learning may not allocate either */
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
-                                             .taps = {{.self = &submitted, .event = note_submission}},
-                                             .tap_count = 1};
+                                             .observers = {{.self = &submitted, .event = note_submission}},
+                                             .observer_count = 1};
     assert_int_equal(adl_engine_create(&config, &engine, &err), 0);
     for (int status = 1; status > 0;) {
         const uint64_t before = allocations;

@@ -312,10 +312,10 @@ static void an_observer_that_fails_fails_the_comparison(void **state)
 {
     (void)state;
     struct adl_scenario s = random_scenario(13, 30);
-    const struct adl_tap tap = {.decided = object};
+    const struct adl_observer observer = {.decided = object};
     struct adl_comparison_request request = request_for(&s, 1);
     request.policy_count = request.seed_count = 1;
-    request.tap = &tap;
+    request.observer = &observer;
     expect_failure(&request, ADL_EIO, "observer");
     adl_scenario_clear(&s);
 }

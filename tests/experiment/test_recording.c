@@ -152,9 +152,12 @@ static void work_that_grew_beyond_the_whole_replays_as_recorded(void **state)
     if (replay(&s, tape.text.data, tape.text.size, &replayed, &err))
         fail_msg("%s", err.text);
     assert_true(replayed.counts.plan_hash == result.plan_hash);
-    const struct adl_tap tap = {.self = &most, .event = keep_most_left};
-    const struct adl_run run = {
-        .scenario = &s, .policy = adl_policy_find("srtf"), .seed = 11, .regime = ADL_REGIME_ORACLE, .tap = &tap};
+    const struct adl_observer observer = {.self = &most, .event = keep_most_left};
+    const struct adl_run run = {.scenario = &s,
+                                .policy = adl_policy_find("srtf"),
+                                .seed = 11,
+                                .regime = ADL_REGIME_ORACLE,
+                                .observer = &observer};
     assert_int_equal(adl_run(&run, &result, &err), 0);
     assert_true(most > 1);
     adl_text_clear(&tape.text);

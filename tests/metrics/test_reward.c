@@ -45,8 +45,8 @@ static void check_world(uint64_t seed)
     struct adl_scenario scenario = random_scenario(seed, JOBS);
     struct purse purse = {.plain = {.lambda = scenario.lambda}, .tail = {.lambda = scenario.lambda, .tail = TAIL}};
     assert_int_equal(checker_start(&purse.checker, &scenario, seed), 0);
-    const struct adl_tap tap = {.self = &purse, .event = pay, .command = on_command};
-    const struct adl_result result = driver_run(&scenario, seed, &tap);
+    const struct adl_observer observer = {.self = &purse, .event = pay, .command = on_command};
+    const struct adl_result result = driver_run(&scenario, seed, &observer);
     double cubes = 0;
     for (uint64_t i = 0; i < purse.checker.job_count; i++) {
         const double jct_s = (double)purse.checker.jobs[i].jct_us * 1e-6;

@@ -60,8 +60,8 @@ static struct tally run_world(const struct adl_scenario *scenario, struct adl_wo
                                              .seed = 1,
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
-                                             .taps = {{.self = &tally, .event = note_event}},
-                                             .tap_count = 1};
+                                             .observers = {{.self = &tally, .event = note_event}},
+                                             .observer_count = 1};
     assert_int_equal(adl_engine_create(&config, &engine, &err), 0);
     if (adl_engine_run(engine, &err))
         fail_msg("%s: %s", policy->name, err.text);

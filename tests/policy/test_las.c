@@ -38,8 +38,8 @@ static struct ends run(struct peer_job *jobs, size_t count, uint32_t gpus, const
                                                     .policy_config = *config,
                                                     .world_ops = &adl_world_sim_ops,
                                                     .world = world,
-                                                    .taps = {{.self = &ends, .event = note_end}},
-                                                    .tap_count = 1};
+                                                    .observers = {{.self = &ends, .event = note_end}},
+                                                    .observer_count = 1};
     assert_int_equal(adl_engine_create(&engine_config, &engine, &err), 0);
     if (adl_engine_run(engine, &err))
         fail_msg("the run failed: %s", err.text);

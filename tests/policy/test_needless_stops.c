@@ -28,8 +28,9 @@ static void run_checked(const struct adl_scenario *s, uint64_t seed, const struc
     struct adl_result result;
     checker =
         (struct stop_checker){.switch_us = (int64_t)((s->preemption.checkpoint_s + s->preemption.restart_s) * 1e6)};
-    const struct adl_tap tap = stop_tap(&checker);
-    const struct adl_run run = {.scenario = s, .policy = policy, .seed = seed, .regime = (int)(seed % 2), .tap = &tap};
+    const struct adl_observer observer = stop_observer(&checker);
+    const struct adl_run run = {
+        .scenario = s, .policy = policy, .seed = seed, .regime = (int)(seed % 2), .observer = &observer};
     if (adl_run(&run, &result, &err) || checker.unserved > 0 || checker.same_bad > 0)
         fail_msg("random scenario %llu, %s: %s: %s", (unsigned long long)seed, policy->name, err.text, checker.wrong);
 }

@@ -164,8 +164,8 @@ static struct order_seen run_classes(const struct adl_policy_ops *policy, int re
                                              .learned = regime == ADL_REGIME_LEARNED,
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
-                                             .taps = {{.self = &seen, .event = note_finish}},
-                                             .tap_count = 1};
+                                             .observers = {{.self = &seen, .event = note_finish}},
+                                             .observer_count = 1};
     assert_int_equal(adl_engine_create(&config, &engine, &err), 0);
     if (adl_engine_run(engine, &err))
         fail_msg("the run failed: %s", err.text);

@@ -280,9 +280,9 @@ static void progress_that_cannot_be_is_refused_before_a_policy_sees_it(void **st
         {1, 1.0, "event progress names slot 1, which holds no such job"}, /* it waits */
         {2, 1.0, "event progress names slot 2, which holds no such job"},
         {1u << 30, 1.0, "event progress names slot 1073741824, which holds no such job"},
-        {0, -1.0, "event progress says that slot 0 does -1 steps/s, which cannot be"},
-        {0, HUGE_VAL, "event progress says that slot 0 does inf steps/s, which cannot be"},
-        {0, NAN, "event progress says that slot 0 does nan steps/s, which cannot be"},
+        {0, -1.0, "event progress gives slot 0 -1 steps/s: it must be finite and at least 0"},
+        {0, HUGE_VAL, "event progress gives slot 0 inf steps/s: it must be finite and at least 0"},
+        {0, NAN, "event progress gives slot 0 nan steps/s: it must be finite and at least 0"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(run_forged(wrong[i].slot, wrong[i].steps_per_s, &err), ADL_EINVAL);

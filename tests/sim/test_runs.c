@@ -112,8 +112,8 @@ static uint64_t run_once(const struct adl_scenario *s, uint64_t seed, const stru
     assert_int_equal(checker_start(&checker, s, seed), 0);
     assert_int_equal(adl_lower_bound_compute(s, &supply, seed, &run.bound, NULL), 0);
     assert_int_equal(adl_timeline_create(s->cluster.gpu_count, &run.timeline), 0);
-    const struct adl_tap tap = checker_tap(&checker);
-    run.tap = &tap;
+    const struct adl_observer observer = checker_observer(&checker);
+    run.observer = &observer;
     if (adl_run(&run, &result, &err))
         fail_msg("%s: %s %s", label, err.text, checker.wrong);
     check_whole(&checker, &result, run.timeline);
@@ -121,7 +121,7 @@ static uint64_t run_once(const struct adl_scenario *s, uint64_t seed, const stru
     check_bound(&run.bound, &result);
     adl_timeline_destroy(run.timeline);
     run.timeline = NULL;
-    run.tap = NULL;
+    run.observer = NULL;
     assert_int_equal(adl_run(&run, &again, &err), 0);
     if (again.plan_hash != result.plan_hash || again.events != result.events)
         fail_msg("%s: a second run decided otherwise", label);

@@ -71,8 +71,8 @@ static void a_failure_is_one_event_also_one_by_one(void **state)
                                              .policy = adl_policy_find("fcfs"),
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
-                                             .taps = {{.self = &decided, .decided = look_for_decision_between}},
-                                             .tap_count = 1};
+                                             .observers = {{.self = &decided, .decided = look_for_decision_between}},
+                                             .observer_count = 1};
     assert_int_equal(adl_engine_create(&config, &engine, &err), 0);
     assert_int_equal(adl_engine_run(engine, &err), 0);
     assert_true(adl_engine_counts(engine)->events > 10); /* it did fail */

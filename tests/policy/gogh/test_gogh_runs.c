@@ -12,11 +12,11 @@
 #define ANY (ADL_JOB_SHARE | ADL_JOB_PREEMPTIBLE)
 
 /* Runs it; nothing may be refused. */
-static struct adl_result run_gogh(const struct adl_scenario *s, uint64_t seed, const struct adl_tap *tap)
+static struct adl_result run_gogh(const struct adl_scenario *s, uint64_t seed, const struct adl_observer *observer)
 {
     struct adl_result result;
     struct adl_error err = {.text = ""};
-    const struct adl_run run = {.scenario = s, .policy = &adl_policy_gogh, .seed = seed, .tap = tap};
+    const struct adl_run run = {.scenario = s, .policy = &adl_policy_gogh, .seed = seed, .observer = observer};
     if (adl_run(&run, &result, &err))
         fail_msg("the run failed: %s", err.text);
     assert_int_equal(result.refused, 0);
@@ -156,8 +156,8 @@ static void the_modelled_draw_stays_below_the_limit_and_everyone_finishes(void *
         if (seed % 3 == 0)
             s.policy.power_caps[0] = 0.6;
         struct draw draw = {.limit_w = s.policy.power_limit_w};
-        const struct adl_tap tap = {.self = &draw, .decided = watch_draw};
-        const struct adl_result result = run_gogh(&s, seed, &tap);
+        const struct adl_observer observer = {.self = &draw, .decided = watch_draw};
+        const struct adl_result result = run_gogh(&s, seed, &observer);
         assert_int_equal(result.unfinished, 0);
         assert_true(draw.most_w > 0.7 * draw.limit_w);
         assert_true(draw.waited > 0);

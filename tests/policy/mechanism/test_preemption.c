@@ -212,8 +212,8 @@ static void watched_run(struct toy_world *world, const struct adl_policy_config 
                                                     .policy_config = *config,
                                                     .world_ops = &toy_world_ops,
                                                     .world = world,
-                                                    .taps = {{.self = watch, .decided = compare_with_plain_pass}},
-                                                    .tap_count = 1};
+                                                    .observers = {{.self = watch, .decided = compare_with_plain_pass}},
+                                                    .observer_count = 1};
     toy_rewind(world);
     assert_int_equal(adl_engine_create(&engine_config, &engine, &err), 0);
     if (adl_engine_run(engine, &err))

@@ -356,7 +356,7 @@ static int count_turn(void *self, const struct adl_command *command, const uint3
 static void no_job_is_stopped_twice_at_an_instant_and_all_end(void **unused)
 {
     (void)unused;
-    const struct adl_tap tap = {.command = count_turn};
+    const struct adl_observer observer = {.command = count_turn};
     uint64_t total = 0;
     driver_visit = NULL;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
@@ -364,7 +364,7 @@ static void no_job_is_stopped_twice_at_an_instant_and_all_end(void **unused)
         memset(&turns, 0xff, sizeof turns);
         turns.most = turns.now_count = 0;
         turns.total = 0;
-        driver_run(&scenario, seed, &tap);
+        driver_run(&scenario, seed, &observer);
         assert_true(turns.most <= scenario.cluster.gpu_count);
         total += turns.total;
         adl_scenario_clear(&scenario);

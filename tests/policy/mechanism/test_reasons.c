@@ -13,8 +13,8 @@ static void run_checked(const struct adl_scenario *s, uint64_t seed, const struc
     struct adl_error err = {.text = ""};
     struct adl_result result;
     memset(&checker, 0, sizeof checker);
-    const struct adl_tap tap = reason_tap(&checker);
-    const struct adl_run run = {.scenario = s, .policy = policy, .seed = seed, .regime = regime, .tap = &tap};
+    const struct adl_observer observer = reason_observer(&checker);
+    const struct adl_run run = {.scenario = s, .policy = policy, .seed = seed, .regime = regime, .observer = &observer};
     if (adl_run(&run, &result, &err))
         fail_msg("%s: %s: %s", label, err.text, checker.wrong);
 }
@@ -142,11 +142,11 @@ static void a_replay_gives_reasons_that_agree_with_what_happened_in_the_run(void
         s.policy.share = true;
         struct tape tape = record(&s, 17, adl_policy_at(p), 0, &result);
         memset(&checker, 0, sizeof checker);
-        const struct adl_tap tap = reason_tap(&checker);
-        tape_tap = &tap;
+        const struct adl_observer observer = reason_observer(&checker);
+        tape_observer = &observer;
         if (replay(&s, tape.text.data, tape.text.size, &replayed, &err))
             fail_msg("%s: %s: %s", adl_policy_at(p)->name, err.text, checker.wrong);
-        tape_tap = NULL;
+        tape_observer = NULL;
         assert_true(checker.starts >= 80);
         assert_int_equal(replayed.differ, 0);
         adl_text_clear(&tape.text);
@@ -205,8 +205,8 @@ static void a_reason_that_is_not_true_is_found(void **state)
         struct adl_result result;
         struct adl_error err;
         memset(&checker, 0, sizeof checker);
-        const struct adl_tap tap = reason_tap(&checker);
-        const struct adl_run run = {.scenario = &s, .policy = &liar, .seed = 3, .regime = 1, .tap = &tap};
+        const struct adl_observer observer = reason_observer(&checker);
+        const struct adl_run run = {.scenario = &s, .policy = &liar, .seed = 3, .regime = 1, .observer = &observer};
         told = lies[i].lie;
         assert_int_not_equal(adl_run(&run, &result, &err), 0);
         if (!strstr(checker.wrong, lies[i].wrong))

@@ -1,4 +1,4 @@
-#include "metrics/quarters.h"
+#include "metrics/run_quarters.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct bin {
     double amount;
 };
 
-struct adl_quarters {
+struct adl_run_quarters {
     struct bin bins[SORTS][BINS];
     uint32_t shift;              /* a bin is 1 << shift us wide */
     double busy_rate, idle_rate; /* in force at the last event */
@@ -38,9 +38,9 @@ struct adl_quarters {
     bool metered;
 };
 
-int adl_quarters_create(struct adl_quarters **ret)
+int adl_run_quarters_create(struct adl_run_quarters **ret)
 {
-    struct adl_quarters *quarters = calloc(1, sizeof *quarters);
+    struct adl_run_quarters *quarters = calloc(1, sizeof *quarters);
     if (!quarters)
         return ADL_ENOMEM;
     quarters->shift = FIRST_SHIFT;
@@ -49,7 +49,7 @@ int adl_quarters_create(struct adl_quarters **ret)
     return 0;
 }
 
-void adl_quarters_destroy(struct adl_quarters *quarters)
+void adl_run_quarters_destroy(struct adl_run_quarters *quarters)
 {
     if (!quarters)
         return;
@@ -58,7 +58,7 @@ void adl_quarters_destroy(struct adl_quarters *quarters)
     free(quarters);
 }
 
-static void widen(struct adl_quarters *quarters)
+static void widen(struct adl_run_quarters *quarters)
 {
     const double width_us = (double)(INT64_C(1) << quarters->shift);
     for (int sort = 0; sort < SORTS; sort++) {
@@ -72,14 +72,14 @@ static void widen(struct adl_quarters *quarters)
     quarters->shift++;
 }
 
-static struct bin *bin_at(struct adl_quarters *quarters, int64_t time_us, int sort)
+static struct bin *bin_at(struct adl_run_quarters *quarters, int64_t time_us, int sort)
 {
     while (time_us >> quarters->shift >= BINS)
         widen(quarters);
     return &quarters->bins[sort][time_us >> quarters->shift];
 }
 
-static void change_rate(struct adl_quarters *quarters, int64_t time_us, int sort, double change)
+static void change_rate(struct adl_run_quarters *quarters, int64_t time_us, int sort, double change)
 {
     struct bin *bin = bin_at(quarters, time_us, sort);
     const int64_t width_us = INT64_C(1) << quarters->shift;
@@ -88,7 +88,7 @@ static void change_rate(struct adl_quarters *quarters, int64_t time_us, int sort
 }
 
 /* Spreads an amount evenly over a stretch of time. */
-static void spread(struct adl_quarters *quarters, int64_t start_us, int64_t end_us, int sort, double amount)
+static void spread(struct adl_run_quarters *quarters, int64_t start_us, int64_t end_us, int sort, double amount)
 {
     if (end_us <= start_us) {
         bin_at(quarters, start_us, sort)->amount += amount;
@@ -100,7 +100,7 @@ static void spread(struct adl_quarters *quarters, int64_t start_us, int64_t end_
 }
 
 /* From this time on so many GPUs are in use, and what is free draws so much. */
-static void set_rates(struct adl_quarters *quarters, int64_t time_us, double busy, double idle_w)
+static void set_rates(struct adl_run_quarters *quarters, int64_t time_us, double busy, double idle_w)
 {
     const double busy_rate = busy * 1e-6, idle_rate = idle_w * 1e-6;
     const double more = busy_rate - quarters->busy_rate, more_idle = idle_rate - quarters->idle_rate;
@@ -113,7 +113,7 @@ static void set_rates(struct adl_quarters *quarters, int64_t time_us, double bus
 }
 
 /* The state has been what it is since the last event. */
-static void count_time(struct adl_quarters *quarters, const struct adl_event *event, const struct adl_state *state)
+static void count_time(struct adl_run_quarters *quarters, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_cluster *cluster = state->cluster;
     double idle_w = 0;
@@ -125,7 +125,7 @@ static void count_time(struct adl_quarters *quarters, const struct adl_event *ev
     quarters->now_us = event->time_us;
 }
 
-static int make_room(struct adl_quarters *quarters, uint32_t slot)
+static int make_room(struct adl_run_quarters *quarters, uint32_t slot)
 {
     size_t slots = quarters->slot_capacity;
     if (slot >= slots) {
@@ -141,7 +141,7 @@ static int make_room(struct adl_quarters *quarters, uint32_t slot)
 }
 
 /* The attempt that ends now, with what it leaves to do. */
-static int add_attempt(struct adl_quarters *quarters, const struct adl_event *event, const struct adl_state *state,
+static int add_attempt(struct adl_run_quarters *quarters, const struct adl_event *event, const struct adl_state *state,
                        double remaining)
 {
     const struct adl_job *job = &state->jobs[event->job];
@@ -163,7 +163,7 @@ static int add_attempt(struct adl_quarters *quarters, const struct adl_event *ev
 }
 
 /* What a job that ended did and drew, over all its attempts. */
-static void settle_job(struct adl_quarters *quarters, const struct adl_event *event, const struct adl_job *job)
+static void settle_job(struct adl_run_quarters *quarters, const struct adl_event *event, const struct adl_job *job)
 {
     const struct adl_outcome *outcome = &event->outcome;
     const bool completed = outcome->end == ADL_END_COMPLETED;
@@ -184,7 +184,7 @@ static void settle_job(struct adl_quarters *quarters, const struct adl_event *ev
 
 static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
 {
-    struct adl_quarters *quarters = self;
+    struct adl_run_quarters *quarters = self;
     count_time(quarters, event, state);
     if (event->kind == ADL_EVENT_METER) {
         quarters->metered_j += event->energy_j;
@@ -204,59 +204,59 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     return 0;
 }
 
-struct adl_tap adl_quarters_tap(struct adl_quarters *quarters)
+struct adl_observer adl_run_quarters_observer(struct adl_run_quarters *quarters)
 {
-    return (struct adl_tap){.self = quarters, .event = on_event};
+    return (struct adl_observer){.self = quarters, .event = on_event};
 }
 
 /* The part of a bin that lies in a quarter; the last one takes what is left. */
-static double part_of(const struct adl_quarters *quarters, uint32_t bin, int quarter)
+static double part_of(const struct adl_run_quarters *quarters, uint32_t bin, int quarter)
 {
-    const double length_us = (double)quarters->last_end_us / ADL_QUARTERS;
+    const double length_us = (double)quarters->last_end_us / ADL_RUN_QUARTERS;
     const double width_us = (double)(INT64_C(1) << quarters->shift), start_us = width_us * bin;
     const double from_us = length_us * quarter > start_us ? length_us * quarter : start_us;
-    const double to_us = length_us * (quarter + 1) < start_us + width_us && quarter + 1 < ADL_QUARTERS
+    const double to_us = length_us * (quarter + 1) < start_us + width_us && quarter + 1 < ADL_RUN_QUARTERS
                              ? length_us * (quarter + 1)
                              : start_us + width_us;
     return to_us > from_us ? (to_us - from_us) / width_us : 0.0;
 }
 
 /* What there is of one sort in each quarter. */
-static void add_up(const struct adl_quarters *quarters, int sort, double ret[ADL_QUARTERS])
+static void add_up(const struct adl_run_quarters *quarters, int sort, double ret[ADL_RUN_QUARTERS])
 {
     const double width_us = (double)(INT64_C(1) << quarters->shift);
     double rate = 0;
-    for (int q = 0; q < ADL_QUARTERS; q++)
+    for (int q = 0; q < ADL_RUN_QUARTERS; q++)
         ret[q] = 0;
     for (uint32_t i = 0; i < BINS && (int64_t)i << quarters->shift <= quarters->now_us; i++) {
         const struct bin *bin = &quarters->bins[sort][i];
-        for (int q = 0; q < ADL_QUARTERS; q++)
+        for (int q = 0; q < ADL_RUN_QUARTERS; q++)
             ret[q] += (rate * width_us + bin->amount) * part_of(quarters, i, q);
         rate += bin->change;
     }
 }
 
-void adl_quarters_result(struct adl_quarters *quarters, struct adl_quarter ret[ADL_QUARTERS])
+void adl_run_quarters_result(struct adl_run_quarters *quarters, struct adl_run_quarter ret[ADL_RUN_QUARTERS])
 {
-    double sums[SORTS][ADL_QUARTERS], known_j = 0;
+    double sums[SORTS][ADL_RUN_QUARTERS], known_j = 0;
     set_rates(quarters, quarters->now_us, 0, 0);
     for (int sort = 0; sort < SORTS; sort++)
         add_up(quarters, sort, sums[sort]);
-    for (int q = 0; q < ADL_QUARTERS; q++)
+    for (int q = 0; q < ADL_RUN_QUARTERS; q++)
         known_j += sums[ENERGY][q];
-    const double rest_j = quarters->metered ? (quarters->metered_j - known_j) / ADL_QUARTERS : 0;
-    for (int q = 0; q < ADL_QUARTERS; q++)
-        ret[q] = (struct adl_quarter){sums[USEFUL][q], sums[BUSY][q], sums[ENERGY][q] + rest_j};
+    const double rest_j = quarters->metered ? (quarters->metered_j - known_j) / ADL_RUN_QUARTERS : 0;
+    for (int q = 0; q < ADL_RUN_QUARTERS; q++)
+        ret[q] = (struct adl_run_quarter){sums[USEFUL][q], sums[BUSY][q], sums[ENERGY][q] + rest_j};
 }
 
-const char *adl_quarter_figure_name(int figure)
+const char *adl_run_quarter_figure_name(int figure)
 {
-    return figure == ADL_QUARTER_ENERGY ? "energy_j_per_useful_gpu_s" : "allocation_efficiency";
+    return figure == ADL_RUN_QUARTER_ENERGY ? "energy_j_per_useful_gpu_s" : "allocation_efficiency";
 }
 
-double adl_quarter_figure(const struct adl_quarter *quarter, int figure)
+double adl_run_quarter_figure(const struct adl_run_quarter *quarter, int figure)
 {
-    if (figure == ADL_QUARTER_ENERGY)
+    if (figure == ADL_RUN_QUARTER_ENERGY)
         return quarter->useful_gpu_s > 0 ? quarter->energy_j / quarter->useful_gpu_s : 0.0;
     return quarter->busy_gpu_s > 0 ? quarter->useful_gpu_s / quarter->busy_gpu_s : 0.0;
 }

@@ -16,7 +16,7 @@ static void assert_about(double value, double expected, double error)
 
 /* A scripted run with its quarters. */
 static void run_quarters(const struct adl_scenario *s, const struct script_row *rows, uint32_t count,
-                         struct adl_quarter ret[ADL_QUARTERS])
+                         struct adl_run_quarter ret[ADL_RUN_QUARTERS])
 {
     struct adl_result result;
     struct adl_error err;
@@ -32,20 +32,20 @@ static void run_quarters(const struct adl_scenario *s, const struct script_row *
 static void work_and_energy_count_where_they_were_done(void **state)
 {
     (void)state;
-    struct adl_quarter q[ADL_QUARTERS];
+    struct adl_run_quarter q[ADL_RUN_QUARTERS];
     struct adl_scenario s = tiny_plain(2, 2, 100, 0);
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}, {300, SCRIPT_START, 2, 1, {1}}};
     run_quarters(&s, ROWS(rows), q);
-    for (int i = 0; i < ADL_QUARTERS; i++) {
+    for (int i = 0; i < ADL_RUN_QUARTERS; i++) {
         const bool busy = i == 0 || i == 3;
         assert_about(q[i].useful_gpu_s, busy ? 100 : 0, 0.3);
         assert_about(q[i].busy_gpu_s, busy ? 100 : 0, 0.3);
         assert_about(q[i].energy_j, busy ? 25000 : 2000, 50);
     }
-    assert_about(adl_quarter_figure(&q[0], ADL_QUARTER_ENERGY), 250, 1);
-    assert_about(adl_quarter_figure(&q[0], ADL_QUARTER_EFFICIENCY), 1, 0.01);
-    assert_true(adl_quarter_figure(&(struct adl_quarter){.energy_j = 5}, ADL_QUARTER_ENERGY) == 0);
-    assert_true(adl_quarter_figure(&(struct adl_quarter){0}, ADL_QUARTER_EFFICIENCY) == 0);
+    assert_about(adl_run_quarter_figure(&q[0], ADL_RUN_QUARTER_ENERGY), 250, 1);
+    assert_about(adl_run_quarter_figure(&q[0], ADL_RUN_QUARTER_EFFICIENCY), 1, 0.01);
+    assert_true(adl_run_quarter_figure(&(struct adl_run_quarter){.energy_j = 5}, ADL_RUN_QUARTER_ENERGY) == 0);
+    assert_true(adl_run_quarter_figure(&(struct adl_run_quarter){0}, ADL_RUN_QUARTER_EFFICIENCY) == 0);
     adl_scenario_clear(&s);
 }
 
@@ -54,7 +54,7 @@ static void work_and_energy_count_where_they_were_done(void **state)
 static void a_preempted_jobs_work_counts_in_each_attempt(void **state)
 {
     (void)state;
-    struct adl_quarter q[ADL_QUARTERS];
+    struct adl_run_quarter q[ADL_RUN_QUARTERS];
     struct adl_scenario s = tiny_start(2);
     tiny_node(&s, tiny_type(&s), 1);
     tiny_node(&s, tiny_type(&s), 1);
@@ -69,7 +69,7 @@ static void a_preempted_jobs_work_counts_in_each_attempt(void **state)
     assert_about(q[1].useful_gpu_s, 0, 0.2);
     assert_about(q[2].useful_gpu_s, 100, 0.4);
     assert_about(q[3].useful_gpu_s, 50, 0.4);
-    assert_about(adl_quarter_figure(&q[0], ADL_QUARTER_EFFICIENCY), 0.5, 0.01);
+    assert_about(adl_run_quarter_figure(&q[0], ADL_RUN_QUARTER_EFFICIENCY), 0.5, 0.01);
     adl_scenario_clear(&s);
 }
 
@@ -77,7 +77,7 @@ static void a_preempted_jobs_work_counts_in_each_attempt(void **state)
 static void what_a_killed_job_did_is_not_useful(void **state)
 {
     (void)state;
-    struct adl_quarter q[ADL_QUARTERS];
+    struct adl_run_quarter q[ADL_RUN_QUARTERS];
     struct adl_scenario s = tiny_start(2);
     tiny_node(&s, tiny_type(&s), 1);
     tiny_class(&s, ADL_KIND_TRAINING, 1, 1);
@@ -89,7 +89,7 @@ static void what_a_killed_job_did_is_not_useful(void **state)
     const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}, {100, SCRIPT_START, 2, 1, {0}}};
     run_quarters(&s, ROWS(rows), q);
     double useful = 0, busy = 0;
-    for (int i = 0; i < ADL_QUARTERS; i++) {
+    for (int i = 0; i < ADL_RUN_QUARTERS; i++) {
         useful += q[i].useful_gpu_s;
         busy += q[i].busy_gpu_s;
     }
@@ -112,8 +112,8 @@ static void the_quarters_of_random_runs_add_up_to_the_run(void **state)
             fail_msg("%s", err.text);
         const double *value = result.value;
         const double busy_s = value[ADL_METRIC_UTILIZATION] * value[ADL_METRIC_MAKESPAN] * s.cluster.gpu_count;
-        struct adl_quarter sum = {0};
-        for (int q = 0; q < ADL_QUARTERS; q++) {
+        struct adl_run_quarter sum = {0};
+        for (int q = 0; q < ADL_RUN_QUARTERS; q++) {
             assert_true(result.quarters[q].busy_gpu_s > -1e-6 && result.quarters[q].useful_gpu_s > -1e-6);
             sum.useful_gpu_s += result.quarters[q].useful_gpu_s;
             sum.busy_gpu_s += result.quarters[q].busy_gpu_s;
@@ -131,7 +131,7 @@ static void the_quarters_of_random_runs_add_up_to_the_run(void **state)
 /* The energy of quarters whose length is known beforehand, from exact readings of power. */
 struct readings {
     double length_us, interval_s;
-    double energy_j[ADL_QUARTERS];
+    double energy_j[ADL_RUN_QUARTERS];
 };
 
 static int add_reading(void *self, const struct adl_event *event, const struct adl_state *state)
@@ -141,7 +141,7 @@ static int add_reading(void *self, const struct adl_event *event, const struct a
     if (event->kind != ADL_EVENT_TELEMETRY || readings->length_us <= 0)
         return 0;
     const double at = (double)event->time_us / readings->length_us;
-    readings->energy_j[at < ADL_QUARTERS ? (int)at : ADL_QUARTERS - 1] +=
+    readings->energy_j[at < ADL_RUN_QUARTERS ? (int)at : ADL_RUN_QUARTERS - 1] +=
         (double)event->telemetry.value[ADL_READ_POWER] * readings->interval_s;
     return 0;
 }
@@ -158,14 +158,15 @@ static void energy_is_where_readings_of_power_say_that_it_was_drawn(void **state
     s.telemetry = (struct adl_telemetry_model){.interval_s = 10};
     for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
         struct readings readings = {.interval_s = 10};
-        const struct adl_tap tap = {.self = &readings, .event = add_reading};
+        const struct adl_observer observer = {.self = &readings, .event = add_reading};
         for (int pass = 0; pass < 2; pass++) {
-            const struct adl_run run = {.scenario = &s, .policy = adl_policy_find(policies[p]), .seed = 1, .tap = &tap};
+            const struct adl_run run = {
+                .scenario = &s, .policy = adl_policy_find(policies[p]), .seed = 1, .observer = &observer};
             if (adl_run(&run, &result, &err))
                 fail_msg("%s", err.text);
-            readings.length_us = result.value[ADL_METRIC_MAKESPAN] * 1e6 / ADL_QUARTERS;
+            readings.length_us = result.value[ADL_METRIC_MAKESPAN] * 1e6 / ADL_RUN_QUARTERS;
         }
-        for (int q = 0; q < ADL_QUARTERS; q++)
+        for (int q = 0; q < ADL_RUN_QUARTERS; q++)
             assert_about(result.quarters[q].energy_j / readings.energy_j[q], 1, 0.001);
     }
     adl_scenario_clear(&s);
