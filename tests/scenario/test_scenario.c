@@ -2,20 +2,15 @@
 #include "scenario/catalogue.h"
 #include "scenario_fixture.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "shared_data.h"
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define MEASUREMENTS SHARED_DATA "data/gavel/simulation_throughputs.json"
 
 static char *read_whole(const char *path)
 {
@@ -493,101 +488,6 @@ static void a_catalogue_that_cannot_be_read_is_named_with_the_line_that_asks_for
     free(text);
 }
 
-static void write_whole(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    assert_int_equal(fclose(file), 0);
-}
-
-static void a_file_is_loaded_with_the_catalogue_beside_it_and_both_texts_are_kept(void **state)
-{
-    (void)state;
-    char folder[] = "/tmp/adlro-scenario-XXXXXX", path[64], beside[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/s.yaml", folder);
-    snprintf(beside, sizeof beside, "%s/catalogue.yaml", folder);
-    char *text = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml");
-    struct adl_scenario scenario;
-    struct adl_scenario_text texts;
-    struct adl_error err = {{0}};
-    char expected[200];
-
-    assert_int_equal(adl_scenario_load(path, &scenario, &texts, &err), ADL_EIO);
-    snprintf(expected, sizeof expected, "cannot open %s: No such file or directory", path);
-    assert_string_equal(err.text, expected);
-    assert_int_equal(adl_scenario_load(folder, &scenario, NULL, &err), ADL_EIO);
-    snprintf(expected, sizeof expected, "cannot read %s: Is a directory", folder);
-    assert_string_equal(err.text, expected);
-
-    write_whole(path, text);
-    assert_int_equal(adl_scenario_load(path, &scenario, &texts, &err), ADL_EIO);
-    snprintf(expected, sizeof expected, "%s:3: catalogue: cannot open %s: No such file or directory", path, beside);
-    assert_string_equal(err.text, expected);
-
-    write_whole(beside, fixture_catalogue);
-    assert_int_equal(adl_scenario_load(path, &scenario, &texts, &err), 0);
-    assert_string_equal(scenario.name, "full");
-    assert_string_equal(texts.scenario, text);
-    assert_int_equal(texts.scenario_size, strlen(text));
-    assert_string_equal(texts.catalogue, fixture_catalogue);
-    assert_int_equal(texts.catalogue_size, strlen(fixture_catalogue));
-    adl_scenario_text_clear(&texts);
-    adl_scenario_clear(&scenario);
-    assert_int_equal(adl_scenario_load(path, &scenario, NULL, &err), 0);
-    adl_scenario_clear(&scenario);
-    remove(path);
-    remove(beside);
-    remove(folder);
-    free(text);
-}
-
-/* Whoever adds a file there finds out here whether it loads. */
-static void load_all(bool with_measurements)
-{
-    DIR *folder = opendir(ADL_SOURCE_DIR "/scenarios");
-    assert_non_null(folder);
-    int loaded = 0;
-    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-        const char *end = strrchr(entry->d_name, '.');
-        if (!end || strcmp(end, ".yaml") != 0 || strstr(entry->d_name, "catalogue.yaml"))
-            continue;
-        char path[1024];
-        struct adl_scenario scenario;
-        struct adl_error err = {{0}};
-        snprintf(path, sizeof path, "%s/scenarios/%s", ADL_SOURCE_DIR, entry->d_name);
-        const bool measured = adl_scenario_load(path, &scenario, NULL, &err) != 0;
-        if (measured && !strstr(err.text, "--throughputs FILE"))
-            fail_msg("%s", err.text);
-        if (measured != with_measurements) {
-            if (!measured)
-                adl_scenario_clear(&scenario);
-            continue;
-        }
-        if (measured && adl_scenario_load_measured(path, MEASUREMENTS, &scenario, NULL, &err))
-            fail_msg("%s", err.text);
-        assert_int_equal(strlen(scenario.name), (size_t)(end - entry->d_name));
-        assert_memory_equal(scenario.name, entry->d_name, strlen(scenario.name));
-        adl_scenario_clear(&scenario);
-        loaded++;
-    }
-    closedir(folder);
-    assert_true(loaded > 0);
-}
-
-static void every_scenario_of_the_project_loads(void **state)
-{
-    (void)state;
-    load_all(false);
-}
-
-static void every_scenario_whose_speeds_were_measured_loads_with_the_measurements(void **state)
-{
-    (void)state;
-    load_all(true);
-}
-
 struct page {
     char text[1 << 16];
     size_t size;
@@ -637,12 +537,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_mix_in_which_nothing_weighs_is_refused),
         cmocka_unit_test(a_catalogue_that_makes_no_sense_is_refused_with_its_line),
         cmocka_unit_test(a_catalogue_that_cannot_be_read_is_named_with_the_line_that_asks_for_it),
-        cmocka_unit_test(a_file_is_loaded_with_the_catalogue_beside_it_and_both_texts_are_kept),
-        cmocka_unit_test(every_scenario_of_the_project_loads),
         cmocka_unit_test(the_reference_says_what_the_tables_say),
     };
-    const struct CMUnitTest shared[] = {
-        cmocka_unit_test(every_scenario_whose_speeds_were_measured_loads_with_the_measurements),
-    };
-    return RUN_PLAIN_OR_SHARED(argc, argv, tests, shared);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
