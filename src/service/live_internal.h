@@ -78,6 +78,8 @@ struct adl_live {
     bool tight;           /* live_space.c: the disk is full, so that submissions are refused */
     int64_t space_us;     /* it is looked at again then */
     int64_t present_us;   /* that the state is where it was is looked at again then */
+    uint64_t departed_id; /* while those that depend on it are placed: a job that ended, if of no array, and how */
+    int departed_end;
     uint64_t again_group; /* in which an ended job was last put back: until it is in the job table, others who
                            * want something of a job that is not there wait */
     struct adl_job_table_user *claims; /* live_quota.c */
@@ -174,6 +176,7 @@ int adl_live_quota_claim(struct adl_live *live, uint32_t uid, uint32_t jobs, uin
 int adl_live_quota_room(struct adl_live *live, uint32_t uid, struct adl_error *err);
 
 int adl_live_user_check(const struct adl_live *live, uint32_t uid, struct adl_error *err); /* whose jobs may run here */
+int adl_live_refuse_absent(struct adl_live *live, struct adl_request *request); /* a job that is not in the job table */
 int adl_live_log_request(struct adl_live *live, const struct adl_request *request, const char *kind,
                          struct adl_error *err);
 
@@ -188,6 +191,10 @@ struct adl_job_entry *adl_live_admit(struct adl_live *live, const struct adl_sto
 bool adl_live_report_waits(const struct adl_live *live, const struct adl_report *report);
 int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *report, struct adl_error *err);
 void adl_live_report_apply(struct adl_live *live, struct adl_live_report *report);
+
+/* live_arrivals.c: those of jobs that the executor brings, ADL_REPORT_GENERATED and ADL_REPORT_ARRIVED. */
+int adl_live_arrival_prepare(struct adl_live *live, struct adl_live_report *report, struct adl_error *err);
+void adl_live_arrival_apply(struct adl_live *live, const struct adl_live_report *report);
 
 /* Tells the engine that a GPU is up or down, if that changed, and everybody. */
 void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu);

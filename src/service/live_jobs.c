@@ -174,6 +174,11 @@ int adl_live_end_of(void *self, uint64_t id)
 {
     struct adl_live *live = self;
     struct ending first = {.end = -1}, next;
+    const struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, id);
+    if (id > 0 && id == live->departed_id && !job)
+        return live->departed_end;
+    if (job && job->array_id == 0 && job->requeue_us > 0)
+        return job->requeue_end;
     if (adl_store_job_read(live->config.store, id, read_end, &first, NULL) != 1)
         return id > 0 && id <= adl_store_job_last(live->config.store) ? ADL_JOB_TABLE_PURGED : -1;
     /* The numbers of an array follow each other. */
@@ -368,6 +373,8 @@ void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event
     struct adl_job_entry *beside = job->previous && job->previous->shared == job->shared ? job->previous : job->next;
     char name[ADL_STORE_WORD_MAX + 1];
     snprintf(name, sizeof name, "%s", job->name);
+    live->departed_id = array_id > 0 ? 0 : id;
+    live->departed_end = end;
     beside = beside && beside->shared == job->shared ? beside : NULL;
     uint64_t *const by_end[] = {&counts->completed, &counts->failed, &counts->cancelled, &counts->timed_out};
     ++*by_end[end];
@@ -380,6 +387,7 @@ void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event
     adl_job_table_remove(job_table, job);
     adl_live_fill_array(live, beside);
     place_dependants(live, id, array_id, uid, name);
+    live->departed_id = 0;
 }
 
 void adl_live_say_stop(struct adl_job_entry *job, const char *why)

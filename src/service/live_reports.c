@@ -193,96 +193,7 @@ static void apply_end(struct adl_live *live, const struct adl_report *report, st
     executor->ops->forget(executor->self, id, attempt);
 }
 
-/* ---- jobs that a twin brings ---- */
-
-static int prepare_arrival(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
-{
-    const struct adl_job_spec *spec = &report->spec;
-    const struct adl_inventory *inventory = live->shared->inventory;
-    char user[32], request[400];
-    size_t at = 0;
-    snprintf(user, sizeof user, "user%u", spec->user);
-    for (uint32_t left = spec->types; left && at < sizeof request; left &= left - 1) {
-        const int wrote = snprintf(request + at, sizeof request - at, "%s%s:%u", at > 0 ? "|" : "",
-                                   inventory->scenario.cluster.types[__builtin_ctz(left)].name, spec->gpus);
-        at += wrote > 0 ? (size_t)wrote : 0;
-    }
-    const char *const argv[] = {"(simulated)", NULL};
-    const struct adl_store_job row = {.spec = *spec,
-                                      .uid = geteuid(),
-                                      .gid = getegid(),
-                                      .user = user,
-                                      .name = inventory->scenario.classes[spec->class_index].name,
-                                      .request = request,
-                                      .argv = argv,
-                                      .directory = "/",
-                                      .array_index = -1,
-                                      .submit_us = live->now_us,
-                                      .status = {.priority = spec->priority}};
-    return adl_store_job_add(live->config.store, &row, &report->number, err);
-}
-
-static int keep_arrival(void *context, const struct adl_store_job *row, struct adl_error *err)
-{
-    struct adl_live *live = context;
-    return adl_live_admit(live, row, err) ? 0 : ADL_ENOMEM;
-}
-
-static void apply_arrival(struct adl_live *live, const struct adl_live_report *report)
-{
-    struct adl_error err;
-    const uint32_t slot = report->base.slot;
-    if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
-        return;
-    struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, report->number);
-    struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .job = slot}, .spec = report->spec};
-    item.spec.id = job->id;
-    job->eligible_us = live->now_us;
-    job->alternative_count = 1;
-    job->alternatives[0] = (struct adl_alternative){item.spec.gpus, item.spec.types, ADL_NONE};
-    if (adl_job_table_set_slot(&live->shared->job_table, job, 0, slot) || adl_live_post(live, &item) ||
-        adl_live_transition(live, job, ADL_ON_ENQUEUE))
-        return;
-    live->shared->counts.submitted++;
-    adl_live_publish_job(live, job, NULL);
-}
-
-/* ---- jobs that were sent to the cluster underneath ---- */
-
-static int prepare_guest(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
-{
-    const struct adl_arrival *from = &report->arrival;
-    const char *const argv[] = {"(the cluster's own)", NULL};
-    const struct adl_store_job row = {.spec = report->spec,
-                                      .uid = from->uid,
-                                      .gid = from->gid,
-                                      .user = from->user,
-                                      .name = from->name,
-                                      .request = from->request,
-                                      .argv = argv,
-                                      .directory = from->directory[0] != '\0' ? from->directory : "/",
-                                      .array_id = from->array_id > 0 ? (uint64_t)from->array_id : 0,
-                                      .array_index = from->array_id > 0 ? from->array_index : -1,
-                                      .external = from->external,
-                                      .submit_us = from->submit_us > 0 ? from->submit_us : live->now_us,
-                                      .status = {.priority = report->spec.priority}};
-    return adl_store_job_add(live->config.store, &row, &report->number, err);
-}
-
-static void apply_guest(struct adl_live *live, const struct adl_live_report *report)
-{
-    struct adl_error err;
-    if (adl_store_job_read(live->config.store, report->number, keep_arrival, live, &err) != 1)
-        return;
-    struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, report->number);
-    job->barred = report->arrival.bar[0] != '\0';
-    job->eligible_us = job->barred ? 0 : live->now_us;
-    adl_live_place(live, job);
-    if (job->barred)
-        adl_job_table_set_reason(job, report->arrival.bar);
-    live->shared->counts.submitted++;
-    adl_live_publish_job(live, job, NULL);
-}
+/* ---- jobs that the cluster started by itself ---- */
 
 static bool is_moved(const struct adl_live *live, const struct adl_live_report *report, const struct adl_job_entry *job)
 {
@@ -541,9 +452,8 @@ int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, s
     case ADL_REPORT_REQUEUED:
         return job ? prepare_end(live, report, job, err) : 0;
     case ADL_REPORT_ARRIVED:
-        return prepare_guest(live, it, err);
     case ADL_REPORT_GENERATED:
-        return prepare_arrival(live, it, err);
+        return adl_live_arrival_prepare(live, it, err);
     case ADL_REPORT_CLUSTER_STARTED:
         return prepare_seizure(live, it, err);
     case ADL_REPORT_STARTED:
@@ -585,10 +495,8 @@ void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
     struct adl_job_entry *job = job_of(live, report);
     switch (report->kind) {
     case ADL_REPORT_ARRIVED:
-        apply_guest(live, it);
-        break;
     case ADL_REPORT_GENERATED:
-        apply_arrival(live, it);
+        adl_live_arrival_apply(live, it);
         break;
     case ADL_REPORT_CLUSTER_STARTED:
         apply_seizure(live, it);

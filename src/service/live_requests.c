@@ -247,8 +247,8 @@ static int see_label(void *context, const struct adl_store_job *row, struct adl_
     return 0;
 }
 
-/* It is not in the job table: it has ended, or never was. */
-static int refuse_absent(struct adl_live *live, struct adl_request *request)
+/* It has ended, or never was. */
+int adl_live_refuse_absent(struct adl_live *live, struct adl_request *request)
 {
     char label[ADL_LABEL_SIZE] = "";
     if (adl_store_job_read(live->config.store, request->job, see_label, label, NULL) != 1)
@@ -262,7 +262,7 @@ static struct adl_job_entry *find_job(struct adl_live *live, struct adl_request 
 {
     struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, request->job);
     if (!job) {
-        *ret_status = refuse_absent(live, request);
+        *ret_status = adl_live_refuse_absent(live, request);
     } else if (!request->caller.admin && job->uid != request->caller.account.uid) {
         *ret_status = refuse_job(request, ADL_EDENIED, job, "is another user's");
         return NULL;
@@ -490,9 +490,9 @@ static void apply_drain(struct adl_live *live, const struct adl_request *request
 static int prepare_job_request(struct adl_live *live, struct adl_request *request)
 {
     int status = 0;
-    struct adl_job_entry *job = find_job(live, request, &status);
-    if (!job && request->kind == ADL_REQUEST_REQUEUE && status == ADL_EREFUSED)
+    if (request->kind == ADL_REQUEST_REQUEUE && !adl_job_table_find(&live->shared->job_table, request->job))
         return adl_live_again_prepare(live, request); /* it has ended */
+    struct adl_job_entry *job = find_job(live, request, &status);
     if (!job)
         return status;
     if (request->kind != ADL_REQUEST_CANCEL && job->changes >= ADL_LIVE_CHANGES_MAX)

@@ -44,7 +44,7 @@ int adl_live_again_prepare(struct adl_live *live, struct adl_request *request)
 {
     struct ended job = {.uid = 0};
     if (adl_store_job_read(live->config.store, request->job, see_ended, &job, &request->err) != 1)
-        return adl_fail(&request->err, ADL_EABSENT, "there is no job %llu", (unsigned long long)request->job);
+        return adl_live_refuse_absent(live, request);
     int status = check(live, request, &job);
     if (status)
         return status;
