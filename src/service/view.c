@@ -11,30 +11,12 @@
 #define REASON_SIZE  400
 #define COMMAND_SIZE 201
 
-/* What a job's JSON is made from, wherever it is known from. */
-struct job {
-    uint64_t id;
-    const struct adl_job_spec *spec;
-    const char *name, *user, *state, *stage, *reason, *request, *command, *directory;
-    const char *stdout_path, *stderr_path;
-    bool hold;
-    float priority;
-    const struct adl_store_dependency *dependencies;
-    uint32_t dependency_count;
-    bool dependency_any;
-    const char *warn_signal;
-    uint64_t array_id; /* 0 = none */
-    int32_t array_index;
-    struct adl_store_array array;
-    int64_t begin_us;
-    int64_t submit_us, eligible_us, start_us, end_us, run_us;
-    uint32_t attempts;
-    const uint32_t *gpus; /* gpu_count of them, or by name: */
+/* What a job's JSON has beside its row. */
+struct extra {
+    const char *stage, *command;
+    int64_t run_us;
+    const uint32_t *gpus; /* gpu_count of them; else the row has their names */
     uint32_t gpu_count;
-    const char *const *gpu_names;
-    bool ran; /* and ended, so that there is an exit code */
-    int32_t exit_code, signal;
-    double energy_j;
 };
 
 static void put_real_or_null(struct adl_json *json, const char *key, double value, bool known)
@@ -89,9 +71,9 @@ static void put_types(struct adl_json *json, const struct adl_cluster *cluster, 
     adl_json_end(json);
 }
 
-static void put_demand(struct adl_json *json, const struct adl_scenario *scenario, const struct job *job)
+static void put_demand(struct adl_json *json, const struct adl_scenario *scenario, const struct adl_store_job *job)
 {
-    const struct adl_job_spec *spec = job->spec;
+    const struct adl_job_spec *spec = &job->spec;
     adl_json_put_string(json, "kind", adl_job_kind_name(spec->kind));
     const bool classed = spec->class_index > 0 && spec->class_index < scenario->class_count; /* 0: it does not say */
     adl_json_put_string(json, "class", classed ? scenario->classes[spec->class_index].name : NULL);
@@ -111,7 +93,7 @@ static void put_demand(struct adl_json *json, const struct adl_scenario *scenari
     put_real_or_null(json, "min_steps_per_s", (double)spec->min_steps_per_s, spec->min_steps_per_s > 0);
 }
 
-static void put_dependencies(struct adl_json *json, const struct job *job)
+static void put_dependencies(struct adl_json *json, const struct adl_store_job *job)
 {
     static const char *const kinds[] = {[ADL_AFTER_ANY] = "afterany",
                                         [ADL_AFTER_OK] = "afterok",
@@ -149,56 +131,64 @@ static void put_gpu(struct adl_json *json, const struct adl_inventory *inventory
     adl_json_end(json);
 }
 
-static void put_allocation(struct adl_json *json, const struct adl_inventory *inventory, const struct job *job)
+static void put_allocation(struct adl_json *json, const struct adl_inventory *inventory,
+                           const struct adl_store_job *job, const struct extra *extra)
 {
     adl_json_key(json, "allocation");
     adl_json_array(json);
-    for (uint32_t i = 0; i < job->gpu_count; i++)
-        put_gpu(json, inventory, job->gpus[i], NULL);
-    for (const char *const *name = job->gpu_names; name && *name; name++)
+    for (uint32_t i = 0; i < extra->gpu_count; i++)
+        put_gpu(json, inventory, extra->gpus[i], NULL);
+    for (const char *const *name = job->status.gpus; name && *name; name++)
         put_gpu(json, inventory, adl_inventory_find(inventory, *name), *name);
     adl_json_end(json);
 }
 
-static void put_job(struct adl_json *json, const struct adl_inventory *inventory, const struct job *job)
+static void put_array(struct adl_json *json, const struct adl_store_job *job, uint64_t array_id)
 {
+    put_int_or_null(json, "array_id", (int64_t)array_id, array_id > 0);
+    put_int_or_null(json, "array_index", job->array_index, array_id > 0);
+    put_int_or_null(json, "array_count", job->array.count, job->array.count > 0);
+    put_int_or_null(json, "array_limit", job->array.limit, job->array.limit > 0);
+}
+
+static void put_job(struct adl_json *json, const struct adl_inventory *inventory, const struct adl_store_job *job,
+                    const struct extra *extra)
+{
+    const struct adl_store_status *status = &job->status;
+    const uint64_t id = job->external > 0 ? (uint64_t)job->external : job->spec.id;
+    const uint64_t array_id = job->array_index < 0 ? 0 : job->array_id ? job->array_id : job->spec.id;
+    const bool ran = status->state >= ADL_STORE_ENDED && status->start_us > 0;
     char label[ADL_LABEL_SIZE];
     adl_json_object(json);
-    adl_json_put_int(json, "id", (int64_t)job->id);
-    adl_json_put_string(json, "label", adl_label_print(job->id, job->array_id, job->array_index, label));
+    adl_json_put_int(json, "id", (int64_t)id);
+    adl_json_put_string(json, "label", adl_label_print(id, array_id, job->array_index, label));
     adl_json_put_string(json, "name", job->name);
     adl_json_put_string(json, "user", job->user);
-    adl_json_put_string(json, "state", job->state);
-    adl_json_put_string(json, "reason", job->reason);
-    adl_json_put_string(json, "stage", job->stage);
-    adl_json_put_bool(json, "hold", job->hold);
-    put_real_or_null(json, "priority", (double)(int64_t)((double)job->priority * 1e6 + 0.5) / 1e6, true);
+    adl_json_put_string(json, "state", adl_store_state_name(status->state));
+    adl_json_put_string(json, "reason", status->reason);
+    adl_json_put_string(json, "stage", extra->stage);
+    adl_json_put_bool(json, "hold", status->hold);
+    put_real_or_null(json, "priority", (double)(int64_t)((double)status->priority * 1e6 + 0.5) / 1e6, true);
     put_demand(json, &inventory->scenario, job);
-    adl_json_put_string(json, "command", job->command);
+    adl_json_put_string(json, "command", extra->command);
     adl_json_put_string(json, "directory", job->directory);
     adl_json_put_string(json, "stdout", job->stdout_path);
     adl_json_put_string(json, "stderr", job->stderr_path);
     put_dependencies(json, job);
-    put_int_or_null(json, "array_id", (int64_t)job->array_id, job->array_id > 0);
-    put_int_or_null(json, "array_index", job->array_index, job->array_id > 0);
-    put_int_or_null(json, "array_count", job->array.count, job->array.count > 0);
-    put_int_or_null(json, "array_limit", job->array.limit, job->array.limit > 0);
+    put_array(json, job, array_id);
     adl_view_time(json, "begin_s", job->begin_us);
     adl_json_put_string(json, "warn_signal", job->warn_signal && job->warn_signal[0] ? job->warn_signal : NULL);
     adl_view_time(json, "submit_s", job->submit_us);
-    adl_view_time(json, "eligible_s", job->eligible_us);
-    adl_view_time(json, "start_s", job->start_us);
-    adl_view_time(json, "end_s", job->end_us);
-    put_seconds(json, "run_s", job->run_us);
-    adl_json_put_int(json, "attempts", job->attempts);
-    put_allocation(json, inventory, job);
-    put_int_or_null(json, "exit_code", job->exit_code, job->ran && job->signal == 0);
-    put_int_or_null(json, "signal", job->signal, job->ran && job->signal > 0);
-    adl_json_key(json, "energy_j");
-    if (job->energy_j > 0)
-        adl_json_real(json, job->energy_j);
-    else
-        adl_json_null(json); /* nothing was measured, which does not mean that it drew nothing */
+    adl_view_time(json, "eligible_s", status->eligible_us);
+    adl_view_time(json, "start_s", status->start_us);
+    adl_view_time(json, "end_s", status->end_us);
+    put_seconds(json, "run_s", extra->run_us);
+    adl_json_put_int(json, "attempts", status->attempts);
+    put_allocation(json, inventory, job, extra);
+    put_int_or_null(json, "exit_code", status->exit_code, ran && status->signal == 0);
+    put_int_or_null(json, "signal", status->signal, ran && status->signal > 0);
+    /* null: nothing was measured, which does not mean that it drew nothing */
+    put_real_or_null(json, "energy_j", status->energy_j, status->energy_j > 0);
     adl_json_end(json);
 }
 
@@ -211,37 +201,37 @@ void adl_view_live_job(struct adl_json *json, const struct adl_service_state *sh
     if (job->stage != ADL_STAGE_RUNNING)
         adl_service_state_reason(shared, job, reason, sizeof reason);
     adl_veil_draw(shared, viewer, reason, sizeof reason);
-    put_job(json, shared->inventory,
-            &(struct job){.id = adl_job_table_shown(job),
-                          .spec = &job->spec,
-                          .name = job->name,
-                          .user = job->user,
-                          .state = runs ? "R" : "PD",
-                          .stage = adl_stages[job->stage].shown,
-                          .reason = reason,
-                          .request = job->request,
-                          .command = job->command,
-                          .directory = job->directory,
-                          .stdout_path = job->stdout_path,
-                          .stderr_path = job->stderr_path,
-                          .hold = job->hold,
-                          .priority = job->priority,
-                          .dependencies = job->dependencies,
-                          .dependency_count = job->dependency_count,
-                          .dependency_any = job->dependency_any,
-                          .warn_signal = job->warn_signal,
-                          .begin_us = job->begin_us,
-                          .array = job->shared->array,
-                          .array_id = job->array_id,
-                          .array_index = job->array_index,
-                          .submit_us = job->submit_us,
-                          .eligible_us = adl_stages[job->stage].in_queue ? job->eligible_us : 0,
-                          .start_us = runs ? job->start_us : 0,
-                          .run_us = runs && ran_us > 0 ? ran_us : 0,
-                          .attempts = job->attempts,
-                          .gpus = job->gpus,
-                          .gpu_count = holds && job->gpus ? job->spec.gpus : 0,
-                          .energy_j = job->energy_j});
+    const struct adl_store_job row = {.spec = job->spec,
+                                      .name = job->name,
+                                      .user = job->user,
+                                      .request = job->request,
+                                      .directory = job->directory,
+                                      .stdout_path = job->stdout_path,
+                                      .stderr_path = job->stderr_path,
+                                      .dependencies = job->dependencies,
+                                      .dependency_count = job->dependency_count,
+                                      .dependency_any = job->dependency_any,
+                                      .warn_signal = job->warn_signal,
+                                      .begin_us = job->begin_us,
+                                      .array = job->shared->array,
+                                      .array_id = job->array_id,
+                                      .array_index = job->array_id > 0 ? job->array_index : -1,
+                                      .external = job->external,
+                                      .submit_us = job->submit_us,
+                                      .status = {.state = runs ? ADL_STORE_RUNNING : ADL_STORE_PENDING,
+                                                 .reason = reason,
+                                                 .hold = job->hold,
+                                                 .priority = job->priority,
+                                                 .eligible_us = adl_stages[job->stage].in_queue ? job->eligible_us : 0,
+                                                 .start_us = runs ? job->start_us : 0,
+                                                 .attempts = job->attempts,
+                                                 .energy_j = job->energy_j}};
+    put_job(json, shared->inventory, &row,
+            &(struct extra){.stage = adl_stages[job->stage].shown,
+                            .command = job->command,
+                            .run_us = runs && ran_us > 0 ? ran_us : 0,
+                            .gpus = job->gpus,
+                            .gpu_count = holds && job->gpus ? job->spec.gpus : 0});
 }
 
 static const char *node_of(const struct adl_inventory *inventory, const char *const *gpu_names)
@@ -251,58 +241,34 @@ static const char *node_of(const struct adl_inventory *inventory, const char *co
     return gpu < cluster->gpu_count ? cluster->nodes[adl_gpu_node_of(cluster, gpu)].name : NULL;
 }
 
+static const char *stored_stage(const struct adl_store_status *status)
+{
+    if (status->state >= ADL_STORE_ENDED)
+        return "ended";
+    return status->state == ADL_STORE_RUNNING ? "running" : status->hold ? "held" : "queued";
+}
+
 void adl_view_stored_job(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                          const struct adl_store_job *job)
 {
-    const struct adl_store_status *status = &job->status;
-    const bool ended = status->state >= ADL_STORE_ENDED;
-    const char *node = node_of(shared->inventory, status->gpus);
+    struct adl_store_job row = *job;
+    const char *node = node_of(shared->inventory, row.status.gpus);
     char *out = adl_path_expand(job->stdout_path, job, job->spec.id, node);
     char *err = adl_path_expand(job->stderr_path, job, job->spec.id, node);
     char command[COMMAND_SIZE], reason[ADL_STORE_REASON_MAX + 1];
+    const bool ran = row.status.state >= ADL_STORE_ENDED && row.status.start_us > 0;
+    const bool fresh = row.status.state == ADL_STORE_PENDING && row.status.reason[0] == '\0';
     adl_command_text(job, command, sizeof command);
-    snprintf(reason, sizeof reason, "%s",
-             status->state == ADL_STORE_PENDING && status->reason[0] == '\0' ? "submitted: it is about to be queued"
-                                                                             : status->reason);
+    snprintf(reason, sizeof reason, "%s", fresh ? "submitted: it is about to be queued" : row.status.reason);
     adl_veil_draw(shared, viewer, reason, sizeof reason);
-    put_job(json, shared->inventory,
-            &(struct job){.id = job->external > 0 ? (uint64_t)job->external : job->spec.id,
-                          .spec = &job->spec,
-                          .name = job->name,
-                          .user = job->user,
-                          .state = adl_store_state_name(status->state),
-                          .stage = ended                                ? "ended"
-                                   : status->state == ADL_STORE_RUNNING ? "running"
-                                   : status->hold                       ? "held"
-                                                                        : "queued",
-                          .reason = reason,
-                          .request = job->request,
-                          .command = command,
-                          .directory = job->directory,
-                          .stdout_path = out ? out : job->stdout_path,
-                          .stderr_path = err ? err : job->stderr_path,
-                          .hold = status->hold,
-                          .priority = status->priority,
-                          .dependencies = job->dependencies,
-                          .dependency_count = job->dependency_count,
-                          .dependency_any = job->dependency_any,
-                          .warn_signal = job->warn_signal,
-                          .begin_us = job->begin_us,
-                          .array = job->array,
-                          .array_id = job->array_index < 0 ? 0
-                                      : job->array_id      ? job->array_id
-                                                           : job->spec.id,
-                          .array_index = job->array_index,
-                          .submit_us = job->submit_us,
-                          .start_us = status->start_us,
-                          .end_us = status->end_us,
-                          .run_us = ended && status->start_us > 0 ? status->end_us - status->start_us : 0,
-                          .attempts = status->attempts,
-                          .gpu_names = status->gpus,
-                          .ran = ended && status->start_us > 0,
-                          .exit_code = status->exit_code,
-                          .signal = status->signal,
-                          .energy_j = status->energy_j});
+    row.stdout_path = out ? out : job->stdout_path;
+    row.stderr_path = err ? err : job->stderr_path;
+    row.status.reason = reason;
+    row.status.eligible_us = 0; /* only of jobs that wait or run */
+    put_job(json, shared->inventory, &row,
+            &(struct extra){.stage = stored_stage(&row.status),
+                            .command = command,
+                            .run_us = ran ? row.status.end_us - row.status.start_us : 0});
     free(out);
     free(err);
 }
