@@ -46,22 +46,22 @@ static void a_usual_script_is_understood(void **state)
                                "#SBATCH --chdir /data/run --export=ALL,SEED=1\n"
                                "srun python train.py\n"
                                "#SBATCH --job-name=late\n");
-    assert_string_equal(s.name, "train");
-    assert_string_equal(s.output, "logs/%x-%j.out");
-    assert_string_equal(s.error, "logs/%j.err");
+    assert_string_equal(s.form.name, "train");
+    assert_string_equal(s.form.output, "logs/%x-%j.out");
+    assert_string_equal(s.form.error, "logs/%j.err");
     assert_int_equal(s.time_s, 86400 + 12 * 3600 + 30 * 60);
     assert_int_equal(s.cpus, 8);
     assert_int_equal(s.mem_mib, 65536);
-    assert_string_equal(s.gpus, "v100:2");
-    assert_string_equal(s.dependency, "afterok:12:13,afterany:7");
-    assert_string_equal(s.array, "0-9%4");
-    assert_string_equal(s.begin, "now+1hour");
-    assert_string_equal(s.signal, "B:USR1@120");
-    assert_int_equal(s.requeue, 1);
-    assert_true(s.checkpoint_s == 0 && !s.checkpoint_on_stop);
-    assert_int_equal(s.hold, 1);
-    assert_string_equal(s.chdir, "/data/run");
-    assert_string_equal(s.exported, "ALL,SEED=1");
+    assert_string_equal(s.form.gpus, "v100:2");
+    assert_string_equal(s.form.dependency, "afterok:12:13,afterany:7");
+    assert_string_equal(s.form.array, "0-9%4");
+    assert_string_equal(s.form.begin, "now+1hour");
+    assert_string_equal(s.form.signal, "B:USR1@120");
+    assert_true(s.form.requeue && !s.no_requeue);
+    assert_true(s.checkpoint_s == 0 && !s.form.checkpoint_on_stop);
+    assert_true(s.form.hold);
+    assert_string_equal(s.form.chdir, "/data/run");
+    assert_string_equal(s.form.exported, "ALL,SEED=1");
     assert_non_null(strstr(s.warnings.data, "job.sh:11: #SBATCH --partition means nothing")); /* and nothing else: */
     assert_ptr_equal(strchr(s.warnings.data, '\n') + 1, s.warnings.data + s.warnings.size);
     adl_sbatch_clear(&s);
@@ -78,7 +78,7 @@ static void a_script_says_how_its_work_is_saved(void **state)
         adl_sbatch_clear(&s);
     }
     struct adl_sbatch s = read("#SBATCH --checkpoint-on-stop\n");
-    assert_true(s.checkpoint_on_stop && s.checkpoint_s == 0);
+    assert_true(s.form.checkpoint_on_stop && s.checkpoint_s == 0);
     adl_sbatch_clear(&s);
 }
 
@@ -97,11 +97,11 @@ static void a_script_without_such_lines_asks_for_nothing(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(scripts); i++) {
         struct adl_sbatch s = read(scripts[i]);
-        assert_null(s.name);
-        assert_null(s.gpus);
+        assert_null(s.form.name);
+        assert_null(s.form.gpus);
         assert_int_equal(s.time_s, 0);
-        assert_int_equal(s.hold, -1);
-        assert_int_equal(s.requeue, -1);
+        assert_false(s.form.hold);
+        assert_false(s.form.requeue || s.no_requeue);
         assert_int_equal(s.warnings.size, 0);
         adl_sbatch_clear(&s);
     }
@@ -111,10 +111,10 @@ static void reading_stops_at_the_first_command_and_not_before(void **state)
 {
     (void)state;
     struct adl_sbatch s = read("#!/bin/sh\n  \t\n\r\n   # far in\n#SBATCH -J a\n\techo\n#SBATCH -J b\n");
-    assert_string_equal(s.name, "a");
+    assert_string_equal(s.form.name, "a");
     adl_sbatch_clear(&s);
     s = read("#!/bin/sh\r\n#SBATCH -J a\r\n#SBATCH -J b"); /* no line feed at the end; the later counts */
-    assert_string_equal(s.name, "b");
+    assert_string_equal(s.form.name, "b");
     adl_sbatch_clear(&s);
 }
 
@@ -138,8 +138,8 @@ static void quotes_and_backslashes_work_as_in_slurm(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(lines); i++) {
         struct adl_sbatch s = read_line(lines[i].line);
-        if (!s.name || strcmp(s.name, lines[i].name) != 0)
-            fail_msg("%s gives the name %s", lines[i].line, s.name ? s.name : "(none)");
+        if (!s.form.name || strcmp(s.form.name, lines[i].name) != 0)
+            fail_msg("%s gives the name %s", lines[i].line, s.form.name ? s.form.name : "(none)");
         adl_sbatch_clear(&s);
     }
 }
@@ -165,8 +165,8 @@ static void gpus_can_be_asked_for_in_all_of_slurms_ways(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(lines); i++) {
         struct adl_sbatch s = read_line(lines[i].line);
-        assert_non_null(s.gpus);
-        assert_string_equal(s.gpus, lines[i].gpus);
+        assert_non_null(s.form.gpus);
+        assert_string_equal(s.form.gpus, lines[i].gpus);
         adl_sbatch_clear(&s);
     }
     struct adl_sbatch s = read_line("--gres=nvme:1,gpu:2");
@@ -260,7 +260,7 @@ static void nonsense_is_refused_with_its_line_and_what_would_be_right(void **sta
     };
     (void)state;
     for (size_t i = 0; i < COUNT(lines); i++) {
-        struct adl_sbatch s = {.hold = 77};
+        struct adl_sbatch s = {.cpus = 77};
         struct adl_error err = {{0}};
         char script[200];
         snprintf(script, sizeof script, "#!/bin/sh\n#SBATCH %s\n", lines[i].line);
@@ -268,7 +268,7 @@ static void nonsense_is_refused_with_its_line_and_what_would_be_right(void **sta
             fail_msg("%s is taken", lines[i].line);
         if (!strstr(err.text, lines[i].text) || strncmp(err.text, "job.sh:2: ", 10) != 0)
             fail_msg("%s: %s", lines[i].line, err.text);
-        assert_int_equal(s.hold, 77);
+        assert_int_equal(s.cpus, 77);
     }
 }
 
@@ -280,7 +280,7 @@ static void a_zero_byte_in_such_a_line_is_refused_and_elsewhere_is_not_looked_at
     (void)state;
     assert_int_equal(adl_sbatch_read(bad, sizeof bad - 1, "job.sh", &s, &err), ADL_EINVAL);
     assert_int_equal(adl_sbatch_read(fine, sizeof fine - 1, "job.sh", &s, &err), 0);
-    assert_string_equal(s.name, "a");
+    assert_string_equal(s.form.name, "a");
     adl_sbatch_clear(&s);
 }
 

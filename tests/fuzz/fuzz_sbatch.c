@@ -22,12 +22,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(strncmp(err.text, "script:", 7) == 0);
         return 0;
     }
-    const char *const strings[] = {sbatch.name,     sbatch.output, sbatch.error,      sbatch.chdir, sbatch.array,
-                                   sbatch.exported, sbatch.gpus,   sbatch.dependency, sbatch.begin, sbatch.signal};
+    const char *const strings[] = {sbatch.form.name,  sbatch.form.output,   sbatch.form.error, sbatch.form.chdir,
+                                   sbatch.form.array, sbatch.form.exported, sbatch.form.gpus,  sbatch.form.dependency,
+                                   sbatch.form.begin, sbatch.form.signal};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
         must(!strings[i] || strlen(strings[i]) <= size + 1);
     must(sbatch.time_s >= 0 && sbatch.cpus >= 0 && sbatch.mem_mib >= 0);
-    must(!sbatch.gpus || adl_gpu_request_least(sbatch.gpus) >= 1);
+    must(!sbatch.form.gpus || adl_gpu_request_least(sbatch.form.gpus) >= 1);
     adl_sbatch_clear(&sbatch);
     return 0;
 }

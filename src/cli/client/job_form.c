@@ -25,7 +25,7 @@
 extern char **environ;
 
 struct builder {
-    const struct adl_job_form *form;
+    struct adl_job_form form; /* the command line's, then with what only the script says */
     struct adl_sbatch sbatch;
     struct adl_client *client;
     cJSON *body;
@@ -85,10 +85,10 @@ static int add_work(struct builder *builder, char *const *operands, int count, b
 {
     struct adl_text script = {0};
     int status = 0;
-    if (builder->form->wrap) {
+    if (builder->form.wrap) {
         if (count > 0)
             return adl_fail(builder->err, ADL_EINVAL, "--wrap and a command are two jobs; give one");
-        adl_text_printf(&script, "#!/bin/sh\n# made by adlro submit --wrap\n\n%s\n", builder->form->wrap);
+        adl_text_printf(&script, "#!/bin/sh\n# made by adlro submit --wrap\n\n%s\n", builder->form.wrap);
         *ret_name = "wrap";
     } else {
         status = find_script(builder, operands, count, is_command, &script, ret_name);
@@ -160,13 +160,12 @@ static int64_t share_of(int64_t whole, int64_t parts)
  * so that the job has enough whichever it gets. */
 static int add_demands(struct builder *builder)
 {
-    const struct adl_job_form *form = builder->form;
+    const struct adl_job_form *form = &builder->form;
     const struct adl_sbatch *sbatch = &builder->sbatch;
-    const char *gpus = either(form->gpus, sbatch->gpus);
-    const int64_t least = adl_gpu_request_least(gpus ? gpus : "1");
+    const int64_t least = adl_gpu_request_least(either(form->gpus, "1"));
     int64_t cpus = sbatch->cpus_per_gpu ? sbatch->cpus_per_gpu : share_of(sbatch->cpus, least);
     int64_t memory_mib = sbatch->mem_per_gpu_mib;
-    int status = add_text(builder, "gpus", gpus);
+    int status = add_text(builder, "gpus", form->gpus);
     if (form->cpus_per_gpu && status == 0) {
         const struct adl_range range = {.min = 0, .max = CPUS_MAX};
         char reason[ADL_REFUSAL_SIZE];
@@ -226,14 +225,12 @@ static int add_after(struct builder *builder, const char *key, const char *list)
     return 0;
 }
 
-/* Any dependency on the command line replaces all of the script's. */
 static int add_dependencies(struct builder *builder)
 {
-    const struct adl_job_form *form = builder->form;
-    const bool given = form->after || form->after_ok || form->dependency;
-    const char *text = given ? form->dependency : builder->sbatch.dependency;
+    const struct adl_job_form *form = &builder->form;
     bool any = false;
-    int status = text ? adl_dependency_read(text, add_dependency, builder, &any, builder->err) : 0;
+    int status =
+        form->dependency ? adl_dependency_read(form->dependency, add_dependency, builder, &any, builder->err) : 0;
     status = status ? status : add_after(builder, "after", form->after);
     status = status ? status : add_after(builder, "after_ok", form->after_ok);
     return status ? status : add_flag(builder, "dependency_any", any);
@@ -241,7 +238,7 @@ static int add_dependencies(struct builder *builder)
 
 static int add_signal(struct builder *builder)
 {
-    const char *text = either(builder->form->signal, builder->sbatch.signal);
+    const char *text = builder->form.signal;
     struct adl_warn_signal warn;
     const int status = text ? adl_warn_signal_read(text, "--signal", &warn, builder->err) : 0;
     return status ? status : add_text(builder, "warn_signal", text);
@@ -249,7 +246,7 @@ static int add_signal(struct builder *builder)
 
 static int add_begin(struct builder *builder)
 {
-    const char *text = either(builder->form->begin, builder->sbatch.begin);
+    const char *text = builder->form.begin;
     int64_t begin_s = 0;
     const int status = text ? adl_begin_read(text, (int64_t)time(NULL), &begin_s, builder->err) : 0;
     return status || !text ? status : add_number(builder, "begin_s", (double)begin_s);
@@ -259,7 +256,7 @@ static int add_begin(struct builder *builder)
 static int add_directory(struct builder *builder)
 {
     char here[4096], path[8300];
-    const char *wanted = either(builder->form->chdir, builder->sbatch.chdir);
+    const char *wanted = builder->form.chdir;
     if (!getcwd(here, sizeof here))
         return adl_fail(builder->err, ADL_EIO, "the path of the current folder cannot be read: %s", strerror(errno));
     if (!wanted)
@@ -286,28 +283,47 @@ static int add_process(struct builder *builder)
     return limits ? add_text(builder, "umask", text) : no_memory(builder->err);
 }
 
-/* Whether it may be stopped, and what that loses. Checkpoint options on the command line replace the script's; a
- * script's --no-requeue overrides its own checkpoints. */
+/* Whether it may be stopped, and what that loses. */
 static int add_stops(struct builder *builder)
 {
-    const struct adl_job_form *form = builder->form;
-    const struct adl_sbatch *sbatch = &builder->sbatch;
-    const bool given = form->checkpoint_every || form->checkpoint_on_stop, may = sbatch->requeue != 0 && !given;
-    int status = add_flag(builder, "requeue", form->requeue || sbatch->requeue == 1);
+    const struct adl_job_form *form = &builder->form;
+    int status = add_flag(builder, "requeue", form->requeue);
     status = status ? status
                     : add_duration(builder, "checkpoint_every_s", "--checkpoint-every", form->checkpoint_every,
-                                   may ? sbatch->checkpoint_s : 0);
-    return status ? status
-                  : add_flag(builder, "checkpoint_on_stop",
-                             form->checkpoint_on_stop || (may && sbatch->checkpoint_on_stop));
+                                   builder->sbatch.checkpoint_s);
+    return status ? status : add_flag(builder, "checkpoint_on_stop", form->checkpoint_on_stop);
+}
+
+/* What the command line does not say the script says. Any dependency on the command line replaces all of the script's,
+ * and any checkpoint option all of those; a script's --no-requeue overrides its own checkpoints. */
+static void merge_script(struct adl_job_form *form, struct adl_sbatch *sbatch)
+{
+    const struct adl_job_form *script = &sbatch->form;
+    const bool checkpoints = form->checkpoint_every || form->checkpoint_on_stop;
+    form->name = either(form->name, script->name);
+    form->output = either(form->output, script->output);
+    form->error = either(form->error, script->error);
+    form->chdir = either(form->chdir, script->chdir);
+    form->array = either(form->array, script->array);
+    form->exported = either(form->exported, script->exported);
+    form->gpus = either(form->gpus, script->gpus);
+    form->begin = either(form->begin, script->begin);
+    form->signal = either(form->signal, script->signal);
+    if (!form->after && !form->after_ok)
+        form->dependency = either(form->dependency, script->dependency);
+    form->hold = form->hold || script->hold;
+    form->requeue = form->requeue || script->requeue;
+    if (checkpoints || sbatch->no_requeue)
+        sbatch->checkpoint_s = 0;
+    else
+        form->checkpoint_on_stop = script->checkpoint_on_stop;
 }
 
 static int add_values(struct builder *builder, const char *own_name)
 {
-    const struct adl_job_form *form = builder->form;
+    const struct adl_job_form *form = &builder->form;
     const struct adl_sbatch *sbatch = &builder->sbatch;
-    const bool hold = form->hold || sbatch->hold == 1;
-    int status = add_text(builder, "name", either(form->name, either(sbatch->name, own_name)));
+    int status = add_text(builder, "name", either(form->name, own_name));
     status = status ? status : add_demands(builder);
     status = status ? status : add_text(builder, "kind", form->kind);
     status = status ? status : add_text(builder, "class", form->class_name);
@@ -318,10 +334,10 @@ static int add_values(struct builder *builder, const char *own_name)
     status = status ? status : add_real(builder, "share_slowdown", "--share-slowdown", form->share_slowdown, 1, 100);
     status = status ? status : add_flag(builder, "share", form->share || form->share_slowdown);
     status = status ? status : add_stops(builder);
-    status = status ? status : add_flag(builder, "hold", hold);
-    status = status ? status : add_text(builder, "array", either(form->array, sbatch->array));
-    status = status ? status : add_text(builder, "stdout", either(form->output, sbatch->output));
-    status = status ? status : add_text(builder, "stderr", either(form->error, sbatch->error));
+    status = status ? status : add_flag(builder, "hold", form->hold);
+    status = status ? status : add_text(builder, "array", form->array);
+    status = status ? status : add_text(builder, "stdout", form->output);
+    status = status ? status : add_text(builder, "stderr", form->error);
     status = status ? status : add_signal(builder);
     status = status ? status : add_begin(builder);
     status = status ? status : add_dependencies(builder);
@@ -332,15 +348,14 @@ static int add_values(struct builder *builder, const char *own_name)
 int adl_job_form_build(const struct adl_job_form *form, char *const *operands, int operand_count, bool is_command,
                        struct adl_client *client, struct cJSON **ret, struct adl_text *warnings, struct adl_error *err)
 {
-    struct builder builder = {.form = form, .client = client, .err = err, .body = cJSON_CreateObject()};
+    struct builder builder = {.form = *form, .client = client, .err = err, .body = cJSON_CreateObject()};
     const char *name = NULL;
-    builder.sbatch.hold = builder.sbatch.requeue = -1;
     int status = builder.body ? 0 : no_memory(err);
     status = status ? status : add_work(&builder, operands, operand_count, is_command, &name);
+    merge_script(&builder.form, &builder.sbatch);
     status = status ? status : add_values(&builder, name);
     if (status == 0) {
-        cJSON *environment =
-            adl_environment_export(either(either(form->exported, builder.sbatch.exported), "ALL"), environ, warnings);
+        cJSON *environment = adl_environment_export(either(builder.form.exported, "ALL"), environ, warnings);
         if (!cJSON_AddItemToObject(builder.body, "environment", environment))
             status = no_memory(err);
     }

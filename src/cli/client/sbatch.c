@@ -261,7 +261,7 @@ static int read_gres(struct reader *reader, const char *option, char *text)
             return FAIL(reader, "--gres must name GPUs once, as gpu:2 or gpu:v100:2 (%s)", adl_quote(text, quoted));
         } else {
             found = true;
-            reader->out.gpus = text[3] ? text + 4 : "1";
+            reader->out.form.gpus = text[3] ? text + 4 : "1";
         }
     }
     return 0;
@@ -273,7 +273,7 @@ static int read_dependency(struct reader *reader, const char *text)
     bool any;
     if (adl_dependency_read(text, NULL, NULL, &any, &inner))
         return FAIL(reader, "%s", inner.text);
-    reader->out.dependency = text;
+    reader->out.form.dependency = text;
     return 0;
 }
 
@@ -283,7 +283,7 @@ static int read_begin(struct reader *reader, const char *text)
     int64_t begin_s;
     if (adl_begin_read(text, (int64_t)time(NULL), &begin_s, &inner))
         return FAIL(reader, "%s", inner.text);
-    reader->out.begin = text;
+    reader->out.form.begin = text;
     return 0;
 }
 
@@ -293,7 +293,7 @@ static int read_signal(struct reader *reader, const char *text)
     struct adl_warn_signal warn;
     if (adl_warn_signal_read(text, "--signal", &warn, &inner))
         return FAIL(reader, "%s", inner.text);
-    reader->out.signal = text;
+    reader->out.form.signal = text;
     return 0;
 }
 
@@ -302,26 +302,26 @@ static int set_option(struct reader *reader, const struct row *row, char *value)
     struct adl_sbatch *out = &reader->out;
     switch ((enum key)row->key) {
     case KEY_NAME:
-        out->name = value;
+        out->form.name = value;
         return 0;
     case KEY_OUTPUT:
-        out->output = value;
+        out->form.output = value;
         return 0;
     case KEY_ERROR:
-        out->error = value;
+        out->form.error = value;
         return 0;
     case KEY_CHDIR:
-        out->chdir = value;
+        out->form.chdir = value;
         return 0;
     case KEY_ARRAY:
-        out->array = value;
+        out->form.array = value;
         return 0;
     case KEY_BEGIN:
         return read_begin(reader, value);
     case KEY_SIGNAL:
         return read_signal(reader, value);
     case KEY_EXPORT:
-        out->exported = value;
+        out->form.exported = value;
         return 0;
     case KEY_TIME:
         return read_time(reader, row->name, value);
@@ -338,23 +338,24 @@ static int set_option(struct reader *reader, const struct row *row, char *value)
     case KEY_GRES:
         return read_gres(reader, row->name, value);
     case KEY_GPUS:
-        out->gpus = value;
+        out->form.gpus = value;
         return 0;
     case KEY_ONE:
         return read_one(reader, row->name, value);
     case KEY_DEPENDENCY:
         return read_dependency(reader, value);
     case KEY_HOLD:
-        out->hold = 1;
+        out->form.hold = true;
         return 0;
     case KEY_REQUEUE:
     case KEY_NO_REQUEUE:
-        out->requeue = row->key == KEY_REQUEUE;
+        out->form.requeue = row->key == KEY_REQUEUE;
+        out->no_requeue = !out->form.requeue;
         return 0;
     case KEY_CHECKPOINT:
         return read_interval(reader, row->name, value, &out->checkpoint_s);
     case KEY_CHECKPOINT_ON_STOP:
-        out->checkpoint_on_stop = true;
+        out->form.checkpoint_on_stop = true;
         return 0;
     case KEY_NONE:
         break;
@@ -455,7 +456,7 @@ static int read_script(struct reader *reader, const char *script, size_t size)
 
 int adl_sbatch_read(const char *script, size_t size, const char *name, struct adl_sbatch *ret, struct adl_error *err)
 {
-    struct reader reader = {.name = name, .out = {.hold = -1, .requeue = -1}, .err = err};
+    struct reader reader = {.name = name, .err = err};
     /* A word and its end take no more than the word and the blank before it. */
     reader.out.words = reader.free = malloc(size + 64);
     if (!reader.free)

@@ -8,23 +8,15 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/client/job_form.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* NULL, 0 or negative = the script does not say. */
+/* Zero = the script does not say. Numbers have been read. */
 struct adl_sbatch {
-    const char *name;
-    const char *output;
-    const char *error;
-    const char *chdir;
-    const char *array;
-    const char *exported;   /* of --export */
-    const char *gpus;       /* "2", "v100:2", "v100:2|a100:1" */
-    const char *dependency; /* "afterok:3:4,singleton", of the right form */
-    const char *begin;
-    const char *signal; /* "B:USR1@60" */
+    struct adl_job_form form; /* options that the command line has too: of the right form */
     int64_t time_s;
     int64_t checkpoint_s;    /* of --checkpoint-every, or --checkpoint as Slurm knew it until 20.02 */
     int64_t cpus;            /* of the whole job */
@@ -32,9 +24,7 @@ struct adl_sbatch {
     int64_t mem_mib;         /* of the whole job */
     int64_t mem_per_cpu_mib; /* the last of the three memory options counts, as in Slurm; the others are 0 */
     int64_t mem_per_gpu_mib;
-    int hold;    /* 1 */
-    int requeue; /* 0 or 1 */
-    bool checkpoint_on_stop;
+    bool no_requeue;
     struct adl_text warnings; /* one a line */
     char *words;              /* memory of the strings */
 };
