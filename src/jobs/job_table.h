@@ -9,9 +9,6 @@
 
 #define ADL_ALTERNATIVES_MAX 4
 
-/* What becomes of a job that an executor was told to stop. */
-enum adl_stop { ADL_STOP_NONE, ADL_STOP_CANCEL, ADL_STOP_REQUEUE };
-
 /* A job stands in the policy's queue once for each number of GPUs that it would take ("v100:2|a100:1" is two). */
 struct adl_alternative {
     uint16_t gpus;

@@ -290,7 +290,11 @@ void adl_route_job_events(void *context, struct adl_http_request *http)
     if (!adl_route_query_known(http, NULL) || !adl_route_job_id(routes, http, &id))
         return;
     struct adl_store *store = adl_route_store(routes->shared, &routes->reader, &err);
-    int found = store ? adl_store_job_read(store, id, see_number, &events, &err) : -1;
+    adl_service_state_lock(routes->shared);
+    const struct adl_job_entry *job = adl_job_table_find(&routes->shared->job_table, id);
+    events.shown = job ? adl_job_table_shown(job) : 0;
+    adl_service_state_unlock(routes->shared);
+    int found = !store ? -1 : events.shown > 0 ? 1 : adl_store_job_read(store, id, see_number, &events, &err);
     adl_json_object(&json);
     adl_json_key(&json, "events");
     adl_json_array(&json);

@@ -200,7 +200,7 @@ static int stop(void *self, const struct adl_job_entry *job, uint32_t slot, bool
     (void)job, (void)err;
     if (!it)
         return 0;
-    it->stopping = requeue ? ADL_STOP_REQUEUE : ADL_STOP_CANCEL;
+    it->stopping = requeue ? ADL_ORDER_STOP_AND_REQUEUE : ADL_ORDER_STOP;
     it->asked_us = 0;
     adl_executor_slurm_ask(executor, it, requeue ? "requeue" : "cancel", reason);
     return 0;

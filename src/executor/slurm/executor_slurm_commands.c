@@ -62,10 +62,10 @@ void adl_executor_slurm_post_evict(struct adl_executor_slurm *executor, struct a
 {
     struct adl_report report = about(job, ADL_REPORT_REQUEUED);
     report.requeue.remaining = 1.0;
-    report.requeue.fault = job->stopping != ADL_STOP_REQUEUE;
+    report.requeue.fault = job->stopping != ADL_ORDER_STOP_AND_REQUEUE;
     snprintf(report.text, sizeof report.text, "%s", text);
     adl_slurm_job_apply(job, ADL_MIRROR_ON_REQUEUE);
-    job->stopping = ADL_STOP_NONE;
+    job->stopping = ADL_ORDER_NONE;
     job->began_us = 0;
     job->taken = ADL_NONE;
     adl_slurm_mirror_leave(&executor->mirror, job);

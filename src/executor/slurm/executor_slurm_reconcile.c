@@ -107,7 +107,7 @@ static int64_t patience_us(const struct adl_slurm_job *job)
 static void ask_of_waiting(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
     const bool placed = adl_slurm_job_in(job, ADL_MIRROR_WITH_SLURM), released = job->state == ADL_SLURM_RELEASED;
-    if (job->stopping == ADL_STOP_CANCEL)
+    if (job->stopping == ADL_ORDER_STOP)
         adl_executor_slurm_ask(executor, job, "cancel", "");
     else if (placed && released && executor->now_us > job->placed_us + patience_us(job))
         adl_executor_slurm_ask(executor, job, "hold", "adlro: it did not begin where it was placed");
@@ -123,7 +123,7 @@ static void wait_queued(struct adl_executor_slurm *executor, struct adl_slurm_jo
 {
     if (is_given_back(executor, job, GIVEN_BACK))
         return;
-    if (job->changed && job->stopping == ADL_STOP_NONE) {
+    if (job->changed && job->stopping == ADL_ORDER_NONE) {
         adl_executor_slurm_end_as(executor, job, ADL_END_CANCELLED, "what it asks for was changed: it is queued anew");
         return;
     }
@@ -171,8 +171,8 @@ static void note_run(struct adl_slurm_job *job)
 static void run_running(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
 {
     note_run(job);
-    if (job->stopping != ADL_STOP_NONE)
-        adl_executor_slurm_ask(executor, job, job->stopping == ADL_STOP_CANCEL ? "cancel" : "requeue", "");
+    if (job->stopping != ADL_ORDER_NONE)
+        adl_executor_slurm_ask(executor, job, job->stopping == ADL_ORDER_STOP ? "cancel" : "requeue", "");
 }
 
 static void run_queued(struct adl_executor_slurm *executor, struct adl_slurm_job *job)

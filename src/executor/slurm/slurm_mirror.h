@@ -42,7 +42,7 @@ struct adl_slurm_job {
     bool moved;                                         /* placed on other GPUs than the service thinks */
     bool nodes_full;                                    /* it may not start: the nodes that it may use are full */
     bool changed;                                       /* it asks for something else than was reported */
-    int stopping;                                       /* enum adl_stop: what was asked for, until it is seen */
+    int stopping;                                       /* enum adl_stage_order: what was asked for, until it is seen */
     uint32_t refusals;                                  /* of placements, one after the other */
     int64_t placed_us, began_us, left_us, asked_us;     /* asked: when it was last told to stop or to wait again */
     int64_t failed_us;                                  /* when it could not be placed; 0 = it could */
