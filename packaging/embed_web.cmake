@@ -19,7 +19,7 @@ foreach(line IN LISTS lines)
     message(FATAL_ERROR "${path}: no content type is known for names that end in .${ending}")
   endif()
   file(READ "${path}" hex HEX)
-  file(SHA256 "${path}" hash) # its first half is the tag, as adl_asset_seal() makes it
+  file(SHA256 "${path}" hash) # its first half is the tag
   string(SUBSTRING "${hash}" 0 32 tag)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
   string(REGEX REPLACE "(................................................................................)" "\\1\n" bytes "${bytes}")

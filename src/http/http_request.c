@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "http/body.h"
 #include "http/http_internal.h"
-#include "http/sha256.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -140,20 +139,6 @@ const char *adl_http_request_header(const struct adl_http_request *request, cons
 {
     assert(request->connection && !request->deferred);
     return MHD_lookup_connection_value(request->connection->mhd, MHD_HEADER_KIND, name);
-}
-
-void adl_asset_seal(struct adl_asset *asset)
-{
-    struct adl_sha256 hash;
-    uint8_t digest[ADL_SHA256_SIZE];
-    adl_sha256_start(&hash);
-    adl_sha256_add(&hash, asset->data, asset->size);
-    adl_sha256_end(&hash, digest);
-    asset->etag[0] = '"';
-    for (size_t i = 0; i < 16; i++)
-        snprintf(asset->etag + 1 + 2 * i, 3, "%02x", (unsigned)digest[i]);
-    asset->etag[33] = '"';
-    asset->etag[34] = '\0';
 }
 
 /* Takes the reply. A deferred request that was overruled meanwhile drops it. */

@@ -39,7 +39,6 @@ struct adl_asset {
     bool immutable; /* its address changes with its content */
     char etag[40];
 };
-void adl_asset_seal(struct adl_asset *asset);
 
 void adl_http_request_answer_json(struct adl_http_request *request, int status, struct adl_text *json);
 void adl_http_request_answer_text(struct adl_http_request *request, int status, const char *type,

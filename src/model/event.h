@@ -51,7 +51,7 @@ struct adl_telemetry {
     float value[ADL_READ_COUNT];
 };
 
-/* Jobs are named by slots: small numbers that the world executor out, unique among live jobs, and reuses after FINISH.
+/* Jobs are named by slots: small numbers that the world gives out, unique among live jobs, and reuses after FINISH.
  * The core indexes its tables by them. */
 struct adl_event {
     int64_t time_us;

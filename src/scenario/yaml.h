@@ -105,8 +105,4 @@ struct adl_yaml_table {
  * garbage that owns nothing. */
 int adl_yaml_read(struct adl_yaml *yaml, const struct adl_yaml_table *table, void *target, struct adl_error *err);
 
-/* The table as lines of a Markdown table, nested keys by their path: what docs/scenarios.md shows. */
-void adl_yaml_describe(const struct adl_yaml_table *table, void (*write)(void *context, const char *text),
-                       void *context);
-
 #endif

@@ -390,15 +390,6 @@ int adl_trace_open(const char *path, const struct adl_trace_options *options, st
     return finish_open(trace, adl_lines_open(&trace->lines, path, err), options, ret, err);
 }
 
-int adl_trace_open_memory(const char *name, const void *data, size_t size, const struct adl_trace_options *options,
-                          struct adl_trace **ret, struct adl_error *err)
-{
-    struct adl_trace *trace = create(name, err);
-    if (!trace)
-        return ADL_ENOMEM;
-    return finish_open(trace, adl_lines_open_memory(&trace->lines, name, data, size, err), options, ret, err);
-}
-
 void adl_trace_close(struct adl_trace *trace)
 {
     if (!trace)

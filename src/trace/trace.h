@@ -69,9 +69,6 @@ struct adl_text;
  * index of 16 bytes a row, and the rows out of order are counted. gz files and pipes go through a temporary file. */
 int adl_trace_open(const char *path, const struct adl_trace_options *options, struct adl_trace **ret,
                    struct adl_error *err);
-/* The same from plain bytes, which stay the caller's and have to outlive the reader; name is for messages. */
-int adl_trace_open_memory(const char *name, const void *data, size_t size, const struct adl_trace_options *options,
-                          struct adl_trace **ret, struct adl_error *err);
 void adl_trace_close(struct adl_trace *trace); /* accepts NULL */
 
 /* 1 and a usable row; 0 at the end; negative with file and line. */

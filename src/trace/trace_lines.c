@@ -28,19 +28,6 @@ static int start(struct adl_lines *lines, const char *name, struct adl_error *er
     return 0;
 }
 
-int adl_lines_open_memory(struct adl_lines *lines, const char *name, const void *data, size_t size,
-                          struct adl_error *err)
-{
-    int status = start(lines, name, err);
-    if (status < 0) {
-        adl_lines_close(lines);
-        return status;
-    }
-    lines->memory = data;
-    lines->memory_size = size;
-    return 0;
-}
-
 static int write_all(int fd, const char *data, size_t size)
 {
     while (size > 0) {
@@ -55,7 +42,7 @@ static int write_all(int fd, const char *data, size_t size)
     return 0;
 }
 
-/* Unpacks packed into the spool; zlib executor plain bytes through, so pipes of either kind come this way too. */
+/* Unpacks packed into the spool; zlib passes plain bytes through, so pipes of either kind come this way too. */
 static int copy_to_spool(struct adl_lines *lines, gzFile packed, struct adl_error *err)
 {
     for (;;) {
@@ -138,14 +125,6 @@ void adl_lines_close(struct adl_lines *lines)
 
 static ssize_t read_at(struct adl_lines *lines, char *ret, size_t size, uint64_t at)
 {
-    if (lines->fd < 0) {
-        if (at >= lines->memory_size)
-            return 0;
-        const size_t left = lines->memory_size - (size_t)at;
-        const size_t count = size < left ? size : left;
-        memcpy(ret, lines->memory + at, count);
-        return (ssize_t)count;
-    }
     ssize_t got;
     do {
         got = pread(lines->fd, ret, size, (off_t)at);

@@ -1,4 +1,4 @@
-/* trace_lines: the lines of a file (plain or gz) or of memory, one at a time, by position or in order. */
+/* trace_lines: the lines of a file, plain or gz, one at a time, by position or in order. */
 #ifndef ADLRO_TRACE_TRACE_LINES_H
 #define ADLRO_TRACE_TRACE_LINES_H
 
@@ -13,11 +13,9 @@
 
 /* Holds a window of the bytes, never the whole. Start with a zeroed struct. */
 struct adl_lines {
-    char *name;         /* owned: of the file, for messages */
-    int fd;             /* read at given offsets; -1 = memory. Owned unless spool owns it */
-    FILE *spool;        /* owned: unlinked file with what was unpacked or came through a pipe */
-    const char *memory; /* the caller's */
-    size_t memory_size;
+    char *name;   /* owned: of the file, for messages */
+    int fd;       /* read at given offsets; owned unless spool owns it */
+    FILE *spool;  /* owned: unlinked file with what was unpacked or came through a pipe */
     char *window; /* owned: capacity bytes and one more */
     size_t capacity;
     size_t head; /* of the next line, in the window */
@@ -38,8 +36,6 @@ struct adl_line {
 };
 
 int adl_lines_open(struct adl_lines *lines, const char *path, struct adl_error *err);
-int adl_lines_open_memory(struct adl_lines *lines, const char *name, const void *data, size_t size,
-                          struct adl_error *err);
 void adl_lines_close(struct adl_lines *lines); /* accepts a zeroed or half-opened one */
 
 /* 1 and a line; 0 at the end; negative on failure. */

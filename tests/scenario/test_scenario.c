@@ -1,6 +1,7 @@
 /* Scenarios and catalogues: every key arrives where it belongs, what makes no sense is refused with its line. */
 #include "scenario/catalogue.h"
 #include "scenario_fixture.h"
+#include "yaml_describe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -504,8 +505,8 @@ static void append(void *context, const char *text)
 
 static void describe_both(struct page *scenario, struct page *catalogue)
 {
-    adl_yaml_describe(&adl_scenario_table, append, scenario);
-    adl_yaml_describe(&adl_catalogue_table, append, catalogue);
+    yaml_describe(&adl_scenario_table, append, scenario);
+    yaml_describe(&adl_catalogue_table, append, catalogue);
 }
 
 static void the_reference_says_what_the_tables_say(void **state)

@@ -1,6 +1,7 @@
 /* test_service_config: what a configuration of the service becomes, and what is said of one that makes no sense. */
 #include "stub_nvml.h"
 #include "telemetry_fixture.h"
+#include "yaml_describe.h"
 
 #include "policy/policy.h"
 #include "service/config.h"
@@ -322,7 +323,7 @@ static void the_reference_says_what_the_table_says(void **state)
 {
     (void)state;
     static struct page page, document;
-    adl_yaml_describe(&adl_service_table, append, &page);
+    yaml_describe(&adl_service_table, append, &page);
     FILE *stream = fopen(ADL_SOURCE_DIR "/docs/service.md", "r");
     assert_non_null(stream);
     document.size = fread(document.text, 1, sizeof document.text - 1, stream);
@@ -335,7 +336,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "tables") == 0) {
         static struct page page;
-        adl_yaml_describe(&adl_service_table, append, &page);
+        yaml_describe(&adl_service_table, append, &page);
         printf("%s", page.text);
         return 0;
     }

@@ -38,18 +38,18 @@ static void strict_readers_name_file_line_and_reason(void **state)
 {
     (void)state;
     const struct adl_trace_options strict = {.strict = true};
-    expect_failure(philly, strict, "t:3: out_of_order: the row was submitted before the one above it");
+    expect_failure(philly, strict, ":3: out_of_order: the row was submitted before the one above it");
     expect_failure("timestamp,duration,num_gpus\n2017-10-09 07:01:55,66.0,0\n", strict,
-                   "t:2: no_gpu: the job uses no GPU (num_gpus is 0)");
+                   ":2: no_gpu: the job uses no GPU (num_gpus is 0)");
     expect_failure("timestamp,duration,num_gpus\n\n2017-10-09 07:01:55,0,1\n", strict,
-                   "t:3: bad_time: the run time is 0");
+                   ":3: bad_time: the run time is 0");
     expect_failure("timestamp,duration,num_gpus\n2017-10-09 07:01:55,x,1\n", strict,
-                   "t:2: malformed: duration has to be a number, not 'x'");
-    expect_failure("id,submit,gpus,duration\n1,2,3\n", strict, "t:2: malformed: 3 fields where the header has 4");
+                   ":2: malformed: duration has to be a number, not 'x'");
+    expect_failure("id,submit,gpus,duration\n1,2,3\n", strict, ":2: malformed: 3 fields where the header has 4");
     expect_failure("id,submit,gpus,duration\n1,-2,3,4\n", strict,
-                   "t:2: bad_time: submit has to be from 0 to 285 years, not '-2'");
+                   ":2: bad_time: submit has to be from 0 to 285 years, not '-2'");
     expect_failure("id,submit,gpus,duration\n1,\"2,3,4\n", strict,
-                   "t:2: malformed: more than 256 fields, or a quote that does not close");
+                   ":2: malformed: more than 256 fields, or a quote that does not close");
 }
 
 /* ---- openb ---- */
@@ -298,7 +298,7 @@ static void sacct_does_with_the_columns_it_is_given(void **state)
     assert_int_equal(row.duration_us, 86401 * S); /* 2024 has a February 29 */
     expect_end(trace);
     expect_failure("JobID|State|Submit|ReqTRES\n", (struct adl_trace_options){.format = ADL_TRACE_SACCT},
-                   "t:1: sacct needs the column 'Elapsed' or 'ElapsedRaw', or 'Start' and 'End'; the line of column "
+                   ":1: sacct needs the column 'Elapsed' or 'ElapsedRaw', or 'Start' and 'End'; the line of column "
                    "names is 'JobID|State|Submit|ReqTRES'");
 }
 

@@ -28,9 +28,9 @@ static void units_are_stated_never_guessed(void **state)
     assert_int_equal(row.duration_us, 1500000);
     expect_end(trace);
     expect_failure(swf_line, (struct adl_trace_options){.unit_s = 60},
-                   "t: times in swf are in seconds; another unit is for csv and helios");
+                   ": times in swf are in seconds; another unit is for csv and helios");
     expect_failure(swf_line, (struct adl_trace_options){.unit_s = -1},
-                   "t: a unit of time has to be from 0.000001 s to a week");
+                   ": a unit of time has to be from 0.000001 s to a week");
     adl_trace_close(open_text(swf_line, (struct adl_trace_options){.unit_s = 1}));
 }
 
@@ -48,13 +48,13 @@ static void formats_and_reasons_have_names(void **state)
 static void files_of_no_format_are_refused_with_a_reason(void **state)
 {
     (void)state;
-    expect_failure("", by_itself, "t:1: the trace is empty");
-    expect_failure("\n \n", by_itself, "t:3: the trace is empty");
+    expect_failure("", by_itself, ":1: the trace is empty");
+    expect_failure("\n \n", by_itself, ":3: the trace is empty");
     expect_failure("job_id,num_gpu,submit_time,duration\n1,2,3,4\n", by_itself,
-                   "t:1: the line is not the beginning of any format known (csv, philly, openb, gavel, helios, swf, "
+                   ":1: the line is not the beginning of any format known (csv, philly, openb, gavel, helios, swf, "
                    "sacct): 'job_id,num_gpu,submit_time,duration'");
 #define NO_FORMAT                                                                                                      \
-    "t:1: the line is not the beginning of any format known (csv, philly, openb, gavel, helios, swf, sacct): "
+    ":1: the line is not the beginning of any format known (csv, philly, openb, gavel, helios, swf, sacct): "
     expect_failure("       JobID    JobName\n", by_itself,
                    NO_FORMAT "'       JobID    JobName'; sacct has to be asked with --parsable2");
     expect_failure("JobID|State\n", by_itself,
@@ -65,10 +65,10 @@ static void files_of_no_format_are_refused_with_a_reason(void **state)
                    NO_FORMAT "'12|COMPLETED'; sacct has to print its line of column names: without --noheader");
 #undef NO_FORMAT
     expect_failure("id,submit,gpus\n", (struct adl_trace_options){.format = ADL_TRACE_CSV},
-                   "t:1: csv needs the column 'duration' or 'steps'; the line of column names is 'id,submit,gpus'");
+                   ":1: csv needs the column 'duration' or 'steps'; the line of column names is 'id,submit,gpus'");
     expect_failure("id,submit,duration\n", (struct adl_trace_options){.format = ADL_TRACE_CSV},
-                   "t:1: csv needs the column 'gpus'; the line of column names is 'id,submit,duration'");
-    expect_failure("id\n", (struct adl_trace_options){.format = 99}, "t: there is no trace format 99");
+                   ":1: csv needs the column 'gpus'; the line of column names is 'id,submit,duration'");
+    expect_failure("id\n", (struct adl_trace_options){.format = 99}, ": there is no trace format 99");
 }
 
 static void a_format_that_is_named_is_not_detected(void **state)
@@ -113,7 +113,7 @@ static void rejected_rows_move_to_their_reason(void **state)
     trace = open_text("id,submit,gpus,duration\n0,0,1,1\n", (struct adl_trace_options){.strict = true});
     const struct adl_trace_row only = next_row(trace);
     assert_true(adl_trace_reject(trace, &only, ADL_TRACE_NEVER_FITS, &err) < 0);
-    assert_string_equal(err.text, "t:2: never_fits: the job asks for more than the whole cluster has");
+    assert_non_null(strstr(err.text, ":2: never_fits: the job asks for more than the whole cluster has"));
     expect_end(trace);
     adl_trace_close(NULL);
 }
@@ -203,9 +203,7 @@ static void huge_lines_and_zero_bytes_are_one_malformed_row_each(void **state)
     adl_text_repeat(&text, ' ', (1 << 20) - 7); /* a line of exactly the most bytes */
     adl_text_put(&text, ",2,1,1\n3,3,1,1\n");
     adl_text_repeat(&text, 'x', (1 << 20) + 1);
-    struct adl_trace *trace = NULL;
-    struct adl_error err = {{0}};
-    assert_int_equal(adl_trace_open_memory("t", text.data, text.size, &by_itself, &trace, &err), 0);
+    struct adl_trace *trace = open_bytes(text.data, text.size, by_itself);
     expect_counts(trace, (const uint64_t[ADL_TRACE_REASON_COUNT]){[ADL_TRACE_USED] = 4, [ADL_TRACE_MALFORMED] = 4});
     static const uint64_t lines[] = {2, 4, 7, 8};
     for (size_t i = 0; i < 4; i++)
