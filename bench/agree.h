@@ -58,15 +58,15 @@ struct agree_row {
     uint64_t evictions; /* preemptions, where they are on record; else 0 */
 };
 
-static const struct adl_policy_config agree_plain = {.share = false};
-static const struct adl_policy_config agree_first_fit = {.first_fit = true};
-static const struct adl_policy_config agree_spare = {.backfill_depth = 1};
-static const struct adl_policy_config agree_before = {.backfill_depth = 1, .backfill_rule = ADL_BACKFILL_ENDS_BEFORE};
-static const struct adl_policy_config agree_whole = {.placement = ADL_PLACEMENT_CONSOLIDATED};
-static const struct adl_policy_config agree_whole_count = {.placement = ADL_PLACEMENT_CONSOLIDATED, .by_count = true};
+static const struct adl_policy_config agree_plain = {0};
+static const struct adl_policy_config agree_first_fit = {.settings = "first_fit=true"};
+static const struct adl_policy_config agree_spare = {.settings = "backfill_depth=1"};
+static const struct adl_policy_config agree_before = {.settings = "backfill_rule=ends_before"};
+static const struct adl_policy_config agree_whole = {.settings = "placement=consolidated"};
+static const struct adl_policy_config agree_whole_count = {.settings = "placement=consolidated\nby_count=true"};
 static const struct adl_policy_config agree_las = {
-    .las_limits_gpu_s = {3250, 7200}, .las_limit_count = 2, .las_running_first = true, .las_lazy = true};
-static const struct adl_policy_config agree_gpu_time = {.by_gpu_time = true};
+    .settings = "las_limits_gpu_s=3250,7200\nlas_running_first=true\nlas_lazy=true"};
+static const struct adl_policy_config agree_gpu_time = {.settings = "by_gpu_time=true"};
 
 #define MOST (AGREE_TIRESIAS | AGREE_CQSIM | AGREE_BATSIM | AGREE_RLSCHEDULER | AGREE_ACCASIM)
 #define TA   (AGREE_TIRESIAS | AGREE_ACCASIM)

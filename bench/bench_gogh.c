@@ -268,30 +268,25 @@ static void curve(void)
 {
     static const double worths[] = {200, 300, 450, 700, 1000, 1500, 3000};
     struct adl_scenario scenario = {0};
-    char text[64];
+    char text[64], settings[64];
     load("mixed64", &scenario);
     printf("\nmixed64, seeds %d to %d           energy MJ efficiency %%  SLA met     JCT s\n", FIRST_SEED,
            FIRST_SEED + CURVE_SEEDS - 1);
     for (size_t i = 0; i < sizeof worths / sizeof *worths; i++) {
-        scenario.policy.worth_w = worths[i];
+        snprintf(settings, sizeof settings, "share=true\nworth_w=%g", worths[i]);
+        scenario.policy.settings = settings;
         snprintf(text, sizeof text, "worth_w %g", worths[i]);
         one(&scenario, text);
     }
-    scenario.policy.worth_w = 700;
-    scenario.policy.greedy = true;
+    scenario.policy.settings = "share=true\ngreedy=true";
     one(&scenario, "without the exact solver");
-    scenario.policy.greedy = false;
-    scenario.policy.stay = true;
+    scenario.policy.settings = "share=true\nstay=true";
     one(&scenario, "without moving jobs");
-    scenario.policy.stay = false;
-    scenario.policy.share = false;
+    scenario.policy.settings = "share=false";
     one(&scenario, "without sharing GPUs");
-    scenario.policy.share = true;
-    scenario.policy.power_caps[0] = 0.6;
-    scenario.policy.power_caps[1] = 0.8;
+    scenario.policy.settings = "share=true\npower_caps=0.6,0.8";
     one(&scenario, "with power caps 0.6, 0.8");
-    scenario.policy.power_caps[0] = scenario.policy.power_caps[1] = 0;
-    scenario.policy.power_limit_w = 8000;
+    scenario.policy.settings = "share=true\npower_limit_w=8000";
     one(&scenario, "with a limit of 8 kW");
     adl_scenario_clear(&scenario);
 }

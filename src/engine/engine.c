@@ -65,14 +65,15 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     if (status)
         adl_fail(err, status, "out of memory for a cluster of %u GPUs", config->cluster->gpu_count);
     else
-        status = config->policy->create(&config->policy_config, config->cluster, config->seed, &engine->policy, err);
+        status = adl_policy_create(config->policy, &engine->config.policy_config, config->cluster, config->seed,
+                                   &engine->policy, err);
     if (status) {
         adl_engine_destroy(engine);
         return status;
     }
     engine->state->track_running = config->policy->track_running;
     engine->state->learned = config->learned;
-    engine->state->placement = config->policy_config.placement;
+    engine->state->placement = (uint8_t)engine->config.policy_config.placement;
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
     adl_runtime_init(&engine->runtime, config->cluster);
@@ -104,7 +105,8 @@ int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error 
 {
     void *policy;
     const struct adl_policy_ops *ops = engine->config.policy;
-    const int status = ops->create(&engine->config.policy_config, engine->config.cluster, seed, &policy, err);
+    const int status =
+        adl_policy_create(ops, &engine->config.policy_config, engine->config.cluster, seed, &policy, err);
     if (status)
         return status;
     ops->destroy(engine->policy);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const kind_names[ADL_KIND_COUNT] = {"training", "inference", "simulation", "data"};
+const char *const adl_kind_names[ADL_KIND_COUNT + 1] = {"training", "inference", "simulation", "data", NULL};
 static const char *const loss_names[ADL_LOSS_COUNT] = {"nothing", "since_checkpoint", "all"};
 static const char *const end_names[] = {"CD", "F", "CA", "TO"};
 
@@ -29,13 +29,13 @@ const char *adl_stop_loss_name(int loss)
 
 const char *adl_job_kind_name(int kind)
 {
-    return kind_names[kind];
+    return adl_kind_names[kind];
 }
 
 int adl_job_kind_find(const char *name)
 {
     for (int i = 0; i < ADL_KIND_COUNT; i++)
-        if (strcmp(kind_names[i], name) == 0)
+        if (strcmp(adl_kind_names[i], name) == 0)
             return i;
     return -1;
 }

@@ -12,6 +12,8 @@ enum adl_job_kind {
     ADL_KIND_COUNT,
 };
 
+extern const char *const adl_kind_names[ADL_KIND_COUNT + 1]; /* of enum adl_job_kind, ends with NULL */
+
 enum adl_job_flag {
     ADL_JOB_SHARE = 1 << 0,       /* may run beside one other job on the same GPU */
     ADL_JOB_PREEMPTIBLE = 1 << 1, /* may be stopped and run again; what that loses: enum adl_stop_loss */

@@ -1,6 +1,16 @@
 #include "model/scenario.h"
 
+#include "base/error.h"
+#include "base/text.h"
+
 #include <stdlib.h>
+
+void adl_variants_clear(struct adl_variant *variants, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        free(variants[i].settings);
+    free(variants);
+}
 
 void adl_scenario_clear(struct adl_scenario *scenario)
 {
@@ -9,7 +19,30 @@ void adl_scenario_clear(struct adl_scenario *scenario)
     free(scenario->workload.mix);
     free(scenario->pair_speed);
     free(scenario->gang_speed);
+    free(scenario->settings);
+    adl_variants_clear(scenario->variants, scenario->variant_count);
     *scenario = (struct adl_scenario){0};
+}
+
+int adl_scenario_add_setting(struct adl_scenario *scenario, const char *name, const char *value)
+{
+    struct adl_text text = {0};
+    adl_text_printf(&text, "%s%s=%s\n", scenario->settings ? scenario->settings : "", name, value);
+    if (adl_text_status(&text)) {
+        adl_text_clear(&text);
+        return ADL_ENOMEM;
+    }
+    free(scenario->settings);
+    scenario->policy.settings = scenario->settings = text.data;
+    return 0;
+}
+
+void adl_scenario_move_policy(struct adl_scenario *to, struct adl_scenario *from)
+{
+    free(to->settings);
+    to->policy = from->policy;
+    to->settings = from->settings;
+    from->policy.settings = from->settings = NULL;
 }
 
 static double modelled_gang_speed(const struct adl_job_class *class, uint32_t gpus)

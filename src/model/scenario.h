@@ -134,12 +134,6 @@ struct adl_preemption {
     double rework_by_gpus_s[3];  /* run time that each preemption adds to what such a job has left to do */
 };
 
-/* When a later job may start before one that holds a promise; docs/agreement.md says who reads EASY which way. */
-enum adl_backfill_rule {
-    ADL_BACKFILL_QUEUE_ORDER, /* it ends by the promised start, or uses only GPUs that the promise spares */
-    ADL_BACKFILL_ENDS_BEFORE, /* it ends by the promised start; nothing is spared on GPUs of the promised type */
-};
-
 /* How the GPUs of a job are chosen among those that fit. */
 enum adl_placement {
     ADL_PLACEMENT_BEST_FIT,     /* the fullest bank that suffices; a job that may span nodes takes the emptiest banks */
@@ -147,48 +141,27 @@ enum adl_placement {
                                    rest */
 };
 
-/* What gavel's shares of time are to reach; policy/gavel.c has the formulas. */
-enum adl_gavel_objective {
-    ADL_GAVEL_MAX_MIN,     /* the job that gains least of its equal share gains most */
-    ADL_GAVEL_AGNOSTIC,    /* the same, as if all types were equally fast */
-    ADL_GAVEL_FINISH_TIME, /* the job that ends latest compared with a cluster of its own ends earliest */
-    ADL_GAVEL_MAKESPAN,    /* all jobs end early */
+struct adl_policy_ops;
+
+/* What a policy is told beside the state. Its own options are in a struct of its own: policy/option.h. */
+struct adl_policy_config {
+    const char *settings;  /* lines of OPTION=VALUE, the last of equal ones wins; NULL = none. Not owned */
+    int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
+    const void *model;     /* dqn: a trained network's bytes; NULL = the shipped one */
+    size_t model_size;
+    /* adl_policy_create() fills in what follows, from the settings and the tables of options. */
+    const struct adl_policy_ops *ops;
+    double priority_s;   /* policies that rank by submission: what priority 1 is worth before 0, in waiting time */
+    int placement;       /* enum adl_placement */
+    const void *options; /* the policy's own struct, during ops->create() */
 };
 
-#define ADL_LAS_LIMITS_MAX 8
-#define ADL_POWER_CAPS_MAX 4
-
-/* What policies may be told beside the state. Zeros are the defaults. */
-struct adl_policy_config {
-    uint32_t affinity[ADL_KIND_COUNT]; /* static: mask of GPU types for each kind of job */
-    double priority_s;                 /* who ranks by submission: what priority 1 is worth before 0, in waiting time */
-    uint32_t backfill_depth;           /* easy: queued jobs that hold a reservation; 1 = EASY */
-    uint8_t backfill_rule;             /* easy: enum adl_backfill_rule */
-    uint8_t placement;                 /* enum adl_placement */
-    bool share;                        /* let jobs that allow it share a GPU when none is free */
-    bool first_fit;                    /* fcfs, sjf, qssf: a job that does not fit does not block those behind it */
-    bool by_gpu_time;                  /* srtf: rank by remaining time * GPUs */
-    bool by_count;         /* srtf: choose by the number of GPUs alone; policy/mechanism/count_scheduler.h says how */
-    int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
-    double las_limits_gpu_s[ADL_LAS_LIMITS_MAX]; /* las: attained service that ends each queue; count 0 = the paper's */
-    uint32_t las_limit_count;
-    double las_promote;      /* las: promote a job that has waited this many times what it ran; 0 = never */
-    bool las_running_first;  /* las: inside a queue those that run come before those that wait; else by submission */
-    bool las_lazy;           /* las: demotions as Tiresias' own simulator times them; las.c says how */
-    double round_s;          /* gavel: length of a round; 0 = 360 */
-    uint8_t gavel_objective; /* gavel: enum adl_gavel_objective */
-    bool gavel_type_by_type; /* gavel: a round fills the first type, then the second ...; else all in one ranking */
-    bool gavel_by_owed_time; /* gavel: rounds go by the time that jobs are owed; else by share / part of the time had */
-    bool gavel_new_jobs_wait; /* gavel: a job holds GPUs idle until shares are computed anew; else it may run before */
-    double worth_w;           /* gogh: what a second of progress at best speed is worth, for each GPU, in J; 0 = 700 */
-    double sla_w;             /* gogh: what missing an SLA costs meanwhile, for each GPU of the job, in W; 0 = 1500 */
-    double power_limit_w;     /* gogh: plans keep the draw of all GPUs below; 0 = no limit */
-    double power_caps[ADL_POWER_CAPS_MAX]; /* gogh: shares of a type's max_w that GPUs may be held to; 0 ends them */
-    uint32_t solver_nodes;                 /* gogh: nodes the exact solver may look at in each decision; 0 = 200 */
-    bool greedy;                           /* gogh: the exact solver is never asked */
-    bool stay;                             /* gogh: running jobs are never moved */
-    const void *model;                     /* dqn: a trained network's bytes; NULL = the shipped one */
-    size_t model_size;
+/* A policy with options of its own, under a name of its own. */
+struct adl_variant {
+    char name[ADL_NAME_SIZE];
+    char policy[ADL_NAME_SIZE];
+    char *settings; /* lines of OPTION=VALUE */
+    uint32_t line;  /* of the file that has it */
 };
 
 struct adl_scenario {
@@ -203,6 +176,9 @@ struct adl_scenario {
     struct adl_telemetry_model telemetry;
     struct adl_preemption preemption;
     struct adl_policy_config policy;
+    char *settings; /* owned text of policy.settings; NULL = none */
+    struct adl_variant *variants;
+    uint32_t variant_count;
     bool kill_at_limit; /* a job that reaches its limit is ended, as on a real cluster */
     bool one_by_one;    /* each end and each submission is decided on alone, also those of one instant */
     double lambda;      /* weight of idle GPU time in the reward */
@@ -225,7 +201,14 @@ static inline double adl_scenario_pair_speed(const struct adl_scenario *scenario
  * there. */
 double adl_scenario_gang_speed(const struct adl_scenario *scenario, uint32_t class_index, uint32_t type, uint32_t gpus);
 
-void adl_scenario_clear(struct adl_scenario *scenario); /* accepts a zeroed or half-built one */
+void adl_scenario_clear(struct adl_scenario *scenario);                /* accepts a zeroed or half-built one */
+void adl_variants_clear(struct adl_variant *variants, uint32_t count); /* frees; accepts NULL with a count of 0 */
+
+/* Adds a line to the settings of policies. 0 or ADL_ENOMEM. */
+int adl_scenario_add_setting(struct adl_scenario *scenario, const char *name, const char *value);
+
+/* The policy's configuration of one scenario goes to another, which loses its own. */
+void adl_scenario_move_policy(struct adl_scenario *to, struct adl_scenario *from);
 
 /* True if a job with this demand can run on this cluster when it is empty and whole; on false, *ret_why (a static text,
  * may be NULL) says which demand is the one that cannot be met. */

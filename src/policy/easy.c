@@ -4,7 +4,7 @@
  *
  * Readings taken where the name leaves one open: promises are made anew at each decision; candidates go in queue order,
  * each start counts against what the promises spare; a job that is believed to end exactly at a promised start is in
- * time. Whether GPUs that a promise spares may be used beyond its start is enum adl_backfill_rule; that they may is the
+ * time. Whether GPUs that a promise spares may be used beyond its start is enum backfill_rule; that they may is the
  * default, as the authors of EASY have it. docs/agreement.md tells which simulators read it which way. */
 #include "policy/mechanism/forecast.h"
 #include "policy/mechanism/placement.h"
@@ -36,6 +36,40 @@ struct easy {
     bool kept;      /* conservative: every waiting job has its promise or is owed one, and all went as promised */
     bool surprised; /* since then something did not */
 };
+
+/* When a later job may start before one that holds a promise; docs/agreement.md says who reads EASY which way. */
+enum backfill_rule {
+    BACKFILL_QUEUE_ORDER, /* it ends by the promised start, or uses only GPUs that the promise spares */
+    BACKFILL_ENDS_BEFORE, /* it ends by the promised start; nothing is spared on GPUs of the promised type */
+};
+
+static const char *const rule_words[] = {"queue_order", "ends_before", NULL}; /* of enum backfill_rule */
+
+struct easy_options {
+    int64_t depth;
+    int rule;
+    bool share;
+};
+
+static const struct adl_policy_option easy_table[] = {
+    {.name = "backfill_depth",
+     .type = ADL_POLICY_INTEGER,
+     .offset = offsetof(struct easy_options, depth),
+     .value = "1",
+     .range = {.min = 1, .max = 1e6},
+     .help = "queued jobs that hold a reservation",
+     .source = "1: EASY (Lifka, JSSPP 1995)"},
+    {.name = "backfill_rule",
+     .type = ADL_POLICY_WORD,
+     .offset = offsetof(struct easy_options, rule),
+     .value = "queue_order",
+     .words = rule_words,
+     .help = "a later job may start if it ends before a promised start or uses GPUs that the promise spares; "
+             "`ends_before`: only if it ends before"},
+    ADL_POLICY_SHARE(struct easy_options),
+};
+
+static const struct adl_policy_option conservative_table[] = {ADL_POLICY_SHARE(struct easy_options)};
 
 static void destroy(void *policy)
 {
@@ -71,16 +105,18 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                   void **ret_policy, struct adl_error *err)
 {
     (void)seed;
-    const bool sparing = config->backfill_rule != ADL_BACKFILL_ENDS_BEFORE;
-    return create_depth(config->backfill_depth, sparing, config->share, cluster, ret_policy, err);
+    const struct easy_options *own = config->options;
+    const bool sparing = own->rule != BACKFILL_ENDS_BEFORE;
+    return create_depth((uint32_t)own->depth, sparing, own->share, cluster, ret_policy, err);
 }
 
 static int create_conservative(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                                void **ret_policy, struct adl_error *err)
 {
     (void)seed;
+    const struct easy_options *own = config->options;
     const uint32_t depth = cluster->bank_count == 1 ? CONSERVATIVE_DEPTH_ONE_BANK : CONSERVATIVE_DEPTH;
-    return create_depth(depth, true, config->share, cluster, ret_policy, err);
+    return create_depth(depth, true, own->share, cluster, ret_policy, err);
 }
 
 static bool something_free(const struct adl_state *state)
@@ -367,6 +403,7 @@ const struct adl_policy_ops adl_policy_easy = {
     .name = "easy",
     .summary = "EASY backfill: later jobs may overtake if they do not delay the first that waits",
     .track_running = true,
+    ADL_POLICY_OPTIONS(easy_table, struct easy_options),
     .create = create,
     .destroy = destroy,
     .decide = decide,
@@ -377,6 +414,7 @@ const struct adl_policy_ops adl_policy_conservative = {
     .name = "conservative",
     .summary = "conservative backfill: later jobs may overtake if they delay no job before them",
     .track_running = true,
+    ADL_POLICY_OPTIONS(conservative_table, struct easy_options),
     .create = create_conservative,
     .destroy = destroy,
     .decide = decide_conservative,

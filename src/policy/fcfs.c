@@ -4,17 +4,28 @@
 
 #include <stdlib.h>
 
+struct fcfs_options {
+    bool share, first_fit;
+};
+
+static const struct adl_policy_option options[] = {
+    ADL_POLICY_FIRST_FIT(struct fcfs_options),
+    ADL_POLICY_SHARE(struct fcfs_options),
+};
+
 static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                   void **ret_policy, struct adl_error *err)
 {
     (void)cluster, (void)seed;
-    const struct adl_placement_request place = {.types = UINT32_MAX, .share = config->share};
-    return adl_list_scheduler_create(&place, ADL_RULE_FIRST, config->first_fit, ret_policy, err);
+    const struct fcfs_options *own = config->options;
+    const struct adl_placement_request place = {.types = UINT32_MAX, .share = own->share};
+    return adl_list_scheduler_create(&place, ADL_RULE_FIRST, own->first_fit, ret_policy, err);
 }
 
 const struct adl_policy_ops adl_policy_fcfs = {
     .name = "fcfs",
     .summary = "first come, first served on any GPU that fits; the head of the queue blocks",
+    ADL_POLICY_OPTIONS(options, struct fcfs_options),
     .create = create,
     .destroy = free,
     .decide = adl_list_scheduler_decide,

@@ -46,15 +46,25 @@ struct taken {
     int32_t cores, memory_mib;
 };
 
+struct fgd_options {
+    bool share, first_fit;
+};
+
+static const struct adl_policy_option options[] = {
+    ADL_POLICY_FIRST_FIT(struct fgd_options),
+    ADL_POLICY_SHARE(struct fgd_options),
+};
+
 static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                   void **ret_policy, struct adl_error *err)
 {
     (void)cluster, (void)seed;
+    const struct fgd_options *own = config->options;
     struct fgd *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy fgd");
-    self->rest = (struct adl_placement_request){.types = UINT32_MAX, .share = config->share};
-    self->first_fit = config->first_fit;
+    self->rest = (struct adl_placement_request){.types = UINT32_MAX, .share = own->share};
+    self->first_fit = own->first_fit;
     self->unit = 1.0;
     self->blocked_job = ADL_NONE;
     *ret_policy = self;
@@ -241,6 +251,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_fgd = {
     .name = "fgd",
     .summary = "in order of submission, placed where the GPUs left idle stay most useful",
+    ADL_POLICY_OPTIONS(options, struct fgd_options),
     .create = create,
     .destroy = free,
     .decide = decide,

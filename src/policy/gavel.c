@@ -33,7 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUND_S    360.0
 #define KINDS_MAX  256
 #define TABLE_SIZE 1024 /* a power of two above 2 * KINDS_MAX */
 #define GRAIN      4096
@@ -90,14 +89,72 @@ static void destroy(void *policy)
     free(self);
 }
 
-static int create_parts(struct gavel *self, const struct adl_policy_config *config, uint64_t seed)
+/* What shares of time are to reach; the formulas are above. */
+enum objective {
+    OBJECTIVE_MAX_MIN,     /* the job that gains least of its equal share gains most */
+    OBJECTIVE_AGNOSTIC,    /* the same, as if all types were equally fast */
+    OBJECTIVE_FINISH_TIME, /* the job that ends latest compared with a cluster of its own ends earliest */
+    OBJECTIVE_MAKESPAN,    /* all jobs end early */
+};
+
+static const char *const objective_words[] = {"max_min", "agnostic", "finish_time", "makespan", NULL};
+_Static_assert(sizeof objective_words / sizeof *objective_words == OBJECTIVE_MAKESPAN + 2,
+               "an objective without a name");
+
+struct gavel_options {
+    double round_s;
+    int objective;
+    bool type_by_type;  /* a round fills the first type, then the second ...; else all in one ranking */
+    bool by_owed_time;  /* rounds go by the time that jobs are owed; else by share / part of the time had */
+    bool new_jobs_wait; /* a job holds GPUs idle until shares are computed anew; else it may run before */
+};
+
+#define PAPER       "Narayanan et al., OSDI 2020"
+#define JCT_OPTIONS 3 /* those that gavel-jct has too come first */
+
+static const struct adl_policy_option options[] = {
+    {.name = "round_s",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct gavel_options, round_s),
+     .value = "360",
+     .range = {.min = 1, .max = 1e6},
+     .help = "length of a round in seconds",
+     .source = PAPER},
+    {.name = "gavel_type_by_type",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct gavel_options, type_by_type),
+     .value = "false",
+     .help = "a round fills the first type, then the second and so on; else all in one ranking",
+     .source = "Gavel's simulator"},
+    {.name = "gavel_new_jobs_wait",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct gavel_options, new_jobs_wait),
+     .value = "false",
+     .help = "a new job holds its GPUs idle until shares are computed anew; else it may run before",
+     .source = "Gavel's simulator"},
+    {.name = "gavel_objective",
+     .type = ADL_POLICY_WORD,
+     .offset = offsetof(struct gavel_options, objective),
+     .value = "max_min",
+     .words = objective_words,
+     .help = "what shares of time are to reach: the worst-off job does best (`agnostic`: as if all types were equally "
+             "fast), fair times of finishing, an early end of all",
+     .source = PAPER},
+    {.name = "gavel_by_owed_time",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct gavel_options, by_owed_time),
+     .value = "false",
+     .help = "rounds go by the time that jobs are owed, else by share / part of the time had of late; `gavel-jct` "
+             "always does"},
+};
+
+static int create_parts(struct gavel *self, const struct gavel_options *own, uint64_t seed)
 {
-    const double round_s = config->round_s > 0 ? config->round_s : ROUND_S;
-    const struct adl_rounds_config rounds = {.round_us = (int64_t)(round_s * 1e6),
-                                             .type_by_type = config->gavel_type_by_type,
-                                             .types_shuffled = config->gavel_type_by_type && self->agnostic,
-                                             .by_owed_time = self->goal == ADL_SHARES_SUM || config->gavel_by_owed_time,
-                                             .new_jobs_wait = config->gavel_new_jobs_wait};
+    const struct adl_rounds_config rounds = {.round_us = (int64_t)(own->round_s * 1e6),
+                                             .type_by_type = own->type_by_type,
+                                             .types_shuffled = own->type_by_type && self->agnostic,
+                                             .by_owed_time = self->goal == ADL_SHARES_SUM || own->by_owed_time,
+                                             .new_jobs_wait = own->new_jobs_wait};
     self->kinds = calloc(KINDS_MAX, sizeof *self->kinds);
     self->keys = calloc(KINDS_MAX, sizeof *self->keys);
     self->table = calloc(TABLE_SIZE, sizeof *self->table);
@@ -109,17 +166,18 @@ static int create_parts(struct gavel *self, const struct adl_policy_config *conf
 static int create_form(bool by_completion, const struct adl_policy_config *config, const struct adl_cluster *cluster,
                        uint64_t seed, void **ret_policy, struct adl_error *err)
 {
+    const struct gavel_options *own = config->options;
     struct gavel *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gavel");
     self->cluster = cluster;
     self->types = cluster->type_count;
-    self->goal = by_completion                                      ? ADL_SHARES_SUM
-                 : config->gavel_objective == ADL_GAVEL_FINISH_TIME ? ADL_SHARES_FINISH
-                                                                    : ADL_SHARES_MAX_MIN;
-    self->agnostic = !by_completion && config->gavel_objective == ADL_GAVEL_AGNOSTIC;
-    self->makespan = !by_completion && config->gavel_objective == ADL_GAVEL_MAKESPAN;
-    if (create_parts(self, config, seed)) {
+    self->goal = by_completion                             ? ADL_SHARES_SUM
+                 : own->objective == OBJECTIVE_FINISH_TIME ? ADL_SHARES_FINISH
+                                                           : ADL_SHARES_MAX_MIN;
+    self->agnostic = !by_completion && own->objective == OBJECTIVE_AGNOSTIC;
+    self->makespan = !by_completion && own->objective == OBJECTIVE_MAKESPAN;
+    if (create_parts(self, own, seed)) {
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gavel");
     }
@@ -417,6 +475,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_gavel = {
     .name = "gavel",
     .summary = "Gavel: rounds in which the job that gains least of its equal share gains most",
+    ADL_POLICY_OPTIONS(options, struct gavel_options),
     .create = create,
     .destroy = destroy,
     .decide = decide,
@@ -426,6 +485,9 @@ const struct adl_policy_ops adl_policy_gavel = {
 const struct adl_policy_ops adl_policy_gavel_jct = {
     .name = "gavel-jct",
     .summary = "Gavel: rounds in which GPU time is shared for the least sum of completion times",
+    .options = options,
+    .option_count = JCT_OPTIONS,
+    .options_size = sizeof(struct gavel_options),
     .create = create_jct,
     .destroy = destroy,
     .decide = decide,

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#define LIMITS_MAX  8
 #define QUEUE_SHIFT 58 /* key: queue, then whether it waits its turn behind those settled, then order inside */
 #define TURN_SHIFT  57
 #define MIDDLE      (INT64_C(1) << 56)
@@ -52,7 +53,7 @@ struct las {
     struct index unsettled; /* las_running_first: jobs that run, by key, to be settled at the next pass */
     uint8_t *is_due;        /* [slot] bit 0: in due, bit 1: in unsettled */
     size_t mark_capacity;
-    int64_t limits_us[ADL_LAS_LIMITS_MAX]; /* GPU-microseconds */
+    int64_t limits_us[LIMITS_MAX]; /* GPU-microseconds */
     uint32_t limit_count;
     double promote;
     bool running_first, lazy;
@@ -66,7 +67,41 @@ struct las {
 
 enum { MARK_DUE = 1, MARK_UNSETTLED = 2 };
 
-static const double paper_limits_gpu_s[] = {3600, 7200, 18000};
+struct las_options {
+    struct adl_policy_reals limits_gpu_s;
+    double promote;
+    bool running_first, lazy;
+};
+
+static const struct adl_policy_option options[] = {
+    {.name = "las_limits_gpu_s",
+     .type = ADL_POLICY_REALS,
+     .offset = offsetof(struct las_options, limits_gpu_s),
+     .value = "3600,7200,18000",
+     .range = {.max = 1e15, .open = true},
+     .most = LIMITS_MAX,
+     .ascending = true,
+     .help = "attained service in GPU seconds that ends each queue but the last",
+     .source = "Gu et al., NSDI 2019"},
+    {.name = "las_promote",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct las_options, promote),
+     .value = "0",
+     .range = {.min = 0.001, .max = 1e6, .or_zero = true},
+     .help = "promote a job that has waited this many times what it ran; 0 = never",
+     .source = "Gu et al., NSDI 2019, section 3.2"},
+    {.name = "las_running_first",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct las_options, running_first),
+     .value = "false",
+     .help = "inside a queue jobs that run come before those that wait, else by submission"},
+    {.name = "las_lazy",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct las_options, lazy),
+     .value = "false",
+     .help = "demotions at the times at which Tiresias' own simulator makes them",
+     .source = "Tiresias' simulator"},
+};
 
 static void destroy(void *policy)
 {
@@ -90,15 +125,15 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         free(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy las");
     }
-    const double *limits = config->las_limit_count ? config->las_limits_gpu_s : paper_limits_gpu_s;
-    self->limit_count = config->las_limit_count ? config->las_limit_count : 3;
+    const struct las_options *own = config->options;
+    self->limit_count = own->limits_gpu_s.count;
     for (uint32_t i = 0; i < self->limit_count; i++)
-        self->limits_us[i] = (int64_t)(limits[i] * 1e6 + 0.5);
+        self->limits_us[i] = (int64_t)(own->limits_gpu_s.items[i] * 1e6 + 0.5);
     adl_order_init(&self->due.order);
     adl_order_init(&self->unsettled.order);
-    self->promote = config->las_promote;
-    self->running_first = config->las_running_first;
-    self->lazy = config->las_lazy;
+    self->promote = own->promote;
+    self->running_first = own->running_first;
+    self->lazy = own->lazy;
     self->next_turn = self->front_turn = MIDDLE;
     self->pass_us = self->woken_us = INT64_MIN;
     *ret_policy = self;
@@ -373,6 +408,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_las = {
     .name = "las",
     .summary = "Tiresias: least attained service (GPUs * time) first, in queues, preemptive, no durations used",
+    ADL_POLICY_OPTIONS(options, struct las_options),
     .create = create,
     .destroy = destroy,
     .decide = decide,

@@ -9,6 +9,12 @@
 
 #include <stdlib.h>
 
+struct least_loaded_options {
+    bool share;
+};
+
+static const struct adl_policy_option options[] = {ADL_POLICY_SHARE(struct least_loaded_options)};
+
 struct least_loaded {
     struct adl_placement_request rest; /* for jobs that no single node has free GPUs for */
     bool
@@ -26,11 +32,12 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                   void **ret_policy, struct adl_error *err)
 {
     (void)seed;
+    const struct least_loaded_options *own = config->options;
     struct least_loaded *self = calloc(1, sizeof *self);
     uint32_t gpus[ADL_TYPES_MAX] = {0};
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy least-loaded");
-    self->rest = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->rest = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = own->share};
     for (uint32_t t = 0; t < cluster->type_count; t++)
         self->uniform[t] = true;
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
@@ -125,6 +132,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_least_loaded = {
     .name = "least-loaded",
     .summary = "in order of submission to the node with most of its GPUs free; what does not fit does not block",
+    ADL_POLICY_OPTIONS(options, struct least_loaded_options),
     .create = create,
     .destroy = free,
     .decide = decide,

@@ -7,12 +7,20 @@
 #include "base/error.h"
 #include "model/plan.h"
 #include "model/scenario.h"
+#include "policy/option.h"
 #include "state/state.h"
 
 struct adl_policy_ops {
     const char *name;
     const char *summary; /* one line, shown by `adlro policies` */
     bool track_running;  /* wants state->running kept */
+
+    /* What it can be told: policy/option.h; ADL_POLICY_OPTIONS() sets all three. */
+    const struct adl_policy_option *options;
+    uint32_t option_count;
+    size_t options_size; /* of the struct that the table fills */
+
+    /* Called by adl_policy_create(), with the policy's own options in config->options. */
     int (*create)(const struct adl_policy_config *, const struct adl_cluster *, uint64_t seed, void **ret_policy,
                   struct adl_error *);
     void (*destroy)(void *policy); /* accepts NULL */

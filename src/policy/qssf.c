@@ -9,6 +9,15 @@
 
 #include <stdlib.h>
 
+struct qssf_options {
+    bool share, first_fit;
+};
+
+static const struct adl_policy_option options[] = {
+    ADL_POLICY_FIRST_FIT(struct qssf_options),
+    ADL_POLICY_SHARE(struct qssf_options),
+};
+
 struct qssf {
     struct adl_list_scheduler head; /* first: what adl_list_scheduler_decide is given */
     struct adl_history history;
@@ -31,14 +40,15 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                   void **ret_policy, struct adl_error *err)
 {
     (void)cluster, (void)seed;
+    const struct qssf_options *own = config->options;
     struct qssf *self = calloc(1, sizeof *self);
     if (!self || adl_history_create(&self->history)) {
         free(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy qssf");
     }
-    self->head.request = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->head.request = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = own->share};
     self->head.rule = ADL_RULE_LEAST_WORK;
-    self->head.first_fit = config->first_fit;
+    self->head.first_fit = own->first_fit;
     self->head.blocked_job = ADL_NONE;
     *ret_policy = self;
     return 0;
@@ -103,6 +113,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_qssf = {
     .name = "qssf",
     .summary = "Helios: least predicted duration * GPUs first, learned from jobs that have ended",
+    ADL_POLICY_OPTIONS(options, struct qssf_options),
     .create = create,
     .destroy = destroy,
     .rank = rank,

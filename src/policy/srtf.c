@@ -37,6 +37,27 @@ struct srtf {
     struct adl_preemptive_list list;
 };
 
+struct srtf_options {
+    bool share, first_fit, by_gpu_time, by_count;
+};
+
+static const struct adl_policy_option options[] = {
+    ADL_POLICY_FIRST_FIT(struct srtf_options),
+    {.name = "by_gpu_time",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct srtf_options, by_gpu_time),
+     .value = "false",
+     .help = "rank by remaining time * GPUs"},
+    {.name = "by_count",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct srtf_options, by_count),
+     .value = "false",
+     .help = "choose which jobs run by the number of GPUs alone; a chosen job that finds no place waits and no other "
+             "job gets its GPUs",
+     .source = "Tiresias' simulator"},
+    ADL_POLICY_SHARE(struct srtf_options),
+};
+
 static void destroy(void *policy)
 {
     struct srtf *self = policy;
@@ -51,19 +72,20 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                   void **ret_policy, struct adl_error *err)
 {
     (void)seed;
+    const struct srtf_options *own = config->options;
     struct srtf *self = calloc(1, sizeof *self);
     if (!self || !(self->banks = calloc(cluster->bank_count + 1, sizeof *self->banks)) ||
         adl_preemptive_list_create(&self->list, cluster)) {
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy srtf");
     }
-    self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = config->share};
+    self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = own->share};
     self->cost_us = config->preemption_us;
-    self->by_gpu_time = config->by_gpu_time;
+    self->by_gpu_time = own->by_gpu_time;
     self->refreshed_us = INT64_MIN;
     self->heir = ADL_NONE;
-    self->listed = config->first_fit || config->by_gpu_time || config->by_count;
-    self->by_count = config->by_count;
+    self->listed = own->first_fit || own->by_gpu_time || own->by_count;
+    self->by_count = own->by_count;
     *ret_policy = self;
     return 0;
 }
@@ -321,6 +343,7 @@ const struct adl_policy_ops adl_policy_srtf = {
     .name = "srtf",
     .summary = "shortest remaining time first, preempting longer jobs where it pays",
     .track_running = true,
+    ADL_POLICY_OPTIONS(options, struct srtf_options),
     .create = create,
     .destroy = destroy,
     .rank = rank,

@@ -5,9 +5,19 @@
 
 #include <stdlib.h>
 
+/* What the policy is told is also its whole state. */
 struct affinity {
-    uint32_t types[ADL_KIND_COUNT];
+    struct adl_policy_affinity affinity;
     bool share;
+};
+
+static const struct adl_policy_option options[] = {
+    {.name = "affinity",
+     .type = ADL_POLICY_AFFINITY,
+     .offset = offsetof(struct affinity, affinity),
+     .value = "",
+     .help = "GPU types that jobs of a kind go to; a kind that is not listed goes to all types"},
+    ADL_POLICY_SHARE(struct affinity),
 };
 
 static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
@@ -17,9 +27,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     struct affinity *self = malloc(sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy static");
-    for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
-        self->types[kind] = config->affinity[kind];
-    self->share = config->share;
+    *self = *(const struct affinity *)config->options;
     *ret_policy = self;
     return 0;
 }
@@ -31,7 +39,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     adl_walk_begin(&state->queue);
     for (uint32_t slot; (slot = adl_walk_job(&state->queue)) != ADL_NONE;) {
         const uint8_t kind = state->jobs[slot].spec.kind;
-        const struct adl_placement_request place = {.types = self->types[kind], .share = self->share};
+        const struct adl_placement_request place = {.types = self->affinity.types[kind], .share = self->share};
         if (!blocked[kind] && adl_placement_start(state, slot, &place, plan)) {
             adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST));
             return 0;
@@ -45,6 +53,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_static = {
     .name = "static",
     .summary = "static affinity: each kind of job has its GPU types and its own first-come line",
+    ADL_POLICY_OPTIONS(options, struct affinity),
     .create = create,
     .destroy = free,
     .decide = decide,

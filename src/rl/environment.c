@@ -107,9 +107,12 @@ static int create_tables(struct adlro_environment *env)
     if (!env->rows.gpus || !env->rows.state || !env->rows.actions || !env->cells ||
         adl_plan_create(&env->plan, env->scenario->cluster.gpu_count))
         return ADL_ENOMEM;
-    const struct adl_policy_config policy = adl_run_policy_config(env->scenario);
+    struct adl_policy_config policy = adl_run_policy_config(env->scenario);
+    struct adl_dqn_options dqn = {0};
+    if (adl_policy_options_fill(&adl_policy_dqn, &policy, &env->scenario->cluster, &dqn, NULL))
+        return ADL_EINVAL;
     for (uint32_t i = 0; i < count; i++)
-        if (adl_actions_create(&env->scenario->cluster, &policy, &env->cells[i].actions))
+        if (adl_actions_create(&env->scenario->cluster, dqn.share, policy.preemption_us, &env->cells[i].actions))
             return ADL_ENOMEM;
     env->shape.members = env->cells[0].actions->gpu_capacity;
     return 0;

@@ -9,9 +9,6 @@
 #define CLASSES_MAX  1024
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-const char *const adl_kind_names[] = {"training", "inference", "simulation", "data", NULL};
-_Static_assert(COUNT(adl_kind_names) == ADL_KIND_COUNT + 1, "a job kind without a name");
-
 #define GPU(member) ADL_YAML_AT(struct adl_catalogue_type, gpu.member)
 static const struct adl_yaml_field type_fields[] = {
     {"name", ADL_YAML_WORD, GPU(name), .required = true, .help = "what scenarios call it"},

@@ -37,7 +37,6 @@ struct adl_catalogue {
 };
 
 extern const struct adl_yaml_table adl_catalogue_table;
-extern const char *const adl_kind_names[]; /* of enum adl_job_kind, ends with NULL */
 
 int adl_catalogue_parse(const char *name, const char *text, size_t size, struct adl_catalogue *ret,
                         struct adl_error *err);

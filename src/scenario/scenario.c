@@ -201,6 +201,7 @@ static int build(struct adl_scenario_reader *reader, bool with_jobs)
     status = status ? status : adl_scenario_read_cluster(reader);
     if (!status)
         status = with_jobs ? adl_scenario_read_workload(reader) : adl_scenario_make_class(reader);
+    status = status ? status : adl_scenario_read_drift(reader);
     return status ? status : adl_scenario_read_policy(reader);
 }
 

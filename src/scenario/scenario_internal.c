@@ -10,12 +10,7 @@
 #define TASK_S 8.64e6 /* 100 days: longer than any job */
 
 static const char *const process_names[] = {"poisson", "diurnal", "bursty", "surge", "backlog", NULL};
-static const char *const placement_names[] = {"best_fit", "consolidated", NULL};
-_Static_assert(COUNT(placement_names) == ADL_PLACEMENT_CONSOLIDATED + 2, "a placement without a name");
-static const char *const gavel_objective_names[] = {"max_min", "agnostic", "finish_time", "makespan", NULL};
-_Static_assert(COUNT(gavel_objective_names) == ADL_GAVEL_MAKESPAN + 2, "an objective without a name");
 static const char *const events_names[] = {"together", "one_by_one", NULL};
-static const char *const backfill_rule_names[] = {"queue_order", "ends_before", NULL}; /* of enum adl_backfill_rule */
 _Static_assert(COUNT(process_names) == ADL_ARRIVAL_BACKLOG + 2, "an arrival process without a name");
 
 #define BANK(member) ADL_YAML_AT(struct adl_form_bank, member)
@@ -247,76 +242,6 @@ static const struct adl_yaml_field preemption_fields[] = {
 };
 static const struct adl_yaml_table preemption_table = {TABLE(preemption_fields, struct adl_form_preemption)};
 
-#define AFFINITY(member) ADL_YAML_AT(struct adl_form_affinity, member)
-static const struct adl_yaml_field affinity_fields[] = {
-    {"kind", ADL_YAML_NAME, AFFINITY(kind), .names = adl_kind_names, .required = true, .help = "kind of job"},
-    {"types", ADL_YAML_LINKS, AFFINITY(types), .min = 1, .max = ADL_TYPES_MAX, .required = true,
-     .help = "GPU types of the cluster that it goes to"},
-};
-static const struct adl_yaml_table affinity_table = {TABLE(affinity_fields, struct adl_form_affinity), .located = true};
-
-#define POLICY(member) ADL_YAML_AT(struct adl_form_policy, member)
-static const struct adl_yaml_field policy_fields[] = {
-    {"name", ADL_YAML_LINK, POLICY(name), .otherwise = "easy", .help = "`adlro policies` lists them"},
-    {"priority_s", ADL_YAML_REAL, POLICY(priority_s), .min = 0, .max = LONG_S,
-     .help = "for policies that rank by time of submission: a job of priority 1 comes before those of priority 0 that "
-             "were submitted up to this much earlier; in between in proportion"},
-    {"affinity", ADL_YAML_LIST, POLICY(affinity), .min = 0, .max = ADL_KIND_COUNT, .table = &affinity_table,
-     .otherwise = "all types", .help = "for the policy `static`; a kind that is not listed goes to all types"},
-    {"backfill_depth", ADL_YAML_INT, POLICY(backfill_depth), .min = 1, .max = 1e6,
-     .help = "for `easy`: queued jobs that hold a reservation"},
-    {"backfill_rule", ADL_YAML_NAME, POLICY(backfill_rule), .names = backfill_rule_names, .otherwise = "queue_order",
-     .help = "for `easy`: a later job may start if it ends before a promised start or uses GPUs that the promise "
-             "spares; `ends_before`: only if it ends before"},
-    {"placement", ADL_YAML_NAME, POLICY(placement), .names = placement_names, .otherwise = "best_fit",
-     .help = "GPUs of a job: the fullest node that suffices and, across nodes, the emptiest first; `consolidated`: "
-             "across nodes only whole empty nodes and one more for the rest"},
-    {"share", ADL_YAML_BOOL, POLICY(share), .help = "let jobs that allow it share a GPU when none is free"},
-    {"first_fit", ADL_YAML_BOOL, POLICY(first_fit),
-     .help = "for `fcfs`, `sjf`, `qssf`: a job that does not fit does not block those behind it"},
-    {"by_gpu_time", ADL_YAML_BOOL, POLICY(by_gpu_time), .help = "for `srtf`: rank by remaining time * GPUs"},
-    {"by_count", ADL_YAML_BOOL, POLICY(by_count),
-     .help = "for `srtf`: choose who runs by the number of GPUs alone; a chosen job that finds no place waits and "
-             "nobody else gets its GPUs"},
-    {"las_limits_gpu_s", ADL_YAML_REALS, POLICY(las_limits_gpu_s), .min = 1, .max = ADL_LAS_LIMITS_MAX,
-     .otherwise = "the paper's",
-     .help = "for `las`: attained service in GPU seconds that ends each queue but the last, ascending"},
-    {"las_promote", ADL_YAML_REAL, POLICY(las_promote), .min = 0.001, .max = 1e6, .or_zero = true,
-     .help = "for `las`: promote a job that has waited this many times what it ran; 0 = never"},
-    {"las_running_first", ADL_YAML_BOOL, POLICY(las_running_first),
-     .help = "for `las`: inside a queue jobs that run come before those that wait, else by submission"},
-    {"las_lazy", ADL_YAML_BOOL, POLICY(las_lazy),
-     .help = "for `las`: demotions at the times at which Tiresias' own simulator makes them"},
-    {"round_s", ADL_YAML_REAL, POLICY(round_s), .min = 1, .max = 1e6, .help = "for `gavel`: length of a round"},
-    {"gavel_objective", ADL_YAML_NAME, POLICY(gavel_objective), .names = gavel_objective_names, .otherwise = "max_min",
-     .help = "for `gavel`: what shares of time are to reach: the worst-off job does best (`agnostic`: as if all types "
-             "were equally fast), fair times of finishing, an early end of all"},
-    {"gavel_type_by_type", ADL_YAML_BOOL, POLICY(gavel_type_by_type),
-     .help = "for `gavel`: a round fills the first type, then the second and so on; else all in one ranking"},
-    {"gavel_by_owed_time", ADL_YAML_BOOL, POLICY(gavel_by_owed_time),
-     .help = "for `gavel`: rounds go by the time that jobs are owed, else by share / part of the time had of late; "
-             "`gavel-jct` always does"},
-    {"gavel_new_jobs_wait", ADL_YAML_BOOL, POLICY(gavel_new_jobs_wait),
-     .help = "for `gavel`: a new job holds its GPUs idle until shares are computed anew; else it may run before"},
-    {"worth_w", ADL_YAML_REAL, POLICY(worth_w), .min = 1, .max = 1e6,
-     .help = "for `gogh`: what progress at a job's best speed is worth for each of its GPUs, in W: high = soon, low = "
-             "frugal"},
-    {"sla_w", ADL_YAML_REAL, POLICY(sla_w), .min = 1, .max = 1e6,
-     .help = "for `gogh`: what missing an SLA costs meanwhile, for each GPU of the job, in W"},
-    {"power_limit_w", ADL_YAML_REAL, POLICY(power_limit_w), .min = 1, .max = 1e9, .or_zero = true,
-     .help = "for `gogh`: plans keep what all GPUs together draw below this; 0 = no limit"},
-    {"power_caps", ADL_YAML_REALS, POLICY(power_caps), .min = 1, .max = ADL_POWER_CAPS_MAX, .otherwise = "none",
-     .help = "for `gogh`: shares of a GPU's highest power that it may be held to, 0.3 to 1"},
-    {"solver_nodes", ADL_YAML_INT, POLICY(solver_nodes), .min = 1, .max = 1000000,
-     .help = "for `gogh`: nodes that the exact solver may look at in each decision; then the best so far stands"},
-    {"greedy", ADL_YAML_BOOL, POLICY(greedy), .help = "for `gogh`: the exact solver is never asked"},
-    {"stay", ADL_YAML_BOOL, POLICY(stay), .help = "for `gogh`: running jobs are never moved"},
-};
-const struct adl_yaml_table adl_form_named_policy_table = {TABLE(policy_fields, struct adl_form_policy)};
-/* A scenario is played with any policy: no name. */
-static const struct adl_yaml_table policy_table = {
-    .fields = policy_fields + 1, .field_count = COUNT(policy_fields) - 1, .size = sizeof(struct adl_form_policy)};
-
 #define FORM(member) ADL_YAML_AT(struct adl_scenario_form, member)
 static const struct adl_yaml_field form_fields[] = {
     {"name", ADL_YAML_WORD, FORM(name), .required = true, .help = "what reports call it"},
@@ -340,8 +265,8 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "readings of each GPU"},
     {"preemption", ADL_YAML_GROUP, FORM(preemption), .table = &preemption_table, .otherwise = "optional",
      .help = "what stopping and resuming a job costs"},
-    {"policy", ADL_YAML_GROUP, FORM(policy), .table = &policy_table, .otherwise = "optional",
-     .help = "what policies are told beside the state of the cluster"},
+    {"policy", ADL_YAML_NODE, FORM(policy), .otherwise = "optional",
+     .help = "options of policies ([policies.md](policies.md)); each goes to every policy that has it"},
 };
 
 static const struct adl_scenario_form form_defaults = {
@@ -359,7 +284,6 @@ static const struct adl_scenario_form form_defaults = {
     .faults = {.gpu_repair_h = 1, .node_repair_h = 1},
     .drift = {.model = {.wear_floor = 0.5, .throttle_factor = 1, .throttle_period_s = 3600}},
     .telemetry = {.noise = 0.02, .dropout = 0.01},
-    .policy = {ADL_FORM_POLICY_DEFAULTS},
 };
 
 const struct adl_yaml_table adl_scenario_table = {TABLE(form_fields, struct adl_scenario_form),

@@ -87,12 +87,6 @@ struct adl_form_update {
     double factor;
 };
 
-struct adl_form_affinity {
-    const struct adl_yaml_node *at;
-    int kind;
-    struct adl_yaml_list types; /* struct adl_yaml_link */
-};
-
 struct adl_form_cluster {
     double network_gbs;
     struct adl_yaml_list nodes; /* struct adl_form_node */
@@ -109,40 +103,8 @@ struct adl_form_preemption {
     struct adl_yaml_list rework_by_gpus_s;  /* the same */
 };
 
-struct adl_form_policy {
-    struct adl_yaml_link name;     /* the service's alone */
-    struct adl_yaml_list affinity; /* struct adl_form_affinity */
-    double priority_s;
-    int32_t backfill_depth;
-    int backfill_rule;
-    int placement;
-    bool share;
-    bool first_fit;
-    bool by_gpu_time;
-    bool by_count;
-    struct adl_yaml_list las_limits_gpu_s; /* struct adl_yaml_real */
-    double las_promote;
-    bool las_running_first;
-    bool las_lazy;
-    double round_s;
-    int gavel_objective;
-    bool gavel_type_by_type;
-    bool gavel_by_owed_time;
-    bool gavel_new_jobs_wait;
-    double worth_w;
-    double sla_w;
-    double power_limit_w;
-    struct adl_yaml_list power_caps; /* struct adl_yaml_real */
-    int32_t solver_nodes;
-    bool greedy;
-    bool stay;
-};
-
-#define ADL_FORM_POLICY_DEFAULTS .backfill_depth = 1, .round_s = 360, .worth_w = 700, .sla_w = 1500, .solver_nodes = 200
-
-/* Groups of a scenario file that the service's configuration has too; there `policy` has a name. */
+/* A group of a scenario file that the service's configuration has too. */
 extern const struct adl_yaml_table adl_form_cluster_table;
-extern const struct adl_yaml_table adl_form_named_policy_table;
 
 struct adl_scenario_form {
     char name[ADL_NAME_SIZE];
@@ -157,7 +119,7 @@ struct adl_scenario_form {
     struct adl_form_drift drift;
     struct adl_telemetry_model telemetry;
     struct adl_form_preemption preemption;
-    struct adl_form_policy policy;
+    const struct adl_yaml_node *policy; /* NULL = not given */
 };
 
 /* What the steps below work on. */
@@ -167,6 +129,7 @@ struct adl_scenario_reader {
     const struct adl_catalogue *catalogue;
     const struct adl_throughputs *throughputs; /* NULL = none were given */
     struct adl_scenario *scenario;             /* being built */
+    bool named_policy;                         /* the group `policy` has a name: in the service's configuration */
     struct adl_error *err;
 };
 
@@ -178,7 +141,10 @@ int adl_scenario_make_class(
 /* Instead of a workload: the class of jobs that say nothing, "job", and all that the catalogue has. On types of
  * which it has no speeds at all they are as slow as on the slowest of those it has. */
 int adl_scenario_read_classes(struct adl_scenario_reader *reader);
-int adl_scenario_read_policy(struct adl_scenario_reader *reader); /* drift too: both name GPU types */
+int adl_scenario_read_drift(struct adl_scenario_reader *reader);
+
+/* Adds what the group `policy` says to the scenario's settings. */
+int adl_scenario_read_policy(struct adl_scenario_reader *reader);
 
 /* A class that runs on every type of the cluster, and equally fast. */
 struct adl_job_class adl_scenario_plain_class(const char *name, const struct adl_cluster *cluster);

@@ -57,6 +57,7 @@ enum adl_yaml_kind {
     ADL_YAML_GROUP, /* a nested struct, by table */
     ADL_YAML_LIST,  /* struct adl_yaml_list of structs, by table */
     ADL_YAML_LINKS, /* struct adl_yaml_list of struct adl_yaml_link */
+    ADL_YAML_NODE,  /* const struct adl_yaml_node *: a mapping that its owner reads; NULL = not given */
     ADL_YAML_REALS, /* struct adl_yaml_list of struct adl_yaml_real, each above 0 and below ADL_YAML_REAL_MAX */
 };
 
@@ -104,5 +105,14 @@ struct adl_yaml_table {
 /* Reads the document into target, which begins as a copy of the table's defaults. On failure target holds
  * garbage that owns nothing. */
 int adl_yaml_read(struct adl_yaml *yaml, const struct adl_yaml_table *table, void *target, struct adl_error *err);
+
+/* For mappings that no table describes (ADL_YAML_NODE): reads one value as a field of a table would be read; group is
+ * the mapping's path in messages. */
+int adl_yaml_read_value(struct adl_yaml *yaml, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                        const char *group, void *place, struct adl_error *err);
+
+/* Refuses a node of another shape, or one that is empty: "where must be wanted, got a list". */
+int adl_yaml_expect(struct adl_yaml *yaml, const struct adl_yaml_node *node, enum adl_yaml_shape shape,
+                    const char *where, const char *wanted, struct adl_error *err);
 
 #endif

@@ -256,7 +256,7 @@ static int read_value(struct reader *reader, const struct adl_yaml_field *field,
         [ADL_YAML_WORD] = {"a name", ADL_YAML_SCALAR},        [ADL_YAML_LINK] = {"a name", ADL_YAML_SCALAR},
         [ADL_YAML_NAME] = {"a name", ADL_YAML_SCALAR},        [ADL_YAML_GROUP] = {"a mapping", ADL_YAML_MAPPING},
         [ADL_YAML_LIST] = {"a list", ADL_YAML_SEQUENCE},      [ADL_YAML_LINKS] = {"a list", ADL_YAML_SEQUENCE},
-        [ADL_YAML_REALS] = {"a list", ADL_YAML_SEQUENCE},
+        [ADL_YAML_REALS] = {"a list", ADL_YAML_SEQUENCE},     [ADL_YAML_NODE] = {"a mapping", ADL_YAML_MAPPING},
     };
     const int status = expect_shape(reader, node, path, expected[field->kind].shape, expected[field->kind].wanted);
     if (status)
@@ -276,6 +276,9 @@ static int read_value(struct reader *reader, const struct adl_yaml_field *field,
         return read_link(reader, node, path, place);
     case ADL_YAML_NAME:
         return read_name(reader, field, node, path, place);
+    case ADL_YAML_NODE:
+        memcpy(place, &node, sizeof node);
+        return 0;
     case ADL_YAML_GROUP:
         return read_group(reader, field->table, node, path, place);
     default:
@@ -338,6 +341,21 @@ static int read_group(struct reader *reader, const struct adl_yaml_table *table,
         if (table->fields[i].required && !lines[i])
             return refuse_missing(reader, &table->fields[i], node, path);
     return 0;
+}
+
+int adl_yaml_read_value(struct adl_yaml *yaml, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
+                        const char *group, void *place, struct adl_error *err)
+{
+    struct reader reader = {.yaml = yaml, .err = err};
+    const struct path up = {.key = group}, here = {.up = &up, .key = field->name};
+    return read_value(&reader, field, node, &here, place);
+}
+
+int adl_yaml_expect(struct adl_yaml *yaml, const struct adl_yaml_node *node, enum adl_yaml_shape shape,
+                    const char *where, const char *wanted, struct adl_error *err)
+{
+    const struct reader reader = {.yaml = yaml, .err = err};
+    return expect_shape(&reader, node, &(const struct path){.key = where}, (uint8_t)shape, wanted);
 }
 
 int adl_yaml_read(struct adl_yaml *yaml, const struct adl_yaml_table *table, void *target, struct adl_error *err)

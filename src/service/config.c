@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PRIORITY_S "86400"
+
 /* What the steps below work on. */
 struct loader {
     struct adl_yaml *yaml;
@@ -79,18 +81,23 @@ static int check_listen(const struct loader *loader)
 
 static int find_policy(struct loader *loader)
 {
-    const struct adl_yaml_link *link = &loader->form.parts.policy.name;
-    loader->config.policy = link->text ? adl_policy_find(link->text) : &adl_policy_easy;
+    static const struct adl_yaml_field field = {.name = "name", .kind = ADL_YAML_LINK};
+    const struct adl_yaml_node *node = value_of(loader->form.parts.policy, "name");
+    struct adl_yaml_link link = {0};
+    const int status = node ? adl_yaml_read_value(loader->yaml, &field, node, "policy", &link, loader->err) : 0;
+    if (status)
+        return status;
+    loader->config.policy = link.text ? adl_policy_find(link.text) : &adl_policy_easy;
     if (loader->config.policy)
         return 0;
     char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE], known[120] = "";
-    struct adl_suggest suggest = {.word = link->text};
+    struct adl_suggest suggest = {.word = link.text};
     for (uint32_t i = 0; i < adl_policy_count(); i++) {
         adl_suggest_offer(&suggest, adl_policy_at(i)->name);
         adl_list_append(known, sizeof known, adl_policy_at(i)->name);
     }
-    return adl_yaml_fail(loader->yaml, link->line, loader->err, "policy.name: unknown policy %s%s (policies: %s)",
-                         adl_quote(link->text, quoted), adl_suggest_phrase(&suggest, phrase), known);
+    return adl_yaml_fail(loader->yaml, link.line, loader->err, "policy.name: unknown policy %s%s (policies: %s)",
+                         adl_quote(link.text, quoted), adl_suggest_phrase(&suggest, phrase), known);
 }
 
 /* The path of a file that the configuration names, kept by the document; NULL stays NULL. */
@@ -182,6 +189,21 @@ struct adl_telemetry_options adl_service_telemetry(const struct adl_service_conf
                                           .interval_us = (int64_t)(config->telemetry_s * 1e6)};
 }
 
+static struct adl_scenario_reader policy_reader(struct adl_yaml *yaml, const struct service_form *form,
+                                                struct adl_scenario *scenario, struct adl_error *err)
+{
+    return (struct adl_scenario_reader){
+        .yaml = yaml, .form = &form->parts, .scenario = scenario, .named_policy = true, .err = err};
+}
+
+/* On a live cluster priority counts unless the configuration says otherwise. */
+static int read_policy(struct adl_scenario_reader *reader)
+{
+    if (reader->scenario && adl_scenario_add_setting(reader->scenario, "priority_s", PRIORITY_S))
+        return adl_fail(reader->err, ADL_ENOMEM, "out of memory for the configuration");
+    return adl_scenario_read_policy(reader);
+}
+
 static int play_scenario(struct loader *loader)
 {
     struct adl_inventory *inventory = &loader->config.inventory;
@@ -191,8 +213,9 @@ static int play_scenario(struct loader *loader)
         return adl_yaml_fail(loader->yaml, loader->form.scenario.line, loader->err, "scenario: %s", inner.text);
     if (adl_inventory_add_plain_class(inventory))
         return adl_fail(loader->err, ADL_ENOMEM, "out of memory for the scenario");
-    inventory->scenario.policy.priority_s = loader->form.parts.policy.priority_s;
-    return adl_inventory_name_gpus(inventory, "simulated", loader->err);
+    struct adl_scenario_reader reader = policy_reader(loader->yaml, &loader->form, &inventory->scenario, loader->err);
+    status = read_policy(&reader);
+    return status ? status : adl_inventory_name_gpus(inventory, "simulated", loader->err);
 }
 
 /* The GPUs of this machine into the inventory, if there are any and they are wanted; else none. */
@@ -222,11 +245,8 @@ static int take_inventory(struct loader *loader, const struct adl_catalogue *cat
 {
     struct adl_inventory *inventory = &loader->config.inventory;
     struct adl_scenario *scenario = &inventory->scenario;
-    struct adl_scenario_reader reader = {.yaml = loader->yaml,
-                                         .form = &loader->form.parts,
-                                         .catalogue = catalogue,
-                                         .scenario = scenario,
-                                         .err = loader->err};
+    struct adl_scenario_reader reader = policy_reader(loader->yaml, &loader->form, scenario, loader->err);
+    reader.catalogue = catalogue;
     snprintf(scenario->name, sizeof scenario->name, "local");
     snprintf(scenario->description, sizeof scenario->description, "this machine");
     scenario->lambda = loader->form.parts.lambda;
@@ -240,7 +260,7 @@ static int take_inventory(struct loader *loader, const struct adl_catalogue *cat
         status = adl_inventory_add_slots(inventory, catalogue, loader->err);
     }
     status = status ? status : adl_scenario_read_classes(&reader);
-    return status ? status : adl_scenario_read_policy(&reader);
+    return status ? status : read_policy(&reader);
 }
 
 static int use_machine(struct loader *loader)
@@ -296,6 +316,10 @@ static int read_slurm(struct loader *loader)
         aliases[i] = (struct adl_slurm_alias){types[i].gres.text, types[i].type.text};
     *kept = loader->form;
     loader->config.form = kept;
+    struct adl_scenario_reader reader = policy_reader(loader->yaml, &loader->form, NULL, loader->err);
+    const int status = read_policy(&reader); /* what can be checked before the cluster is known */
+    if (status)
+        return status;
     *slurm = (struct adl_executor_slurm_config){.adapter = form->adapter.text,
                                                 .conf = form->conf.text,
                                                 .partitions = names,
@@ -313,10 +337,10 @@ static int read_rest(const struct adl_service_config *config, const struct adl_c
                      struct adl_scenario *scenario, bool classes, struct adl_error *err)
 {
     const struct service_form *form = config->form;
-    struct adl_scenario_reader reader = {
-        .yaml = config->yaml, .form = &form->parts, .catalogue = catalogue, .scenario = scenario, .err = err};
+    struct adl_scenario_reader reader = policy_reader(config->yaml, form, scenario, err);
+    reader.catalogue = catalogue;
     const int status = classes ? adl_scenario_read_classes(&reader) : 0;
-    return status ? status : adl_scenario_read_policy(&reader);
+    return status ? status : read_policy(&reader);
 }
 
 int adl_service_config_ask(struct adl_service_config *config, struct adl_executor *ret, struct adl_error *err)
@@ -350,8 +374,9 @@ int adl_service_config_settle(struct adl_service_config *config, const struct ad
                               struct adl_error *err)
 {
     struct adl_scenario known = have->scenario; /* not owned: only its policy is written */
+    known.settings = NULL;
     const int status = read_rest(config, NULL, &known, false, err);
-    config->inventory.scenario.policy = known.policy;
+    adl_scenario_move_policy(&config->inventory.scenario, &known);
     config->inventory.scenario.policy.model = config->model;
     config->inventory.scenario.policy.model_size = config->model_size;
     return status;

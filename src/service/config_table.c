@@ -120,8 +120,10 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "for policy `dqn`: file of a trained network (`adlro train dqn`), relative to this file"},
     {"learned", ADL_YAML_BOOL, FORM(learned),
      .help = "how long a job will run is told from those before it, not from its limit alone"},
-    {"policy", ADL_YAML_GROUP, FORM(parts.policy), .table = &adl_form_named_policy_table, .otherwise = "optional",
-     .help = "who runs next; for `sim` only `name` and `priority_s`, the rest is the scenario's"},
+    {"policy", ADL_YAML_NODE, FORM(parts.policy), .otherwise = "`easy`",
+     .help =
+         "who runs next: `name` (`adlro policies` lists them) and options of policies ([policies.md](policies.md)); "
+         "`priority_s` is 86400 if absent. For `sim` only these two, the rest is the scenario's"},
     {"listen", ADL_YAML_GROUP, FORM(listen), .table = &listen_table, .otherwise = "optional",
      .help = "where clients come in, and who they may be"},
     {"telemetry", ADL_YAML_GROUP, FORM(telemetry), .table = &telemetry_table, .otherwise = "optional",
@@ -135,7 +137,7 @@ static const struct service_form form_defaults = {
     .speed = 1,
     .seed = 1,
     .learned = true,
-    .parts = {.lambda = 0.1, .kill_at_limit = true, .policy = {ADL_FORM_POLICY_DEFAULTS, .priority_s = 86400}},
+    .parts = {.lambda = 0.1, .kill_at_limit = true},
     .listen = {.requests_per_s = 1000},
     .telemetry = {.interval_s = 2, .retention_days = 30, .avoid_foreign = true},
     .jobs = {.time_limit_s = 86400,

@@ -479,7 +479,7 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
     shared->engine = service->next_engine;
     service->next_engine = NULL;
     shared->policy = service->config.policy = service->next.policy;
-    service->config.inventory.scenario.policy = service->next.inventory.scenario.policy;
+    adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);
     free(service->config.model);
     service->config.model = service->next.model; /* which the policy's settings point to */
     service->config.model_size = service->next.model_size;

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "settings.h"
+
 #include "engine/engine.h"
 #include "estimates_fixture.h"
 #include "experiment/comparison.h"
@@ -165,10 +167,10 @@ static void no_policy_allocates_in_a_decision(void **state)
     (void)state;
     struct adl_scenario scenario;
     load("paper16.yaml", &scenario);
-    scenario.policy.greedy = true; /* the exact solver is another's code */
+    set_flag(&scenario, "greedy", true); /* the exact solver is another's code */
     for (int share = 0; share < 2; share++)
         for (uint32_t p = 0; p < adl_policy_count(); p++) {
-            scenario.policy.share = share;
+            set_flag(&scenario, "share", share);
             run_watched(&scenario, adl_policy_at(p), 0);
             if (allocated_in_decide)
                 fail_msg("%s allocated %llu times in %llu decisions", adl_policy_at(p)->name,
@@ -185,7 +187,7 @@ static void a_warm_engine_allocates_only_for_more_live_jobs_than_ever(void **sta
     struct adl_scenario scenario;
     load("paper16.yaml", &scenario);
     assert_int_equal(scenario.workload.jobs, 256);
-    scenario.policy.greedy = true;
+    set_flag(&scenario, "greedy", true);
     for (uint32_t p = 0; p < adl_policy_count(); p++) {
         const uint64_t needless = run_watched(&scenario, adl_policy_at(p), 200);
         if (needless)
@@ -260,7 +262,7 @@ static void make_eventful(struct adl_scenario *scenario)
     scenario->workload.jobs = 24;
     for (uint32_t i = 0; i < scenario->workload.mix_count; i++)
         scenario->workload.mix[i].flags = ADL_JOB_SHARE | ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN;
-    scenario->policy.share = true;
+    set_flag(scenario, "share", true);
     scenario->faults =
         (struct adl_faults){.gpu_mtbf_h = 0.05, .gpu_repair_h = 0.01, .node_mtbf_h = 0.1, .node_repair_h = 0.01};
     scenario->drift.throttle_share = 0.5;

@@ -51,7 +51,7 @@ static struct adl_scenario eventful(uint64_t jobs)
     s.faults = (struct adl_faults){.gpu_mtbf_h = 0.1, .gpu_repair_h = 0.01};
     s.telemetry = (struct adl_telemetry_model){.interval_s = 37, .noise = 0.1, .dropout = 0.2, .progress = true};
     s.preemption = (struct adl_preemption){.checkpoint_s = 1, .restart_s = 2, .interval_s = 10};
-    s.policy.share = true;
+    set_flag(&s, "share", true);
     return s;
 }
 
@@ -146,7 +146,7 @@ static void work_that_grew_beyond_the_whole_replays_as_recorded(void **state)
     struct adl_error err;
     double most = 0;
     s.kill_at_limit = false;
-    s.policy.by_count = true;
+    set_flag(&s, "by_count", true);
     s.preemption = (struct adl_preemption){.rework_by_gpus_s = {50, 50, 50}};
     struct tape tape = record(&s, 11, adl_policy_find("srtf"), ADL_REGIME_ORACLE, &result);
     if (replay(&s, tape.text.data, tape.text.size, &replayed, &err))

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct adl_policy_config config = {.backfill_depth = 1};
+static struct adl_policy_config config;
 
 static struct toy_world *toy_world_on(const struct adl_cluster *cluster)
 {
@@ -147,7 +147,7 @@ static void a_queue_beyond_the_window_is_told(void **state)
         void *policy = NULL;
         struct adl_error err;
         assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
-        assert_int_equal(adl_policy_allox.create(&config, &cluster, 1, &policy, &err), 0);
+        assert_int_equal(adl_policy_create(&adl_policy_allox, &config, &cluster, 1, &policy, &err), 0);
         for (uint32_t i = 0; i < jobs; i++) {
             const struct adl_job_spec spec = fixture_spec(i, 1);
             const struct adl_event event = {.kind = ADL_EVENT_SUBMIT, .job = i, .submit = {.spec = &spec}};

@@ -221,26 +221,27 @@ static void check_backfill(const struct adl_policy_ops *policy, const struct adl
 static void easy_is_the_easy_of_a_naive_simulation(void **state)
 {
     (void)state;
-    check_backfill(&adl_policy_easy, &(struct adl_policy_config){.backfill_depth = 1}, false, naive_easy, 200);
+    check_backfill(&adl_policy_easy, &(struct adl_policy_config){0}, false, naive_easy, 200);
 }
 
 static void easy_that_spares_nothing_starts_only_what_ends_before_the_promise(void **state)
 {
     (void)state;
-    const struct adl_policy_config config = {.backfill_depth = 1, .backfill_rule = ADL_BACKFILL_ENDS_BEFORE};
+    const struct adl_policy_config config = {.settings = "backfill_rule=ends_before"};
     check_backfill(&adl_policy_easy, &config, false, naive_ends_before, 200);
 }
 
 static void first_fit_starts_the_first_that_fits(void **state)
 {
     (void)state;
-    check_backfill(&adl_policy_fcfs, &(struct adl_policy_config){.first_fit = true}, false, naive_first_fit, 200);
+    check_backfill(&adl_policy_fcfs, &(struct adl_policy_config){.settings = "first_fit=true"}, false, naive_first_fit,
+                   200);
 }
 
 static void conservative_is_the_conservative_of_a_naive_simulation(void **state)
 {
     (void)state;
-    const struct adl_policy_config config = {.share = false};
+    const struct adl_policy_config config = {0};
     check_backfill(&adl_policy_conservative, &config, false, naive_conservative, 25);
 }
 
@@ -248,7 +249,7 @@ static void conservative_is_the_conservative_of_a_naive_simulation(void **state)
 static void backfill_of_jobs_that_end_as_believed_is_that_of_a_naive_simulation(void **state)
 {
     (void)state;
-    const struct adl_policy_config config = {.backfill_depth = 1};
+    const struct adl_policy_config config = {0};
     check_backfill(&adl_policy_easy, &config, true, naive_easy, 100);
     check_backfill(&adl_policy_conservative, &config, true, naive_conservative, 50);
 }
@@ -266,7 +267,7 @@ static void an_urgent_job_comes_before_those_that_came_a_little_earlier(void **s
     toy_add(&world, 60011, 1, 10)->spec.priority = 0.5f;
     toy_add(&world, 110010, 1, 10)->spec.priority = 0.75f;
     for (int i = 0; i < 3; i++) {
-        const struct adl_policy_config urgent = {.backfill_depth = 1, .priority_s = 0.2}, none = {.backfill_depth = 1};
+        const struct adl_policy_config urgent = {.settings = "priority_s=0.2"}, none = {0};
         toy_run(&world, policies[i], &urgent, NULL);
         /* By submission less 0.2 s * priority: -49990, -39991, -39989, -39990. */
         assert_int_equal(world.jobs[1].start_us, 1000000);

@@ -10,10 +10,10 @@ extern const struct adl_policy_ops adl_policy_fgd;
 /* A policy that has seen these submissions, at a state that already is what it is. */
 static void *policy_after(const struct adl_state *state, const struct adl_job_spec *specs, uint32_t count)
 {
-    const struct adl_policy_config config = {0};
+    struct adl_policy_config config = {0};
     struct adl_error err;
     void *policy = NULL;
-    assert_int_equal(adl_policy_fgd.create(&config, state->cluster, 1, &policy, &err), 0);
+    assert_int_equal(adl_policy_create(&adl_policy_fgd, &config, state->cluster, 1, &policy, &err), 0);
     for (uint32_t i = 0; i < count; i++) {
         struct adl_event event = {.kind = ADL_EVENT_SUBMIT, .job = i};
         event.submit.spec = &specs[i];
@@ -180,7 +180,7 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
             world->jobs[i].spec.flags = adl_rng_below(&rng, 2) ? ADL_JOB_SPAN : 0;
         }
         struct adl_engine_counts counts;
-        const struct adl_policy_config config = {.first_fit = round % 2};
+        const struct adl_policy_config config = {.settings = round % 2 ? "first_fit=true" : NULL};
         toy_run(world, &adl_policy_fgd, &config, &counts);
         assert_int_equal(counts.refused, 0);
         adl_cluster_clear(&cluster);

@@ -15,7 +15,8 @@ static void *created;
 static int create_noted(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                         void **ret_policy, struct adl_error *err)
 {
-    const int status = wrapped->create(config, cluster, seed, ret_policy, err);
+    struct adl_policy_config own = *config;
+    const int status = adl_policy_create(wrapped, &own, cluster, seed, ret_policy, err);
     created = status ? NULL : *ret_policy;
     return status;
 }
@@ -99,7 +100,7 @@ static void the_length_of_a_round_is_a_parameter(void **state)
 {
     (void)state;
     struct adl_scenario s = tiny_plain(2, 1, 3600, ADL_JOB_PREEMPTIBLE);
-    s.policy.round_s = 900;
+    set_option(&s, "round_s", "900");
     assert_int_equal(run_scenario(&s, &adl_policy_gavel, 1).evicted, 6);
     adl_scenario_clear(&s);
 }
@@ -166,9 +167,9 @@ static void the_job_that_gains_most_from_a_type_runs_on_it(void **state)
     assert_true(fabs(tally.end_s - 36000) < 1);
     assert_int_equal(tally.evicted, 0);
     assert_int_equal(tally.counts.unsolved, 0);
-    s.policy.gavel_objective = ADL_GAVEL_MAKESPAN; /* known to 5 % */
+    set_option(&s, "gavel_objective", "makespan"); /* known to 5 % */
     assert_true(run_scenario(&s, &adl_policy_gavel, seed).end_s < 36000 * 1.05);
-    s.policy.gavel_objective = ADL_GAVEL_AGNOSTIC; /* both as often here as there */
+    set_option(&s, "gavel_objective", "agnostic"); /* both as often here as there */
     assert_true(run_scenario(&s, &adl_policy_gavel, seed).end_s > 36000 * 1.3);
     adl_scenario_clear(&s);
 }
@@ -179,7 +180,7 @@ static void a_new_job_waits_for_shares_if_told_to(void **state)
     struct adl_scenario s = tiny_plain(3, 4, 3600, ADL_JOB_PREEMPTIBLE);
     s.workload.arrivals = (struct adl_arrivals){.process = ADL_ARRIVAL_POISSON, .rate_per_h = 20};
     const double at_once_s = run_scenario(&s, &adl_policy_gavel, 2).jct_s;
-    s.policy.gavel_new_jobs_wait = true;
+    set_flag(&s, "gavel_new_jobs_wait", true);
     /* The first has shares at once; each of the others waits until 16/3 rounds after the last time. */
     const struct tally waited = run_scenario(&s, &adl_policy_gavel, 2);
     assert_int_equal(waited.finished, 3);
@@ -199,7 +200,7 @@ static void types_are_filled_one_after_another_if_told_to(void **state)
     tiny_class(&s, ADL_KIND_TRAINING, 1, 0.5)->steps_per_s[1] = 2;
     tiny_mix(&s, 0, 36000, 1, ADL_JOB_PREEMPTIBLE);
     assert_true(fabs(run_scenario(&s, &adl_policy_gavel, 1).end_s - 18000) < 1);
-    s.policy.gavel_type_by_type = true;
+    set_flag(&s, "gavel_type_by_type", true);
     assert_true(fabs(run_scenario(&s, &adl_policy_gavel, 1).end_s - 36000) < 1);
     adl_scenario_clear(&s);
 }
@@ -245,11 +246,12 @@ static void random_worlds_finish_without_a_refusal(void **state)
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct adl_scenario s = random_scenario(seed, 60);
         const struct adl_policy_ops *policy = seed % 2 ? &adl_policy_gavel : &adl_policy_gavel_jct;
-        s.policy.round_s = seed % 3 ? 5 : 0;
-        s.policy.gavel_objective = (uint8_t)(seed / 2 % 4);
-        s.policy.gavel_type_by_type = seed % 5 < 2;
-        s.policy.gavel_new_jobs_wait = seed % 7 < 3;
-        s.policy.gavel_by_owed_time = seed % 11 < 5;
+        static const char *const objectives[] = {"max_min", "agnostic", "finish_time", "makespan"};
+        set_option(&s, "round_s", seed % 3 ? "5" : "360");
+        set_option(&s, "gavel_objective", "%s", objectives[seed / 2 % 4]);
+        set_flag(&s, "gavel_type_by_type", seed % 5 < 2);
+        set_flag(&s, "gavel_new_jobs_wait", seed % 7 < 3);
+        set_flag(&s, "gavel_by_owed_time", seed % 11 < 5);
         const struct tally tally = run_scenario(&s, policy, seed);
         if (tally.finished != 60)
             fail_msg("seed %d: %d of 60 jobs finished", (int)seed, (int)tally.finished);
@@ -274,10 +276,16 @@ static void a_world_without_wake_ups_finishes(void **state)
     adl_rng_seed(&rng, 5, "gavel");
     for (int round = 0; round < 30; round++) {
         struct adl_engine_counts counts;
-        const struct adl_policy_config config = {.round_s = 20e-6};
+        const struct adl_policy_config config = {.settings = "round_s=1"};
         toy_random_jobs(world, &rng, 4);
-        for (uint32_t i = 0; i < world->count; i++)
+        for (uint32_t i = 0; i < world->count; i++) {
             world->jobs[i].spec.flags = (uint8_t)(adl_rng_below(&rng, 2) ? ADL_JOB_PREEMPTIBLE : 0);
+            world->jobs[i].submit_us *= 50000;
+            for (uint32_t t = 0; t < 2; t++) {
+                world->jobs[i].true_us[t] *= 50000;
+                world->jobs[i].believed_us[t] *= 50000;
+            }
+        }
         toy_run(world, round % 2 ? &adl_policy_gavel : &adl_policy_gavel_jct, &config, &counts);
         assert_int_equal(counts.refused, 0);
     }

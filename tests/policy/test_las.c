@@ -53,7 +53,7 @@ static struct ends run(struct peer_job *jobs, size_t count, uint32_t gpus, const
 static void a_job_yields_at_the_moment_its_service_reaches_the_limit(void **unused)
 {
     (void)unused;
-    const struct adl_policy_config config = {.las_limits_gpu_s = {10}, .las_limit_count = 1};
+    const struct adl_policy_config config = {.settings = "las_limits_gpu_s=10"};
     struct peer_job jobs[] = {{0, 0, 1, 100}, {1, 5, 1, 8}};
     const struct ends ends = run(jobs, 2, 1, &config, ADL_REGIME_ORACLE);
     assert_true(ends.end_s[1] == 18);
@@ -64,7 +64,7 @@ static void a_job_yields_at_the_moment_its_service_reaches_the_limit(void **unus
 static void service_is_time_times_gpus(void **unused)
 {
     (void)unused;
-    const struct adl_policy_config config = {.las_limits_gpu_s = {10}, .las_limit_count = 1};
+    const struct adl_policy_config config = {.settings = "las_limits_gpu_s=10"};
     struct peer_job jobs[] = {{0, 0, 4, 100}, {1, 1, 4, 2}};
     const struct ends ends = run(jobs, 2, 4, &config, ADL_REGIME_ORACLE);
     assert_true(ends.end_s[1] == 4.5);
@@ -86,11 +86,11 @@ static void without_limits_the_papers_hold(void **unused)
 static void inside_a_queue_the_earlier_submitted_comes_first_unless_those_that_run_do(void **unused)
 {
     (void)unused;
-    struct adl_policy_config config = {.las_limits_gpu_s = {10}, .las_limit_count = 1};
+    struct adl_policy_config config = {.settings = "las_limits_gpu_s=10"};
     struct peer_job jobs[] = {{0, 0, 2, 100}, {1, 1, 1, 30}, {2, 2, 1, 30}, {3, 6, 1, 5}};
     struct ends ends = run(jobs, 4, 2, &config, ADL_REGIME_ORACLE);
     assert_true(ends.end_s[3] == 20 && ends.end_s[0] == 115 && ends.end_s[1] == 130 && ends.end_s[2] == 135);
-    config.las_running_first = true;
+    config.settings = "las_limits_gpu_s=10\nlas_running_first=true";
     ends = run(jobs, 4, 2, &config, ADL_REGIME_ORACLE);
     assert_true(ends.end_s[3] == 20 && ends.end_s[0] == 135 && ends.end_s[1] == 35 && ends.end_s[2] == 40);
 }
@@ -98,12 +98,12 @@ static void inside_a_queue_the_earlier_submitted_comes_first_unless_those_that_r
 static void a_job_that_waited_long_enough_is_promoted(void **unused)
 {
     (void)unused;
-    struct adl_policy_config config = {.las_limits_gpu_s = {10}, .las_limit_count = 1};
+    struct adl_policy_config config = {.settings = "las_limits_gpu_s=10"};
     struct peer_job jobs[] = {{0, 0, 1, 100}, {1, 1, 1, 10}, {2, 2, 1, 10}, {3, 3, 1, 10}};
     assert_true(run(jobs, 4, 1, &config, ADL_REGIME_ORACLE).end_s[2] == 30);
-    config.las_promote = 1; /* at 20 job 0 has waited the 10 s that it ran */
+    config.settings = "las_limits_gpu_s=10\nlas_promote=1"; /* at 20 job 0 has waited the 10 s that it ran */
     assert_true(run(jobs, 4, 1, &config, ADL_REGIME_ORACLE).end_s[2] == 40);
-    config.las_promote = 1.5; /* at 25 */
+    config.settings = "las_limits_gpu_s=10\nlas_promote=1.5"; /* at 25 */
     const struct ends ends = run(jobs, 4, 1, &config, ADL_REGIME_ORACLE);
     assert_true(ends.end_s[1] == 20 && ends.end_s[2] == 40);
 }
@@ -111,7 +111,7 @@ static void a_job_that_waited_long_enough_is_promoted(void **unused)
 static void durations_are_not_looked_at(void **unused)
 {
     (void)unused;
-    const struct adl_policy_config config = {.las_limits_gpu_s = {10, 20}, .las_limit_count = 2};
+    const struct adl_policy_config config = {.settings = "las_limits_gpu_s=10,20"};
     struct peer_job jobs[] = {{0, 0, 2, 90}, {1, 1, 1, 15}, {2, 2, 2, 70}, {3, 9, 4, 3}, {4, 30, 1, 45}};
     const struct ends known = run(jobs, 5, 4, &config, ADL_REGIME_ORACLE);
     const struct ends unknown = run(jobs, 5, 4, &config, ADL_REGIME_DECLARED);
@@ -130,11 +130,10 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
     for (int round = 0; round < 200; round++) {
         struct adl_cluster cluster = {0};
         toy_demanding_round(world, &cluster, &rng, round);
-        const struct adl_policy_config config = {.las_limits_gpu_s = {20e-6, 60e-6},
-                                                 .las_limit_count = 2,
-                                                 .las_promote = round % 5,
-                                                 .las_running_first = round % 2,
-                                                 .las_lazy = round % 7 == 0};
+        char settings[128];
+        snprintf(settings, sizeof settings, "las_limits_gpu_s=20e-6,60e-6\nlas_promote=%d\n%s%s", round % 5,
+                 round % 2 ? "las_running_first=true\n" : "", round % 7 == 0 ? "las_lazy=true" : "");
+        const struct adl_policy_config config = {.settings = settings};
         struct adl_engine_counts counts;
         toy_run(world, &adl_policy_las, &config, &counts);
         if (counts.refused)

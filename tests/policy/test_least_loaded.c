@@ -8,11 +8,11 @@
 /* What is asked for first now: its slot and GPUs; false if nothing. */
 static bool ask(const struct adl_state *state, bool share, uint32_t *ret_slot, uint32_t *ret_gpus)
 {
-    const struct adl_policy_config config = {.share = share};
+    struct adl_policy_config config = {.settings = share ? "share=true" : NULL};
     struct adl_plan plan;
     struct adl_error err;
     void *policy = NULL;
-    assert_int_equal(adl_policy_least_loaded.create(&config, state->cluster, 1, &policy, &err), 0);
+    assert_int_equal(adl_policy_create(&adl_policy_least_loaded, &config, state->cluster, 1, &policy, &err), 0);
     assert_int_equal(adl_plan_create(&plan, state->cluster->gpu_count), 0);
     assert_int_equal(adl_policy_least_loaded.decide(policy, state, &plan), 0);
     const bool asked = plan.command_count > 0;

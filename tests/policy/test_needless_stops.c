@@ -15,10 +15,8 @@ static struct stop_checker checker;
 static struct adl_scenario crowded_scenario(uint64_t seed)
 {
     struct adl_scenario s = random_scenario(seed, 60);
-    s.policy.round_s = 15;
-    s.policy.las_limit_count = 2;
-    s.policy.las_limits_gpu_s[0] = 20;
-    s.policy.las_limits_gpu_s[1] = 60;
+    set_option(&s, "round_s", "15");
+    set_option(&s, "las_limits_gpu_s", "20,60");
     return s;
 }
 

@@ -13,7 +13,7 @@
 #include "state_fixture.h"
 #include "toy_world.h"
 
-static const struct adl_policy_config plain_config = {.affinity = {1, 2, 4, 8}, .backfill_depth = 1};
+static const struct adl_policy_config plain_config;
 
 /* ---- decisions on one state ---- */
 
@@ -33,7 +33,8 @@ static struct shared desk_open(const struct adl_policy_ops *ops, struct adl_clus
     kept = cluster; /* states point to their cluster; one service state is open at a time */
     shared.state = fixture_state(&kept);
     assert_int_equal(adl_plan_create(&shared.plan, cluster.gpu_count), 0);
-    assert_int_equal(ops->create(config, &kept, 1, &shared.policy, NULL), 0);
+    struct adl_policy_config own = *config;
+    assert_int_equal(adl_policy_create(ops, &own, &kept, 1, &shared.policy, NULL), 0);
     return shared;
 }
 
@@ -130,7 +131,9 @@ static void static_lines_of_other_kinds_do_not_block_each_other(void **state)
     fixture_types(&cluster, 4);
     for (uint32_t t = 0; t < 4; t++)
         fixture_node(&cluster, t, 1);
-    struct shared shared = desk_open(&adl_policy_static, cluster, &plain_config);
+    const struct adl_policy_config config = {
+        .settings = "affinity=training:type-0,inference:type-1,simulation:type-2,data:type-3"};
+    struct shared shared = desk_open(&adl_policy_static, cluster, &config);
     for (uint32_t slot = 0; slot < 8; slot++) {
         struct adl_job_spec spec = fixture_spec(slot, 1);
         spec.kind = slot < 4 ? ADL_KIND_TRAINING : slot % 4;
@@ -204,7 +207,7 @@ static void sharing_is_used_where_no_gpu_is_free_and_only_if_it_is_on(void **sta
     for (int share = 0; share < 2; share++) {
         uint32_t started[16] = {0};
         struct adl_policy_config config = plain_config;
-        config.share = share;
+        config.settings = share ? "share=true" : NULL;
         struct shared shared = desk_open(&adl_policy_fcfs, fixture_plain(2), &config);
         for (uint32_t slot = 0; slot < 3; slot++)
             desk_submit_plain(&shared, slot, 1, 100, ADL_JOB_SHARE);
@@ -353,7 +356,7 @@ static void srtf_never_loops(void **state)
             fixture_node(&cluster, adl_rng_below(&rng, cluster.type_count), fixture_between(&rng, 2, 4));
         world = (struct toy_world){.cluster = &cluster, .checkpoint_us = adl_rng_below(&rng, 3)};
         config.preemption_us = adl_rng_below(&rng, 2) ? 0 : 5;
-        config.share = adl_rng_below(&rng, 2);
+        config.settings = adl_rng_below(&rng, 2) ? "share=true" : NULL;
         toy_random_jobs(&world, &rng, 2);
         for (uint32_t i = 0; i < world.count; i++)
             world.jobs[i].spec.flags = (uint8_t)((adl_rng_below(&rng, 4) ? ADL_JOB_PREEMPTIBLE : 0) |
@@ -376,8 +379,7 @@ static void every_policy_finishes_every_job_with_nothing_refused(void **state)
     (void)state;
     static struct toy_world world;
     struct adl_rng rng;
-    struct adl_policy_config config = {.affinity = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                       .backfill_depth = 3};
+    struct adl_policy_config config = {.settings = "backfill_depth=3"};
     for (uint64_t seed = 1; seed <= 40; seed++) {
         adl_rng_seed(&rng, seed, "every policy");
         struct adl_cluster cluster = {0};
@@ -394,7 +396,7 @@ static void every_policy_finishes_every_job_with_nothing_refused(void **state)
             spec->memory_mib = (int32_t)adl_rng_below(&rng, 25);
             spec->gpu_memory_mib = (int32_t)adl_rng_below(&rng, FIXTURE_GPU_MIB);
         }
-        config.share = seed % 2;
+        config.settings = seed % 2 ? "backfill_depth=3\nshare=true" : "backfill_depth=3";
         for (uint32_t p = 0; p < adl_policy_count(); p++) {
             struct adl_engine_counts counts;
             toy_run(&world, adl_policy_at(p), &config, &counts);

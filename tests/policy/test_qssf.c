@@ -227,7 +227,7 @@ static void the_first_in_line_blocks_unless_first_fit(void **unused)
     struct peer_trace trace = {.jobs = jobs, .count = 3};
     struct adl_scenario scenario = peer_check_scenario(1, 4);
     assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 158) * SECOND);
-    scenario.policy.first_fit = true;
+    scenario.policy.settings = "first_fit=true";
     assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 50) * SECOND);
     adl_scenario_clear(&scenario);
 }

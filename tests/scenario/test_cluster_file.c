@@ -39,7 +39,7 @@ static void a_cluster_file_needs_no_workload_and_has_one_class_that_runs_on_ever
     assert_true(s.classes[0].activity == 0.8 && s.classes[0].bandwidth == 0.5);
     assert_true(s.classes[0].sync_share == 0 && s.classes[0].scaling == 1);
     assert_true(s.classes[0].steps_per_s[0] == 1 && s.classes[0].steps_per_s[1] == 1);
-    assert_int_equal(s.policy.affinity[ADL_KIND_TRAINING], 3);
+    assert_null(s.policy.settings);
     adl_scenario_clear(&s);
 }
 
@@ -58,7 +58,7 @@ static void a_scenario_is_a_cluster_file_whose_workload_is_not_used(void **state
     assert_int_equal(s.workload.mix_count, 0);
     assert_int_equal(s.workload.jobs, 0);
     assert_int_equal(s.class_count, 1);
-    assert_int_equal(s.policy.backfill_depth, 4);
+    assert_non_null(strstr(s.policy.settings, "backfill_depth=4\n"));
     adl_scenario_clear(&s);
 }
 

@@ -147,21 +147,15 @@ static void every_key_of_a_scenario_arrives(void **state)
     assert_true(s.telemetry.progress && s.telemetry.interval_s == 5 && s.telemetry.noise == 0.03 &&
                 s.telemetry.dropout == 0.02);
     assert_true(s.preemption.checkpoint_s == 1 && s.preemption.restart_s == 2 && s.preemption.interval_s == 300);
-    assert_int_equal(s.policy.affinity[ADL_KIND_TRAINING], 1);
-    assert_int_equal(s.policy.affinity[ADL_KIND_INFERENCE], 3);
-    assert_int_equal(s.policy.backfill_depth, 4);
-    assert_true(s.policy.priority_s == 600);
-    assert_int_equal(s.policy.backfill_rule, ADL_BACKFILL_ENDS_BEFORE);
-    assert_int_equal(s.policy.placement, ADL_PLACEMENT_CONSOLIDATED);
-    assert_true(s.policy.share && s.policy.first_fit && s.policy.by_gpu_time);
-    assert_int_equal(s.policy.las_limit_count, 2);
-    assert_true(s.policy.las_limits_gpu_s[0] == 3600 && s.policy.las_limits_gpu_s[1] == 7200.5);
-    assert_true(s.policy.las_promote == 8 && s.policy.round_s == 120);
-    assert_true(s.policy.las_running_first && s.policy.las_lazy);
+    assert_string_equal(s.policy.settings, "affinity=training:big\nbackfill_depth=4\nshare=true\n"
+                                           "backfill_rule=ends_before\nplacement=consolidated\nfirst_fit=true\n"
+                                           "by_gpu_time=true\nlas_limits_gpu_s=3600,7200.5\nlas_promote=8\n"
+                                           "round_s=120\nlas_running_first=true\nlas_lazy=true\nby_count=true\n"
+                                           "priority_s=600\n");
     assert_true(s.preemption.restart_by_gpus_s[0] == 7 && s.preemption.restart_by_gpus_s[1] == 30);
     assert_true(s.preemption.restart_by_gpus_s[2] == 60.5);
     assert_true(s.preemption.rework_by_gpus_s[0] == 1 && s.preemption.rework_by_gpus_s[1] == 2);
-    assert_true(s.preemption.rework_by_gpus_s[2] == 3.5 && s.policy.by_count && s.one_by_one);
+    assert_true(s.preemption.rework_by_gpus_s[2] == 3.5 && s.one_by_one);
     adl_scenario_clear(&s);
 }
 
@@ -200,16 +194,8 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(!s.telemetry.progress && s.telemetry.interval_s == 0 && s.telemetry.noise == 0.02 &&
                 s.telemetry.dropout == 0.01);
     assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 && s.preemption.interval_s == 0);
-    for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
-        assert_int_equal(s.policy.affinity[kind], 1);
-    assert_true(s.policy.priority_s == 0);
-    assert_true(s.policy.backfill_depth == 1 && !s.policy.share && !s.policy.first_fit && !s.policy.by_gpu_time);
-    assert_int_equal(s.policy.placement, ADL_PLACEMENT_BEST_FIT);
-    assert_int_equal(s.policy.backfill_rule, ADL_BACKFILL_QUEUE_ORDER);
-    assert_true(s.preemption.rework_by_gpus_s[2] == 0 && !s.policy.by_count && !s.one_by_one);
-    assert_true(s.preemption.restart_by_gpus_s[0] == 0 && !s.policy.las_running_first && !s.policy.las_lazy);
-    assert_int_equal(s.policy.las_limit_count, 0);
-    assert_true(s.policy.las_promote == 0 && s.policy.round_s == 360);
+    assert_null(s.policy.settings);
+    assert_true(s.preemption.rework_by_gpus_s[2] == 0 && s.preemption.restart_by_gpus_s[0] == 0 && !s.one_by_one);
     adl_scenario_clear(&s);
 }
 
@@ -388,7 +374,7 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "dir/t.yaml:75: policy.placement must be one of best_fit, consolidated, got 'consolidate'; did you mean "
          "'consolidated'?"},
         {78, "  las_limits_gpu_s: [3600,\n    3600]",
-         "dir/t.yaml:79: policy.las_limits_gpu_s[1] must be above the limit before it"},
+         "dir/t.yaml:79: policy.las_limits_gpu_s[1] must be above the one before it"},
         {78, "  las_limits_gpu_s: [0]",
          "dir/t.yaml:78: policy.las_limits_gpu_s[0] must be between 0 and 1e15, both excluded, got 0"},
         {78, "  las_limits_gpu_s: 3600", "dir/t.yaml:78: policy.las_limits_gpu_s must be a list, got '3600'"},
@@ -401,6 +387,18 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "dir/t.yaml:69: preemption.restart_by_gpus_s[2] must be at most 100000 s"},
         {69, "preemption: {rework_by_gpus_s: [1, 1e14, 1]}",
          "dir/t.yaml:69: preemption.rework_by_gpus_s[1] must be at most 100000 s"},
+        {76, "  first_fits: true",
+         "dir/t.yaml:76: unknown key 'first_fits' in policy; did you mean 'first_fit'? (keys: first_fit, share, "
+         "placement, priority_s, affinity, by_gpu_time, by_count, backfill_depth, backfill_rule, las_limits_gpu_s, "
+         "las_promote, las_running_first, las_lazy, round_s, gavel_type_by_type, ...)"},
+        {76, "  name: sjf",
+         "dir/t.yaml:76: unknown key 'name' in policy (keys: first_fit, share, placement, "
+         "priority_s, affinity, by_gpu_time, by_count, backfill_depth, backfill_rule, "
+         "las_limits_gpu_s, las_promote, las_running_first, las_lazy, round_s, "
+         "gavel_type_by_type, ...)"},
+        {76, "  share: true", "dir/t.yaml:76: policy.share is given twice; the first is on line 73"},
+        {76, "  first_fit: yes", "dir/t.yaml:76: policy.first_fit must be true or false, got 'yes'"},
+        {76, "  first_fit:", "dir/t.yaml:76: policy.first_fit must be true or false, got nothing"},
         {80, "  round_s: 0", "dir/t.yaml:80: policy.round_s must be between 1 and 1e6, got 0"},
     };
     char *full = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml");

@@ -79,7 +79,7 @@ static void without_a_key_everything_has_its_default(void **state)
     assert_true(config.telemetry_s >= 1 && config.telemetry_s <= 5 && config.speed == 1);
     assert_int_equal(config.jobs_max, 200000);
     const struct adl_policy_config *policy = &config.inventory.scenario.policy;
-    assert_true(policy->priority_s == 86400 && policy->round_s == 360 && policy->backfill_depth == 1);
+    assert_string_equal(policy->settings, "priority_s=86400\n");
     assert_int_equal(policy->preemption_us, 30000000);
     assert_string_equal(config.text, VIRTUAL);
     adl_service_config_clear(&config);
@@ -129,8 +129,8 @@ static void every_key_arrives(void **state)
     assert_int_equal(config.seed, 9);
     assert_false(config.learned);
     assert_ptr_equal(config.policy, &adl_policy_sjf);
-    assert_true(config.inventory.scenario.policy.first_fit && config.inventory.scenario.policy.priority_s == 60);
-    assert_int_equal(config.inventory.scenario.policy.affinity[ADL_KIND_DATA], 1);
+    assert_string_equal(config.inventory.scenario.policy.settings,
+                        "priority_s=86400\nfirst_fit=true\npriority_s=60\naffinity=data:t4\n");
     snprintf(path, sizeof path, "%s/run/a.sock", folder);
     assert_string_equal(config.socket, path);
     assert_string_equal(config.socket_group, "gpu");
@@ -218,7 +218,8 @@ static void the_twin_is_its_scenario_with_one_class_more(void **state)
     assert_ptr_equal(config.policy, &adl_policy_gavel);
     assert_string_equal(scenario->name, "mixed64");
     assert_int_equal(scenario->cluster.gpu_count, 64);
-    assert_true(scenario->policy.share && scenario->policy.priority_s == 5);
+    assert_non_null(strstr(scenario->policy.settings, "share=true\n"));
+    assert_non_null(strstr(scenario->policy.settings, "priority_s=86400\npriority_s=5\n"));
     assert_int_equal(scenario->policy.preemption_us, 25000000);
     assert_string_equal(scenario->classes[0].name, "job");
     assert_string_equal(scenario->classes[scenario->workload.mix[0].class_index].name, "resnet50-b64");

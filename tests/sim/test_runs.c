@@ -185,7 +185,7 @@ static void the_random_worlds_have_faults_kills_sharing_and_preemption(void **st
         evictions += result.evictions;
         for (uint32_t m = 0; m < s.workload.mix_count; m++) {
             spans += (s.workload.mix[m].flags & ADL_JOB_SPAN) != 0;
-            shares += s.policy.share && s.workload.mix[m].flags & ADL_JOB_SHARE;
+            shares += strstr(s.policy.settings, "share=true") && s.workload.mix[m].flags & ADL_JOB_SHARE;
         }
         adl_scenario_clear(&s);
     }

@@ -36,7 +36,7 @@ static void events_of_one_instant_are_decided_on_together_unless_told_one_by_one
     struct peer_job jobs[] = {{0, 0, 2, 10}, {1, 0, 2, 10}, {2, 1, 4, 5}, {3, 2, 2, 7}};
     struct peer_trace trace = {.jobs = jobs, .count = 4};
     struct adl_scenario s = peer_check_scenario(1, 4);
-    s.policy.first_fit = true;
+    s.policy.settings = "first_fit=true";
     assert_int_equal(peer_check_run(&s, &trace, adl_policy_find("fcfs")).jct_us, (10 + 10 + 14 + 20) * S);
     s.one_by_one = true;
     assert_int_equal(peer_check_run(&s, &trace, adl_policy_find("fcfs")).jct_us, (10 + 10 + 21 + 15) * S);

@@ -68,8 +68,7 @@ static uint32_t evictions_of(const struct adl_policy_ops *policy, int loss, int6
 {
     static struct toy_world world;
     struct adl_cluster cluster = fixture_plain(1);
-    struct adl_policy_config config = {.preemption_us = 10, .first_fit = true, .las_limits_gpu_s = {0.0001}};
-    config.las_limit_count = 1;
+    struct adl_policy_config config = {.preemption_us = 10, .settings = "first_fit=true\nlas_limits_gpu_s=0.0001"};
     world = (struct toy_world){.cluster = &cluster};
     toy_add(&world, 0, 1, 1000)->spec.flags = ADL_JOB_PREEMPTIBLE;
     world.jobs[0].spec.stop_loss = (uint8_t)loss;

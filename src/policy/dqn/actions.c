@@ -8,14 +8,13 @@
 /* Others are preempted for the oldest job once it has waited this many times the cost of stopping and resuming one. */
 #define PREEMPT_AFTER_COSTS 20
 
-int adl_actions_create(const struct adl_cluster *cluster, const struct adl_policy_config *config,
-                       struct adl_actions **ret)
+int adl_actions_create(const struct adl_cluster *cluster, bool share, int64_t preemption_us, struct adl_actions **ret)
 {
     struct adl_actions *actions = calloc(1, sizeof *actions);
     if (!actions)
         return ADL_ENOMEM;
-    actions->share = config->share;
-    actions->preempt_after_us = PREEMPT_AFTER_COSTS * config->preemption_us;
+    actions->share = share;
+    actions->preempt_after_us = PREEMPT_AFTER_COSTS * preemption_us;
     actions->reserved_job = ADL_NONE;
     /* Room for every action to be a gang of medium size; actions beyond it are not listed. */
     actions->gpu_capacity = cluster->gpu_count + ADL_ACTIONS_MAX * 16;

@@ -18,6 +18,11 @@
 #define ADL_ACTION_LANES 32
 #define ADL_ACTIONS_MAX  128
 
+/* What the policy dqn can be told. */
+struct adl_dqn_options {
+    bool share;
+};
+
 struct adl_action {
     uint32_t job;
     uint32_t gpu_offset; /* its GPUs are gpus[gpu_offset .. gpu_offset + gpu_count - 1] */
@@ -47,8 +52,7 @@ struct adl_actions {
 };
 
 /* 0 or ADL_ENOMEM. */
-int adl_actions_create(const struct adl_cluster *cluster, const struct adl_policy_config *config,
-                       struct adl_actions **ret);
+int adl_actions_create(const struct adl_cluster *cluster, bool share, int64_t preemption_us, struct adl_actions **ret);
 void adl_actions_destroy(struct adl_actions *actions); /* accepts NULL */
 
 /* Rebuilds the list. Needs a queue in order of submission and state->running. */

@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 
+static const struct adl_policy_option options[] = {ADL_POLICY_SHARE(struct adl_dqn_options)};
+
 struct dqn {
     struct adl_model model;
     struct adl_normalizer normalizer;
@@ -59,8 +61,9 @@ static int allocate_rows(const struct adl_cluster *cluster, enum adl_observation
 static int allocate(struct dqn *self, const struct adl_policy_config *config, const struct adl_cluster *cluster,
                     struct adl_error *err)
 {
+    const struct adl_dqn_options *own = config->options;
     const struct adl_qnet_limits limits = {1, (int)cluster->gpu_count, ADL_ACTIONS_MAX};
-    if (adl_actions_create(cluster, config, &self->actions) ||
+    if (adl_actions_create(cluster, own->share, config->preemption_us, &self->actions) ||
         allocate_rows(cluster, ADL_OBSERVATION_SHARED, &self->rows) ||
         allocate_rows(cluster, ADL_OBSERVATION_PAPER, &self->paper))
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy dqn");
@@ -209,6 +212,7 @@ const struct adl_policy_ops adl_policy_dqn = {
     .name = "dqn",
     .summary = "deep Q-network: the start that a trained network values most, the oldest job never delayed",
     .track_running = true,
+    ADL_POLICY_OPTIONS(options, struct adl_dqn_options),
     .create = create,
     .destroy = destroy,
     .decide = decide,

@@ -15,10 +15,8 @@
 #define REMEMBERED_JOBS 2048
 
 /* Chosen on seeds 1000 to 1005 of mixed64, which no report uses; docs/gogh.md shows the effect of each. */
-#define WORTH_W   700.0
-#define SLA_W     1500.0 /* per GPU of a job that misses its SLA */
-#define AGE_S     900.0  /* this long in the system counts as half the range of priorities */
-#define HORIZON_S 600.0  /* a move has to pay off within this time, or within the job's remaining time */
+#define AGE_S     900.0 /* this long in the system counts as half the range of priorities */
+#define HORIZON_S 600.0 /* a move has to pay off within this time, or within the job's remaining time */
 #define MOVE_MARGIN                                                                                                    \
     0.03                  /* share of a job's worth that a move must gain beyond its cost, because estimates are noisy \
                            */
@@ -66,12 +64,13 @@ void adl_cost_model_destroy(struct adl_cost_model *cost_model)
 int adl_cost_model_create(const struct adl_policy_config *config, const struct adl_cluster *cluster,
                           struct adl_cost_model **ret, struct adl_error *err)
 {
+    const struct adl_gogh_options *own = config->options;
     struct adl_cost_model *cost_model = calloc(1, sizeof *cost_model);
     if (!cost_model)
         return adl_fail(err, ADL_ENOMEM, "out of memory for estimates about jobs");
     cost_model->cluster = cluster;
-    cost_model->worth_w = config->worth_w > 0 ? config->worth_w : WORTH_W;
-    cost_model->sla_w = config->sla_w > 0 ? config->sla_w : SLA_W;
+    cost_model->worth_w = own->worth_w;
+    cost_model->sla_w = own->sla_w;
     cost_model->switch_s = (double)config->preemption_us * 1e-6;
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
         uint32_t *widest = &cost_model->widest[cluster->banks[b].type];

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "model/event.h"
 #include "model/scenario.h"
+#include "policy/gogh/options.h"
 #include "state/state.h"
 
 /* What the cost of serving a job depends on. Jobs with equal features form one group of the integer program. */

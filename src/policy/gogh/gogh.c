@@ -40,6 +40,51 @@ struct gogh {
     uint32_t *gpus; /* [GPUs of the cluster] scratch */
 };
 
+static const struct adl_policy_option options[] = {
+    {.name = "worth_w",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct adl_gogh_options, worth_w),
+     .value = "700",
+     .range = {.min = 1, .max = 1e6},
+     .help = "what progress at a job's best speed is worth for each of its GPUs, in W: high = soon, low = frugal"},
+    {.name = "sla_w",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct adl_gogh_options, sla_w),
+     .value = "1500",
+     .range = {.min = 1, .max = 1e6},
+     .help = "what missing an SLA costs meanwhile, for each GPU of the job, in W"},
+    {.name = "power_limit_w",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct adl_gogh_options, power_limit_w),
+     .value = "0",
+     .range = {.min = 1, .max = 1e9, .or_zero = true},
+     .help = "plans keep what all GPUs together draw below this; 0 = no limit"},
+    {.name = "power_caps",
+     .type = ADL_POLICY_REALS,
+     .offset = offsetof(struct adl_gogh_options, power_caps),
+     .value = "",
+     .range = {.min = ADL_CAP_LEAST, .max = 1},
+     .most = ADL_POWER_CAPS_MAX,
+     .help = "shares of a GPU's highest power that it may be held to"},
+    {.name = "solver_nodes",
+     .type = ADL_POLICY_INTEGER,
+     .offset = offsetof(struct adl_gogh_options, solver_nodes),
+     .value = "200",
+     .range = {.min = 1, .max = 1000000},
+     .help = "nodes that the exact solver may look at in each decision; then the best so far stands"},
+    {.name = "greedy",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct adl_gogh_options, greedy),
+     .value = "false",
+     .help = "the exact solver is never asked"},
+    {.name = "stay",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct adl_gogh_options, stay),
+     .value = "false",
+     .help = "running jobs are never moved"},
+    ADL_POLICY_SHARE(struct adl_gogh_options),
+};
+
 static void destroy(void *policy)
 {
     struct gogh *self = policy;
@@ -58,11 +103,12 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                   void **ret_policy, struct adl_error *err)
 {
     (void)seed;
+    const struct adl_gogh_options *own = config->options;
     struct gogh *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
     self->stopped_us = INT64_MIN;
-    self->stay = config->stay;
+    self->stay = own->stay;
     self->preempt_after_us = PREEMPT_AFTER_COSTS * config->preemption_us;
     self->gpus = malloc(((size_t)2 * cluster->gpu_count + 1) * sizeof *self->gpus);
     int status = adl_cost_model_create(config, cluster, &self->cost_model, err);
@@ -399,6 +445,7 @@ struct adl_ilp_model_counts adl_gogh_counts(const void *policy)
 const struct adl_policy_ops adl_policy_gogh = {
     .name = "gogh",
     .summary = "estimates refined by measurements, and an optimizer for least energy within the SLAs",
+    ADL_POLICY_OPTIONS(options, struct adl_gogh_options),
     .create = create,
     .destroy = destroy,
     .decide = decide,

@@ -8,7 +8,6 @@
 
 #define TABLE_SIZE  4096 /* a power of two, several times ADL_ILP_MODEL_GROUPS */
 #define SWAPS       2000
-#define NODES       200
 #define ITERATIONS  1500
 #define GROUPS_FULL 128 /* with more groups these limits shrink in proportion */
 #define GAP         0.001
@@ -16,20 +15,19 @@
 int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_config *config,
                          const struct adl_cluster *cluster, struct adl_cost_model *cost_model)
 {
+    const struct adl_gogh_options *own = config->options;
     struct adl_ilp_model it = {.cluster = cluster,
                                .cost_model = cost_model,
                                .job_capacity = ADL_ILP_MODEL_QUEUE + ADL_GPU_JOBS_MAX * cluster->gpu_count,
-                               .power_limit_w = config->power_limit_w,
-                               .share = config->share,
-                               .stay = config->stay,
+                               .power_limit_w = own->power_limit_w,
+                               .share = own->share,
+                               .stay = own->stay,
                                .limits = {.swaps = SWAPS,
-                                          .nodes = config->greedy             ? 0
-                                                   : config->solver_nodes > 0 ? config->solver_nodes
-                                                                              : NODES,
+                                          .nodes = own->greedy ? 0 : (uint32_t)own->solver_nodes,
                                           .iterations = ITERATIONS,
                                           .gap = GAP}};
-    for (uint32_t i = 0; i < ADL_POWER_CAPS_MAX && config->power_caps[i] > 0; i++)
-        it.caps[it.cap_count++] = config->power_caps[i];
+    for (uint32_t i = 0; i < own->power_caps.count; i++)
+        it.caps[it.cap_count++] = own->power_caps.items[i];
     it.groups = malloc(ADL_ILP_MODEL_GROUPS * sizeof *it.groups);
     it.table = malloc(TABLE_SIZE * sizeof *it.table);
     it.jobs = malloc(it.job_capacity * sizeof *it.jobs);

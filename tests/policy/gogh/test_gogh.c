@@ -29,7 +29,7 @@ static void with_nothing_known_a_job_starts_on_the_frugal_type_unless_progress_i
         frugal->fp32_tflops = frugal->fp16_tflops = 12;
         frugal->bandwidth_gbs = 800;
         frugal->max_w = 110;
-        fixture.config.worth_w = much ? 7000 : 500;
+        gogh_tell(&fixture, "worth_w=%d", much ? 7000 : 500);
         gogh_open(&fixture);
         const struct adl_job_spec spec = gogh_spec(1, 600, 0);
         gogh_submit(&fixture, 0, &spec);
@@ -140,7 +140,7 @@ static bool moves_at_loss(double cost_s, double work_s, double ran_s, int flags,
 {
     struct gogh_fixture fixture;
     open_for_a_move(&fixture, cost_s);
-    fixture.config.stay = stay;
+    gogh_tell(&fixture, "stay=%s", stay ? "true" : "false");
     begin_with_loss(&fixture, work_s, flags, loss);
     fixture.now_us += (int64_t)(ran_s * S);
     gogh_finish(&fixture, 0);
@@ -288,8 +288,9 @@ struct couple {
 static void open_couple_if(struct couple *couple, bool sharing, uint32_t fast, double share, double worth_w)
 {
     gogh_open_plain(&couple->fixture, fast, 0);
-    couple->fixture.config.share = sharing;
-    couple->fixture.config.worth_w = worth_w;
+    gogh_tell(&couple->fixture, "share=%s", sharing ? "true" : "false");
+    if (worth_w > 0)
+        gogh_tell(&couple->fixture, "worth_w=%g", worth_w);
     gogh_open(&couple->fixture);
     for (uint16_t i = 0; i < 2; i++) {
         couple->spec[i] = gogh_spec((uint16_t)(i + 1), 3600, ANY);
@@ -388,7 +389,7 @@ static void a_job_takes_the_place_of_a_neighbour_who_moves_for_it(void **state)
     struct gogh_fixture fixture;
     struct adl_job_spec spec[3];
     gogh_open_plain(&fixture, 1, 1);
-    fixture.config.share = true;
+    gogh_tell(&fixture, "share=true");
     gogh_open(&fixture);
     for (uint16_t i = 0; i < 3; i++) {
         spec[i] = gogh_spec((uint16_t)(i + 1), 36000, ANY);
@@ -479,7 +480,7 @@ static void a_least_throughput_keeps_a_neighbour_away_if_it_may_be_missed_beside
 static void open_frugal(struct gogh_fixture *fixture, struct adl_job_spec *spec)
 {
     gogh_open_plain(fixture, 2, 2);
-    fixture->config.worth_w = 200;
+    gogh_tell(fixture, "worth_w=200");
     gogh_open(fixture);
     *spec = gogh_spec(1, 3600, ADL_JOB_PREEMPTIBLE);
     gogh_teach(fixture, spec, FAST, 10, 0.5);
@@ -525,7 +526,7 @@ static void a_least_throughput_that_no_gpu_reaches_does_not_keep_a_job_from_runn
         for (int worth_w = 150; worth_w <= 700; worth_w += 550) {
             struct gogh_fixture fixture;
             gogh_open_plain(&fixture, 1, 1);
-            fixture.config.worth_w = worth_w;
+            gogh_tell(&fixture, "worth_w=%d", worth_w);
             gogh_open(&fixture);
             struct adl_job_spec spec = gogh_spec(1, 600, 0);
             spec.priority = 1;

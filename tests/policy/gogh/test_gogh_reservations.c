@@ -25,8 +25,8 @@ static double modelled_w(const struct gogh_fixture *fixture)
 
 static void assert_within_limit(const struct gogh_fixture *fixture)
 {
-    if (modelled_w(fixture) > fixture->config.power_limit_w + 1e-6)
-        fail_msg("%g W are drawn of %g", modelled_w(fixture), fixture->config.power_limit_w);
+    if (modelled_w(fixture) > fixture->limit_w + 1e-6)
+        fail_msg("%g W are drawn of %g", modelled_w(fixture), fixture->limit_w);
 }
 
 /* Of the fast type alone: what n GPUs at work add to the draw of all idle. */
@@ -39,7 +39,7 @@ static double limit_for(const struct gogh_fixture *fixture, double n)
 static void open_limited(struct gogh_fixture *fixture, struct adl_job_spec *spec, uint32_t gpus, double n)
 {
     gogh_open_plain(fixture, gpus, 0);
-    fixture->config.power_limit_w = limit_for(fixture, n);
+    gogh_limit(fixture, limit_for(fixture, n));
     gogh_open(fixture);
     *spec = gogh_spec(1, 600, ADL_JOB_PREEMPTIBLE);
     gogh_teach(fixture, spec, FAST, 10, LOAD);
@@ -101,7 +101,7 @@ static void what_stopping_jobs_draw_is_not_given_to_others(void **state)
     gogh_open_plain(&fixture, 1, 2);
     const struct adl_gpu_type *slow = &fixture.cluster.types[SLOW], *fast = &fixture.cluster.types[FAST];
     const double idle_w = fast->idle_w + 2 * slow->idle_w;
-    fixture.config.power_limit_w = idle_w + 1.1 * (adl_power_draw_w(fast, LOAD, 0) - fast->idle_w);
+    gogh_limit(&fixture, idle_w + 1.1 * (adl_power_draw_w(fast, LOAD, 0) - fast->idle_w));
     gogh_open(&fixture);
     const struct adl_job_spec spec = gogh_spec(1, 36000, ADL_JOB_PREEMPTIBLE);
     gogh_teach(&fixture, &spec, FAST, 10, LOAD);
@@ -133,11 +133,11 @@ static void what_stopping_jobs_draw_is_not_given_to_others(void **state)
 static void a_job_that_cannot_join_its_partner_does_not_take_a_gpu_for_which_there_is_no_power(void **state)
 {
     (void)state;
-    struct gogh_fixture fixture = {.config = {.preemption_us = 20 * S, .share = true}};
+    struct gogh_fixture fixture = {.config = {.preemption_us = 20 * S}, .settings = "share=true\n"};
     gogh_types(&fixture.cluster);
     fixture_node_of(&fixture.cluster, &(struct adl_bank_spec){FAST, 1}, 1, 1, 65536);
     fixture_node_of(&fixture.cluster, &(struct adl_bank_spec){FAST, 1}, 1, 1, 65536);
-    fixture.config.power_limit_w = limit_for(&fixture, 1.9);
+    gogh_limit(&fixture, limit_for(&fixture, 1.9));
     gogh_open(&fixture);
     struct adl_job_spec spec = gogh_spec(1, 3600, ADL_JOB_SHARE);
     spec.cpu_cores = 0;
@@ -159,8 +159,7 @@ static void a_gpu_is_held_to_less_power_where_speed_is_worth_little_and_freed_fo
     (void)state;
     struct gogh_fixture fixture;
     gogh_open_plain(&fixture, 1, 0);
-    fixture.config.worth_w = 200;
-    fixture.config.power_caps[0] = 0.6;
+    gogh_tell(&fixture, "worth_w=200\npower_caps=0.6");
     gogh_open(&fixture);
     struct adl_job_spec spec = gogh_spec(1, 600, 0);
     spec.priority = 1;
@@ -209,7 +208,8 @@ static void a_speed_that_was_measured_under_a_cap_is_not_taken_for_the_speed_wit
  * came. So two GPUs are free, but scattered. */
 static void open_scattered(struct gogh_fixture *fixture, int flags)
 {
-    *fixture = (struct gogh_fixture){.config = {.preemption_us = 20 * S, .share = flags & ADL_JOB_SHARE}};
+    *fixture = (struct gogh_fixture){.config = {.preemption_us = 20 * S}};
+    gogh_tell(fixture, "share=%s", flags & ADL_JOB_SHARE ? "true" : "false");
     gogh_types(&fixture->cluster);
     fixture_node(&fixture->cluster, FAST, 2);
     fixture_node(&fixture->cluster, FAST, 2);

@@ -55,7 +55,7 @@ static void slas_that_contradict_each_other_or_nobody_can_keep_drop_no_job(void 
     s.workload.mix[0].deadline_slack = 0.3; /* of the work */
     s.workload.mix[0].throughput_share = 0.8;
     s.workload.mix[0].throughput_floor = 4; /* times what any type reaches */
-    s.policy.share = true;
+    set_flag(&s, "share", true);
     for (uint64_t seed = 1; seed <= 3; seed++) {
         const struct adl_result result = run_gogh(&s, seed, NULL);
         assert_int_equal(result.unfinished, 0);
@@ -69,7 +69,7 @@ static void jobs_that_come_and_go_at_the_same_instant_all_finish(void **state)
     (void)state;
     for (int share = 0; share < 2; share++) {
         struct adl_scenario s = tiny_plain(40, 4, 100, ANY);
-        s.policy.share = share;
+        set_flag(&s, "share", share);
         const struct adl_result result = run_gogh(&s, 1, NULL);
         assert_int_equal(result.unfinished, 0);
         assert_int_equal(result.evictions, 0);
@@ -87,7 +87,7 @@ static void jobs_finish_though_gpus_and_nodes_fail(void **state)
         s.workload.mix[0].gang_gpus[i] = (uint16_t)(1u << i);
         s.workload.mix[0].gang_weight[i] = 1;
     }
-    s.policy.share = true;
+    set_flag(&s, "share", true);
     for (uint64_t seed = 1; seed <= 3; seed++) {
         const struct adl_result result = run_gogh(&s, seed, NULL);
         assert_int_equal(result.unfinished, 0);
@@ -103,11 +103,11 @@ static void everyone_finishes_in_random_worlds_and_equal_runs_decide_equally(voi
     for (uint64_t seed = 1; seed <= 12; seed++)
         for (int greedy = 0; greedy < 2; greedy++) {
             struct adl_scenario s = random_scenario(5000 + seed, 40);
-            s.policy.greedy = greedy;
+            set_flag(&s, "greedy", greedy);
             if (seed % 3 == 0)
-                s.policy.power_caps[0] = 0.6;
+                set_option(&s, "power_caps", "0.6");
             if (seed % 4 == 0)
-                s.policy.solver_nodes = 5;
+                set_option(&s, "solver_nodes", "5");
             const struct adl_result first = run_gogh(&s, seed, NULL), again = run_gogh(&s, seed, NULL);
             if (first.unfinished)
                 fail_msg("random scenario %llu: %llu jobs did not finish", (unsigned long long)seed + 5000,
@@ -152,10 +152,10 @@ static void the_modelled_draw_stays_below_the_limit_and_everyone_finishes(void *
         s.workload.mix[0].gang_count = 2;
         s.workload.mix[0].gang_gpus[1] = 3;
         s.workload.mix[0].gang_weight[1] = 1;
-        s.policy.power_limit_w = 80 + 450; /* idle, and three or four jobs more */
+        struct draw draw = {.limit_w = 80 + 450}; /* idle, and three or four jobs more */
+        set_option(&s, "power_limit_w", "%g", draw.limit_w);
         if (seed % 3 == 0)
-            s.policy.power_caps[0] = 0.6;
-        struct draw draw = {.limit_w = s.policy.power_limit_w};
+            set_option(&s, "power_caps", "0.6");
         const struct adl_observer observer = {.self = &draw, .decided = watch_draw};
         const struct adl_result result = run_gogh(&s, seed, &observer);
         assert_int_equal(result.unfinished, 0);
@@ -169,7 +169,7 @@ static void a_limit_below_idle_power_starts_nothing_and_the_run_ends(void **stat
 {
     (void)state;
     struct adl_scenario s = two_types(20, 300, ANY);
-    s.policy.power_limit_w = 70; /* idle: 80 */
+    set_option(&s, "power_limit_w", "70"); /* idle: 80 */
     s.workload.mix[0].deadline_share = 0.5;
     s.workload.mix[0].deadline_slack = 3;
     struct kept_run kept = run_kept(&s, 1, &adl_policy_gogh);
@@ -186,8 +186,9 @@ static void gpus_that_may_be_held_to_less_power_use_less_energy(void **state)
     struct adl_result result[2];
     for (int capped = 0; capped < 2; capped++) {
         struct adl_scenario s = two_types(80, 300, ANY);
-        s.policy.worth_w = 250;
-        s.policy.power_caps[0] = capped ? 0.6 : 0;
+        set_option(&s, "worth_w", "250");
+        if (capped)
+            set_option(&s, "power_caps", "0.6");
         result[capped] = run_gogh(&s, 1, NULL);
         assert_int_equal(result[capped].unfinished, 0);
         adl_scenario_clear(&s);
@@ -229,12 +230,15 @@ static int twin_create(const struct adl_policy_config *config, const struct adl_
 {
     struct twin *twin = calloc(1, sizeof *twin);
     assert_non_null(twin);
-    assert_int_equal(adl_policy_gogh.create(config, cluster, seed, &twin->gogh, err), 0);
-    assert_int_equal(adl_cost_model_create(config, cluster, &twin->cost_model, err), 0);
+    struct adl_gogh_options options;
+    struct adl_policy_config own = *config;
+    assert_int_equal(adl_policy_options_fill(&adl_policy_gogh, &own, cluster, &options, err), 0);
+    own.options = &options;
+    assert_int_equal(adl_policy_gogh.create(&own, cluster, seed, &twin->gogh, err), 0);
+    assert_int_equal(adl_cost_model_create(&own, cluster, &twin->cost_model, err), 0);
     for (int i = 0; i < 2; i++) {
-        struct adl_policy_config it = *config;
-        it.greedy = i == 0;
-        assert_int_equal(adl_ilp_model_create(&twin->ilps[i], &it, cluster, twin->cost_model), 0);
+        options.greedy = i == 0;
+        assert_int_equal(adl_ilp_model_create(&twin->ilps[i], &own, cluster, twin->cost_model), 0);
     }
     *ret_policy = twin;
     return 0;
@@ -317,7 +321,7 @@ static void the_exact_answer_costs_no_more_than_the_greedy_one_on_programs_of_re
             fail_msg("%s", err.text);
         s.workload.jobs = 250;
         s.workload.arrivals.rate_per_h *= 2;
-        s.policy.power_limit_w = limited ? 5000 : 0;
+        set_option(&s, "power_limit_w", limited ? "5000" : "0");
         const struct adl_run run = {.scenario = &s, .policy = &twin_policy, .seed = 1003};
         memset(&twin_counts, 0, sizeof twin_counts);
         if (adl_run(&run, &result, &err))

@@ -152,6 +152,9 @@ static void speeds_and_loads_that_gogh_measured_go_to_the_next_gogh(void **state
     gogh_open(&fixture);
     gogh_submit(&fixture, 0, &spec);
     gogh_force(&fixture, 0, 0);
+    struct adl_gogh_options options;
+    assert_int_equal(adl_policy_options_fill(&adl_policy_gogh, &fixture.config, &fixture.cluster, &options, &err), 0);
+    fixture.config.options = &options;
     assert_int_equal(adl_cost_model_create(&fixture.config, &fixture.cluster, &old, &err), 0);
     assert_int_equal(adl_cost_model_create(&fixture.config, &fixture.cluster, &new, &err), 0);
     const struct adl_job_estimates first = look_at(old, &fixture, 0, &spec);

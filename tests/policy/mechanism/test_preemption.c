@@ -3,9 +3,9 @@
 #include "peer_check.h"
 #include "toy_world.h"
 
-static const struct adl_policy_config by_time = {.first_fit = true};
-static const struct adl_policy_config by_gpu_time = {.by_gpu_time = true};
-static const struct adl_policy_config by_count = {.by_count = true, .placement = ADL_PLACEMENT_CONSOLIDATED};
+static const struct adl_policy_config by_time = {.settings = "first_fit=true"};
+static const struct adl_policy_config by_gpu_time = {.settings = "by_gpu_time=true"};
+static const struct adl_policy_config by_count = {.settings = "by_count=true\nplacement=consolidated"};
 
 static struct toy_job *add_preemptible(struct toy_world *world, int64_t submit_us, uint16_t gpus, int64_t run_us)
 {
@@ -262,8 +262,10 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
         struct adl_cluster cluster = {0};
         toy_demanding_round(world, &cluster, &rng, round);
         struct adl_engine_counts counts;
+        static const char *const with_count[] = {"first_fit=true\nby_count=true", "by_gpu_time=true\nby_count=true"};
         struct adl_policy_config config = round % 2 ? by_gpu_time : by_time;
-        config.by_count = round % 5 == 0;
+        if (round % 5 == 0)
+            config.settings = with_count[round % 2];
         config.preemption_us = adl_rng_below(&rng, 2) ? world->checkpoint_us : 0;
         toy_run(world, &adl_policy_srtf, &config, &counts);
         if (counts.refused)

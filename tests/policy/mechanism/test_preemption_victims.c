@@ -168,7 +168,7 @@ static void a_job_may_take_once_it_has_waited_for_twenty_times_the_cost(void **u
     struct adl_cluster cluster = fixture_plain(2);
     struct adl_state *state = fixture_state(&cluster);
     struct adl_actions *actions;
-    assert_int_equal(adl_actions_create(&cluster, &(struct adl_policy_config){.preemption_us = 1000}, &actions), 0);
+    assert_int_equal(adl_actions_create(&cluster, false, 1000, &actions), 0);
     wait_at(state, 2, 0);
     run_at(state, 1, 11, 1, STOPS, 1);
     state->now_us = 10 + 19999;
@@ -190,7 +190,7 @@ static void a_claim_waits_for_the_last_victim_and_is_given_up_when_a_gpu_fails(v
         struct adl_state *state = fixture_state(&cluster);
         struct adl_actions *actions;
         struct adl_plan plan;
-        assert_int_equal(adl_actions_create(&cluster, &(struct adl_policy_config){0}, &actions), 0);
+        assert_int_equal(adl_actions_create(&cluster, false, 0, &actions), 0);
         assert_int_equal(adl_plan_create(&plan, 2), 0);
         wait_at(state, 2, 0);
         run_at(state, 1, 11, 1, STOPS, 0);

@@ -41,22 +41,21 @@ static void every_start_and_stop_of_every_policy_says_why_and_what_it_says_is_tr
 /* Options that change by what policies go, and rounds and classes of service as short as these jobs. */
 static void vary(struct adl_scenario *s, uint64_t i)
 {
-    s->policy.first_fit = i & 1;
-    s->policy.by_gpu_time = i >> 1 & 1;
-    s->policy.by_count = i % 3 == 0;
-    s->policy.backfill_rule = i >> 1 & 1;
-    s->policy.las_limit_count = 2;
-    s->policy.las_limits_gpu_s[0] = 10;
-    s->policy.las_limits_gpu_s[1] = 40;
-    s->policy.las_promote = i % 4 ? 20 : 0;
-    s->policy.las_running_first = i >> 2 & 1;
-    s->policy.las_lazy = i >> 3 & 1;
-    s->policy.round_s = 5 + (double)(i % 10);
-    s->policy.gavel_objective = (uint8_t)(i % 4);
-    s->policy.gavel_type_by_type = i >> 2 & 1;
-    s->policy.gavel_by_owed_time = i >> 3 & 1;
-    s->policy.gavel_new_jobs_wait = i % 5 == 0;
-    s->policy.power_limit_w = i % 4 == 3 ? 350.0 * s->cluster.gpu_count : 0;
+    static const char *const objectives[] = {"max_min", "agnostic", "finish_time", "makespan"};
+    set_flag(s, "first_fit", i & 1);
+    set_flag(s, "by_gpu_time", i >> 1 & 1);
+    set_flag(s, "by_count", i % 3 == 0);
+    set_option(s, "backfill_rule", "%s", i >> 1 & 1 ? "ends_before" : "queue_order");
+    set_option(s, "las_limits_gpu_s", "10,40");
+    set_option(s, "las_promote", i % 4 ? "20" : "0");
+    set_flag(s, "las_running_first", i >> 2 & 1);
+    set_flag(s, "las_lazy", i >> 3 & 1);
+    set_option(s, "round_s", "%d", 5 + (int)(i % 10));
+    set_option(s, "gavel_objective", "%s", objectives[i % 4]);
+    set_flag(s, "gavel_type_by_type", i >> 2 & 1);
+    set_flag(s, "gavel_by_owed_time", i >> 3 & 1);
+    set_flag(s, "gavel_new_jobs_wait", i % 5 == 0);
+    set_option(s, "power_limit_w", "%g", i % 4 == 3 ? 350.0 * s->cluster.gpu_count : 0);
 }
 
 static void other_readings_of_the_policies_say_why_as_well(void **state)
@@ -73,7 +72,7 @@ static void other_readings_of_the_policies_say_why_as_well(void **state)
                 count[r] += checker.count[r];
             followed += checker.followed;
             /* Who is chosen by count may find no place together, and keeps others from the GPUs all the same. */
-            const bool may_wait = s.policy.by_count && adl_policy_at(p) == &adl_policy_srtf;
+            const bool may_wait = i % 3 == 0 && adl_policy_at(p) == &adl_policy_srtf;
             if (checker.unfollowed > 0 && !may_wait)
                 fail_msg("%s: %llu jobs that others were stopped for did not start when these had left", label,
                          (unsigned long long)checker.unfollowed);
@@ -93,7 +92,7 @@ static void make_exact(struct adl_scenario *s)
     s->faults = (struct adl_faults){0};
     s->drift.wear_per_kh = s->drift.throttle_share = 0;
     s->drift.update_count = 0;
-    s->policy.share = false;
+    set_flag(s, "share", false);
     for (uint32_t m = 0; m < s->workload.mix_count; m++) {
         struct adl_mix *mix = &s->workload.mix[m];
         uint32_t kept = 0;
@@ -138,8 +137,8 @@ static void a_replay_gives_reasons_that_agree_with_what_happened_in_the_run(void
         struct adl_result result;
         struct replayed replayed;
         struct adl_error err = {.text = ""};
-        s.policy.round_s = 10;
-        s.policy.share = true;
+        set_option(&s, "round_s", "10");
+        set_flag(&s, "share", true);
         struct tape tape = record(&s, 17, adl_policy_at(p), 0, &result);
         memset(&checker, 0, sizeof checker);
         const struct adl_observer observer = reason_observer(&checker);
