@@ -1,4 +1,4 @@
-/* bench_crash: 200 times kill -9 of the service at random moments under load: every acknowledged job has to be there
+/* bench_crash: 200 times kill -9 of the service at random moments under load: every acknowledged job must be there
  * afterwards, exactly once. bench_crash [KILLS [SEED]] */
 #include "service_crash.h"
 

@@ -1,6 +1,7 @@
 /* bench_decide: how long a decision takes, for each policy: on paper16, and on 10,000 GPUs with 1,000 jobs waiting.
- * Only calls that had jobs to decide on count. Each policy runs in a process of its own, so that one that takes too
- * long is said to and does not keep the others from being measured. A bar that is missed is marked and makes it exit 1.
+ * Only calls that had jobs to decide on count. Each policy runs in a process of its own, so that a policy
+ * that takes too long is reported and the others are still measured. A bar that is missed is marked and makes it
+ * exit 1.
  */
 #include "catalogue.h"
 #include "experiment/run.h"

@@ -1,10 +1,10 @@
-/* bench_estimate: how well the estimator knows jobs it never met: on Gavel's measurements, leaving whole families of
+/* bench_estimate: how well the estimator predicts unseen jobs: on Gavel's measurements, leaving whole families of
  * jobs out, against nearest neighbours and additive models; and on GPU types that no training saw. A bar that is missed
- * is marked and makes it exit 1. With --quick one fold and little training: that it runs, not what it is worth.
+ * is marked and makes it exit 1. With --quick one fold and little training: a smoke test.
  *
  * Within a run nothing is chosen by the folds that are shown: options of baselines are chosen, and intervals
- * calibrated, by leaving one more family out of those that are known. What was settled in the making with these folds
- * in sight is told in docs/estimates.md. */
+ * calibrated, by leaving one more family out of those that are known. docs/estimates.md lists what was decided
+ * with knowledge of these folds. */
 #include "estimate_trial.h"
 #include "estimate_unseen.h"
 

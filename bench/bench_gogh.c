@@ -1,9 +1,9 @@
-/* bench_gogh: what the policy gogh is worth: energy, allocation efficiency, SLAs and completion times against fcfs,
- * static, easy and least-loaded on seeds that nothing was chosen on, each policy with its own knowledge, starting cold;
- * whether it gets better within a run; what its parts bring; the curve between energy and time; and how long it decides
- * with 512 jobs on 256 GPUs. gavel108 needs measurements beside the project and is skipped without them. A bar that is
- * missed is marked and makes it exit 1. The bars of energy and efficiency stand in a summary of GOGH, not in its
- * abstract (docs/references.md). */
+/* bench_gogh: results of the policy gogh: energy, allocation efficiency, SLAs and completion times against fcfs,
+ * static, easy and least-loaded on seeds that nothing was tuned on, each policy with its own estimates, from a cold
+ * start; whether it improves within a run; what each part contributes; the curve between energy and time; and decision
+ * times with 512 jobs on 256 GPUs. gavel108 needs measurements beside the project and is skipped without them. A bar
+ * that is missed is marked and makes it exit 1. The bars of energy and efficiency stand in a summary of GOGH, not in
+ * its abstract (docs/references.md). */
 #include "experiment/comparison.h"
 #include "experiment/run.h"
 #include "metrics/statistics.h"

@@ -1,5 +1,5 @@
-/* bench_hdc: what hypervectors are good for and what they cost: fields read back from a record, run times told from
- * similar jobs, the nearest of 100,000 against how fast this machine can read. A bar that is missed is marked and makes
+/* bench_hdc: accuracy and cost of hypervectors: fields decoded from a record, run times predicted from similar jobs,
+ * the nearest of 100,000 against the memory bandwidth of this machine. A bar that is missed is marked and makes
  * it exit 1. Parameters were chosen on campus512's seeds 101 and 102 and on the first third of Chronus; what is shown
  * is measured on other seeds and on the rest. */
 #include "experiment/run.h"

@@ -1,5 +1,6 @@
 /* bench_launch: what starting real jobs costs: the service's time in a launch, the time until the command runs, and how
- * many tasks of no work go through in a second. As its own shepherd; in a folder beside the program, on a real disk. */
+ * many empty tasks complete in a second. It is its own shepherd; it runs in a folder beside the program, on a real
+ * disk. */
 #include "executor/local/launch.h"
 #include "executor/local/shepherd.h"
 

@@ -1,6 +1,6 @@
-/* bench_power: how well the law of power caps meets what Zeus measured: fitted on all, on all but one GPU, on all but
- * one network, beside the naive law; where energy is least; and how well a load is told from other types of GPU. A bar
- * that is missed is marked and makes it exit 1. */
+/* bench_power: how well the law of power caps fits Zeus's measurements: fitted on all, on all but one GPU, on all but
+ * one network, beside the naive law; where energy is least; and how well a load is predicted from other GPU types. A
+ * bar that is missed is marked and makes it exit 1. */
 #include "base/index.h"
 #include "predict/loads.h"
 #include "predict/power.h"

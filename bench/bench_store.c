@@ -1,5 +1,5 @@
 /* bench_store: how many jobs a second the store takes, one a commit and many a commit, beside what the disk can sync,
- * and how long opening, reading and pruning take when there is much. In ./build, so that the disk is the one built on.
+ * and how long opening, reading and pruning take with much data. In ./build, so that the disk is the one built on.
  */
 #include "experiment/run.h"
 #include "store/store.h"

@@ -1,5 +1,5 @@
 /* bench_train: how fast training is. The environment alone, by random actions; then real training rounds, timed with
- * one and with several passes over what was played, which tells playing from learning. A bar that is missed is marked
+ * one and with several passes over the rollouts, which separates playing from learning. A bar that is missed is marked
  * and makes it exit 1. */
 #include "base/rng.h"
 #include "ceiling.h"
