@@ -1,4 +1,6 @@
-# The command line as tests: scripts that run the built adlro.
+# The command line as tests: programs and scripts that run the built adlro.
+target_compile_definitions(test_top PRIVATE ADL_PROGRAM="$<TARGET_FILE:adlro>")
+add_dependencies(test_top adlro)
 add_executable(json_has ${CMAKE_CURRENT_LIST_DIR}/json_has.c)
 target_link_libraries(json_has PRIVATE PkgConfig::CJSON)
 set(cli_programs $<TARGET_FILE:adlro> $<TARGET_FILE:json_has>)
