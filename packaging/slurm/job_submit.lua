@@ -1,13 +1,13 @@
 -- job_submit: holds GPU jobs for adlro in the partitions that adlro.conf names, and leaves all others alone.
 --
--- A job that is caught is held (priority 0), and its GPU request moves into admin_comment as "adlro:volta:2|turing:1", from
--- where adlro takes it: Slurm cannot change the type of a request later, so none is left in the job. Users go on as before:
+-- A job that is caught is held (priority 0), and its GPU request moves into admin_comment as "adlro:volta:2|turing:1", where
+-- adlro reads it: Slurm cannot change the type of a request later, so none is left in the job. Users go on as before:
 --   sbatch --gres=gpu:volta:2 ...                         two volta GPUs on each node
 --   sbatch --gres=gpu:2 ...                               two GPUs of whatever type
 --   sbatch --comment="adlro:volta:2|turing:1" ...         either; the first is what Slurm gets if adlro is away
 --   sbatch --gres=gpu:1 --constraint="volta|turing" ...   by features of nodes, as before
--- scontrol hold and release mean what they always did. What this hook does not understand stays with Slurm, and so does all if
--- adlro was not heard of for stale_s seconds.
+-- scontrol hold and release work as before. Jobs that this hook does not understand stay with Slurm, and so do all if the last
+-- heartbeat of adlro is older than stale_s seconds.
 
 local HELD_BEGIN = 4000000000 -- a begin time beyond this means: held by its user (src/slurm/job.h)
 local NO_VAL = 4294967294
@@ -16,7 +16,7 @@ local INFINITE = 4294967295
 
 local here = (debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")) or "/etc/slurm"
 
--- Read each time: it is short, and changes count at once.
+-- Read each time: it is short, and changes take effect at once.
 local function read_settings()
     local settings = { partitions = {}, heartbeat = "/run/adlro/slurm.heartbeat", stale_s = 60, admins = { [0] = true } }
     local file = io.open(here .. "/adlro.conf", "r")
@@ -29,7 +29,7 @@ local function read_settings()
             for name in value:gmatch("[^%s,]+") do
                 settings.partitions[name] = true
             end
-        elseif key == "admins" then -- numbers of users who may do as they like, beside root
+        elseif key == "admins" then -- uids of administrators beside root
             for uid in value:gmatch("%d+") do
                 settings.admins[tonumber(uid)] = true
             end
@@ -43,7 +43,7 @@ local function read_settings()
     return settings
 end
 
--- stale_s 0 is for tests: adlro counts as there.
+-- stale_s 0 is for tests: adlro counts as running.
 local function is_alive(settings)
     if settings.stale_s == 0 then
         return true
@@ -61,7 +61,7 @@ local function is_set(text)
     return text ~= nil and text ~= ""
 end
 
--- The GPUs of "gres:gpu:volta:2": type ("*" = any) and count; nil if there are none, false if there is more than one thing.
+-- The GPUs of "gres:gpu:volta:2": type ("*" = any) and count; nil if there are none, false if there is anything else.
 local function parse_gres(text)
     if not is_set(text) then
         return nil
@@ -117,8 +117,8 @@ local function number(value, unset)
     return value
 end
 
--- What the job asks for, in adlro's words, and what that is counted by: "" = each node, "job" or "task". nil and why not if
--- it is not for adlro; nil alone if it wants no GPUs. How many nodes that takes the adapter finds out (src/slurm/job.c).
+-- The job's request as adlro writes it, and what it is counted by: "" = each node, "job" or "task". nil and the reason if it
+-- is not for adlro; nil alone if it asks for no GPUs. The adapter finds how many nodes that takes (src/slurm/job.c).
 local function request_of(job)
     local anyof = job.comment and job.comment:match("^adlro:(%S+)$")
     local node_type, node_count = parse_gres(job.tres_per_node)
@@ -142,7 +142,7 @@ local function request_of(job)
     elseif (node_type and 1 or 0) + (job_type and 1 or 0) + (task_type and 1 or 0) > 1 then
         return nil, "it asks for GPUs in two ways"
     elseif (node_count or job_count or task_count or 0) == 0 then
-        return nil -- --gpus=0 wants none, and Slurm gives it none
+        return nil -- --gpus=0: without GPUs
     elseif node_type then
         return node_type .. ":" .. node_count, ""
     elseif job_type then
@@ -151,21 +151,21 @@ local function request_of(job)
     return task_type .. ":" .. task_count, "task"
 end
 
--- Why this job is nothing for adlro, though it has GPUs; nil if it is.
+-- Why adlro cannot place this job with GPUs; nil if it can.
 local function obstacle(job)
     if (job.het_job_offset or NO_VAL) ~= NO_VAL then -- that of the first part is 0
         return "it is part of a heterogeneous job"
     elseif job.immediate == 1 then
-        return "it wants to run at once"
+        return "it has --immediate"
     elseif job.shared == 0 then
-        return "it wants whole nodes"
+        return "it asks for whole nodes"
     elseif is_set(job.features) and (job.features:find("[^%w_%-%.:=/&|,()]") or
             (job.features:find("[&,]") and job.features:find("|") and not job.features:find("%("))) then
         return "its constraint is more than a choice of features"
     elseif is_set(job.dependency) and (job.dependency:find("[^%w_,:?*]") or job.dependency:find("singleton") or
             job.dependency:find("aftercorr") or job.dependency:find("afterburst") or
             (job.dependency:find(",") and job.dependency:find("?", 1, true))) then
-        return "its dependency is Slurm's to judge" -- which does not look at those of jobs that are held
+        return "only Slurm can test its dependency" -- which it does not do for held jobs
     elseif is_set(job.req_nodes) and #job.req_nodes > 380 then
         return "its list of nodes is too long"
     end
@@ -192,7 +192,7 @@ local function is_ours(settings, names)
     return any
 end
 
--- Slurm does not tell its version; this error came with 23.11, as did the slash.
+-- Lua is not given the version of Slurm; this error code came with 23.11, as did the slash.
 local GPU_PREFIX = slurm.ESLURM_INVALID_RELATIVE_QOS and "gres/gpu:" or "gres:gpu:"
 
 local function first_gres(request)
@@ -200,7 +200,7 @@ local function first_gres(request)
     return GPU_PREFIX .. (gpu_type == "*" and count or gpu_type .. ":" .. count)
 end
 
--- What adlro keeps in admin_comment, and back: the request, what it is counted by, and the nodes that were asked for.
+-- admin_comment: the request, what it is counted by, and the nodes that the user asked for.
 local function write_catch(request, by, nodes)
     return "adlro:" .. request .. (is_set(by) and ";by=" .. by or "") .. (is_set(nodes) and ";nodes=" .. nodes or "")
 end
@@ -245,8 +245,8 @@ local function submit(job, part_list)
     return slurm.SUCCESS
 end
 
--- Another partition takes the job from adlro: Slurm gets the request as its user made it, held, for it cannot be told here
--- whether its user holds it.
+-- The job moves to a partition that is not adlro's: Slurm gets the request as its user made it. The job stays held, because
+-- whether its user holds it is not known here.
 local function give_back(change, job)
     local request, by, nodes = read_catch(job.admin_comment)
     local form = by == "job" and "tres_per_job" or by == "task" and "tres_per_task" or "tres_per_node"
@@ -254,12 +254,12 @@ local function give_back(change, job)
     change[form] = kept .. first_gres(request)
     change.req_nodes = nodes or ""
     change.admin_comment = "adlro-given:" .. request
-    change.begin_time = os.time() -- it may be the hook's own, of a job that its user holds: what holds it now is the priority
+    change.begin_time = os.time() -- instead of the hook's, if its user holds it: the priority holds it now
     return slurm.SUCCESS
 end
 
--- What administrators change of a job that waits for adlro is changed where adlro looks for it. Holding, releasing and placing
--- change the priority, and are not meant.
+-- Writes what an administrator changes of a job that waits for adlro into admin_comment. Holding, releasing and placing change
+-- the priority, and are left alone.
 local function modify_by_admin(settings, change, job)
     if job.priority ~= 0 or (change.priority or NO_VAL) ~= NO_VAL or is_set(change.admin_comment) then
         return slurm.SUCCESS
@@ -290,7 +290,7 @@ local function modify(change, job, uid)
         return slurm.SUCCESS
     end
     if number(change.min_nodes, 0) > 0 and number(change.max_nodes, 0) == 0 then
-        change.max_nodes = change.min_nodes -- before 23.02 Slurm tells how many nodes a waiting job wants by this alone
+        change.max_nodes = change.min_nodes -- before 23.02 only this says how many nodes a pending job asks for
     end
     if settings.admins[uid] then
         return modify_by_admin(settings, change, job)
@@ -311,7 +311,7 @@ local function modify(change, job, uid)
     return slurm.SUCCESS
 end
 
--- A fault in here must not keep anybody from submitting.
+-- An error in this hook must not keep users from submitting.
 local function guarded(action, ...)
     local fine, result = pcall(action, ...)
     if fine then

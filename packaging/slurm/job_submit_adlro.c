@@ -1,4 +1,4 @@
-/* job_submit_adlro: wakes slurmctld's scheduler when adlro has placed a job, which else looks only about once a second.
+/* job_submit_adlro: wakes slurmctld's scheduler when adlro has placed a job; otherwise it runs about once a second.
  *
  * A plugin beside the Lua hook, which catches the jobs: JobSubmitPlugins=lua,adlro. Built against Slurm's public
  * headers alone: cc -O2 -shared -fPIC -o job_submit_adlro.so job_submit_adlro.c and installed into a folder of
@@ -12,8 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Between two wake-ups. A look at the queue keeps slurmctld from taking placements, so in a stream of them the pause
- * grows. */
+/* Between two wake-ups. While slurmctld schedules it accepts no placements, so the pause grows in a stream of them. */
 #define PAUSE_NS     20000000L
 #define PAUSE_MAX_NS 320000000L
 
@@ -21,9 +20,8 @@ const char plugin_name[] = "wake-up of the scheduler for adlro";
 const char plugin_type[] = "job_submit/adlro";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
-/* slurmctld's own schedule(): asks its scheduler's thread for a look at the queue, and returns at once. Not part of any
- * interface, so it is looked for, and done without if it is gone. Up to 23.11 it returns a number, which says nothing.
- */
+/* slurmctld's own schedule(): wakes its scheduling thread and returns at once. It is not part of an interface, so the
+ * plugin looks it up and does nothing without it. Up to 23.11 it returns a number, which is ignored. */
 static void (*schedule)(bool full_queue);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -31,7 +29,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_t waker;
 static bool running, due;
 
-/* The last placement of a burst is never forgotten: what comes during the pause is seen after it. */
+/* The last placement of a burst is never missed: those during the pause are handled after it. */
 static void *wake(void *unused)
 {
     (void)unused;
@@ -58,20 +56,20 @@ static void find_schedule(void)
 {
     void *slurmctld = dlopen(NULL, RTLD_LAZY);
     void *symbol = slurmctld ? dlsym(slurmctld, "schedule") : NULL;
-    memcpy(&schedule, &symbol, sizeof symbol); /* ISO C knows no cast to a function */
+    memcpy(&schedule, &symbol, sizeof symbol); /* ISO C has no cast to a function pointer */
 }
 
 extern int init(void)
 {
     find_schedule();
     if (!schedule) {
-        slurm_error("job_submit/adlro: this slurmctld has no schedule() to wake it by: placed jobs start when it looks "
-                    "at its queue by itself");
+        slurm_error("job_submit/adlro: this slurmctld has no schedule(): placed jobs start at the next run of its own "
+                    "scheduler");
         return SLURM_SUCCESS;
     }
     running = true;
     if (pthread_create(&waker, NULL, wake, NULL) != 0)
-        running = false; /* then the scheduler looks when it looks */
+        running = false; /* then nothing is woken */
     return SLURM_SUCCESS;
 }
 
@@ -94,8 +92,8 @@ extern int job_submit(job_desc_msg_t *job, uint32_t submit_uid, char **err_msg)
     return SLURM_SUCCESS;
 }
 
-/* slurmctld holds its locks here, so the scheduler it wakes sees the change when it gets them. A placement is a release
- * to nodes that are named. */
+/* slurmctld holds its locks here, so the scheduler sees the change when it gets them. A placement is a release with a
+ * list of nodes. */
 static int wake_for(const job_desc_msg_t *change)
 {
     if (change->priority == INFINITE && change->req_nodes && change->req_nodes[0]) {

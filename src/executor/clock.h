@@ -1,8 +1,8 @@
 /* clock: the service's time in two forms, both in microseconds since the epoch.
  *
- * Wall time is what people and the store are told: this machine's clock, which may be set back or ahead while the
- * service runs. Steady time is what the engine, the executor and deadlines of the service go by: it begins with the
- * wall clock, and from then on goes neither back nor ahead. In a twin the two are one, and run faster. */
+ * Wall time is for people and the store: this machine's clock, which may be set back or ahead while the service runs.
+ * Steady time is for the engine, the executor and deadlines of the service: it starts with the wall clock, and is never
+ * set afterwards. In a twin the two are one, and run faster. */
 #ifndef ADLRO_EXECUTOR_CLOCK_H
 #define ADLRO_EXECUTOR_CLOCK_H
 
@@ -13,12 +13,12 @@ struct adl_service_clock {
     int64_t begin_us;      /* wall clock when it was started */
     int64_t begin_boot_us; /* the clock that is never set, at that moment */
     double speed;
-    bool twin; /* its time is its own */
+    bool twin; /* of a simulated cluster: wall time is steady time */
 };
 
 /* The clock of a service of this machine. */
 struct adl_service_clock adl_service_clock_start(void);
-/* not_before_us: the latest time that an earlier life of the twin has written down. */
+/* not_before_us: the latest time that an earlier run of the twin has stored. */
 struct adl_service_clock adl_service_clock_start_twin(double speed, int64_t not_before_us);
 
 int64_t adl_service_clock_wall(const struct adl_service_clock *clock);

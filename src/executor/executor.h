@@ -8,28 +8,28 @@
 #include "model/event.h"
 #include "model/plan.h"
 
-/* Who sent a job to the cluster underneath, and what for. It gets its slots by admit. */
+/* Who submitted a job to the cluster underneath, and what it asks for. The service gets its slots with admit. */
 struct adl_arrival {
-    int64_t external; /* its number there */
+    int64_t external; /* its number in the cluster */
     uint32_t uid, gid;
     char user[64], name[200], request[256], directory[256];
-    int64_t array_id; /* of a task of an array: the array's number there; else 0 */
+    int64_t array_id; /* of a task of an array: the array's number in the cluster; else 0 */
     int32_t array_index;
-    int64_t submit_us; /* 0 = now */
-    char bar[120];     /* why the cluster would not start it yet; "": it would */
+    int64_t submit_us;    /* 0 = now */
+    char ineligible[120]; /* why the cluster would not start it yet; "": it would */
 };
 
-/* What an executor reports; which fields of struct adl_report are set stands behind each. About a job they are always
- * slot and number. */
+/* What an executor reports. Each says which fields of struct adl_report it sets; about a job these are slot and number
+ * too. */
 enum adl_report_kind {
-    ADL_REPORT_NONE, /* nothing: a report that was withdrawn before anybody read it */
+    ADL_REPORT_NONE, /* nothing: the report was withdrawn */
 
     ADL_REPORT_ARRIVED,         /* a user submitted a job to the cluster: submit; it has no slot yet */
     ADL_REPORT_GENERATED,       /* the simulated workload submitted a job: slot, submit.spec */
     ADL_REPORT_ELIGIBLE,        /* the cluster would start the job now */
     ADL_REPORT_INELIGIBLE,      /* it would not: text says why */
-    ADL_REPORT_START_PENDING,   /* the cluster has the order to start the job, and has not begun it */
-    ADL_REPORT_STARTED,         /* the cluster has begun the job where the service placed it */
+    ADL_REPORT_START_PENDING,   /* the job is placed, and the cluster has not started it */
+    ADL_REPORT_STARTED,         /* the cluster has started the job where the service placed it */
     ADL_REPORT_CLUSTER_STARTED, /* the job runs where the cluster chose: running; text says why, "" = the service had
                                  * not placed it at all */
     ADL_REPORT_PROGRESS,        /* steps_per_s */
@@ -71,54 +71,54 @@ struct adl_report {
         struct {
             struct adl_telemetry readings;
             int64_t memory_used_mib; /* negative = not known */
-            double energy_j;         /* by its counter, since the service began; negative = it has none */
+            double energy_j;         /* by its counter, since the service started; negative = it has none */
             bool blurred;            /* of a meter that several jobs share: for people, not for estimates */
         } sample;
-        double energy_j;    /* the GPU's counter, since the service began */
+        double energy_j;    /* the GPU's counter, since the service started */
         double steps_per_s; /* of all its GPUs together */
     };
 };
 
 struct adl_executor_ops {
     const char *name;    /* "local", "sim", "slurm" */
-    bool confirms_start; /* a job that was started has begun once a report says so; else at once */
-    bool tells_speed;    /* reports PROGRESS itself; else a whole run of a job that has a name counts as a step */
+    bool confirms_start; /* a job runs once STARTED is reported; else from start on */
+    bool reports_speed;  /* reports PROGRESS; else the service counts a whole run of a named job as a step */
     void (*destroy)(void *executor);
 
-    /* A slot for one more job, from now until it is withdrawn, or its FINISH was reported and it is forgotten. */
+    /* A slot for one more job, until it is withdrawn, or ENDED was reported and the job is forgotten. */
     int (*admit)(void *executor, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err);
     void (*withdraw)(void *executor, uint32_t slot); /* of a job that holds no GPUs */
 
-    /* Safely in the store by now; may be carried out later, in poll: job stays as it is until its end was reported.
-     * What cannot be started is reported as FINISH with ADL_END_FAILED. */
+    /* The store has the decision. The executor may carry it out later, in poll: the entry lives until its end was
+     * reported. A job that cannot be started is reported as ENDED with ADL_END_FAILED. */
     int (*start)(void *executor, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err);
-    /* It has to end: FINISH (end CANCELLED, or how it ended before it heard), or EVICT if requeue. */
+    /* Stops the job: ENDED follows (CANCELLED, or how it ended before), or REQUEUED if requeue. */
     int (*stop)(void *executor, const struct adl_job_entry *job, uint32_t slot, bool requeue, const char *reason,
                 struct adl_error *err);
-    /* Optional. A job that came from these executor, or from executor like them before a restart, has this number now.
-     */
+    /* Optional. A job that this executor reported, also before a restart, has this number in the service. */
     void (*introduce)(void *executor, const struct adl_job_entry *job);
-    /* Optional. One that waits was cancelled here: it has to go there too. */
+    /* Optional. The service cancelled a job that waits: it is to be cancelled in the cluster too. */
     void (*drop)(void *executor, const struct adl_job_entry *job, const char *reason);
-    /* Optional. What would be done with a job, where nothing may be. */
+    /* Optional. In mode advise: what the service would do with a job. */
     void (*advise)(void *executor, const struct adl_job_entry *job, const char *text);
     int (*cap)(void *executor, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err);
 
-    /* After a restart, for each job that held GPUs: true if it is in hand again and its end will be reported. gpus
-     * NULL: they are gone; it is only taken up to be stopped. */
+    /* After a restart, for each job that held GPUs: true if the executor has it and will report its end. gpus NULL:
+     * they are not in the inventory any more, and the service will stop the job. */
     bool (*adopt)(void *executor, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus);
-    /* The end of a job, or that it is back in the queue, was committed: its traces may go. */
+    /* The store has the end of a job, or that it was requeued: the executor may delete what it keeps of that attempt.
+     */
     void (*forget)(void *executor, uint64_t job, uint32_t attempt);
 
-    /* 1 and a report; 0: nothing now. Never waits. Called without the service state's lock. now_us is steady time
-     * (executor/clock.h), and so is what due_us says. */
+    /* 1 and a report; 0: nothing now. Never waits. Called without the service state's lock. now_us and due_us are
+     * steady time (executor/clock.h). */
     int (*poll)(void *executor, int64_t now_us, struct adl_report *ret, struct adl_error *err);
-    int64_t (*due_us)(void *executor); /* poll has something at this time, even if fd says nothing; INT64_MAX: no */
-    int (*fd)(void *executor);         /* readable when poll may have something; -1 = none */
+    int64_t (*due_us)(void *executor); /* poll may have a report at this time, whatever fd says; INT64_MAX: no */
+    int (*fd)(void *executor);         /* readable when poll may have a report; -1 = none */
 };
 
-/* What carries out the service's decisions. A zeroed one is none. */
+/* A zeroed one is none. */
 struct adl_executor {
     const struct adl_executor_ops *ops;
     void *self;

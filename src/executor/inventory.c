@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #define VIRTUAL_MEMORY_MIB 16384
-#define HOST_LINK_GBS      16.0 /* between GPUs on one host, if nothing is known: PCIe 3 */
+#define HOST_LINK_GBS      16.0 /* between GPUs on one host, if unknown: PCIe 3 */
 #define HOST_NETWORK_GBS   1.25
 
-/* Cautious figures for a GPU of which nothing is known: about those of the slowest that are still used for this. */
+/* Cautious figures for an unknown GPU: about those of the slowest that are still used for training. */
 static const struct adl_gpu_type guess = {.modelled = true,
                                           .memory_mib = 8192,
                                           .bandwidth_gbs = 240,
@@ -73,7 +73,7 @@ int adl_inventory_catalogue(const char *path, struct adl_catalogue *ret, struct 
     return status;
 }
 
-/* The name without its domain, in letters that names in files have. */
+/* The host name without its domain, in characters that are allowed in names. */
 static void read_host_name(char ret[ADL_NAME_SIZE])
 {
     char name[256] = "";
@@ -159,8 +159,8 @@ static bool is_here(const struct adl_gpu_device *device)
     return device->node[0] == '\0';
 }
 
-/* A type's figures: the catalogue's if it has it. What all its GPUs here have of memory is known better by the driver.
- */
+/* A type's figures: the catalogue's if it has the type. The driver's figure of memory takes precedence if all GPUs of
+ * the type here agree. */
 static struct adl_gpu_type describe_type(const struct adl_catalogue *catalogue, const struct adl_gpu_device *devices,
                                          uint32_t count, uint32_t first)
 {

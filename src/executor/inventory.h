@@ -22,15 +22,15 @@ struct adl_inventory_gpu {
     uint32_t index;               /* on its node, as adlro counts */
 };
 
-/* The scenario holds the cluster and the job classes, of which class 0 is "job", that of jobs which say nothing; the
- * others are the catalogue's or, in the twin, those of its workload, which it holds too. */
+/* The scenario holds the cluster and the job classes. Class 0 is "job", for jobs that name none; the others are the
+ * catalogue's or, in the twin, those of its workload, which the scenario holds too. */
 struct adl_inventory {
     struct adl_scenario scenario;
     struct adl_inventory_gpu *gpus; /* [gpu of scenario.cluster] */
     bool virtual;                   /* none of them is real */
 };
 
-/* What the name of a type says that no GPU is: a slot for jobs that really run. */
+/* The type of a slot without a GPU, for jobs that really run. */
 #define ADL_VIRTUAL_TYPE  "virtual"
 #define ADL_VIRTUAL_SLOTS 4 /* where there are no GPUs and nothing is declared */
 
@@ -40,7 +40,7 @@ int adl_inventory_catalogue(const char *path, struct adl_catalogue *ret, struct 
 /* Cautious figures for a type of which nothing is known; it has no name. */
 struct adl_gpu_type adl_inventory_guess(void);
 
-/* Three ways to fill an inventory; what they leave half-built is the caller's to clear.
+/* Three ways to fill an inventory; after a failure the caller clears it.
  * From the devices of this machine, one node; those of other nodes are left out. A GPU type that the catalogue does not
  * have gets its memory from the driver and the rest by a cautious guess, and is marked as modelled. */
 int adl_inventory_add_devices(struct adl_inventory *inventory, const struct adl_catalogue *catalogue,
@@ -48,11 +48,11 @@ int adl_inventory_add_devices(struct adl_inventory *inventory, const struct adl_
 /* ADL_VIRTUAL_SLOTS slots on this machine. */
 int adl_inventory_add_slots(struct adl_inventory *inventory, const struct adl_catalogue *catalogue,
                             struct adl_error *err);
-/* The cluster is there already and none of it is real: names its GPUs, models as "virtual v100". */
+/* The cluster exists already and none of it is real: names its GPUs, models as "virtual v100". */
 int adl_inventory_name_gpus(struct adl_inventory *inventory, const char *adjective, struct adl_error *err);
 
-/* The GPU of the inventory that is devices[index], or ADL_NONE. Its id tells: its UUID, else its PCI address; of one
- * that has neither, its place among those of its type. */
+/* The GPU of the inventory that is devices[index], or ADL_NONE. By its UUID, else its PCI address; if it has
+ * neither, by its place among those of its type. */
 uint32_t adl_inventory_device_gpu(const struct adl_inventory *inventory, const struct adl_gpu_device *devices,
                                   uint32_t index);
 

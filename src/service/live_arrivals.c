@@ -92,11 +92,11 @@ static bool queue_generated(struct adl_live *live, const struct adl_live_report 
 
 static void place_submitted(struct adl_live *live, const struct adl_live_report *report, struct adl_job_entry *job)
 {
-    job->barred = report->arrival.bar[0] != '\0';
+    job->barred = report->arrival.ineligible[0] != '\0';
     job->eligible_us = job->barred ? 0 : live->now_us;
     adl_live_place(live, job);
     if (job->barred)
-        adl_job_table_set_reason(job, report->arrival.bar);
+        adl_job_table_set_reason(job, report->arrival.ineligible);
 }
 
 void adl_live_arrival_apply(struct adl_live *live, const struct adl_live_report *report)

@@ -145,7 +145,7 @@ static void post_speed(struct adl_live *live, const struct adl_job_entry *job, c
     const struct adl_state *state = adl_engine_state(live->shared->engine);
     const int64_t run_us = event->outcome.run_us > 0 ? event->outcome.run_us : live->now_us - job->start_us;
     struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .job = event->job, .gpu = ADL_NONE};
-    if (live->config.executor.ops->tells_speed || event->outcome.end != ADL_END_COMPLETED || job->spec.name_id == 0 ||
+    if (live->config.executor.ops->reports_speed || event->outcome.end != ADL_END_COMPLETED || job->spec.name_id == 0 ||
         job->spec.flags & ADL_JOB_SHARE || job->attempts > 1 || run_us < 1000 ||
         state->jobs[event->job].phase != ADL_PHASE_RUNNING)
         return;

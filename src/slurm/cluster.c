@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW_US 1000000 /* partitions, reservations, begin times: nobody needs those within a blink */
+#define SLOW_US 1000000 /* partitions, reservations, begin times are not urgent */
 #define WHOLE_US                                                                                                       \
-    3000000 /* Slurm tells by the second what changed, and can miss some: all is loaded again after this               \
+    3000000 /* Slurm's changes have a resolution of a second, so some can be missed: all is loaded after this          \
              */
 
 static void free_messages(struct adl_slurm_cluster *cluster)
@@ -42,12 +42,12 @@ void adl_slurm_cluster_clear(struct adl_slurm_cluster *cluster)
     free(cluster->nodes);
     free(cluster->sent_jobs.items);
     free(cluster->sent_nodes.items);
-    free(cluster->marks);
+    free(cluster->backoffs);
     adl_slurm_limits_destroy(cluster->limits);
     *cluster = (struct adl_slurm_cluster){0};
 }
 
-static void forget_words(struct adl_slurm_sents *sents)
+static void forget_sent(struct adl_slurm_sents *sents)
 {
     for (size_t i = 0; i < sents->count; i++)
         sents->items[i].hash = 0;
@@ -56,12 +56,12 @@ static void forget_words(struct adl_slurm_sents *sents)
 void adl_slurm_cluster_restart(struct adl_slurm_cluster *cluster)
 {
     free_messages(cluster);
-    forget_words(&cluster->sent_jobs);
-    forget_words(&cluster->sent_nodes);
+    forget_sent(&cluster->sent_jobs);
+    forget_sent(&cluster->sent_nodes);
     cluster->slow_due_us = 0;
 }
 
-/* ---- what was sent ------------------------------------------------------------------------------------------------
+/* ---- messages sent ------------------------------------------------------------------------------------------------
  */
 
 static int compare_sent(const void *a, const void *b)
@@ -100,7 +100,7 @@ static int send_line(struct adl_slurm_sents *sents, size_t sorted_count, uint64_
     return 0;
 }
 
-/* After a pass over all: what was not seen in it is gone. */
+/* After a pass over all: those that were not seen are gone. */
 static void close_pass(struct adl_slurm_sents *sents,
                        void (*gone)(struct adl_text *out, const struct adl_slurm_sent *sent), struct adl_text *out)
 {
@@ -155,7 +155,7 @@ bool adl_slurm_hosts_have(const char *hosts, const char *name)
     return found;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------
+/* ---- loading ------------------------------------------------------------------------------------------------------
  */
 
 static bool is_ok(int status, const char *what, struct adl_error *err, int *ret_status)
@@ -164,7 +164,7 @@ static bool is_ok(int status, const char *what, struct adl_error *err, int *ret_
         return true;
     const int code = adl_slurm_error_of(status);
     if (code != SLURM_NO_CHANGE_IN_DATA)
-        *ret_status = adl_fail(err, ADL_EIO, "slurmctld does not tell its %s: %s", what, slurm_strerror(code));
+        *ret_status = adl_fail(err, ADL_EIO, "cannot load the %s of slurmctld: %s", what, slurm_strerror(code));
     return false;
 }
 
@@ -174,12 +174,12 @@ static int load_jobs(struct adl_slurm_cluster *cluster, bool *ret_changed, struc
 {
     job_info_msg_t *message = NULL;
     int status = 0;
-    const time_t since = cluster->jobs && !cluster->touched ? cluster->jobs->last_update : 0;
+    const time_t since = cluster->jobs && !cluster->reload_jobs ? cluster->jobs->last_update : 0;
     if (!is_ok(slurm_load_jobs(since, &message, SHOW), "jobs", err, &status))
         return status;
     adl_slurm_jobs_free(cluster->jobs);
     cluster->jobs = message;
-    cluster->touched = false;
+    cluster->reload_jobs = false;
     *ret_changed = true;
     return 0;
 }
@@ -229,7 +229,7 @@ static int load_rest(struct adl_slurm_cluster *cluster, struct adl_error *err)
     return status;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------
+/* ---- sending ---------------------------------------------------------------------------------------------------
  */
 
 static bool is_in_ours(const struct adl_slurm_cluster *cluster, const char *name)
@@ -242,7 +242,7 @@ static bool is_in_ours(const struct adl_slurm_cluster *cluster, const char *name
     return false;
 }
 
-static int tell_nodes(struct adl_slurm_cluster *cluster, struct adl_text *line, struct adl_text *out)
+static int send_nodes(struct adl_slurm_cluster *cluster, struct adl_text *line, struct adl_text *out)
 {
     const size_t sorted_count = cluster->sent_nodes.count;
     int status = 0;
@@ -264,34 +264,33 @@ static int tell_nodes(struct adl_slurm_cluster *cluster, struct adl_text *line, 
     return status;
 }
 
-struct telling {
+struct pass {
     struct adl_slurm_cluster *cluster;
     struct adl_text *line, *out;
     size_t sorted_count;
     uint32_t record;
 };
 
-static int tell_job(void *context, const struct job_info *job, uint64_t id)
+static int send_job(void *context, const struct job_info *job, uint64_t id)
 {
-    struct telling *telling = context;
+    struct pass *pass = context;
     if (job->job_state & JOB_COMPLETING)
-        adl_slurm_backoff_extend(telling->cluster, id);
-    adl_text_truncate(telling->line, 0);
-    adl_slurm_job_write(telling->cluster, job, id, telling->line);
-    return send_line(&telling->cluster->sent_jobs, telling->sorted_count, id, telling->record, telling->line,
-                     telling->out);
+        adl_slurm_backoff_extend(pass->cluster, id);
+    adl_text_truncate(pass->line, 0);
+    adl_slurm_job_write(pass->cluster, job, id, pass->line);
+    return send_line(&pass->cluster->sent_jobs, pass->sorted_count, id, pass->record, pass->line, pass->out);
 }
 
-static int tell_jobs(struct adl_slurm_cluster *cluster, struct adl_text *line, struct adl_text *out)
+static int send_jobs(struct adl_slurm_cluster *cluster, struct adl_text *line, struct adl_text *out)
 {
-    struct telling telling = {.cluster = cluster, .line = line, .out = out, .sorted_count = cluster->sent_jobs.count};
+    struct pass pass = {.cluster = cluster, .line = line, .out = out, .sorted_count = cluster->sent_jobs.count};
     int status = 0;
     adl_slurm_limits_count(cluster);
     for (uint32_t i = 0; i < cluster->jobs->record_count && status == 0; i++) {
         const struct job_info *job = &cluster->jobs->job_array[i];
-        telling.record = i;
+        pass.record = i;
         if (adl_slurm_job_concerns(cluster, job))
-            status = adl_slurm_job_each(job, tell_job, &telling);
+            status = adl_slurm_job_each(job, send_job, &pass);
     }
     close_pass(&cluster->sent_jobs, job_gone, out);
     return status;
@@ -303,12 +302,13 @@ int adl_slurm_cluster_poll(struct adl_slurm_cluster *cluster, int64_t now_us, st
     bool jobs_changed = false, nodes_changed = false;
     const bool slow = now_us >= cluster->slow_due_us, whole = now_us >= cluster->whole_due_us;
     cluster->now_us = now_us;
-    cluster->touched |= whole;
+    cluster->reload_jobs |= whole;
     int status = slow ? load_rest(cluster, err) : 0;
-    /* Nodes before jobs: a job is never told on a node that was not. */
-    /* Slurm does not count it as a change of a node when its meter is read, nor always when a job leaves its GPUs. */
+    /* Nodes before jobs, so that a message about a job names only nodes that are known. Slurm does not count a reading
+     * of a meter as a change of the node, nor always the end of a job. */
     if (status == 0)
-        status = load_nodes(cluster, whole || (slow && (cluster->stirred || cluster->metered)), &nodes_changed, err);
+        status =
+            load_nodes(cluster, whole || (slow && (cluster->jobs_changed || cluster->metered)), &nodes_changed, err);
     if (status == 0)
         status = load_jobs(cluster, &jobs_changed, err);
     if (status != 0)
@@ -319,22 +319,22 @@ int adl_slurm_cluster_poll(struct adl_slurm_cluster *cluster, int64_t now_us, st
             cluster->limits = adl_slurm_limits_create();
         adl_slurm_limits_load(cluster->limits, now_us);
     }
-    cluster->stirred = jobs_changed || (cluster->stirred && !slow);
+    cluster->jobs_changed = jobs_changed || (cluster->jobs_changed && !slow);
     if (whole)
         cluster->whole_due_us = now_us + WHOLE_US;
-    adl_slurm_marks_age(cluster);
+    adl_slurm_backoffs_age(cluster);
     struct adl_text line = {0};
     if (nodes_changed || slow)
-        status = tell_nodes(cluster, &line, out);
+        status = send_nodes(cluster, &line, out);
     if (status == 0 && (jobs_changed || nodes_changed || slow))
-        status = tell_jobs(cluster, &line, out);
+        status = send_jobs(cluster, &line, out);
     if (status == 0)
         status = adl_text_status(&line);
     adl_text_clear(&line);
     return status == 0 ? 0 : adl_fail(err, status, "out of memory");
 }
 
-/* ---- looking up ---------------------------------------------------------------------------------------------------
+/* ---- finding -----------------------------------------------------------------------------------------------------
  */
 
 bool adl_slurm_is_ours(const struct adl_slurm_cluster *cluster, const char *partition)
@@ -371,7 +371,7 @@ const struct job_info *adl_slurm_job_find(const struct adl_slurm_cluster *cluste
                                                                                : NULL;
 }
 
-void adl_slurm_job_retell(struct adl_slurm_cluster *cluster, uint64_t id)
+void adl_slurm_job_resend(struct adl_slurm_cluster *cluster, uint64_t id)
 {
     struct adl_slurm_sent *sent = find_sent(&cluster->sent_jobs, cluster->sent_jobs.count, id);
     if (sent)

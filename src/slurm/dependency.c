@@ -11,18 +11,18 @@ enum kind { AFTER, AFTERANY, AFTEROK, AFTERNOTOK, KIND_COUNT };
 
 static const char *const kind_names[KIND_COUNT] = {"after", "afterany", "afterok", "afternotok"};
 
-static bool is_met(enum kind kind, enum adl_slurm_fate fate)
+static bool is_met(enum kind kind, enum adl_slurm_dependee dependee)
 {
-    const bool over = fate == ADL_FATE_GOOD || fate == ADL_FATE_BAD;
+    const bool over = dependee == ADL_DEPENDEE_SUCCEEDED || dependee == ADL_DEPENDEE_FAILED;
     switch (kind) {
     case AFTER:
-        return fate != ADL_FATE_WAITS;
+        return dependee != ADL_DEPENDEE_PENDING;
     case AFTERANY:
-        return over || fate == ADL_FATE_UNKNOWN;
+        return over || dependee == ADL_DEPENDEE_FORGOTTEN;
     case AFTEROK:
-        return fate == ADL_FATE_GOOD || fate == ADL_FATE_UNKNOWN;
+        return dependee == ADL_DEPENDEE_SUCCEEDED || dependee == ADL_DEPENDEE_FORGOTTEN;
     default:
-        return fate == ADL_FATE_BAD || fate == ADL_FATE_UNKNOWN;
+        return dependee == ADL_DEPENDEE_FAILED || dependee == ADL_DEPENDEE_FORGOTTEN;
     }
 }
 
@@ -36,8 +36,8 @@ static int find_kind(const char *name, size_t size)
 }
 
 /* One "afterok:12_3(unfulfilled)": 1, 0 or ADL_EINVAL; *at moves behind it. Minutes of delay ("after:12+5") are
- * Slurm's. */
-static int read_term(const char **at, adl_slurm_fate_of *fate_of, void *context)
+ * left to Slurm. */
+static int read_term(const char **at, adl_slurm_dependee_of *dependee_of, void *context)
 {
     const size_t size = strcspn(*at, ":,?(");
     const int kind = (*at)[size] == ':' ? find_kind(*at, size) : ADL_EINVAL;
@@ -59,13 +59,13 @@ static int read_term(const char **at, adl_slurm_fate_of *fate_of, void *context)
             return ADL_EINVAL;
         if (*end == '(')
             end += strcspn(end, ")") + (strchr(end, ')') != NULL);
-        met = met && is_met((enum kind)kind, fate_of(context, (uint32_t)job, index));
+        met = met && is_met((enum kind)kind, dependee_of(context, (uint32_t)job, index));
         *at = end;
     }
     return met;
 }
 
-int adl_slurm_dependency_met(const char *dependency, adl_slurm_fate_of *fate_of, void *context)
+int adl_slurm_dependency_met(const char *dependency, adl_slurm_dependee_of *dependee_of, void *context)
 {
     const char *at = dependency ? dependency : "";
     if (!*at)
@@ -73,7 +73,7 @@ int adl_slurm_dependency_met(const char *dependency, adl_slurm_fate_of *fate_of,
     bool all = true, any = false;
     char joint = '\0';
     for (;;) {
-        const int met = read_term(&at, fate_of, context);
+        const int met = read_term(&at, dependee_of, context);
         if (met < 0)
             return met;
         all = all && met;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Slurm puts off a job that was requeued by this, and placing it takes that back. */
+/* Slurm delays a requeued job by this; placing it cancels the delay. */
 #define REQUEUE_DELAY_S 125
 
 struct verdict {
@@ -35,9 +35,9 @@ static bool because(struct verdict *verdict, enum adl_slurm_eligibility eligibil
     return true;
 }
 
-static bool time_hinders(const struct job_info *job, int64_t now_s, struct verdict *verdict)
+static bool begin_time_blocks(const struct job_info *job, int64_t now_s, struct verdict *verdict)
 {
-    const int64_t begin_s = job->start_time; /* of a job that waits: not before this */
+    const int64_t begin_s = job->start_time; /* of a pending job: the earliest start */
     if (begin_s >= ADL_HELD_BEGIN_S)
         return because(verdict, ADL_SLURM_INELIGIBLE, "held by its user");
     if (begin_s > now_s && !(job->restart_cnt > 0 && begin_s - now_s < REQUEUE_DELAY_S)) {
@@ -50,59 +50,59 @@ static bool time_hinders(const struct job_info *job, int64_t now_s, struct verdi
     return false;
 }
 
-static enum adl_slurm_fate fate_of_record(const struct job_info *job)
+static enum adl_slurm_dependee dependee_of_record(const struct job_info *job)
 {
     switch (job->job_state & JOB_STATE_BASE) {
     case JOB_PENDING:
-        return ADL_FATE_WAITS;
+        return ADL_DEPENDEE_PENDING;
     case JOB_RUNNING:
     case JOB_SUSPENDED:
-        return ADL_FATE_RUNS;
+        return ADL_DEPENDEE_RUNNING;
     case JOB_COMPLETE:
-        return job->job_state & JOB_COMPLETING ? ADL_FATE_RUNS : ADL_FATE_GOOD;
+        return job->job_state & JOB_COMPLETING ? ADL_DEPENDEE_RUNNING : ADL_DEPENDEE_SUCCEEDED;
     default:
-        return job->job_state & JOB_COMPLETING ? ADL_FATE_RUNS : ADL_FATE_BAD;
+        return job->job_state & JOB_COMPLETING ? ADL_DEPENDEE_RUNNING : ADL_DEPENDEE_FAILED;
     }
 }
 
-/* Of several tasks: that of the one that has the furthest to go, or went worst. */
-static enum adl_slurm_fate fate_of(void *context, uint32_t id, int64_t array_index)
+/* Of several tasks: the least advanced, or a failed one if all have ended. */
+static enum adl_slurm_dependee dependee_of(void *context, uint32_t id, int64_t array_index)
 {
     const struct adl_slurm_cluster *cluster = context;
-    enum adl_slurm_fate fate = ADL_FATE_UNKNOWN;
+    enum adl_slurm_dependee dependee = ADL_DEPENDEE_FORGOTTEN;
     for (uint32_t i = 0; i < cluster->jobs->record_count; i++) {
         const struct job_info *job = &cluster->jobs->job_array[i];
         if (job->job_id != id && job->array_job_id != id)
             continue;
         if (array_index >= 0 && job->array_task_id != NO_VAL && job->array_task_id != array_index)
             continue;
-        const enum adl_slurm_fate one = fate_of_record(job);
-        const bool open = fate == ADL_FATE_WAITS || fate == ADL_FATE_RUNS;
-        if (fate == ADL_FATE_UNKNOWN || one == ADL_FATE_WAITS || (one == ADL_FATE_RUNS && fate != ADL_FATE_WAITS) ||
-            (one == ADL_FATE_BAD && !open))
-            fate = one;
+        const enum adl_slurm_dependee one = dependee_of_record(job);
+        const bool open = dependee == ADL_DEPENDEE_PENDING || dependee == ADL_DEPENDEE_RUNNING;
+        if (dependee == ADL_DEPENDEE_FORGOTTEN || one == ADL_DEPENDEE_PENDING ||
+            (one == ADL_DEPENDEE_RUNNING && dependee != ADL_DEPENDEE_PENDING) || (one == ADL_DEPENDEE_FAILED && !open))
+            dependee = one;
     }
-    return fate;
+    return dependee;
 }
 
-static bool dependency_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                               struct verdict *verdict)
+static bool dependency_blocks(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+                              struct verdict *verdict)
 {
     if (!job->dependency || !*job->dependency)
         return false;
-    const int met = adl_slurm_dependency_met(job->dependency, fate_of, (void *)cluster);
+    const int met = adl_slurm_dependency_met(job->dependency, dependee_of, (void *)cluster);
     if (met == 1)
         return false;
     return met == 0 ? because(verdict, ADL_SLURM_INELIGIBLE, "dependency: %s", job->dependency)
-                    : because(verdict, ADL_SLURM_BEYOND, "only Slurm can judge the dependency %s", job->dependency);
+                    : because(verdict, ADL_SLURM_BEYOND, "only Slurm can test the dependency %s", job->dependency);
 }
 
-static bool partition_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                              struct verdict *verdict)
+static bool partition_blocks(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+                             struct verdict *verdict)
 {
     const struct partition_info *partition = adl_slurm_partition_find(cluster, job->partition);
     if (!partition)
-        return because(verdict, ADL_SLURM_INELIGIBLE, "partition %s is no more", job->partition);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "partition %s no longer exists", job->partition);
     if (!(partition->state_up & PARTITION_SCHED))
         return because(verdict, ADL_SLURM_INELIGIBLE, "partition %s is down", job->partition);
     if (partition->max_time != INFINITE && job->time_limit != NO_VAL && job->time_limit > partition->max_time)
@@ -121,23 +121,23 @@ static const struct reserve_info *find_reservation(const struct adl_slurm_cluste
     return NULL;
 }
 
-static bool reservation_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                                struct verdict *verdict)
+static bool reservation_blocks(const struct adl_slurm_cluster *cluster, const struct job_info *job,
+                               struct verdict *verdict)
 {
     if (!job->resv_name || !*job->resv_name)
         return false;
     const struct reserve_info *reservation = find_reservation(cluster, job->resv_name);
     const int64_t now_s = cluster->now_us / 1000000;
     if (!reservation)
-        return because(verdict, ADL_SLURM_INELIGIBLE, "reservation %s is no more", job->resv_name);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "reservation %s no longer exists", job->resv_name);
     if (now_s < reservation->start_time || now_s >= reservation->end_time)
-        return because(verdict, ADL_SLURM_INELIGIBLE, "reservation %s is not now", job->resv_name);
+        return because(verdict, ADL_SLURM_INELIGIBLE, "reservation %s is not active now", job->resv_name);
     return false;
 }
 
-/* Tasks of an array that may run at once: those that wait come in the order of their indices. */
-static bool array_hinders(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
-                          struct verdict *verdict)
+/* The limit of tasks of an array at once; pending tasks start in the order of their indices. */
+static bool array_blocks(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                         struct verdict *verdict)
 {
     if (job->array_job_id == 0 || job->array_max_tasks == 0)
         return false;
@@ -151,7 +151,7 @@ static bool array_hinders(const struct adl_slurm_cluster *cluster, const struct 
         before += adl_slurm_job_is_held(other) && other->array_task_id < (id >> 32) - 1;
     }
     if (job->array_task_id == NO_VAL && job->array_task_str) {
-        /* Within the record of the array: how many come first. */
+        /* Those before it in the record of the array. */
         unsigned first = 0;
         if (sscanf(job->array_task_str, "%u", &first) == 1 && (id >> 32) - 1 > first)
             before += (uint32_t)((id >> 32) - 1 - first);
@@ -166,8 +166,8 @@ bool adl_slurm_job_is_crowded(const struct job_info *job)
     return job->priority != 0 && (job->state_reason == WAIT_RESOURCES || job->state_reason == WAIT_NODE_NOT_AVAIL);
 }
 
-/* What Slurm itself says of a job that was released to it. */
-static bool slurm_hinders(const struct job_info *job, struct verdict *verdict)
+/* Slurm's own reason for a job that was released. */
+static bool slurm_blocks(const struct job_info *job, struct verdict *verdict)
 {
     if (job->priority == 0)
         return false;
@@ -194,25 +194,25 @@ bool adl_slurm_job_waits_for(const struct job_info *job, char *ret_why, size_t w
     return true;
 }
 
-/* Limits come last: a job that they let through counts as offered. */
-static bool is_hindered(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
-                        struct verdict *verdict)
+/* Limits come last: a job that passes them counts as offered. */
+static bool is_blocked(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
+                       struct verdict *verdict)
 {
     const struct adl_slurm_backoff *mark = adl_slurm_backoff_find(cluster, id, true);
     struct adl_catch caught;
     if (adl_slurm_job_is_ours(cluster, job, &caught) && caught.uneven)
         return because(verdict, ADL_SLURM_BEYOND, "its GPUs or tasks do not divide by its nodes");
     if (job->job_state & JOB_COMPLETING)
-        return because(verdict, ADL_SLURM_INELIGIBLE, "its last run still ends");
-    if (dependency_hinders(cluster, job, verdict))
+        return because(verdict, ADL_SLURM_INELIGIBLE, "its last run is still completing");
+    if (dependency_blocks(cluster, job, verdict))
         return true;
     if (mark)
         return because(verdict, ADL_SLURM_INELIGIBLE, "%s", mark->why);
     if (adl_constraint_holds(job->features, "") < 0)
-        return because(verdict, ADL_SLURM_BEYOND, "only Slurm can judge the constraint '%s'", job->features);
-    if (slurm_hinders(job, verdict) || /* first: of one that was placed the begin time is Slurm's forecast */
-        time_hinders(job, cluster->now_us / 1000000, verdict) || partition_hinders(cluster, job, verdict) ||
-        reservation_hinders(cluster, job, verdict) || array_hinders(cluster, job, id, verdict))
+        return because(verdict, ADL_SLURM_BEYOND, "only Slurm can test the constraint '%s'", job->features);
+    if (slurm_blocks(job, verdict) || /* first: the begin time of a placed job is Slurm's forecast */
+        begin_time_blocks(job, cluster->now_us / 1000000, verdict) || partition_blocks(cluster, job, verdict) ||
+        reservation_blocks(cluster, job, verdict) || array_blocks(cluster, job, id, verdict))
         return true;
     verdict->eligibility = ADL_SLURM_INELIGIBLE;
     return adl_slurm_limits_forbid(cluster, job, id, verdict->why, verdict->size);
@@ -224,10 +224,10 @@ enum adl_slurm_eligibility adl_slurm_job_eligibility(const struct adl_slurm_clus
 {
     struct verdict verdict = {.why = ret_why, .size = why_size};
     ret_why[0] = '\0';
-    return is_hindered(cluster, job, id, &verdict) ? verdict.eligibility : ADL_SLURM_ELIGIBLE;
+    return is_blocked(cluster, job, id, &verdict) ? verdict.eligibility : ADL_SLURM_ELIGIBLE;
 }
 
-/* Nodes that are somebody else's, now or before the job would be over. */
+/* Nodes that a reservation of others has, now or before the job would end. */
 static bool reserved_from(const struct adl_slurm_cluster *cluster, const struct job_info *job, const char *node)
 {
     const int64_t now_s = cluster->now_us / 1000000;
@@ -245,8 +245,8 @@ static bool reserved_from(const struct adl_slurm_cluster *cluster, const struct 
     return false;
 }
 
-/* Where types cannot be changed, a job that was placed without a type stays without, and nodes with several types need
- * one. */
+/* Where types cannot be changed, a job that was placed without a type stays without, and cannot go to nodes with
+ * several types, which need one. */
 static bool type_bars(const struct job_info *job, const struct adl_slurm_node *node)
 {
     if (adl_slurm_retypes())

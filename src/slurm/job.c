@@ -53,10 +53,10 @@ int adl_slurm_job_each(const struct job_info *job, int (*visit)(void *context, c
     return job->array_task_str ? each_task(job, visit, context) : 0;
 }
 
-/* ---- whose --------------------------------------------------------------------------------------------------------
+/* ---- ownership ---------------------------------------------------------------------------------------------------
  */
 
-/* Of jobs that Slurm itself looks after: what they ask for on each node, as far as that can be said. */
+/* Of jobs that Slurm schedules itself: what they ask for on each node, as far as it is known. */
 static struct adl_gpu_counts plain_request(const struct job_info *job)
 {
     struct adl_gpu_counts counts = adl_gres_parse(job->tres_per_node);
@@ -73,10 +73,10 @@ bool adl_slurm_job_is_ours(const struct adl_slurm_cluster *cluster, const struct
 {
     if (!adl_slurm_is_ours(cluster, job->partition) || !adl_catch_parse(job->admin_comment, ret))
         return false;
-    /* Where its user did not say how many tasks each node has, Slurm fills one node after the other with them. */
+    /* Without --ntasks-per-node Slurm fills one node after the other with tasks. */
     const uint32_t nodes = adl_slurm_job_nodes(cluster, job), tasks = job->num_tasks == NO_VAL ? 1 : job->num_tasks;
-    const bool told = job->ntasks_per_node != NO_VAL16 && (uint64_t)job->ntasks_per_node * nodes == tasks;
-    adl_catch_divide(ret, nodes, tasks, nodes == 1 || nodes == tasks || told);
+    const bool stated = job->ntasks_per_node != NO_VAL16 && (uint64_t)job->ntasks_per_node * nodes == tasks;
+    adl_catch_divide(ret, nodes, tasks, nodes == 1 || nodes == tasks || stated);
     return true;
 }
 
@@ -92,7 +92,7 @@ bool adl_slurm_job_is_held(const struct job_info *job)
     return (job->job_state & JOB_STATE_BASE) == JOB_PENDING && job->priority == 0;
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------------
+/* ---- writing ------------------------------------------------------------------------------------------------------
  */
 
 static const char *state_word(uint32_t state)
@@ -123,7 +123,7 @@ static void write_hosts(struct adl_json *json, const char *key, const char *host
     adl_json_end(json);
 }
 
-/* The nodes of its partition on which it may not run, whatever the reason. */
+/* The nodes of its partition on which it may not run, for any reason. */
 static void write_excluded(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                            struct adl_json *json)
 {
@@ -148,7 +148,7 @@ struct gpus_writing {
     uint32_t index; /* of the node in the list of its nodes */
 };
 
-/* Of a job that is over Slurm does not tell which GPUs it had: what it asked for, of the type its node has. */
+/* Slurm does not say which GPUs a job had that has ended: what it asked for, of the type of its node. */
 static struct adl_gpu_counts gpus_by_request(const struct gpus_writing *writing, const char *name)
 {
     struct adl_gpu_counts counts = adl_gres_parse(writing->job->tres_per_node);
@@ -162,9 +162,9 @@ static void write_node_gpus(void *context, const char *name)
 {
     struct gpus_writing *writing = context;
     const uint32_t index = writing->index++;
-    const bool told = index < writing->job->gres_detail_cnt && writing->job->gres_detail_str;
+    const bool known = index < writing->job->gres_detail_cnt && writing->job->gres_detail_str;
     const struct adl_gpu_counts counts =
-        told ? adl_gres_parse(writing->job->gres_detail_str[index]) : gpus_by_request(writing, name);
+        known ? adl_gres_parse(writing->job->gres_detail_str[index]) : gpus_by_request(writing, name);
     for (uint32_t i = 0; i < counts.count; i++) {
         if (counts.items[i].count == 0)
             continue;
@@ -203,7 +203,7 @@ static void write_identity(const struct job_info *job, uint64_t id, struct adl_j
     adl_json_string(json, "job");
     adl_json_key(json, "id");
     adl_json_uint(json, id);
-    adl_json_key(json, "slurm_id"); /* 0: it has none of its own yet */
+    adl_json_key(json, "slurm_id"); /* 0: none of its own yet */
     adl_json_uint(json, alone ? job->job_id : 0);
     adl_json_key(json, "array_id");
     adl_json_uint(json, job->array_job_id);
@@ -216,8 +216,8 @@ static void write_identity(const struct job_info *job, uint64_t id, struct adl_j
     adl_json_string(json, job->partition);
 }
 
-static void write_standing(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id, bool ours,
-                           struct adl_json *json)
+static void write_state(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id, bool ours,
+                        struct adl_json *json)
 {
     char why[200] = "";
     const bool waits = (job->job_state & JOB_STATE_BASE) == JOB_PENDING;
@@ -246,18 +246,18 @@ static void write_standing(const struct adl_slurm_cluster *cluster, const struct
 
 uint32_t adl_slurm_job_nodes(const struct adl_slurm_cluster *cluster, const struct job_info *job)
 {
-    const uint32_t told = job->num_nodes > 0 ? job->num_nodes : 1;
+    const uint32_t stated = job->num_nodes > 0 ? job->num_nodes : 1;
     if (!adl_slurm_overcounts_nodes() || (job->job_state & JOB_STATE_BASE) != JOB_PENDING)
-        return told;
+        return stated;
     if (job->max_nodes > 0)
-        return told < job->max_nodes ? told : job->max_nodes;
+        return stated < job->max_nodes ? stated : job->max_nodes;
     uint32_t cpus_max = 1;
     for (uint32_t i = 0; cluster->node_msg && i < cluster->node_msg->record_count; i++) {
         if (cluster->nodes[i].cpus > cpus_max)
             cpus_max = cluster->nodes[i].cpus;
     }
-    const uint32_t needed = (job->num_cpus + cpus_max - 1) / cpus_max; /* its user did not say, so as few as will do */
-    return needed > 0 && needed < told ? needed : told;
+    const uint32_t needed = (job->num_cpus + cpus_max - 1) / cpus_max; /* its user did not say: as few as possible */
+    return needed > 0 && needed < stated ? needed : stated;
 }
 
 uint64_t adl_slurm_job_memory_mib(const struct job_info *job, uint32_t nodes)
@@ -297,7 +297,7 @@ static void write_demand(const struct adl_slurm_cluster *cluster, const struct j
         adl_json_null(json);
     else
         adl_json_uint(json, (uint64_t)job->time_limit * 60);
-    /* Held jobs have no priority with Slurm; nice is what their users say, as Slurm counts it, 10000 either way. */
+    /* Held jobs have no priority in Slurm; the users' nice value has, from -10000 to 10000. */
     const double nice = (double)job->nice - (double)NICE_OFFSET;
     const double priority = 0.5 - nice / 20000;
     adl_json_key(json, "priority");
@@ -339,7 +339,7 @@ void adl_slurm_job_write(const struct adl_slurm_cluster *cluster, const struct j
     struct adl_json json = adl_json_start(line, false);
     adl_json_object(&json);
     write_identity(job, id, &json);
-    write_standing(cluster, job, id, ours, &json);
+    write_state(cluster, job, id, ours, &json);
     write_demand(cluster, job, id, ours ? &caught : NULL, &json);
     write_run(cluster, job, &json);
     adl_json_key(&json, "qos");

@@ -15,42 +15,42 @@
 #include <time.h>
 
 #define LOAD_US    INT64_C(1000000)
-#define LOAD_SHARE 20               /* loading takes at most one part in so many of the time */
-#define OFFER_US   INT64_C(2000000) /* a job that is not placed within this keeps nobody else from being offered */
-#define ENFORCED   2                /* bit of AccountingStorageEnforce=limits, which the headers do not name */
-#define CHAIN_MAX  32               /* associations above each other */
+#define LOAD_SHARE 20               /* loading takes at most 1/20 of the time */
+#define OFFER_US   INT64_C(2000000) /* a job that is not placed within this does not count as offered any more */
+#define ENFORCED   2                /* the bit of AccountingStorageEnforce=limits, which the headers do not name */
+#define CHAIN_MAX  32               /* depth of associations */
 #define TRES_MAX   63
 
 /* What is counted: [JOBS], then Slurm's TRES in its order. */
 enum { JOBS, TRES_FIRST };
 #define AMOUNTS_MAX (TRES_FIRST + TRES_MAX)
 
-/* Whose use of something is counted together. */
+/* What usage is summed over. */
 enum scope { OF_QOS, OF_USER, OF_ACCOUNT, OF_ASSOCIATION, OF_JOB, OF_NODE };
 
 struct adl_slurm_limits {
     assoc_mgr_info_msg_t *message;      /* NULL: nothing is enforced */
-    const slurmdb_qos_rec_t **qos;      /* of the message, as the next */
-    const slurmdb_assoc_rec_t **assocs; /* by id */
+    const slurmdb_qos_rec_t **qos;      /* point into the message */
+    const slurmdb_assoc_rec_t **assocs; /* the same, sorted by id */
     size_t qos_count, qos_capacity, assoc_count, assoc_capacity;
     uint32_t width; /* of amounts */
     int64_t due_us;
     struct adl_usage used;            /* by key_of(): what runs or was placed */
-    struct adl_usage promised;        /* as well: what was offered of late */
-    struct adl_usage offered, before; /* by job: since when, in microseconds; in this pass and in that before */
+    struct adl_usage promised;        /* by key_of(): what was offered recently */
+    struct adl_usage offered, before; /* by job: since when, in microseconds; in this pass and the last */
 };
 
-/* What a job is under. Where two QOS count, that of its partition and its own, the first that sets a limit decides. */
+/* The QOS and associations of a job. Of its partition's QOS and its own the first that sets a limit decides. */
 struct reach {
     const slurmdb_qos_rec_t *qos[2];
     uint32_t qos_count;
-    const slurmdb_assoc_rec_t *chain[CHAIN_MAX]; /* its own association, and those above */
+    const slurmdb_assoc_rec_t *chain[CHAIN_MAX]; /* its own association and its ancestors */
     uint32_t chain_count;
     uint32_t uid;
     const char *user, *account;
 };
 
-/* ---- what is enforced ---------------------------------------------------------------------------------------------
+/* ---- loading ------------------------------------------------------------------------------------------------------
  */
 
 struct adl_slurm_limits *adl_slurm_limits_create(void)
@@ -86,7 +86,7 @@ static int compare_assocs(const void *a, const void *b)
     return ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
 }
 
-/* Pointers to all records, in arrays of their own. */
+/* Arrays of pointers to all records. */
 static int index_message(struct adl_slurm_limits *limits)
 {
     const assoc_mgr_info_msg_t *message = limits->message;
@@ -118,7 +118,7 @@ static bool is_enforced(void)
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
         return false;
     const bool enforced = (conf->accounting_storage_enforce & ENFORCED) != 0;
-    adl_slurm_conf_free(conf);
+    adl_slurm_ctl_conf_free(conf);
     return enforced;
 }
 
@@ -144,7 +144,7 @@ void adl_slurm_limits_load(struct adl_slurm_limits *limits, int64_t now_us)
     limits->due_us = now_us + (rest_us > LOAD_US ? rest_us : LOAD_US);
 }
 
-/* ---- what a job is under ------------------------------------------------------------------------------------------
+/* ---- QOS and associations ----------------------------------------------------------------------------------------
  */
 
 static const slurmdb_qos_rec_t *find_qos(const struct adl_slurm_limits *limits, const char *name)
@@ -202,21 +202,21 @@ static uint64_t key_of_qos(const struct reach *reach, const slurmdb_qos_rec_t *q
                                         : 0);
 }
 
-/* Without memory too little is counted, and Slurm refuses what is too much. */
-static void add(struct adl_usage *tally, uint64_t key, const uint64_t *amounts)
+/* Out of memory: too little is counted, and Slurm itself refuses what is too much. */
+static void add(struct adl_usage *usage, uint64_t key, const uint64_t *amounts)
 {
-    uint64_t *sum = adl_usage_at(tally, key);
-    for (uint32_t i = 0; sum && i < tally->width; i++)
+    uint64_t *sum = adl_usage_at(usage, key);
+    for (uint32_t i = 0; sum && i < usage->width; i++)
         sum[i] += amounts[i];
 }
 
-static void add_all(struct adl_usage *tally, const struct reach *reach, const uint64_t *amounts)
+static void add_all(struct adl_usage *usage, const struct reach *reach, const uint64_t *amounts)
 {
     for (uint32_t i = 0; i < reach->qos_count; i++)
         for (int scope = OF_QOS; scope <= OF_ACCOUNT; scope++)
-            add(tally, key_of_qos(reach, reach->qos[i], (enum scope)scope), amounts);
+            add(usage, key_of_qos(reach, reach->qos[i], (enum scope)scope), amounts);
     for (uint32_t i = 0; i < reach->chain_count; i++)
-        add(tally, key_of(OF_ASSOCIATION, reach->chain[i]->id, 0), amounts);
+        add(usage, key_of(OF_ASSOCIATION, reach->chain[i]->id, 0), amounts);
 }
 
 static void set_amount(const struct adl_slurm_limits *limits, const char *name, size_t size, uint64_t value,
@@ -250,7 +250,7 @@ static void read_tres(const struct adl_slurm_limits *limits, const char *text, u
     }
 }
 
-/* What it would have with these GPUs on each node; type "" = any. */
+/* What it would use with these GPUs on each node; type "" = any. */
 static void count_demand(const struct adl_slurm_cluster *cluster, const struct job_info *job,
                          const struct adl_gpu_count *gpus, uint64_t *ret)
 {
@@ -274,7 +274,7 @@ static void note_host(void *context, const char *name)
     snprintf(context, 64, "%.63s", name);
 }
 
-/* The GPUs with which a job was placed: their type is that of its node if it was placed without. */
+/* The GPUs with which a job was placed; placed without a type, they have that of its node. */
 static struct adl_gpu_count placed_gpus(const struct adl_slurm_cluster *cluster, const struct job_info *job)
 {
     const struct adl_gpu_counts given = adl_gres_parse(job->tres_per_node);
@@ -326,14 +326,14 @@ void adl_slurm_limits_count(const struct adl_slurm_cluster *cluster)
 
 #define NO_FIELD SIZE_MAX
 
-/* A limit of a QOS, by the name that sacctmgr has for it, and that of an association which it replaces. */
+/* A limit of a QOS by its name in sacctmgr, and that of associations which it overrides. */
 static const struct rule {
     const char *name;
     enum scope scope;
     size_t jobs, tres; /* offsets in slurmdb_qos_rec_t */
     const char *assoc_name;
     size_t assoc_jobs, assoc_tres; /* offsets in slurmdb_assoc_rec_t */
-    bool assoc_all;                /* of all associations above as well */
+    bool assoc_all;                /* of its ancestors as well */
 } rules[] = {
 #define QOS(member)   offsetof(slurmdb_qos_rec_t, member)
 #define ASSOC(member) offsetof(slurmdb_assoc_rec_t, member)
@@ -348,7 +348,7 @@ static const struct rule {
      false},
 };
 
-/* A job that wants to start. */
+/* A job that may start. */
 struct query {
     const struct adl_slurm_limits *limits;
     struct reach reach;
@@ -403,7 +403,7 @@ static bool exceeds(const struct query *query, enum scope scope, uint64_t key, u
     if (scope == OF_NODE)
         return (wants + query->nodes - 1) / query->nodes > limit;
     const char *name = amount == JOBS ? "" : query->limits->message->tres_names[amount - TRES_FIRST];
-    if (strcmp(name, "node") == 0) /* nodes that are shared count once: for Slurm to say */
+    if (strcmp(name, "node") == 0) /* shared nodes count once: only Slurm can tell */
         return false;
     const uint64_t *used = adl_usage_find(&query->limits->used, key);
     const uint64_t *promised = query->counts_promises ? adl_usage_find(&query->limits->promised, key) : NULL;
@@ -436,8 +436,8 @@ static bool qos_forbids(const struct query *query, const struct rule *rule, uint
     return false;
 }
 
-/* LimitFactor of a QOS stretches what associations allow. */
-static uint64_t stretch(const struct query *query, uint64_t limit)
+/* LimitFactor of a QOS multiplies the limits of associations. */
+static uint64_t scale(const struct query *query, uint64_t limit)
 {
     for (uint32_t i = 0; limit != UINT64_MAX && i < query->reach.qos_count; i++) {
         const double factor = query->reach.qos[i]->limit_factor;
@@ -455,7 +455,7 @@ static bool assoc_forbids(const struct query *query, const struct rule *rule, ui
         const slurmdb_assoc_rec_t *assoc = query->reach.chain[i];
         uint64_t limit = limit_at(assoc, rule->assoc_jobs, rule->assoc_tres, amount);
         if (amount != JOBS)
-            limit = stretch(query, limit);
+            limit = scale(query, limit);
         if (!exceeds(query, scope, key_of(OF_ASSOCIATION, assoc->id, 0), amount, limit))
             continue;
         char what[ADL_GPU_TYPE_SIZE + 32];
@@ -472,7 +472,7 @@ static bool assoc_forbids(const struct query *query, const struct rule *rule, ui
     return false;
 }
 
-/* A minimum that it can do with may be cut down to the limit, by Slurm. */
+/* If the job has a --time-min Slurm may shorten it to the limit. */
 static bool wall_forbids(const struct query *query)
 {
     const struct job_info *job = query->job;
@@ -523,7 +523,7 @@ static bool begin_query(const struct adl_slurm_cluster *cluster, const struct jo
     return ret->reach.qos_count > 0 || ret->reach.chain_count > 0;
 }
 
-/* The time since which it is offered; now, if it was not before. */
+/* Since when it is offered; now, if it was not before. */
 static int64_t offer(struct adl_slurm_limits *limits, uint64_t id, int64_t now_us)
 {
     const uint64_t *before = limits->before.width == 1 ? adl_usage_find(&limits->before, id) : NULL;
@@ -544,7 +544,7 @@ bool adl_slurm_limits_forbid(const struct adl_slurm_cluster *cluster, const stru
     query.counts_promises = true;
     const struct adl_gpu_counts choices = adl_slurm_job_choices(job, &caught.request);
     bool forbidden = choices.count > 0;
-    for (uint32_t i = choices.count; i-- > 0 && forbidden;) { /* backwards: the reason is that of the best liked */
+    for (uint32_t i = choices.count; i-- > 0 && forbidden;) { /* backwards: the reason is that of the preferred one */
         count_demand(cluster, job, &choices.items[i], query.wants);
         forbidden = is_forbidden(&query);
     }

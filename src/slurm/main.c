@@ -1,9 +1,8 @@
-/* main: the adapter between the service and Slurm: orders on standard input, what is and what was done on standard
- * output. */
+/* main: the adapter between the service and Slurm: orders on standard input, messages on standard output. */
 #include "base/options.h"
 #include "base/text.h"
 #include "slurm/cluster.h"
-#include "slurm/link.h"
+#include "slurm/controller.h"
 #include "slurm/place.h"
 #include "slurm/protocol.h"
 #include "slurm/settings.h"
@@ -21,16 +20,16 @@
 #include <unistd.h>
 
 #define RETRY_US    INT64_C(1000000) /* between two attempts to reach slurmctld */
-#define OUT_PENDING (16u << 20)      /* bytes that the service has not read; beyond, it is not there any more */
+#define OUT_PENDING (16u << 20)      /* bytes that the service has not read; beyond that it counts as dead */
 
 struct adapter {
     struct adl_slurm_cluster cluster;
-    struct adl_slurm_link link;
+    struct adl_slurm_controller controller;
     struct adl_slurm_settings settings;
     enum adl_slurm_mode mode;
     int64_t poll_us;
     int64_t due_us; /* monotonic */
-    bool greeted, up, told_down, over;
+    bool said_hello, up, reported_down, over;
     uint64_t synced;
     struct adl_text in, out;
     size_t written; /* of out */
@@ -48,28 +47,28 @@ static int64_t clock_us(clockid_t clock)
 
 static void go_down(struct adapter *adapter, const char *why)
 {
-    if (!adapter->told_down)
+    if (!adapter->reported_down)
         adl_slurm_write_down(&adapter->out, why);
     adapter->up = false;
-    adapter->told_down = true;
+    adapter->reported_down = true;
     adapter->due_us = clock_us(CLOCK_MONOTONIC) + RETRY_US;
 }
 
-/* All there is, told afresh: what happened while slurmctld was away is not known. */
+/* Sends all there is again: what happened while slurmctld was down is not known. */
 static void come_up(struct adapter *adapter)
 {
     struct adl_error err = {.text = ""};
-    if (!adl_slurm_link_knock(&adapter->link)) {
-        go_down(adapter, "nobody listens where slurmctld should be");
+    if (!adl_slurm_controller_ping(&adapter->controller)) {
+        go_down(adapter, "nothing listens at the address of slurmctld");
         return;
     }
-    int status = adl_slurm_link_open(&adapter->link, &err);
+    int status = adl_slurm_controller_load(&adapter->controller, &err);
     if (status == 0) {
         adl_slurm_cluster_restart(&adapter->cluster);
-        adapter->cluster.meter = adapter->link.meter;
-        adapter->cluster.metered = adapter->link.meter && adapter->link.meter_s > 0;
+        adapter->cluster.meter = adapter->controller.meter;
+        adapter->cluster.metered = adapter->controller.meter && adapter->controller.meter_s > 0;
         const size_t start = adapter->out.size;
-        adl_slurm_write_up(&adapter->out, adapter->link.version, adapter->link.cluster);
+        adl_slurm_write_up(&adapter->out, adapter->controller.version, adapter->controller.cluster);
         status = adl_slurm_cluster_poll(&adapter->cluster, clock_us(CLOCK_REALTIME), &adapter->out, &err);
         if (status != 0)
             adl_text_truncate(&adapter->out, start);
@@ -80,11 +79,11 @@ static void come_up(struct adapter *adapter)
     }
     adl_slurm_write_synced(&adapter->out, ++adapter->synced);
     adapter->up = true;
-    adapter->told_down = false;
+    adapter->reported_down = false;
     adapter->due_us = clock_us(CLOCK_MONOTONIC) + adapter->poll_us;
 }
 
-static void look(struct adapter *adapter)
+static void poll_cluster(struct adapter *adapter)
 {
     struct adl_error err = {.text = ""};
     if (!adapter->up) {
@@ -96,7 +95,7 @@ static void look(struct adapter *adapter)
         go_down(adapter, err.text);
         return;
     }
-    /* With many jobs a look takes long; orders and slurmctld get at least three quarters of the time. */
+    /* With many jobs a poll takes long; orders and slurmctld get at least three quarters of the time. */
     const int64_t end_us = clock_us(CLOCK_MONOTONIC), rest_us = 3 * (end_us - start_us);
     adapter->due_us = end_us + (adapter->poll_us > rest_us ? adapter->poll_us : rest_us);
 }
@@ -104,7 +103,7 @@ static void look(struct adapter *adapter)
 /* ---- orders -------------------------------------------------------------------------------------------------------
  */
 
-static void greet(struct adapter *adapter, const struct adl_slurm_order *order)
+static void take_hello(struct adapter *adapter, const struct adl_slurm_order *order)
 {
     struct adl_slurm_cluster *cluster = &adapter->cluster;
     const uint32_t count = order->partition_count ? order->partition_count : adapter->settings.partition_count;
@@ -113,19 +112,19 @@ static void greet(struct adapter *adapter, const struct adl_slurm_order *order)
     cluster->partition_count = count;
     adapter->mode = order->mode;
     adapter->poll_us = (int64_t)order->poll_ms * 1000;
-    adapter->greeted = true;
+    adapter->said_hello = true;
     adapter->up = false;
     adapter->due_us = 0;
 }
 
-static int act(struct adapter *adapter, const struct adl_slurm_order *order, struct adl_error *err)
+static int carry_out(struct adapter *adapter, const struct adl_slurm_order *order, struct adl_error *err)
 {
-    if (!adapter->greeted)
-        return adl_fail(err, ADL_EREFUSED, "hello comes first");
+    if (!adapter->said_hello)
+        return adl_fail(err, ADL_EREFUSED, "the first order has to be hello");
     if (adapter->mode == ADL_SLURM_OBSERVE)
-        return adl_fail(err, ADL_EREFUSED, "mode observe touches nothing");
+        return adl_fail(err, ADL_EREFUSED, "mode observe changes nothing");
     if (adapter->mode == ADL_SLURM_ADVISE && order->op != ADL_SLURM_COMMENT)
-        return adl_fail(err, ADL_EREFUSED, "mode advise writes comments and no more");
+        return adl_fail(err, ADL_EREFUSED, "mode advise writes comments only");
     if (!adapter->up)
         return adl_fail(err, ADL_EIO, "slurmctld does not answer");
     adapter->cluster.now_us = clock_us(CLOCK_REALTIME);
@@ -135,7 +134,7 @@ static int act(struct adapter *adapter, const struct adl_slurm_order *order, str
     return status;
 }
 
-static void obey(struct adapter *adapter, const char *line)
+static void run_order(struct adapter *adapter, const char *line)
 {
     static struct adl_slurm_order order; /* too large for a stack */
     struct adl_error err = {.text = ""};
@@ -146,18 +145,18 @@ static void obey(struct adapter *adapter, const char *line)
     }
     switch (order.op) {
     case ADL_SLURM_HELLO:
-        greet(adapter, &order);
+        take_hello(adapter, &order);
         break;
     case ADL_SLURM_BYE:
         adapter->over = true;
         break;
     case ADL_SLURM_HEARTBEAT:
-        /* Only who acts keeps jobs from Slurm. */
+        /* In other modes no job waits for adlro. */
         if (adapter->mode == ADL_SLURM_ACT)
             status = adl_slurm_heartbeat_write(adapter->settings.heartbeat, clock_us(CLOCK_REALTIME) / 1000000, &err);
         break;
     default:
-        status = act(adapter, &order, &err);
+        status = carry_out(adapter, &order, &err);
         break;
     }
     adl_slurm_write_done(&adapter->out, order.seq, status, &err);
@@ -182,7 +181,7 @@ static int flush_out(struct adapter *adapter)
     return adl_text_status(&adapter->out);
 }
 
-/* 1 if there is more to come, 0 at the end. */
+/* 0 at the end of the input, else 1. */
 static int read_in(struct adapter *adapter)
 {
     char bytes[65536];
@@ -193,7 +192,7 @@ static int read_in(struct adapter *adapter)
     return size > 0;
 }
 
-static void obey_all(struct adapter *adapter)
+static void run_orders(struct adapter *adapter)
 {
     size_t start = 0;
     while (start < adapter->in.size && !adapter->over) {
@@ -201,20 +200,20 @@ static void obey_all(struct adapter *adapter)
         if (!end)
             break;
         *end = '\0';
-        obey(adapter, adapter->in.data + start);
+        run_order(adapter, adapter->in.data + start);
         start = (size_t)(end - adapter->in.data) + 1;
-        /* Answers are not kept back, and what jobs and nodes do is told even when orders come without end. */
+        /* Answers go out at once, and changes of jobs and nodes even if orders never cease. */
         if (flush_out(adapter) != 0)
             adapter->over = true;
-        if (adapter->greeted && clock_us(CLOCK_MONOTONIC) >= adapter->due_us)
-            look(adapter);
+        if (adapter->said_hello && clock_us(CLOCK_MONOTONIC) >= adapter->due_us)
+            poll_cluster(adapter);
     }
     if (start > 0) {
         memmove(adapter->in.data, adapter->in.data + start, adapter->in.size - start);
         adl_text_truncate(&adapter->in, adapter->in.size - start);
     }
     if (adapter->in.size > ADL_SLURM_LINE_MAX)
-        adapter->over = true; /* that is not our protocol */
+        adapter->over = true; /* the protocol has no such lines */
 }
 
 static int serve(struct adapter *adapter)
@@ -223,12 +222,12 @@ static int serve(struct adapter *adapter)
     signal(SIGPIPE, SIG_IGN); // NOLINT: one thread
     while (!adapter->over) {
         const int64_t now_us = clock_us(CLOCK_MONOTONIC);
-        if (adapter->greeted && now_us >= adapter->due_us)
-            look(adapter);
+        if (adapter->said_hello && now_us >= adapter->due_us)
+            poll_cluster(adapter);
         if (flush_out(adapter) != 0 || adl_text_status(&adapter->in) != 0)
             return EXIT_FAILURE;
         const int64_t wait_us = adapter->due_us - clock_us(CLOCK_MONOTONIC);
-        const int wait_ms = !adapter->greeted ? -1 : wait_us > 0 ? (int)(wait_us / 1000) + 1 : 0;
+        const int wait_ms = !adapter->said_hello ? -1 : wait_us > 0 ? (int)(wait_us / 1000) + 1 : 0;
         struct pollfd fds[2] = {
             {.fd = STDIN_FILENO, .events = POLLIN},
             {.fd = adapter->written < adapter->out.size ? STDOUT_FILENO : -1, .events = POLLOUT},
@@ -237,7 +236,7 @@ static int serve(struct adapter *adapter)
             return EXIT_FAILURE;
         if ((fds[0].revents & (POLLIN | POLLHUP)) && !read_in(adapter))
             adapter->over = true;
-        obey_all(adapter);
+        run_orders(adapter);
     }
     return flush_out(adapter) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -298,13 +297,13 @@ int main(int argc, char **argv)
         ADL_ROW_TEXT(struct choices, settings, "settings", 0, "FILE",
                      "partitions and heartbeat, as the hook reads them; otherwise adlro.conf beside slurm.conf"),
         {"giveback-stale", 0, ADL_OPTION_INT, offsetof(struct choices, stale_s), 1, 1e9, NULL, "SECONDS",
-         "if the service was not heard of for so long, give the jobs it holds back to Slurm, and end"},
+         "if the last heartbeat of the service is older, give the jobs it holds back to Slurm, and end"},
     };
     static const struct adl_verb verb = {
         .name = "adlro-slurm",
         .summary =
-            "The adapter between adlro's service and Slurm. The service starts it and speaks with it on standard "
-            "input and output; docs/slurm-protocol.md says how.",
+            "The adapter between adlro's service and Slurm. The service starts it and exchanges messages with it on "
+            "standard input and output (docs/slurm-protocol.md).",
         .options = rows,
         .option_count = sizeof rows / sizeof *rows,
         .example = "adlro-slurm --giveback-stale 60",

@@ -1,4 +1,4 @@
-/* meter: what the energy meters of a cluster's nodes measure, told by the names of Slurm's plugins. */
+/* meter: what the energy meters of a cluster's nodes measure, by the names of Slurm's plugins. */
 #ifndef ADLRO_SLURM_METER_H
 #define ADLRO_SLURM_METER_H
 

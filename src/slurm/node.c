@@ -27,7 +27,7 @@ static const char *base_word(uint32_t state)
 static const struct {
     uint32_t flag;
     const char *word;
-} hindrances[] = {
+} obstacles[] = {
     {NODE_STATE_DRAIN, "drained"},
     {NODE_STATE_FAIL, "failing"},
     {NODE_STATE_INVALID_REG, "invalid"},
@@ -40,12 +40,12 @@ static const struct {
     {NODE_STATE_POWERING_UP, "powering up"},
 };
 
-/* The first thing that keeps jobs off it; NULL if nothing does. */
-static const char *hindrance(uint32_t state)
+/* Why it takes no jobs; NULL if it does. */
+static const char *obstacle_of(uint32_t state)
 {
-    for (size_t i = 0; i < sizeof hindrances / sizeof *hindrances; i++) {
-        if (state & hindrances[i].flag)
-            return hindrances[i].word;
+    for (size_t i = 0; i < sizeof obstacles / sizeof *obstacles; i++) {
+        if (state & obstacles[i].flag)
+            return obstacles[i].word;
     }
     const uint32_t base = state & NODE_STATE_BASE;
     return base == NODE_STATE_IDLE || base == NODE_STATE_ALLOCATED || base == NODE_STATE_MIXED ? NULL
@@ -61,7 +61,7 @@ void adl_slurm_node_read(const struct node_info *info, struct adl_slurm_node *re
         .used = adl_gres_parse(info->gres_used),
         .cpus = info->cpus_efctv ? info->cpus_efctv : info->cpus,
         .memory_mib = info->real_memory - (info->mem_spec_limit == NO_VAL64 ? 0 : info->mem_spec_limit),
-        .usable = !hindrance(info->node_state),
+        .usable = !obstacle_of(info->node_state),
     };
 }
 
@@ -87,11 +87,11 @@ static void write_gpus(struct adl_json *json, const struct adl_slurm_node *node)
     adl_json_end(json);
 }
 
-static void write_words(struct adl_json *json, const char *words)
+static void write_list(struct adl_json *json, const char *list)
 {
     adl_json_array(json);
     char word[128];
-    for (const char *at = words ? words : ""; *at;) {
+    for (const char *at = list ? list : ""; *at;) {
         const size_t size = strcspn(at, ",");
         if (size > 0 && size < sizeof word) {
             memcpy(word, at, size);
@@ -142,7 +142,7 @@ static void write_draw(struct adl_json *json, const char *meter, const struct no
 void adl_slurm_node_write(const struct adl_slurm_cluster *cluster, const struct node_info *info,
                           const struct adl_slurm_node *node, struct adl_text *line)
 {
-    const char *why = hindrance(info->node_state);
+    const char *why = obstacle_of(info->node_state);
     struct adl_json json = adl_json_start(line, false);
     adl_json_object(&json);
     adl_json_key(&json, "ev");
@@ -166,7 +166,7 @@ void adl_slurm_node_write(const struct adl_slurm_cluster *cluster, const struct 
     adl_json_key(&json, "gpus");
     write_gpus(&json, node);
     adl_json_key(&json, "features");
-    write_words(&json, node->features);
+    write_list(&json, node->features);
     adl_json_key(&json, "partitions");
     write_partitions(&json, cluster, node->name);
     write_draw(&json, cluster->meter, info);

@@ -1,4 +1,4 @@
-/* node: a node of Slurm in the words of the protocol. */
+/* node: a node of Slurm as a message. */
 #ifndef ADLRO_SLURM_NODE_H
 #define ADLRO_SLURM_NODE_H
 

@@ -19,15 +19,16 @@ static int fail_as(int code, const char *verb, uint64_t id, struct adl_error *er
     char name[ADL_SLURM_NAME_SIZE];
     adl_slurm_name(id, name);
     int status = ADL_EREFUSED;
-    if (adl_slurm_is_cut_off(code))
+    if (adl_slurm_is_unreachable(code))
         status = ADL_EIO;
     else if (code == ESLURM_INVALID_JOB_ID || code == ESLURM_ALREADY_DONE || code == ESLURM_JOB_FINISHED)
         status = ADL_EABSENT;
     return adl_fail(err, status, "Slurm does not %s job %s: %s", verb, name, slurm_strerror(code));
 }
 
-/* What the library answers to a request about one job: a status, or one per task. */
-static int settle(int status, job_array_resp_msg_t *response, const char *verb, uint64_t id, struct adl_error *err)
+/* The library's answer to a request about one job: a status, or one per task. */
+static int check_response(int status, job_array_resp_msg_t *response, const char *verb, uint64_t id,
+                          struct adl_error *err)
 {
     int code = status == SLURM_SUCCESS ? SLURM_SUCCESS : adl_slurm_error_of(status);
     for (uint32_t i = 0; response && code == SLURM_SUCCESS && i < response->job_array_count; i++)
@@ -45,11 +46,11 @@ static int update(job_desc_msg_t *change, const char *verb, uint64_t id, struct 
     change->job_id_str = name;
     const int status = slurm_update_job2(change, &response);
     change->job_id_str = NULL;
-    return settle(status, response, verb, id, err);
+    return check_response(status, response, verb, id, err);
 }
 
-/* The user's own comment stays, and ours comes behind it. */
-static void write_comment(struct adl_text *text, const struct job_info *job, const char *words)
+/* Keeps the user's own comment and appends ours. */
+static void write_comment(struct adl_text *text, const struct job_info *job, const char *note)
 {
     static const char mark[] = " | adlro: ";
     const char *old = job->comment ? job->comment : "";
@@ -59,9 +60,9 @@ static void write_comment(struct adl_text *text, const struct job_info *job, con
         adl_text_bytes(text, old, ours ? (size_t)(ours - old) : strlen(old));
         adl_text_put(text, " | ");
     }
-    if (strncmp(words, "adlro", 5) != 0)
+    if (strncmp(note, "adlro", 5) != 0)
         adl_text_put(text, "adlro: ");
-    adl_text_put(text, words);
+    adl_text_put(text, note);
 }
 
 /* ---- placing ------------------------------------------------------------------------------------------------------
@@ -86,8 +87,8 @@ static int check_nodes(const struct adl_slurm_cluster *cluster, const struct adl
     return 0;
 }
 
-/* The type to ask Slurm for. Where it cannot be changed later: none if the node decides it, so that the job can move to
- * another type; but always for a job that takes only one, as steps that its user starts by type look for it. */
+/* The type to ask Slurm for. If it cannot be changed later: none where the node decides it, so that the job can move to
+ * another type; but always for a job that takes only one, because steps that ask for a type need it. */
 static int choose_type(const struct job_info *job, const struct adl_catch *caught, const struct adl_slurm_order *order,
                        bool mixed, const char **ret, struct adl_error *err)
 {
@@ -107,7 +108,7 @@ static int choose_type(const struct job_info *job, const struct adl_catch *caugh
     return 0;
 }
 
-/* Those on each node. */
+/* On each node. */
 static struct adl_gpu_count gpus_of(const struct adl_slurm_order *order)
 {
     struct adl_gpu_count gpus = {.count = order->nodes[0].gpus};
@@ -120,14 +121,14 @@ static int check_place(const struct adl_slurm_cluster *cluster, const struct job
 {
     const struct adl_slurm_backoff *left = adl_slurm_backoff_find(cluster, order->job, false);
     if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING)
-        return adl_fail(err, ADL_EREFUSED, "the job does not wait any more");
+        return adl_fail(err, ADL_EREFUSED, "the job is not pending any more");
     if (job->job_state & JOB_COMPLETING)
-        return adl_fail(err, ADL_EREFUSED, "the last run of the job still ends");
+        return adl_fail(err, ADL_EREFUSED, "the last run of the job is still completing");
     if (adl_gpu_counts_count(&caught->request, order->type) != order->nodes[0].gpus)
         return adl_fail(err, ADL_EREFUSED, "the job did not ask for %s:%u", order->type, order->nodes[0].gpus);
     for (uint32_t i = 0; i < order->node_count; i++) {
         if (order->nodes[i].gpus != order->nodes[0].gpus)
-            return adl_fail(err, ADL_EREFUSED, "Slurm gives a job as many GPUs on each of its nodes");
+            return adl_fail(err, ADL_EREFUSED, "Slurm gives a job the same number of GPUs on each of its nodes");
         if (left && adl_slurm_hosts_have(left->nodes, order->nodes[i].name))
             return adl_fail(err, ADL_EREFUSED, "node %s %s", order->nodes[i].name, left->why);
     }
@@ -160,7 +161,7 @@ static int place(const struct adl_slurm_cluster *cluster, const struct job_info 
         slurm_init_job_desc_msg(&change);
         change.req_nodes = nodes.data;
         change.tres_per_node = gres.data;
-        change.min_nodes = order->node_count; /* as many and no more, or it might spill over */
+        change.min_nodes = order->node_count; /* or Slurm might use more nodes */
         change.max_nodes = order->node_count;
         change.begin_time = time(NULL);
         change.priority = INFINITE;
@@ -178,7 +179,7 @@ static int place(const struct adl_slurm_cluster *cluster, const struct job_info 
     return status;
 }
 
-/* ---- taking back --------------------------------------------------------------------------------------------------
+/* ---- stopping ----------------------------------------------------------------------------------------------------
  */
 
 static int comment_on(const struct job_info *job, const struct adl_slurm_order *order, struct adl_error *err)
@@ -194,27 +195,27 @@ static int comment_on(const struct job_info *job, const struct adl_slurm_order *
     return status;
 }
 
-/* Whether Slurm has a reason of its own not to start a job that was placed. A begin time is the delay of a requeue,
- * which placing it takes back. */
+/* Whether Slurm has a reason of its own not to start a job that was placed. A begin time is the delay after a requeue,
+ * which placing it cancels. */
 static bool is_refused(const struct job_info *job)
 {
     return job->priority != 0 && job->state_reason != WAIT_NO_REASON && job->state_reason != WAIT_PRIORITY &&
            job->state_reason != WAIT_RESOURCES && job->state_reason != WAIT_TIME;
 }
 
-/* The job is not to run on these nodes for a while. Without memory for that it is placed there too early. */
-static int mark_nodes(struct adl_slurm_cluster *cluster, uint64_t id, const char *nodes, int64_t for_us,
-                      const char *why)
+/* The job is not to run on these nodes for a while. Out of memory: it may be placed there too early. */
+static int avoid_nodes(struct adl_slurm_cluster *cluster, uint64_t id, const char *nodes, int64_t for_us,
+                       const char *why)
 {
-    struct adl_slurm_backoff mark = {.id = id, .until_us = cluster->now_us + for_us};
-    snprintf(mark.why, sizeof mark.why, "%s", why);
-    if (!nodes || !*nodes || (size_t)snprintf(mark.nodes, sizeof mark.nodes, "%s", nodes) >= sizeof mark.nodes)
+    struct adl_slurm_backoff backoff = {.id = id, .until_us = cluster->now_us + for_us};
+    snprintf(backoff.why, sizeof backoff.why, "%s", why);
+    if (!nodes || !*nodes || (size_t)snprintf(backoff.nodes, sizeof backoff.nodes, "%s", nodes) >= sizeof backoff.nodes)
         return 0;
-    return adl_slurm_backoff_add(cluster, &mark);
+    return adl_slurm_backoff_add(cluster, &backoff);
 }
 
-/* A job that was placed and did not start is held again. If its nodes had no room it is not placed there for a while;
- * if Slurm had another reason, it is not offered for a while. */
+/* Holds a job again that was placed and did not start. If its nodes had no room it is not placed there for a while; if
+ * Slurm had another reason it is not eligible for a while. */
 static int hold(struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id, struct adl_error *err)
 {
     char none[] = "";
@@ -224,8 +225,8 @@ static int hold(struct adl_slurm_cluster *cluster, const struct job_info *job, u
     change.priority = 0;
     const int status = update(&change, "hold", id, err);
     if (status == 0 && adl_slurm_job_is_crowded(job))
-        (void)mark_nodes(cluster, id, job->req_nodes, ADL_SLURM_CROWDED_US, "had no room for the job");
-    else if (status == 0 && is_refused(job)) /* without memory the job is only offered too early */
+        (void)avoid_nodes(cluster, id, job->req_nodes, ADL_SLURM_CROWDED_US, "had no room for the job");
+    else if (status == 0 && is_refused(job)) /* out of memory: it is eligible too early */
         (void)adl_slurm_backoff_refusal(cluster, job, id, adl_slurm_reason(job->state_reason));
     return status;
 }
@@ -237,50 +238,50 @@ static int requeue(struct adl_slurm_cluster *cluster, const struct job_info *job
     if (base == JOB_PENDING)
         return hold(cluster, job, order->job, err);
     if (base != JOB_RUNNING && base != JOB_SUSPENDED)
-        return adl_fail(err, ADL_EABSENT, "the job is over");
-    if (mark_nodes(cluster, order->job, job->nodes, ADL_SLURM_LEFT_US, "was only just left by the job") != 0)
+        return adl_fail(err, ADL_EABSENT, "the job has ended");
+    if (avoid_nodes(cluster, order->job, job->nodes, ADL_SLURM_LEFT_US, "was only just left by the job") != 0)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
     char name[ADL_SLURM_NAME_SIZE];
     job_array_resp_msg_t *response = NULL;
     adl_slurm_name(order->job, name);
     const int status = slurm_requeue2(name, JOB_REQUEUE_HOLD, &response);
-    const int settled = settle(status, response, "requeue", order->job, err);
-    if (settled == 0 && order->text[0])
-        (void)comment_on(job, order, NULL); /* the job is requeued, whatever becomes of the comment */
-    return settled;
+    const int result = check_response(status, response, "requeue", order->job, err);
+    if (result == 0 && order->text[0])
+        (void)comment_on(job, order, NULL); /* the job is requeued, even if this fails */
+    return result;
 }
 
 static int cancel(uint64_t id, struct adl_error *err)
 {
     char name[ADL_SLURM_NAME_SIZE];
     adl_slurm_name(id, name);
-    return settle(slurm_kill_job2(name, SIGKILL, 0, NULL), NULL, "cancel", id, err);
+    return check_response(slurm_kill_job2(name, SIGKILL, 0, NULL), NULL, "cancel", id, err);
 }
 
-/* ---- giving back --------------------------------------------------------------------------------------------------
+/* ---- all back --------------------------------------------------------------------------------------------------
  */
 
-/* Nodes with any GPU of another type, for a job whose request cannot be given a type any more. */
-static void write_strangers(const struct adl_slurm_cluster *cluster, const struct job_info *job, const char *type,
-                            struct adl_text *text)
+/* Nodes with GPUs of another type, which a job must avoid if its request cannot get a type any more. */
+static void write_other_types(const struct adl_slurm_cluster *cluster, const struct job_info *job, const char *type,
+                              struct adl_text *text)
 {
     adl_text_put(text, job->exc_nodes ? job->exc_nodes : "");
     for (uint32_t i = 0; cluster->node_msg && i < cluster->node_msg->record_count; i++) {
         const struct adl_slurm_node *node = &cluster->nodes[i];
-        bool strange = false;
+        bool other = false;
         for (uint32_t k = 0; k < node->gpus.count; k++)
-            strange = strange || strcmp(node->gpus.items[k].type, type) != 0;
-        if (strange && node->name && !adl_slurm_hosts_have(job->exc_nodes, node->name))
+            other = other || strcmp(node->gpus.items[k].type, type) != 0;
+        if (other && node->name && !adl_slurm_hosts_have(job->exc_nodes, node->name))
             adl_text_printf(text, "%s%s", text->size > 0 ? "," : "", node->name);
     }
 }
 
-/* The request as the user made it, its first alternative, and the job as if it had never been caught. */
+/* Restores the request as the user made it, with its first alternative, as if the hook had not caught the job. */
 static int give_back(const struct adl_slurm_cluster *cluster, const struct job_info *job,
-                     const struct adl_catch *caught, uint64_t id, const char *words, struct adl_error *err)
+                     const struct adl_catch *caught, uint64_t id, const char *note, struct adl_error *err)
 {
     const struct adl_gpu_count *wanted = &caught->request.items[0];
-    enum adl_catch_by by = ADL_BY_NODE; /* of a job that was placed the form cannot be changed in all versions */
+    enum adl_catch_by by = ADL_BY_NODE; /* not every version can change the form of a placed job */
     const struct adl_gpu_counts given = adl_gres_parse(job->tres_per_node);
     const bool typed = adl_slurm_retypes() || given.count == 0 || given.items[0].type[0] != '\0';
     const bool by_user = job->start_time >= ADL_HELD_BEGIN_S;
@@ -291,7 +292,7 @@ static int give_back(const struct adl_slurm_cluster *cluster, const struct job_i
         wanted = &caught->asked.items[0];
         by = caught->by;
     } else if (typed && !adl_slurm_retypes()) {
-        wanted = &given.items[0]; /* it has to keep the type it was given */
+        wanted = &given.items[0]; /* its type cannot be changed */
     }
     if (by == ADL_BY_TASK && job->tres_per_task && *job->tres_per_task)
         adl_text_printf(&gres, "%s,", job->tres_per_task); /* CPUs, from 23.11 on */
@@ -299,8 +300,8 @@ static int give_back(const struct adl_slurm_cluster *cluster, const struct job_i
     adl_text_put(&mark, "adlro-given:");
     adl_gpu_counts_write(&caught->asked, &mark);
     if (!typed && wanted->type[0])
-        write_strangers(cluster, job, wanted->type, &excluded);
-    write_comment(&comment, job, words);
+        write_other_types(cluster, job, wanted->type, &excluded);
+    write_comment(&comment, job, note);
     job_desc_msg_t change;
     slurm_init_job_desc_msg(&change);
     *(by == ADL_BY_JOB    ? &change.tres_per_job
@@ -309,11 +310,11 @@ static int give_back(const struct adl_slurm_cluster *cluster, const struct job_i
     change.req_nodes = nodes;
     change.exc_nodes = excluded.data;
     change.admin_comment = mark.data;
-    change.comment = words[0] ? comment.data : NULL;
+    change.comment = note[0] ? comment.data : NULL;
     change.priority = by_user ? 0 : INFINITE;
     change.alloc_sid = by_user ? ALLOC_SID_USER_HOLD : NO_VAL;
     if (by_user || job->restart_cnt > 0)
-        change.begin_time = time(NULL); /* not the hook's, not the delay of a requeue */
+        change.begin_time = time(NULL); /* not the hook's, nor the delay of a requeue */
     const bool whole = adl_text_status(&gres) == 0 && adl_text_status(&mark) == 0 && adl_text_status(&excluded) == 0 &&
                        adl_text_status(&comment) == 0;
     const int status = whole ? update(&change, "take back", id, err) : adl_fail(err, ADL_ENOMEM, "out of memory");
@@ -328,20 +329,20 @@ int adl_slurm_carry_out(struct adl_slurm_cluster *cluster, const struct adl_slur
 {
     struct adl_catch caught;
     const struct job_info *job = adl_slurm_job_find(cluster, order->job);
-    cluster->touched = true;
+    cluster->reload_jobs = true;
     if (!job)
         return adl_fail(err, ADL_EABSENT, "Slurm has no such job in our partitions");
     if (order->op != ADL_SLURM_COMMENT && !adl_slurm_job_is_ours(cluster, job, &caught))
         return adl_fail(err, ADL_EREFUSED, "the job is Slurm's own: the hook did not catch it, or it was given back");
     switch (order->op) {
     case ADL_SLURM_PLACE:
-        adl_slurm_job_retell(cluster, order->job); /* the service waits for word of it, whatever comes of this */
+        adl_slurm_job_resend(cluster, order->job); /* the service waits for a message, even if this fails */
         return place(cluster, job, &caught, order, err);
     case ADL_SLURM_REQUEUE:
         return requeue(cluster, job, order, err);
     case ADL_SLURM_HOLD:
         if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING)
-            return adl_fail(err, ADL_EREFUSED, "the job does not wait any more");
+            return adl_fail(err, ADL_EREFUSED, "the job is not pending any more");
         return hold(cluster, job, order->job, err);
     case ADL_SLURM_CANCEL:
         return cancel(order->job, err);
@@ -349,14 +350,14 @@ int adl_slurm_carry_out(struct adl_slurm_cluster *cluster, const struct adl_slur
         return comment_on(job, order, err);
     case ADL_SLURM_GIVEBACK:
         if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING)
-            return adl_fail(err, ADL_EREFUSED, "the job does not wait any more");
+            return adl_fail(err, ADL_EREFUSED, "the job is not pending any more");
         return give_back(cluster, job, &caught, order->job, order->text, err);
     default:
         return adl_fail(err, ADL_EINVAL, "not an order about a job");
     }
 }
 
-struct giving {
+struct return_all {
     const struct adl_slurm_cluster *cluster;
     const char *text;
     uint32_t count;
@@ -366,27 +367,27 @@ struct giving {
 
 static int give_one(void *context, const struct job_info *job, uint64_t id)
 {
-    struct giving *giving = context;
+    struct return_all *all = context;
     struct adl_catch caught;
     struct adl_error err = {.text = ""};
-    if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING || !adl_slurm_job_is_ours(giving->cluster, job, &caught))
+    if ((job->job_state & JOB_STATE_BASE) != JOB_PENDING || !adl_slurm_job_is_ours(all->cluster, job, &caught))
         return 0;
-    const int status = give_back(giving->cluster, job, &caught, id, giving->text, &err);
+    const int status = give_back(all->cluster, job, &caught, id, all->text, &err);
     if (status == 0)
-        giving->count++;
-    else if (status != ADL_EABSENT && giving->status == 0)
-        giving->status = adl_fail(giving->err, status, "%s", err.text);
-    return status == ADL_EIO ? status : 0; /* without slurmctld there is no point in going on */
+        all->count++;
+    else if (status != ADL_EABSENT && all->status == 0)
+        all->status = adl_fail(all->err, status, "%s", err.text);
+    return status == ADL_EIO ? status : 0; /* without slurmctld the others would fail too */
 }
 
 int adl_slurm_give_all_back(struct adl_slurm_cluster *cluster, const char *text, uint32_t *ret_count,
                             struct adl_error *err)
 {
-    struct giving giving = {.cluster = cluster, .text = text, .err = err};
+    struct return_all all = {.cluster = cluster, .text = text, .err = err};
     for (uint32_t i = 0; cluster->jobs && i < cluster->jobs->record_count; i++) {
-        if (adl_slurm_job_each(&cluster->jobs->job_array[i], give_one, &giving) != 0)
+        if (adl_slurm_job_each(&cluster->jobs->job_array[i], give_one, &all) != 0)
             break;
     }
-    *ret_count = giving.count;
-    return giving.status;
+    *ret_count = all.count;
+    return all.status;
 }

@@ -31,7 +31,7 @@ struct adl_slurm_order_node {
 
 struct adl_slurm_order {
     enum adl_slurm_op op;
-    int64_t seq; /* -1 = none, and no answer */
+    int64_t seq; /* -1 = none: not answered */
     uint64_t job;
     struct adl_slurm_order_node nodes[ADL_SLURM_ORDER_NODES_MAX];
     uint32_t node_count;
@@ -44,13 +44,13 @@ struct adl_slurm_order {
     uint32_t partition_count;
 };
 
-/* One line without its end. ret is untouched on failure but for seq, which is what could be read of it. */
+/* One line without its end. On failure only seq of ret is set, as far as it could be read. */
 int adl_slurm_order_read(const char *line, struct adl_slurm_order *ret, struct adl_error *err);
 
 void adl_slurm_write_up(struct adl_text *out, const char *version, const char *cluster);
 void adl_slurm_write_down(struct adl_text *out, const char *why);
 void adl_slurm_write_synced(struct adl_text *out, uint64_t seq);
-/* status 0: it was done; otherwise what err says. */
+/* status 0: it was done; otherwise err says why not. */
 void adl_slurm_write_done(struct adl_text *out, int64_t seq, int status, const struct adl_error *err);
 
 #endif

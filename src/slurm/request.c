@@ -144,7 +144,7 @@ struct adl_gpu_counts adl_gres_parse(const char *gres)
     return counts;
 }
 
-/* The value of ";key=value" among those behind a request; false if it is too long. */
+/* The value of ";key=value" after a request; false if it is too long. */
 static bool read_more(const char *more, const char *key, char *ret, size_t size)
 {
     const size_t key_size = strlen(key);

@@ -1,4 +1,4 @@
-/* usage: amounts by key, as many of each as the tally is wide. */
+/* usage: a row of amounts for each key. */
 #ifndef ADLRO_SLURM_USAGE_H
 #define ADLRO_SLURM_USAGE_H
 
@@ -14,11 +14,11 @@ struct adl_usage {
     size_t keys_capacity, amounts_capacity, table_size;
 };
 
-void adl_usage_clear(struct adl_usage *tally);                 /* frees; accepts a zeroed one */
-void adl_usage_empty(struct adl_usage *tally, uint32_t width); /* keeps its memory */
+void adl_usage_clear(struct adl_usage *usage);                 /* frees; accepts a zeroed one */
+void adl_usage_empty(struct adl_usage *usage, uint32_t width); /* keeps its memory */
 
-/* Those of the key, zero if it is new. They stay where they are until the next call. NULL without memory. */
-uint64_t *adl_usage_at(struct adl_usage *tally, uint64_t key);
-const uint64_t *adl_usage_find(const struct adl_usage *tally, uint64_t key); /* NULL: none */
+/* The row of the key, zero if it is new; valid until the next call. NULL: out of memory. */
+uint64_t *adl_usage_at(struct adl_usage *usage, uint64_t key);
+const uint64_t *adl_usage_find(const struct adl_usage *usage, uint64_t key); /* NULL: none */
 
 #endif

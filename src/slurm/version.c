@@ -46,10 +46,10 @@ int adl_slurm_error_of(int status)
     return status > 0 ? status : errno;
 }
 
-/* The name went, the number was not given to another. */
+/* Later headers do not name it any more, and have not reused the number. */
 #define ZERO_RECV_LENGTH 5000
 
-bool adl_slurm_is_cut_off(int code)
+bool adl_slurm_is_unreachable(int code)
 {
     switch (code) {
     case SLURM_COMMUNICATIONS_CONNECTION_ERROR:
@@ -69,7 +69,7 @@ bool adl_slurm_is_cut_off(int code)
     }
 }
 
-void adl_slurm_conf_free(void *conf)
+void adl_slurm_ctl_conf_free(void *conf)
 {
 #if SINCE(26, 5)
     slurm_free_conf(conf);
@@ -123,7 +123,7 @@ bool adl_slurm_node_draw(const struct node_info *node, struct adl_slurm_draw *re
     const acct_gather_energy_t *energy = node->energy;
     if (!energy || energy->poll_time <= 0 || energy->consumed_energy == NO_VAL64 || energy->current_watts == NO_VAL)
         return false;
-    /* 0 W is what plugins say that have not watched for long enough. */
+    /* Plugins report 0 W until they have measured long enough. */
     *ret = (struct adl_slurm_draw){.joules = (double)energy->consumed_energy,
                                    .watts = energy->current_watts > 0 ? energy->current_watts : -1.0,
                                    .read_s = (int64_t)energy->poll_time};

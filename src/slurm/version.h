@@ -1,5 +1,5 @@
-/* version: all that differs between Slurm 22.05 and 26.05, behind one face. The adapter is built for the library it is
- * linked to, whose soname changes with every version. */
+/* version: all that differs between Slurm 22.05 and 26.05, behind one interface. The adapter is built for one version
+ * of the library, whose soname changes with every version. */
 #ifndef ADLRO_SLURM_VERSION_H
 #define ADLRO_SLURM_VERSION_H
 
@@ -15,31 +15,30 @@ struct node_info;
  * job waits for both for ever; and counts with a type and without do not go together. A count alone can be changed. */
 bool adl_slurm_retypes(void);
 
-/* Whether num_nodes of a job that waits is too high at times: 2 for one task of four CPUs. */
+/* Whether num_nodes of a pending job can be too high: 2 for one task of four CPUs. */
 bool adl_slurm_overcounts_nodes(void);
 
 /* GPUs per node of a job as Slurm reads it; type "" = any. */
 void adl_slurm_gres_write(struct adl_text *text, const char *type, uint32_t count);
 
-/* "QOSMaxJobsPerUserLimit": the word for a state_reason. */
+/* "QOSMaxJobsPerUserLimit": the name of a state_reason. */
 const char *adl_slurm_reason(uint32_t reason);
 
 /* The code of a call of the library that failed with this status: some return it, others have it in errno. */
 int adl_slurm_error_of(int status);
 
 /* Whether such a code means that slurmctld was not reached or did not answer. */
-bool adl_slurm_is_cut_off(int code);
+bool adl_slurm_is_unreachable(int code);
 
-void adl_slurm_conf_free(void *conf); /* what slurm_load_ctl_conf gave */
+void adl_slurm_ctl_conf_free(void *conf); /* that slurm_load_ctl_conf returned */
 
-/* With what the library forgets to free in some versions: a text of each job, each time they are loaded. Accepts NULL.
- */
+/* Frees also what the library leaks in some versions: a text of each job, each time they are loaded. Accepts NULL. */
 void adl_slurm_jobs_free(struct job_info_msg *jobs);
 
 uint32_t adl_slurm_node_cpus_used(const struct node_info *node);
 uint64_t adl_slurm_node_memory_used_mib(const struct node_info *node);
 
-/* What a node's energy meter said. */
+/* A reading of a node's energy meter. */
 struct adl_slurm_draw {
     double joules;  /* since some time that stays the same while slurmd runs */
     double watts;   /* negative = not known */

@@ -15,10 +15,10 @@ static void must(bool holds)
         abort();
 }
 
-static enum adl_slurm_fate by_number(void *context, uint32_t job, int64_t array_index)
+static enum adl_slurm_dependee by_number(void *context, uint32_t job, int64_t array_index)
 {
     (void)context;
-    return (enum adl_slurm_fate)((job + (uint64_t)array_index) % 5);
+    return (enum adl_slurm_dependee)((job + (uint64_t)array_index) % 5);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

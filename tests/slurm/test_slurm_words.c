@@ -154,12 +154,13 @@ static void a_constraint_holds_for_the_nodes_that_have_its_features(void **state
 }
 
 /* Jobs by their last digit: 1 waits, 2 runs, 3 went well, 4 badly; others are forgotten. */
-static enum adl_slurm_fate by_digit(void *context, uint32_t job, int64_t array_index)
+static enum adl_slurm_dependee by_digit(void *context, uint32_t job, int64_t array_index)
 {
     (void)context;
-    static const enum adl_slurm_fate fates[10] = {ADL_FATE_UNKNOWN, ADL_FATE_WAITS, ADL_FATE_RUNS, ADL_FATE_GOOD,
-                                                  ADL_FATE_BAD};
-    return fates[array_index >= 0 ? array_index % 10 : job % 10];
+    static const enum adl_slurm_dependee states[10] = {ADL_DEPENDEE_FORGOTTEN, ADL_DEPENDEE_PENDING,
+                                                       ADL_DEPENDEE_RUNNING, ADL_DEPENDEE_SUCCEEDED,
+                                                       ADL_DEPENDEE_FAILED};
+    return states[array_index >= 0 ? array_index % 10 : job % 10];
 }
 
 static void a_dependency_is_met_when_slurm_would_say_so(void **state)

@@ -1,4 +1,4 @@
-/* slurm: looks at a Slurm cluster's configuration before adlro is installed there, and says what has to change. */
+/* slurm: checks a Slurm cluster's configuration before adlro is installed there, and reports what has to change. */
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/display.h"
@@ -29,13 +29,13 @@ struct options {
 #define DEFAULT_CONF "/etc/slurm/slurm.conf"
 
 static const struct adl_option table[] = {
-    ADL_ROW_TEXT(struct options, conf, "conf", 'c', "FILE", "the slurm.conf to look at; gres.conf is beside it"),
+    ADL_ROW_TEXT(struct options, conf, "conf", 'c', "FILE", "the slurm.conf to check; gres.conf is beside it"),
     ADL_ROW_TEXT(struct options, partitions, "partitions", 'p', "P[,P...]",
-                 "the partitions that adlro is to have; by default all that have GPUs"),
+                 "the partitions that adlro is to schedule; by default all that have GPUs"),
     ADL_ROW_TEXT(struct options, types, "types", 0, "LIST",
-                 "types of GPUs that have none so far, as 'v[0-3]=volta;t0=turing'"),
+                 "types of GPUs that have none yet, as 'v[0-3]=volta;t0=turing'"),
     ADL_ROW_TEXT(struct options, diff, "diff", 0, "FILE",
-                 "write the diff there (- is standard output, and nothing else goes to it)"),
+                 "write the diff to this file (-: to standard output, and nothing else)"),
     ADL_ROW_TEXT(struct options, slurmctld, "slurmctld", 0, "FILE", "the program to ask for Slurm's version"),
     ADL_ROW_FLAG(struct options, json, "json", 0, "as JSON"),
 };
@@ -56,7 +56,7 @@ static const struct adl_verb verb = {
 
 /* ---- the version ---- */
 
-/* What comes within two seconds, up to the first line's end. */
+/* The first line of what arrives within two seconds. */
 static void read_line(int fd, char *line, size_t size)
 {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
@@ -71,7 +71,7 @@ static void read_line(int fd, char *line, size_t size)
     line[strcspn(line, "\n")] = '\0';
 }
 
-/* `slurmctld -V`, without a shell; false if there is no such program or it says nothing. */
+/* `slurmctld -V`, without a shell; false if there is no such program or it prints nothing. */
 static bool ask_version(const char *program, char *ret, size_t size)
 {
     static char flag[] = "-V";
@@ -98,7 +98,7 @@ static bool ask_version(const char *program, char *ret, size_t size)
     if (!failed) {
         int status;
         read_line(ends[0], ret, size);
-        kill(child, SIGKILL); /* it has said what it had to say */
+        kill(child, SIGKILL); /* its answer is complete */
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             continue;
     }
@@ -106,7 +106,7 @@ static bool ask_version(const char *program, char *ret, size_t size)
     return *ret != '\0';
 }
 
-/* ---- what is said ---- */
+/* ---- the report ---- */
 
 static const char *const level_names[ADL_FINDING_LEVELS] = {"change", "warn", "ok"};
 
@@ -162,7 +162,7 @@ static void put_partitions(struct adl_text *text, const struct adl_slurm_check *
     adl_text_put(text, count ? "\n\n" : "");
 }
 
-static void put_verdict(struct adl_text *text, const struct adl_slurm_check *check)
+static void put_summary(struct adl_text *text, const struct adl_slurm_check *check)
 {
     const size_t changes = adl_slurm_check_count(check, ADL_FINDING_CHANGE);
     size_t edited = 0;
@@ -171,7 +171,7 @@ static void put_verdict(struct adl_text *text, const struct adl_slurm_check *che
     adl_text_printf(text, "\n%zu to change, %zu to know, %zu as it should be.\n", changes,
                     adl_slurm_check_count(check, ADL_FINDING_WARN), adl_slurm_check_count(check, ADL_FINDING_OK));
     if (edited < changes)
-        adl_text_printf(text, "%zu of them cannot be done by a diff: see above.\n", changes - edited);
+        adl_text_printf(text, "The diff cannot make %zu of these changes: see above.\n", changes - edited);
     if (edited > 0)
         adl_text_put(text, "The diff, for `patch -d / -p1` (--diff FILE writes it alone):\n\n");
 }
@@ -181,7 +181,7 @@ static void put_report(struct adl_text *text, const struct adl_slurm_check *chec
     put_partitions(text, check);
     for (size_t i = 0; i < check->finding_count; i++)
         put_finding(text, &check->findings[i]);
-    put_verdict(text, check);
+    put_summary(text, check);
     adl_text_bytes(text, diff->data ? diff->data : "", diff->size);
 }
 

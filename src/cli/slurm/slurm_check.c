@@ -13,9 +13,9 @@
 
 /* ---- findings ---- */
 
-struct adl_finding *adl_slurm_say(struct adl_slurm_check *check, int level, const char *subject,
-                                  const struct adl_slurm_conf *conf, const struct adl_slurm_setting *setting,
-                                  const char *fmt, ...)
+struct adl_finding *adl_slurm_check_add(struct adl_slurm_check *check, int level, const char *subject,
+                                        const struct adl_slurm_conf *conf, const struct adl_slurm_setting *setting,
+                                        const char *fmt, ...)
 {
     va_list arguments;
     if (adl_grow((void **)&check->findings, &check->finding_capacity, check->finding_count + 1,
@@ -95,7 +95,7 @@ void adl_slurm_set(struct adl_slurm_check *check, const char *key, const char *v
     adl_text_printf(&check->added, "%s=%s\n", key, value);
 }
 
-/* The lines that are added become an edit like others, at the end of slurm.conf. */
+/* Makes the added lines an edit at the end of slurm.conf. */
 static void add_lines(struct adl_slurm_check *check)
 {
     const struct adl_slurm_file *file = &check->conf.files[0];
@@ -111,7 +111,7 @@ static void add_lines(struct adl_slurm_check *check)
     adl_text_clear(&text);
 }
 
-/* patch follows no symbolic link and wants no "..": the path as it really is. */
+/* With the real path: patch follows no symbolic links and refuses "..". */
 static int put_file(const struct adl_slurm_check *check, const struct adl_slurm_file *file, struct adl_text *ret,
                     struct adl_error *err)
 {
@@ -123,9 +123,9 @@ static int put_file(const struct adl_slurm_check *check, const struct adl_slurm_
         if (check->edits[i].file == file)
             edits[count++] = (struct adl_edit){check->edits[i].at, check->edits[i].end, check->edits[i].text};
     if (!path)
-        status = adl_fail(err, ADL_EIO, "cannot find %.200s again: %s", file->path, strerror(errno));
+        status = adl_fail(err, ADL_EIO, "cannot find %.200s any more: %s", file->path, strerror(errno));
     else if (strpbrk(path, "\n\r"))
-        status = adl_fail(err, ADL_EINVAL, "a path with a line feed in it does not go into a diff");
+        status = adl_fail(err, ADL_EINVAL, "a path with a line feed cannot be written in a diff");
     else if (!edits || adl_diff_put(ret, path, file->text, file->size, edits, count))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for the diff");
     free(edits);
@@ -167,7 +167,7 @@ bool adl_slurm_has(const char *list, const char *word)
     return value && *value == '\0';
 }
 
-/* ---- whose partitions ---- */
+/* ---- partitions ---- */
 
 static int find_partition(struct adl_slurm_check *check, const char *name, struct adl_error *err)
 {
@@ -250,7 +250,7 @@ static int read_files(struct adl_slurm_check *check, struct adl_error *err)
     return status ? status : adl_slurm_layout_read(&check->conf, &check->layout, err);
 }
 
-/* Stable, for the order of the rules is the order to read them in. */
+/* Stable, because the order of the rules is the order of the report. */
 static void sort_findings(struct adl_slurm_check *check)
 {
     struct adl_finding *sorted = malloc((check->finding_count + 1) * sizeof *sorted);
@@ -274,7 +274,7 @@ int adl_slurm_check_run(const struct adl_slurm_check_request *request, struct ad
     struct adl_slurm_check check = {.request = *request};
     int status = read_files(&check, err);
     if (status == ADL_EIO)
-        status = ADL_EINVAL; /* a file that was named wrongly */
+        status = ADL_EINVAL; /* a wrong file name */
     check.layout.conf = &check.conf;
     status = status ? status : find_ours(&check, err);
     if (status == 0) {

@@ -1,4 +1,4 @@
-/* slurm_check: what in a Slurm configuration has to change for adlro, what to know about it, and the edits to make. */
+/* slurm_check: what has to change in a Slurm configuration for adlro, what to know about it, and the edits. */
 #ifndef ADLRO_CLI_SLURM_SLURM_CHECK_H
 #define ADLRO_CLI_SLURM_SLURM_CHECK_H
 
@@ -10,18 +10,18 @@ enum adl_finding_level { ADL_FINDING_CHANGE, ADL_FINDING_WARN, ADL_FINDING_OK, A
 
 struct adl_finding {
     int level;           /* enum adl_finding_level */
-    const char *subject; /* a key, or what else it is about */
-    const char *path;    /* the file's; NULL if it is about none */
-    uint32_t line;       /* 0 = the file has none */
-    bool edited;         /* the diff does it */
+    const char *subject; /* a key, or another topic */
+    const char *path;    /* of the file; NULL if it is about none */
+    uint32_t line;       /* 0 = the file as a whole */
+    bool edited;         /* the diff makes the change */
     char text[480];
 };
 
 struct adl_slurm_check_request {
     const char *conf;
-    const char *partitions; /* names with commas between them; NULL = all that have GPUs */
-    const char *types;      /* "v[0-3]=volta;t0=turing": of GPUs that have none; NULL */
-    const char *version;    /* what `slurmctld -V` said; NULL if it is not known */
+    const char *partitions; /* separated by commas; NULL = all that have GPUs */
+    const char *types;      /* "v[0-3]=volta;t0=turing": of GPUs without a type; NULL = none given */
+    const char *version;    /* output of `slurmctld -V`; NULL if it is not known */
 };
 
 /* An edit of one of the files. */
@@ -47,24 +47,24 @@ struct adl_slurm_check {
     bool failed;           /* out of memory */
 };
 
-/* Reads and judges. ADL_EINVAL for files that cannot be read and names that are not in them. */
+/* Reads and checks. ADL_EINVAL for files that cannot be read and names that are not in them. */
 int adl_slurm_check_run(const struct adl_slurm_check_request *request, struct adl_slurm_check *ret,
                         struct adl_error *err);
 void adl_slurm_check_clear(struct adl_slurm_check *check); /* accepts a zeroed one */
 
 size_t adl_slurm_check_count(const struct adl_slurm_check *check, int level);
-/* What the edits amount to, for `patch -d / -p1`. */
+/* The edits as a diff for `patch -d / -p1`. */
 int adl_slurm_check_diff(const struct adl_slurm_check *check, struct adl_text *ret, struct adl_error *err);
 
-/* ---- what the rules use ---- */
+/* ---- for the rules ---- */
 
-/* setting says where; NULL = slurm.conf as a whole. */
-struct adl_finding *adl_slurm_say(struct adl_slurm_check *check, int level, const char *subject,
-                                  const struct adl_slurm_conf *conf, const struct adl_slurm_setting *setting,
-                                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/* Adds a finding at the setting; NULL = slurm.conf as a whole. NULL is returned when out of memory. */
+struct adl_finding *adl_slurm_check_add(struct adl_slurm_check *check, int level, const char *subject,
+                                        const struct adl_slurm_conf *conf, const struct adl_slurm_setting *setting,
+                                        const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
-/* Edits: a value becomes another; a word comes behind a value; a setting of the cluster gets this value, where it is or
- * at the end of slurm.conf. */
+/* Edits: replace a value; append a setting to a line; set a setting of the cluster, where it is or at the end of
+ * slurm.conf. */
 void adl_slurm_replace(struct adl_slurm_check *check, const struct adl_slurm_conf *conf,
                        const struct adl_slurm_setting *setting, const char *value);
 void adl_slurm_append(struct adl_slurm_check *check, const struct adl_slurm_conf *conf, size_t line, const char *key,
@@ -73,7 +73,8 @@ void adl_slurm_set(struct adl_slurm_check *check, const char *key, const char *v
 
 /* "a,b,c" has the word b; case does not matter. */
 bool adl_slurm_has(const char *list, const char *word);
-/* "x=1,defer": what a name is set to, "" if it stands alone, NULL if it is not there. Points into the list, not ended.
+/* "x=1,defer": the value of a name, "" if it has none, NULL if the name is absent. Points into the list, without an
+ * end.
  */
 const char *adl_slurm_option(const char *list, const char *name);
 

@@ -9,7 +9,7 @@
 #define WARN   ADL_FINDING_WARN
 #define CHANGE ADL_FINDING_CHANGE
 
-#define SAY(level, key, setting, ...) adl_slurm_say(check, level, key, &check->conf, setting, __VA_ARGS__)
+#define ADD(level, key, setting, ...) adl_slurm_check_add(check, level, key, &check->conf, setting, __VA_ARGS__)
 
 static const struct adl_slurm_setting *name_of(const struct adl_slurm_check *check,
                                                const struct adl_layout_partition *partition)
@@ -39,23 +39,23 @@ static void check_nodes(struct adl_slurm_check *check, const struct adl_layout_p
     }
     adl_quote(partition->name, quoted);
     if (*partition->absent)
-        SAY(WARN, "PartitionName", at, "%s names %s, which is no node and no set of nodes of this file.", quoted,
+        ADD(WARN, "PartitionName", at, "%s names %s, which is neither a node nor a node set of this file.", quoted,
             adl_quote(partition->absent, node));
     if (with == 0)
-        SAY(CHANGE, "PartitionName", at,
+        ADD(CHANGE, "PartitionName", at,
             "%s has %zu nodes, and none of them has Gres=gpu:TYPE:COUNT: there is nothing for adlro to place jobs on. "
             "Give its nodes their GPUs, or name another partition.",
             quoted, partition->node_count);
     else if (without)
-        SAY(WARN, "PartitionName", at,
+        ADD(WARN, "PartitionName", at,
             "%s has %zu nodes with GPUs and %zu without, such as %s: adlro places GPU jobs and leaves those nodes to "
             "Slurm.",
             quoted, with, partition->node_count - with, adl_quote(without, node));
     else
-        SAY(OK, "PartitionName", at, "%s has %zu nodes, all of them with GPUs.", quoted, with);
+        ADD(OK, "PartitionName", at, "%s has %zu nodes, all of them with GPUs.", quoted, with);
 }
 
-/* Jobs of partitions that are not adlro's, on nodes that are. */
+/* Partitions of others that share nodes with adlro's. */
 static void check_shared(struct adl_slurm_check *check, const struct adl_layout_partition *partition)
 {
     char quoted[ADL_QUOTE_SIZE], node[ADL_QUOTE_SIZE];
@@ -64,7 +64,7 @@ static void check_shared(struct adl_slurm_check *check, const struct adl_layout_
         return;
     for (size_t i = 0; i < partition->node_count; i++)
         if (check->ours_node[partition->nodes[i]] && has_gpus(check, partition->nodes[i])) {
-            SAY(WARN, "PartitionName", name_of(check, partition),
+            ADD(WARN, "PartitionName", name_of(check, partition),
                 "%s is not among adlro's partitions but shares nodes with them, such as %s: Slurm places its jobs "
                 "there on its own, and adlro plans around them only once they run. Name it in --partitions too, or "
                 "take the nodes out.",
@@ -73,7 +73,7 @@ static void check_shared(struct adl_slurm_check *check, const struct adl_layout_
         }
 }
 
-/* Of a partition; the key had another name once. */
+/* OverSubscribe, formerly Shared, and ExclusiveUser of a partition. */
 static void check_sharing(struct adl_slurm_check *check, const struct adl_layout_partition *partition)
 {
     static const char key[] = "OverSubscribe";
@@ -86,7 +86,7 @@ static void check_sharing(struct adl_slurm_check *check, const struct adl_layout
     adl_quote(partition->name, quoted);
     if (setting && adl_slurm_same(setting->value, "EXCLUSIVE")) {
         struct adl_finding *finding =
-            SAY(CHANGE, key, setting,
+            ADD(CHANGE, key, setting,
                 "EXCLUSIVE gives whole nodes to jobs of %s: a job with one GPU takes all of its node's, and what adlro "
                 "places beside it never starts. It has to be NO; jobs that need whole nodes say --exclusive.",
                 quoted);
@@ -98,10 +98,10 @@ static void check_sharing(struct adl_slurm_check *check, const struct adl_layout
         else
             adl_slurm_append(check, &check->conf, line, key, "NO");
     } else if (setting && strlen(setting->value) >= 5 && (setting->value[0] | 32) == 'f') {
-        SAY(WARN, key, setting, "FORCE lets jobs of %s share CPUs; GPUs are never shared by it.", quoted);
+        ADD(WARN, key, setting, "FORCE lets jobs of %s share CPUs; GPUs are never shared by it.", quoted);
     }
     if (user && adl_slurm_same(user->value, "YES"))
-        SAY(WARN, "ExclusiveUser", user,
+        ADD(WARN, "ExclusiveUser", user,
             "Nodes of %s belong to one user at a time: what adlro places there for another waits until the node is "
             "empty.",
             quoted);
@@ -121,6 +121,6 @@ void adl_slurm_queue_rules(struct adl_slurm_check *check)
         }
     }
     if (ours == 0)
-        SAY(CHANGE, "PartitionName", NULL,
+        ADD(CHANGE, "PartitionName", NULL,
             "No partition has nodes with GPUs: nodes need Gres=gpu:TYPE:COUNT, and a partition has to have them.");
 }

@@ -13,7 +13,7 @@ struct twin {
     int64_t start_us;
     uint64_t *jobs; /* [slot] the number of the job that was started there last */
     size_t job_capacity;
-    uint32_t *ended; /* slots of jobs whose end was told and which were not forgotten yet */
+    uint32_t *ended; /* slots of jobs whose end was reported and which are not forgotten yet */
     size_t ended_capacity;
     uint32_t ended_count;
 };
@@ -29,7 +29,7 @@ static void destroy(void *self)
     free(twin);
 }
 
-/* Speed of a class on one GPU of the type; where the scenario has none, as on the slowest it has. */
+/* Speed of a class on one GPU of the type; if the scenario has none, its slowest. */
 static double speed_on(const struct adl_job_class *class, uint32_t type, uint32_t type_count)
 {
     double slowest = 0;
@@ -113,7 +113,7 @@ static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double powe
     return 0;
 }
 
-/* What ran before the service was restarted ran in a world that is gone. */
+/* The simulated cluster does not survive a restart. */
 static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus)
 {
     (void)self;
@@ -137,7 +137,7 @@ static void forget(void *self, uint64_t job, uint32_t attempt)
     }
 }
 
-/* False: an event that says nothing to the service. */
+/* False: an event that is not reported. */
 static bool report_event(struct twin *twin, const struct adl_event *event, struct adl_report *ret)
 {
     *ret = (struct adl_report){.time_us = twin->start_us + event->time_us, .slot = event->job, .gpu = event->gpu};
@@ -158,7 +158,7 @@ static bool report_event(struct twin *twin, const struct adl_event *event, struc
         ret->requeue.remaining = event->evict.remaining;
         ret->requeue.fault = event->evict.fault;
         ret->start_us = twin->start_us + adl_world_sim_start_us(twin->world, event->job);
-        snprintf(ret->text, sizeof ret->text, "%s", event->evict.fault ? "a GPU of it failed" : "");
+        snprintf(ret->text, sizeof ret->text, "%s", event->evict.fault ? "one of its GPUs failed" : "");
         return true;
     case ADL_EVENT_PROGRESS:
         ret->kind = ADL_REPORT_PROGRESS;
@@ -211,7 +211,7 @@ static int fd(void *self)
 }
 
 static const struct adl_executor_ops ops = {.name = "sim",
-                                            .tells_speed = true,
+                                            .reports_speed = true,
                                             .destroy = destroy,
                                             .admit = admit,
                                             .withdraw = withdraw,

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS    50
-#define BEAT_US    INT64_C(2000000) /* a heartbeat, for those who wait for ours */
-#define RESTART_US INT64_C(1000000) /* before an adapter that ended is started again */
+#define POLL_MS      50
+#define HEARTBEAT_US INT64_C(2000000) /* between heartbeats to the adapter */
+#define RESTART_US   INT64_C(1000000) /* before an adapter that ended is started again */
 
 /* ---- sending ---- */
 
-/* What was on its way when the adapter ended may or may not have been done: the next word about a job tells. */
+/* Orders that the adapter had not answered may or may not have been carried out: the next message about a job tells. */
 static void lose_link(struct adl_executor_slurm *executor)
 {
     adl_slurm_link_close(executor->link);
@@ -23,10 +23,10 @@ static void lose_link(struct adl_executor_slurm *executor)
     executor->synced = false;
     executor->restart_us = executor->now_us + RESTART_US;
     for (uint32_t i = 0; i < executor->mirror.job_count; i++)
-        adl_slurm_job_apply(executor->mirror.jobs[i], ADL_MIRROR_ON_ANSWER);
+        adl_mirror_job_apply(executor->mirror.jobs[i], ADL_MIRROR_ON_ANSWER);
 }
 
-/* What cannot be sent is not lost: the whole cluster is looked at when the adapter is back. */
+/* A message that cannot be sent is dropped: the executor reconciles with the whole cluster once the adapter is back. */
 static void send_text(struct adl_executor_slurm *executor, struct adl_text *text)
 {
     if (!executor->link)
@@ -35,11 +35,11 @@ static void send_text(struct adl_executor_slurm *executor, struct adl_text *text
         lose_link(executor);
 }
 
-void adl_executor_slurm_say(struct adl_executor_slurm *executor, const char *op, const struct adl_slurm_job *job,
-                            const char *words)
+void adl_executor_slurm_send(struct adl_executor_slurm *executor, const char *op, const struct adl_mirror_job *job,
+                             const char *comment)
 {
     struct adl_text text = {0};
-    adl_slurm_say_job(&text, op, ++executor->seq, job, words);
+    adl_slurm_message_job(&text, op, ++executor->seq, job, comment);
     send_text(executor, &text);
 }
 
@@ -49,7 +49,7 @@ static int hello(struct adl_executor_slurm *executor, struct adl_error *err)
     int status = adl_slurm_link_open(executor->config.adapter, executor->config.conf, &executor->link, err);
     if (status)
         return status;
-    adl_slurm_say_hello(&text, &executor->config, POLL_MS);
+    adl_slurm_message_hello(&text, &executor->config, POLL_MS);
     status = adl_slurm_link_send(executor->link, &text, err);
     if (status)
         lose_link(executor);
@@ -58,8 +58,8 @@ static int hello(struct adl_executor_slurm *executor, struct adl_error *err)
 
 /* ---- the interface ---- */
 
-/* By its number here; most often it is among the last. */
-static struct adl_slurm_job *find_number(struct adl_executor_slurm *executor, uint64_t number)
+/* By its number in the service; most often it is among the last. */
+static struct adl_mirror_job *find_number(struct adl_executor_slurm *executor, uint64_t number)
 {
     for (uint32_t i = executor->mirror.job_count; i-- > 0;)
         if (executor->mirror.jobs[i]->number == number)
@@ -70,9 +70,9 @@ static struct adl_slurm_job *find_number(struct adl_executor_slurm *executor, ui
 static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot, struct adl_error *err)
 {
     struct adl_executor_slurm *executor = self;
-    struct adl_slurm_job *job = find_number(executor, spec->id);
+    struct adl_mirror_job *job = find_number(executor, spec->id);
     if (adl_grow((void **)&executor->slots, &executor->slot_capacity, (size_t)executor->slot_count + 1,
-                 sizeof(struct adl_slurm_job *)) ||
+                 sizeof(struct adl_mirror_job *)) ||
         adl_grow((void **)&executor->free_slots, &executor->free_capacity, (size_t)executor->slot_count + 1,
                  sizeof *executor->free_slots))
         return adl_fail(err, ADL_ENOMEM, "out of memory for one more job");
@@ -86,13 +86,13 @@ static int admit(void *self, const struct adl_job_spec *spec, uint32_t *ret_slot
             break;
         }
     *ret_slot = slot;
-    executor->restless = true;
+    executor->dirty = true;
     return 0;
 }
 
 static void release(struct adl_executor_slurm *executor, uint32_t slot)
 {
-    struct adl_slurm_job *job = executor->slots[slot];
+    struct adl_mirror_job *job = executor->slots[slot];
     for (int i = 0; job && i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] == slot)
             job->slots[i] = ADL_NONE;
@@ -105,8 +105,9 @@ static void withdraw(void *self, uint32_t slot)
     release(self, slot);
 }
 
-/* As Slurm can give them: as many on each of the nodes it wants, and on none that it may not use. NULL, or why not. */
-static const char *find_flaw(const struct adl_executor_slurm *executor, const struct adl_slurm_job *job)
+/* Why Slurm could not give the job the GPUs it holds: each of its nodes must have as many, and be one it may use. NULL:
+ * it could. */
+static const char *find_flaw(const struct adl_executor_slurm *executor, const struct adl_mirror_job *job)
 {
     const struct adl_cluster *cluster = &executor->mirror.inventory->scenario.cluster;
     uint32_t nodes = 0, here = 0;
@@ -124,70 +125,70 @@ static const char *find_flaw(const struct adl_executor_slurm *executor, const st
     return nodes != job->nodes ? "it wants another number of nodes than was chosen for it" : NULL;
 }
 
-/* To other GPUs that are free, where Slurm would not give those that were chosen: of the same type, or else of another
- * that it takes as many of. */
-static bool move(struct adl_executor_slurm *executor, struct adl_slurm_job *job)
+/* To other free GPUs, if Slurm could not give the chosen ones: of the same type, or of another type that the job
+ * accepts as many of. */
+static bool move(struct adl_executor_slurm *executor, struct adl_mirror_job *job)
 {
     const uint32_t chosen = adl_gpu_type_of(&executor->mirror.inventory->scenario.cluster, job->gpus[0]);
     uint32_t gpus[ADL_JOB_GPUS_MAX], types = 0;
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
-        if (job->slots[i] == job->taken && job->wants[i].gpus == job->gpu_count)
+        if (job->slots[i] == job->run_slot && job->wants[i].gpus == job->gpu_count)
             types = job->wants[i].types & ~(1u << chosen);
-    uint32_t count = adl_slurm_mirror_seek(&executor->mirror, job, chosen, job->gpu_count, executor->down, gpus);
+    uint32_t count = adl_slurm_mirror_find_free(&executor->mirror, job, chosen, job->gpu_count, executor->down, gpus);
     for (; count == 0 && types; types &= types - 1)
-        count = adl_slurm_mirror_seek(&executor->mirror, job, (uint32_t)__builtin_ctz(types), job->gpu_count,
-                                      executor->down, gpus);
+        count = adl_slurm_mirror_find_free(&executor->mirror, job, (uint32_t)__builtin_ctz(types), job->gpu_count,
+                                           executor->down, gpus);
     job->moved = count > 0 && adl_slurm_mirror_hold(&executor->mirror, job, gpus, count) == 0;
     return job->moved;
 }
 
-static void place(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why)
+static void place(struct adl_executor_slurm *executor, struct adl_mirror_job *job, const char *why)
 {
     char comment[300];
     struct adl_text text = {0};
-    adl_slurm_job_apply(job, ADL_MIRROR_ON_PLACE);
+    adl_mirror_job_apply(job, ADL_MIRROR_ON_PLACE);
     job->asked_us = 0;
     job->seq = ++executor->seq;
     snprintf(comment, sizeof comment, "adlro: %s", why ? why : "placed");
-    adl_slurm_say_place(&text, job->seq, &executor->mirror.inventory->scenario.cluster, job, comment);
+    adl_slurm_message_place(&text, job->seq, &executor->mirror.inventory->scenario.cluster, job, comment);
     send_text(executor, &text);
     if (!executor->link) /* it was not sent */
-        adl_slurm_job_apply(job, ADL_MIRROR_ON_ANSWER);
+        adl_mirror_job_apply(job, ADL_MIRROR_ON_ANSWER);
 }
 
 static int start(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus,
                  struct adl_error *err)
 {
     struct adl_executor_slurm *executor = self;
-    struct adl_slurm_job *it = executor->slots[slot];
-    if (it && !adl_slurm_job_in(it, ADL_MIRROR_WITH_SERVICE))
+    struct adl_mirror_job *it = executor->slots[slot];
+    if (it && !adl_mirror_job_in(it, ADL_MIRROR_WITH_SERVICE))
         return 0;                                                             /* its end was reported */
     const bool runs = it && it->state == ADL_SLURM_RUNS && it->gpu_count > 0; /* Slurm has started it meanwhile */
     if (!it || (!runs && adl_slurm_mirror_hold(&executor->mirror, it, gpus, job->spec.gpus)))
         return adl_fail(err, ADL_ENOMEM, "out of memory to place job %llu", (unsigned long long)job->id);
-    it->taken = slot;
+    it->run_slot = slot;
     it->placed_us = job->start_us;
-    executor->restless = true;
+    executor->dirty = true;
     if (runs) {
-        adl_executor_slurm_post_place(executor, it, "Slurm had started it there");
-    } else if (it->state == ADL_SLURM_RUNS) { /* it is not known where: it counts as running where we thought */
-        adl_slurm_job_apply(it, ADL_MIRROR_ON_RUN);
+        adl_executor_slurm_post_cluster_started(executor, it, "Slurm had started it there");
+    } else if (it->state == ADL_SLURM_RUNS) { /* where is not known: it counts as running on the chosen GPUs */
+        adl_mirror_job_apply(it, ADL_MIRROR_ON_RUN);
         it->began_us = executor->now_us;
         adl_executor_slurm_post_job(executor, it, ADL_REPORT_STARTED);
-    } else if (adl_slurm_job_waits(it) && it->eligibility != ADL_SLURM_ELIGIBLE) {
-        adl_executor_slurm_post_evict(executor, it, it->why);
-    } else if (adl_slurm_job_waits(it)) {
+    } else if (adl_mirror_job_waits(it) && it->eligibility != ADL_SLURM_ELIGIBLE) {
+        adl_executor_slurm_post_requeued(executor, it, it->why);
+    } else if (adl_mirror_job_waits(it)) {
         const char *flaw = find_flaw(executor, it);
         it->moved = false;
         if (!flaw || move(executor, it)) {
             place(executor, it, job->why);
             return 0;
         }
-        /* The policy knows types, and not nodes, and would choose the same again: it waits until they have room. */
+        /* Policies choose types and not nodes: the policy would choose the same again, so the job waits for room. */
         it->nodes_full = true;
         it->full_us = it->full_us > 0 ? it->full_us : executor->now_us;
-        adl_executor_slurm_post_bar(executor, it, ADL_SLURM_NODES_FULL);
-        adl_executor_slurm_post_evict(executor, it, flaw);
+        adl_executor_slurm_post_eligibility(executor, it, ADL_SLURM_NODES_FULL);
+        adl_executor_slurm_post_requeued(executor, it, flaw);
     }
     return 0;
 }
@@ -196,7 +197,7 @@ static int stop(void *self, const struct adl_job_entry *job, uint32_t slot, bool
                 struct adl_error *err)
 {
     struct adl_executor_slurm *executor = self;
-    struct adl_slurm_job *it = executor->slots[slot];
+    struct adl_mirror_job *it = executor->slots[slot];
     (void)job, (void)err;
     if (!it)
         return 0;
@@ -221,36 +222,36 @@ static bool is_same_demand(const struct adl_job_spec *a, const struct adl_job_sp
 static void introduce(void *self, const struct adl_job_entry *job)
 {
     struct adl_executor_slurm *executor = self;
-    struct adl_slurm_job *it = adl_slurm_mirror_find(&executor->mirror, job->external);
+    struct adl_mirror_job *it = adl_slurm_mirror_find(&executor->mirror, job->external);
     const bool others = it && it->number != 0 && it->number != job->id;
-    const bool taken = others || (it && it->arrival.external != 0 && !adl_slurm_mirror_is_known(it, job));
-    if (taken) /* by another job, since Slurm has forgotten this one: it is kept under a number that Slurm never gives
-                */
+    const bool renumbered = others || (it && it->arrival.external != 0 && !adl_slurm_mirror_is_known(it, job));
+    if (renumbered) /* Slurm has forgotten this job and reused its number: it gets one that Slurm never uses
+                     */
         it = adl_slurm_mirror_add(&executor->mirror, -(int64_t)job->id);
-    else if (!it) /* it went while we were away */
+    else if (!it) /* it left Slurm while the service was down */
         it = adl_slurm_mirror_add(&executor->mirror, job->external);
     if (!it)
         return;
-    /* While we were away. What has arrived is as it was told. */
+    /* While the service was down. What was reported since then is up to date. */
     it->changed = it->phase == ADL_MIRROR_NEW && it->arrival.external != 0 && it->state == ADL_SLURM_PENDING &&
                   !is_same_demand(&it->spec, &job->spec);
     it->number = job->id;
-    adl_slurm_job_apply(it, ADL_MIRROR_ON_INTRODUCE);
-    executor->restless = true;
+    adl_mirror_job_apply(it, ADL_MIRROR_ON_INTRODUCE);
+    executor->dirty = true;
     if (job->energy_j > 0) /* in runs before a restart */
         it->energy_j = job->energy_j + (it->energy_j > 0 ? it->energy_j : 0);
-    for (uint32_t i = executor->waiting_first; i < executor->waiting_count; i++) /* it was about to be told as new */
-        if (executor->waiting[i].job == it && executor->waiting[i].report.kind == ADL_REPORT_ARRIVED)
-            executor->waiting[i].report.kind = ADL_REPORT_NONE;
+    for (uint32_t i = executor->report_first; i < executor->report_count; i++) /* do not report it as new */
+        if (executor->reports[i].job == it && executor->reports[i].report.kind == ADL_REPORT_ARRIVED)
+            executor->reports[i].report.kind = ADL_REPORT_NONE;
 }
 
 static void drop(void *self, const struct adl_job_entry *job, const char *reason)
 {
     struct adl_executor_slurm *executor = self;
-    struct adl_slurm_job *it = find_number(executor, job->id);
+    struct adl_mirror_job *it = find_number(executor, job->id);
     if (!it)
         return;
-    adl_slurm_job_apply(it, ADL_MIRROR_ON_DROP);
+    adl_mirror_job_apply(it, ADL_MIRROR_ON_DROP);
     it->asked_us = 0;
     adl_executor_slurm_ask(executor, it, "cancel", reason);
 }
@@ -258,27 +259,27 @@ static void drop(void *self, const struct adl_job_entry *job, const char *reason
 static void advise(void *self, const struct adl_job_entry *job, const char *text)
 {
     struct adl_executor_slurm *executor = self;
-    const struct adl_slurm_job *it = find_number(executor, job->id);
+    const struct adl_mirror_job *it = find_number(executor, job->id);
     if (it && executor->config.mode == ADL_SLURM_ADVISE)
-        adl_executor_slurm_say(executor, "comment", it, text);
+        adl_executor_slurm_send(executor, "comment", it, text);
 }
 
 static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, const uint32_t *gpus)
 {
     struct adl_executor_slurm *executor = self;
-    struct adl_slurm_job *it = find_number(executor, job->id);
+    struct adl_mirror_job *it = find_number(executor, job->id);
     if (!it)
         return false;
-    executor->restless = true;
+    executor->dirty = true;
     const bool over = it->state == ADL_SLURM_ABSENT || it->state == ADL_SLURM_ENDED;
     const bool there = it->state == ADL_SLURM_RUNS && gpus &&
                        adl_slurm_mirror_alike(&executor->mirror, gpus, job->spec.gpus, it->gpus, it->gpu_count);
     const bool released = it->state == ADL_SLURM_RELEASED && gpus;
     if (!over && ((!there && !released) || adl_slurm_mirror_hold(&executor->mirror, it, gpus, job->spec.gpus)))
-        return false; /* it was never told to start, was put back, or runs elsewhere */
-    it->taken = slot;
+        return false; /* it was never placed, was requeued, or runs elsewhere */
+    it->run_slot = slot;
     it->placed_us = it->began_us = job->start_us;
-    adl_slurm_job_apply(it, released ? ADL_MIRROR_ON_AWAIT : ADL_MIRROR_ON_RUN);
+    adl_mirror_job_apply(it, released ? ADL_MIRROR_ON_AWAIT : ADL_MIRROR_ON_RUN);
     if (released)
         adl_executor_slurm_post_job(executor, it, ADL_REPORT_START_PENDING);
     return true;
@@ -287,9 +288,9 @@ static bool adopt(void *self, const struct adl_job_entry *job, uint32_t slot, co
 static void forget(void *self, uint64_t number, uint32_t attempt)
 {
     struct adl_executor_slurm *executor = self;
-    struct adl_slurm_job *job = find_number(executor, number);
+    struct adl_mirror_job *job = find_number(executor, number);
     (void)attempt;
-    if (!job || !adl_slurm_job_in(job, ADL_MIRROR_IN(OVER) | ADL_MIRROR_IN(DROPPED)))
+    if (!job || !adl_mirror_job_in(job, ADL_MIRROR_IN(OVER) | ADL_MIRROR_IN(DROPPED)))
         return;
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         if (job->slots[i] != ADL_NONE)
@@ -298,14 +299,14 @@ static void forget(void *self, uint64_t number, uint32_t attempt)
         adl_executor_slurm_remove(executor, job);
         return;
     }
-    /* Slurm has it still, as its own: it is nobody's here. */
+    /* Slurm still has it: it starts again as a job that the service does not know. */
     job->number = 0;
-    adl_slurm_job_apply(job, ADL_MIRROR_ON_FORGET);
+    adl_mirror_job_apply(job, ADL_MIRROR_ON_FORGET);
     job->changed = false;
-    job->bar[0] = '\0';
-    job->taken = ADL_NONE;
+    job->reported_why[0] = '\0';
+    job->run_slot = ADL_NONE;
     memset(job->wants, 0, sizeof job->wants);
-    executor->restless = true;
+    executor->dirty = true;
 }
 
 static void keep_link(struct adl_executor_slurm *executor)
@@ -313,11 +314,11 @@ static void keep_link(struct adl_executor_slurm *executor)
     struct adl_text text = {0};
     if (!executor->link && executor->now_us >= executor->restart_us && hello(executor, NULL))
         executor->restart_us = executor->now_us + RESTART_US;
-    if (executor->link && executor->now_us >= executor->beat_us) {
-        adl_slurm_say_heartbeat(&text);
+    if (executor->link && executor->now_us >= executor->heartbeat_us) {
+        adl_slurm_message_heartbeat(&text);
         send_text(executor, &text);
-        executor->beat_us = executor->now_us + BEAT_US;
-        executor->restless = true;
+        executor->heartbeat_us = executor->now_us + HEARTBEAT_US;
+        executor->dirty = true;
     }
 }
 
@@ -326,7 +327,7 @@ static int poll_executor(void *self, int64_t now_us, struct adl_report *ret, str
     struct adl_executor_slurm *executor = self;
     cJSON *message = NULL;
     executor->now_us = executor->mirror.now_us = now_us;
-    if (adl_executor_slurm_give(executor, ret))
+    if (adl_executor_slurm_next_report(executor, ret))
         return 1;
     keep_link(executor);
     for (int status = 1; status > 0 && executor->link;) {
@@ -335,22 +336,23 @@ static int poll_executor(void *self, int64_t now_us, struct adl_report *ret, str
             lose_link(executor);
         if (status <= 0)
             break;
-        adl_executor_slurm_hear(executor, message);
+        adl_executor_slurm_receive(executor, message);
         cJSON_Delete(message);
-        if (adl_executor_slurm_give(executor, ret))
+        if (adl_executor_slurm_next_report(executor, ret))
             return 1;
     }
-    if (executor->restless)
-        adl_executor_slurm_settle_all(executor);
-    adl_executor_slurm_look_at_gpus(executor);
-    return adl_executor_slurm_give(executor, ret) ? 1 : adl_slurm_energy_tell(executor->mirror.energy, ret);
+    if (executor->dirty)
+        adl_executor_slurm_reconcile_all(executor);
+    adl_executor_slurm_check_gpus(executor);
+    return adl_executor_slurm_next_report(executor, ret) ? 1
+                                                         : adl_slurm_energy_next_sample(executor->mirror.energy, ret);
 }
 
 static int64_t due_us(void *self)
 {
     const struct adl_executor_slurm *executor = self;
-    const bool due = executor->waiting_first < executor->waiting_count || (executor->restless && executor->synced);
-    return due ? 0 : executor->link ? executor->beat_us : executor->restart_us;
+    const bool due = executor->report_first < executor->report_count || (executor->dirty && executor->synced);
+    return due ? 0 : executor->link ? executor->heartbeat_us : executor->restart_us;
 }
 
 static int descriptor(void *self)
@@ -366,7 +368,7 @@ static void destroy(void *self)
         return;
     adl_slurm_link_close(executor->link);
     adl_slurm_mirror_clear(&executor->mirror);
-    free(executor->waiting);
+    free(executor->reports);
     free(executor->slots);
     free(executor->free_slots);
     free(executor->down);
@@ -393,10 +395,10 @@ static const struct adl_executor_ops ops = {
     .fd = descriptor,
 };
 
-/* ---- opening ---- */
+/* ---- connecting ---- */
 
-/* Hears the cluster out. The messages are kept, for the mirror can be made only once the nodes are known. */
-static int listen(struct adl_executor_slurm *executor, cJSON *heard, struct adl_error *err)
+/* Collects messages until the adapter has described the whole cluster: the mirror needs its nodes first. */
+static int await_sync(struct adl_executor_slurm *executor, cJSON *messages, struct adl_error *err)
 {
     const int64_t steps = executor->config.wait_us / 100000;
     for (int64_t i = 0; i < steps;) {
@@ -410,7 +412,7 @@ static int listen(struct adl_executor_slurm *executor, cJSON *heard, struct adl_
         }
         const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "ev"));
         const bool synced = event && strcmp(event, "synced") == 0;
-        cJSON_AddItemToArray(heard, message);
+        cJSON_AddItemToArray(messages, message);
         if (synced)
             return 0;
     }
@@ -422,19 +424,19 @@ int adl_executor_slurm_open(const struct adl_executor_slurm_config *config, cons
                             struct adl_inventory *inventory, struct adl_executor *ret, struct adl_error *err)
 {
     struct adl_executor_slurm *executor = calloc(1, sizeof *executor);
-    cJSON *heard = cJSON_CreateArray();
+    cJSON *messages = cJSON_CreateArray();
     const cJSON *message;
-    if (!executor || !heard) {
+    if (!executor || !messages) {
         free(executor);
-        cJSON_Delete(heard);
+        cJSON_Delete(messages);
         return adl_fail(err, ADL_ENOMEM, "out of memory for Slurm");
     }
     executor->config = *config;
     int status = hello(executor, err);
     if (status == 0)
-        status = listen(executor, heard, err);
+        status = await_sync(executor, messages, err);
     if (status == 0)
-        status = adl_slurm_nodes_take(config, catalogue, heard, inventory, err);
+        status = adl_slurm_nodes_add(config, catalogue, messages, inventory, err);
     const uint32_t gpus = inventory->scenario.cluster.gpu_count, banks = inventory->scenario.cluster.bank_count;
     if (status == 0) {
         executor->down = calloc((size_t)gpus + 1, sizeof *executor->down);
@@ -444,14 +446,14 @@ int adl_executor_slurm_open(const struct adl_executor_slurm_config *config, cons
     }
     if (status == 0) {
         executor->opening = true;
-        executor->mirror.stops = config->requeue && config->mode == ADL_SLURM_ACT;
-        cJSON_ArrayForEach(message, heard)
+        executor->mirror.preempts = config->requeue && config->mode == ADL_SLURM_ACT;
+        cJSON_ArrayForEach(message, messages)
         {
-            adl_executor_slurm_hear(executor, message);
+            adl_executor_slurm_receive(executor, message);
         }
         executor->opening = false;
     }
-    cJSON_Delete(heard);
+    cJSON_Delete(messages);
     if (status) {
         destroy(executor);
         return status;

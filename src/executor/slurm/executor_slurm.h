@@ -1,5 +1,5 @@
-/* executor_slurm: a Slurm cluster as the service's executor: jobs come from its users, and it starts, stops and
- * accounts for them where it is told to. It is spoken with through the adapter (executor/slurm/slurm_link.h). */
+/* executor_slurm: a Slurm cluster as the service's executor. Its users submit the jobs; Slurm starts, stops and
+ * accounts for them where the service says. The adapter talks to Slurm (executor/slurm/slurm_link.h). */
 #ifndef ADLRO_EXECUTOR_SLURM_EXECUTOR_SLURM_H
 #define ADLRO_EXECUTOR_SLURM_EXECUTOR_SLURM_H
 
@@ -15,15 +15,15 @@ struct adl_slurm_alias {
 
 /* All of it stays the caller's and has to outlast the executor. */
 struct adl_executor_slurm_config {
-    const char *adapter; /* its program */
+    const char *adapter; /* path of the program */
     const char *conf;    /* slurm.conf; NULL: where the adapter finds it */
     const char *const *partitions;
     uint32_t partition_count;
     const struct adl_slurm_alias *aliases;
     uint32_t alias_count;
     int mode;        /* enum adl_slurm_mode */
-    bool requeue;    /* jobs that Slurm may requeue may be stopped for others */
-    int64_t wait_us; /* at the start, for the cluster to answer */
+    bool requeue;    /* the policy may preempt jobs that Slurm may requeue */
+    int64_t wait_us; /* at the start, until the cluster has answered */
 };
 
 /* Asks the cluster what it has, and puts the GPUs of the nodes of these partitions into the inventory, which is empty

@@ -1,4 +1,4 @@
-/* executor_slurm_internal: the inside of the executor that is a Slurm cluster, shared by executor_slurm*.c. */
+/* executor_slurm_internal: the inside of the Slurm executor, shared by executor_slurm*.c. */
 #ifndef ADLRO_EXECUTOR_SLURM_EXECUTOR_SLURM_INTERNAL_H
 #define ADLRO_EXECUTOR_SLURM_EXECUTOR_SLURM_INTERNAL_H
 
@@ -8,24 +8,24 @@
 
 #include "base/text.h"
 
-#define ADL_SLURM_REFUSALS_MAX 3 /* placements in a row: then Slurm may have it */
+#define ADL_SLURM_REFUSALS_MAX 3 /* of placements in a row: then the job is given back to Slurm */
 
 #define ADL_SLURM_NODES_FULL "the nodes that it may use are full"
 
-/* A report that waits to be given out. */
-struct adl_slurm_waiting {
+/* A report that poll has not returned yet. */
+struct adl_slurm_queued_report {
     struct adl_report report;
-    struct adl_slurm_job *job; /* of an arrival or a seizure; the report points into it */
+    struct adl_mirror_job *job; /* ARRIVED, CLUSTER_STARTED: the report points into it */
 };
 
 struct adl_executor_slurm {
     struct adl_executor_slurm_config config;
-    struct adl_slurm_link *link; /* NULL: the adapter is away */
+    struct adl_slurm_link *link; /* NULL: the adapter does not run */
     struct adl_slurm_mirror mirror;
-    struct adl_slurm_waiting *waiting;
-    size_t waiting_capacity;
-    uint32_t waiting_first, waiting_count; /* waiting[first .. count - 1] */
-    struct adl_slurm_job **slots;          /* [slot] */
+    struct adl_slurm_queued_report *reports;
+    size_t report_capacity;
+    uint32_t report_first, report_count; /* reports[first .. count - 1] */
+    struct adl_mirror_job **slots;       /* [slot] */
     size_t slot_capacity;
     uint32_t slot_count;
     uint32_t *free_slots;
@@ -34,50 +34,54 @@ struct adl_executor_slurm {
     uint64_t seq;
     uint32_t sync; /* round of reconciliation */
     bool synced;   /* the last was completed */
-    bool opening;  /* the service has yet to say which jobs it knows */
-    bool restless; /* jobs have changed from the service's side: they are to be settled */
-    int64_t now_us, beat_us, restart_us, looked_us;
+    bool opening;  /* the service has not introduced the jobs that it knows yet */
+    bool dirty;    /* the service has changed jobs: reconcile all */
+    int64_t now_us, heartbeat_us, restart_us, checked_us;
     bool *down;          /* [gpu] as reported */
-    int64_t *foreign_us; /* [bank] since when others seem to use some; 0 = they do not */
+    int64_t *foreign_us; /* [bank] since when others use GPUs of it; 0 = they do not */
 };
 
-/* executor_slurm.c: a message about a job to the adapter. What cannot be sent is not lost: the whole cluster is looked
- * at when the adapter is back. */
-void adl_executor_slurm_say(struct adl_executor_slurm *executor, const char *op, const struct adl_slurm_job *job,
-                            const char *words);
+/* executor_slurm.c: sends the adapter an order about a job, or drops it if the adapter does not run. */
+void adl_executor_slurm_send(struct adl_executor_slurm *executor, const char *op, const struct adl_mirror_job *job,
+                             const char *comment);
 
-/* executor_slurm_commands.c: reports to the service, which is given them one by one. */
+/* executor_slurm_reports.c: reports to the service, queued for poll. */
 void adl_executor_slurm_post(struct adl_executor_slurm *executor, const struct adl_report *report,
-                             struct adl_slurm_job *job);
-/* bar: why it may not start yet; "": it may. */
-void adl_executor_slurm_post_arrival(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *bar);
-void adl_executor_slurm_post_end(struct adl_executor_slurm *executor, struct adl_slurm_job *job);
-void adl_executor_slurm_post_evict(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *text);
+                             struct adl_mirror_job *job);
+/* why: it may not start yet; "": it may. */
+void adl_executor_slurm_post_arrived(struct adl_executor_slurm *executor, struct adl_mirror_job *job, const char *why);
+void adl_executor_slurm_post_ended(struct adl_executor_slurm *executor, struct adl_mirror_job *job);
+void adl_executor_slurm_post_requeued(struct adl_executor_slurm *executor, struct adl_mirror_job *job,
+                                      const char *text);
 /* Whether it may start, and why not. */
-void adl_executor_slurm_post_bar(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why);
-/* It runs on the GPUs it holds, and not where the service put it, if it did. */
-void adl_executor_slurm_post_place(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why);
-/* A report of this kind about the job, with nothing more to say. */
-void adl_executor_slurm_post_job(struct adl_executor_slurm *executor, struct adl_slurm_job *job, int kind);
-/* It runs, and nobody here said so: under the slot of what it got. */
-void adl_executor_slurm_post_seizure(struct adl_executor_slurm *executor, struct adl_slurm_job *job);
+void adl_executor_slurm_post_eligibility(struct adl_executor_slurm *executor, struct adl_mirror_job *job,
+                                         const char *why);
+/* It runs on the GPUs it holds, which the service did not choose. */
+void adl_executor_slurm_post_cluster_started(struct adl_executor_slurm *executor, struct adl_mirror_job *job,
+                                             const char *why);
+/* A report of this kind without further fields. */
+void adl_executor_slurm_post_job(struct adl_executor_slurm *executor, struct adl_mirror_job *job, int kind);
+/* It runs, and the service did not start it: finds the slot of the alternative it runs as. */
+void adl_executor_slurm_post_found_running(struct adl_executor_slurm *executor, struct adl_mirror_job *job);
 void adl_executor_slurm_remove(struct adl_executor_slurm *executor,
-                               struct adl_slurm_job *job);                                /* with what waits about it */
-int adl_executor_slurm_give(struct adl_executor_slurm *executor, struct adl_report *ret); /* 1, or 0: there is none */
+                               struct adl_mirror_job *job); /* and its queued reports */
+int adl_executor_slurm_next_report(struct adl_executor_slurm *executor,
+                                   struct adl_report *ret); /* 1, or 0: there is none */
 
-/* executor_slurm_reconcile.c: what follows from where a job stands there, and here. */
-/* Asks for what was asked for before, unless that was only just now. */
-void adl_executor_slurm_ask(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *op,
-                            const char *words);
-void adl_executor_slurm_give_back(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const char *why);
-void adl_executor_slurm_end_as(struct adl_executor_slurm *executor, struct adl_slurm_job *job, int end,
-                               const char *why);
-void adl_executor_slurm_settle(struct adl_executor_slurm *executor, struct adl_slurm_job *job); /* may remove the job */
-void adl_executor_slurm_settle_all(struct adl_executor_slurm *executor);
+/* executor_slurm_reconcile.c: what to do with a job, from its phase and its state in Slurm. */
+/* Sends an order in mode act, unless it was sent less than 3 s ago. */
+void adl_executor_slurm_ask(struct adl_executor_slurm *executor, struct adl_mirror_job *job, const char *op,
+                            const char *comment);
+void adl_executor_slurm_give_back(struct adl_executor_slurm *executor, struct adl_mirror_job *job, const char *why);
+void adl_executor_slurm_post_ended_as(struct adl_executor_slurm *executor, struct adl_mirror_job *job, int end,
+                                      const char *why);
+void adl_executor_slurm_reconcile(struct adl_executor_slurm *executor,
+                                  struct adl_mirror_job *job); /* may remove the job */
+void adl_executor_slurm_reconcile_all(struct adl_executor_slurm *executor);
 
-/* executor_slurm_reports.c: what the adapter says. */
-void adl_executor_slurm_hear(struct adl_executor_slurm *executor, const struct cJSON *message);
-/* At GPUs that others use, or nobody can. */
-void adl_executor_slurm_look_at_gpus(struct adl_executor_slurm *executor);
+/* executor_slurm_receive.c: messages of the adapter. */
+void adl_executor_slurm_receive(struct adl_executor_slurm *executor, const struct cJSON *message);
+/* Reports GPUs that others use or that cannot be used, and those that can again. */
+void adl_executor_slurm_check_gpus(struct adl_executor_slurm *executor);
 
 #endif

@@ -1,181 +1,149 @@
 #include "executor/slurm/executor_slurm_internal.h"
 
-#include <cJSON.h>
+#include "base/index.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#define FOREIGN_US INT64_C(1500000) /* use by others that lasts so long is believed */
-
-/* Whether the service may have it there under the slot by which it started it. */
-static bool is_wanted(const struct adl_executor_slurm *executor, const struct adl_slurm_job *job, const uint32_t *gpus,
-                      uint32_t count)
+void adl_executor_slurm_post(struct adl_executor_slurm *executor, const struct adl_report *report,
+                             struct adl_mirror_job *job)
 {
-    const uint32_t type = adl_gpu_type_of(&executor->mirror.inventory->scenario.cluster, gpus[0]);
+    if (adl_grow((void **)&executor->reports, &executor->report_capacity, (size_t)executor->report_count + 1,
+                 sizeof *executor->reports))
+        return; /* the next reconciliation reports it again */
+    executor->reports[executor->report_count++] = (struct adl_slurm_queued_report){*report, job};
+}
+
+void adl_executor_slurm_remove(struct adl_executor_slurm *executor, struct adl_mirror_job *job)
+{
+    uint32_t kept = executor->report_first;
+    for (uint32_t i = kept; i < executor->report_count; i++)
+        if (executor->reports[i].job != job)
+            executor->reports[kept++] = executor->reports[i];
+    executor->report_count = kept;
+    for (uint32_t i = 0; i < executor->slot_count; i++)
+        if (executor->slots[i] == job)
+            executor->slots[i] = NULL;
+    adl_slurm_mirror_remove(&executor->mirror, job);
+}
+
+void adl_executor_slurm_post_arrived(struct adl_executor_slurm *executor, struct adl_mirror_job *job, const char *why)
+{
+    struct adl_report report = {.kind = ADL_REPORT_ARRIVED, .slot = ADL_NONE, .gpu = ADL_NONE};
+    adl_mirror_job_apply(job, ADL_MIRROR_ON_REPORT);
+    snprintf(job->reported_why, sizeof job->reported_why, "%s", why);
+    memcpy(job->arrival.ineligible, job->reported_why, sizeof job->reported_why);
+    report.submit.spec = &job->spec;
+    report.submit.arrival = &job->arrival;
+    adl_executor_slurm_post(executor, &report, job);
+}
+
+static struct adl_report about(const struct adl_mirror_job *job, int kind)
+{
+    return (struct adl_report){.kind = (uint8_t)kind, .slot = job->run_slot, .number = job->number, .gpu = ADL_NONE};
+}
+
+void adl_executor_slurm_post_ended(struct adl_executor_slurm *executor, struct adl_mirror_job *job)
+{
+    struct adl_report report = about(job, ADL_REPORT_ENDED);
+    adl_mirror_job_apply(job, ADL_MIRROR_ON_END);
+    adl_slurm_mirror_release(&executor->mirror, job); /* that completes its energy */
+    executor->dirty = true;                           /* a job may wait for these GPUs */
+    report.exit_code = job->exit_code;
+    report.signal = job->signal;
+    report.outcome.end = (uint8_t)job->end;
+    report.outcome.energy_j = job->energy_j > 0 ? job->energy_j : 0;
+    report.outcome.run_us = job->began_us > 0 ? executor->now_us - job->began_us : 0;
+    snprintf(report.text, sizeof report.text, "%s", job->why);
+    adl_executor_slurm_post(executor, &report, NULL);
+}
+
+void adl_executor_slurm_post_requeued(struct adl_executor_slurm *executor, struct adl_mirror_job *job, const char *text)
+{
+    struct adl_report report = about(job, ADL_REPORT_REQUEUED);
+    report.requeue.remaining = 1.0;
+    report.requeue.fault = job->stopping != ADL_ORDER_STOP_AND_REQUEUE;
+    snprintf(report.text, sizeof report.text, "%s", text);
+    adl_mirror_job_apply(job, ADL_MIRROR_ON_REQUEUE);
+    job->stopping = ADL_ORDER_NONE;
+    job->began_us = 0;
+    job->run_slot = ADL_NONE;
+    adl_slurm_mirror_release(&executor->mirror, job);
+    executor->dirty = true; /* a job may wait for these GPUs */
+    report.requeue.energy_j = job->energy_j;
+    adl_executor_slurm_post(executor, &report, NULL);
+}
+
+void adl_executor_slurm_post_eligibility(struct adl_executor_slurm *executor, struct adl_mirror_job *job,
+                                         const char *why)
+{
+    struct adl_report report = about(job, why[0] == '\0' ? ADL_REPORT_ELIGIBLE : ADL_REPORT_INELIGIBLE);
+    char text[sizeof job->reported_why];
+    snprintf(text, sizeof text, "%s", why);
+    if (strcmp(job->reported_why, text) == 0)
+        return;
+    memcpy(job->reported_why, text, sizeof text);
+    memcpy(report.text, text, sizeof text);
+    adl_executor_slurm_post(executor, &report, NULL);
+}
+
+void adl_executor_slurm_post_job(struct adl_executor_slurm *executor, struct adl_mirror_job *job, int kind)
+{
+    const struct adl_report report = about(job, kind);
+    adl_executor_slurm_post(executor, &report, NULL);
+}
+
+static bool has_slot(const struct adl_mirror_job *job)
+{
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
-        if (job->slots[i] == job->taken && job->wants[i].gpus == count && job->wants[i].types >> type & 1)
+        if (job->slots[i] != ADL_NONE)
             return true;
     return false;
 }
 
-/* Where it runs, if that is not where it was to. */
-static void follow(struct adl_executor_slurm *executor, struct adl_slurm_job *job, const cJSON *message)
+void adl_executor_slurm_post_cluster_started(struct adl_executor_slurm *executor, struct adl_mirror_job *job,
+                                             const char *why)
 {
-    uint32_t gpus[ADL_JOB_GPUS_MAX];
-    const bool ours = job->ours || executor->config.mode != ADL_SLURM_ACT;
-    const bool placed = adl_slurm_job_in(job, ADL_MIRROR_WITH_SLURM);
-    const uint32_t count = adl_slurm_mirror_find_gpus(&executor->mirror, job, message, gpus);
-    if (count == 0 || !ours ||
-        adl_slurm_job_in(job, ADL_MIRROR_IN(RUNNING) | ADL_MIRROR_IN(OVER) | ADL_MIRROR_IN(DROPPED)))
-        return;
-    if (placed && !job->moved && adl_slurm_mirror_alike(&executor->mirror, gpus, count, job->gpus, job->gpu_count))
-        return;
-    const bool wanted = placed && is_wanted(executor, job, gpus, count), moved = job->moved;
-    if (placed && !wanted)
-        adl_executor_slurm_post_evict(executor, job, "Slurm has started it on GPUs that it was not thought to take");
-    const int status = adl_slurm_mirror_hold(&executor->mirror, job, gpus, count); /* without memory: used by others */
-    if (wanted && status == 0)
-        adl_executor_slurm_post_place(executor, job,
-                                      moved ? "those that were chosen are on nodes it may not use" : "Slurm chose so");
-}
-
-/* A slurmctld that crashed has forgotten the last jobs, and gives their numbers to others. */
-static void check_identity(struct adl_executor_slurm *executor, const cJSON *message)
-{
-    const double id = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id"));
-    struct adl_slurm_job *known = id > 0 && id < 1e15 ? adl_slurm_mirror_find(&executor->mirror, (int64_t)id) : NULL;
-    if (!known || !adl_slurm_job_in(known, ADL_MIRROR_WITH_SERVICE) || adl_slurm_mirror_is_same(known, message))
-        return;
-    adl_executor_slurm_end_as(executor, known, known->phase == ADL_MIRROR_RUNNING ? ADL_END_FAILED : ADL_END_CANCELLED,
-                              "Slurm has forgotten it, and given its number to another job");
-    adl_executor_slurm_remove(executor, known);
-}
-
-static void hear_job(struct adl_executor_slurm *executor, const cJSON *message)
-{
-    check_identity(executor, message);
-    struct adl_slurm_job *job = adl_slurm_mirror_read_job(&executor->mirror, message, executor->opening);
-    if (!job)
-        return;
-    job->sync = executor->sync;
-    if (job->state == ADL_SLURM_RUNS)
-        follow(executor, job, message);
-    if (!executor->opening)
-        adl_executor_slurm_settle(executor, job);
-}
-
-static struct adl_slurm_job *find_seq(struct adl_executor_slurm *executor, uint64_t seq)
-{
-    for (uint32_t i = 0; i < executor->mirror.job_count; i++)
-        if (executor->mirror.jobs[i]->seq == seq)
-            return executor->mirror.jobs[i];
-    return NULL;
-}
-
-static void hear_done(struct adl_executor_slurm *executor, const cJSON *message)
-{
-    const double seq = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "seq"));
-    struct adl_slurm_job *job = seq > 0 ? find_seq(executor, (uint64_t)seq) : NULL;
-    if (!job || !adl_slurm_job_in(job, ADL_MIRROR_WITH_SLURM))
-        return;
-    adl_slurm_job_apply(job, ADL_MIRROR_ON_ANSWER);
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "ok"))) {
-        if (job->state == ADL_SLURM_PENDING)
-            job->state = ADL_SLURM_RELEASED; /* until the next message about it, which is from after that */
-        return;
-    }
-    const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "error"));
-    char text[160];
-    snprintf(text, sizeof text, "Slurm would not place it: %s", why ? why : "no reason was given");
-    job->refusals += executor->synced;
-    if (job->refusals >= ADL_SLURM_REFUSALS_MAX)
-        adl_executor_slurm_give_back(executor, job, text);
-    job->failed_us = executor->now_us;
-    adl_executor_slurm_post_bar(executor, job, text);
-    adl_executor_slurm_post_evict(executor, job, text);
-}
-
-/* Everything there is was told: what was not is gone. */
-static void hear_synced(struct adl_executor_slurm *executor)
-{
-    for (uint32_t i = 0; i < executor->mirror.job_count; i++)
-        if (executor->mirror.jobs[i]->sync != executor->sync && executor->mirror.jobs[i]->state != ADL_SLURM_ENDED)
-            executor->mirror.jobs[i]->state = ADL_SLURM_ABSENT;
-    executor->synced = executor->restless = true;
-}
-
-static void hear_gone(struct adl_executor_slurm *executor, const cJSON *message)
-{
-    const double id = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id"));
-    struct adl_slurm_job *job = id > 0 ? adl_slurm_mirror_find(&executor->mirror, (int64_t)id) : NULL;
-    if (job && job->state != ADL_SLURM_ENDED)
-        job->state = ADL_SLURM_ABSENT;
-    executor->restless = true;
-}
-
-void adl_executor_slurm_hear(struct adl_executor_slurm *executor, const cJSON *message)
-{
-    const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "ev"));
-    if (!event)
-        return;
-    if (strcmp(event, "up") == 0) {
-        executor->sync++;
-        executor->synced = false;
-    } else if (strcmp(event, "down") == 0) {
-        executor->synced = false;
-    } else if (strcmp(event, "job") == 0) {
-        hear_job(executor, message);
-    } else if (strcmp(event, "node") == 0) {
-        adl_slurm_mirror_read_node(&executor->mirror, message);
-        executor->looked_us = 0;
-    } else if (strcmp(event, "done") == 0) {
-        hear_done(executor, message);
-    } else if (strcmp(event, "synced") == 0) {
-        hear_synced(executor);
-    } else if (strcmp(event, "gone") == 0) {
-        hear_gone(executor, message);
-    }
-}
-
-/* ---- GPUs that others use, or nobody can ---- */
-
-static void report_gpu(struct adl_executor_slurm *executor, uint32_t gpu, bool down, uint32_t foreign, const char *why)
-{
-    struct adl_report report = {
-        .kind = down ? ADL_REPORT_GPU_DOWN : ADL_REPORT_GPU_UP, .slot = ADL_NONE, .gpu = gpu, .foreign = foreign};
-    if (executor->down[gpu] == down)
-        return;
-    executor->down[gpu] = down;
-    executor->restless = true;
+    struct adl_report report = about(job, ADL_REPORT_CLUSTER_STARTED);
+    adl_mirror_job_apply(job, ADL_MIRROR_ON_RUN);
+    job->moved = false;
+    job->began_us = executor->now_us;
+    report.running.gpus = job->gpus;
+    report.running.gpu_count = job->gpu_count;
     snprintf(report.text, sizeof report.text, "%s", why);
-    adl_executor_slurm_post(executor, &report, NULL);
+    adl_executor_slurm_post(executor, &report, job);
 }
 
-static void look_at_bank(struct adl_executor_slurm *executor, uint32_t b)
+void adl_executor_slurm_post_found_running(struct adl_executor_slurm *executor, struct adl_mirror_job *job)
 {
-    const struct adl_bank *bank = &executor->mirror.inventory->scenario.cluster.banks[b];
-    const bool usable = executor->mirror.usable[bank->node];
-    uint32_t foreign = adl_slurm_mirror_foreign(&executor->mirror, b);
-    if (foreign == 0)
-        executor->foreign_us[b] = 0;
-    else if (executor->foreign_us[b] == 0)
-        executor->foreign_us[b] = executor->now_us;
-    if (foreign > 0 && executor->now_us - executor->foreign_us[b] < FOREIGN_US)
-        return; /* jobs and nodes are told one after the other: wait until both were */
-    for (uint32_t g = bank->gpu_first + bank->gpu_count; g-- > bank->gpu_first;) {
-        const bool theirs = foreign > 0 && executor->mirror.holder[g] == 0;
-        foreign -= theirs;
-        report_gpu(executor, g, !usable || theirs, theirs && usable,
-                   !usable  ? executor->mirror.why[bank->node]
-                   : theirs ? "in use, and not by a job that adlro decides about"
-                            : "");
-    }
-}
-
-void adl_executor_slurm_look_at_gpus(struct adl_executor_slurm *executor)
-{
-    if (!executor->synced || (executor->looked_us > 0 && executor->now_us < executor->looked_us + 500000))
+    const struct adl_cluster *cluster = &executor->mirror.inventory->scenario.cluster;
+    const uint32_t type = job->gpu_count > 0 ? adl_gpu_type_of(cluster, job->gpus[0]) : 0;
+    if (job->gpu_count > 0 && !has_slot(job)) {
+        adl_executor_slurm_post_eligibility(executor, job, ""); /* the service gives it one */
         return;
-    executor->looked_us = executor->now_us;
-    for (uint32_t b = 0; b < executor->mirror.inventory->scenario.cluster.bank_count; b++)
-        look_at_bank(executor, b);
+    }
+    for (int i = 0; i < ADL_ALTERNATIVES_MAX && job->run_slot == ADL_NONE; i++)
+        if (job->slots[i] != ADL_NONE && job->wants[i].gpus == job->gpu_count && job->wants[i].types >> type & 1)
+            job->run_slot = job->slots[i];
+    if (job->run_slot == ADL_NONE) { /* its GPUs count as used by others */
+        adl_slurm_mirror_release(&executor->mirror, job);
+        adl_executor_slurm_post_eligibility(executor, job, "it runs on other GPUs than it asked for");
+        return;
+    }
+    adl_executor_slurm_post_cluster_started(executor, job, "");
+}
+
+int adl_executor_slurm_next_report(struct adl_executor_slurm *executor, struct adl_report *ret)
+{
+    while (executor->report_first < executor->report_count) {
+        const struct adl_slurm_queued_report *it = &executor->reports[executor->report_first++];
+        const bool stale = it->report.kind == ADL_REPORT_CLUSTER_STARTED &&
+                           it->report.running.gpus != it->job->gpus; /* it has released them */
+        if (it->report.kind == ADL_REPORT_NONE || stale)
+            continue;
+        *ret = it->report;
+        return 1;
+    }
+    executor->report_first = executor->report_count = 0;
+    return 0;
 }

@@ -48,7 +48,7 @@ bool adl_slurm_same(const char *a, const char *b)
 
 /* ---- lines ---- */
 
-/* Where what counts of a physical line ends: at its comment, or where the line does. */
+/* Where the content of a physical line ends: at its comment, or at its end. */
 static size_t end_of_content(const char *text, size_t at, size_t end)
 {
     bool escaped = false;
@@ -295,7 +295,7 @@ static int read_lines(const struct reading *reading, uint32_t file, struct adl_e
     return status;
 }
 
-/* Takes path and text, whatever comes of it. */
+/* Takes ownership of path and text, even if it fails. */
 static int read_file(const struct reading *reading, char *path, char *text, size_t size, struct adl_error *err)
 {
     struct adl_slurm_conf *conf = reading->conf;
@@ -324,7 +324,7 @@ static int read_all(char *path, char *text, size_t size, const struct adl_slurm_
                     struct adl_slurm_conf *ret, struct adl_error *err)
 {
     struct adl_slurm_conf conf = {0};
-    char *root = strdup(path); /* the files move as more of them come */
+    char *root = strdup(path); /* the array of files may move as it grows */
     const struct reading reading = {.conf = &conf, .source = source, .root = root};
     if (!root) {
         free(path);
@@ -386,9 +386,9 @@ void adl_slurm_conf_clear(struct adl_slurm_conf *conf)
     *conf = (struct adl_slurm_conf){0};
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-/* Keys of gres.conf and slurm.conf that begin a line about something, whose other keys are not the cluster's. */
+/* First keys of lines about something, whose other keys are not settings of the whole cluster. */
 static bool begins_record(const char *key)
 {
     static const char *const keys[] = {"NodeName", "PartitionName", "NodeSet", "DownNodes", "FrontendName", "Name"};
@@ -430,7 +430,7 @@ const struct adl_slurm_setting *adl_slurm_line_inherit(const struct adl_slurm_co
     const struct adl_slurm_setting *found = adl_slurm_line_find(conf, line, key);
     const char *kind = conf->settings[conf->lines[line].first].key;
     for (size_t above = line; !found && above-- > 0;)
-        if (adl_slurm_line_is(conf, above, kind) && /* names have their case, this word has none */
+        if (adl_slurm_line_is(conf, above, kind) && /* names are case-sensitive, this word is not */
             adl_slurm_same(conf->settings[conf->lines[above].first].value, "DEFAULT"))
             found = adl_slurm_line_find(conf, above, key);
     return found;

@@ -32,7 +32,7 @@ struct adl_slurm_setting {
     size_t value_at, value_end; /* bytes of the file's text, without the quotes */
 };
 
-/* Settings that stand in one line. The first of them says what it speaks of: NodeName, PartitionName, ... */
+/* Settings of one line. The first says what the line is about: NodeName, PartitionName, ... */
 struct adl_slurm_line {
     uint32_t file, line;
     uint32_t first, count;
@@ -61,13 +61,13 @@ void adl_slurm_conf_clear(struct adl_slurm_conf *conf); /* accepts a zeroed one 
 /* The setting of the whole cluster: the last one counts. NULL if there is none. */
 const struct adl_slurm_setting *adl_slurm_conf_find(const struct adl_slurm_conf *conf, const char *key);
 
-/* Whether a line speaks of such things: its first key is this one. */
+/* Whether the first key of a line is this one. */
 bool adl_slurm_line_is(const struct adl_slurm_conf *conf, size_t line, const char *key);
-/* What a line says itself; and what holds for it, if need be by the lines above that speak of the same for DEFAULT. */
+/* The setting of the line itself; and the one that holds for it, which may come from a DEFAULT line above. */
 const struct adl_slurm_setting *adl_slurm_line_find(const struct adl_slurm_conf *conf, size_t line, const char *key);
 const struct adl_slurm_setting *adl_slurm_line_inherit(const struct adl_slurm_conf *conf, size_t line, const char *key);
 
-/* Equal but for the case of ASCII letters. */
+/* Equal, ignoring the case of ASCII letters. */
 bool adl_slurm_same(const char *a, const char *b);
 
 #endif

@@ -5,35 +5,35 @@
 
 #include <stdlib.h>
 
-#define OPEN     INT64_MAX /* the end of a tenure that goes on */
-#define AHEAD    2         /* gaps between readings: for no longer is foreseen what will be drawn */
-#define GPU_W    3000.0    /* no GPU draws more, */
-#define REST_W   5000.0    /* nor the rest of a node: a counter that says so is not believed */
-#define IDLE_OLD 0.75      /* weight of what was known before of a node's idle draw */
-#define WAIT_MAX 1000      /* tenures of a node that wait for its next reading: then none is waited for */
+#define OPEN         INT64_MAX /* the end of an allocation that goes on */
+#define PREDICT_GAPS 2         /* gaps between readings: power is extrapolated for no longer */
+#define GPU_W        3000.0    /* no GPU draws more, */
+#define REST_W       5000.0    /* nor the rest of a node: a counter that rises faster is not used */
+#define IDLE_OLD     0.75      /* weight of the earlier estimate of a node's idle power */
+#define WAIT_MAX     1000      /* allocations of a node that wait for its next reading: beyond that they are dropped */
 
-/* Somebody's time on GPUs of a node. Weights are the power limits of GPUs, W. */
-struct tenure {
-    double *account; /* the node's nobody_j: others', or of one that has left and whose account is closed */
+/* A job's time on GPUs of a node. Weights are the power limits of GPUs, W. */
+struct allocation {
+    double *account; /* the node's nobody_j: of other jobs, or of one that has left */
     double weight;
     int64_t from_us, until_us;
-    int64_t paid_us; /* what was drawn until then was counted when it left */
+    int64_t counted_us; /* energy until then was counted when it left */
 };
 
 struct node {
     bool known; /* it has a meter that was read */
     bool idle_seen;
-    int64_t read_us, gap_us; /* the last reading, and how long after the one before it came */
+    int64_t read_us, gap_us; /* the last reading, and the time since the one before */
     double joules, watts;    /* as of then; watts negative: not known */
     double weight;           /* of all its GPUs */
-    double idle_w;           /* what it draws while nobody has any: the catalogue's word until it was seen */
-    double rate;             /* W per weight of those who had GPUs at the last reading */
-    double rise_j, given_j, nobody_j, ahead_j;
-    struct tenure *tenures;
-    size_t tenure_capacity;
-    uint32_t tenure_count;
-    bool fresh;                  /* its GPUs' power is to be told, */
-    uint32_t told;               /* of so many it was, */
+    double idle_w;           /* what it draws while no job has GPUs: the catalogue's figure until it was measured */
+    double rate;             /* W per weight of the jobs that had GPUs at the last reading */
+    double rise_j, jobs_j, nobody_j, predicted_j;
+    struct allocation *allocations;
+    size_t allocation_capacity;
+    uint32_t allocation_count;
+    bool fresh;                  /* its GPUs' power is to be reported */
+    uint32_t reported;           /* GPUs of which it was */
     double held_rate, free_rate; /* W per weight of GPUs that are in use, and of others */
     bool blurred;                /* several jobs have GPUs of it */
 };
@@ -41,9 +41,9 @@ struct node {
 struct adl_slurm_energy {
     const struct adl_cluster *cluster;
     struct node *nodes;     /* [node] */
-    const double **holders; /* [gpu] whose account; NULL: nobody's of ours */
+    const double **holders; /* [gpu] account of the job that has it; NULL: none of ours */
     uint32_t *others;       /* [bank] GPUs in use by others */
-    uint32_t telling;       /* the node whose GPUs are told next */
+    uint32_t next_node;     /* whose GPUs are reported next */
 };
 
 int adl_slurm_energy_create(const struct adl_cluster *cluster, struct adl_slurm_energy **ret)
@@ -73,7 +73,7 @@ void adl_slurm_energy_destroy(struct adl_slurm_energy *energy)
     if (!energy)
         return;
     for (uint32_t n = 0; energy->nodes && n < energy->cluster->node_count; n++)
-        free(energy->nodes[n].tenures);
+        free(energy->nodes[n].allocations);
     free(energy->nodes);
     free((void *)energy->holders);
     free(energy->others);
@@ -85,79 +85,79 @@ static double weight_of(const struct adl_slurm_energy *energy, uint32_t gpu)
     return energy->cluster->types[adl_gpu_type_of(energy->cluster, gpu)].max_w;
 }
 
-/* ---- who has GPUs ---- */
+/* ---- allocations ---- */
 
-static struct tenure *find_open(const struct node *node, const double *account)
+static struct allocation *find_open(const struct node *node, const double *account)
 {
-    for (uint32_t i = 0; i < node->tenure_count; i++)
-        if (node->tenures[i].account == account && node->tenures[i].until_us == OPEN)
-            return &node->tenures[i];
+    for (uint32_t i = 0; i < node->allocation_count; i++)
+        if (node->allocations[i].account == account && node->allocations[i].until_us == OPEN)
+            return &node->allocations[i];
     return NULL;
 }
 
-/* Those that were over by the last reading are counted for. */
+/* Those that ended before the last reading are counted already. */
 static void drop_closed(struct node *node)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < node->tenure_count; i++)
-        if (node->tenures[i].until_us == OPEN || (node->known && node->tenures[i].until_us > node->read_us))
-            node->tenures[kept++] = node->tenures[i];
-    node->tenure_count = kept;
+    for (uint32_t i = 0; i < node->allocation_count; i++)
+        if (node->allocations[i].until_us == OPEN || (node->known && node->allocations[i].until_us > node->read_us))
+            node->allocations[kept++] = node->allocations[i];
+    node->allocation_count = kept;
 }
 
-static void lose_meter(struct node *node)
+static void reset_meter(struct node *node)
 {
     node->known = node->fresh = false;
     node->gap_us = 0;
-    node->rise_j += node->ahead_j; /* it has to be believed */
-    node->ahead_j = 0;
+    node->rise_j += node->predicted_j; /* no reading will confirm it */
+    node->predicted_j = 0;
     drop_closed(node);
 }
 
-static void open_tenure(struct node *node, double *account, double weight, int64_t now_us)
+static void open_allocation(struct node *node, double *account, double weight, int64_t now_us)
 {
-    if (node->tenure_count >= WAIT_MAX)
-        lose_meter(node);
-    if (adl_grow((void **)&node->tenures, &node->tenure_capacity, (size_t)node->tenure_count + 1,
-                 sizeof *node->tenures))
+    if (node->allocation_count >= WAIT_MAX)
+        reset_meter(node);
+    if (adl_grow((void **)&node->allocations, &node->allocation_capacity, (size_t)node->allocation_count + 1,
+                 sizeof *node->allocations))
         return;
-    node->tenures[node->tenure_count++] =
-        (struct tenure){.account = account, .weight = weight, .from_us = now_us, .until_us = OPEN};
+    node->allocations[node->allocation_count++] =
+        (struct allocation){.account = account, .weight = weight, .from_us = now_us, .until_us = OPEN};
 }
 
-static void give(struct node *node, double *account, double drawn_j)
+static void credit(struct node *node, double *account, double drawn_j)
 {
     if (account == &node->nobody_j) {
         node->nobody_j += drawn_j;
         return;
     }
     *account = (*account > 0 ? *account : 0) + drawn_j;
-    node->given_j += drawn_j;
+    node->jobs_j += drawn_j;
 }
 
-/* What was drawn since the last reading, if it was there then: for some time it goes on like that. */
-static void foresee(struct node *node, struct tenure *tenure)
+/* Energy since the last reading, if it had GPUs then: its power is taken as constant for a while. */
+static void extrapolate(struct node *node, struct allocation *allocation)
 {
-    const int64_t most_us = node->read_us + AHEAD * node->gap_us;
-    const int64_t until_us = tenure->until_us < most_us ? tenure->until_us : most_us;
-    if (tenure->from_us > node->read_us || until_us <= node->read_us)
+    const int64_t most_us = node->read_us + PREDICT_GAPS * node->gap_us;
+    const int64_t until_us = allocation->until_us < most_us ? allocation->until_us : most_us;
+    if (allocation->from_us > node->read_us || until_us <= node->read_us)
         return;
-    const double drawn_j = node->rate * tenure->weight * (double)(until_us - node->read_us) * 1e-6;
-    tenure->paid_us = until_us;
-    node->ahead_j += drawn_j;
-    give(node, tenure->account, drawn_j);
+    const double drawn_j = node->rate * allocation->weight * (double)(until_us - node->read_us) * 1e-6;
+    allocation->counted_us = until_us;
+    node->predicted_j += drawn_j;
+    credit(node, allocation->account, drawn_j);
 }
 
-static void close_tenure(struct node *node, struct tenure *tenure, int64_t now_us)
+static void close_allocation(struct node *node, struct allocation *allocation, int64_t now_us)
 {
-    if (!node->known) { /* no reading will ask for it */
-        *tenure = node->tenures[--node->tenure_count];
+    if (!node->known) { /* no reading will need it */
+        *allocation = node->allocations[--node->allocation_count];
         return;
     }
-    tenure->until_us = now_us > tenure->from_us ? now_us : tenure->from_us;
-    if (tenure->account != &node->nobody_j)
-        foresee(node, tenure);
-    tenure->account = &node->nobody_j;
+    allocation->until_us = now_us > allocation->from_us ? now_us : allocation->from_us;
+    if (allocation->account != &node->nobody_j)
+        extrapolate(node, allocation);
+    allocation->account = &node->nobody_j;
 }
 
 void adl_slurm_energy_enter(struct adl_slurm_energy *energy, double *account, const uint32_t *gpus, uint32_t count,
@@ -165,14 +165,14 @@ void adl_slurm_energy_enter(struct adl_slurm_energy *energy, double *account, co
 {
     for (uint32_t i = 0; i < count; i++) {
         struct node *node = &energy->nodes[adl_gpu_node_of(energy->cluster, gpus[i])];
-        struct tenure *tenure = find_open(node, account);
+        struct allocation *allocation = find_open(node, account);
         if (energy->holders[gpus[i]] == account)
             continue;
         energy->holders[gpus[i]] = account;
-        if (tenure)
-            tenure->weight += weight_of(energy, gpus[i]);
+        if (allocation)
+            allocation->weight += weight_of(energy, gpus[i]);
         else
-            open_tenure(node, account, weight_of(energy, gpus[i]), now_us);
+            open_allocation(node, account, weight_of(energy, gpus[i]), now_us);
     }
 }
 
@@ -181,11 +181,11 @@ void adl_slurm_energy_leave(struct adl_slurm_energy *energy, const double *accou
 {
     for (uint32_t i = 0; i < count; i++) {
         struct node *node = &energy->nodes[adl_gpu_node_of(energy->cluster, gpus[i])];
-        struct tenure *tenure = find_open(node, account);
+        struct allocation *allocation = find_open(node, account);
         if (energy->holders[gpus[i]] == account)
             energy->holders[gpus[i]] = NULL;
-        if (tenure)
-            close_tenure(node, tenure, now_us);
+        if (allocation)
+            close_allocation(node, allocation, now_us);
     }
 }
 
@@ -200,65 +200,65 @@ void adl_slurm_energy_others(struct adl_slurm_energy *energy, uint32_t bank, uin
     energy->others[bank] = gpus;
     for (uint32_t b = it->bank_first; b < it->bank_first + it->bank_count; b++)
         weight += energy->others[b] * cluster->types[cluster->banks[b].type].max_w;
-    struct tenure *tenure = find_open(node, &node->nobody_j);
-    if (tenure)
-        close_tenure(node, tenure, now_us);
+    struct allocation *allocation = find_open(node, &node->nobody_j);
+    if (allocation)
+        close_allocation(node, allocation, now_us);
     if (weight > 0)
-        open_tenure(node, &node->nobody_j, weight, now_us);
+        open_allocation(node, &node->nobody_j, weight, now_us);
 }
 
 /* ---- readings ---- */
 
-/* Seconds of the time between that were the tenure's. */
-static double overlap_s(const struct tenure *tenure, int64_t since_us, int64_t until_us)
+/* Seconds of the allocation between the two times. */
+static double overlap_s(const struct allocation *allocation, int64_t since_us, int64_t until_us)
 {
-    const int64_t from_us = tenure->from_us > since_us ? tenure->from_us : since_us;
-    const int64_t to_us = tenure->until_us < until_us ? tenure->until_us : until_us;
+    const int64_t from_us = allocation->from_us > since_us ? allocation->from_us : since_us;
+    const int64_t to_us = allocation->until_us < until_us ? allocation->until_us : until_us;
     return to_us > from_us ? (double)(to_us - from_us) * 1e-6 : 0;
 }
 
-/* That of it which was not counted yet. */
-static double unpaid_s(const struct tenure *tenure, int64_t since_us, int64_t until_us)
+/* The part of it that was not counted yet. */
+static double uncounted_s(const struct allocation *allocation, int64_t since_us, int64_t until_us)
 {
-    return overlap_s(tenure, tenure->paid_us > since_us ? tenure->paid_us : since_us, until_us);
+    return overlap_s(allocation, allocation->counted_us > since_us ? allocation->counted_us : since_us, until_us);
 }
 
-/* What was foreseen has come now; the rest is for GPUs that nobody had and for those who had some. */
+/* First what was predicted; the rest goes to GPUs that nobody had and to the jobs that had some. */
 static void share(struct node *node, double rise_j, int64_t until_us)
 {
     const double passed_s = (double)(until_us - node->read_us) * 1e-6;
-    const double settled_j = node->ahead_j < rise_j ? node->ahead_j : rise_j;
-    double held = 0, unpaid = 0; /* W s */
-    for (uint32_t i = 0; i < node->tenure_count; i++) {
-        held += node->tenures[i].weight * overlap_s(&node->tenures[i], node->read_us, until_us);
-        unpaid += node->tenures[i].weight * unpaid_s(&node->tenures[i], node->read_us, until_us);
+    const double due_j = node->predicted_j < rise_j ? node->predicted_j : rise_j;
+    double held = 0, uncounted = 0; /* W s */
+    for (uint32_t i = 0; i < node->allocation_count; i++) {
+        held += node->allocations[i].weight * overlap_s(&node->allocations[i], node->read_us, until_us);
+        uncounted += node->allocations[i].weight * uncounted_s(&node->allocations[i], node->read_us, until_us);
     }
     if (held <= 0) {
         const double idle_w = rise_j / passed_s;
         node->idle_w = node->idle_seen ? IDLE_OLD * node->idle_w + (1 - IDLE_OLD) * idle_w : idle_w;
         node->idle_seen = true;
     }
-    double left_j = rise_j - settled_j;
+    double left_j = rise_j - due_j;
     const double free_share = held < node->weight * passed_s ? 1 - held / (node->weight * passed_s) : 0;
     const double free_j = node->idle_w * free_share * passed_s;
-    const double nobody_j = unpaid <= 0 || free_j > left_j ? left_j : free_j;
+    const double nobody_j = uncounted <= 0 || free_j > left_j ? left_j : free_j;
     left_j -= nobody_j;
     node->rise_j += rise_j;
-    node->ahead_j -= settled_j;
+    node->predicted_j -= due_j;
     node->nobody_j += nobody_j;
-    for (uint32_t i = 0; i < node->tenure_count && left_j > 0; i++) {
-        const double part = node->tenures[i].weight * unpaid_s(&node->tenures[i], node->read_us, until_us);
+    for (uint32_t i = 0; i < node->allocation_count && left_j > 0; i++) {
+        const double part = node->allocations[i].weight * uncounted_s(&node->allocations[i], node->read_us, until_us);
         if (part > 0)
-            give(node, node->tenures[i].account, left_j * part / unpaid);
+            credit(node, node->allocations[i].account, left_j * part / uncounted);
     }
 }
 
 static void set_rate(struct node *node)
 {
     double held = 0;
-    for (uint32_t i = 0; i < node->tenure_count; i++)
-        if (node->tenures[i].from_us <= node->read_us)
-            held += node->tenures[i].weight;
+    for (uint32_t i = 0; i < node->allocation_count; i++)
+        if (node->allocations[i].from_us <= node->read_us)
+            held += node->allocations[i].weight;
     const double free_w = held < node->weight ? node->idle_w * (1 - held / node->weight) : 0;
     node->rate = held > 0 && node->watts > free_w ? (node->watts - free_w) / held : 0;
 }
@@ -267,7 +267,7 @@ void adl_slurm_energy_read(struct adl_slurm_energy *energy, uint32_t node, const
 {
     struct node *it = &energy->nodes[node];
     if (!reading) {
-        lose_meter(it);
+        reset_meter(it);
         return;
     }
     const int64_t gap_us = reading->time_us - it->read_us;
@@ -279,7 +279,7 @@ void adl_slurm_energy_read(struct adl_slurm_energy *energy, uint32_t node, const
     if (goes_on)
         share(it, rise_j, reading->time_us);
     else
-        lose_meter(it); /* slurmd began anew, or this is the first */
+        reset_meter(it); /* slurmd was restarted, or this is the first reading */
     it->known = true;
     it->watts = reading->watts >= 0 ? reading->watts : goes_on ? rise_j / ((double)gap_us * 1e-6) : -1;
     it->gap_us = goes_on ? gap_us : 0;
@@ -288,7 +288,7 @@ void adl_slurm_energy_read(struct adl_slurm_energy *energy, uint32_t node, const
     drop_closed(it);
     set_rate(it);
     it->fresh = reading->gpus && it->watts >= 0;
-    it->told = 0;
+    it->reported = 0;
 }
 
 /* ---- power ---- */
@@ -330,16 +330,16 @@ static bool is_held(const struct adl_slurm_energy *energy, uint32_t gpu)
     return energy->holders[gpu] || after < energy->others[b];
 }
 
-int adl_slurm_energy_tell(struct adl_slurm_energy *energy, struct adl_report *ret)
+int adl_slurm_energy_next_sample(struct adl_slurm_energy *energy, struct adl_report *ret)
 {
     const struct adl_cluster *cluster = energy->cluster;
     for (uint32_t looked = 0; looked < cluster->node_count; looked++) {
-        struct node *it = &energy->nodes[energy->telling];
-        const struct adl_node *node = &cluster->nodes[energy->telling];
-        if (it->fresh && it->told == 0)
-            split_power(energy, energy->telling);
-        if (it->fresh && it->told < node->gpu_count) {
-            const uint32_t gpu = node->gpu_first + it->told++;
+        struct node *it = &energy->nodes[energy->next_node];
+        const struct adl_node *node = &cluster->nodes[energy->next_node];
+        if (it->fresh && it->reported == 0)
+            split_power(energy, energy->next_node);
+        if (it->fresh && it->reported < node->gpu_count) {
+            const uint32_t gpu = node->gpu_first + it->reported++;
             const double rate = is_held(energy, gpu) ? it->held_rate : it->free_rate;
             *ret = (struct adl_report){.kind = ADL_REPORT_SAMPLE,
                                        .slot = ADL_NONE,
@@ -350,7 +350,7 @@ int adl_slurm_energy_tell(struct adl_slurm_energy *energy, struct adl_report *re
             return 1;
         }
         it->fresh = false;
-        energy->telling = (energy->telling + 1) % cluster->node_count;
+        energy->next_node = (energy->next_node + 1) % cluster->node_count;
     }
     return 0;
 }
@@ -358,5 +358,5 @@ int adl_slurm_energy_tell(struct adl_slurm_energy *energy, struct adl_report *re
 struct adl_slurm_energy_sums adl_slurm_energy_sum(const struct adl_slurm_energy *energy, uint32_t node)
 {
     const struct node *it = &energy->nodes[node];
-    return (struct adl_slurm_energy_sums){it->rise_j, it->given_j, it->nobody_j, it->ahead_j};
+    return (struct adl_slurm_energy_sums){it->rise_j, it->jobs_j, it->nobody_j, it->predicted_j};
 }

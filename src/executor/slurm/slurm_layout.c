@@ -164,7 +164,7 @@ static int read_nodes(const struct adl_slurm_conf *conf, struct adl_slurm_layout
     for (size_t i = 1; i < layout->node_count; i++)
         if (strcmp(layout->nodes[i - 1].name, layout->nodes[i].name) == 0) {
             const struct adl_slurm_line *at = &conf->lines[layout->nodes[i].line];
-            return adl_fail(err, ADL_EINVAL, "%.200s:%u: the node %.60s is there already, in line %u",
+            return adl_fail(err, ADL_EINVAL, "%.200s:%u: the node %.60s is defined already, in line %u",
                             conf->files[at->file].path, at->line, layout->nodes[i].name,
                             conf->lines[layout->nodes[i - 1].line].line);
         }
@@ -193,7 +193,7 @@ static int add_member(struct adding *adding, uint32_t node)
 {
     struct adl_layout_partition *partition = adding->partition;
     if (partition->node_count >= (size_t)2 * ADL_LAYOUT_NODES_MAX)
-        return adl_fail(adding->err, ADL_EINVAL, "the partition names its nodes again and again");
+        return adl_fail(adding->err, ADL_EINVAL, "the partition lists its nodes too many times");
     if (adl_grow((void **)&partition->nodes, &partition->node_capacity, partition->node_count + 1,
                  sizeof *partition->nodes))
         return out_of_memory(adding->err);
@@ -226,7 +226,7 @@ static int add_featured(struct adding *adding, const char *feature)
 
 static int add_named(void *arg, const char *name);
 
-/* True if there is a set of that name; *ret_status is then what came of it. */
+/* True if there is a set of that name; *ret_status is then the status of adding it. */
 static bool add_set(struct adding *adding, const char *name, int *ret_status)
 {
     const struct adl_slurm_conf *conf = adding->layout->conf;

@@ -14,7 +14,7 @@ struct adl_layout_node {
 };
 
 struct adl_layout_partition {
-    const char *name; /* the configuration's */
+    const char *name; /* points into the configuration */
     size_t line;      /* of the configuration */
     uint32_t *nodes;  /* indices, ascending, each once */
     size_t node_count, node_capacity;

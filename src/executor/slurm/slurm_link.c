@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UNSENT_MAX (16u << 20) /* an adapter that takes nothing for so long is as good as gone */
+#define UNSENT_MAX (16u << 20) /* bytes: an adapter that reads nothing for so long counts as dead */
 
 extern char **environ;
 
@@ -23,7 +23,7 @@ struct adl_slurm_link {
     pid_t pid;
     int fd;
     struct adl_text unsent;
-    size_t sent; /* of it */
+    size_t sent; /* bytes of it */
     char *buffer;
     size_t filled, looked; /* bytes in it; of these, without a line feed */
 };
@@ -103,7 +103,7 @@ void adl_slurm_link_close(struct adl_slurm_link *link)
     if (!link)
         return;
     if (link->fd >= 0)
-        close(link->fd); /* the end of its input is its end */
+        close(link->fd); /* it ends at the end of its input */
     for (int i = 0; link->pid > 0 && i < 40 && waitpid(link->pid, NULL, WNOHANG) == 0; i++) {
         const struct timespec pause = {0, 5000000};
         if (i == 20)
@@ -150,7 +150,7 @@ int adl_slurm_link_send(struct adl_slurm_link *link, struct adl_text *object, st
     if (!whole)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a message to the Slurm adapter");
     if (link->unsent.size - link->sent > UNSENT_MAX)
-        return adl_fail(err, ADL_EIO, "the Slurm adapter does not listen any more");
+        return adl_fail(err, ADL_EIO, "the Slurm adapter has stopped reading its orders");
     return flush(link, err);
 }
 
@@ -168,7 +168,7 @@ static int take_line(struct adl_slurm_link *link, struct cJSON **ret, struct adl
     *ret = cJSON_ParseWithLength(link->buffer, size);
     if (!cJSON_IsObject(*ret)) {
         cJSON_Delete(*ret);
-        return adl_fail(err, ADL_EIO, "the Slurm adapter sent a line that is no message: %.*s",
+        return adl_fail(err, ADL_EIO, "the Slurm adapter sent a line that is not a message: %.*s",
                         size < 100 ? (int)size : 100, link->buffer);
     }
     link->filled -= size + 1;
@@ -193,7 +193,7 @@ int adl_slurm_link_next(struct adl_slurm_link *link, struct cJSON **ret, struct 
         else if (errno == EAGAIN || errno == EWOULDBLOCK)
             return 0;
         else if (errno != EINTR)
-            return adl_fail(err, ADL_EIO, "the Slurm adapter cannot be heard: %s", strerror(errno));
+            return adl_fail(err, ADL_EIO, "cannot read from the Slurm adapter: %s", strerror(errno));
     }
 }
 

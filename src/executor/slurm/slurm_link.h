@@ -1,4 +1,4 @@
-/* slurm_link: the adapter as a process of ours, and lines of JSON to and from it (docs/slurm-protocol.md). */
+/* slurm_link: the adapter as a child process, and lines of JSON to and from it (docs/slurm-protocol.md). */
 #ifndef ADLRO_EXECUTOR_SLURM_SLURM_LINK_H
 #define ADLRO_EXECUTOR_SLURM_SLURM_LINK_H
 
@@ -13,16 +13,17 @@ struct adl_slurm_link;
 
 /* Starts the program, without a shell; SLURM_CONF is conf unless that is NULL. */
 int adl_slurm_link_open(const char *program, const char *conf, struct adl_slurm_link **ret, struct adl_error *err);
-void adl_slurm_link_close(struct adl_slurm_link *link); /* says goodbye, and does not wait long; accepts NULL */
+void adl_slurm_link_close(struct adl_slurm_link *link); /* ends the process within 0.2 s; accepts NULL */
 
 int adl_slurm_link_fd(const struct adl_slurm_link *link);
 
-/* Takes the text, one object without a line feed, and leaves it empty. What does not fit now goes out later. */
+/* Sends the text, one object without a line feed, and empties it. What the socket does not take now is sent later. */
 int adl_slurm_link_send(struct adl_slurm_link *link, struct adl_text *object, struct adl_error *err);
 
-/* 1 and a message, the caller's to cJSON_Delete(); 0: nothing now; negative: the adapter has ended or speaks nonsense.
+/* 1 and a message, the caller's to cJSON_Delete(); 0: nothing now; negative: the adapter has ended or broke the
+ * protocol.
  */
 int adl_slurm_link_next(struct adl_slurm_link *link, struct cJSON **ret, struct adl_error *err);
-bool adl_slurm_link_wait(const struct adl_slurm_link *link, int timeout_ms); /* until next may have something */
+bool adl_slurm_link_wait(const struct adl_slurm_link *link, int timeout_ms); /* until next may return one */
 
 #endif

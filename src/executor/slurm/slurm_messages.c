@@ -13,7 +13,7 @@ static struct adl_json begin(struct adl_text *text, const char *op)
     return json;
 }
 
-static void put_job(struct adl_json *json, uint64_t seq, const struct adl_slurm_job *job)
+static void put_job(struct adl_json *json, uint64_t seq, const struct adl_mirror_job *job)
 {
     adl_json_key(json, "seq");
     adl_json_uint(json, seq);
@@ -21,7 +21,7 @@ static void put_job(struct adl_json *json, uint64_t seq, const struct adl_slurm_
     adl_json_int(json, job->external);
 }
 
-void adl_slurm_say_hello(struct adl_text *text, const struct adl_executor_slurm_config *config, uint32_t poll_ms)
+void adl_slurm_message_hello(struct adl_text *text, const struct adl_executor_slurm_config *config, uint32_t poll_ms)
 {
     static const char *const modes[] = {"observe", "advise", "act"};
     struct adl_json json = begin(text, "hello");
@@ -37,14 +37,14 @@ void adl_slurm_say_hello(struct adl_text *text, const struct adl_executor_slurm_
     adl_json_end(&json);
 }
 
-void adl_slurm_say_heartbeat(struct adl_text *text)
+void adl_slurm_message_heartbeat(struct adl_text *text)
 {
     struct adl_json json = begin(text, "heartbeat");
     adl_json_end(&json);
 }
 
-void adl_slurm_say_place(struct adl_text *text, uint64_t seq, const struct adl_cluster *cluster,
-                         const struct adl_slurm_job *job, const char *comment)
+void adl_slurm_message_place(struct adl_text *text, uint64_t seq, const struct adl_cluster *cluster,
+                             const struct adl_mirror_job *job, const char *comment)
 {
     struct adl_json json = begin(text, "place");
     put_job(&json, seq, job);
@@ -69,12 +69,12 @@ void adl_slurm_say_place(struct adl_text *text, uint64_t seq, const struct adl_c
     adl_json_end(&json);
 }
 
-void adl_slurm_say_job(struct adl_text *text, const char *op, uint64_t seq, const struct adl_slurm_job *job,
-                       const char *words)
+void adl_slurm_message_job(struct adl_text *text, const char *op, uint64_t seq, const struct adl_mirror_job *job,
+                           const char *comment)
 {
     struct adl_json json = begin(text, op);
     put_job(&json, seq, job);
     adl_json_key(&json, strcmp(op, "comment") == 0 ? "text" : "comment");
-    adl_json_string(&json, words);
+    adl_json_string(&json, comment);
     adl_json_end(&json);
 }

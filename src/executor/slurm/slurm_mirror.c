@@ -11,21 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_S   31536000.0 /* of a job that has none */
+#define LIMIT_S   31536000.0 /* of a job without a limit */
 #define NODES_MAX 4096
-#define READ_US   500000 /* meters' times are whole seconds: in the mean it was half a second later */
+#define READ_US   500000 /* meters give whole seconds: on average the reading is half a second later */
 
-void adl_slurm_job_apply(struct adl_slurm_job *job, int event)
+void adl_mirror_job_apply(struct adl_mirror_job *job, int event)
 {
     job->phase = adl_mirror_next(job->phase, event);
 }
 
-bool adl_slurm_job_in(const struct adl_slurm_job *job, unsigned phases)
+bool adl_mirror_job_in(const struct adl_mirror_job *job, unsigned phases)
 {
     return phases >> job->phase & 1;
 }
 
-bool adl_slurm_job_waits(const struct adl_slurm_job *job)
+bool adl_mirror_job_waits(const struct adl_mirror_job *job)
 {
     return job->state == ADL_SLURM_PENDING || job->state == ADL_SLURM_RELEASED;
 }
@@ -43,7 +43,7 @@ int adl_slurm_mirror_create(struct adl_slurm_mirror *ret, const struct adl_inven
     return adl_slurm_energy_create(cluster, &ret->energy);
 }
 
-static void job_free(struct adl_slurm_job *job)
+static void job_free(struct adl_mirror_job *job)
 {
     free(job->gpus);
     free(job->excluded);
@@ -63,7 +63,7 @@ void adl_slurm_mirror_clear(struct adl_slurm_mirror *mirror)
     *mirror = (struct adl_slurm_mirror){0};
 }
 
-/* Where a job of this number is or would be. */
+/* The index of a job with this number, or where it would be inserted. */
 static uint32_t place_of(const struct adl_slurm_mirror *mirror, int64_t external)
 {
     uint32_t low = 0, high = mirror->job_count;
@@ -77,46 +77,46 @@ static uint32_t place_of(const struct adl_slurm_mirror *mirror, int64_t external
     return low;
 }
 
-struct adl_slurm_job *adl_slurm_mirror_find(const struct adl_slurm_mirror *mirror, int64_t external)
+struct adl_mirror_job *adl_slurm_mirror_find(const struct adl_slurm_mirror *mirror, int64_t external)
 {
     const uint32_t at = place_of(mirror, external);
     return at < mirror->job_count && mirror->jobs[at]->external == external ? mirror->jobs[at] : NULL;
 }
 
-struct adl_slurm_job *adl_slurm_mirror_add(struct adl_slurm_mirror *mirror, int64_t external)
+struct adl_mirror_job *adl_slurm_mirror_add(struct adl_slurm_mirror *mirror, int64_t external)
 {
-    struct adl_slurm_job *job = calloc(1, sizeof *job);
+    struct adl_mirror_job *job = calloc(1, sizeof *job);
     if (!job || adl_grow((void **)&mirror->jobs, &mirror->job_capacity, (size_t)mirror->job_count + 1,
-                         sizeof(struct adl_slurm_job *))) {
+                         sizeof(struct adl_mirror_job *))) {
         free(job);
         return NULL;
     }
     const uint32_t at = place_of(mirror, external);
-    memmove(&mirror->jobs[at + 1], &mirror->jobs[at], (mirror->job_count - at) * sizeof(struct adl_slurm_job *));
+    memmove(&mirror->jobs[at + 1], &mirror->jobs[at], (mirror->job_count - at) * sizeof(struct adl_mirror_job *));
     mirror->jobs[at] = job;
     mirror->job_count++;
     job->external = external;
     job->state = ADL_SLURM_ABSENT;
     job->energy_j = -1;
-    job->taken = ADL_NONE;
+    job->run_slot = ADL_NONE;
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         job->slots[i] = ADL_NONE;
     return job;
 }
 
-void adl_slurm_mirror_remove(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
+void adl_slurm_mirror_remove(struct adl_slurm_mirror *mirror, struct adl_mirror_job *job)
 {
     const uint32_t at = place_of(mirror, job->external);
-    adl_slurm_mirror_leave(mirror, job);
+    adl_slurm_mirror_release(mirror, job);
     mirror->job_count--;
-    memmove(&mirror->jobs[at], &mirror->jobs[at + 1], (mirror->job_count - at) * sizeof(struct adl_slurm_job *));
+    memmove(&mirror->jobs[at], &mirror->jobs[at + 1], (mirror->job_count - at) * sizeof(struct adl_mirror_job *));
     job_free(job);
 }
 
 /* ---- GPUs ---- */
 
-/* While it runs, what its GPUs draw is counted. */
-static void meter(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
+/* The energy of its GPUs is counted while it runs. */
+static void meter(struct adl_slurm_mirror *mirror, struct adl_mirror_job *job)
 {
     const bool runs = job->state == ADL_SLURM_RUNS && job->gpu_count > 0;
     if (job->metered == runs)
@@ -132,14 +132,14 @@ static void meter(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
     }
 }
 
-int adl_slurm_mirror_hold(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job, const uint32_t *gpus,
+int adl_slurm_mirror_hold(struct adl_slurm_mirror *mirror, struct adl_mirror_job *job, const uint32_t *gpus,
                           uint32_t count)
 {
     uint32_t *copy = malloc((count + 1) * sizeof *copy);
     if (!copy)
         return ADL_ENOMEM;
     memcpy(copy, gpus, count * sizeof *copy);
-    adl_slurm_mirror_leave(mirror, job);
+    adl_slurm_mirror_release(mirror, job);
     job->gpus = copy;
     job->gpu_count = count;
     for (uint32_t i = 0; i < count; i++)
@@ -148,10 +148,10 @@ int adl_slurm_mirror_hold(struct adl_slurm_mirror *mirror, struct adl_slurm_job 
     return 0;
 }
 
-void adl_slurm_mirror_leave(struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
+void adl_slurm_mirror_release(struct adl_slurm_mirror *mirror, struct adl_mirror_job *job)
 {
     const int state = job->state;
-    job->state = ADL_SLURM_ABSENT; /* whatever it does, it has no GPUs */
+    job->state = ADL_SLURM_ABSENT; /* meter() stops counting */
     meter(mirror, job);
     job->state = state;
     for (uint32_t i = 0; i < job->gpu_count; i++)
@@ -162,8 +162,8 @@ void adl_slurm_mirror_leave(struct adl_slurm_mirror *mirror, struct adl_slurm_jo
     job->gpu_count = 0;
 }
 
-uint32_t adl_slurm_mirror_seek(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job, uint32_t type,
-                               uint32_t wanted, const bool *down, uint32_t *gpus)
+uint32_t adl_slurm_mirror_find_free(const struct adl_slurm_mirror *mirror, const struct adl_mirror_job *job,
+                                    uint32_t type, uint32_t wanted, const bool *down, uint32_t *gpus)
 {
     const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     const uint32_t share = wanted / job->nodes;
@@ -182,14 +182,15 @@ uint32_t adl_slurm_mirror_seek(const struct adl_slurm_mirror *mirror, const stru
     return count == wanted ? count : 0;
 }
 
-bool adl_slurm_mirror_has_room(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job, const bool *down)
+bool adl_slurm_mirror_has_room(const struct adl_slurm_mirror *mirror, const struct adl_mirror_job *job,
+                               const bool *down)
 {
     uint32_t gpus[ADL_JOB_GPUS_MAX];
     if (!job->excluded && job->nodes == 1)
         return true;
     for (int i = 0; i < ADL_ALTERNATIVES_MAX; i++)
         for (uint32_t left = job->wants[i].types; left; left &= left - 1)
-            if (adl_slurm_mirror_seek(mirror, job, (uint32_t)__builtin_ctz(left), job->wants[i].gpus, down, gpus))
+            if (adl_slurm_mirror_find_free(mirror, job, (uint32_t)__builtin_ctz(left), job->wants[i].gpus, down, gpus))
                 return true;
     return false;
 }
@@ -199,7 +200,7 @@ uint32_t adl_slurm_mirror_foreign(const struct adl_slurm_mirror *mirror, uint32_
     const struct adl_bank *it = &mirror->inventory->scenario.cluster.banks[bank];
     uint32_t ours = 0;
     for (uint32_t g = it->gpu_first; g < it->gpu_first + it->gpu_count; g++) {
-        const struct adl_slurm_job *job = mirror->holder[g] ? adl_slurm_mirror_find(mirror, mirror->holder[g]) : NULL;
+        const struct adl_mirror_job *job = mirror->holder[g] ? adl_slurm_mirror_find(mirror, mirror->holder[g]) : NULL;
         ours += job && job->state == ADL_SLURM_RUNS;
     }
     return mirror->used[bank] > ours ? mirror->used[bank] - ours : 0;
@@ -219,14 +220,14 @@ static double number_of(const cJSON *object, const char *name, double otherwise)
     return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : otherwise;
 }
 
-/* A whole number within bounds, whatever was sent. */
+/* A whole number, forced into the bounds. */
 static int64_t whole_of(const cJSON *object, const char *name, int64_t least, int64_t most)
 {
     const double value = number_of(object, name, (double)least);
     return value <= (double)least ? least : value >= (double)most ? most : (int64_t)value;
 }
 
-static bool says(const cJSON *message, const char *name)
+static bool is_true(const cJSON *message, const char *name)
 {
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, name));
 }
@@ -249,19 +250,19 @@ static uint32_t find_bank(const struct adl_cluster *cluster, uint32_t node, cons
     return ADL_NONE;
 }
 
-/* One that measures CPUs alone has nothing to say here. */
+/* A meter of CPUs alone is ignored. */
 static void read_meter(struct adl_slurm_mirror *mirror, uint32_t node, const cJSON *message)
 {
-    const char *meter_word = text_of(message, "meter");
-    const bool gpus = strcmp(meter_word, "gpus") == 0;
+    const char *measured = text_of(message, "meter");
+    const bool gpus = strcmp(measured, "gpus") == 0;
     const struct adl_slurm_reading reading = {.time_us =
                                                   whole_of(message, "read_s", 0, INT64_C(1) << 40) * 1000000 + READ_US,
                                               .joules = number_of(message, "joules", -1),
                                               .watts = number_of(message, "watts", -1),
                                               .gpus = gpus};
-    if (!gpus && strcmp(meter_word, "node") != 0)
+    if (!gpus && strcmp(measured, "node") != 0)
         adl_slurm_energy_read(mirror->energy, node, NULL);
-    else if (reading.joules >= 0) /* else it has just not been read: its counter goes on */
+    else if (reading.joules >= 0) /* else it was not read yet, and its counter goes on */
         adl_slurm_energy_read(mirror->energy, node, &reading);
 }
 
@@ -271,7 +272,7 @@ void adl_slurm_mirror_read_node(struct adl_slurm_mirror *mirror, const struct cJ
     const uint32_t node = find_node(cluster, text_of(message, "name"));
     const cJSON *gpu;
     if (node == ADL_NONE)
-        return; /* a node that came after we started: known after the next start */
+        return; /* it was added after the service started: known after the next start */
     mirror->usable[node] = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "usable"));
     snprintf(mirror->why[node], sizeof mirror->why[node], "%s", text_of(message, "why"));
     cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(message, "gpus"))
@@ -285,8 +286,8 @@ void adl_slurm_mirror_read_node(struct adl_slurm_mirror *mirror, const struct cJ
     read_meter(mirror, node, message);
 }
 
-/* The nodes it may not use; NULL if there is no such node. Out of memory is as good as none: Slurm would refuse. */
-static void read_excluded(const struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_slurm_job *job)
+/* The nodes it may not use; NULL if there are none. Out of memory counts as none: Slurm would refuse the placement. */
+static void read_excluded(const struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_mirror_job *job)
 {
     const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     const cJSON *required = cJSON_GetObjectItemCaseSensitive(message, "require"), *name;
@@ -318,8 +319,8 @@ static void read_excluded(const struct adl_slurm_mirror *mirror, const cJSON *me
         free(excluded);
 }
 
-/* Types of which nodes enough that it may use have as many GPUs as it wants on each. */
-static uint32_t usable_types(const struct adl_cluster *cluster, const struct adl_slurm_job *job, uint32_t share)
+/* Types of which enough nodes that it may use have as many GPUs as it asks for on each. */
+static uint32_t usable_types(const struct adl_cluster *cluster, const struct adl_mirror_job *job, uint32_t share)
 {
     uint32_t nodes[ADL_TYPES_MAX] = {0}, types = 0;
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
@@ -331,7 +332,7 @@ static uint32_t usable_types(const struct adl_cluster *cluster, const struct adl
     return types;
 }
 
-/* The request in the words of the service, which counts all GPUs of a job: true if they fit. */
+/* The request as the service writes it, with the GPUs of all nodes: true if it fits. */
 static bool word_request(const struct adl_cluster *cluster, const struct adl_alternative *wants, uint32_t count,
                          char *ret, size_t size)
 {
@@ -346,12 +347,12 @@ static bool word_request(const struct adl_cluster *cluster, const struct adl_alt
     return at > 0 && at < size;
 }
 
-static void read_request(const struct adl_slurm_mirror *mirror, struct adl_slurm_job *job)
+static void read_request(const struct adl_slurm_mirror *mirror, struct adl_mirror_job *job)
 {
     const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
     struct adl_alternative wants[ADL_ALTERNATIVES_MAX];
     struct adl_error err = {""};
-    const char *why = "no nodes that it may use have what it wants";
+    const char *why = "no nodes that it may use have what it asks for";
     uint32_t count = 0, kept = 0;
     if (adl_gpu_request_read(job->arrival.request, cluster, wants, &count, &err))
         snprintf(job->unfit, sizeof job->unfit, "%.110s", err.text);
@@ -367,7 +368,7 @@ static void read_request(const struct adl_slurm_mirror *mirror, struct adl_slurm
         if (adl_demand_possible(cluster, &spec, &why))
             wants[kept++] = wants[i];
     }
-    const bool plain = job->nodes == 1 && !job->excluded; /* its own words say it, and never take too much room */
+    const bool plain = job->nodes == 1 && !job->excluded; /* its request stays as it is, and always fits */
     if (kept > 0 && (plain || word_request(cluster, wants, kept, job->arrival.request, sizeof job->arrival.request))) {
         job->spec.gpus = wants[0].gpus;
         job->spec.types = wants[0].types;
@@ -376,7 +377,7 @@ static void read_request(const struct adl_slurm_mirror *mirror, struct adl_slurm
     }
 }
 
-static void read_spec(const struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_slurm_job *job)
+static void read_spec(const struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_mirror_job *job)
 {
     struct adl_alternative wants[ADL_ALTERNATIVES_MAX] = {{0}};
     uint32_t count = 0;
@@ -384,7 +385,7 @@ static void read_spec(const struct adl_slurm_mirror *mirror, const cJSON *messag
     const int64_t per_node = count > 0 && wants[0].gpus > 0 ? wants[0].gpus : 1, gpus = per_node * job->nodes;
     const int64_t cores = whole_of(message, "cpus", 0, 1 << 20),
                   memory_mib = whole_of(message, "memory_mib", 0, 1 << 30);
-    const bool stoppable = mirror->stops && says(message, "requeue");
+    const bool stoppable = mirror->preempts && is_true(message, "requeue");
     job->unfit[0] = '\0';
     job->spec = (struct adl_job_spec){
         .user = adl_job_name_id(job->arrival.user),
@@ -393,7 +394,7 @@ static void read_spec(const struct adl_slurm_mirror *mirror, const cJSON *messag
         .types = wants[0].types,
         .kind = ADL_KIND_TRAINING,
         .flags = (uint8_t)((job->nodes > 1 ? ADL_JOB_SPAN : 0) | (stoppable ? ADL_JOB_PREEMPTIBLE : 0)),
-        .stop_loss = ADL_LOSS_ALL, /* whether its script goes on from a checkpoint nobody here can know */
+        .stop_loss = ADL_LOSS_ALL, /* whether its script resumes from a checkpoint is not known */
         .cpu_cores = (int32_t)((cores + gpus - 1) / gpus),
         .memory_mib = (int32_t)((memory_mib + per_node - 1) / per_node),
         .priority = (float)fmin(1, fmax(0, number_of(message, "priority", 0.5))),
@@ -430,7 +431,7 @@ static uint64_t hash_demand(const cJSON *message)
         const char *name = cJSON_GetStringValue(node);
         hash = adl_hash_bytes(hash, name ? name : "", name ? strlen(name) + 1 : 0);
     }
-    return adl_hash_u64(hash, says(message, "requeue"));
+    return adl_hash_u64(hash, is_true(message, "requeue"));
 }
 
 static int state_of(const char *name, int *ret_end)
@@ -466,18 +467,18 @@ static uint8_t eligibility_of(const cJSON *message)
                 {"refused", ADL_SLURM_REFUSED},
                 {"eligible", ADL_SLURM_ELIGIBLE}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (says(message, rows[i].member))
+        if (is_true(message, rows[i].member))
             return rows[i].eligibility;
     return ADL_SLURM_INELIGIBLE;
 }
 
-/* What it asks for: as it is now, until the service has it; then the change is noted while the job waits, because
- * nothing can be made of it once it is placed. */
-static void read_demand(struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_slurm_job *job)
+/* What it asks for: read with every message until the service has the job. After that a change is noted as long as the
+ * job waits; once it is placed a change has no effect. */
+static void read_demand(struct adl_slurm_mirror *mirror, const cJSON *message, struct adl_mirror_job *job)
 {
     const uint64_t demand = hash_demand(message);
     const unsigned not_waiting = ADL_MIRROR_WITH_SLURM | ADL_MIRROR_IN(RUNNING);
-    const bool waits = job->state == ADL_SLURM_PENDING && !adl_slurm_job_in(job, not_waiting);
+    const bool waits = job->state == ADL_SLURM_PENDING && !adl_mirror_job_in(job, not_waiting);
     job->changed = job->number != 0 && (job->changed || (waits && demand != job->demand));
     if (job->number != 0 && !(waits && job->changed))
         return;
@@ -487,14 +488,14 @@ static void read_demand(struct adl_slurm_mirror *mirror, const cJSON *message, s
     read_spec(mirror, message, job);
 }
 
-struct adl_slurm_job *adl_slurm_mirror_read_job(struct adl_slurm_mirror *mirror, const struct cJSON *message, bool all)
+struct adl_mirror_job *adl_slurm_mirror_read_job(struct adl_slurm_mirror *mirror, const struct cJSON *message, bool all)
 {
     int end = 0;
     const int64_t external = whole_of(message, "id", 0, INT64_C(1) << 52);
     int state = state_of(text_of(message, "state"), &end);
-    if (state == ADL_SLURM_PENDING && says(message, "placed"))
+    if (state == ADL_SLURM_PENDING && is_true(message, "placed"))
         state = ADL_SLURM_RELEASED;
-    struct adl_slurm_job *job = adl_slurm_mirror_find(mirror, external);
+    struct adl_mirror_job *job = adl_slurm_mirror_find(mirror, external);
     if (!job && (all || state != ADL_SLURM_ENDED) && external > 0)
         job = adl_slurm_mirror_add(mirror, external);
     if (!job)
@@ -502,28 +503,28 @@ struct adl_slurm_job *adl_slurm_mirror_read_job(struct adl_slurm_mirror *mirror,
     job->state = state;
     job->end = end;
     job->requeued = number_of(message, "restarts", 0) > 0;
-    job->ours = says(message, "ours");
+    job->ours = is_true(message, "ours");
     job->eligibility = eligibility_of(message);
     job->exit_code = (int32_t)whole_of(message, "exit_code", -1, 255);
     job->signal = (int32_t)whole_of(message, "signal", 0, 128);
     snprintf(job->why, sizeof job->why, "%s", text_of(message, "why"));
     meter(mirror, job);
-    if (adl_slurm_job_waits(job))
+    if (adl_mirror_job_waits(job))
         read_excluded(mirror, message, job);
     read_demand(mirror, message, job);
     return job;
 }
 
-bool adl_slurm_mirror_is_same(const struct adl_slurm_job *job, const struct cJSON *message)
+bool adl_slurm_mirror_is_same(const struct adl_mirror_job *job, const struct cJSON *message)
 {
     struct adl_arrival now = {0};
     read_arrival(message, &now);
-    return job->arrival.external == 0 || /* it was never heard of: only the store has it */
+    return job->arrival.external == 0 || /* Slurm has never named it: only the store has it */
            (now.uid == job->arrival.uid &&
             (now.submit_us == job->arrival.submit_us || number_of(message, "restarts", 0) > 0));
 }
 
-bool adl_slurm_mirror_is_known(const struct adl_slurm_job *job, const struct adl_job_entry *known)
+bool adl_slurm_mirror_is_known(const struct adl_mirror_job *job, const struct adl_job_entry *known)
 {
     return job->arrival.uid == known->uid &&
            (job->requeued || job->arrival.submit_us == 0 || job->arrival.submit_us == known->submit_us);
@@ -537,7 +538,7 @@ static bool has(const uint32_t *gpus, uint32_t count, uint32_t gpu)
     return false;
 }
 
-uint32_t adl_slurm_mirror_find_gpus(const struct adl_slurm_mirror *mirror, const struct adl_slurm_job *job,
+uint32_t adl_slurm_mirror_find_gpus(const struct adl_slurm_mirror *mirror, const struct adl_mirror_job *job,
                                     const struct cJSON *message, uint32_t *gpus)
 {
     const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINK_GBS    16.0 /* between GPUs of a node: nothing is known */
+#define LINK_GBS    16.0 /* between GPUs of a node: Slurm does not say */
 #define NETWORK_GBS 1.25
 
 /* A type of the cluster for a name of gres.conf; its figures are the catalogue's if it has it. */
@@ -27,7 +27,7 @@ static int add_type(const struct adl_executor_slurm_config *config, const struct
     return adl_cluster_add_type(cluster, &type, err);
 }
 
-/* Whatever was sent. */
+/* 0 to 1e9, whatever the message has. */
 static int32_t bounded(const cJSON *message, const char *name)
 {
     const double value = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, name));
@@ -61,14 +61,14 @@ static int add_node(const struct adl_executor_slurm_config *config, const struct
     return status || count == 0 ? status : adl_cluster_add_node(cluster, &node, banks, count, err);
 }
 
-int adl_slurm_nodes_take(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
-                         const struct cJSON *heard, struct adl_inventory *inventory, struct adl_error *err)
+int adl_slurm_nodes_add(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
+                        const struct cJSON *messages, struct adl_inventory *inventory, struct adl_error *err)
 {
     struct adl_cluster *cluster = &inventory->scenario.cluster;
     const cJSON *message;
     int status = 0;
     cluster->network_gbs = NETWORK_GBS;
-    cJSON_ArrayForEach(message, heard)
+    cJSON_ArrayForEach(message, messages)
     {
         const char *event = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "ev"));
         if (status == 0 && event && strcmp(event, "node") == 0)

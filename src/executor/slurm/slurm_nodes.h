@@ -1,4 +1,4 @@
-/* slurm_nodes: the nodes that a Slurm cluster says it has, as an inventory. */
+/* slurm_nodes: the nodes of a Slurm cluster as an inventory. */
 #ifndef ADLRO_EXECUTOR_SLURM_SLURM_NODES_H
 #define ADLRO_EXECUTOR_SLURM_SLURM_NODES_H
 
@@ -6,8 +6,8 @@
 
 struct cJSON;
 
-/* From an array of messages of the adapter, of which those about nodes count. */
-int adl_slurm_nodes_take(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
-                         const struct cJSON *heard, struct adl_inventory *inventory, struct adl_error *err);
+/* From an array of messages of the adapter, of which it reads those about nodes. */
+int adl_slurm_nodes_add(const struct adl_executor_slurm_config *config, const struct adl_catalogue *catalogue,
+                        const struct cJSON *messages, struct adl_inventory *inventory, struct adl_error *err);
 
 #endif

@@ -384,7 +384,7 @@ static void a_job_beyond_a_limit_arrives_with_the_limit_as_its_reason(void **sta
     (void)state;
     say(LIMITED("7", "limit of QOS small: 2 GPUs at once (GrpTRES)"));
     struct adl_report report = next(ADL_REPORT_ARRIVED);
-    assert_string_equal(report.submit.arrival->bar, "limit of QOS small: 2 GPUs at once (GrpTRES)");
+    assert_string_equal(report.submit.arrival->ineligible, "limit of QOS small: 2 GPUs at once (GrpTRES)");
     const struct adl_job_entry job = job_of(1, 7);
     admit(&job);
     next(ADL_REPORT_NONE); /* nothing else to say of it */
@@ -494,7 +494,7 @@ static void a_job_that_had_ended_and_is_requeued_is_placed_by_us(void **state)
     next(ADL_REPORT_NONE);
     assert_true(was_said("\"op\":\"hold\",\"seq\":1,\"job\":7"));
     say(PENDING("7"));
-    assert_string_equal(next(ADL_REPORT_ARRIVED).submit.arrival->bar, "its last run has only just ended");
+    assert_string_equal(next(ADL_REPORT_ARRIVED).submit.arrival->ineligible, "its last run has only just ended");
     const struct adl_job_entry job = job_of(1, 7);
     admit(&job);
     now_us += 3 * S;

@@ -71,7 +71,7 @@ static void assert_about(int line, double is, double should)
 static void assert_balance(uint32_t node)
 {
     const struct adl_slurm_energy_sums sums = adl_slurm_energy_sum(energy, node);
-    assert_joules(sums.given_j + sums.nobody_j - sums.ahead_j, sums.rise_j);
+    assert_joules(sums.jobs_j + sums.nobody_j - sums.predicted_j, sums.rise_j);
 }
 
 /* ---- what is whose ---- */
@@ -172,12 +172,12 @@ static void what_a_job_drew_after_the_last_reading_is_foreseen_and_not_counted_t
     read_at(0, 10, 4000, 400);
     leave(&ends, 0, 2, 14);
     assert_joules(ends, 2000 + 4 * 200);
-    assert_joules(adl_slurm_energy_sum(energy, 0).ahead_j, 800);
+    assert_joules(adl_slurm_energy_sum(energy, 0).predicted_j, 800);
     /* 400 W until 14 s, then 200 W and two GPUs at 20 W. */
     read_at(0, 20, 4000 + 1600 + 6 * 240, 240);
     assert_joules(ends, 2800);
     assert_joules(stays, 2000 + 800 + 1200);
-    assert_joules(adl_slurm_energy_sum(energy, 0).ahead_j, 0);
+    assert_joules(adl_slurm_energy_sum(energy, 0).predicted_j, 0);
     assert_balance(0);
 }
 
@@ -191,10 +191,10 @@ static void what_was_foreseen_too_high_is_taken_from_what_comes(void **state)
     leave(&job, 0, 4, 15);
     assert_joules(job, 15000);
     read_at(0, 20, 10100, 10); /* it had stopped drawing */
-    assert_joules(adl_slurm_energy_sum(energy, 0).ahead_j, 4900);
+    assert_joules(adl_slurm_energy_sum(energy, 0).predicted_j, 4900);
     assert_balance(0);
     read_at(0, 30, 20100, 1000);
-    assert_joules(adl_slurm_energy_sum(energy, 0).ahead_j, 0);
+    assert_joules(adl_slurm_energy_sum(energy, 0).predicted_j, 0);
     assert_joules(adl_slurm_energy_sum(energy, 0).nobody_j, 5100);
     assert_balance(0);
 }
@@ -284,7 +284,7 @@ static void without_a_meter_nothing_is_known(void **state)
     adl_slurm_energy_read(energy, 0, NULL);
     leave(&job, 0, 4, 10);
     assert_true(job < 0);
-    assert_int_equal(adl_slurm_energy_tell(energy, &report), 0);
+    assert_int_equal(adl_slurm_energy_next_sample(energy, &report), 0);
     enter(&job, 0, 4, 10);
     read_at(0, 10, 0, 100);
     read_at(0, 20, 1000, 100);
@@ -324,7 +324,7 @@ static void the_power_of_a_node_is_that_of_its_gpus(void **state)
     read_at(0, 0, 0, 440);
     const double first[] = {200, 200, 20, 20};
     for (uint32_t g = 0; g < 4; g++) {
-        assert_int_equal(adl_slurm_energy_tell(energy, &report), 1);
+        assert_int_equal(adl_slurm_energy_next_sample(energy, &report), 1);
         assert_int_equal(report.kind, ADL_REPORT_SAMPLE);
         assert_int_equal(report.gpu, g);
         assert_int_equal(report.sample.readings.missing | 1u << ADL_READ_POWER, (1u << ADL_READ_COUNT) - 1);
@@ -332,10 +332,10 @@ static void the_power_of_a_node_is_that_of_its_gpus(void **state)
         assert_false(report.sample.blurred);
         assert_true(report.sample.energy_j < 0 && report.sample.memory_used_mib < 0);
     }
-    assert_int_equal(adl_slurm_energy_tell(energy, &report), 0);
+    assert_int_equal(adl_slurm_energy_next_sample(energy, &report), 0);
     enter(&two, 2, 1, 1);
     read_at(0, 10, 4400, 620);
-    assert_int_equal(adl_slurm_energy_tell(energy, &report), 1);
+    assert_int_equal(adl_slurm_energy_next_sample(energy, &report), 1);
     assert_joules((double)report.sample.readings.value[ADL_READ_POWER], 200);
     assert_true(report.sample.blurred); /* what each of the two draws nobody knows */
 }
@@ -346,7 +346,7 @@ static void meters_of_more_than_gpus_do_not_tell_their_power(void **state)
     struct adl_report report;
     const struct adl_slurm_reading reading = {.time_us = S, .joules = 5, .watts = 500, .gpus = false};
     adl_slurm_energy_read(energy, 0, &reading);
-    assert_int_equal(adl_slurm_energy_tell(energy, &report), 0);
+    assert_int_equal(adl_slurm_energy_next_sample(energy, &report), 0);
 }
 
 /* ---- whatever happens ---- */
@@ -408,10 +408,10 @@ static void run_world(struct world *world, struct adl_rng *rng)
         world->read = now;
         due = now + 15 + adl_rng_below(rng, 14); /* less than twice as long as any other */
         const struct adl_slurm_energy_sums sums = adl_slurm_energy_sum(energy, 0);
-        double given_j = world->given_before;
+        double jobs_j = world->given_before;
         for (int j = 0; j < JOBS; j++)
-            given_j += world->account[j] > 0 ? world->account[j] : 0;
-        assert_joules(given_j, sums.given_j);
+            jobs_j += world->account[j] > 0 ? world->account[j] : 0;
+        assert_joules(jobs_j, sums.jobs_j);
         assert_balance(0);
     }
 }

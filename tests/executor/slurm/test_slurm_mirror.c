@@ -15,7 +15,7 @@ static int open_book(void **state)
     assert_int_equal(adl_inventory_catalogue(NULL, &catalogue, &err), 0);
     for (size_t i = 0; i < sizeof fixture_nodes / sizeof *fixture_nodes; i++)
         cJSON_AddItemToArray(heard, parse_json(fixture_nodes[i]));
-    if (adl_slurm_nodes_take(&config, &catalogue, heard, &inventory, &err))
+    if (adl_slurm_nodes_add(&config, &catalogue, heard, &inventory, &err))
         fail_msg("%s", err.text);
     cJSON_Delete(heard);
     adl_catalogue_clear(&catalogue);
@@ -31,10 +31,10 @@ static int close_book(void **state)
     return 0;
 }
 
-static struct adl_slurm_job *hear(const char *text)
+static struct adl_mirror_job *hear(const char *text)
 {
     cJSON *message = parse_json(text);
-    struct adl_slurm_job *job = adl_slurm_mirror_read_job(&mirror, message, false);
+    struct adl_mirror_job *job = adl_slurm_mirror_read_job(&mirror, message, false);
     cJSON_Delete(message);
     return job;
 }
@@ -46,7 +46,7 @@ static void hear_node(const char *text)
     cJSON_Delete(message);
 }
 
-static uint32_t find_gpus(const struct adl_slurm_job *job, const char *text, uint32_t *gpus)
+static uint32_t find_gpus(const struct adl_mirror_job *job, const char *text, uint32_t *gpus)
 {
     cJSON *message = parse_json(text);
     const uint32_t count = adl_slurm_mirror_find_gpus(&mirror, job, message, gpus);
@@ -65,7 +65,7 @@ static void the_cluster_has_the_gpus_that_were_told(void **state)
 static void a_job_is_kept_with_what_it_asks_for(void **state)
 {
     (void)state;
-    const struct adl_slurm_job *job = hear(
+    const struct adl_mirror_job *job = hear(
         "{\"ev\":\"job\",\"id\":7,\"state\":\"PD\",\"ours\":true,\"eligible\":true,\"request\":\"volta:2|turing:1\","
         "\"nodes_min\":1,\"cpus\":4,\"memory_mib\":1000,\"limit_s\":120,\"name\":\"x\",\"user\":\"ann\"}");
     assert_non_null(job);
@@ -81,7 +81,7 @@ static void a_job_is_kept_with_what_it_asks_for(void **state)
 static void a_job_without_a_limit_does_not_seem_short(void **state)
 {
     (void)state;
-    const struct adl_slurm_job *job =
+    const struct adl_mirror_job *job =
         hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"*:1\",\"limit_s\":null}");
     assert_true(job->spec.limit_us > INT64_C(86400000000));
 }
@@ -89,7 +89,7 @@ static void a_job_without_a_limit_does_not_seem_short(void **state)
 static void a_gang_counts_the_gpus_of_all_its_nodes(void **state)
 {
     (void)state;
-    const struct adl_slurm_job *job =
+    const struct adl_mirror_job *job =
         hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:2\",\"nodes_min\":2,\"cpus\":4,"
              "\"memory_mib\":1000}");
     assert_int_equal(job->spec.gpus, 4);
@@ -102,7 +102,7 @@ static void a_gang_counts_the_gpus_of_all_its_nodes(void **state)
 static void a_type_is_asked_for_if_nodes_enough_may_be_used(void **state)
 {
     (void)state;
-    const struct adl_slurm_job *job =
+    const struct adl_mirror_job *job =
         hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"*:1\",\"exclude\":[\"t0\",\"nowhere\",5]}");
     assert_string_equal(job->arrival.request, "volta:1|turing:1"); /* turing is in m0 too */
     job = hear("{\"id\":8,\"state\":\"PD\",\"ours\":true,\"request\":\"turing:1\",\"exclude\":[\"t0\",\"m0\"]}");
@@ -117,17 +117,17 @@ static void room_is_as_many_gpus_on_each_node_that_may_be_used(void **state)
 {
     (void)state;
     const bool down[7] = {false};
-    struct adl_slurm_job *gang =
+    struct adl_mirror_job *gang =
         hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:2\",\"nodes_min\":2}");
     uint32_t gpus[ADL_JOB_GPUS_MAX];
-    assert_int_equal(adl_slurm_mirror_seek(&mirror, gang, 0, 4, down, gpus), 4);
-    struct adl_slurm_job *one = hear("{\"id\":8,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:1\"}");
+    assert_int_equal(adl_slurm_mirror_find_free(&mirror, gang, 0, 4, down, gpus), 4);
+    struct adl_mirror_job *one = hear("{\"id\":8,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:1\"}");
     assert_int_equal(adl_slurm_mirror_hold(&mirror, one, (const uint32_t[]){1}, 1), 0);
-    assert_int_equal(adl_slurm_mirror_seek(&mirror, gang, 0, 4, down, gpus), 0); /* 1 + 2 + 1 are left */
+    assert_int_equal(adl_slurm_mirror_find_free(&mirror, gang, 0, 4, down, gpus), 0); /* 1 + 2 + 1 are left */
     gang->slots[0] = 0;
     gang->wants[0] = (struct adl_alternative){.gpus = 4, .types = 1};
     assert_false(adl_slurm_mirror_has_room(&mirror, gang, down));
-    adl_slurm_mirror_leave(&mirror, one);
+    adl_slurm_mirror_release(&mirror, one);
     assert_true(adl_slurm_mirror_has_room(&mirror, gang, down));
 }
 
@@ -160,7 +160,7 @@ static void nonsense_is_no_job(void **state)
 static void absurd_numbers_are_cut_to_what_fits(void **state)
 {
     (void)state;
-    const struct adl_slurm_job *job =
+    const struct adl_mirror_job *job =
         hear("{\"id\":1e300,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:1\",\"limit_s\":-5,\"priority\":1e9,"
              "\"exit_code\":99999,\"signal\":-3,\"memory_mib\":-1,\"uid\":1e20,\"submit_s\":\"x\"}");
     assert_non_null(job);
@@ -175,7 +175,7 @@ static void absurd_numbers_are_cut_to_what_fits(void **state)
 static void states_have_their_ends(void **state)
 {
     (void)state;
-    struct adl_slurm_job *job = hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:1\"}");
+    struct adl_mirror_job *job = hear("{\"id\":7,\"state\":\"PD\",\"ours\":true,\"request\":\"volta:1\"}");
     static const struct {
         const char *text;
         int state, end;
@@ -199,8 +199,8 @@ static void a_running_job_gets_gpus_of_its_node_that_nobody_holds(void **state)
 {
     (void)state;
     uint32_t gpus[ADL_JOB_GPUS_MAX];
-    struct adl_slurm_job *a = hear("{\"id\":7,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
-    struct adl_slurm_job *b = hear("{\"id\":8,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
+    struct adl_mirror_job *a = hear("{\"id\":7,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
+    struct adl_mirror_job *b = hear("{\"id\":8,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
     a = adl_slurm_mirror_find(&mirror, 7);
     const char *one = "{\"gpus\":[{\"node\":\"v0\",\"type\":\"volta\",\"count\":1}]}";
     assert_int_equal(find_gpus(a, one, gpus), 1);
@@ -209,7 +209,7 @@ static void a_running_job_gets_gpus_of_its_node_that_nobody_holds(void **state)
     assert_int_equal(find_gpus(b, one, gpus), 1);
     assert_int_not_equal(gpus[0], first);
     assert_int_equal(adl_slurm_mirror_hold(&mirror, b, gpus, 1), 0);
-    struct adl_slurm_job *c = hear("{\"id\":9,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
+    struct adl_mirror_job *c = hear("{\"id\":9,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
     assert_int_equal(find_gpus(c, one, gpus), 0); /* there are two, and both are held */
     assert_int_equal(find_gpus(a, one, gpus), 1);
     assert_int_equal(gpus[0], first); /* its own come first */
@@ -226,7 +226,7 @@ static void the_same_gpu_is_not_given_twice_for_two_parts_of_a_message(void **st
 {
     (void)state;
     uint32_t gpus[ADL_JOB_GPUS_MAX];
-    struct adl_slurm_job *job = hear("{\"id\":7,\"state\":\"R\",\"ours\":true,\"request\":\"volta:2\"}");
+    struct adl_mirror_job *job = hear("{\"id\":7,\"state\":\"R\",\"ours\":true,\"request\":\"volta:2\"}");
     assert_int_equal(find_gpus(job,
                                "{\"gpus\":[{\"node\":\"v0\",\"type\":\"volta\",\"count\":1},"
                                "{\"node\":\"v0\",\"type\":\"volta\",\"count\":1}]}",
@@ -250,7 +250,7 @@ static void what_the_node_has_in_use_beyond_our_jobs_is_foreign(void **state)
     uint32_t gpus[ADL_JOB_GPUS_MAX];
     hear_node(NODE("v0", "{\"type\":\"volta\",\"count\":2,\"used\":2}"));
     assert_int_equal(adl_slurm_mirror_foreign(&mirror, 0), 2);
-    struct adl_slurm_job *job = hear("{\"id\":7,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
+    struct adl_mirror_job *job = hear("{\"id\":7,\"state\":\"R\",\"ours\":true,\"request\":\"volta:1\"}");
     assert_int_equal(find_gpus(job, "{\"gpus\":[{\"node\":\"v0\",\"type\":\"volta\",\"count\":1}]}", gpus), 1);
     adl_slurm_mirror_hold(&mirror, job, gpus, 1);
     assert_int_equal(adl_slurm_mirror_foreign(&mirror, 0), 1);
