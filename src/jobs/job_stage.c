@@ -29,7 +29,7 @@ const struct adl_stage_info adl_stages[ADL_STAGE_COUNT] = {
 #define HOLDING   (ACTIVE | STOPPING)
 #define STAYS     ADL_STAGE_COUNT
 
-/* Impossible is what no row names. ENDED is final: a job that is requeued after its end is a new entry of the job
+/* A move that no row has is impossible. ENDED is final: a job that is requeued after its end is a new entry of the job
  * table.
  */
 const struct adl_stage_move adl_stage_moves[] = {
@@ -59,8 +59,8 @@ const struct adl_stage_move adl_stage_moves[] = {
     {ADL_ON_ENDED, WAITING, ADL_STAGE_ENDED, ADL_DO_LEAVE_QUEUE},
     {ADL_ON_ENDED, HOLDING, ADL_STAGE_ENDED, 0},
 
-    {ADL_ON_ENTER, OF(CLUSTER_STARTED), ADL_STAGE_RUNNING, ADL_DO_OPEN_RUN},
-    {ADL_ON_ENTER, HOLDING, STAYS, 0},
+    {ADL_ON_TAKE_OVER, OF(CLUSTER_STARTED), ADL_STAGE_RUNNING, ADL_DO_OPEN_RUN},
+    {ADL_ON_TAKE_OVER, HOLDING, STAYS, 0},
     {ADL_ON_RECOVER, OF(NEW), ADL_STAGE_RUNNING, 0},
     {ADL_ON_LOSE, HOLDING, ADL_STAGE_QUEUED, ADL_DO_CLOSE_RUN | ADL_DO_FREE_GPUS},
 };
@@ -77,15 +77,15 @@ const struct adl_stage_event_info adl_stage_events[ADL_ON_COUNT] = {
     [ADL_ON_START] = {"start", "the policy starts it, and the executor confirms nothing"},
     [ADL_ON_UNDO] = {"undo", "the start could not be written"},
     [ADL_ON_PREEMPT] = {"preempt", "the policy stops it"},
-    [ADL_ON_CANCEL] = {"cancel", "a person, or a dependency that can never be met, cancels it"},
-    [ADL_ON_REQUEUE] = {"requeue", "a person requeues it, or its GPUs are not there after a restart"},
+    [ADL_ON_CANCEL] = {"cancel", "a user, or a dependency that can never be met, cancels it"},
+    [ADL_ON_REQUEUE] = {"requeue", "a user requeues it, or its GPUs are not there after a restart"},
     [ADL_ON_START_PENDING] = {"start pending", "the executor reports that the cluster has not started it yet"},
     [ADL_ON_STARTED] = {"started", "the executor reports that the cluster has started it"},
     [ADL_ON_CLUSTER_STARTED] = {"cluster started",
                                 "the executor reports that it runs on GPUs that the service did not choose"},
     [ADL_ON_EVICTED] = {"evicted", "the executor reports that it was stopped and is to run again"},
     [ADL_ON_ENDED] = {"ended", "the executor reports that it has ended"},
-    [ADL_ON_ENTER] = {"enter", "the engine takes over a job that runs already"},
+    [ADL_ON_TAKE_OVER] = {"take over", "the engine takes over a job that runs already"},
     [ADL_ON_RECOVER] = {"recover", "the service started, and the store says that it runs"},
     [ADL_ON_LOSE] = {"lose", "after a restart the executor does not know it"},
 };

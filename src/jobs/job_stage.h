@@ -27,7 +27,7 @@ enum adl_stage {
 };
 
 enum adl_stage_event {
-    /* what the service finds of a job that waits */
+    /* conditions of a job that waits */
     ADL_ON_HOLD,
     ADL_ON_AWAIT_JOBS,
     ADL_ON_AWAIT_TIME,
@@ -38,7 +38,7 @@ enum adl_stage_event {
     ADL_ON_START,
     ADL_ON_UNDO,
     ADL_ON_PREEMPT,
-    /* requests of people; a hold is ADL_ON_HOLD */
+    /* requests of users; a hold is ADL_ON_HOLD */
     ADL_ON_CANCEL,
     ADL_ON_REQUEUE,
     /* reports of the executor */
@@ -47,8 +47,8 @@ enum adl_stage_event {
     ADL_ON_CLUSTER_STARTED,
     ADL_ON_EVICTED,
     ADL_ON_ENDED,
-    /* the engine's books, and restarts */
-    ADL_ON_ENTER,
+    /* an engine takes over jobs that run; restarts */
+    ADL_ON_TAKE_OVER,
     ADL_ON_RECOVER,
     ADL_ON_LOSE,
     ADL_ON_COUNT,
@@ -73,7 +73,7 @@ struct adl_stage_info {
     const char *name;    /* of the stage itself */
     const char *shown;   /* to clients, as "stage" */
     const char *meaning; /* for docs/service.md */
-    bool in_queue;       /* it counts against the bound of its array */
+    bool in_queue;       /* it counts against the limit of its array */
     bool holds_gpus;
     bool runs;     /* it has begun, as far as is known: R to clients, else PD */
     uint8_t order; /* enum adl_stage_order */

@@ -44,7 +44,7 @@ void adl_job_table_clear(struct adl_job_table *job_table)
     *job_table = (struct adl_job_table){0};
 }
 
-/* ---- the table: open addressing, at most half full; numbers follow each other, so they are their own hash ---- */
+/* ---- hash table: open addressing, at most half full; numbers are consecutive, so they are their own hash ---- */
 
 static struct adl_job_entry **place(const struct adl_job_table *job_table, uint64_t id)
 {
@@ -69,7 +69,7 @@ static int table_grow(struct adl_job_table *job_table)
     return 0;
 }
 
-/* Those behind a gap that would no longer be found move up. */
+/* Moves entries behind the gap that would no longer be found. */
 static void table_remove(struct adl_job_table *job_table, uint64_t id)
 {
     const size_t mask = job_table->table_size - 1;
@@ -154,7 +154,7 @@ static struct adl_job_entry *find_before(const struct adl_job_table *job_table, 
     return job;
 }
 
-/* Jobs of an array follow each other, so that only the neighbours have to be looked at. */
+/* Jobs of an array are neighbours. */
 static struct adl_job_table_shared *shared_find(const struct adl_store_job *from, struct adl_job_entry *job)
 {
     const struct adl_job_entry *const beside[] = {job->previous, job->next};
@@ -199,7 +199,7 @@ struct adl_job_table_user adl_job_table_user(const struct adl_job_table *job_tab
     return user ? *user : (struct adl_job_table_user){.uid = uid};
 }
 
-/* What a job adds to its user's account, as the only one with what it shares or beside others. */
+/* Bytes that a job adds for its user: those that it shares count only for the last job that has them. */
 static uint64_t stored_by(const struct adl_job_entry *job)
 {
     return ADL_STORE_JOB_SIZE + (job->shared->jobs == 1 ? job->shared->stored : 0);
@@ -228,7 +228,7 @@ static void user_remove(struct adl_job_table *job_table, const struct adl_job_en
         *user = job_table->users[--job_table->user_count];
 }
 
-/* ---- coming and going ---- */
+/* ---- adding and removing ---- */
 
 static void count_waiter(struct adl_job_table *job_table, const struct adl_job_entry *job, uint32_t by)
 {
@@ -273,7 +273,7 @@ struct adl_job_entry *adl_job_table_add(struct adl_job_table *job_table, const s
     return job;
 }
 
-/* The counts of where it stands. */
+/* Counts by stage. */
 static void count_stage(struct adl_job_table *job_table, const struct adl_job_entry *job, uint32_t by)
 {
     job_table->by_stage[job->stage] += by;

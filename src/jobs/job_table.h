@@ -1,5 +1,5 @@
-/* job table: the jobs that wait or run, as the service holds them in memory: what people are shown of them and where
- * each stands. What was submitted in full (arguments, environment, script) is in the store alone. */
+/* job table: the live jobs of the service in memory: what clients are shown of them, and their stages. Arguments,
+ * environment and script are only in the store. */
 #ifndef ADLRO_JOBS_JOB_TABLE_H
 #define ADLRO_JOBS_JOB_TABLE_H
 
@@ -9,16 +9,16 @@
 
 #define ADL_ALTERNATIVES_MAX 4
 
-/* A job stands in the policy's queue once for each number of GPUs that it would take ("v100:2|a100:1" is two). */
+/* A job is in the policy's queue once for each number of GPUs that it accepts ("v100:2|a100:1" is two). */
 struct adl_alternative {
     uint16_t gpus;
     uint32_t types; /* mask */
     uint32_t slot;  /* while it is queued, and that of the one taken while it holds GPUs; else ADL_NONE */
 };
 
-/* What never changes and is equal for all jobs of an array, kept once: strings and dependencies are behind it. */
+/* What all jobs of an array have in common, kept once: strings and dependencies follow it in memory. */
 struct adl_job_table_shared {
-    uint64_t payload; /* its number in the store; 0: nobody shares it */
+    uint64_t payload; /* its number in the store; 0: not shared */
     uint32_t jobs;    /* that use it */
     size_t memory;    /* bytes that it takes here */
     size_t stored;    /* and in the state */
@@ -27,11 +27,11 @@ struct adl_job_table_shared {
                       * policy's queue than may run */
 };
 
-/* What the live jobs of a user come to. */
+/* Totals of the live jobs of a user. */
 struct adl_job_table_user {
     uint32_t uid;
     uint32_t jobs;
-    uint64_t bytes; /* of the state, counted as adl_store_usage() does */
+    uint64_t bytes; /* in the store, counted as adl_store_usage() does */
 };
 
 struct adl_job_entry {
@@ -39,29 +39,29 @@ struct adl_job_entry {
     struct adl_job_spec spec; /* gpus and types are those of the alternative taken, else of the first */
     struct adl_alternative alternatives[ADL_ALTERNATIVES_MAX];
     uint32_t alternative_count;
-    uint32_t taken; /* which of them holds GPUs */
-    uint8_t stage;  /* enum adl_stage; adl_job_table_move() alone changes it */
-    uint8_t hold;   /* enum adl_hold; a job that still runs may have it too */
-    bool barred;    /* the cluster underneath would not start it now */
+    uint32_t taken;  /* which of them holds GPUs */
+    uint8_t stage;   /* enum adl_stage; adl_job_table_move() alone changes it */
+    uint8_t hold;    /* enum adl_hold; a job that still runs may have it too */
+    bool ineligible; /* the cluster underneath would not start it now */
     float priority;
     uint32_t uid;
     uint32_t gid;
     uint64_t array_id; /* 0: no array */
     int32_t array_index;
     int64_t external; /* its number in the cluster it came from; 0 = it was submitted here */
-    uint64_t advised; /* hash of what was last advised about it */
+    uint64_t advised; /* hash of the last advice about it */
     int64_t submit_us;
-    int64_t begin_us;    /* not to be started before; 0 = at any time */
-    int64_t eligible_us; /* since when it might run: neither held nor waiting for others */
+    int64_t begin_us;    /* it does not start before; 0 = any time */
+    int64_t eligible_us; /* since when it is neither held nor waiting for others */
     int64_t start_us;    /* of this attempt, while it holds GPUs */
     int64_t ran_us;      /* that it held GPUs since then in earlier attempts */
     uint32_t attempts;
-    int64_t requeue_us;  /* when it was put back into the queue after it had ended; 0 = never */
-    uint8_t requeue_end; /* the enum adl_job_end that it then had */
+    int64_t requeue_us;  /* when it was last requeued after its end; 0 = never */
+    uint8_t requeue_end; /* the enum adl_job_end that it had */
     double energy_j;     /* of earlier attempts */
     uint32_t *gpus;      /* while it holds GPUs: spec.gpus of them */
-    const char *reason;  /* why it waits or is being stopped; "": the policy knows. Owned, as all strings here */
-    const char *why;     /* it is started, for the executor that is told to; not owned, and NULL at all other times */
+    const char *reason;  /* why it waits or is being stopped; "": the policy has it. Owned, as all strings here */
+    const char *why;     /* it is started; not owned, set only while the executor is told to */
     struct adl_job_table_shared *shared; /* owns the next six and the dependencies */
     const char *user;
     const char *name;
@@ -69,13 +69,13 @@ struct adl_job_entry {
     const char *command; /* for people, cut short */
     const char *directory;
     const char *warn_signal;                   /* "B:USR1@60"; "" = none */
-    const char *stdout_path;                   /* as they will be or are: %j and the like put in */
+    const char *stdout_path;                   /* with %j and the like replaced */
     const char *stderr_path;                   /* may be the same string */
-    struct adl_store_dependency *dependencies; /* all that were asked for */
+    struct adl_store_dependency *dependencies; /* all of the submission */
     uint32_t dependency_count;
     bool dependency_any;                   /* one of them suffices */
     size_t bytes;                          /* of memory, roughly */
-    uint32_t changes;                      /* holds, releases and the like that were wanted of it, since the start */
+    uint32_t changes;                      /* requests that changed it since the service started */
     uint64_t group;                        /* the last group of writes that touched it */
     struct adl_job_entry *next, *previous; /* in order of numbers */
 };
@@ -88,7 +88,7 @@ struct adl_job_table {
     size_t table_size;
     uint32_t count;
     uint32_t by_stage[ADL_STAGE_COUNT];
-    uint32_t start_waiters;           /* jobs that wait, or waited, for the start of another */
+    uint32_t start_waiters;           /* jobs that have an "after start" dependency */
     struct adl_job_table_user *users; /* those that have jobs, user_count, in no order */
     size_t user_capacity;
     uint32_t user_count;
@@ -98,8 +98,7 @@ struct adl_job_table {
 int adl_job_table_create(struct adl_job_table *ret); /* 0 or ADL_ENOMEM */
 void adl_job_table_clear(struct adl_job_table *job_table);
 
-/* A copy of what is to be kept of a stored job, in order of numbers: at the end, unless it comes back. NULL if out of
- * memory. Its stage is NEW; alternatives are the caller's to fill. */
+/* Adds a stored job, in order of numbers. Its stage is NEW; the caller fills the alternatives. NULL: out of memory. */
 struct adl_job_entry *adl_job_table_add(struct adl_job_table *job_table, const struct adl_store_job *from);
 void adl_job_table_remove(struct adl_job_table *job_table, struct adl_job_entry *job);
 struct adl_job_entry *adl_job_table_find(const struct adl_job_table *job_table, uint64_t id); /* NULL: none */
@@ -120,23 +119,22 @@ void adl_job_table_free_slots(struct adl_job_table *job_table,
                               struct adl_job_entry *job); /* those of all alternatives */
 int adl_job_table_set_reason(struct adl_job_entry *job, const char *reason);
 
-/* 1 if it may run as far as these are concerned; 0 if it has to wait; -1 if it never will; then *ret_culprit says for
- * what. The number of an array, which is its first job's, stands for all of it. A job that was put back into the queue
- * after it had ended counts as ended for those that were submitted before that. end_of tells how what is not in the
- * job table ended, or is in it again: an enum adl_job_end, of an array that of its first member that did not complete;
- * negative if there is no such job; ADL_JOB_TABLE_PURGED if it was deleted since: who still waits was not given up when
- * it ended, so it ended as wanted. */
+/* 1: the dependencies are met; 0: not yet; -1: they never will be; unless 1, *ret_culprit is one that is not met. The
+ * number of an array, which is that of its first job, stands for the whole array. A job that was requeued after its end
+ * counts as ended for jobs that were submitted before the requeue. end_of returns how a job ended that is not in the
+ * job table, or is in it again: an enum adl_job_end, of an array that of the first member that did not complete;
+ * negative if there is no such job; ADL_JOB_TABLE_PURGED if it was deleted since. A dependency on a deleted job is met:
+ * a job whose dependency failed was cancelled when the other ended. */
 #define ADL_JOB_TABLE_PURGED (-100)
 int adl_job_table_dependencies(const struct adl_job_table *job_table, const struct adl_job_entry *job,
                                int (*end_of)(void *context, uint64_t id), void *context,
                                const struct adl_store_dependency **ret_culprit);
 
-/* Whether what happened to a job, of this number, array (0 = none), user and name, may matter to what this one waits
- * for. */
+/* Whether the job depends on the job of this number or on its array (0 = none). */
 bool adl_job_table_depends(const struct adl_job_entry *job, uint64_t id, uint64_t array_id);
 bool adl_job_table_is_singleton(const struct adl_job_entry *job);
 
-/* The number that people know it by. */
+/* The number that clients see. */
 static inline uint64_t adl_job_table_shown(const struct adl_job_entry *job)
 {
     return job->external > 0 ? (uint64_t)job->external : job->id;

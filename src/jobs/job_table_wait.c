@@ -1,22 +1,22 @@
-/* job_table_wait: what a job's dependencies come to. */
+/* job_table_wait: whether the dependencies of a job are met. */
 #include "jobs/job_table.h"
 
 #include <string.h>
 
-/* It ended, and was put back into the queue after the other was submitted, who does not wait for it again. */
+/* It was requeued after its end, and the other was submitted before that: its first end counts. */
 static bool is_over(const struct adl_job_entry *job, const struct adl_job_entry *waiting)
 {
     return job->requeue_us > waiting->submit_us;
 }
 
-/* Whether the waiting one has to wait for this one: until it has ended, or, if only its start counts, was started. */
+/* Whether the other waits for this one: until its end, or its start if only that counts. */
 static bool is_awaited(const struct adl_job_entry *job, const struct adl_job_entry *waiting, bool start)
 {
     const bool started = adl_job_table_holds_gpus(job) || job->attempts > 0;
     return job != waiting && !is_over(job, waiting) && !(start && started);
 }
 
-/* A job of this number, or one of the array that has it, for which it has to wait. */
+/* Whether it waits for the job of this number or for a job of the array that has it. */
 static bool is_any_awaited(const struct adl_job_table *job_table, uint64_t id, const struct adl_job_entry *waiting,
                            bool start)
 {
@@ -31,8 +31,7 @@ static bool is_any_awaited(const struct adl_job_table *job_table, uint64_t id, c
     return false;
 }
 
-/* No other of its name and user came before it, or was let into the queue before it. Those of its own array do not
- * count. */
+/* No other job of its name and user was submitted or queued before it. Those of its own array do not count. */
 static bool is_alone(const struct adl_job_table *job_table, const struct adl_job_entry *job)
 {
     for (const struct adl_job_entry *other = job_table->first; other; other = other->next)

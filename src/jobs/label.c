@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMBERS_MAX UINT64_C(10000) /* of an array that was submitted here */
+#define MEMBERS_MAX UINT64_C(10000) /* of an array of our own */
 
 const char *adl_label_print(uint64_t number, uint64_t array_id, int32_t array_index, char ret[ADL_LABEL_SIZE])
 {
@@ -28,7 +28,7 @@ const char *adl_label_of_stored(const struct adl_store_job *job, char ret[ADL_LA
     return adl_label_print(number, array_id, job->array_index, ret);
 }
 
-/* Digits, and if an underscore follows more of them; index -1: it does not. */
+/* "12" or "12_3"; index -1: there is none. */
 static bool read_label(const char *label, uint64_t *ret_number, int64_t *ret_index)
 {
     const size_t digits = strspn(label, "0123456789");
@@ -53,8 +53,8 @@ static int read_member(void *context, const struct adl_store_job *job, struct ad
     return 0;
 }
 
-/* Members have rising numbers and rising indices, both without a step back, so the one with an index is found by
- * halving: it is not further from the first than its index is from 0. *ret is 0 if there is none. */
+/* Numbers and indices of members both rise, so a binary search finds an index; its distance from the first member is at
+ * most the index. *ret is 0 if there is none. */
 static int find_member(struct adl_store *store, uint64_t array, int64_t index, uint64_t *ret, struct adl_error *err)
 {
     const uint64_t furthest = (uint64_t)index < MEMBERS_MAX ? (uint64_t)index : MEMBERS_MAX - 1;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define INTERPRETER_SIZE 256 /* of the first line the kernel reads no more */
+#define INTERPRETER_SIZE 256 /* bytes of the first line that the kernel reads */
 #define BOM              "\xef\xbb\xbf"
 
 /* The interpreter's path from the first line; false: there is none, or it is longer than the kernel reads. */
@@ -73,7 +73,7 @@ int adl_script_interpreter_check(const char *script, const char *name, enum adl_
         return 0;
     const bool there = stat(interpreter, &info) == 0;
     if (!there && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
-        return 0; /* not known: the job will say */
+        return 0; /* not known: the job will fail if it does not exist */
     if (there && S_ISREG(info.st_mode) && access(interpreter, X_OK) == 0)
         return 0;
     return adl_fail(err, ADL_EINVAL,

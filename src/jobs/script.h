@@ -1,4 +1,4 @@
-/* script: the text of a batch script: whether the kernel will be able to run it, asked when it is submitted. */
+/* script: checks at submission whether the kernel can run a batch script. */
 #ifndef ADLRO_JOBS_SCRIPT_H
 #define ADLRO_JOBS_SCRIPT_H
 
@@ -15,11 +15,11 @@ int adl_script_check(const char *script, const char *name, struct adl_error *err
 enum adl_script_scope {
     ADL_SCRIPT_SYSTEM,   /* /bin, /sbin and /usr alone: a path that a user names must not make the service wait for a
                           * file server */
-    ADL_SCRIPT_ANYWHERE, /* as whoever asks, who may wait */
+    ADL_SCRIPT_ANYWHERE, /* any: the caller may wait */
 };
 
-/* ADL_EINVAL if the interpreter does not exist or is no program that the calling process may execute. What is outside
- * the scope, or a path that is not absolute, is believed. The script has passed adl_script_check(). */
+/* ADL_EINVAL if the interpreter does not exist or is no program that the calling process may execute. A path
+ * outside the scope, or one that is not absolute, is not checked. The script has passed adl_script_check(). */
 int adl_script_interpreter_check(const char *script, const char *name, enum adl_script_scope scope,
                                  struct adl_error *err);
 

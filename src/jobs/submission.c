@@ -1,5 +1,5 @@
-/* submission: a job as somebody sent it. One table says which keys there are and what each may hold; what they say is
- * read into a draft that points into the document, and then laid out in one piece of memory. */
+/* submission: a job as a client sent it. One table has the keys and their ranges. The values are read into a draft that
+ * points into the document, and then copied into one block of memory. */
 #include "jobs/submission.h"
 
 #include "base/range.h"
@@ -18,9 +18,9 @@
 
 #define TIME_MAX_S  (10 * 366 * 86400.0)
 #define BEGIN_MAX_S 1e11               /* some three thousand years */
-#define JOB_ID_MAX  9007199254740992.0 /* 2^53: beyond, a double is not a whole number's equal */
+#define JOB_ID_MAX  9007199254740992.0 /* 2^53: doubles do not have all larger integers */
 
-/* What the document says, checked value by value. NULL and NaN: it does not. */
+/* The values of the document, each checked. NULL and NaN: not given. */
 struct draft {
     const cJSON *command, *args, *environment, *limits, *gpus, *after, *after_ok, *after_not_ok, *after_start;
     const char *script, *name, *kind, *class_name, *array, *directory, *stdout_path, *stderr_path, *mask, *warn_signal;
@@ -207,7 +207,7 @@ static int value_read(const struct key *key, const cJSON *value, struct draft *d
     return status;
 }
 
-/* A value of null is as good as none. */
+/* null: not given. */
 static int draft_read(const cJSON *document, struct draft *ret, struct adl_error *err)
 {
     const cJSON *value;
@@ -227,7 +227,7 @@ static int draft_read(const cJSON *document, struct draft *ret, struct adl_error
     return ADL_OK;
 }
 
-/* ---- what has to fit together ---- */
+/* ---- values that must fit together ---- */
 
 static int command_check(const struct draft *draft, struct adl_error *err)
 {
@@ -328,7 +328,7 @@ static int draft_check(const struct draft *draft, struct adl_error *err)
 
 /* ---- the layout ---- */
 
-/* Memory that is given out from front to back. Without data it only counts. */
+/* A block of memory that is filled from front to back. Without data it only counts. */
 struct room {
     char *data;
     size_t used;
@@ -398,7 +398,7 @@ static double or_else(double number, double fallback)
     return isnan(number) ? fallback : number;
 }
 
-/* Who says how its work is saved may be stopped; who only says that it may be run again starts from nothing. */
+/* A job that says how it saves its work may be stopped; one that only allows a requeue starts from the beginning. */
 static void draft_stops(const struct draft *draft, struct adl_job_spec *spec)
 {
     const bool often = !isnan(draft->checkpoint_every_s);
@@ -428,7 +428,7 @@ static struct adl_job_spec draft_spec(const struct draft *draft, const struct ad
     return spec;
 }
 
-/* What a job is called that does not say: its program, without folders. */
+/* The default name: that of the program, without folders. */
 static void name_default(const struct draft *draft, char *ret, size_t size)
 {
     const char *program = draft->command ? draft->command->child->valuestring : "script";
@@ -473,7 +473,7 @@ static void lay_out(const struct draft *draft, const struct adl_account *account
     ret->class_name = room_text(room, draft->class_name);
 }
 
-/* Output files whose names would be cut are refused, whatever numbers the job gets. */
+/* Refuses output paths that could be too long with any number of the job. */
 static int paths_check(const struct adl_store_job *job, struct adl_error *err)
 {
     static const char node[ADL_NAME_SIZE] = "a-name-of-a-node-as-long-as-any-of-them-can-be-";

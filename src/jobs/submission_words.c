@@ -1,5 +1,4 @@
-/* submission_words: the small languages of a submission: GPUs asked for, names of output files, the command in words.
- */
+/* submission_words: texts of a submission: the GPU request, patterns of output files, the command line. */
 #include "base/suggest.h"
 #include "base/text.h"
 #include "jobs/submission.h"
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- GPUs asked for ---- */
+/* ---- GPU request ---- */
 
 #define REQUEST_FORM "write a number of GPUs, or types with numbers as in v100:2|a100:1"
 
@@ -56,7 +55,7 @@ static bool is_digits(const char *text, size_t size)
     return size > 0 && digits == size;
 }
 
-/* One of those between the bars. */
+/* One alternative, between two '|'. */
 static int alternative_read(const char *text, size_t size, const struct adl_cluster *cluster,
                             struct adl_alternative *ret, struct adl_error *err)
 {
@@ -118,7 +117,7 @@ int adl_gpu_request_read(const char *text, const struct adl_cluster *cluster, st
     return ADL_OK;
 }
 
-/* ---- names of output files ---- */
+/* ---- output files ---- */
 
 static void put_word(struct adl_text *text, const char *word)
 {
@@ -170,9 +169,9 @@ char *adl_path_expand(const char *pattern, const struct adl_store_job *job, uint
     return text.data;
 }
 
-/* ---- the command in words ---- */
+/* ---- command line ---- */
 
-/* What is written so far; what does not fit any more is only counted. */
+/* The text so far; what does not fit is only counted. */
 struct line {
     char *data;
     size_t size, length;
@@ -210,7 +209,7 @@ static void line_word(struct line *line, const char *word)
         line_put(line, '\'');
 }
 
-/* Ends the line; one that was cut says so, and not within a UTF-8 letter. */
+/* Ends the line; if it was cut, with "..." and not within a UTF-8 character. */
 static void line_end(struct line *line)
 {
     size_t length = line->length;

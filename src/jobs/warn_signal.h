@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADL_WARN_SECONDS 60 /* before the limit, unless it is said */
+#define ADL_WARN_SECONDS 60 /* before the limit, if not given */
 
 struct adl_warn_signal {
     int signal;

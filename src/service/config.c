@@ -13,7 +13,7 @@
 
 #define PRIORITY_S "86400"
 
-/* What the steps below work on. */
+/* State of the loading. */
 struct loader {
     struct adl_yaml *yaml;
     struct service_form form;
@@ -32,7 +32,7 @@ static const struct adl_yaml_node *value_of(const struct adl_yaml_node *mapping,
     return NULL;
 }
 
-/* Keys that mean nothing to the engine chosen are a misunderstanding, and better told than left out. */
+/* A key that has no meaning for the chosen engine is an error, because its author expects an effect. */
 static int check_engine_keys(const struct loader *loader)
 {
     static const struct {
@@ -166,7 +166,7 @@ static void copy_plain(struct loader *loader)
     config->telemetry_s = form->telemetry.interval_s;
     config->retention_days = form->telemetry.retention_days;
     config->avoid_foreign = form->telemetry.avoid_foreign;
-    config->nvml = form->telemetry.nvml.text; /* the loader of libraries knows where those without a slash are */
+    config->nvml = form->telemetry.nvml.text; /* the dynamic loader finds a name without a slash */
     config->rocm_smi = form->telemetry.rocm_smi.text;
     config->time_limit_s = form->jobs.time_limit_s;
     config->grace_s = form->jobs.grace_s;
@@ -218,7 +218,7 @@ static int play_scenario(struct loader *loader)
     return status ? status : adl_inventory_name_gpus(inventory, "simulated", loader->err);
 }
 
-/* The GPUs of this machine into the inventory, if there are any and they are wanted; else none. */
+/* Reads the GPUs of this machine into the inventory, unless the configuration asks for virtual slots. */
 static int look_for_gpus(struct loader *loader, const struct adl_catalogue *catalogue)
 {
     const struct adl_telemetry_options options = adl_service_telemetry(&loader->config, false);
@@ -279,7 +279,7 @@ static int use_machine(struct loader *loader)
     return status;
 }
 
-/* A network that cannot be used is told here and not when the policy first needs it. */
+/* A network that cannot be used fails here, and not when the policy first needs it. */
 static int read_model(struct loader *loader)
 {
     struct adl_service_config *config = &loader->config;
@@ -332,7 +332,7 @@ static int read_slurm(struct loader *loader)
     return 0;
 }
 
-/* Classes and the policy's settings, which name GPU types, for a cluster that is known by now. */
+/* Classes and the policy's settings, which name GPU types, once the cluster is known. */
 static int read_rest(const struct adl_service_config *config, const struct adl_catalogue *catalogue,
                      struct adl_scenario *scenario, bool classes, struct adl_error *err)
 {
@@ -401,7 +401,7 @@ static int build(struct loader *loader)
     return status;
 }
 
-/* Of comments and empty lines alone. */
+/* The text has only comments and empty lines. */
 static bool says_nothing(const char *text)
 {
     while (*text) {

@@ -1,5 +1,5 @@
-/* config: what an administrator sets: the service's configuration, YAML read by one typed table. All of it has
- * defaults: without a file the service runs real jobs on the GPUs it finds. */
+/* config: the service's configuration, YAML that one typed table describes. Every key has a default: without a file the
+ * service runs real jobs on the GPUs that it finds. */
 #ifndef ADLRO_SERVICE_CONFIG_H
 #define ADLRO_SERVICE_CONFIG_H
 
@@ -17,7 +17,7 @@ struct adl_service_config {
     int engine; /* enum adl_engine_kind */
     const struct adl_policy_ops *policy;
     uint64_t seed;
-    bool learned; /* run times are told from jobs that ended before, not from users' limits alone */
+    bool learned; /* run times are predicted from completed jobs, not only from time limits */
 
     const char *socket; /* NULL: adl_service_socket() */
     const char *socket_group;
@@ -27,7 +27,7 @@ struct adl_service_config {
     const char *admin_group;
     double requests_per_s; /* of one client; 0 = no limit */
 
-    const char *scenario; /* SIM: its file, seen from the configuration's folder */
+    const char *scenario; /* SIM: its file, relative to the configuration's folder */
     double speed;         /* SIM: of time */
 
     struct adl_executor_slurm_config slurm; /* SLURM */
@@ -40,9 +40,9 @@ struct adl_service_config {
         *sysfs;         /* where the drivers' libraries and files are; NULL: where the system has them */
     bool avoid_foreign; /* GPUs with processes from outside the queue take no jobs */
 
-    double time_limit_s; /* of jobs that say nothing */
+    double time_limit_s; /* of jobs that have none */
     double grace_s;      /* from TERM to KILL */
-    uint32_t jobs_max;   /* live ones; a submission beyond is refused */
+    uint32_t jobs_max;   /* live ones; more are refused */
     uint32_t jobs_per_user;
     double mib_per_user;        /* of the state */
     double jobs_retention_days; /* of ended jobs */
@@ -57,30 +57,29 @@ struct adl_service_config {
     size_t model_size;
     char *text; /* of the file, for the store; NULL: there is none */
     size_t text_size;
-    const void *form;      /* what was read, for what is still to be asked */
-    struct adl_yaml *yaml; /* owns the strings; those that name files are seen from where the service was started */
+    const void *form;      /* the parsed file, for steps that follow later */
+    struct adl_yaml *yaml; /* owns the strings; paths are relative to the folder in which the service was started */
 };
 
 extern const struct adl_yaml_table adl_service_table;
 
 /* path NULL: defaults. Looks for GPUs if engine is local and the file declares none. On failure *ret is untouched. */
 int adl_service_config_load(const char *path, struct adl_service_config *ret, struct adl_error *err);
-/* From a text; name is its name in messages, and files that it names are seen from there. */
+/* From a text; name is used in messages, and paths in the text are relative to it. */
 int adl_service_config_read(const char *name, const char *text, struct adl_service_config *ret, struct adl_error *err);
-/* With engine slurm the GPUs are not known before the cluster was asked: opens the executor, which hold on to the
- * configuration's inventory. For one that is read anew while these executor go on: settle, with the inventory they
- * have.
+/* With engine slurm the GPUs are known only after the cluster has answered: opens the executor, which keeps the
+ * configuration's inventory. A configuration that is read again while the executor runs is settled with its inventory.
  */
 int adl_service_config_ask(struct adl_service_config *config, struct adl_executor *ret, struct adl_error *err);
 int adl_service_config_settle(struct adl_service_config *config, const struct adl_inventory *have,
                               struct adl_error *err);
 void adl_service_config_clear(struct adl_service_config *config); /* accepts a zeroed one */
 
-/* For reading this machine's GPUs, and exporters' pages if they are wanted; the strings are the configuration's. */
+/* For reading this machine's GPUs, and exporters' pages if configured; the strings are the configuration's. */
 struct adl_telemetry_options adl_service_telemetry(const struct adl_service_config *config, bool with_exporters);
 
-/* Where a service of this user listens if nothing else is said, and where clients look first; /run/adlro/adlro.sock for
- * root and as the second place for everybody. */
+/* The default socket of a service of this user, where clients look first; /run/adlro/adlro.sock for root, where all
+ * other clients look second. */
 void adl_service_socket(char *ret, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* config_internal: the service's configuration as the file words it. For config.c and config_table.c alone. */
+/* config_internal: the service's configuration as the file has it. Only for config.c and config_table.c. */
 #ifndef ADLRO_SERVICE_CONFIG_INTERNAL_H
 #define ADLRO_SERVICE_CONFIG_INTERNAL_H
 
@@ -44,7 +44,7 @@ struct service_form {
     double speed;
     int64_t seed;
     bool virtual, learned;
-    struct adl_scenario_form parts; /* cluster and policy alone */
+    struct adl_scenario_form parts; /* only cluster and policy */
     struct form_listen listen;
     struct form_telemetry telemetry;
     struct form_jobs jobs;

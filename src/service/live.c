@@ -13,7 +13,7 @@
 #define PRUNE_MAX 5000 /* samples at once */
 #define PURGE_MAX 50   /* ended jobs at once */
 #define SAMPLES   20000000
-#define WAIT_MS   1000 /* the longest wait: ends and history go on without events too */
+#define WAIT_MS   1000 /* the longest wait: history is kept and an end is noticed without events too */
 
 int adl_live_post(struct adl_live *live, const struct adl_live_item *item)
 {
@@ -23,8 +23,8 @@ int adl_live_post(struct adl_live *live, const struct adl_live_item *item)
         return ADL_ENOMEM;
     struct adl_live_item *posted = &live->outbox[live->outbox_count++];
     *posted = *item;
-    /* Times of jobs are wall time, as people see them; the engine has its own. Jobs that are posted together keep their
-     * order, as both times are read once for all of them. */
+    /* Times of jobs are wall time; the engine has steady time. Jobs that are posted together keep their order, because
+     * both clocks are read once for all of them. */
     if (posted->event.kind == ADL_EVENT_SUBMIT && posted->event.submit.since_us > 0)
         posted->event.submit.since_us = adl_live_steady_us(live, posted->event.submit.since_us);
     return 0;
@@ -62,17 +62,17 @@ int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct a
     return status;
 }
 
-/* Where listings are private, what is told of other jobs in passing goes too, for administrators as well: they share
- * the event with the job's user. Clears the text. */
+/* Where listings are private, names of other jobs are removed from the text, for administrators too: they get the same
+ * event as the job's user. Clears the text. */
 void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text)
 {
-    struct adl_text veiled = {0};
+    struct adl_text redacted = {0};
     if (live->shared->private_jobs && adl_text_status(text) == 0)
-        adl_veil_put(&veiled, live->shared, uid, text->data);
-    const struct adl_text *told = live->shared->private_jobs ? &veiled : text;
+        adl_privacy_redact_text(&redacted, live->shared, uid, text->data);
+    const struct adl_text *told = live->shared->private_jobs ? &redacted : text;
     if (adl_text_status(told) == 0 && told->data)
         adl_events_publish_to(live->shared->events, uid, kind, told->data, NULL);
-    adl_text_clear(&veiled);
+    adl_text_clear(&redacted);
     adl_text_clear(text);
 }
 
@@ -93,7 +93,7 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job
     adl_live_publish_to(live, job->uid, "job", &text);
 }
 
-/* ---- groups: what happened is written, then done ---- */
+/* ---- groups: write, then act ---- */
 
 static void set_trouble(struct adl_live *live, const char *text)
 {
@@ -149,7 +149,7 @@ static void gather_reports(struct adl_live *live, struct adl_error *err)
     }
 }
 
-/* Readings are not worth a second try. */
+/* Readings are not retried. */
 static void drop_readings(struct adl_live *live)
 {
     uint32_t kept = 0;
@@ -162,8 +162,8 @@ static void drop_readings(struct adl_live *live)
     live->report_count = kept;
 }
 
-/* Wishes up to the first that has to wait for another group; *ret_rest is what is left. What fails for the store's or
- * memory's sake may be half written: then nothing of the group is kept. */
+/* Requests up to the first that has to wait for another group; *ret_rest is what is left. A request that fails because
+ * of the store or of memory may be half written: then nothing of the group is kept. */
 static int prepare_requests(struct adl_live *live, int status, struct adl_request **ret_done,
                             struct adl_request **ret_rest, struct adl_error *err)
 {
@@ -183,7 +183,7 @@ static int prepare_requests(struct adl_live *live, int status, struct adl_reques
     return status;
 }
 
-/* The first thing that can be written again is that nothing could. */
+/* The first event after a time in which nothing could be written says so. */
 static int log_recovery(struct adl_live *live, struct adl_error *err)
 {
     struct adl_text text = {0};
@@ -194,7 +194,7 @@ static int log_recovery(struct adl_live *live, struct adl_error *err)
     return adl_live_log(live, "recovered", 0, &text, err);
 }
 
-/* One group: 0 if it is in the store. */
+/* Writes one group; 0 if it is in the store. */
 static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_request **ret_done,
                        struct adl_request **ret_rest, struct adl_error *err)
 {
@@ -205,7 +205,7 @@ static int write_group(struct adl_live *live, uint32_t *ret_reports, struct adl_
            !adl_live_report_waits(live, &live->reports[*ret_reports].base))
         status = adl_live_report_prepare(live, &live->reports[(*ret_reports)++], err);
     status = prepare_requests(live, status, ret_done, ret_rest, err);
-    if (status == 0 && live->shared->trouble[0] != '\0' && !live->tight)
+    if (status == 0 && live->shared->trouble[0] != '\0' && !live->disk_full)
         status = log_recovery(live, err);
     if (status == 0)
         return adl_store_commit(live->config.store, err);
@@ -230,7 +230,7 @@ static void answer_all(struct adl_live *live, struct adl_request *done, int stat
     }
 }
 
-/* Wishes that were to be one group, and those behind them. */
+/* Requests that were to be one group, and those behind them. */
 static struct adl_request *join(struct adl_request *done, struct adl_request *rest)
 {
     struct adl_request *first = done ? done : rest;
@@ -241,9 +241,9 @@ static struct adl_request *join(struct adl_request *done, struct adl_request *re
     return first;
 }
 
-/* Looks at what there is and deals with one group of it. The lock is held, and let go while looking and writing. False:
- * there was nothing. */
-static bool deal(struct adl_live *live)
+/* Takes reports and requests, and writes and applies one group of them. The lock is held, and released while reading
+ * and writing. False: there was nothing. */
+static bool process_group(struct adl_live *live)
 {
     struct adl_error err = {""};
     uint32_t told = 0;
@@ -253,24 +253,24 @@ static bool deal(struct adl_live *live)
         gather_reports(live, &err);
     if (!live->requests)
         live->requests = adl_request_queue_take(live->shared->request_queue);
-    const bool look = live->tight && live->steady_us >= live->space_us;
-    /* Can it be written again? */
-    const bool ask = look || (live->shared->trouble[0] != '\0' && live->retry_us == 0 && !live->tight);
+    const bool look = live->disk_full && live->steady_us >= live->space_us;
+    /* An empty group shows whether the store can be written again. */
+    const bool ask = look || (live->shared->trouble[0] != '\0' && live->retry_us == 0 && !live->disk_full);
     if (!live->requests && !ask && (live->report_count == 0 || live->retry_us > 0)) {
         adl_service_state_lock(live->shared);
         return false;
     }
     if (look)
-        adl_live_space_look(live);
+        adl_live_space_check(live);
     int status = write_group(live, &told, &done, &rest, &err);
-    while (status && adl_live_space_yield(live)) {
+    while (status && adl_live_space_retry(live)) {
         live->requests = join(done, rest);
         status = write_group(live, &told, &done, &rest, &err);
     }
     adl_service_state_lock(live->shared);
     live->requests = rest;
-    const bool recovered = status == 0 && live->shared->trouble[0] != '\0' && !live->tight;
-    set_trouble(live, status ? err.text : live->tight ? ADL_LIVE_TIGHT : "");
+    const bool recovered = status == 0 && live->shared->trouble[0] != '\0' && !live->disk_full;
+    set_trouble(live, status ? err.text : live->disk_full ? ADL_LIVE_DISK_FULL : "");
     if (status) {
         live->shared->counts.store_failures++;
         live->retry_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
@@ -327,7 +327,7 @@ static void prune(struct adl_live *live)
         live->prune_us = live->steady_us + (int64_t)(PRUNE_US * live->config.clock->speed);
 }
 
-/* A state that was moved away is noticed also when nobody wants anything written. */
+/* Notices that the state folder was moved away, also while nothing is written. */
 static void look_for_state(struct adl_live *live)
 {
     struct adl_error err = {""};
@@ -349,20 +349,20 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
             live->retry_us = 0;
         adl_live_count(live, live->now_us);
         adl_live_begin_due(live);
-        /* After a decision that could not be written the engine is told nothing for a while: it would decide the same.
+        /* After a decision that could not be written the engine gets no events for a while: it would decide the same.
          */
         const bool pause = live->steady_us < live->pause_us && !atomic_load(&live->ending) && !live->moving;
         if (live->outbox_first < live->outbox_count && !pause) {
             struct adl_live_item *item = &live->outbox[live->outbox_first++];
             *ret = item->event;
             ret->time_us = live->steady_us;
-            ret->more = live->outbox_first < live->outbox_count || live->seizure_count > 0;
+            ret->more = live->outbox_first < live->outbox_count || live->takeover_count > 0;
             if (ret->kind == ADL_EVENT_SUBMIT)
                 ret->submit.spec = &item->spec;
             return 1;
         }
-        if (live->seizure_count > 0 && !pause) {
-            const int status = adl_live_seize(live, err);
+        if (live->takeover_count > 0 && !pause) {
+            const int status = adl_live_take_over(live, err);
             *ret = (struct adl_event){
                 .time_us = live->steady_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
             return status ? status : 1;
@@ -379,12 +379,12 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         adl_live_keep_point(live);
         prune(live);
         look_for_state(live);
-        if (!deal(live) && (live->outbox_first == live->outbox_count || pause))
+        if (!process_group(live) && (live->outbox_first == live->outbox_count || pause))
             wait_for_something(live);
     }
 }
 
-/* ---- decisions, once complete ---- */
+/* ---- decisions that are complete ---- */
 
 static struct adl_decision decision_of(const struct adl_live *live, const struct adl_live_act *act,
                                        const struct adl_job_entry *job)
@@ -419,12 +419,12 @@ static int write_acts(struct adl_live *live, struct adl_error *err)
     return status;
 }
 
-/* What was decided and could not be written has not happened. */
+/* Takes back decisions that could not be written. */
 static void undo_acts(struct adl_live *live)
 {
     for (uint32_t i = 0; i < live->act_count; i++) {
         struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, live->acts[i].job);
-        if (!live->acts[i].start) { /* the engine waits for its end: it is asked for all the same, and written then */
+        if (!live->acts[i].start) { /* the engine waits for its end, so the executor is asked all the same */
             adl_live_execute(live, job, adl_stages[job->stage].order, live->acts[i].slot, live->acts[i].why, NULL);
             continue;
         }
@@ -447,7 +447,7 @@ static void tell_decision(struct adl_live *live, const struct adl_live_act *act,
     adl_live_publish_job(live, job, NULL);
 }
 
-/* The other numbers of GPUs that a job which starts would have taken leave the queue. */
+/* A job that starts leaves the queue with its other alternatives. */
 void adl_live_drop_alternatives(struct adl_live *live, struct adl_job_entry *job)
 {
     for (uint32_t i = 0; i < job->alternative_count; i++) {
@@ -489,15 +489,15 @@ static int decided(void *self, uint64_t hash, struct adl_error *err)
     if (live->act_count == 0 || live->adopting)
         return 0;
     adl_service_state_unlock(live->shared);
-    const int status = live->tight ? adl_fail(&trouble, ADL_EFULL, ADL_LIVE_TIGHT) : write_acts(live, &trouble);
+    const int status = live->disk_full ? adl_fail(&trouble, ADL_EFULL, ADL_LIVE_DISK_FULL) : write_acts(live, &trouble);
     adl_service_state_lock(live->shared);
     if (status) {
         set_trouble(live, trouble.text);
         live->shared->counts.store_failures++;
         undo_acts(live);
-        /* Not at once: the same decision would fail the same way. Reports go on if only starts have no room. */
+        /* Later: the same decision would fail the same way. Reports are still written if only starts have no room. */
         const int64_t again_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
-        live->retry_us = live->tight ? live->retry_us : again_us;
+        live->retry_us = live->disk_full ? live->retry_us : again_us;
         live->pause_us = again_us;
         adl_heap_push(&live->wakes, (struct adl_heap_item){again_us, 0});
         live->act_count = 0;
@@ -535,7 +535,7 @@ void adl_live_destroy(struct adl_live *live)
     adl_heap_clear(&live->begins);
     free(live->outbox);
     free(live->acts);
-    free(live->seizures);
+    free(live->takeovers);
     free(live->claims);
     adl_plan_clear(&live->plan);
     for (uint32_t i = 0; i < live->report_count; i++)

@@ -92,10 +92,10 @@ static bool queue_generated(struct adl_live *live, const struct adl_live_report 
 
 static void place_submitted(struct adl_live *live, const struct adl_live_report *report, struct adl_job_entry *job)
 {
-    job->barred = report->arrival.ineligible[0] != '\0';
-    job->eligible_us = job->barred ? 0 : live->now_us;
+    job->ineligible = report->arrival.ineligible[0] != '\0';
+    job->eligible_us = job->ineligible ? 0 : live->now_us;
     adl_live_place(live, job);
-    if (job->barred)
+    if (job->ineligible)
         adl_job_table_set_reason(job, report->arrival.ineligible);
 }
 
@@ -107,7 +107,7 @@ void adl_live_arrival_apply(struct adl_live *live, const struct adl_live_report 
     row.job.spec.id = row.job.payload = report->number;
     struct adl_job_entry *job = adl_live_admit(live, &row.job, &err);
     if (!job)
-        return; /* it is in the store, and comes back when there is memory: after a restart */
+        return; /* out of memory; it is in the store, and a restart finds it */
     if (report->base.kind != ADL_REPORT_GENERATED)
         place_submitted(live, report, job);
     else if (!queue_generated(live, report, job))

@@ -1,9 +1,9 @@
-/* live_clock: the live world's two times. A machine's clock that is set, most often right after a boot with a wrong
- * one, takes the times of live jobs along, so that how long they wait and run stays true; what was written of jobs that
- * have ended stays as it was written. */
+/* live_clock: wall time and steady time of the live world. When the machine's clock is set, most often right after a
+ * boot, the times of live jobs are shifted with it, so that their waits and run times stay true. Stored times of ended
+ * jobs stay as they are. */
 #include "service/live_internal.h"
 
-#define STEP_US INT64_C(1000000) /* less is waited for, or leapt over, and no time is changed */
+#define STEP_US INT64_C(1000000) /* a smaller step changes no times */
 
 static void move(int64_t *time_us, int64_t by_us)
 {
@@ -11,7 +11,7 @@ static void move(int64_t *time_us, int64_t by_us)
         *time_us = *time_us + by_us > 1 ? *time_us + by_us : 1;
 }
 
-/* Points and decisions of the time that was taken back would be shown as of the future. */
+/* After the clock was set back, points and decisions would lie in the future. */
 static void move_future(int64_t *time_us, int64_t now_us, int64_t by_us)
 {
     if (*time_us > now_us)
@@ -45,11 +45,11 @@ static void log_step(struct adl_live *live, int64_t by_us)
     adl_json_put_real(&json, "by_s", (double)by_us * 1e-6);
     adl_json_end(&json);
     adl_service_state_unlock(live->shared);
-    adl_live_log(live, "clock", 0, &text, NULL); /* it happened whether or not it can be written */
+    adl_live_log(live, "clock", 0, &text, NULL); /* the clock was set whether or not that can be written */
     adl_service_state_lock(live->shared);
 }
 
-/* Both at one moment: a thread that has to wait for its processor in between would see a step. */
+/* Both at one moment: a thread that is descheduled in between would see a step. */
 static void read_clock(const struct adl_service_clock *clock, int64_t *ret_wall_us, int64_t *ret_steady_us)
 {
     int tries = 0;

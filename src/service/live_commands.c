@@ -1,5 +1,5 @@
-/* live_commands: commands of the engine: taken into memory, or only told in mode advise, with the policy's reason in
- * words; they are written and carried out once the decision is complete (live.c). */
+/* live_commands: commands of the engine, with the policy's reason in words. They change the job table at once, or are
+ * only published in mode advise; live.c writes and executes them when the decision is complete. */
 #include "base/hash.h"
 #include "policy/mechanism/reason.h"
 #include "service/live_internal.h"
@@ -25,7 +25,7 @@ void adl_live_say_why(const struct adl_live *live, const struct adl_job_entry *j
         reason->other_id > 0 ? adl_job_table_find(&live->shared->job_table, reason->other_id) : NULL;
     struct adl_reason here = *reason;
     char label[ADL_LABEL_SIZE], words[ADL_REASON_SIZE];
-    here.waited_us = adl_live_waited_us(live, job); /* the engine does not know of attempts before it was there */
+    here.waited_us = adl_live_waited_us(live, job); /* the engine does not know of attempts before it was created */
     adl_reason_words(&here, other ? adl_label_of_live(other, label) : NULL, words, sizeof words);
     snprintf(ret, size, "%s: %s", live->shared->policy->name, words);
 }
@@ -64,8 +64,8 @@ void adl_live_publish_decision(struct adl_live *live, const struct adl_decision 
     adl_live_publish_to(live, decision->uid, "decision", &text);
 }
 
-/* What would be done is told once, and refused. The engine takes that for a plan that cannot be carried out and asks
- * the guard, whose advice nobody wants. */
+/* Publishes each decision once and refuses the command. The engine then asks the guard, whose decisions are not
+ * published. */
 static int advise(struct adl_live *live, struct adl_job_entry *job, const struct adl_command *command,
                   const uint32_t *gpus, struct adl_error *err)
 {
@@ -87,16 +87,16 @@ static int advise(struct adl_live *live, struct adl_job_entry *job, const struct
             live->config.executor.ops->advise(live->config.executor.self, job, text);
         }
     }
-    return adl_fail(err, ADL_EREFUSED, "decisions are only told, not carried out");
+    return adl_fail(err, ADL_EREFUSED, "in this mode nothing is executed");
 }
 
-/* The job takes its GPUs in memory; it is written, and told to the executor, once the decision is complete. */
+/* The job holds its GPUs in memory; live.c writes it and tells the executor when the decision is complete. */
 static int begin_start(struct adl_live *live, struct adl_job_entry *job, const struct adl_command *command,
                        const uint32_t *gpus, struct adl_error *err)
 {
     if (live->retry_us > 0 && !live->adopting)
         return adl_fail(err, ADL_EREFUSED, "nothing is started while the state cannot be written");
-    const int event = live->adopting                              ? ADL_ON_ENTER
+    const int event = live->adopting                              ? ADL_ON_TAKE_OVER
                       : live->config.executor.ops->confirms_start ? ADL_ON_PLACE
                                                                   : ADL_ON_START;
     if (adl_stage_next(job->stage, event) < 0)
@@ -134,7 +134,7 @@ int adl_live_submit(void *self, const struct adl_command *command, const uint32_
                                               err);
     struct adl_job_entry *job = adl_job_table_at(&live->shared->job_table, command->job);
     if (!job)
-        return adl_fail(err, ADL_EREFUSED, "slot %u has just been given up", command->job);
+        return adl_fail(err, ADL_EREFUSED, "slot %u was just freed", command->job);
     if (command->kind == ADL_COMMAND_START)
         return begin_start(live, job, command, gpus, err);
     if (adl_stage_next(job->stage, ADL_ON_PREEMPT) < 0)

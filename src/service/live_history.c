@@ -1,5 +1,5 @@
-/* live_history: what charts are drawn from, counted step by step; one step in six is kept in the store, so that charts
- * do not begin anew with the service. */
+/* live_history: the points of the charts, one for each step. The store keeps one in six, so that charts survive a
+ * restart. */
 #include "service/live_internal.h"
 
 #include <cJSON.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define KEPT_EVERY  6
-#define EVENTS_READ 20000 /* of the last ones, in search of steps */
+#define EVENTS_READ 20000 /* the last ones, in which points are searched */
 
-/* What GPUs said last, unless that is older than two steps. */
+/* The last readings of GPUs, unless they are older than two steps. */
 static void add_readings(const struct adl_live *live, struct adl_point *point)
 {
     const struct adl_service_state *shared = live->shared;
@@ -53,7 +53,7 @@ static void end_step(struct adl_live *live)
 void adl_live_count(struct adl_live *live, int64_t now_us)
 {
     const double busy = live->shared->engine ? adl_engine_state(live->shared->engine)->busy_gpus : 0;
-    /* A machine that slept for a day has nothing to say of most of it. */
+    /* After a day of suspension most steps would be empty. */
     if (now_us > live->point_us + ADL_POINTS_MAX * live->point_step_us)
         live->counted_us = live->point_us = now_us;
     while (live->point_us <= now_us) {
@@ -79,7 +79,7 @@ void adl_live_keep_point(struct adl_live *live)
     if (shared->point_count < live->kept_points + KEPT_EVERY)
         return;
     live->kept_points = shared->point_count;
-    if (live->tight)
+    if (live->disk_full)
         return;
     const struct adl_point point = shared->points[(shared->point_count - 1) % ADL_POINTS_MAX];
     const struct point_field fields[] = {{"busy_gpus", (double)point.busy_gpus},
@@ -99,7 +99,7 @@ void adl_live_keep_point(struct adl_live *live)
     }
     adl_json_end(&json);
     adl_service_state_unlock(shared);
-    adl_live_log(live, "point", 0, &text, NULL); /* a step that is not kept is a gap in a chart, no more */
+    adl_live_log(live, "point", 0, &text, NULL); /* a failure is only a gap in a chart */
     adl_service_state_lock(shared);
 }
 
@@ -118,7 +118,7 @@ static uint32_t count_of(const cJSON *object, const char *name)
 struct search {
     struct adl_service_state *shared;
     uint64_t last;  /* sequence */
-    int64_t now_us; /* steps after that are of a clock that was ahead */
+    int64_t now_us; /* later points are from a clock that was ahead */
 };
 
 static int see_last(void *context, const struct adl_store_event *event, struct adl_error *err)

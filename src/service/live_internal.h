@@ -1,4 +1,4 @@
-/* live_internal: the inside of the live world, shared by live*.c. */
+/* live_internal: what live*.c share. */
 #ifndef ADLRO_SERVICE_LIVE_INTERNAL_H
 #define ADLRO_SERVICE_LIVE_INTERNAL_H
 
@@ -17,7 +17,7 @@ struct adl_live_item {
     struct adl_job_spec spec; /* SUBMIT */
 };
 
-/* A decision to be written and then carried out. */
+/* A decision to be written and then executed. */
 struct adl_live_act {
     uint64_t job;
     uint32_t slot;
@@ -25,11 +25,11 @@ struct adl_live_act {
     char why[264];
 };
 
-/* A job that runs without having been started here: to be entered into the engine's books. */
-struct adl_live_seizure {
+/* A job that the cluster started by itself, for the engine to take over. */
+struct adl_live_takeover {
     uint64_t job;
     uint32_t slot;
-    bool moved; /* it was thought to run elsewhere */
+    bool moved; /* the service had it on other GPUs */
 };
 
 /* A report, with what it points to. */
@@ -45,28 +45,28 @@ struct adl_live {
     struct adl_live_config config;
     struct adl_service_state *shared;
     int64_t now_us;    /* wall time of the last event: for the store and for people */
-    int64_t steady_us; /* the same for the engine, the executor and whatever is due at some time (executor/clock.h) */
+    int64_t steady_us; /* the same for the engine, the executor and timers (executor/clock.h) */
     atomic_bool ending;
     uint64_t group; /* number of the current group of writes */
 
     struct adl_live_item *outbox;
     size_t outbox_capacity, outbox_first, outbox_count;
     struct adl_heap wakes;
-    struct adl_heap begins; /* tagged with jobs that wait for that time; some may do so no more */
+    struct adl_heap begins; /* of jobs that wait for a time; some may wait no more */
 
-    struct adl_request *requests; /* taken from the request queue and not yet looked at */
+    struct adl_request *requests; /* taken from the request queue, not yet in a group */
     struct adl_live_report reports[ADL_LIVE_REPORTS_MAX];
     uint32_t report_count;
-    int64_t retry_us; /* what could not be written is tried again then, in steady time; 0 = all was */
+    int64_t retry_us; /* when a failed write is retried, in steady time; 0 = none failed */
 
     struct adl_live_act *acts;
     size_t act_capacity;
     uint32_t act_count;
-    struct adl_live_seizure *seizures;
-    size_t seizure_capacity;
-    uint32_t seizure_count;
+    struct adl_live_takeover *takeovers;
+    size_t takeover_capacity;
+    uint32_t takeover_count;
     struct adl_plan plan; /* for these */
-    bool sampled;         /* readings came that streams were not told of yet */
+    bool sampled;         /* there are readings that were not published yet */
     bool moving;          /* the engine is about to be replaced */
     bool adopting;        /* starts are of jobs that run already */
 
@@ -74,21 +74,21 @@ struct adl_live {
     struct adl_point point;                      /* the step that is being counted */
     double busy_gpu_us;
     /* In steady time: */
-    int64_t pause_us;     /* until then the engine is told nothing */
-    bool tight;           /* live_space.c: the disk is full, so that submissions are refused */
-    int64_t space_us;     /* it is looked at again then */
-    int64_t present_us;   /* that the state is where it was is looked at again then */
+    int64_t pause_us;     /* until then the engine gets no events */
+    bool disk_full;       /* live_space.c: the disk is full, so that submissions are refused */
+    int64_t space_us;     /* when that is checked again */
+    int64_t present_us;   /* when the place of the state is checked again */
     uint64_t departed_id; /* while those that depend on it are placed: a job that ended, if of no array, and how */
     int departed_end;
-    uint64_t again_group; /* in which an ended job was last put back: until it is in the job table, others who
-                           * want something of a job that is not there wait */
+    uint64_t rerun_group; /* the group that last requeued an ended job: until the job is in the job table, other
+                           * requests about absent jobs wait */
     struct adl_job_table_user *claims; /* live_quota.c */
     size_t claim_capacity;
     uint32_t claim_count;
     uint64_t claim_group;
-    uint64_t kept_points; /* of service state->point_count, when one was last put into the store */
+    uint64_t kept_points; /* service_state.point_count when the store last got a point */
     int64_t prune_us;     /* steady */
-    bool *down;           /* [gpu] as the engine was or is about to be told */
+    bool *down;           /* [gpu] as posted to the engine */
     const char **names;   /* [gpus + 1] scratch for a job's GPU names */
 };
 
@@ -105,8 +105,8 @@ struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_
 void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text);
 void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job, const char *state);
 
-/* live_commands.c: in words, what the reason of a command about a job says; and how long the job has waited, without
- * the time that it ran. */
+/* live_commands.c: the reason of a command about a job in words; and how long the job has waited, without the time that
+ * it ran. */
 void adl_live_say_why(const struct adl_live *live, const struct adl_job_entry *job, const struct adl_reason *reason,
                       char *ret, size_t size);
 int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_job_entry *job);
@@ -117,24 +117,25 @@ int adl_live_submit(void *live, const struct adl_command *command, const uint32_
 void adl_live_write_decision(struct adl_json *json, const struct adl_decision *decision);
 void adl_live_publish_decision(struct adl_live *live, const struct adl_decision *decision); /* to streams */
 
-/* live_jobs.c: how a job goes from one stage to another, in memory, after it was written. */
+/* live_jobs.c: moves of jobs from stage to stage, in memory, after they were written. */
 
-/* Moves a job as the table in jobs/job_stage.c says, in the engine's queue too. A move that is impossible is a mistake
- * of ours: it is counted and told, the job stays as it is, and ADL_EREFUSED is returned; who is not sure that it is
- * possible asks adl_stage_next() first. */
+/* Moves a job as the table in jobs/job_stage.c says, in the engine's queue too. An impossible move is an internal
+ * error: it is counted and logged, the job stays as it is, and the call returns ADL_EREFUSED. A caller that is not sure
+ * asks adl_stage_next() first. */
 int adl_live_transition(struct adl_live *live, struct adl_job_entry *job, int event);
-/* Tells the executor what is to become of a job whose stage is in the store: enum adl_stage_order. */
+/* Tells the executor to start or stop a job whose stage is in the store; order is an enum adl_stage_order. */
 int adl_live_execute(struct adl_live *live, struct adl_job_entry *job, int order, uint32_t slot, const char *why,
                      struct adl_error *err);
 int adl_live_request(struct adl_live *live, struct adl_job_entry *job, struct adl_error *err); /* its alternatives */
-const char *adl_live_held(int hold); /* what begins the reason of a job with this enum adl_hold */
-int adl_live_place(struct adl_live *live, struct adl_job_entry *job); /* held, dependent or queued, as it should be */
+const char *adl_live_held(int hold); /* the first words of the reason of a job with this enum adl_hold */
+int adl_live_place(struct adl_live *live,
+                   struct adl_job_entry *job); /* held, dependent or queued, as its conditions say */
 void adl_live_fill_array(struct adl_live *live, struct adl_job_entry *member); /* NULL or unbounded: nothing */
-void adl_live_begin_due(struct adl_live *live);                                /* those whose time has come */
-void adl_live_started(struct adl_live *live, const struct adl_job_entry *job); /* for those that wait for that */
-void adl_live_place_dependent(struct adl_live *live); /* all again: giving up on one of them may have failed */
+void adl_live_begin_due(struct adl_live *live);                                /* jobs whose begin time has come */
+void adl_live_started(struct adl_live *live, const struct adl_job_entry *job); /* places jobs that wait for its start */
+void adl_live_place_dependent(struct adl_live *live); /* all of them: an earlier cancel of one may have failed */
 void adl_live_withdraw(struct adl_live *live, struct adl_job_entry *job); /* out of the policy's queue */
-/* The same, but the executor keep this slot of it. */
+/* The same, but the executor keeps this slot of it. */
 void adl_live_withdraw_but(struct adl_live *live, struct adl_job_entry *job, uint32_t slot);
 /* A job that ran waits again, after ADL_ON_EVICTED or ADL_ON_LOSE; tells the engine that it does not run there.
  * remaining is the share of its work still to do, negative = not known: what its specification says that a stop loses
@@ -142,49 +143,52 @@ void adl_live_withdraw_but(struct adl_live *live, struct adl_job_entry *job, uin
 int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, int event, uint32_t slot, double remaining);
 int adl_live_post_evict(struct adl_live *live, uint32_t slot, double remaining);
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
-/* Ended, by an event after which it is: out of the job table. */
+/* Moves a job by an event that ends it, and removes it from the job table. */
 void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event, int end);
-/* Has a job cancelled that holds no GPUs, in a group of its own. */
+/* Cancels a job that holds no GPUs, by a request in a later group. */
 void adl_live_give_up(struct adl_live *live, const struct adl_job_entry *job, const char *why);
-int adl_live_end_of(void *live, uint64_t id); /* of a job that is not in the job table; negative: there is none */
+int adl_live_end_of(void *live, uint64_t id); /* how a job ended; negative: there is none */
 
 /* The reason of a job that is being stopped. The store has it as well: after a crash it says how the job is to end. */
 void adl_live_say_stop(struct adl_job_entry *job, const char *why);
 #define ADL_REASON_CANCEL  "cancelled: "
 #define ADL_REASON_REQUEUE "requeued: "
 
-/* live_requests.c: prepare writes (0, or what the request's status becomes), apply does; neither answers. */
+/* live_requests.c: prepare checks and writes (0, or the status of the request), apply changes memory; neither answers.
+ */
 bool adl_live_request_waits(const struct adl_live *live, const struct adl_request *request); /* for the next group */
 int adl_live_request_prepare(struct adl_live *live, struct adl_request *request);
 void adl_live_request_apply(struct adl_live *live, struct adl_request *request);
 
 /* live_space.c */
-#define ADL_LIVE_TIGHT                                                                                                 \
+#define ADL_LIVE_DISK_FULL                                                                                             \
     "the disk of the state is full: submissions and starts are refused until there is room; cancels, holds and ends "  \
     "of jobs are still kept"
-/* After a group failed: true if it is worth another try, without submissions or with what the reserve gave. */
-bool adl_live_space_yield(struct adl_live *live);
-void adl_live_space_look(struct adl_live *live); /* is there room again? Once a second */
+/* After a group failed: true if it should be retried, without submissions or with the space of the reserve. */
+bool adl_live_space_retry(struct adl_live *live);
+void adl_live_space_check(struct adl_live *live); /* whether there is space again; once a second */
 
 #define ADL_LIVE_CHANGES_MAX 1000 /* of one job; each is an event that is kept as long as the job */
 
-/* live_quota.c: whether there is room for a submission, which is then counted; the same in the state, where ended jobs
- * of the user give way once it is written. */
+/* live_quota.c: check and claim the room for a submission; adl_live_quota_room deletes ended jobs of the user to make
+ * room in the state. */
 int adl_live_quota_check(struct adl_live *live, const struct adl_request *request, struct adl_error *err);
 int adl_live_quota_claim(struct adl_live *live, uint32_t uid, uint32_t jobs, uint64_t bytes, bool dry_run,
                          struct adl_error *err);
 int adl_live_quota_room(struct adl_live *live, uint32_t uid, struct adl_error *err);
 
-int adl_live_user_check(const struct adl_live *live, uint32_t uid, struct adl_error *err); /* whose jobs may run here */
+int adl_live_user_check(const struct adl_live *live, uint32_t uid,
+                        struct adl_error *err); /* whether jobs of the user may run here */
 int adl_live_refuse_absent(struct adl_live *live, struct adl_request *request); /* a job that is not in the job table */
 int adl_live_log_request(struct adl_live *live, const struct adl_request *request, const char *kind,
                          struct adl_error *err);
 
-/* live_again.c: an ended job back into the queue. */
-int adl_live_again_prepare(struct adl_live *live, struct adl_request *request);
-void adl_live_again_apply(struct adl_live *live, const struct adl_request *request);
+/* live_requeue.c: an ended job back into the queue. */
+int adl_live_rerun_prepare(struct adl_live *live, struct adl_request *request);
+void adl_live_rerun_apply(struct adl_live *live, const struct adl_request *request);
 
-/* A stored job into the job table; if its GPUs are no more, held with that reason. NULL: out of memory. */
+/* Adds a stored job to the job table; if the cluster no longer has its GPUs, held for that reason. NULL: out of memory.
+ */
 struct adl_job_entry *adl_live_admit(struct adl_live *live, const struct adl_store_job *row, struct adl_error *err);
 
 /* live_reports.c: the same for reports. */
@@ -192,23 +196,23 @@ bool adl_live_report_waits(const struct adl_live *live, const struct adl_report 
 int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *report, struct adl_error *err);
 void adl_live_report_apply(struct adl_live *live, struct adl_live_report *report);
 
-/* live_arrivals.c: those of jobs that the executor brings, ADL_REPORT_GENERATED and ADL_REPORT_ARRIVED. */
+/* live_arrivals.c: ADL_REPORT_GENERATED and ADL_REPORT_ARRIVED. */
 int adl_live_arrival_prepare(struct adl_live *live, struct adl_live_report *report, struct adl_error *err);
 void adl_live_arrival_apply(struct adl_live *live, const struct adl_live_report *report);
 
-/* Tells the engine that a GPU is up or down, if that changed, and everybody. */
+/* Posts to the engine that a GPU is up or down, if that changed, and publishes its state. */
 void adl_live_gpu_changed(struct adl_live *live, uint32_t gpu);
 
 void adl_live_publish_samples(struct adl_live *live);
 
-/* live_recover.c: enters what runs by itself into the engine's books; nothing may be on its way to the engine. */
-int adl_live_seize(struct adl_live *live, struct adl_error *err);
-void adl_live_drop_alternatives(struct adl_live *live, struct adl_job_entry *job); /* live.c: but the one taken */
+/* live_recover.c: the engine takes over jobs that the cluster started; no event may be on its way to it. */
+int adl_live_take_over(struct adl_live *live, struct adl_error *err);
+void adl_live_drop_alternatives(struct adl_live *live, struct adl_job_entry *job); /* live.c: all but the one taken */
 
 /* live_history.c */
-void adl_live_count(struct adl_live *live, int64_t now_us); /* what held until now */
+void adl_live_count(struct adl_live *live, int64_t now_us); /* the time since the last call */
 void adl_live_keep_point(struct adl_live *live);            /* in the store, if it is time; the lock is held */
-void adl_live_find_points(struct adl_live *live);           /* those of an earlier life */
+void adl_live_find_points(struct adl_live *live);           /* from before a restart */
 
 /* Appends an event about a job (0 = none); payload is emptied. */
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload,

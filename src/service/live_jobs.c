@@ -1,4 +1,4 @@
-/* live_jobs: how a job goes from one stage to the next, in memory, once that is written. */
+/* live_jobs: moves of jobs from stage to stage, in memory, after they were written. */
 #include "service/live_internal.h"
 #include "state/stop.h"
 
@@ -43,7 +43,7 @@ static int join_queue(struct adl_live *live, struct adl_job_entry *job)
         struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
         uint32_t slot;
         if (job->alternatives[i].slot != ADL_NONE)
-            continue; /* it was evicted there, and the engine has it */
+            continue; /* the engine still has it, after an eviction */
         item.spec.gpus = job->alternatives[i].gpus;
         item.spec.types = job->alternatives[i].types;
         item.spec.priority = job->priority;
@@ -57,7 +57,7 @@ static int join_queue(struct adl_live *live, struct adl_job_entry *job)
     return 0;
 }
 
-/* Or about to be, by what it is told next: a job may be let into the queue and taken out of it in one group. */
+/* Counts events that are on their way: one group may put a job into the queue and take it out again. */
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot)
 {
     const struct adl_state *state = adl_engine_state(live->shared->engine);
@@ -79,15 +79,15 @@ int adl_live_post_evict(struct adl_live *live, uint32_t slot, double remaining)
 
 int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, int event, uint32_t slot, double remaining)
 {
-    const bool guest = !adl_live_in_engine(live, slot); /* it ran outside the engine's books */
+    const bool unknown = !adl_live_in_engine(live, slot); /* it ran without the engine */
     const int status = adl_live_transition(live, job, event);
     if (status)
         return status;
     live->shared->counts.requeued++;
     adl_job_table_set_reason(job, "");
-    if (!guest && adl_live_post_evict(live, slot, remaining))
+    if (!unknown && adl_live_post_evict(live, slot, remaining))
         return ADL_ENOMEM;
-    if (!guest && !job->barred)
+    if (!unknown && !job->ineligible)
         return adl_live_transition(live, job, ADL_ON_ENQUEUE);
     adl_live_withdraw(live, job);
     return adl_live_place(live, job);
@@ -115,7 +115,7 @@ void adl_live_withdraw(struct adl_live *live, struct adl_job_entry *job)
     adl_live_withdraw_but(live, job, ADL_NONE);
 }
 
-/* Our own mistake: the job stays as it is, and whoever looks after the service is told. */
+/* An error of the service itself. */
 static int refuse_transition(struct adl_live *live, const struct adl_job_entry *job, int event)
 {
     char label[ADL_LABEL_SIZE], text[200];
@@ -163,7 +163,7 @@ struct ending {
 static int read_end(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     (void)err;
-    /* One that is in the queue again is asked for by those for whom its earlier end counts. */
+    /* Of a job that is in the queue again, its earlier end counts. */
     const bool again = row->status.state < ADL_STORE_ENDED && row->status.requeue_us > 0;
     *(struct ending *)context = (struct ending){again ? row->status.requeue_end : row->status.state - ADL_STORE_ENDED,
                                                 row->array_id, row->array_index};
@@ -181,7 +181,7 @@ int adl_live_end_of(void *self, uint64_t id)
         return job->requeue_end;
     if (adl_store_job_read(live->config.store, id, read_end, &first, NULL) != 1)
         return id > 0 && id <= adl_store_job_last(live->config.store) ? ADL_JOB_TABLE_PURGED : -1;
-    /* The numbers of an array follow each other. */
+    /* The jobs of an array have consecutive numbers. */
     for (uint64_t member = id + 1; first.end == ADL_END_COMPLETED && first.array_index >= 0 && first.array_id == id;
          member++) {
         if (adl_store_job_read(live->config.store, member, read_end, &next, NULL) != 1 || next.array_id != id)
@@ -192,7 +192,7 @@ int adl_live_end_of(void *self, uint64_t id)
     return first.end;
 }
 
-/* Nobody waits for the answer to what the service wants itself. */
+/* Nobody waits for the answer to a request of the service itself. */
 static void answer_nobody(struct adl_request *request)
 {
     free(request);
@@ -202,7 +202,7 @@ void adl_live_give_up(struct adl_live *live, const struct adl_job_entry *job, co
 {
     struct adl_request *request = calloc(1, sizeof *request), **end = &live->requests;
     if (!request)
-        return; /* it waits on, and its reason says for what */
+        return; /* it continues to wait, and its reason says for what */
     request->kind = ADL_REQUEST_CANCEL;
     request->caller.known = request->caller.admin = true;
     request->job = job->id;
@@ -218,7 +218,7 @@ const char *adl_live_held(int hold)
     return hold == ADL_HOLD_ADMIN ? "held by an administrator" : "held";
 }
 
-/* "dependency: waits for job 3", or, if it never will be, why not. */
+/* "dependency: waits for job 3", or why it can never be met. */
 static void say_dependency(const struct adl_job_entry *job, const struct adl_store_dependency *on, bool never,
                            char *ret, size_t size)
 {
@@ -291,7 +291,7 @@ int adl_live_place(struct adl_live *live, struct adl_job_entry *job)
 {
     const struct adl_store_dependency *culprit = NULL;
     struct adl_job_table *job_table = &live->shared->job_table;
-    if (job->hold || job->barred) {
+    if (job->hold || job->ineligible) {
         if (job->hold && job->reason[0] == '\0')
             adl_job_table_set_reason(job, job->hold == ADL_HOLD_ADMIN ? adl_live_held(job->hold)
                                                                       : "held: release it to let it run");
@@ -335,8 +335,8 @@ void adl_live_place_dependent(struct adl_live *live)
     }
 }
 
-/* Those that wait for a job which has started or ended, or for all of its name and user to end: of these only the
- * first, or the first array, behind which the others go on waiting. */
+/* Places jobs that wait for one which has started or ended. Of the singletons of its name and user only the first job,
+ * or the first array, is placed. */
 static void place_dependants(struct adl_live *live, uint64_t id, uint64_t array_id, uint32_t uid, const char *name)
 {
     struct adl_job_table *job_table = &live->shared->job_table;

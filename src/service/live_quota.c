@@ -1,5 +1,5 @@
-/* live_quota: how much of the state one user may take: live jobs by number and by bytes. Ended jobs count too, but
- * never stand in the way: the oldest of them are deleted before their time when their user needs the room. */
+/* live_quota: how much of the state one user may use: live jobs by number and by bytes. Ended jobs count too, but never
+ * cause a refusal: the oldest of them are deleted early when their user needs the room. */
 #include "service/live_internal.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define MIB 1048576.0
 
-/* What submissions of this group were granted that the job table does not have yet. NULL: out of memory. */
+/* The claims of submissions of this group, which the job table does not have yet. NULL: out of memory. */
 static struct adl_job_table_user *claim_of(struct adl_live *live, uint32_t uid)
 {
     if (live->claim_group != live->group)

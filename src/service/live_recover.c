@@ -1,11 +1,12 @@
-/* live_recover: how the live world begins: from the store, with the jobs that wait and those that run on. */
+/* live_recover: the live world from the store: jobs that wait and jobs that still run; and jobs that run already and
+ * that an engine takes over. */
 #include "service/live_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The GPUs that a stored job holds, as numbers; NULL: not all of them are there any more, or out of memory. */
+/* The GPUs that a stored job holds, as numbers; NULL: some do not exist any more, or out of memory. */
 static uint32_t *find_gpus(const struct adl_inventory *inventory, const char *const *names, uint32_t *ret_count)
 {
     uint32_t count = 0;
@@ -59,7 +60,7 @@ static int keep_job(void *context, const struct adl_store_job *row, struct adl_e
     if (strncmp(job->reason, ADL_REASON_CANCEL, strlen(ADL_REASON_CANCEL)) == 0)
         adl_live_transition(live, job, ADL_ON_CANCEL);
     else if (strncmp(job->reason, ADL_REASON_REQUEUE, strlen(ADL_REASON_REQUEUE)) == 0 || !job->gpus)
-        adl_live_transition(live, job, ADL_ON_REQUEUE); /* without its GPUs it does not run as was asked for */
+        adl_live_transition(live, job, ADL_ON_REQUEUE); /* not on the GPUs that it asked for */
     return 0;
 }
 
@@ -131,15 +132,15 @@ int adl_live_create(const struct adl_live_config *config, struct adl_live **ret,
         return status;
     }
     adl_live_find_points(live);
-    adl_live_space_look(live);
-    if (live->tight)
-        snprintf(live->shared->trouble, sizeof live->shared->trouble, "%s", ADL_LIVE_TIGHT);
+    adl_live_space_check(live);
+    if (live->disk_full)
+        snprintf(live->shared->trouble, sizeof live->shared->trouble, "%s", ADL_LIVE_DISK_FULL);
     *ret = live;
     return 0;
 }
 
-/* A job that ran stands in the engine's queue for a moment, with what is left of its time. One that fits this cluster
- * no more gets a slot only, for its end to be reported under. */
+/* A job that runs is in the engine's queue for a moment, with the rest of its time limit. One that no longer fits this
+ * cluster gets only a slot, under which its end is reported. */
 static int queue_runner(struct adl_live *live, struct adl_job_entry *job)
 {
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_SUBMIT, .gpu = ADL_NONE}, .spec = job->spec};
@@ -164,9 +165,9 @@ static int queue_all(struct adl_live *live, struct adl_error *err)
     return 0;
 }
 
-/* Gives a job its GPUs in the engine's books, or says that they do not agree. */
-static int seat(struct adl_engine *engine, struct adl_plan *plan, struct adl_job_entry *job, bool *ret_refused,
-                struct adl_error *err)
+/* The engine takes over a job on its GPUs, or refuses. */
+static int take_over(struct adl_engine *engine, struct adl_plan *plan, struct adl_job_entry *job, bool *ret_refused,
+                     struct adl_error *err)
 {
     char label[ADL_LABEL_SIZE];
     uint32_t *held = job->gpus;
@@ -192,7 +193,7 @@ static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct ad
     bool refused = true;
     int status = 0;
     if (job->gpus)
-        status = seat(engine, plan, job, &refused, err);
+        status = take_over(engine, plan, job, &refused, err);
     if (status)
         return status;
     if (!refused)
@@ -200,7 +201,8 @@ static int adopt_job(struct adl_live *live, struct adl_engine *engine, struct ad
     else if (job->stage == ADL_STAGE_RUNNING) /* its GPUs, cores or memory are not what they were */
         adl_live_transition(live, job, ADL_ON_REQUEUE);
     const char *why = strchr(job->reason, ':');
-    if (!executor->ops->adopt(executor->self, job, slot, job->gpus)) { /* a twin forgets who ran */
+    if (!executor->ops->adopt(executor->self, job, slot,
+                              job->gpus)) { /* a simulated cluster does not survive a restart */
         if (job->stage == ADL_STAGE_CANCELLING)
             adl_live_give_up(live, job, why ? why + 2 : "");
         return adl_live_requeue(live, job, ADL_ON_LOSE, slot, 1.0);
@@ -240,13 +242,13 @@ int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_
         if (live->shared->gpus[g].drain)
             adl_live_gpu_changed(live, g);
     if (status == 0)
-        status = adl_live_post(live, &wake); /* and now decide */
+        status = adl_live_post(live, &wake); /* now it may decide */
     free(numbers);
     adl_plan_clear(&plan);
     return status;
 }
 
-/* A job that the old engine had running or queued, under its slots. */
+/* Queues a job that the old engine had, under the same slots. */
 static int queue_again(struct adl_live *live, struct adl_job_entry *job)
 {
     const bool runs = adl_job_table_holds_gpus(job);
@@ -265,13 +267,13 @@ static int queue_again(struct adl_live *live, struct adl_job_entry *job)
     return 0;
 }
 
-/* Takes up its GPUs in the new books; it was and stays in the executor. */
-static int seat_again(struct adl_engine *engine, struct adl_plan *plan, struct adl_job_entry *job,
-                      struct adl_error *err)
+/* The new engine takes over a job; the executor has it all the time. */
+static int take_over_again(struct adl_engine *engine, struct adl_plan *plan, struct adl_job_entry *job,
+                           struct adl_error *err)
 {
     char label[ADL_LABEL_SIZE];
     bool refused = false;
-    const int status = seat(engine, plan, job, &refused, err);
+    const int status = take_over(engine, plan, job, &refused, err);
     if (status == 0 && refused)
         return adl_fail(err, ADL_EREFUSED, "job %s and the GPUs it runs on do not go together",
                         adl_label_of_live(job, label));
@@ -287,7 +289,7 @@ int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_e
     int status = adl_plan_create(&plan, gpus);
     live->moving = false;
     live->adopting = true;
-    live->outbox_first = live->outbox_count = 0; /* what the old engine was not told yet is in the job table */
+    live->outbox_first = live->outbox_count = 0; /* the job table has what the old engine did not get */
     for (struct adl_job_entry *job = job_table->first; status == 0 && job; job = job->next)
         status = queue_again(live, job);
     if (status == 0)
@@ -298,7 +300,7 @@ int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_e
         status = adl_engine_advance(engine, err) < 0 ? ADL_EIO : 0;
     for (struct adl_job_entry *job = job_table->first; status == 0 && job; job = job->next)
         if (adl_job_table_holds_gpus(job) && job->gpus)
-            status = seat_again(engine, &plan, job, err);
+            status = take_over_again(engine, &plan, job, err);
     if (status == 0)
         status = adl_engine_settle(engine, err);
     live->adopting = false;
@@ -313,9 +315,9 @@ int adl_live_move(struct adl_live *live, struct adl_engine *engine, struct adl_e
     return status;
 }
 
-/* ---- jobs that run without having been started here ---- */
+/* ---- jobs that the cluster started ---- */
 
-static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, struct adl_error *err)
+static int take_over_started(struct adl_live *live, const struct adl_live_takeover *it, struct adl_error *err)
 {
     struct adl_job_table *job_table = &live->shared->job_table;
     struct adl_job_entry *job = adl_job_table_find(job_table, it->job);
@@ -329,11 +331,11 @@ static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, s
     if (!kept)
         return adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)job->id);
     memcpy(kept, job->gpus, job->alternatives[job->taken].gpus * sizeof *kept);
-    const int status = seat(live->shared->engine, &live->plan, job, &refused, err);
-    if (refused) { /* the books do not agree: it runs as a guest, and its GPUs show as used by others */
+    const int status = take_over(live->shared->engine, &live->plan, job, &refused, err);
+    if (refused) { /* it runs without the engine, and its GPUs are shown as used by others */
         adl_live_withdraw_but(live, job, it->slot);
         job->gpus = kept;
-        adl_live_transition(live, job, ADL_ON_ENTER);
+        adl_live_transition(live, job, ADL_ON_TAKE_OVER);
     } else {
         free(kept);
         adl_live_drop_alternatives(live, job);
@@ -343,15 +345,15 @@ static int seize_one(struct adl_live *live, const struct adl_live_seizure *it, s
     return status;
 }
 
-int adl_live_seize(struct adl_live *live, struct adl_error *err)
+int adl_live_take_over(struct adl_live *live, struct adl_error *err)
 {
     int status =
         live->plan.commands ? 0 : adl_plan_create(&live->plan, live->shared->inventory->scenario.cluster.gpu_count);
     live->adopting = true;
-    for (uint32_t i = 0; status == 0 && i < live->seizure_count; i++)
-        status = seize_one(live, &live->seizures[i], err);
+    for (uint32_t i = 0; status == 0 && i < live->takeover_count; i++)
+        status = take_over_started(live, &live->takeovers[i], err);
     live->adopting = false;
     live->act_count = 0;
-    live->seizure_count = 0;
+    live->takeover_count = 0;
     return status;
 }

@@ -46,7 +46,7 @@ static int event_of(const struct adl_report *report)
     return report->kind == ADL_REPORT_ENDED ? ADL_ON_ENDED : ADL_ON_EVICTED;
 }
 
-/* One that was to be cancelled has ended, whatever the executor made of it. */
+/* A job that is being cancelled has ended, whatever the executor reports. */
 static bool is_end(const struct adl_report *report, const struct adl_job_entry *job)
 {
     return adl_stage_next(job->stage, event_of(report)) == ADL_STAGE_ENDED;
@@ -89,7 +89,7 @@ static int log_end(struct adl_live *live, const struct adl_report *report, const
     return adl_live_log(live, ends ? "end" : "evict", job->id, &text, err);
 }
 
-/* By the executor's own count of all its runs; else by what was read of its GPUs. */
+/* By the executor's count of all its runs; else by the readings of its GPUs. */
 static double drawn_j(const struct adl_report *report, const struct adl_job_entry *job)
 {
     const bool ended = report->kind == ADL_REPORT_ENDED;
@@ -97,8 +97,7 @@ static double drawn_j(const struct adl_report *report, const struct adl_job_entr
     return reported_j > 0 ? reported_j : job->energy_j;
 }
 
-/* When it began and ended by whoever was there, who may have had nobody to tell for a while; else as far as is known
- * here. */
+/* Start and end as the executor measured them, perhaps while the service was down; else as the service knows them. */
 static void set_times(const struct adl_live *live, const struct adl_report *report, struct adl_store_status *status)
 {
     const bool told = report->start_us > 0 && status->start_us > 0;
@@ -138,8 +137,8 @@ static void post(struct adl_live *live, const struct adl_event *event)
     adl_live_post(live, &item);
 }
 
-/* Runs of one name are alike, so that their speeds tell which GPUs suit them: a run is a step. Only if it had its GPUs
- * to itself from start to end. */
+/* Runs of one name are similar, so their speeds show which GPUs suit them: a run counts as a step. Only if the job had
+ * its GPUs alone from start to end. */
 static void post_speed(struct adl_live *live, const struct adl_job_entry *job, const struct adl_event *event)
 {
     const struct adl_state *state = adl_engine_state(live->shared->engine);
@@ -162,7 +161,7 @@ static void apply_end(struct adl_live *live, const struct adl_report *report, st
     const uint64_t id = job->id;
     const uint32_t attempt = job->attempts;
     job->energy_j = drawn_j(report, job);
-    if (is_end(report, job) && !adl_job_table_holds_gpus(job)) { /* it was taken out of the cluster's queue */
+    if (is_end(report, job) && !adl_job_table_holds_gpus(job)) { /* it left the cluster's queue */
         say_reason(report, job, reason, sizeof reason);
         adl_job_table_set_reason(job, reason);
         adl_live_depart(live, job, event_of(report), end_of(report));
@@ -186,7 +185,7 @@ static void apply_end(struct adl_live *live, const struct adl_report *report, st
         adl_live_depart(live, job, event_of(report), end);
     } else {
         adl_live_requeue(live, job, ADL_ON_EVICTED, slot, report->requeue.remaining);
-        if (job->barred)
+        if (job->ineligible)
             adl_job_table_set_reason(job, report->text);
         adl_live_publish_job(live, job, NULL);
     }
@@ -202,8 +201,8 @@ static bool is_moved(const struct adl_live *live, const struct adl_live_report *
            job->alternatives[job->taken].gpus == report->base.running.gpu_count;
 }
 
-/* The job that runs: it stands in the queue with the slot it was told under, or was thought to run elsewhere. */
-static struct adl_job_entry *seized(const struct adl_live *live, const struct adl_live_report *report)
+/* The job of the report: queued under its slot, or placed by the service on other GPUs. */
+static struct adl_job_entry *find_cluster_started(const struct adl_live *live, const struct adl_live_report *report)
 {
     struct adl_job_entry *job = adl_job_table_at(&live->shared->job_table, report->base.slot);
     const bool same = job && (report->base.number == 0 || report->base.number == job->id);
@@ -211,10 +210,10 @@ static struct adl_job_entry *seized(const struct adl_live *live, const struct ad
     return waits || (same && is_moved(live, report, job)) ? job : NULL;
 }
 
-/* A job that runs where nobody here started it: that is written, and the engine's books follow. */
-static int prepare_seizure(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
+/* Writes that the cluster started the job; the engine takes it over afterwards. */
+static int prepare_cluster_started(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
 {
-    struct adl_job_entry *job = seized(live, report);
+    struct adl_job_entry *job = find_cluster_started(live, report);
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     char gpus[400];
@@ -243,14 +242,14 @@ static int prepare_seizure(struct adl_live *live, struct adl_live_report *report
     return result;
 }
 
-static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
+static void apply_cluster_started(struct adl_live *live, struct adl_live_report *report)
 {
-    struct adl_job_entry *job = seized(live, report);
+    struct adl_job_entry *job = find_cluster_started(live, report);
     const uint32_t slot = report->base.slot;
     const bool moved = job && adl_job_table_holds_gpus(job);
-    if (job && adl_grow((void **)&live->seizures, &live->seizure_capacity, (size_t)live->seizure_count + 1,
-                        sizeof *live->seizures) == 0) {
-        live->seizures[live->seizure_count++] = (struct adl_live_seizure){job->id, slot, moved};
+    if (job && adl_grow((void **)&live->takeovers, &live->takeover_capacity, (size_t)live->takeover_count + 1,
+                        sizeof *live->takeovers) == 0) {
+        live->takeovers[live->takeover_count++] = (struct adl_live_takeover){job->id, slot, moved};
         if (moved)
             adl_live_post_evict(live, slot, 1.0);
         adl_live_transition(live, job, ADL_ON_CLUSTER_STARTED);
@@ -261,7 +260,7 @@ static void apply_seizure(struct adl_live *live, struct adl_live_report *report)
     report->gpus = NULL;
 }
 
-/* The cluster has begun a job that was placed: its run counts from now. */
+/* The cluster has started a job that was placed: its run time counts from now. */
 static int prepare_begin(struct adl_live *live, struct adl_job_entry *job, struct adl_error *err)
 {
     struct adl_text text = {0};
@@ -280,16 +279,16 @@ static void apply_begin(struct adl_live *live, const struct adl_report *report, 
     adl_live_publish_job(live, job, NULL);
 }
 
-/* Whether the cluster would start it. Nothing is written: after a restart it is told again. */
-static void apply_bar(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
+/* Whether the cluster would start it. Not written: after a restart the executor reports it again. */
+static void apply_eligibility(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job)
 {
-    job->barred = report->kind == ADL_REPORT_INELIGIBLE;
+    job->ineligible = report->kind == ADL_REPORT_INELIGIBLE;
     if (adl_job_table_holds_gpus(job) || job->stage == ADL_STAGE_CLUSTER_STARTED || job->hold)
         return; /* it counts when it is back in the queue */
-    if (!job->barred)
+    if (!job->ineligible)
         job->eligible_us = 0;
     adl_live_place(live, job);
-    if (job->barred)
+    if (job->ineligible)
         adl_job_table_set_reason(job, report->text);
     adl_live_publish_job(live, job, NULL);
 }
@@ -341,7 +340,7 @@ static void apply_gpu(struct adl_live *live, const struct adl_report *report)
 
 /* ---- readings ---- */
 
-/* What a GPU drew since its last reading is shared by the jobs on it. */
+/* Divides the energy of a GPU since its last reading among the jobs on it. */
 static void share_energy(struct adl_live *live, uint32_t gpu, double power_w, int64_t since_us)
 {
     const struct adl_gpu_use *use = &adl_engine_state(live->shared->engine)->gpus[gpu];
@@ -417,7 +416,7 @@ void adl_live_publish_samples(struct adl_live *live)
     adl_json_put_real(&json, "time_s", (double)live->now_us * 1e-6);
     adl_json_key(&json, "gpus");
     adl_json_array(&json);
-    /* Streams are for live views of a few hundred GPUs; more are asked for with /v1/cluster. */
+    /* Streams serve live views of a few hundred GPUs; /v1/cluster has all. */
     for (uint32_t g = 0; g < live->shared->inventory->scenario.cluster.gpu_count && text.size < 50000; g++) {
         const struct adl_service_state_gpu *gpu = &live->shared->gpus[g];
         if (gpu->last_us == 0)
@@ -441,7 +440,7 @@ void adl_live_publish_samples(struct adl_live *live)
     adl_text_clear(&text);
 }
 
-/* ---- all of them ---- */
+/* ---- dispatch ---- */
 
 int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, struct adl_error *err)
 {
@@ -455,14 +454,14 @@ int adl_live_report_prepare(struct adl_live *live, struct adl_live_report *it, s
     case ADL_REPORT_GENERATED:
         return adl_live_arrival_prepare(live, it, err);
     case ADL_REPORT_CLUSTER_STARTED:
-        return prepare_seizure(live, it, err);
+        return prepare_cluster_started(live, it, err);
     case ADL_REPORT_STARTED:
         return job ? prepare_begin(live, job, err) : 0;
     case ADL_REPORT_GPU_DOWN:
     case ADL_REPORT_GPU_UP:
         return log_gpu(live, report, err);
     case ADL_REPORT_SAMPLE:
-        return live->tight ? 0 : write_sample(live, report, err);
+        return live->disk_full ? 0 : write_sample(live, report, err);
     default:
         return 0;
     }
@@ -482,7 +481,7 @@ static void apply_to_job(struct adl_live *live, const struct adl_report *report,
         break;
     case ADL_REPORT_ELIGIBLE:
     case ADL_REPORT_INELIGIBLE:
-        apply_bar(live, report, job);
+        apply_eligibility(live, report, job);
         break;
     default:
         break;
@@ -499,7 +498,7 @@ void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
         adl_live_arrival_apply(live, it);
         break;
     case ADL_REPORT_CLUSTER_STARTED:
-        apply_seizure(live, it);
+        apply_cluster_started(live, it);
         break;
     case ADL_REPORT_GPU_DOWN:
     case ADL_REPORT_GPU_UP:

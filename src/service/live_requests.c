@@ -1,4 +1,4 @@
-/* live_requests: what people want: checked and written, then done. */
+/* live_requests: requests of clients: checked and written, then applied. */
 #include "jobs/warn_signal.h"
 #include "service/live_internal.h"
 #include "service/privacy.h"
@@ -13,7 +13,7 @@ bool adl_live_request_waits(const struct adl_live *live, const struct adl_reques
 {
     const struct adl_job_entry *job =
         request->job > 0 ? adl_job_table_find(&live->shared->job_table, request->job) : NULL;
-    return job ? job->group == live->group : request->job > 0 && live->again_group == live->group;
+    return job ? job->group == live->group : request->job > 0 && live->rerun_group == live->group;
 }
 
 static int refuse(struct adl_request *request, int status, const char *fmt, unsigned long long number)
@@ -27,7 +27,7 @@ static int refuse(struct adl_request *request, int status, const char *fmt, unsi
 
 /* ---- submissions ---- */
 
-/* The class and what follows from it. */
+/* Sets the class, and kind and memory of the class. */
 static int read_class(const struct adl_live *live, struct adl_request *request)
 {
     const struct adl_scenario *scenario = &live->shared->inventory->scenario;
@@ -62,7 +62,8 @@ static int check_dependencies(struct adl_live *live, struct adl_request *request
         const struct adl_job_entry *other = on > 0 ? adl_job_table_find(&live->shared->job_table, on) : NULL;
         uint32_t uid = other ? other->uid : 0;
         const bool there = on == 0 || other || adl_store_job_read(live->config.store, on, see_uid, &uid, NULL) == 1;
-        if (on > 0 && adl_veil_hides(live->shared, &request->caller) && !(there && uid == request->caller.account.uid))
+        if (on > 0 && adl_privacy_hides(live->shared, &request->caller) &&
+            !(there && uid == request->caller.account.uid))
             return refuse(request, ADL_EINVAL, "after: there is no job %llu", on);
         if (!there)
             return on > 0 && on <= adl_store_job_last(live->config.store)
@@ -72,7 +73,7 @@ static int check_dependencies(struct adl_live *live, struct adl_request *request
     return 0;
 }
 
-/* What the cluster can say of it: whether it could ever run. The job table's own reading is tried on a copy. */
+/* Whether it could ever run on this cluster. The request is read into a copy. */
 static int check_demand(struct adl_live *live, struct adl_request *request)
 {
     struct adl_job_entry trial = {.spec = request->submission->job.spec, .request = request->submission->job.request};
@@ -153,8 +154,8 @@ static int prepare_submit(struct adl_live *live, struct adl_request *request)
     request->job_count = submission->array ? submission->array_count : 1;
     if (status || request->dry_run)
         return status;
-    if (live->tight)
-        return adl_fail(&request->err, ADL_EFULL, ADL_LIVE_TIGHT);
+    if (live->disk_full)
+        return adl_fail(&request->err, ADL_EFULL, ADL_LIVE_DISK_FULL);
     submission->job.submit_us = live->now_us;
     submission->job.status.priority = submission->job.spec.priority;
     submission->job.status.hold = submission->hold ? ADL_HOLD_USER : ADL_HOLD_NONE;
@@ -226,7 +227,7 @@ static void apply_submit(struct adl_live *live, struct adl_request *request)
         submission->job.payload = request->first_job;
         struct adl_job_entry *job = adl_live_admit(live, &submission->job, &err);
         if (!job || adl_live_place(live, job))
-            continue; /* it is in the store, and comes back when there is memory: after a restart */
+            continue; /* out of memory; it is in the store, and a restart finds it */
         live->shared->counts.submitted++;
         adl_live_publish_job(live, job, NULL);
     }
@@ -247,7 +248,7 @@ static int see_label(void *context, const struct adl_store_job *row, struct adl_
     return 0;
 }
 
-/* It has ended, or never was. */
+/* It has ended, or never existed. */
 int adl_live_refuse_absent(struct adl_live *live, struct adl_request *request)
 {
     char label[ADL_LABEL_SIZE] = "";
@@ -282,7 +283,7 @@ int adl_live_log_request(struct adl_live *live, const struct adl_request *reques
     }
     if (request->kind == ADL_REQUEST_PRIORITY) {
         adl_json_put_real(&json, "priority",
-                          round((double)request->priority * 1e6) / 1e6); /* it is a float: more digits were noise */
+                          round((double)request->priority * 1e6) / 1e6); /* a float has no more digits */
     }
     if (request->kind == ADL_REQUEST_DRAIN || request->kind == ADL_REQUEST_RESUME) {
         adl_json_key(&json, "gpu");
@@ -295,7 +296,7 @@ int adl_live_log_request(struct adl_live *live, const struct adl_request *reques
     return adl_live_log(live, kind, request->job, &text, err);
 }
 
-/* Who wants it and why, for people. */
+/* Who requests it, or why. */
 static void phrase(const struct adl_request *request, const char *verb, char *ret, size_t size)
 {
     const char *by = request->caller.account.name[0] != '\0' ? request->caller.account.name : "adlro";
@@ -320,7 +321,7 @@ static int prepare_cancel(struct adl_live *live, struct adl_request *request, st
     return result ? result : adl_live_log_request(live, request, "cancel", &request->err);
 }
 
-/* A job that holds GPUs is told to end. */
+/* Stops a job that holds GPUs. */
 static void stop(struct adl_live *live, struct adl_job_entry *job, int event, const char *why)
 {
     if (adl_live_transition(live, job, event))
@@ -379,7 +380,7 @@ static int prepare_hold(struct adl_live *live, struct adl_request *request, cons
 static void apply_hold(struct adl_live *live, struct adl_request *request, struct adl_job_entry *job)
 {
     char why[200], reason[240];
-    const bool kept = job->hold == ADL_HOLD_ADMIN && !request->caller.admin; /* and so is its reason */
+    const bool kept = job->hold == ADL_HOLD_ADMIN && !request->caller.admin; /* with its reason */
     job->hold = next_hold(request, job);
     if (job->hold) {
         phrase(request, "", why, sizeof why);
@@ -435,7 +436,7 @@ static void apply_priority(struct adl_live *live, const struct adl_request *requ
 {
     job->priority = request->priority;
     job->spec.priority = request->priority;
-    if (job->stage == ADL_STAGE_QUEUED) { /* it joins the queue anew, with the age it has */
+    if (job->stage == ADL_STAGE_QUEUED) { /* it joins the queue again, with the same age */
         adl_live_withdraw(live, job);
         adl_live_transition(live, job, ADL_ON_ENQUEUE);
     }
@@ -485,13 +486,13 @@ static void apply_drain(struct adl_live *live, const struct adl_request *request
     }
 }
 
-/* ---- all of them ---- */
+/* ---- dispatch ---- */
 
 static int prepare_job_request(struct adl_live *live, struct adl_request *request)
 {
     int status = 0;
     if (request->kind == ADL_REQUEST_REQUEUE && !adl_job_table_find(&live->shared->job_table, request->job))
-        return adl_live_again_prepare(live, request); /* it has ended */
+        return adl_live_rerun_prepare(live, request); /* it has ended */
     struct adl_job_entry *job = find_job(live, request, &status);
     if (!job)
         return status;
@@ -539,11 +540,11 @@ void adl_live_request_apply(struct adl_live *live, struct adl_request *request)
 {
     struct adl_job_entry *job = request->job > 0 ? adl_job_table_find(&live->shared->job_table, request->job) : NULL;
     if (request->kind == ADL_REQUEST_REQUEUE && !job) {
-        adl_live_again_apply(live, request);
+        adl_live_rerun_apply(live, request);
         return;
     }
     if (request->kind >= ADL_REQUEST_CANCEL && request->kind <= ADL_REQUEST_PRIORITY && !job)
-        return; /* it was there when this was written, and no job leaves in between: cannot be */
+        return; /* impossible: no job leaves between prepare and apply */
     switch (request->kind) {
     case ADL_REQUEST_SUBMIT:
         apply_submit(live, request);

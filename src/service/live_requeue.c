@@ -1,10 +1,10 @@
-/* live_requeue: jobs that have ended and are put back into the queue, under the same number. What they did before stays
- * in their events, their attempts and their energy go on counting, and jobs that came after them do not wait again. */
+/* live_requeue: jobs that have ended and go back into the queue, under the same number. Their events stay, attempts and
+ * energy continue to count, and jobs that depended on their end do not wait again. */
 #include "service/live_internal.h"
 
 #include <string.h>
 
-/* What of a stored job decides whether it may come back. */
+/* The part of a stored job that decides whether it may be requeued. */
 struct ended {
     struct adl_store_status status; /* without its strings */
     uint32_t uid;
@@ -40,7 +40,7 @@ static int check(struct adl_live *live, struct adl_request *request, const struc
     return status ? status : adl_live_quota_claim(live, job->uid, 1, job->bytes, false, &request->err);
 }
 
-int adl_live_again_prepare(struct adl_live *live, struct adl_request *request)
+int adl_live_rerun_prepare(struct adl_live *live, struct adl_request *request)
 {
     struct ended job = {.uid = 0};
     if (adl_store_job_read(live->config.store, request->job, see_ended, &job, &request->err) != 1)
@@ -48,15 +48,15 @@ int adl_live_again_prepare(struct adl_live *live, struct adl_request *request)
     int status = check(live, request, &job);
     if (status)
         return status;
-    if (live->tight)
-        return adl_fail(&request->err, ADL_EFULL, ADL_LIVE_TIGHT);
+    if (live->disk_full)
+        return adl_fail(&request->err, ADL_EFULL, ADL_LIVE_DISK_FULL);
     job.status.requeue_us = live->now_us;
     job.status.requeue_end = (uint8_t)(job.status.state - ADL_STORE_ENDED);
     job.status.state = ADL_STORE_PENDING;
     job.status.start_us = job.status.end_us = job.status.pid = 0;
     job.status.exit_code = job.status.signal = 0;
     job.status.pid_ticks = 0;
-    live->again_group = live->group;
+    live->rerun_group = live->group;
     status = adl_store_job_update(live->config.store, request->job, &job.status, &request->err);
     return status ? status : adl_live_log_request(live, request, "requeue", &request->err);
 }
@@ -66,11 +66,11 @@ static int admit(void *context, const struct adl_store_job *row, struct adl_erro
     return adl_live_admit(context, row, err) ? 0 : ADL_ENOMEM;
 }
 
-void adl_live_again_apply(struct adl_live *live, const struct adl_request *request)
+void adl_live_rerun_apply(struct adl_live *live, const struct adl_request *request)
 {
     struct adl_error err;
     if (adl_store_job_read(live->config.store, request->job, admit, live, &err) != 1)
-        return; /* it is in the store, and comes back when there is memory: after a restart */
+        return; /* out of memory; it is in the store, and a restart finds it */
     struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, request->job);
     adl_live_place(live, job);
     live->shared->counts.requeued++;

@@ -23,7 +23,7 @@ struct gpu {
     double energy_j, cap_w;
 };
 
-/* What is copied under the lock; the page is written without it. */
+/* Copied under the lock; the page is written without it. */
 struct snapshot {
     uint32_t by_stage[ADL_STAGE_COUNT];
     struct adl_service_state_counts counts;
@@ -104,9 +104,8 @@ static void put_labelled(struct adl_metrics_page *page, const char *label, const
 
 static void put_jobs(struct adl_metrics_page *page, const struct snapshot *s)
 {
-    adl_metrics_family(page, "adlro_jobs", ADL_METRIC_GAUGE, NULL, "Jobs that wait or run, by where they stand.");
-    for (int stage = 0, next; stage < ADL_STAGE_ENDED;
-         stage = next) { /* those that are shown alike follow each other */
+    adl_metrics_family(page, "adlro_jobs", ADL_METRIC_GAUGE, NULL, "Jobs that wait or run, by stage.");
+    for (int stage = 0, next; stage < ADL_STAGE_ENDED; stage = next) { /* stages with one name are neighbours */
         uint32_t jobs = 0;
         for (next = stage; strcmp(adl_stages[next].shown, adl_stages[stage].shown) == 0; next++)
             jobs += s->by_stage[next];
@@ -124,7 +123,7 @@ static void put_jobs(struct adl_metrics_page *page, const struct snapshot *s)
     put_labelled(page, "end", "cancelled", (double)s->counts.cancelled);
     put_labelled(page, "end", "timed_out", (double)s->counts.timed_out);
     put(page, "adlro_queue_oldest_wait_seconds", ADL_METRIC_GAUGE, "seconds",
-        "How long the job has waited that might run for longest; 0 if none waits.", s->oldest_wait_s);
+        "Longest wait of the queued jobs; 0 if none is queued.", s->oldest_wait_s);
 }
 
 static void put_gpu_counts(struct adl_metrics_page *page, const struct adl_cluster *cluster, const struct snapshot *s)
@@ -143,7 +142,7 @@ static void put_gpu_counts(struct adl_metrics_page *page, const struct adl_clust
     }
 }
 
-/* One family of all GPUs that have a value. */
+/* One family, of the GPUs that have a value. */
 static void put_gpu_values(struct adl_metrics_page *page, const struct adl_inventory *inventory,
                            const struct snapshot *s, const char *name, int type, const char *unit, const char *help,
                            double (*value)(const struct gpu *gpu))
@@ -255,7 +254,7 @@ static void put_http(struct adl_metrics_page *page, const struct adl_http_counts
     put(page, "adlro_http_streams", ADL_METRIC_GAUGE, NULL, "Event streams open now.", (double)http->streams);
 }
 
-/* Bytes of this process in memory; negative if the kernel does not say. */
+/* Resident bytes of this process; negative if not known. */
 static double resident_bytes(void)
 {
     char text[128];
@@ -278,9 +277,9 @@ static void put_service(struct adl_metrics_page *page, const struct adl_service_
     const double resident = resident_bytes();
     const struct adl_metric_label build[] = {{"version", shared->version}, {"engine", shared->engine_name}};
     put(page, "adlro_internal_errors", ADL_METRIC_COUNTER, NULL,
-        "Moves of jobs that the service found impossible and did not do: mistakes of its own.",
+        "Impossible moves of jobs from stage to stage, which the service did not do.",
         (double)s->counts.impossible_moves);
-    put(page, "adlro_store_failures", ADL_METRIC_COUNTER, NULL, "Groups of writes that the store would not take.",
+    put(page, "adlro_store_failures", ADL_METRIC_COUNTER, NULL, "Groups of writes that failed.",
         (double)s->counts.store_failures);
     put(page, "adlro_trouble", ADL_METRIC_GAUGE, NULL, "1 while nothing can be written, else 0.", s->trouble ? 1 : 0);
     put(page, "adlro_job_table_bytes", ADL_METRIC_GAUGE, "bytes", "Memory of the jobs that wait or run, roughly.",

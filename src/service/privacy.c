@@ -7,24 +7,25 @@
 
 static const char word[] = "job ";
 
-bool adl_veil_hides(const struct adl_service_state *shared, const struct adl_caller *viewer)
+bool adl_privacy_hides(const struct adl_service_state *shared, const struct adl_caller *viewer)
 {
     return shared->private_jobs && !viewer->admin;
 }
 
-bool adl_veil_shows(const struct adl_service_state *shared, const struct adl_caller *viewer, uint32_t uid)
+bool adl_privacy_shows(const struct adl_service_state *shared, const struct adl_caller *viewer, uint32_t uid)
 {
-    return !adl_veil_hides(shared, viewer) || viewer->account.uid == uid;
+    return !adl_privacy_hides(shared, viewer) || viewer->account.uid == uid;
 }
 
-/* With a cluster underneath, numbers are its own and not those that the job table knows jobs by. */
+/* With a cluster underneath, the numbers in texts are those of the cluster, not of the job table. */
 static bool is_own(const struct adl_service_state *shared, uint32_t uid, const char *digits)
 {
     const struct adl_job_entry *job = adl_job_table_find(&shared->job_table, strtoull(digits, NULL, 10));
     return job && job->external == 0 && job->uid == uid;
 }
 
-void adl_veil_put(struct adl_text *out, const struct adl_service_state *shared, uint32_t uid, const char *text)
+void adl_privacy_redact_text(struct adl_text *out, const struct adl_service_state *shared, uint32_t uid,
+                             const char *text)
 {
     const char *rest = text;
     for (const char *at; (at = strstr(rest, word));) {
@@ -41,12 +42,13 @@ void adl_veil_put(struct adl_text *out, const struct adl_service_state *shared, 
     adl_text_put(out, rest);
 }
 
-void adl_veil_draw(const struct adl_service_state *shared, const struct adl_caller *viewer, char *text, size_t size)
+void adl_privacy_redact(const struct adl_service_state *shared, const struct adl_caller *viewer, char *text,
+                        size_t size)
 {
-    struct adl_text veiled = {0};
-    if (!adl_veil_hides(shared, viewer))
+    struct adl_text redacted = {0};
+    if (!adl_privacy_hides(shared, viewer))
         return;
-    adl_veil_put(&veiled, shared, viewer->account.uid, text);
-    snprintf(text, size, "%s", adl_text_status(&veiled) == 0 && veiled.data ? veiled.data : "");
-    adl_text_clear(&veiled);
+    adl_privacy_redact_text(&redacted, shared, viewer->account.uid, text);
+    snprintf(text, size, "%s", adl_text_status(&redacted) == 0 && redacted.data ? redacted.data : "");
+    adl_text_clear(&redacted);
 }

@@ -64,7 +64,7 @@ bool adl_request_queue_post(struct adl_request_queue *request_queue, struct adl_
 void adl_request_queue_nudge(struct adl_request_queue *request_queue)
 {
     if (write(request_queue->fd, &(uint64_t){1}, sizeof(uint64_t)) < 0) {
-        /* Only a counter at its end refuses, and then it is readable anyway. */
+        /* A write fails only if the counter is at its maximum, and then it is readable anyway. */
     }
 }
 
@@ -72,7 +72,7 @@ struct adl_request *adl_request_queue_take(struct adl_request_queue *request_que
 {
     uint64_t seen;
     if (read(request_queue->fd, &seen, sizeof seen) < 0) {
-        /* Nothing was posted since; what is there was, and is taken all the same. */
+        /* A read fails if nothing was posted since; the queue is taken all the same. */
     }
     pthread_mutex_lock(&request_queue->lock);
     struct adl_request *first = request_queue->first;

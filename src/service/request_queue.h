@@ -1,7 +1,7 @@
-/* request queue: what people want of the service, handed from the thread that serves them to the one that decides.
+/* request queue: requests of clients, passed from the HTTP thread to the thread that decides.
  *
- * A request is carried out once it is safely in the store; then, or when it is refused, its answer is called, in the
- * thread of the service, exactly once; it frees the request. */
+ * The service applies a request after it was written to the store. Then, or when it refuses the request, it calls
+ * answer exactly once, in the deciding thread; answer frees the request. */
 #ifndef ADLRO_SERVICE_REQUEST_QUEUE_H
 #define ADLRO_SERVICE_REQUEST_QUEUE_H
 
@@ -20,8 +20,8 @@ enum adl_request_kind {
     ADL_REQUEST_REQUEUE,
     ADL_REQUEST_PRIORITY,
     ADL_REQUEST_DRAIN,  /* a GPU takes no more jobs */
-    ADL_REQUEST_RESUME, /* it does again */
-    ADL_REQUEST_RELOAD, /* configuration and model are read anew */
+    ADL_REQUEST_RESUME, /* it takes jobs again */
+    ADL_REQUEST_RELOAD, /* read configuration and model again */
 };
 
 struct adl_http_request;
@@ -29,7 +29,7 @@ struct adl_http_request;
 struct adl_request {
     int kind; /* enum adl_request_kind */
     struct adl_caller caller;
-    bool dry_run;                      /* SUBMIT: all is checked and nothing done */
+    bool dry_run;                      /* SUBMIT: checked and not written */
     struct adl_submission *submission; /* SUBMIT; owned */
     uint64_t job;                      /* CANCEL .. PRIORITY */
     float priority;
@@ -37,15 +37,15 @@ struct adl_request {
     char node[48];  /* the same, all GPUs of this node */
     char text[200]; /* DRAIN: why; CANCEL: why, or "" */
 
-    /* What became of it: */
+    /* The result: */
     int status; /* 0; ADL_EINVAL bad input; ADL_EABSENT no such job or GPU; ADL_EREFUSED not in this state;
-                 * ADL_EDENIED not theirs; ADL_EIO the store would not have it; ADL_ENOMEM */
+                 * ADL_EDENIED not theirs; ADL_EIO it could not be written; ADL_ENOMEM */
     struct adl_error err;
     uint64_t first_job; /* SUBMIT: the numbers given are first_job .. first_job + job_count - 1 */
     uint32_t job_count;
 
     void (*answer)(struct adl_request *request);
-    struct adl_http_request *http; /* for answer; the request queue does not look at it */
+    struct adl_http_request *http; /* for answer; not used by the queue */
     void *context;
     struct adl_request *next;
 };
@@ -53,18 +53,15 @@ struct adl_request {
 struct adl_request_queue;
 
 int adl_request_queue_create(uint32_t capacity, struct adl_request_queue **ret, struct adl_error *err);
-void adl_request_queue_destroy(
-    struct adl_request_queue *request_queue); /* what is left in it is answered ADL_EREFUSED */
+void adl_request_queue_destroy(struct adl_request_queue *request_queue); /* answers what is left with ADL_EREFUSED */
 
-/* From any thread. False: there are too many already; the request stays the caller's. */
+/* From any thread. False: the queue is full; the request stays the caller's. */
 bool adl_request_queue_post(struct adl_request_queue *request_queue, struct adl_request *request);
 
-/* All that is there, in order of arrival, as a chain; NULL: nothing. */
+/* All requests in order of arrival, as a list; NULL: none. */
 struct adl_request *adl_request_queue_take(struct adl_request_queue *request_queue);
 
-void adl_request_queue_nudge(
-    struct adl_request_queue *request_queue); /* makes it readable, though there may be nothing */
-int adl_request_queue_fd(
-    const struct adl_request_queue *request_queue); /* readable while there may be something to take */
+void adl_request_queue_nudge(struct adl_request_queue *request_queue);   /* makes fd readable without a request */
+int adl_request_queue_fd(const struct adl_request_queue *request_queue); /* readable while there may be requests */
 
 #endif

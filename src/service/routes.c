@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUBMISSION_SIZE_MAX (8u << 20) /* what the store takes of arguments, environment and script together */
+#define SUBMISSION_SIZE_MAX (8u << 20) /* limits of arguments, environment and script together */
 #define SMALL_SIZE_MAX      4096
 
 #define GET(pattern, handler, need)                                                                                    \
@@ -63,7 +63,7 @@ void adl_routes_clear(struct adl_routes_context *context)
     context->reader = context->answer_reader = NULL;
 }
 
-/* ---- what was asked ---- */
+/* ---- parameters ---- */
 
 bool adl_route_query_known(struct adl_http_request *http, const char *const *names)
 {
@@ -98,14 +98,14 @@ static int read_uid(void *context, const struct adl_store_job *job, struct adl_e
     return 0;
 }
 
-/* Where listings are private, a job of another user is answered as one that was never there, or is no more. */
+/* Where listings are private, a job of another user is answered as one that does not exist. */
 static bool is_visible(struct adl_routes_context *routes, struct adl_http_request *http, struct adl_store *store,
                        uint64_t id)
 {
     const struct adl_caller *viewer = adl_http_request_caller(http);
     struct adl_service_state *shared = routes->shared;
     uint32_t uid = 0;
-    if (!adl_veil_hides(shared, viewer))
+    if (!adl_privacy_hides(shared, viewer))
         return true;
     adl_service_state_lock(shared);
     const struct adl_job_entry *job = adl_job_table_find(&shared->job_table, id);
@@ -115,7 +115,7 @@ static bool is_visible(struct adl_routes_context *routes, struct adl_http_reques
     adl_service_state_unlock(shared);
     if (!there)
         there = adl_store_job_read(store, id, read_uid, &uid, NULL) == 1;
-    return there && adl_veil_shows(shared, viewer, uid);
+    return there && adl_privacy_shows(shared, viewer, uid);
 }
 
 bool adl_route_job_id(struct adl_routes_context *routes, struct adl_http_request *http, uint64_t *ret)
@@ -128,7 +128,7 @@ bool adl_route_job_id(struct adl_routes_context *routes, struct adl_http_request
     int status = store ? adl_label_find(store, label, external, ret, &err) : ADL_EIO;
     if (status == 0 && is_visible(routes, http, store, *ret))
         return true;
-    if (status == 0 || (status == ADL_EABSENT && adl_veil_hides(routes->shared, adl_http_request_caller(http))))
+    if (status == 0 || (status == ADL_EABSENT && adl_privacy_hides(routes->shared, adl_http_request_caller(http))))
         status = adl_fail(&err, ADL_EABSENT, "there is no job %s", label);
     if (status == ADL_EINVAL) {
         snprintf(message, sizeof message, "there is no job %s; %.250s", adl_quote(label, quoted), err.text);
@@ -211,7 +211,7 @@ struct adl_store *adl_route_store(const struct adl_service_state *shared, struct
 
 /* ---- requests ---- */
 
-/* What the request queue knows as a request, with what is needed to answer it. */
+/* A request of the queue, with what its answer needs. */
 struct step {
     struct adl_request request; /* first */
     adl_request_answer *answer;

@@ -1,9 +1,7 @@
-/* routes: the REST interface: which addresses there are, who may use them, and what answers (docs/rest.md).
+/* routes: the REST interface: its addresses, who may use them, and their handlers (docs/rest.md).
  *
- * Reads are answered at once, from memory under the service state's lock or from the store. What changes something
- * becomes a request in the service state's request queue; the answer comes from the thread of the service when the
- * request was carried out or refused.
- */
+ * Reads are answered at once, from memory under the service state's lock or from the store. A change becomes a request
+ * in the request queue; the deciding thread answers when it has applied or refused it. */
 #ifndef ADLRO_SERVICE_ROUTES_H
 #define ADLRO_SERVICE_ROUTES_H
 
@@ -12,12 +10,11 @@
 
 #include <stdatomic.h>
 
-/* Given to adl_http_open() as the handlers' context. The service state is the caller's; the rest starts zeroed.
- */
+/* The handlers' context for adl_http_open(). The service state is the caller's; the rest starts zeroed. */
 struct adl_routes_context {
     struct adl_service_state *shared;
     _Atomic(struct adl_http *) http; /* whose counts /metrics shows; set once it is open */
-    struct adl_store *reader;        /* of the HTTP thread, opened when it is first needed */
+    struct adl_store *reader;        /* of the HTTP thread, opened when first needed */
     struct adl_store *answer_reader; /* the same of the thread that answers requests */
 };
 

@@ -1,4 +1,4 @@
-/* routes_cluster: the cluster: what it is and does, its GPUs in and out of service, policies, reload. */
+/* routes_cluster: the cluster, its GPUs in and out of service, history, policies, reload. */
 #include "base/suggest.h"
 #include "service/routes_internal.h"
 
@@ -128,7 +128,7 @@ void adl_route_resume_node(void *context, struct adl_http_request *http)
     post_drain(context, http, ADL_REQUEST_RESUME, true);
 }
 
-/* ---- what was ---- */
+/* ---- history ---- */
 
 void adl_route_history(void *context, struct adl_http_request *http)
 {

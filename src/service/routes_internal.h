@@ -1,4 +1,4 @@
-/* routes_internal: what the files of routes share: the handlers, and the steps that many of them take. */
+/* routes_internal: the handlers, and what they share. */
 #ifndef ADLRO_SERVICE_ROUTES_INTERNAL_H
 #define ADLRO_SERVICE_ROUTES_INTERNAL_H
 
@@ -16,9 +16,9 @@ adl_handler adl_route_cluster, adl_route_drain_gpu, adl_route_resume_gpu, adl_ro
 adl_handler adl_route_events, adl_route_whoami, adl_route_openapi, adl_route_metrics, adl_route_health, adl_route_page,
     adl_route_asset; /* routes_views.c */
 
-/* ---- steps; those that return false have answered ---- */
+/* ---- those that return false have answered the request ---- */
 
-/* names: the query parameters that there are, NULL-terminated; NULL = none. */
+/* names: the known query parameters, NULL-terminated; NULL = none. */
 bool adl_route_query_known(struct adl_http_request *http, const char *const *names);
 bool adl_route_query_int(struct adl_http_request *http, const char *name, int64_t least, int64_t most, int64_t fallback,
                          int64_t *ret);
@@ -33,15 +33,15 @@ bool adl_route_text(struct adl_http_request *http, const char *name, const char 
 struct adl_store *adl_route_store(const struct adl_service_state *shared, struct adl_store **reader,
                                   struct adl_error *err);
 
-/* A request of the caller's. answer is called, in the thread of the service, with what became of it: it answers the
- * request if the status is 0; what failed was answered, and the request is freed after it. */
+/* A request of the caller. answer is called in the deciding thread if the request succeeded; a failure is answered
+ * without it. The request is freed afterwards. */
 typedef void adl_request_answer(struct adl_routes_context *context, struct adl_request *request);
 struct adl_request *adl_route_request(struct adl_routes_context *context, struct adl_http_request *http, int kind,
                                       adl_request_answer *answer);
-/* Takes the request, and the request, which is answered in any case. */
+/* Queues the request, which is answered in any case. */
 void adl_route_post(struct adl_request *request);
 
-/* The job, from memory or from the store, or the problem that there is with it. */
+/* Answers with the job, from memory or from the store, or with a problem. */
 void adl_route_answer_job(struct adl_routes_context *context, struct adl_store **reader, struct adl_http_request *http,
                           uint64_t id);
 

@@ -1,4 +1,4 @@
-/* routes_jobs: jobs: lists, one job, submission, and all that is done to them. */
+/* routes_jobs: lists of jobs, one job, submission, and changes of jobs. */
 #include "base/suggest.h"
 #include "jobs/script.h"
 #include "service/routes_internal.h"
@@ -73,7 +73,7 @@ static const struct adl_job_entry *next_live(const struct adl_service_state *sha
     job = job ? job->next : job_table->first;
     while (job &&
            (job->id <= list->last || !(list->live & (adl_job_table_runs(job) ? SHOW_RUNNING : SHOW_PENDING)) ||
-            (list->user && strcmp(list->user, job->user) != 0) || !adl_veil_shows(shared, list->viewer, job->uid)))
+            (list->user && strcmp(list->user, job->user) != 0) || !adl_privacy_shows(shared, list->viewer, job->uid)))
         job = job->next;
     return job;
 }
@@ -102,7 +102,7 @@ struct stored {
     struct list *list;
 };
 
-/* What lives is shown as memory has it, for the store does not know why it waits. */
+/* A live job is shown from memory, because the store does not know why it waits. */
 static int put_stored(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     const struct stored *stored = context;
@@ -127,7 +127,7 @@ static int look(void *context, const struct adl_store_job *row, struct adl_error
     return 0;
 }
 
-/* The store keeps numbers of users, not only names: theirs, without asking anybody if it is the caller. */
+/* The uid of a user name; of the caller without a lookup. */
 static bool find_uid(struct adl_http_request *http, const char *name, uint32_t *ret)
 {
     const struct adl_account *caller = &adl_http_request_caller(http)->account;
@@ -154,10 +154,10 @@ static int put_from_store(struct adl_routes_context *context, struct adl_http_re
     if (!store)
         return ADL_EIO;
     if (list->user && !find_uid(http, list->user, &page.uid))
-        return 0; /* somebody who is not known here has no jobs */
-    if (list->user && !adl_veil_shows(context->shared, list->viewer, page.uid))
+        return 0; /* an unknown user has no jobs */
+    if (list->user && !adl_privacy_shows(context->shared, list->viewer, page.uid))
         return 0;
-    if (adl_veil_hides(context->shared, list->viewer)) {
+    if (adl_privacy_hides(context->shared, list->viewer)) {
         page.by_user = true;
         page.uid = list->viewer->account.uid;
     }
@@ -177,11 +177,11 @@ static void count_live(struct adl_service_state *shared, const struct adl_caller
 {
     uint32_t pending = 0, running = 0;
     adl_service_state_lock(shared);
-    for (const struct adl_job_entry *job = adl_veil_hides(shared, viewer) ? shared->job_table.first : NULL; job;
+    for (const struct adl_job_entry *job = adl_privacy_hides(shared, viewer) ? shared->job_table.first : NULL; job;
          job = job->next)
-        if (adl_veil_shows(shared, viewer, job->uid))
+        if (adl_privacy_shows(shared, viewer, job->uid))
             ++*(adl_job_table_holds_gpus(job) ? &running : &pending);
-    if (!adl_veil_hides(shared, viewer)) {
+    if (!adl_privacy_hides(shared, viewer)) {
         running = adl_job_table_running(&shared->job_table);
         pending = shared->job_table.count - running;
     }
@@ -254,13 +254,13 @@ static int see_number(void *context, const struct adl_store_job *row, struct adl
 
 static void put_payload(const struct events *events, const char *payload)
 {
-    struct adl_text veiled = {0};
+    struct adl_text redacted = {0};
     adl_service_state_lock(events->shared);
-    if (adl_veil_hides(events->shared, events->viewer))
-        adl_veil_put(&veiled, events->shared, events->viewer->account.uid, payload);
+    if (adl_privacy_hides(events->shared, events->viewer))
+        adl_privacy_redact_text(&redacted, events->shared, events->viewer->account.uid, payload);
     adl_service_state_unlock(events->shared);
-    adl_json_raw(events->json, veiled.data ? veiled.data : payload);
-    adl_text_clear(&veiled);
+    adl_json_raw(events->json, redacted.data ? redacted.data : payload);
+    adl_text_clear(&redacted);
 }
 
 static int put_event(void *context, const struct adl_store_event *event, struct adl_error *err)
@@ -328,15 +328,16 @@ static uint32_t idle_gpus(const struct adl_service_state *shared, uint32_t types
     return most;
 }
 
-/* What would become of a submission, told by what is idle: only the policy knows more, and it is not asked. */
-static void foretell(struct adl_service_state *shared, const struct adl_submission *submission, char *ret, size_t size)
+/* Whether a submission would start at once, judged by idle GPUs alone: the policy is not asked. */
+static void predict_start(struct adl_service_state *shared, const struct adl_submission *submission, char *ret,
+                          size_t size)
 {
     struct adl_alternative alternatives[ADL_ALTERNATIVES_MAX];
     uint32_t count = 0, idle = 0, best = 0;
     adl_service_state_lock(shared);
     if (adl_gpu_request_read(submission->job.request, &shared->inventory->scenario.cluster, alternatives, &count,
                              NULL) < 0)
-        count = 0; /* it was read before, so the cluster has changed meanwhile */
+        count = 0; /* it was valid before, so the cluster has changed meanwhile */
     for (uint32_t i = 0; i < count && (i == 0 || idle < alternatives[best].gpus); i++) {
         best = i;
         idle = idle_gpus(shared, alternatives[i].types);
@@ -379,7 +380,7 @@ static void answer_submission(struct adl_routes_context *context, struct adl_req
         adl_json_string(&json, request->text);
     adl_json_end(&json);
     if (request->dry_run) {
-        foretell(context->shared, request->submission, reason, sizeof reason);
+        predict_start(context->shared, request->submission, reason, sizeof reason);
         adl_json_put_string(&json, "reason", reason);
     } else {
         snprintf(path, sizeof path, "/v1/jobs/%" PRIu64, request->first_job);
@@ -431,7 +432,7 @@ void adl_route_submit(void *context, struct adl_http_request *http)
     adl_route_post(request);
 }
 
-/* ---- what is done to jobs ---- */
+/* ---- changes of jobs ---- */
 
 static void answer_changed(struct adl_routes_context *context, struct adl_request *request)
 {

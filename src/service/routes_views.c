@@ -1,4 +1,4 @@
-/* routes_views: who one is, how the service does, its events, its description, and the dashboard. */
+/* routes_views: the caller, health, metrics, events, the API description, and the dashboard. */
 #include "http/openmetrics.h"
 #include "service/assets.h"
 #include "service/metrics_page.h"
@@ -12,7 +12,7 @@ void adl_route_events(void *context, struct adl_http_request *http)
     static const char *const names[] = {"after", NULL};
     const struct adl_routes_context *routes = context;
     if (adl_route_query_known(http, names))
-        adl_http_request_answer_events(http, adl_veil_hides(routes->shared, adl_http_request_caller(http)));
+        adl_http_request_answer_events(http, adl_privacy_hides(routes->shared, adl_http_request_caller(http)));
 }
 
 void adl_route_whoami(void *context, struct adl_http_request *http)

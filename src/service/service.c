@@ -22,13 +22,13 @@
 struct adl_service {
     struct adl_service_options options; /* strings are the caller's */
     struct adl_service_config config;
-    struct adl_service_config next; /* read anew, to be put in force */
-    struct adl_engine *next_engine; /* that will */
+    struct adl_service_config next; /* read again, to be put in force */
+    struct adl_engine *next_engine; /* for it */
     struct adl_service_clock clock;
     char directory[ADL_STORE_PATH_MAX];
     char socket[108];
-    char shepherd[ADL_STORE_PATH_MAX]; /* the program; "": this one does its work */
-    char adapter[ADL_STORE_PATH_MAX];  /* the same that speaks with Slurm */
+    char shepherd[ADL_STORE_PATH_MAX]; /* the shepherd program; "": this program */
+    char adapter[ADL_STORE_PATH_MAX];  /* the adapter to Slurm; "" likewise */
     struct adl_store *store;
     struct adl_executor executor;
     struct adl_service_state shared;
@@ -40,13 +40,13 @@ struct adl_service {
     bool locked;        /* the service state's lock exists */
 };
 
-static int64_t desk_now(const struct adl_service_state *shared)
+static int64_t shared_now(const struct adl_service_state *shared)
 {
     return adl_service_clock_wall(shared->clock);
 }
 
-/* Each running job takes a descriptor, each client one. Jobs keep the limit that there was before: programs exist that
- * take long, or fail, with a high one. */
+/* Each running job and each client takes a descriptor. Jobs keep the earlier limit, because some programs are slow or
+ * fail with a high one. */
 static void raise_limits(struct adl_service *service)
 {
     struct rlimit limit;
@@ -57,7 +57,7 @@ static void raise_limits(struct adl_service *service)
     }
 }
 
-/* ---- putting together ---- */
+/* ---- construction ---- */
 
 static int open_state(struct adl_service *service, struct adl_error *err)
 {
@@ -104,7 +104,7 @@ static int record(struct adl_service *service, int kind, const char *name, const
     return adl_store_swap_append(service->store, &swap, err);
 }
 
-/* What is in force is part of the record, once for each that differs from the one before. */
+/* The store records each configuration that differs from the one before. */
 static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
 {
     const char *path = service->options.config ? service->options.config : "(defaults)";
@@ -129,7 +129,7 @@ static int open_telemetry(struct adl_service *service, struct adl_telemetry_thre
     return status;
 }
 
-/* A program that was installed beside this one; empty if it was not. */
+/* A program that is installed beside this one; empty if it is not. */
 static void find_beside(const char *name, char *ret, size_t size)
 {
     char path[ADL_STORE_PATH_MAX];
@@ -194,7 +194,7 @@ static int create_engine(struct adl_service *service, const struct adl_service_c
 
 static int reload(void *context, char *ret_text, size_t size, struct adl_error *err);
 
-static int open_desk(struct adl_service *service, struct adl_error *err)
+static int open_live(struct adl_service *service, struct adl_error *err)
 {
     struct adl_service_state *shared = &service->shared;
     pthread_mutex_init(&shared->lock, NULL);
@@ -206,11 +206,11 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
     shared->engine_name = service->executor.ops->name;
     shared->speed = service->clock.speed;
     shared->started_us = adl_service_clock_wall(&service->clock);
-    shared->now_us = desk_now;
+    shared->now_us = shared_now;
     shared->clock = &service->clock;
     shared->state_directory = service->directory;
     snprintf(shared->version, sizeof shared->version, "%s", ADL_VERSION);
-    /* Numbers above all that earlier lives gave: a million a second would not keep up with the clock. */
+    /* Event numbers above all earlier ones: no service publishes a million a second. */
     int status = adl_events_create(EVENTS_KEPT, (uint64_t)shared->started_us, &shared->events, err);
     const struct adl_live_config live = {.shared = shared,
                                          .store = service->store,
@@ -243,7 +243,7 @@ static int open_desk(struct adl_service *service, struct adl_error *err)
     return status;
 }
 
-/* The folder of a socket of our own may have to be made: the user's alone. */
+/* Makes the folder of the default socket, which only the user may enter. */
 static int make_socket_folder(const char *path, struct adl_error *err)
 {
     char folder[108];
@@ -298,7 +298,7 @@ static int open_http(struct adl_service *service, struct adl_error *err)
     return status;
 }
 
-/* A twin or a Slurm cluster by the command line alone, as a configuration would say it. */
+/* The configuration of a twin or a Slurm cluster that only the command line names. */
 static int read_words(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
 {
     static const char letters[] = "'\"\n[]{}#";
@@ -317,7 +317,7 @@ static int read_words(const struct adl_service_options *options, struct adl_serv
     return adl_service_config_read("the command line", text, ret, err);
 }
 
-/* The configuration, with what the command line says in its place. */
+/* The configuration, with the settings of the command line. */
 static int load_config(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
 {
     const struct adl_policy_ops *policy = options->policy ? adl_policy_find(options->policy) : NULL;
@@ -362,7 +362,7 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
     if (status == 0)
         status = open_executor(service, err);
     if (status == 0)
-        status = open_desk(service, err);
+        status = open_live(service, err);
     if (status == 0)
         status = open_http(service, err);
     if (status) {
@@ -403,7 +403,7 @@ void adl_service_destroy(struct adl_service *service)
 
 /* ---- running ---- */
 
-/* Hardware is looked at when the service starts; what decides about it may change while it runs. */
+/* Hardware is detected at the start of the service; the policy may change while it runs. */
 static bool same_hardware(const struct adl_inventory *a, const struct adl_inventory *b)
 {
     const struct adl_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
@@ -413,7 +413,7 @@ static bool same_hardware(const struct adl_inventory *a, const struct adl_invent
     return same;
 }
 
-/* Everything that may fail for what the configuration says fails here, while the one before is in force. */
+/* A wrong configuration fails here, while the earlier one is still in force. */
 static int read_again(struct adl_service *service, struct adl_service_config *ret, struct adl_engine **ret_engine,
                       struct adl_error *err)
 {
@@ -469,7 +469,7 @@ static int reload(void *context, char *ret_text, size_t size, struct adl_error *
     return 1;
 }
 
-/* Another engine takes over all jobs as they are. */
+/* Another engine takes over all jobs. */
 static int change_engine(struct adl_service *service, struct adl_error *err)
 {
     char text[100];
@@ -481,7 +481,7 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
     shared->policy = service->config.policy = service->next.policy;
     adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);
     free(service->config.model);
-    service->config.model = service->next.model; /* which the policy's settings point to */
+    service->config.model = service->next.model; /* the policy's settings point to it */
     service->config.model_size = service->next.model_size;
     service->next.model = NULL;
     const int status = adl_live_move(service->live, shared->engine, err);

@@ -1,4 +1,4 @@
-/* service: all of it put together: configuration, state, executor, engine and HTTP, from start to end. */
+/* service: configuration, store, executor, engine and HTTP server, from start to end. */
 #ifndef ADLRO_SERVICE_SERVICE_H
 #define ADLRO_SERVICE_SERVICE_H
 
@@ -10,7 +10,7 @@
 
 struct adl_service;
 
-/* What the command line says beside the configuration; NULL, 0 and false leave it as it is. */
+/* Settings of the command line; NULL, 0 and false leave the configuration as it is. */
 struct adl_service_options {
     const char *config; /* its file; NULL: defaults */
     const char *state;  /* directory; required */
@@ -21,10 +21,10 @@ struct adl_service_options {
     int engine;             /* 1 + enum adl_engine_kind that is expected; 0 = whatever the configuration says */
     const char *scenario;   /* a twin of this scenario */
     const char *partitions; /* of a Slurm cluster, with commas */
-    const char *mode;       /* of that: observe, advise, act */
+    const char *mode;       /* of the Slurm engine: observe, advise, act */
     double speed;
-    bool no_limits;                /* of requests, for measuring */
-    void (*say)(const char *text); /* for whoever looks after the service; NULL: nobody. From any thread */
+    bool no_limits;                /* on requests, for benchmarks */
+    void (*say)(const char *text); /* to the service log; NULL: nowhere. From any thread */
 };
 
 int adl_service_create(const struct adl_service_options *options, struct adl_service **ret, struct adl_error *err);
@@ -35,13 +35,12 @@ int adl_service_run(struct adl_service *service, struct adl_error *err);
 
 /* From any thread. */
 void adl_service_end(struct adl_service *service);
-int adl_service_reload(
-    struct adl_service *service); /* asks for it; 0 or ADL_ENOMEM, ADL_EREFUSED if too much is asked */
+int adl_service_reload(struct adl_service *service); /* queues it; 0 or ADL_ENOMEM, ADL_EREFUSED if the queue is full */
 
-/* What the configuration comes to, in words; nothing is opened. */
+/* Describes the configuration; opens nothing. */
 int adl_service_check(const struct adl_service_options *options, char *ret, size_t size, struct adl_error *err);
 
-/* What a person wants to see when it starts, in a few lines. */
+/* The lines that are shown when it starts. */
 void adl_service_describe(const struct adl_service *service, char *ret, size_t size);
 
 #endif

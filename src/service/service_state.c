@@ -8,8 +8,8 @@ const char *adl_gpu_state_name(int state)
     return names[state];
 }
 
-/* A thread that lets go of a mutex and takes it again, as one that serves pages does all the time, most often gets it
- * before another that has slept for it. The one that decides would wait for many pages. */
+/* A ticket lock: without it the HTTP thread, which releases the mutex and takes it again all the time, would mostly get
+ * it before the deciding thread that sleeps for it. */
 void adl_service_state_lock(struct adl_service_state *shared)
 {
     pthread_mutex_lock(&shared->turn);
@@ -35,8 +35,8 @@ int adl_service_state_gpu_state(const struct adl_service_state *shared, uint32_t
     return busy ? ADL_GPU_STATE_BUSY : ADL_GPU_STATE_IDLE;
 }
 
-/* Between what was written and what the engine has been told of it the lock is let go: a job may be queued here and not
- * yet there, or there still run, or its slot may there still be another's. */
+/* The lock is released between a write and the engine's events about it: the engine may not have the job yet, may have
+ * it running still, or may have another job in its slot. */
 static bool waits_in_engine(const struct adl_service_state *shared, uint64_t id, uint32_t slot)
 {
     const struct adl_state *state = adl_engine_state(shared->engine);

@@ -1,8 +1,8 @@
-/* service state: what the thread that decides and the threads that serve people share: the jobs, the GPUs and the
- * engine, behind one lock, and the history that charts are drawn from.
+/* service state: what the deciding thread and the serving threads share: jobs, GPUs and engine behind one lock, and the
+ * history of the charts.
  *
- * The deciding thread alone changes anything, holding the lock, and never while it waits or writes to disk. Others take
- * the lock, read what they need, at most a page, and let go. */
+ * Only the deciding thread changes it. It holds the lock meanwhile, and never while it waits or writes to disk. Others
+ * take the lock, read at most a page, and release it. */
 #ifndef ADLRO_SERVICE_SERVICE_STATE_H
 #define ADLRO_SERVICE_SERVICE_STATE_H
 
@@ -15,11 +15,11 @@
 
 #include <pthread.h>
 
-/* What is known of a GPU beside the engine's state. */
+/* The state of a GPU as clients see it. */
 enum adl_gpu_state {
     ADL_GPU_STATE_IDLE,
     ADL_GPU_STATE_BUSY,
-    ADL_GPU_STATE_DRAINING, /* takes no more jobs; those on it run on */
+    ADL_GPU_STATE_DRAINING, /* takes no more jobs; those on it continue */
     ADL_GPU_STATE_DRAINED,
     ADL_GPU_STATE_OCCUPIED, /* processes from outside the queue are on it */
     ADL_GPU_STATE_LOST,     /* its driver says that it is gone, or it failed */
@@ -30,7 +30,7 @@ const char *adl_gpu_state_name(int state); /* "idle", ... */
 
 struct adl_service_state_gpu {
     bool drain;                /* an administrator asked for it */
-    bool lost;                 /* its driver, or the twin, says so */
+    bool lost;                 /* its driver or the simulator reports it */
     uint32_t foreign;          /* processes from outside the queue */
     char reason[200];          /* of the three above */
     struct adl_telemetry last; /* sample */
@@ -43,12 +43,12 @@ struct adl_service_state_gpu {
 struct adl_point {
     int64_t time_us;   /* its end */
     float busy_gpus;   /* mean over the step */
-    float utilization; /* mean of what GPUs say, 0..1; negative = they say nothing */
+    float utilization; /* mean of the readings, 0..1; negative = none */
     float power_w;     /* of all GPUs together; negative = not known */
     uint32_t pending, running;
-    uint32_t ended;     /* in the step, however */
+    uint32_t ended;     /* in the step, completed or not */
     double jct_sum_s;   /* of those that completed in the step */
-    uint32_t completed; /* how many these were */
+    uint32_t completed; /* how many completed */
     double energy_j;    /* drawn in the step; negative = not known */
 };
 
@@ -58,15 +58,15 @@ struct adl_point {
 struct adl_service_state_counts {
     uint64_t submitted, started, completed, failed, cancelled, timed_out, requeued; /* since the service began */
     uint64_t store_failures;   /* groups that could not be written */
-    uint64_t impossible_moves; /* of jobs, which the table in jobs/job_stage.c does not have: mistakes of ours */
+    uint64_t impossible_moves; /* of jobs: internal errors (jobs/job_stage.h) */
     double energy_j;
 };
 
-/* Why something was started, stopped or refused. */
+/* A decision about a job, with its reason. */
 struct adl_decision {
     uint64_t sequence; /* of the store's event; 0 = none yet */
     int64_t time_us;
-    uint64_t job; /* the number that people know it by, and what they call it */
+    uint64_t job; /* the number that clients see */
     char label[ADL_LABEL_SIZE];
     uint32_t uid;  /* whose it is */
     char what[16]; /* "start", "preempt", "advise" */
@@ -78,7 +78,7 @@ struct adl_decision {
 
 struct adl_service_state {
     pthread_mutex_t lock;
-    pthread_mutex_t turn; /* who waits for the lock has it: nobody who comes later goes before */
+    pthread_mutex_t turn; /* ticket lock: waiters are served first come, first served */
     struct adl_inventory *inventory;
     struct adl_job_table job_table;
     struct adl_engine *engine;
@@ -95,11 +95,11 @@ struct adl_service_state {
     int64_t (*now_us)(const struct adl_service_state *shared); /* from any thread, without the lock */
     void *clock;
     char version[32];
-    char trouble[400]; /* why nothing can be written now; "" = all is well */
+    char trouble[400]; /* why nothing can be written now; "" = it can */
 
-    struct adl_request_queue *request_queue; /* may be used without the lock, as the following */
+    struct adl_request_queue *request_queue; /* used without the lock, like the following */
     struct adl_events *events;
-    const char *state_directory; /* for a store of one's own */
+    const char *state_directory; /* for threads that open their own store */
     bool private_jobs;           /* users see no jobs but their own; administrators see all */
 };
 

@@ -1,4 +1,4 @@
-/* socket: where a service listens if nothing else is said. */
+/* socket: the default socket of the service. */
 #include "service/config.h"
 
 #include <stdio.h>

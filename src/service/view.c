@@ -11,7 +11,7 @@
 #define REASON_SIZE  400
 #define COMMAND_SIZE 201
 
-/* What a job's JSON has beside its row. */
+/* What the JSON of a job has beside its row. */
 struct extra {
     const char *stage, *command;
     int64_t run_us;
@@ -37,7 +37,7 @@ static void put_int_or_null(struct adl_json *json, const char *key, int64_t valu
         adl_json_null(json);
 }
 
-/* Decimals by whole numbers: exact, and a tenth of the time that a double's shortest form takes. */
+/* Integer arithmetic: exact, and ten times as fast as the shortest form of a double. */
 static void put_seconds(struct adl_json *json, const char *key, int64_t us)
 {
     const int64_t rest = us % 1000000;
@@ -118,7 +118,7 @@ static void put_dependencies(struct adl_json *json, const struct adl_store_job *
     adl_json_put_bool(json, "dependency_any", job->dependency_any);
 }
 
-/* name: of a GPU that may not be there any more. */
+/* name: of a GPU that may not exist any more. */
 static void put_gpu(struct adl_json *json, const struct adl_inventory *inventory, uint32_t gpu, const char *name)
 {
     const struct adl_cluster *cluster = &inventory->scenario.cluster;
@@ -187,7 +187,7 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
     put_allocation(json, inventory, job, extra);
     put_int_or_null(json, "exit_code", status->exit_code, ran && status->signal == 0);
     put_int_or_null(json, "signal", status->signal, ran && status->signal > 0);
-    /* null: nothing was measured, which does not mean that it drew nothing */
+    /* null: not measured, which is not 0 */
     put_real_or_null(json, "energy_j", status->energy_j, status->energy_j > 0);
     adl_json_end(json);
 }
@@ -200,7 +200,7 @@ void adl_view_live_job(struct adl_json *json, const struct adl_service_state *sh
     char reason[REASON_SIZE] = "";
     if (job->stage != ADL_STAGE_RUNNING)
         adl_service_state_reason(shared, job, reason, sizeof reason);
-    adl_veil_draw(shared, viewer, reason, sizeof reason);
+    adl_privacy_redact(shared, viewer, reason, sizeof reason);
     const struct adl_store_job row = {.spec = job->spec,
                                       .name = job->name,
                                       .user = job->user,
@@ -260,7 +260,7 @@ void adl_view_stored_job(struct adl_json *json, const struct adl_service_state *
     const bool fresh = row.status.state == ADL_STORE_PENDING && row.status.reason[0] == '\0';
     adl_command_text(job, command, sizeof command);
     snprintf(reason, sizeof reason, "%s", fresh ? "submitted: it is about to be queued" : row.status.reason);
-    adl_veil_draw(shared, viewer, reason, sizeof reason);
+    adl_privacy_redact(shared, viewer, reason, sizeof reason);
     row.stdout_path = out ? out : job->stdout_path;
     row.stderr_path = err ? err : job->stderr_path;
     row.status.reason = reason;

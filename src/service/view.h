@@ -1,7 +1,7 @@
-/* view: what people are shown of the service, as JSON: jobs, the cluster, history, decisions. One shape of a job serves
- * those that live, from memory, and those that ended, from the store. Environments and scripts are never shown.
+/* view: the service as JSON: jobs, the cluster, history, decisions. Live jobs (from memory) and ended jobs (from the
+ * store) have the same fields. Environments and scripts are never shown.
  *
- * What takes a service state wants its lock held. */
+ * Functions that take a service state need its lock held. */
 #ifndef ADLRO_SERVICE_VIEW_H
 #define ADLRO_SERVICE_VIEW_H
 
@@ -10,7 +10,7 @@
 
 #define ADL_VIEW_POINTS_MAX 360
 
-/* A job that the viewer may see; its reason does not name others that the viewer may not. */
+/* A job that the viewer may see; its reason does not name jobs that the viewer may not see. */
 void adl_view_live_job(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
                        const struct adl_job_entry *job);
 /* A job of the store that the job table does not have. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* null if it is not finite or below least. Readings come as floats: more digits than they have would be noise. */
+/* null if it is not finite or below least; with the digits of a float. */
 static void put_real(struct adl_json *json, const char *key, double value, double least)
 {
     adl_json_key(json, key);
@@ -29,9 +29,9 @@ static void put_gpu_jobs(struct adl_json *json, const struct adl_service_state *
     for (int place = 0; place < ADL_GPU_JOBS_MAX; place++) {
         const struct adl_job_entry *job =
             use->job[place] == ADL_NONE ? NULL : adl_job_table_at(&shared->job_table, use->job[place]);
-        if (job && !adl_veil_shows(shared, viewer, job->uid))
+        if (job && !adl_privacy_shows(shared, viewer, job->uid))
             continue;
-        if (!job || !adl_job_table_holds_gpus(job)) /* its slot was given on, and the engine is about to hear of it */
+        if (!job || !adl_job_table_holds_gpus(job)) /* its slot has another job, and the engine does not know yet */
             continue;
         char label[ADL_LABEL_SIZE];
         adl_json_object(json);
@@ -127,7 +127,7 @@ static void put_counts(struct adl_json *json, const struct adl_service_state *sh
     adl_json_end(json);
 }
 
-/* Of those that say; negative if none does. */
+/* Of the GPUs with a reading; negative if none has one. */
 static double power_w(const struct adl_service_state *shared)
 {
     double sum = -1;
@@ -166,7 +166,7 @@ static void put_decision(struct adl_json *json, const struct adl_service_state *
 {
     char why[sizeof decision->why];
     memcpy(why, decision->why, sizeof why);
-    adl_veil_draw(shared, viewer, why, sizeof why);
+    adl_privacy_redact(shared, viewer, why, sizeof why);
     adl_json_object(json);
     adl_json_put_uint(json, "sequence", decision->sequence);
     adl_view_time(json, "time_s", decision->time_us);
@@ -188,7 +188,7 @@ void adl_view_decisions(struct adl_json *json, const struct adl_service_state *s
     adl_json_array(json);
     for (uint64_t i = 0; i < kept && shown < limit; i++) {
         const struct adl_decision *decision = &shared->decisions[(shared->decision_count - 1 - i) % ADL_DECISIONS_MAX];
-        if (!adl_veil_shows(shared, viewer, decision->uid))
+        if (!adl_privacy_shows(shared, viewer, decision->uid))
             continue;
         put_decision(json, shared, viewer, decision);
         shown++;
@@ -259,7 +259,7 @@ static void put_point(struct adl_json *json, const struct adl_point *points, uin
 void adl_view_history(struct adl_json *json, const struct adl_point *points, uint32_t count)
 {
     const uint32_t each = (count + ADL_VIEW_POINTS_MAX - 1) / ADL_VIEW_POINTS_MAX;
-    /* A twin's steps are longer, as its time is faster. */
+    /* A twin's steps are longer, because its time is faster. */
     const int64_t step_us =
         count > 1 ? (points[count - 1].time_us - points[0].time_us) / (int64_t)(count - 1) : ADL_POINT_STEP_US;
     adl_json_object(json);

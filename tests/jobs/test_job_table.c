@@ -46,7 +46,7 @@ static void jobs_that_come_and_go_are_found_by_number_and_by_slot(void **state)
     static uint64_t in_slot[SLOTS];
     struct adl_job_table job_table;
     struct adl_rng rng;
-    adl_rng_seed(&rng, 5, "roster");
+    adl_rng_seed(&rng, 5, "jobs");
     assert_int_equal(adl_job_table_create(&job_table), 0);
     for (uint64_t id = 1; id <= NUMBERS; id++) {
         struct adl_job_entry *job = add(&job_table, id, 0, -1);

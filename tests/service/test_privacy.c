@@ -31,7 +31,7 @@ static void add_job(uint64_t id, uint32_t uid, int64_t external)
     assert_non_null(adl_job_table_add(&shared.job_table, &job));
 }
 
-static int make_desk(void **state)
+static int make_state(void **state)
 {
     (void)state;
     shared = (struct adl_service_state){.private_jobs = true};
@@ -42,7 +42,7 @@ static int make_desk(void **state)
     return 0;
 }
 
-static int clear_desk(void **state)
+static int clear_state(void **state)
 {
     (void)state;
     adl_job_table_clear(&shared.job_table);
@@ -52,7 +52,7 @@ static int clear_desk(void **state)
 static void assert_reads(const char *text, const char *expected)
 {
     struct adl_text out = {0};
-    adl_veil_put(&out, &shared, ANN, text);
+    adl_privacy_redact_text(&out, &shared, ANN, text);
     assert_string_equal(out.data, expected);
     adl_text_clear(&out);
 }
@@ -70,27 +70,27 @@ static void jobs_of_others_and_jobs_that_are_not_known_are_not_named(void **stat
     assert_reads("a job waits; Djob 8", "a job waits; Djob 8"); /* words that name none */
 }
 
-static void administrators_and_open_listings_have_no_veil(void **state)
+static void administrators_and_open_listings_see_every_name(void **state)
 {
     (void)state;
     struct adl_caller ann = {.known = true, .account = {.uid = ANN}}, root = {.known = true, .admin = true};
     char text[16] = "behind job 8";
-    assert_false(adl_veil_shows(&shared, &ann, BOB));
-    assert_true(adl_veil_shows(&shared, &ann, ANN) && adl_veil_shows(&shared, &root, BOB));
-    adl_veil_draw(&shared, &root, text, sizeof text);
+    assert_false(adl_privacy_shows(&shared, &ann, BOB));
+    assert_true(adl_privacy_shows(&shared, &ann, ANN) && adl_privacy_shows(&shared, &root, BOB));
+    adl_privacy_redact(&shared, &root, text, sizeof text);
     assert_string_equal(text, "behind job 8");
-    adl_veil_draw(&shared, &ann, text, sizeof text);
+    adl_privacy_redact(&shared, &ann, text, sizeof text);
     assert_string_equal(text, "behind another "); /* as much as there is room for */
     shared.private_jobs = false;
-    assert_true(adl_veil_shows(&shared, &ann, BOB));
+    assert_true(adl_privacy_shows(&shared, &ann, BOB));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(jobs_of_others_and_jobs_that_are_not_known_are_not_named, make_desk,
-                                        clear_desk),
-        cmocka_unit_test_setup_teardown(administrators_and_open_listings_have_no_veil, make_desk, clear_desk),
+        cmocka_unit_test_setup_teardown(jobs_of_others_and_jobs_that_are_not_known_are_not_named, make_state,
+                                        clear_state),
+        cmocka_unit_test_setup_teardown(administrators_and_open_listings_see_every_name, make_state, clear_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
