@@ -120,7 +120,7 @@ int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error 
     return 0;
 }
 
-/* Hands what a policy has learned to the present one if it is of the same kind, else keeps it for later. */
+/* Passes what a policy has learned to the present one if it is of the same kind, else keeps it for later. */
 static void take_learner(struct adl_engine *engine, struct learner learner)
 {
     int i = 0;

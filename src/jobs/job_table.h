@@ -41,7 +41,7 @@ struct adl_job_entry {
     uint32_t alternative_count;
     uint32_t taken;  /* which of them holds GPUs */
     uint8_t stage;   /* enum adl_stage; adl_job_table_move() alone changes it */
-    uint8_t hold;    /* enum adl_hold; a job that still runs may have it too */
+    uint8_t hold;    /* enum adl_job_hold; a job that still runs may have it too */
     bool ineligible; /* the cluster underneath would not start it now */
     float priority;
     uint32_t uid;

@@ -127,7 +127,7 @@ int adl_live_transition(struct adl_live *live, struct adl_job_entry *job, int ev
 int adl_live_execute(struct adl_live *live, struct adl_job_entry *job, int order, uint32_t slot, const char *why,
                      struct adl_error *err);
 int adl_live_request(struct adl_live *live, struct adl_job_entry *job, struct adl_error *err); /* its alternatives */
-const char *adl_live_held(int hold); /* the first words of the reason of a job with this enum adl_hold */
+const char *adl_live_held(int hold); /* the first words of the reason of a job with this enum adl_job_hold */
 int adl_live_place(struct adl_live *live,
                    struct adl_job_entry *job); /* held, dependent or queued, as its conditions say */
 void adl_live_fill_array(struct adl_live *live, struct adl_job_entry *member); /* NULL or unbounded: nothing */

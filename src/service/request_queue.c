@@ -18,7 +18,7 @@ int adl_request_queue_create(uint32_t capacity, struct adl_request_queue **ret, 
 {
     struct adl_request_queue *request_queue = calloc(1, sizeof *request_queue);
     if (!request_queue)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for an inbox");
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the queue of requests");
     request_queue->capacity = capacity;
     request_queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (request_queue->fd < 0) {

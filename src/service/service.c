@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WISHES_MAX  65536
-#define EVENTS_KEPT 4096
+#define REQUESTS_MAX 65536
+#define EVENTS_KEPT  4096
 
 struct adl_service {
     struct adl_service_options options; /* strings are the caller's */
@@ -358,7 +358,7 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
         status = record_config(service, &service->config, err);
     }
     if (status == 0)
-        status = adl_request_queue_create(WISHES_MAX, &service->shared.request_queue, err);
+        status = adl_request_queue_create(REQUESTS_MAX, &service->shared.request_queue, err);
     if (status == 0)
         status = open_executor(service, err);
     if (status == 0)

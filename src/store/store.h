@@ -116,12 +116,12 @@ struct adl_store_array {
 #define ADL_STORE_JOB_SIZE         1024 /* bytes that a job counts for beside its payload: rows and events */
 
 /* Who keeps a job from starting. An administrator's hold is released by administrators alone. */
-enum adl_hold { ADL_HOLD_NONE, ADL_HOLD_USER, ADL_HOLD_ADMIN };
+enum adl_job_hold { ADL_HOLD_NONE, ADL_HOLD_USER, ADL_HOLD_ADMIN };
 
 /* What changes in a job's life. Written as a whole. */
 struct adl_store_status {
     uint8_t state;       /* enum adl_store_state */
-    uint8_t hold;        /* enum adl_hold */
+    uint8_t hold;        /* enum adl_job_hold */
     float priority;      /* in force now; spec.priority is what was submitted */
     const char *reason;  /* why it waits, or why it ended as it did */
     int64_t start_us;    /* of the last attempt; 0 = none yet */
