@@ -1,4 +1,4 @@
-/* comparison: several policies on the same seeds of one scenario, and what the figures say about them. */
+/* comparison: several policies on the same seeds of one scenario, with statistics of their figures. */
 #ifndef ADLRO_EXPERIMENT_COMPARISON_H
 #define ADLRO_EXPERIMENT_COMPARISON_H
 
@@ -14,7 +14,7 @@
 
 struct adl_policy_result {
     const char *name;
-    const char *summary;     /* the policy's one line about itself */
+    const char *summary;     /* the policy's one-line description */
     struct adl_result *runs; /* [seed_count] */
     struct adl_summary metrics[ADL_METRIC_COUNT];
     struct adl_paired versus_first[ADL_METRIC_COUNT]; /* p-values Holm-corrected over policies and metrics without a
@@ -38,7 +38,7 @@ struct adl_comparison {
 
 struct adl_comparison_request {
     const struct adl_scenario *scenario; /* outlives the comparison */
-    const struct adl_job_supply *supply; /* NULL: the scenario's workload; used by several threads at a time */
+    const struct adl_job_supply *supply; /* NULL: the scenario's workload; several threads use it at a time */
     const struct adl_policy_ops *const *policies;
     uint32_t policy_count;
     uint64_t first_seed;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES (64u << 20) /* the heading carries two YAML texts of at most 16 MiB, escaped */
+#define LINE_MAX_BYTES (64u << 20) /* the heading has two YAML texts of at most 16 MiB, escaped */
 
 void adl_recording_seal_line(struct adl_recording_seal *seal, const char *line, size_t size)
 {
@@ -39,13 +39,13 @@ void adl_recording_write_head(struct adl_text *text, const struct adl_recording_
     adl_text_char(text, '\n');
 }
 
-/* The numbers of a job, one row a field: from it both the writer and the reader come. */
+/* The numbers of a job, one row a field, for both the writer and the reader. */
 static const struct spec_field {
     const char *key;
     size_t offset;
     uint8_t size; /* bytes; 0 = float */
     bool is_signed;
-    bool optional; /* left out where it is 0 */
+    bool optional; /* omitted if 0 */
 } spec_fields[] = {
 #define NUMBER(name, is_signed, optional)                                                                              \
     {                                                                                                                  \
@@ -292,7 +292,7 @@ static bool get_int(const cJSON *json, const char *key, double min, double max, 
     return true;
 }
 
-#define REMAINING_MAX 1e12               /* a job of 1 us, preempted often at what a preemption may add */
+#define REMAINING_MAX 1e12               /* a job of 1 us, preempted often, with the rework that a preemption may add */
 #define TIME_MAX      9007199254740992.0 /* 2^53 us, 285 years: exact in JSON */
 
 int adl_recording_open(const char *path, FILE *file, struct adl_recording **ret, struct adl_recording_head *ret_head,
@@ -471,7 +471,7 @@ static bool is_command(const cJSON *json)
            cJSON_HasObjectItem(json, "wake_us") || cJSON_HasObjectItem(json, "cap_w");
 }
 
-/* What a line says: as adl_recording_next, or 3 for a line that is only for people. */
+/* Parses a line: as adl_recording_next, or 3 for a line that is only for people. */
 static int read_record(struct adl_recording *r, const cJSON *json, struct adl_event *ret_event,
                        struct adl_recorded *ret_decision, struct adl_error *err)
 {
@@ -487,9 +487,8 @@ static int read_record(struct adl_recording *r, const cJSON *json, struct adl_ev
         return 2;
     }
     if (cJSON_HasObjectItem(json, "event"))
-        return read_event(r, json, ret_event)
-                   ? 1
-                   : complain(r, err, "the event lacks a field or has a value that cannot be");
+        return read_event(r, json, ret_event) ? 1
+                                              : complain(r, err, "the event lacks a field or has an impossible value");
     return is_command(json) ? 3 : complain(r, err, "neither an event nor a command, a decision or the end");
 }
 

@@ -1,14 +1,14 @@
-/* recording: a run as lines of JSON: a heading that makes it whole by itself, then events, commands and decisions, and
- * a last line that seals what stands before it.
+/* recording: a run as lines of JSON: a heading that makes it self-contained, then events, commands and decisions, and a
+ * last line with a checksum of the lines before it.
  *
  *   {"adlro":"recording","version":1,"policy":"easy","seed":7,"regime":"declared","scenario":"...","catalogue":"..."}
- *   {"t":1000,"event":"submit","job":0,...}      what came from the world
+ *   {"t":1000,"event":"submit","job":0,...}      from the world
  *   {"t":9000,"event":"progress","job":0,"steps_per_s":9.4}
  *   {"start":0,"gpus":[3,4],"why":{"rule":"shortest","other":1,"value":12,"against":40.5,"waited_us":1000}}
- *                                                what was done and why (model/reason.h), for people; not read back
+ *                                                a command and its reason (model/reason.h), for people; not read back
  *   {"cap_w":150,"gpus":[3,4]}                   0 lifts the cap
  *   {"decision":"9f86d081884c7d65","reasons":"..."}  hashes of all commands of the instant and of their reasons
- *   {"end":"recording","lines":812,"seal":"..."} how many lines came before, and a hash of them */
+ *   {"end":"recording","lines":812,"seal":"..."} number of lines before it, and a hash of them */
 #ifndef ADLRO_EXPERIMENT_RECORDING_H
 #define ADLRO_EXPERIMENT_RECORDING_H
 
@@ -29,7 +29,7 @@ struct adl_recording_head {
     const char *catalogue; /* YAML text */
 };
 
-/* Grows with every line before the last; a zeroed one is of no line. */
+/* Covers every line before the last; zeroed: no line yet. */
 struct adl_recording_seal {
     uint64_t lines;
     uint64_t hash;
@@ -56,13 +56,13 @@ void adl_recording_close(struct adl_recording *recording); /* accepts NULL */
 /* Events name GPU types by number: how many there are is known once the scenario has been read. */
 void adl_recording_set_types(struct adl_recording *recording, uint32_t type_count);
 
-/* 1: an event, valid until the next call; 2: a decision; 0: the end, and the seal is whole; negative with file and
+/* 1: an event, valid until the next call; 2: a decision; 0: the end, and the seal is valid; negative with file and
  * line.
  */
 int adl_recording_next(void *recording, struct adl_event *ret_event, struct adl_recorded *ret_decision,
                        struct adl_error *err);
 
-/* Puts the file and the line last read before an error that whoever used the recording met there. Returns status. */
+/* Prefixes the caller's error with the file and the line last read. Returns status. */
 int adl_recording_blame(const struct adl_recording *recording, int status, struct adl_error *err);
 
 #endif

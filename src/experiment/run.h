@@ -21,7 +21,7 @@ struct adl_run {
 
 int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error *err);
 
-/* The policy configuration of a scenario, with what follows from its other parts filled in. */
+/* The policy configuration of a scenario, completed from its other parts. */
 struct adl_policy_config adl_run_policy_config(const struct adl_scenario *scenario);
 
 int64_t adl_clock_ns(void); /* monotonic wall clock */

@@ -1,5 +1,5 @@
-/* thread_pool: threads that stay, for work that comes in many small pieces. Which thread does a piece is left open, so
- * pieces must not depend on it; then results do not depend on how many threads there are. */
+/* thread_pool: a fixed set of threads for work in many small pieces. Any thread may do any piece, so pieces must not
+ * depend on their thread; then results do not depend on the number of threads. */
 #ifndef ADLRO_EXPERIMENT_THREAD_POOL_H
 #define ADLRO_EXPERIMENT_THREAD_POOL_H
 
@@ -10,7 +10,7 @@
 struct adl_thread_pool;
 
 int adl_thread_pool_create(uint32_t threads, struct adl_thread_pool **ret,
-                           struct adl_error *err);          /* the caller's is one of them */
+                           struct adl_error *err);          /* the calling thread is one of them */
 void adl_thread_pool_destroy(struct adl_thread_pool *pool); /* accepts NULL */
 
 /* Calls piece(self, 0 .. count - 1), each once, and returns when all are done. The calling thread works too. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define VERDICTS 256 /* demands whose verdict is remembered: traces repeat few of them */
+#define VERDICTS 256 /* cached results of adl_demand_possible: a trace has few different demands */
 
 struct adl_trace_supply {
     struct adl_trace_plan plan;
@@ -45,7 +45,7 @@ static uint32_t all_types(const struct adl_cluster *cluster)
     return (uint32_t)((UINT64_C(1) << cluster->type_count) - 1);
 }
 
-/* "A|B" as a mask, names without case; those that the cluster lacks are as good as not named. 0 = it has none. */
+/* The type of that name as a mask, ignoring case; 0 = the cluster lacks it. */
 static uint32_t find_type(const struct adl_cluster *cluster, const char *name)
 {
     uint32_t types = 0;
@@ -55,7 +55,8 @@ static uint32_t find_type(const struct adl_cluster *cluster, const char *name)
     return types;
 }
 
-/* A name that the cluster has, or one as drivers print them: "nvidia_a100-sxm4-80gb" is an a100. */
+/* "A|B" as a mask; types that the cluster lacks are ignored. Names may be as drivers print them:
+ * "nvidia_a100-sxm4-80gb" is an a100. */
 static uint32_t find_types(const struct adl_cluster *cluster, const char *names)
 {
     uint32_t types = 0;
@@ -70,7 +71,7 @@ static uint32_t find_types(const struct adl_cluster *cluster, const char *names)
     return types;
 }
 
-/* Of the GPU that has least, so that a share of a GPU can be had on every acceptable type. */
+/* Of the GPU with the least memory, so that the share fits on every acceptable type. */
 static int32_t share_mib(const struct adl_cluster *cluster, uint32_t types, uint32_t milli)
 {
     int64_t least_mib = INT32_MAX;
@@ -86,7 +87,7 @@ static int32_t per_gpu(int32_t amount, uint32_t gpus, uint32_t unit)
     return amount > 0 ? (int32_t)(((uint64_t)amount + parts - 1) / parts) : 0;
 }
 
-/* Run times by type; types on which the job cannot run leave the mask. 0, or the reason why it has none. */
+/* Run times by type; types on which the job cannot run are removed from the mask. 0, or why it has none. */
 static int find_runtimes(const struct source *source, const struct adl_trace_row *row, struct adl_true_job *job)
 {
     const struct adl_trace_plan *plan = &source->supply->plan;
@@ -163,8 +164,8 @@ static int make_job(struct source *source, const struct adl_trace_row *row, stru
     return possible(source, &ret->spec) ? ADL_TRACE_USED : ADL_TRACE_NEVER_FITS;
 }
 
-/* Several sources may end at once; they have read the same rows, so it does not matter whose figures stay. */
-static void give_account(struct source *source)
+/* Several sources may end at once; they have read the same rows, so any of their figures will do. */
+static void store_account(struct source *source)
 {
     struct adl_trace_account account = {.jobs = source->issued,
                                         .without_limit = source->without_limit,
@@ -187,7 +188,7 @@ static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
            (status = adl_trace_next(source->trace, &row, err)) > 0) {
         if (row.steps > 0 && row.duration_us <= 0 && !plan->throughputs)
             return adl_fail(err, ADL_EINVAL,
-                            "%.200s:%llu: the job has steps and no run time; throughputs (--throughputs FILE) tell how "
+                            "%.200s:%llu: the job has steps and no run time; throughputs (--throughputs FILE) say how "
                             "long it runs",
                             plan->path, (unsigned long long)row.line);
         const int reason = make_job(source, &row, ret);
@@ -205,7 +206,7 @@ static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
             return status;
     }
     if (status == 0)
-        give_account(source);
+        store_account(source);
     return status;
 }
 

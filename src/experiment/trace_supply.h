@@ -1,5 +1,4 @@
-/* trace_supply: the jobs of a trace on a cluster: rows become jobs, and rows that the cluster cannot run are counted.
- */
+/* trace_supply: the jobs of a trace on a cluster: turns rows into jobs and counts rows that the cluster cannot run. */
 #ifndef ADLRO_EXPERIMENT_TRACE_SUPPLY_H
 #define ADLRO_EXPERIMENT_TRACE_SUPPLY_H
 
@@ -12,17 +11,17 @@ struct adl_trace_plan {
     const char *path;
     struct adl_trace_options options;
     const struct adl_scenario *scenario;       /* from adl_cluster_load(): its class 0 is that of every job */
-    const struct adl_throughputs *throughputs; /* of jobs that say how many steps they do; NULL = none */
-    uint64_t jobs_max;                         /* the first so many usable rows; 0 = all */
+    const struct adl_throughputs *throughputs; /* of jobs that have a number of steps; NULL = none */
+    uint64_t jobs_max;                         /* only the first that many usable rows; 0 = all */
 };
 
-/* What became of the rows. */
+/* How the rows were used. */
 struct adl_trace_account {
-    uint64_t rows[ADL_TRACE_REASON_COUNT]; /* of the whole trace, also where jobs_max cut it off */
-    uint64_t jobs;                         /* given out */
-    uint64_t without_limit;                /* of these: their run time stands in for the limit */
-    int format;                            /* enum adl_trace_format: the one that the file has */
-    uint64_t unknown_line;                 /* of the first row whose types the cluster lacks; 0 = there is none */
+    uint64_t rows[ADL_TRACE_REASON_COUNT]; /* of the whole trace, even if jobs_max cut it off */
+    uint64_t jobs;                         /* issued */
+    uint64_t without_limit;                /* of these: their run time replaces the limit */
+    int format;                            /* enum adl_trace_format of the file */
+    uint64_t unknown_line;                 /* of the first row whose types the cluster lacks; 0 = none */
     char unknown_types[2 * ADL_TRACE_WORD];
 };
 
@@ -32,11 +31,11 @@ struct adl_trace_supply;
 int adl_trace_supply_create(const struct adl_trace_plan *plan, struct adl_trace_supply **ret, struct adl_error *err);
 void adl_trace_supply_destroy(struct adl_trace_supply *supply); /* accepts NULL */
 
-/* Every source reads the file anew, row by row; several may be open at once, in several threads. Seeds make no
- * difference. */
+/* Every source reads the file again, row by row; several may be open at once, in several threads. The seed has no
+ * effect. */
 struct adl_job_supply adl_trace_supply_jobs(struct adl_trace_supply *supply);
 
-/* Of the source that came last to its end; zeros before any did. */
+/* Of the source that was last to reach its end; zeros before. */
 struct adl_trace_account adl_trace_supply_account(struct adl_trace_supply *supply);
 
 #endif

@@ -1,16 +1,16 @@
-/* hyperscore: owns the one figure of a run and the constants in it. */
+/* hyperscore: the formula and its constants. */
 #include "metrics/hyperscore.h"
 
 #include "base/real.h"
 
 #include <stddef.h>
 
-static const double TERM_MIN = 1e-6; /* keeps the logarithm finite; no run worth a score is below it */
+static const double TERM_MIN = 1e-6; /* keeps the logarithm finite */
 static const double BETA = 5.0;
 static const double GAMMA = -0x1.62e42fefa39efp-1; /* -ln 2 */
 static const double KAPPA = 2.1;
 
-/* NaN, a figure that could not be formed, counts as the worst. */
+/* NaN, a figure that could not be computed, counts as the worst. */
 static double clamp_term(double x)
 {
     if (!(x > TERM_MIN))

@@ -2,7 +2,7 @@
 #ifndef ADLRO_METRICS_HYPERSCORE_H
 #define ADLRO_METRICS_HYPERSCORE_H
 
-/* Each in (0, 1], 1 is the best that can be; docs/metrics.md defines them. */
+/* Each in (0, 1], 1 is the best possible; docs/metrics.md defines them. */
 struct adl_score_terms {
     double jct;        /* lower bound on mean JCT / mean JCT */
     double throughput; /* makespan lower bound / makespan */

@@ -1,4 +1,4 @@
-/* lower_bound: owns the two relaxed machines whose best schedules bound every real one from below.
+/* lower_bound: two relaxed machines whose optimal schedules bound every real one from below.
  *
  * What any schedule must obey. Job j is submitted at r_j, has p_j = run_us and w_j = gpu_us; the cluster has
  * m GPUs. Let x_j(t) be the progress per unit of time of that part of its work that is kept to the end (work
@@ -229,25 +229,25 @@ void adl_jct_bound_destroy(struct adl_jct_bound *bound)
 
 enum { CAPS = 64 };
 
-/* What a GPU draws beyond idle at the least, whatever its power cap: at any moment, and times how much longer the work
- * takes under the cap, so that the second times the run time without a cap is energy. */
-struct thrift {
+/* The least draw of a GPU beyond idle over all power caps: at any moment, and multiplied by the slowdown under the cap,
+ * so that the second times the run time without a cap is energy. */
+struct least_draw {
     double power_w;
     double work_w;
 };
 
-/* What is known of a scenario before its jobs. */
+/* What follows from a scenario before its jobs. */
 struct terms {
     const struct adl_scenario *scenario;
     double ceiling[ADL_TYPES_MAX];
-    struct thrift *thrifts; /* [class][type] */
+    struct least_draw *least_draws; /* [class][type] */
 };
 
-/* A higher cap draws no less and is no slower: between two caps the draw of the lower one and the time of the higher
- * one bound both from below. */
-static struct thrift thrift_of(const struct adl_gpu_type *type, double activity)
+/* A higher cap draws no less and is no slower: between two caps the draw under the lower one and the time under the
+ * higher one are lower bounds. */
+static struct least_draw least_draw_of(const struct adl_gpu_type *type, double activity)
 {
-    struct thrift least = {HUGE_VAL, HUGE_VAL};
+    struct least_draw least = {HUGE_VAL, HUGE_VAL};
     double below_w = HUGE_VAL;
     for (int step = 0; step <= CAPS; step++) {
         const double share = ADL_CAP_LEAST + (1.0 - ADL_CAP_LEAST) * step / CAPS;
@@ -264,36 +264,35 @@ static int prepare(const struct adl_scenario *scenario, struct terms *ret)
 {
     const struct adl_cluster *cluster = &scenario->cluster;
     *ret = (struct terms){.scenario = scenario};
-    ret->thrifts = malloc(((size_t)scenario->class_count * cluster->type_count + 1) * sizeof *ret->thrifts);
-    if (!ret->thrifts)
+    ret->least_draws = malloc(((size_t)scenario->class_count * cluster->type_count + 1) * sizeof *ret->least_draws);
+    if (!ret->least_draws)
         return ADL_ENOMEM;
     for (uint32_t t = 0; t < cluster->type_count; t++) {
         ret->ceiling[t] = adl_drift_ceiling(scenario, t);
         for (uint32_t c = 0; c < scenario->class_count; c++)
-            ret->thrifts[(size_t)c * cluster->type_count + t] =
-                thrift_of(&cluster->types[t], scenario->classes[c].activity);
+            ret->least_draws[(size_t)c * cluster->type_count + t] =
+                least_draw_of(&cluster->types[t], scenario->classes[c].activity);
     }
     return 0;
 }
 
-/* The least a job can take on any acceptable type: run time, GPU time, and energy beyond what its GPUs draw idle. A GPU
- * is never faster than its type's ceiling, a job killed at its limit ends there, and of two that share a GPU one may
- * count half of it as the other's. */
-static void least(const struct terms *terms, const struct adl_true_job *job, struct adl_jct_bound_job *ret,
-                  double *ret_energy_j)
+/* The least run time, GPU time and energy beyond idle of a job on any acceptable type. A GPU is never faster than its
+ * type's ceiling, a job killed at its limit ends there, and a job that may share counts half of its GPU. */
+static void least_demand(const struct terms *terms, const struct adl_true_job *job, struct adl_jct_bound_job *ret,
+                         double *ret_energy_j)
 {
     const struct adl_scenario *scenario = terms->scenario;
     const struct adl_cluster *cluster = &scenario->cluster;
-    const struct thrift *thrifts = &terms->thrifts[(size_t)job->spec.class_index * cluster->type_count];
+    const struct least_draw *least_draws = &terms->least_draws[(size_t)job->spec.class_index * cluster->type_count];
     const double share = job->spec.flags & ADL_JOB_SHARE ? 0.5 : 1.0;
     double run_us = HUGE_VAL, energy_j = HUGE_VAL;
     for (uint32_t t = 0; t < cluster->type_count; t++) {
         if (job->runtime_us[t] <= 0)
             continue;
         const double limit_us = scenario->kill_at_limit ? (double)job->spec.limit_us : HUGE_VAL;
-        double there_us = (double)job->runtime_us[t] / terms->ceiling[t], there_j = there_us * thrifts[t].work_w;
-        if (limit_us * thrifts[t].power_w < there_j)
-            there_j = limit_us * thrifts[t].power_w;
+        double there_us = (double)job->runtime_us[t] / terms->ceiling[t], there_j = there_us * least_draws[t].work_w;
+        if (limit_us * least_draws[t].power_w < there_j)
+            there_j = limit_us * least_draws[t].power_w;
         there_us = limit_us < there_us ? limit_us : there_us;
         there_j *= 1e-6 * job->spec.gpus * share;
         run_us = there_us < run_us ? there_us : run_us;
@@ -321,14 +320,14 @@ int adl_lower_bound_compute(const struct adl_scenario *scenario, const struct ad
     if (prepare(scenario, &terms) || adl_jct_bound_create(cluster->gpu_count, &bound))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for the lower bound");
     while (status == 0 && (status = source.next(source.self, &job, err)) > 0) {
-        least(&terms, &job, &relaxed, &energy_j);
+        least_demand(&terms, &job, &relaxed, &energy_j);
         status = adl_jct_bound_add(bound, &relaxed);
         if (status)
             adl_fail(err, status, "out of memory for the lower bound");
     }
     if (status == 0) {
         const struct adl_jct_bound_result result = adl_jct_bound_finish(bound);
-        /* A GPU that is down draws nothing, so with faults even idle power is not certain. */
+        /* A GPU that is down draws nothing, so with faults not even idle power is certain. */
         const bool whole = scenario->faults.gpu_mtbf_h <= 0 && scenario->faults.node_mtbf_h <= 0;
         for (uint32_t t = 0; whole && t < cluster->type_count; t++)
             energy_j += cluster->type_gpus[t] * cluster->types[t].idle_w * result.makespan_s;
@@ -336,6 +335,6 @@ int adl_lower_bound_compute(const struct adl_scenario *scenario, const struct ad
     }
     source.close(source.self);
     adl_jct_bound_destroy(bound);
-    free(terms.thrifts);
+    free(terms.least_draws);
     return status;
 }

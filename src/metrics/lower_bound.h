@@ -1,4 +1,4 @@
-/* lower_bound: what no scheduler can beat, clairvoyant or not, on the workload of one run. */
+/* lower_bound: figures that no scheduler can beat, clairvoyant or not, on the workload of one run. */
 #ifndef ADLRO_METRICS_LOWER_BOUND_H
 #define ADLRO_METRICS_LOWER_BOUND_H
 
@@ -14,11 +14,11 @@ struct adl_lower_bound {
     double energy_j;
 };
 
-/* The bound on the workload of one seed. */
+/* The bound for the workload of one seed. */
 int adl_lower_bound_compute(const struct adl_scenario *scenario, const struct adl_job_supply *supply, uint64_t seed,
                             struct adl_lower_bound *ret, struct adl_error *err);
 
-/* Its part about time. Streaming: memory grows only with the jobs that are live in the relaxed problem. */
+/* The bound on completion times. Streaming: memory grows only with the jobs that are live in the relaxed problem. */
 struct adl_jct_bound;
 
 struct adl_jct_bound_job {

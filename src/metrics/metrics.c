@@ -34,7 +34,7 @@ const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT] = {
 };
 
 struct adl_metrics {
-    struct adl_reward pay;
+    struct adl_reward reward_terms;
     double reward;
     double *jct_s; /* of every job that ended */
     size_t jct_capacity;
@@ -54,7 +54,7 @@ int adl_metrics_create(double lambda, struct adl_metrics **ret)
     struct adl_metrics *metrics = calloc(1, sizeof *metrics);
     if (!metrics)
         return ADL_ENOMEM;
-    metrics->pay.lambda = lambda;
+    metrics->reward_terms.lambda = lambda;
     *ret = metrics;
     return 0;
 }
@@ -66,9 +66,10 @@ int adl_metrics_reserve(struct adl_metrics *metrics, size_t jobs)
 
 void adl_metrics_reset(struct adl_metrics *metrics)
 {
-    *metrics = (struct adl_metrics){.pay = {.lambda = metrics->pay.lambda, .tail = metrics->pay.tail},
-                                    .jct_s = metrics->jct_s,
-                                    .jct_capacity = metrics->jct_capacity};
+    *metrics = (struct adl_metrics){
+        .reward_terms = {.lambda = metrics->reward_terms.lambda, .tail = metrics->reward_terms.tail},
+        .jct_s = metrics->jct_s,
+        .jct_capacity = metrics->jct_capacity};
 }
 
 void adl_metrics_destroy(struct adl_metrics *metrics)
@@ -119,7 +120,7 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
 {
     struct adl_metrics *metrics = self;
     metrics->busy_gpu_s += state->busy_gpus * (double)(event->time_us - state->now_us) * 1e-6;
-    metrics->reward += adl_reward_until(&metrics->pay, state, event);
+    metrics->reward += adl_reward_until(&metrics->reward_terms, state, event);
     if (event->kind == ADL_EVENT_FINISH)
         return count_end(metrics, event, state);
     if (event->kind == ADL_EVENT_EVICT)

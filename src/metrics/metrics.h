@@ -1,4 +1,4 @@
-/* metrics: the one place that turns a run's events into figures, for comparisons, training and live reports alike. */
+/* metrics: computes a run's figures from its events, for comparisons, training and live reports alike. */
 #ifndef ADLRO_METRICS_METRICS_H
 #define ADLRO_METRICS_METRICS_H
 
@@ -21,7 +21,7 @@ enum adl_metric {
     ADL_METRIC_EFFICIENCY,
     ADL_METRIC_HYPERSCORE,
     ADL_METRIC_REWARD,
-    ADL_METRIC_DECISION_P50, /* this and what follows are wall-clock figures: they differ from run to run */
+    ADL_METRIC_DECISION_P50, /* from here on wall-clock figures, which differ from run to run */
     ADL_METRIC_DECISION_P99,
     ADL_METRIC_WALL,
     ADL_METRIC_COUNT,
@@ -31,7 +31,7 @@ enum adl_metric {
 
 struct adl_metric_info {
     const char *name;  /* in JSON and CSV: "jct_mean_s" */
-    const char *label; /* for people: "mean JCT" */
+    const char *label; /* for display: "mean JCT" */
     const char *unit;  /* "s", "jobs/h", "" */
     const char *about; /* one line: what it measures */
     int better;        /* -1 lower is better, +1 higher, 0 neither */
@@ -45,25 +45,26 @@ struct adl_result {
     uint64_t jobs; /* finished, whatever their end */
     uint64_t timeouts;
     uint64_t evictions;  /* preemptions and faults */
-    uint64_t lost_gpu_s; /* GPU time whose work preemptions lost, by what the jobs say that a stop loses */
+    uint64_t lost_gpu_s; /* GPU time of work lost by preemptions, according to the jobs' specifications */
     uint64_t events;
     uint64_t decisions;
-    uint64_t refused;    /* commands that did not validate; the guard took over */
-    uint64_t unfinished; /* jobs still queued or running when the world had no more events */
-    uint64_t plan_hash;  /* over every command, in order */
-    double bound_jct_s;  /* clairvoyant lower bound on the mean JCT of this workload */
+    uint64_t refused;                                  /* commands that failed validation; the guard took over */
+    uint64_t unfinished;                               /* jobs queued or running when the world had no more events */
+    uint64_t plan_hash;                                /* over every command, in order */
+    double bound_jct_s;                                /* clairvoyant lower bound on the mean JCT of this workload */
     struct adl_run_quarter quarters[ADL_RUN_QUARTERS]; /* filled in by the caller, from an observer of its own */
 };
 
 struct adl_metrics;
 
-int adl_metrics_create(double lambda, struct adl_metrics **ret);   /* 0 or ADL_ENOMEM */
-void adl_metrics_destroy(struct adl_metrics *metrics);             /* accepts NULL */
-void adl_metrics_reset(struct adl_metrics *metrics);               /* as after create; memory is kept */
-int adl_metrics_reserve(struct adl_metrics *metrics, size_t jobs); /* room for so many ends; 0 or ADL_ENOMEM */
+int adl_metrics_create(double lambda, struct adl_metrics **ret); /* 0 or ADL_ENOMEM */
+void adl_metrics_destroy(struct adl_metrics *metrics);           /* accepts NULL */
+void adl_metrics_reset(struct adl_metrics *metrics);             /* as after create; memory is kept */
+int adl_metrics_reserve(struct adl_metrics *metrics,
+                        size_t jobs); /* room for that many finished jobs; 0 or ADL_ENOMEM */
 struct adl_observer adl_metrics_observer(struct adl_metrics *metrics);
 
-/* The figures of the run so far. Wall time is the caller's to fill in. */
+/* The figures of the run so far. The caller fills in the wall time. */
 void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,
                         const struct adl_lower_bound *bound, struct adl_result *ret);
 

@@ -4,20 +4,20 @@
 #include <string.h>
 
 #define BINS        2048
-#define FIRST_SHIFT 14 /* bins of 16 ms: half a minute before they grow */
+#define FIRST_SHIFT 14 /* bins of 16 ms: they cover half a minute before they grow */
 
 enum { USEFUL, BUSY, ENERGY, SORTS };
 
 /* One attempt of a job that has not ended. */
 struct attempt {
     int64_t start_us, end_us;
-    double share;  /* of the job's work that it did, less what it lost or a preemption added */
-    double weight; /* its part of the job's energy: by time and by what its GPUs can draw */
+    double share;  /* of the job's work done, minus what was lost or a preemption added */
+    double weight; /* its part of the job's energy, by time and maximum draw of its GPUs */
     uint32_t next;
 };
 
-/* What came in a bin: changes of a rate at times t in it, and what they amount to up to the bin's end, the sum of
- * change * (end - t). A stretch of any length is two changes. */
+/* Changes of a rate at times t in a bin, and their integral up to the bin's end, the sum of change * (end - t). An
+ * interval of any length is two changes. */
 struct bin {
     double change; /* per us */
     double amount;
@@ -87,7 +87,7 @@ static void change_rate(struct adl_run_quarters *quarters, int64_t time_us, int 
     bin->amount += change * (double)(width_us - (time_us & (width_us - 1)));
 }
 
-/* Spreads an amount evenly over a stretch of time. */
+/* Spreads an amount evenly over an interval. */
 static void spread(struct adl_run_quarters *quarters, int64_t start_us, int64_t end_us, int sort, double amount)
 {
     if (end_us <= start_us) {
@@ -99,7 +99,7 @@ static void spread(struct adl_run_quarters *quarters, int64_t start_us, int64_t 
     change_rate(quarters, end_us, sort, -rate);
 }
 
-/* From this time on so many GPUs are in use, and what is free draws so much. */
+/* Sets the number of busy GPUs and the idle draw from this time on. */
 static void set_rates(struct adl_run_quarters *quarters, int64_t time_us, double busy, double idle_w)
 {
     const double busy_rate = busy * 1e-6, idle_rate = idle_w * 1e-6;
@@ -112,7 +112,7 @@ static void set_rates(struct adl_run_quarters *quarters, int64_t time_us, double
     quarters->idle_rate = idle_rate;
 }
 
-/* The state has been what it is since the last event. */
+/* The state did not change since the last event. */
 static void count_time(struct adl_run_quarters *quarters, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -140,7 +140,7 @@ static int make_room(struct adl_run_quarters *quarters, uint32_t slot)
                     sizeof *quarters->attempts);
 }
 
-/* The attempt that ends now, with what it leaves to do. */
+/* Ends an attempt, with the work that is left. */
 static int add_attempt(struct adl_run_quarters *quarters, const struct adl_event *event, const struct adl_state *state,
                        double remaining)
 {
@@ -162,7 +162,7 @@ static int add_attempt(struct adl_run_quarters *quarters, const struct adl_event
     return 0;
 }
 
-/* What a job that ended did and drew, over all its attempts. */
+/* Distributes the work and energy of a finished job over its attempts. */
 static void settle_job(struct adl_run_quarters *quarters, const struct adl_event *event, const struct adl_job *job)
 {
     const struct adl_outcome *outcome = &event->outcome;
@@ -209,7 +209,7 @@ struct adl_observer adl_run_quarters_observer(struct adl_run_quarters *quarters)
     return (struct adl_observer){.self = quarters, .event = on_event};
 }
 
-/* The part of a bin that lies in a quarter; the last one takes what is left. */
+/* The part of a bin that lies in a quarter; the last quarter takes the rest. */
 static double part_of(const struct adl_run_quarters *quarters, uint32_t bin, int quarter)
 {
     const double length_us = (double)quarters->last_end_us / ADL_RUN_QUARTERS;
@@ -221,7 +221,7 @@ static double part_of(const struct adl_run_quarters *quarters, uint32_t bin, int
     return to_us > from_us ? (to_us - from_us) / width_us : 0.0;
 }
 
-/* What there is of one sort in each quarter. */
+/* The amount of one sort in each quarter. */
 static void add_up(const struct adl_run_quarters *quarters, int sort, double ret[ADL_RUN_QUARTERS])
 {
     const double width_us = (double)(INT64_C(1) << quarters->shift);

@@ -1,12 +1,13 @@
-/* quarters: how well each quarter of a run, by time until its last end, used its GPUs and its energy.
+/* run_quarters: use of GPUs and energy in each quarter of a run's makespan, to show whether a policy improves over
+ * time.
  *
- * When a run ends is known at its end only, so what happens is kept in bins whose width doubles as the run grows; a bin
- * that a quarter begins in is split in proportion, an error of less than one part in 250 of a quarter. Sums
- * over the quarters are exact.
+ * The makespan is known only at the end, so figures are kept in bins whose width doubles as the run grows; a bin at the
+ * boundary of two quarters is split in proportion, an error of less than 1/250 of a quarter. Sums over the quarters are
+ * exact.
  *
- * What a job did in an attempt is spread evenly over the attempt. What it drew is known for all its attempts together
- * and goes to each by its time and by what its GPUs draw at most; GPUs that are up and free draw their idle power. What
- * meters counted beyond that is spread evenly over the run. */
+ * The work of an attempt is spread evenly over the attempt. The energy of a job is known for all its attempts together
+ * and is divided by their time and their GPUs' maximum draw; GPUs that are up and free draw idle power. Metered energy
+ * beyond that is spread evenly over the run. */
 #ifndef ADLRO_METRICS_RUN_QUARTERS_H
 #define ADLRO_METRICS_RUN_QUARTERS_H
 
@@ -15,7 +16,7 @@
 #define ADL_RUN_QUARTERS 4
 
 struct adl_run_quarter {
-    double useful_gpu_s; /* GPU time that what was done of completed jobs takes alone on their best type */
+    double useful_gpu_s; /* GPU time that the work done of completed jobs takes alone on their best type */
     double busy_gpu_s;   /* in which GPUs held at least one job */
     double energy_j;     /* of all GPUs, idle ones included */
 };
@@ -32,7 +33,7 @@ int adl_run_quarters_create(struct adl_run_quarters **ret);       /* 0 or ADL_EN
 void adl_run_quarters_destroy(struct adl_run_quarters *quarters); /* accepts NULL */
 struct adl_observer adl_run_quarters_observer(struct adl_run_quarters *quarters);
 
-/* Of the run so far, up to the last end. */
+/* Of the run so far, up to the last job's end. */
 void adl_run_quarters_result(struct adl_run_quarters *quarters, struct adl_run_quarter ret[ADL_RUN_QUARTERS]);
 
 const char *adl_run_quarter_figure_name(int figure);                              /* in JSON */

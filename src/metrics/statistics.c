@@ -1,4 +1,4 @@
-/* statistics: owns the distributions, tests and fits that reports quote. */
+/* statistics: the distributions, tests and fits that reports use. */
 #include "metrics/statistics.h"
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 
 static const double HALF_LN_TWO_PI = 0.91893853320467274178;
 static const double SQRT_PI = 1.7724538509055160273;
-static const double TINY = 1e-300; /* stands in for 0 in a continued fraction's denominators */
+static const double TINY = 1e-300; /* replaces 0 in a continued fraction's denominators */
 static const double CONVERGED = 0x1.0p-52;
 static const double DF_MAX = 1e7; /* beyond it Student's t is the normal distribution to 7 digits */
 
@@ -64,8 +64,7 @@ static double beta_fraction(double a, double b, double x)
     return value;
 }
 
-/* The regularized incomplete beta function I_x(a, b). y = 1 - x comes from the caller, who knows it to more
- * digits. */
+/* The regularized incomplete beta function I_x(a, b). The caller passes y = 1 - x, which it knows to more digits. */
 static double incomplete_beta(double a, double b, double x, double y)
 {
     if (x <= 0.0)
@@ -139,7 +138,7 @@ static double normal_p(double z)
 
 /* ---- summaries ---- */
 
-/* Taken from the first value on, so that equal values have exactly their own mean, and no spread. */
+/* Relative to the first value, so that equal values have exactly their own mean, and no spread. */
 static double mean_of(const double *values, size_t count)
 {
     double sum = 0.0;
@@ -210,7 +209,7 @@ static double signed_rank_exact_p(size_t count, double rank_sum)
     return clamp_probability(2.0 * ldexp(below, -(int)count));
 }
 
-/* Sorts the differences. Zeros say nothing about the direction and are dropped (Wilcoxon's own way). */
+/* Sorts the differences. Zeros have no direction and are dropped (as Wilcoxon did). */
 static double signed_rank_p(double *differences, size_t count)
 {
     qsort(differences, count, sizeof *differences, by_magnitude);
@@ -322,7 +321,7 @@ struct adl_regression adl_regress(const double *x, const double *y, size_t count
     return fit;
 }
 
-/* Hoare's selection: afterwards values[rank] is what sorting would put there, nothing before it is larger. */
+/* Hoare's selection: afterwards values[rank] is as if sorted, and nothing before it is larger. */
 static void select_rank(double *values, size_t count, size_t rank)
 {
     size_t lo = 0, hi = count - 1;

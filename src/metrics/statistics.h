@@ -13,14 +13,14 @@ struct adl_summary {
 /* Paired comparison of a with b. */
 struct adl_paired {
     double difference; /* mean of a - b */
-    double t_p; /* two-sided, paired t test; 1 where it cannot be told (one pair, or no spread and no difference) */
+    double t_p;        /* two-sided, paired t test; 1 if undefined (one pair, or no spread and no difference) */
     double wilcoxon_p; /* two-sided, signed rank: exact up to 25 untied pairs, else normal with tie correction */
 };
 
 struct adl_regression {
     double slope, intercept;
     double r2;
-    double slope_p; /* two-sided test of slope = 0; 1 where it cannot be told */
+    double slope_p; /* two-sided test of slope = 0; 1 if undefined */
     size_t count;
 };
 

@@ -75,7 +75,7 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     return 0;
 }
 
-/* Halves the moments kept and doubles their distance. */
+/* Drops every other moment and doubles their distance. */
 static void thin(struct adl_timeline *timeline)
 {
     size_t kept = 0;

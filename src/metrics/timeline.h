@@ -1,4 +1,4 @@
-/* timeline: what ran where and when, and how long each job took: the raw material of plots. */
+/* timeline: what ran where and when, and how long each job took: the data of plots. */
 #ifndef ADLRO_METRICS_TIMELINE_H
 #define ADLRO_METRICS_TIMELINE_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One job on one GPU for one stretch of time. */
+/* One job on one GPU for one interval. */
 struct adl_segment {
     int64_t start_us;
     int64_t end_us;
@@ -16,7 +16,7 @@ struct adl_segment {
     uint32_t gpu;
     uint16_t class_index;
     uint8_t kind; /* enum adl_job_kind */
-    uint8_t cut;  /* 1 = ended by preemption or failure, not by the job's end */
+    uint8_t cut;  /* 1 = ended by preemption or failure */
 };
 
 /* The cluster at one instant; a step function, each point holds until the next. */
@@ -38,9 +38,9 @@ struct adl_timeline {
     double *gpu_energy_j; /* [gpu] */
     uint32_t gpu_count;
     int64_t end_us;
-    bool cut_short; /* there were more segments than are kept */
+    bool cut_short; /* some segments were dropped */
 
-    /* Inside: room, and how far apart moments are kept. */
+    /* Private: capacities, and the least distance of moments. */
     size_t segment_capacity, moment_capacity, jct_capacity;
     int64_t moment_gap_us;
 };

@@ -1,4 +1,4 @@
-/* job: what a submission says about a job. What it truly costs is known to the world alone. */
+/* job: a job's specification, as submitted. Only the world knows its true run time. */
 #ifndef ADLRO_MODEL_JOB_H
 #define ADLRO_MODEL_JOB_H
 
@@ -16,15 +16,15 @@ extern const char *const adl_kind_names[ADL_KIND_COUNT + 1]; /* of enum adl_job_
 
 enum adl_job_flag {
     ADL_JOB_SHARE = 1 << 0,       /* may run beside one other job on the same GPU */
-    ADL_JOB_PREEMPTIBLE = 1 << 1, /* may be stopped and run again; what that loses: enum adl_stop_loss */
+    ADL_JOB_PREEMPTIBLE = 1 << 1, /* may be stopped and run again; enum adl_stop_loss says what it loses */
     ADL_JOB_SPAN = 1 << 2,        /* its GPUs may be on several nodes */
 };
 
-/* What a job loses when it is stopped and run again later, beside the time that stopping and restarting take. */
+/* What a job loses when it is stopped and run again, beside the time to stop and restart. */
 enum adl_stop_loss {
-    ADL_LOSS_NOTHING,          /* it saves its work when it is told to stop */
-    ADL_LOSS_SINCE_CHECKPOINT, /* what it did since its last checkpoint: one each checkpoint_us of run time */
-    ADL_LOSS_ALL,              /* all its work: the next run begins at the beginning */
+    ADL_LOSS_NOTHING,          /* it writes a checkpoint when it is told to stop */
+    ADL_LOSS_SINCE_CHECKPOINT, /* work since its last checkpoint: one every checkpoint_us of run time */
+    ADL_LOSS_ALL,              /* all its work: the next run starts from scratch */
     ADL_LOSS_COUNT,
 };
 
@@ -34,8 +34,8 @@ enum adl_stop_loss {
 struct adl_job_spec {
     uint64_t id;
     uint32_t user;
-    uint32_t name_id;       /* what it calls itself, as adl_job_name_id; 0 = it does not say */
-    uint16_t class_index;   /* the job class it says it is, an index into the scenario's classes */
+    uint32_t name_id;       /* its name, as adl_job_name_id; 0 = none */
+    uint16_t class_index;   /* its declared job class, an index into the scenario's classes */
     uint16_t gpus;          /* a gang: all start together */
     uint32_t types;         /* mask of acceptable GPU types */
     uint8_t kind;           /* enum adl_job_kind */
@@ -45,16 +45,16 @@ struct adl_job_spec {
     int32_t memory_mib;     /* host memory, per GPU */
     int32_t gpu_memory_mib; /* on each GPU */
     float priority;         /* 0..1, higher is more urgent */
-    float share_slowdown;   /* it shares a GPU only where it is believed to run at least 1/this as fast; 0 = anywhere */
+    float share_slowdown;   /* it shares a GPU only if its predicted speed is at least 1/this; 0 = always */
     float min_steps_per_s;  /* SLA: least throughput while running; 0 = none */
-    float step_gflop;       /* arithmetic of a step on one GPU; 0 = it does not say */
-    float step_gb;          /* bytes a step moves to and from one GPU's memory, in GB; 0 = it does not say */
+    float step_gflop;       /* arithmetic of a step on one GPU; 0 = not given */
+    float step_gb;          /* bytes a step moves to and from one GPU's memory, in GB; 0 = not given */
     int64_t limit_us;       /* the user's time limit, wall clock on whatever GPU it gets */
     int64_t deadline_us;    /* SLA: finish within this time after submission; 0 = none */
     int64_t checkpoint_us;  /* ADL_LOSS_SINCE_CHECKPOINT: run time from one checkpoint to the next, above 0; else 0 */
 };
 
-/* How a job ended; the letters are Slurm's. */
+/* How a job ended; the letters are Slurm's state codes. */
 enum adl_job_end {
     ADL_END_COMPLETED, /* CD */
     ADL_END_FAILED,    /* F */
@@ -62,10 +62,10 @@ enum adl_job_end {
     ADL_END_TIMEOUT,   /* TO */
 };
 
-/* A number for the name of a job, its model or a user: equal names, equal numbers. 0 for an empty one. */
+/* A hash of the name of a job, its model or a user. 0 for an empty one. */
 uint32_t adl_job_name_id(const char *name);
 
-/* Of the time that a job has run since it last started: how much a stop would have it do again. */
+/* How much of the time since a job last started a stop would have it repeat. */
 int64_t adl_job_lost_us(const struct adl_job_spec *spec, int64_t ran_us);
 
 const char *adl_stop_loss_name(int loss); /* "nothing", "since_checkpoint", "all" */

@@ -1,4 +1,4 @@
-/* plan: what a policy wants done now, as commands to the world, in order. */
+/* plan: a policy's decision, as commands to the world, in order. */
 #ifndef ADLRO_MODEL_PLAN_H
 #define ADLRO_MODEL_PLAN_H
 
@@ -12,10 +12,10 @@ enum adl_command_kind {
     ADL_COMMAND_START,   /* run a queued job on these GPUs */
     ADL_COMMAND_PREEMPT, /* stop a running job; the world answers with EVICT when its GPUs are free */
     ADL_COMMAND_WAKE,    /* send a WAKE event at time_us */
-    ADL_COMMAND_CAP,     /* hold each of these GPUs to power_w from now on */
+    ADL_COMMAND_CAP,     /* cap each of these GPUs at power_w from now on */
 };
 
-#define ADL_CAP_LEAST 0.3 /* of a type's max_w: no driver takes a lower limit */
+#define ADL_CAP_LEAST 0.3 /* of a type's max_w: drivers accept no lower limit */
 
 struct adl_command {
     uint8_t kind;
@@ -26,11 +26,10 @@ struct adl_command {
         int64_t time_us; /* WAKE */
         double power_w;  /* CAP: ADL_CAP_LEAST of the type's max_w to all of it; 0 = no cap */
     };
-    struct adl_reason reason; /* START, PREEMPT: why; not part of what is decided */
+    struct adl_reason reason; /* START, PREEMPT: why; not part of the decision */
 };
 
-/* Room for every GPU to be given out and capped and every running job to be stopped: a plan never grows after it was
- * created. */
+/* Has room to allocate and cap every GPU and to stop every running job: a plan never grows after it was created. */
 struct adl_plan {
     struct adl_command *commands;
     uint32_t *gpus;
@@ -59,7 +58,7 @@ int adl_plan_preempt(struct adl_plan *plan, uint32_t job);
 int adl_plan_wake(struct adl_plan *plan, int64_t time_us);
 int adl_plan_cap(struct adl_plan *plan, uint32_t gpu_count, double power_w); /* GPUs already written by the caller */
 
-/* Takes a PREEMPT out of the plan again; those after it keep their order. */
+/* Removes a PREEMPT from the plan; later commands keep their order. */
 void adl_plan_drop(struct adl_plan *plan, uint32_t index);
 
 /* What is recorded of an instant's decision. */
@@ -76,7 +75,7 @@ static inline uint64_t adl_command_hash_reason(uint64_t hash, const struct adl_c
     return has ? adl_reason_hash(hash, &command->reason) : hash;
 }
 
-/* Why the command that was added last is given. Every START and PREEMPT of a policy has one. */
+/* Sets the reason of the last command. Every START and PREEMPT of a policy has one. */
 static inline void adl_plan_because(struct adl_plan *plan, struct adl_reason reason)
 {
     plan->commands[plan->command_count - 1].reason = reason;

@@ -1,7 +1,7 @@
 /* reason: why a policy gives a command: by which rule, compared with which other job, and with which figures.
  *
- * It travels in the command from the policy to whoever carries it out, records or shows it. It is no part of the
- * decision: hashes of plans leave it out. policy/mechanism/reason.h turns it into words. */
+ * It is part of the command, for those who execute, record or show it. It is not part of the decision: hashes of plans
+ * leave it out. policy/mechanism/reason.h turns it into text. */
 #ifndef ADLRO_MODEL_REASON_H
 #define ADLRO_MODEL_REASON_H
 
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The rule, and what value and against are. Times are seconds, service and work GPU-seconds. `other` is the job that
- * the rule compared with or, of a stop, the job that gets the GPUs. */
+/* The rule, and the meaning of value and against. Times are in seconds, service and work in GPU-seconds. `other` is the
+ * job that the rule compared with or, of a stop, the job that gets the GPUs. */
 enum adl_rule {
     ADL_RULE_NONE, /* no policy gives a command without a rule */
 
@@ -31,13 +31,13 @@ enum adl_rule {
     ADL_RULE_OWED,       /* GPU time that it is owed on this type until the round ends; unused */
     ADL_RULE_SPREAD,     /* in order of the queue, on the node with most GPUs free: share free; unused */
     ADL_RULE_FRAGMENTS,  /* in order of the queue, where fewest GPUs become useless to others: here; next best */
-    ADL_RULE_COST,       /* serving it costs less than letting it wait: W, W; other: whom it shares a GPU with */
+    ADL_RULE_COST,       /* serving it costs less than letting it wait: W, W; other: the job it shares a GPU with */
     ADL_RULE_VALUE,      /* value that a network gives this start; that of the next best, of other or itself */
     ADL_RULE_ONLY,       /* nothing else could be started without delaying other: time it runs; until then */
-    ADL_RULE_CLEARED,    /* jobs were stopped for it and are gone: its wait; unused */
+    ADL_RULE_CLEARED,    /* jobs were preempted for it and have left: its wait; unused */
     ADL_RULE_GUARD,      /* the policy's plan was refused: first in the queue that fits, before other */
-    ADL_RULE_AGENT,      /* whoever plays the environment chose it */
-    ADL_RULE_RUNS,       /* it ran already when the service came to know of it */
+    ADL_RULE_AGENT,      /* chosen by the agent in the environment */
+    ADL_RULE_RUNS,       /* it ran already when the service learned of it */
 
     /* why a job is stopped */
     ADL_RULE_FOR_SHORTER,   /* time it has left; time that other has left */

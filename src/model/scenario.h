@@ -1,5 +1,5 @@
-/* scenario: a cluster, a workload and the ways both misbehave: all that a run needs beside a policy and a seed.
- * Plain data; scenario/scenario.c reads it from YAML, sim/ plays it. */
+/* scenario: a cluster, a workload, faults and drift: all that a run needs beside a policy and a seed. Plain data;
+ * scenario/scenario.c reads it from YAML, sim/ simulates it. */
 #ifndef ADLRO_MODEL_SCENARIO_H
 #define ADLRO_MODEL_SCENARIO_H
 
@@ -14,13 +14,13 @@
 struct adl_job_class {
     char name[ADL_NAME_SIZE];
     uint8_t kind;
-    int32_t gpu_memory_mib;            /* what it occupies on each GPU */
-    double activity;                   /* share of the compute units it keeps busy, 0..1 */
-    double bandwidth;                  /* share of the memory bandwidth it keeps busy, 0..1 */
-    double sync_share;                 /* share of a step spent talking over the node's link when it has several GPUs */
-    double scaling;                    /* efficiency kept at each doubling of GPUs, 0..1 */
-    double step_gflop;                 /* what its users say of a step on one GPU; 0 = nothing */
-    double step_gb;                    /* likewise, GB to and from the GPU's memory */
+    int32_t gpu_memory_mib; /* what it occupies on each GPU */
+    double activity;        /* share of the compute units it keeps busy, 0..1 */
+    double bandwidth;       /* share of the memory bandwidth it keeps busy, 0..1 */
+    double sync_share;      /* share of a step spent in communication over the node's link, with several GPUs */
+    double scaling;         /* efficiency kept at each doubling of GPUs, 0..1 */
+    double step_gflop;      /* declared arithmetic of a step on one GPU; 0 = not given */
+    double step_gb;         /* likewise, GB to and from the GPU's memory */
     double steps_per_s[ADL_TYPES_MAX]; /* on one GPU; 0 = does not run there */
     bool modelled[ADL_TYPES_MAX];      /* that figure is modelled from specifications */
 };
@@ -42,7 +42,7 @@ struct adl_arrivals {
     double surge_start_s; /* surge */
     double surge_length_s;
     double surge_factor; /* rate inside the surge, as a multiple */
-    int surge_kind;      /* only this kind of job comes in the surge; -1 = any */
+    int surge_kind;      /* only this kind of job arrives in the surge; -1 = any */
 };
 
 #define ADL_GANGS_MAX 12
@@ -68,10 +68,10 @@ struct adl_mix {
     uint8_t flags;           /* enum adl_job_flag */
     uint8_t stop_loss;       /* enum adl_stop_loss */
     int64_t checkpoint_us;   /* as in struct adl_job_spec */
-    double deadline_share;   /* share of the jobs that carry a deadline */
+    double deadline_share;   /* share of jobs with a deadline */
     double deadline_slack;   /* deadline = slack * run time on the reference type */
-    double throughput_share; /* share that asks for a least throughput */
-    double throughput_floor; /* that least, relative to the reference type */
+    double throughput_share; /* share of jobs with a least throughput */
+    double throughput_floor; /* that throughput, relative to the reference type */
 };
 
 /* Users ask for more time than they need: limit = factor * true run time on the slowest acceptable type (across nodes,
@@ -121,17 +121,17 @@ struct adl_telemetry_model {
     double interval_s; /* 0 = no telemetry */
     double noise;      /* relative standard deviation of a reading */
     double dropout;    /* share of readings that are missing */
-    bool progress;     /* running jobs report their speed as often, with the same noise */
+    bool progress;     /* running jobs report their speed at the same interval, with the same noise */
 };
 
-/* What every stop costs; what it loses of the work is the job's (enum adl_stop_loss). */
+/* The cost of every stop; how much work it loses depends on the job (enum adl_stop_loss). */
 struct adl_preemption {
-    double checkpoint_s;         /* from the order to stop until the GPUs are free: to write a checkpoint, GPUs held */
-    double restart_s;            /* to begin again: to read a checkpoint back, GPUs held */
-    double interval_s;           /* of jobs that save their work when told to stop, a failure loses at most this much
+    double checkpoint_s;         /* from the order to stop until the GPUs are free: to write a checkpoint */
+    double restart_s;            /* to restart, holding the GPUs: to read a checkpoint back */
+    double interval_s;           /* of jobs that checkpoint when told to stop, a failure loses at most this much
                                   * work; 0 = all of it */
     double restart_by_gpus_s[3]; /* restart_s of a job with 1, 2 to 8, more GPUs; all 0 = restart_s for every job */
-    double rework_by_gpus_s[3];  /* run time that each preemption adds to what such a job has left to do */
+    double rework_by_gpus_s[3];  /* run time that each preemption adds to the work left of such a job */
 };
 
 /* How the GPUs of a job are chosen among those that fit. */
@@ -179,10 +179,10 @@ struct adl_scenario {
     char *settings; /* owned text of policy.settings; NULL = none */
     struct adl_variant *variants;
     uint32_t variant_count;
-    bool kill_at_limit; /* a job that reaches its limit is ended, as on a real cluster */
-    bool one_by_one;    /* each end and each submission is decided on alone, also those of one instant */
+    bool kill_at_limit; /* a job that reaches its limit is killed, as on a real cluster */
+    bool one_by_one;    /* a decision after each end and each submission, even within one instant */
     double lambda;      /* weight of idle GPU time in the reward */
-    /* What was measured of the classes, where it was; NULL and 0 = not, the simulator's model stands in. */
+    /* Measurements of the classes; NULL or 0 = not measured, the simulator's model applies. */
     double *pair_speed; /* [class][class beside it][type] speed relative to alone, at most 1 */
     double *gang_speed; /* [class][type][ADL_GANG_SPEEDS] speed of 2, 4, 8 GPUs relative to one; negative = not there */
 };
@@ -210,8 +210,8 @@ int adl_scenario_add_setting(struct adl_scenario *scenario, const char *name, co
 /* The policy's configuration of one scenario goes to another, which loses its own. */
 void adl_scenario_move_policy(struct adl_scenario *to, struct adl_scenario *from);
 
-/* True if a job with this demand can run on this cluster when it is empty and whole; on false, *ret_why (a static text,
- * may be NULL) says which demand is the one that cannot be met. */
+/* True if a job with this demand can run on this cluster when it is empty and no GPU is down; on false, *ret_why (a
+ * static text, may be NULL) says which demand cannot be met. */
 bool adl_demand_possible(const struct adl_cluster *cluster, const struct adl_job_spec *spec, const char **ret_why);
 
 #endif

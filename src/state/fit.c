@@ -68,7 +68,7 @@ static bool find_spanning(const struct adl_state *state, const struct adl_job_sp
     return false;
 }
 
-/* True if some node could hold the whole job were it empty: such a job is not spread. */
+/* True if some node, when empty, could hold the whole job: such a job does not span. */
 static bool one_node_could(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -83,8 +83,8 @@ static bool one_node_could(const struct adl_state *state, const struct adl_job_s
     return false;
 }
 
-/* Takes all the job can use of banks that are empty, the largest first, but never more than it needs; the number of
- * GPUs found. A bank that is passed over could serve all that is still missing. */
+/* Takes empty banks whole, largest first, but never more than the job needs; returns the number of GPUs found. A bank
+ * that is skipped could serve all that is still missing. */
 static uint32_t take_empty(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type,
                            const struct adl_hold *hold, uint32_t *ret_gpus)
 {
@@ -112,7 +112,7 @@ static bool is_taken(const struct adl_state *state, uint32_t bank, const uint32_
     return false;
 }
 
-/* Empty nodes whole, and what is left over in one more: the emptiest that suffices. */
+/* Empty nodes whole, and the rest from one more: the emptiest that suffices. */
 static bool find_consolidated(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type,
                               const struct adl_hold *hold, uint32_t *ret_gpus)
 {
@@ -154,7 +154,7 @@ bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, c
                                                           : find_spanning(state, spec, type, hold, ret_gpus);
 }
 
-/* Sharing takes cores and memory that may be promised, and the GPU itself if it was to become free by then. */
+/* Sharing takes cores and memory that may be reserved, and the GPU itself if it was to become free by then. */
 static bool share_spares(const struct adl_state *state, uint32_t gpu, const struct adl_job_spec *spec,
                          const struct adl_hold *hold)
 {
@@ -176,8 +176,8 @@ static bool share_spares(const struct adl_state *state, uint32_t gpu, const stru
     return true;
 }
 
-/* Two that take turns on a GPU slow each other to half the speed, not more. Who wants it better goes beside another
- * only where a policy can tell what that costs. */
+/* Two jobs that time-share a GPU slow each other to half the speed at worst. A job with a tighter bound shares only
+ * under a policy that estimates interference. */
 static bool shares_with_anybody(const struct adl_job_spec *spec)
 {
     return spec->share_slowdown == 0 || spec->share_slowdown >= 2;

@@ -1,11 +1,11 @@
-/* fit: where a queued job could start now. The one answer to "does it fit", for every policy. */
+/* fit: where a queued job could start now. Every policy uses this one test of whether a job fits. */
 #ifndef ADLRO_STATE_FIT_H
 #define ADLRO_STATE_FIT_H
 
 #include "model/scenario.h"
 #include "state/state.h"
 
-/* GPUs promised to a queued job from start_us on. */
+/* GPUs reserved for a queued job from start_us on. */
 struct adl_reservation {
     int64_t start_us;
     int64_t end_us;
@@ -13,34 +13,35 @@ struct adl_reservation {
     uint32_t type;
     uint32_t bank; /* ADL_NONE: any of the type */
     uint32_t gpus;
-    uint32_t spare;      /* GPUs of that bank (or type) free at start_us beside those promised */
-    int32_t spare_cores; /* and of its node; without a bank cores and memory are not promised */
+    uint32_t spare;      /* GPUs of that bank (or type) free at start_us beside those reserved */
+    int32_t spare_cores; /* and of its node; without a bank cores and memory are not reserved */
     int32_t spare_memory_mib;
 };
 
-/* A start must not take from reservations what they need: a job that ends by end_us may use all that is free, one that
- * runs into a reservation only what it spares. */
+/* A start must not delay reservations: a job that ends before a reservation begins may use all that is free, one that
+ * runs into it only what it spares. end_us: the predicted end of the job. */
 struct adl_hold {
     const struct adl_reservation *reservations;
     uint32_t count;
     int64_t end_us;
 };
 
-/* Finds GPUs of one type for a pending job: in one node where it fits, the bank with the fewest free GPUs that suffices
- * (the lowest numbered of these); else, if the job may span nodes, the emptiest banks first. With consolidated
- * placement a job spans only if no node could hold it, and then takes empty nodes whole and what is left over from one
- * more, the emptiest. hold may be NULL. On true, ret_gpus has spec.gpus entries. */
+/* Finds GPUs of one type for a pending job: in one node if it fits, best fit (ties by number); else, if the job may
+ * span nodes, the emptiest banks first. With consolidated placement a job spans only if no node could hold it, and then
+ * takes empty nodes whole and the rest from one more, the emptiest. hold may be NULL. On true, ret_gpus has spec.gpus
+ * entries.
+ */
 bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                   uint32_t *ret_gpus);
 
-/* True if nothing but the number of free GPUs of the type decides whether such a job can start. */
+/* True if only the number of free GPUs of the type decides whether such a job can start. */
 static inline bool adl_fit_counts_alone(const struct adl_state *state, const struct adl_job_spec *spec)
 {
     return (spec->gpus == 1 || ((spec->flags & ADL_JOB_SPAN) && state->placement == ADL_PLACEMENT_BEST_FIT)) &&
            spec->cpu_cores == 0 && spec->memory_mib == 0;
 }
 
-/* False if no type the job may run on has that many GPUs free: a look that spares the search. */
+/* False if no type the job may run on has enough free GPUs: a quick test before the search. */
 static inline bool adl_fit_room(const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
@@ -50,8 +51,7 @@ static inline bool adl_fit_room(const struct adl_state *state, uint32_t slot)
     return false;
 }
 
-/* Finds a GPU of the type that holds one job willing to share, for a one-GPU job that is willing too. hold may be NULL.
- */
+/* Finds a GPU of the type that holds one job which may share, for a one-GPU job which may share. hold may be NULL. */
 bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                    uint32_t *ret_gpu);
 

@@ -69,7 +69,7 @@ static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask, uint3
     pool->free_gpus[type] = pool->free_gpus[type] - old + new;
 }
 
-/* The sums of 2, 4, 8 bits side by side: no instruction that old processors lack. */
+/* Population count by sums of 2, 4, 8 bits: needs no instruction that old processors lack. */
 static uint32_t bits_in(uint64_t mask)
 {
     mask -= mask >> 1 & 0x5555555555555555u;

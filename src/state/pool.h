@@ -1,4 +1,4 @@
-/* pool: which GPUs are free, indexed so that a fitting bank is found without looking at the others.
+/* pool: which GPUs are free, indexed so that a fitting bank is found without scanning the others.
  *
  * Free means: up, and no job on it. For each GPU type and each number f, the banks of that type with exactly f free
  * GPUs are a bitmap; best fit is the first bank of the first non-empty bitmap at or above the demand. */
@@ -16,7 +16,7 @@ struct adl_pool {
     uint64_t counts[ADL_TYPES_MAX];          /* [type] bit f - 1: some bank has f free GPUs */
     uint32_t widest[ADL_TYPES_MAX];          /* GPUs of the largest bank of the type */
     uint32_t free_gpus[ADL_TYPES_MAX];
-    struct adl_bitmap half[ADL_TYPES_MAX]; /* GPUs that hold one job and would take a second */
+    struct adl_bitmap half[ADL_TYPES_MAX]; /* GPUs that hold one job and may take a second */
 };
 
 int adl_pool_create(struct adl_pool *ret, const struct adl_cluster *cluster); /* all GPUs free; 0 or ADL_ENOMEM */

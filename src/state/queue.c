@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Three products that do not wait for each other, then one mix. */
+/* Three independent products, then one mix. */
 static uint64_t shape_hash(const struct adl_job_spec *s)
 {
     const uint64_t what = (uint64_t)s->class_index << 32 | (uint64_t)s->gpus << 16 | (uint64_t)s->kind << 8 | s->flags;
@@ -60,8 +60,8 @@ static void table_put(uint32_t *table, uint32_t size, uint64_t hash, uint32_t la
     table[at] = lane;
 }
 
-/* Makes room in the table: a larger one, or one of the same size that gives up empty lanes. So lanes stay as few as
- * the different demands that wait at one time, however many come and go. */
+/* Makes room in the table: a larger one, or one of the same size without empty lanes. So the number of lanes is bounded
+ * by the different demands that wait at one time. */
 static int table_renew(struct adl_queue *queue, uint32_t size)
 {
     const bool give_up = size == queue->table_size;
@@ -165,7 +165,7 @@ static bool lane_before(const struct adl_queue *queue, uint32_t a, uint32_t b)
     return x->first_key < y->first_key || (x->first_key == y->first_key && x->first_sequence < y->first_sequence);
 }
 
-/* Notes which job is first now, after it changed. */
+/* Updates the copy of the first job's key, after that changed. */
 static void lane_note_first(struct adl_queue *queue, struct adl_lane *lane)
 {
     const struct adl_order_node *first = &queue->nodes[lane->jobs.first];
@@ -179,7 +179,7 @@ static void lane_place(struct adl_queue *queue, uint32_t position, uint32_t lane
     queue->lanes[lane].heap_position = position;
 }
 
-/* Restores the heap around a position whose lane got another first job. */
+/* Restores the heap around a position whose lane has a new first job. */
 static void lane_settle(struct adl_queue *queue, uint32_t position)
 {
     const uint32_t lane = queue->heap[position];

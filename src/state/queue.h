@@ -1,6 +1,6 @@
-/* queue: the jobs that wait, in the order the policy ranked them, and in lanes of equal demand.
+/* queue: the waiting jobs, in the order of the policy's ranks, and in lanes of equal demand.
  *
- * Jobs of one lane ask for the same thing (class, GPUs, types, cores, memory, flags): where one of them does not fit,
+ * Jobs of one lane have equal demands (class, GPUs, types, cores, memory, flags): if one of them does not fit,
  * none does, so a pass over the queue leaves a lane at its first job that does not fit instead of looking at every job.
  */
 #ifndef ADLRO_STATE_QUEUE_H
@@ -12,14 +12,14 @@
 #include <stdbool.h>
 
 struct adl_lane {
-    struct adl_job_spec shape; /* one of its jobs; only what both share is meant */
+    struct adl_job_spec shape; /* of one of its jobs; only the demand counts */
     uint64_t hash;
     struct adl_order jobs;
-    int64_t first_key; /* of its first job, while it has one: here because lanes are compared often */
+    int64_t first_key; /* of its first job, while it has one: a copy, because lanes are compared often */
     uint64_t first_sequence;
     uint32_t heap_position; /* in the heap of lanes that have jobs, or ADL_NONE */
-    uint32_t next_vacant;   /* chain of lanes given up */
-    bool known_possible;    /* the cluster can run such a job; whoever finds out sets it */
+    uint32_t next_vacant;   /* chain of unused lanes */
+    bool known_possible;    /* the cluster can run such a job; set by the caller */
 };
 
 struct adl_queue {
@@ -29,7 +29,7 @@ struct adl_queue {
     size_t lane_capacity;
     uint32_t *table; /* open hash of lanes, ADL_NONE = empty; a power of two */
     uint32_t table_size;
-    uint32_t vacant; /* lanes that can be made anew, or ADL_NONE */
+    uint32_t vacant; /* lanes that can be reused, or ADL_NONE */
     uint32_t *heap;  /* lanes with jobs, by their first job */
     size_t heap_capacity;
     uint32_t heap_count;
@@ -41,7 +41,7 @@ struct adl_queue {
 /* A pass over the queue in rank order. Lanes can be left for the rest of the pass, or narrowed to lighter jobs. */
 struct adl_queue_walk {
     uint32_t *heap;   /* lanes still in the pass, by cursor */
-    uint32_t *cursor; /* [lane] the job it stands at */
+    uint32_t *cursor; /* [lane] its current job */
     int64_t *limit;   /* [lane] only jobs whose weight is at most this */
     size_t heap_capacity, cursor_capacity, limit_capacity;
     uint32_t count;
@@ -51,10 +51,11 @@ int adl_queue_create(struct adl_queue *ret);   /* 0 or ADL_ENOMEM */
 void adl_queue_clear(struct adl_queue *queue); /* frees; accepts a zeroed one */
 void adl_queue_reset(struct adl_queue *queue); /* as after create, but memory and the table of nodes stay */
 
-/* Room for so many different demands since create or reset; 0 or ADL_ENOMEM. */
+/* Room for that many different demands since create or reset; 0 or ADL_ENOMEM. */
 int adl_queue_reserve(struct adl_queue *queue, size_t lanes);
 
-/* The lane for such a job, made if new: its index, or ADL_NONE if out of memory. Valid until the job leaves the queue.
+/* The lane of such a job, created if new: its index, or ADL_NONE if out of memory. Valid until the job leaves the
+ * queue.
  */
 uint32_t adl_queue_lane(struct adl_queue *queue, const struct adl_job_spec *spec);
 
@@ -70,17 +71,16 @@ static inline uint32_t adl_queue_head(const struct adl_queue *queue)
 /* The job after the first, or ADL_NONE. */
 uint32_t adl_queue_second(const struct adl_queue *queue);
 
-/* The walk: begin, then look at the job it stands at (ADL_NONE = end) and go on in one of three ways. The queue must
- * not change meanwhile. The constness of the queue is that of its jobs: the scratch is written. */
+/* The walk: begin, then read the current job (ADL_NONE = end) and go on in one of three ways. The queue must not change
+ * meanwhile. It is const with respect to its jobs: the scratch is written. */
 void adl_walk_begin(const struct adl_queue *queue);
 static inline uint32_t adl_walk_job(const struct adl_queue *queue)
 {
     const struct adl_queue_walk *walk = queue->walk;
     return walk->count > 0 ? walk->cursor[walk->heap[0]] : ADL_NONE;
 }
-void adl_walk_next(const struct adl_queue *queue); /* to the next job in rank order */
-void adl_walk_narrow(const struct adl_queue *queue,
-                     int64_t limit);                /* the same, and this lane's jobs above limit are out */
-void adl_walk_leave(const struct adl_queue *queue); /* the same, and this lane is out */
+void adl_walk_next(const struct adl_queue *queue);                  /* to the next job in rank order */
+void adl_walk_narrow(const struct adl_queue *queue, int64_t limit); /* the same, without this lane's jobs above limit */
+void adl_walk_leave(const struct adl_queue *queue);                 /* the same, without this lane */
 
 #endif

@@ -145,7 +145,7 @@ int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank)
     return 0;
 }
 
-/* GPUs of one bank that a gang takes or leaves: what they all have in common, apart from what is written. */
+/* What the GPUs of one bank that a gang takes or leaves have in common. */
 struct gang {
     struct adl_gpu_use *uses;
     uint32_t slot;
@@ -160,7 +160,7 @@ static struct gang gang_of(struct adl_state *state, uint32_t slot)
     return (struct gang){state->gpus, slot, job->spec.gpu_memory_mib, half};
 }
 
-/* Places a job on one GPU; true if the GPU was free before. *link is where the chain goes on. */
+/* Places a job on one GPU; true if the GPU was free before. *link: where the chain continues. */
 static inline bool occupy(const struct gang *gang, uint32_t gpu, uint32_t **link)
 {
     struct adl_gpu_use *use = &gang->uses[gpu];
@@ -177,9 +177,8 @@ static inline bool occupy(const struct gang *gang, uint32_t gpu, uint32_t **link
     return place == 0;
 }
 
-/* Takes cores and memory for so many GPUs of a bank, of which those of the mask were free until now. A negative number
- * gives them back, and the mask is free from now on. GPUs of one bank usually follow each other in a gang, so a bank
- * hears of it once. */
+/* Takes cores and memory for that many GPUs of a bank, of which those of the mask were free. A negative number gives
+ * them back and frees the mask. GPUs of one bank are usually consecutive in a gang, so each bank is updated once. */
 static void account(struct adl_state *state, uint32_t bank, const struct adl_job_spec *spec, int32_t gpus,
                     uint64_t mask)
 {
@@ -246,8 +245,8 @@ void adl_state_stopping(struct adl_state *state, uint32_t slot)
     state->stopping_jobs++;
 }
 
-/* Takes a job off one GPU; true if the GPU is free now. Writes the next GPU of the job. One that is down is not in the
- * bitmap of those to be shared. */
+/* Removes a job from one GPU; true if the GPU is free now. Writes the next GPU of the job. A GPU that is down is not in
+ * the bitmap of GPUs to be shared. */
 static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
 {
     struct adl_gpu_use *use = &gang->uses[gpu];
@@ -266,11 +265,11 @@ static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_n
     use->next_gpu[0] = use->next_gpu[1 - place];
     use->job[1] = ADL_NONE;
     if (!use->down)
-        adl_bitmap_add(gang->half, gpu); /* who shared before is willing to share again */
+        adl_bitmap_add(gang->half, gpu); /* a job that shared before may share again */
     return false;
 }
 
-/* Frees what a running job holds. */
+/* Frees the resources of a running job. */
 static void release(struct adl_state *state, uint32_t slot)
 {
     struct adl_job *job = &state->jobs[slot];
@@ -286,7 +285,7 @@ static void release(struct adl_state *state, uint32_t slot)
         for (uint32_t at, next; (at = gpu - it.gpu_first) < it.gpu_count; gpu = next, left++) {
             const bool empty = vacate(&gang, gpu, &next), down = state->gpus[gpu].down;
             mask |= (uint64_t)(empty && !down) << at;
-            state->busy_gpus -= empty && down; /* the others are counted where the pool gets them back */
+            state->busy_gpus -= empty && down; /* the others are counted when the pool gets them back */
             state->down_gpus += empty && down;
         }
         account(state, bank, &job->spec, -left, mask);
@@ -313,7 +312,7 @@ void adl_state_finish(struct adl_state *state, uint32_t slot)
     assert(job->phase != ADL_PHASE_NONE);
     if (job->phase == ADL_PHASE_PENDING) {
         adl_queue_remove(&state->queue, slot, job->lane);
-        state->releases++; /* nothing became free, but another job may be the first in line now */
+        state->releases++; /* nothing became free, but another job may be first in the queue now */
     } else {
         release(state, slot);
     }
@@ -330,7 +329,7 @@ static void pool_change(struct adl_state *state, uint32_t gpu, bool give)
         adl_pool_take(&state->pool, bank, mask);
 }
 
-/* True if the one job on a GPU that is not empty would have another beside it. */
+/* True if the only job on a GPU may share it. */
 static bool shareable(const struct adl_state *state, const struct adl_gpu_use *use)
 {
     return use->job[1] == ADL_NONE && (state->jobs[use->job[0]].spec.flags & ADL_JOB_SHARE);

@@ -1,4 +1,4 @@
-/* state: what the engine knows now: live jobs, who holds which GPU, what is free, who waits.
+/* state: the engine's present knowledge: live jobs, which job holds which GPU, what is free, which jobs wait.
  *
  * It changes only through the functions below, one event or one validated command at a time. Policies read it. */
 #ifndef ADLRO_STATE_STATE_H
@@ -16,16 +16,16 @@ enum adl_phase {
     ADL_PHASE_NONE, /* the slot is not in use */
     ADL_PHASE_PENDING,
     ADL_PHASE_RUNNING,
-    ADL_PHASE_STOPPING, /* told to stop; holds its GPUs until the world says EVICT */
+    ADL_PHASE_STOPPING, /* told to stop; holds its GPUs until the world reports EVICT */
 };
 
 struct adl_job {
     struct adl_job_spec spec;
     int64_t submit_us;
     int64_t start_us;    /* of this attempt */
-    int64_t expected_us; /* believed end of this attempt */
+    int64_t expected_us; /* predicted end of this attempt */
     int64_t attained_us; /* time run in earlier attempts */
-    double remaining;    /* believed share of its work still to do when this attempt began; see evict.remaining */
+    double remaining;    /* predicted share of its work left when this attempt began; see evict.remaining */
     uint32_t eligible;   /* mask of types it may and can run on */
     uint32_t lane;       /* while pending */
     uint32_t first_gpu;  /* while it holds GPUs: chain through adl_gpu_use */
@@ -54,7 +54,7 @@ struct adl_state {
     const struct adl_cluster *cluster;
     int64_t now_us;
     struct adl_job *jobs;         /* [slot] */
-    int64_t *runtime_us;          /* [slot][type] believed run time of the whole job alone; 0 = not there */
+    int64_t *runtime_us;          /* [slot][type] predicted run time of the whole job alone; 0 = it cannot run there */
     struct adl_order_node *nodes; /* [slot] a pending job is in a lane's order, a running one in running[type] */
     size_t job_capacity;
     struct adl_gpu_use *gpus;
@@ -65,31 +65,31 @@ struct adl_state {
     struct adl_queue queue;
     struct adl_order running[ADL_TYPES_MAX]; /* by expected end; empty unless track_running */
     uint64_t running_sequence;               /* of insertions into running */
-    bool track_running;                      /* the policy looks at running jobs by their end */
+    bool track_running;                      /* the policy needs running jobs by their end */
     uint32_t running_jobs;                   /* stopping ones included */
     uint32_t stopping_jobs;
     uint32_t busy_gpus; /* that hold at least one job */
     uint32_t down_gpus; /* that are down and hold none */
-    bool learned;       /* run times were told from jobs that ended, as well as they can be: the engine was told so */
-    uint8_t placement;  /* enum adl_placement: how fit chooses; best fit unless the engine was told otherwise */
-    uint64_t releases;  /* grows whenever something became free: what did not fit may fit now */
+    bool learned;       /* run times are predicted from completed jobs (regime learned) */
+    uint8_t placement;  /* enum adl_placement: how fit chooses; best fit by default */
+    uint64_t releases;  /* grows whenever something became free: a job that did not fit may fit now */
 };
 
 int adl_state_create(const struct adl_cluster *cluster, struct adl_state **ret); /* 0 or ADL_ENOMEM */
 void adl_state_destroy(struct adl_state *state);                                 /* accepts NULL */
-void adl_state_reset(struct adl_state *state);               /* as after create; what it was told of the policy stays */
-int adl_state_reserve(struct adl_state *state, size_t jobs); /* room for so many live jobs; 0 or ADL_ENOMEM */
+void adl_state_reset(struct adl_state *state);               /* as after create; settings of the policy stay */
+int adl_state_reserve(struct adl_state *state, size_t jobs); /* room for that many live jobs; 0 or ADL_ENOMEM */
 
-/* A new job, with its believed run times [type]; it is not in the queue until it is enqueued with its rank. */
+/* A new job, with its predicted run times [type]; it is not in the queue until it is enqueued with its rank. */
 int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us);
 int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank);
 void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpus); /* validated: spec.gpus of them */
 void adl_state_began(struct adl_state *state, uint32_t slot,
-                     int64_t start_us); /* a running job did, and not only now */
+                     int64_t start_us); /* a running job started at that earlier time */
 void adl_state_stopping(struct adl_state *state, uint32_t slot);
 void adl_state_evict(struct adl_state *state, uint32_t slot, double remaining); /* then enqueue it again */
 void adl_state_finish(struct adl_state *state, uint32_t slot);  /* whatever its phase: the job is gone */
-void adl_state_gpu_down(struct adl_state *state, uint32_t gpu); /* for new jobs; those on it run on */
+void adl_state_gpu_down(struct adl_state *state, uint32_t gpu); /* for new jobs; those on it keep running */
 void adl_state_gpu_up(struct adl_state *state, uint32_t gpu);
 void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, double power_w); /* each */
 
@@ -98,7 +98,7 @@ static inline int64_t adl_state_runtime(const struct adl_state *state, uint32_t 
     return state->runtime_us[(size_t)slot * state->cluster->type_count + type];
 }
 
-/* Believed time to run what is left of a job on a type, were it to start now. */
+/* Predicted time to run the rest of a job on a type, if it started now. */
 static inline int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type)
 {
     const double share = state->jobs[slot].remaining;
@@ -125,7 +125,7 @@ static inline uint32_t adl_state_next_gpu(const struct adl_state *state, uint32_
     return use->next_gpu[use->job[0] == slot ? 0 : 1];
 }
 
-/* Who shares the first GPU of a job that holds GPUs, or ADL_NONE. */
+/* The job that shares the first GPU of a job that holds GPUs, or ADL_NONE. */
 static inline uint32_t adl_state_neighbour(const struct adl_state *state, uint32_t slot)
 {
     const struct adl_gpu_use *use = &state->gpus[state->jobs[slot].first_gpu];

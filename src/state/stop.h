@@ -1,42 +1,40 @@
-/* stop: what it costs to stop a running job now. Every policy, the service and the reports ask here, so that a price
- * means what a stop really does. Only what can be observed is used: the job's specification and how long it has run. */
+/* stop: the cost of stopping a running job now, for every policy, the service and the reports, so that estimated costs
+ * match the effect of a stop. It uses only what can be observed: the job's specification and how long it has run. */
 #ifndef ADLRO_STATE_STOP_H
 #define ADLRO_STATE_STOP_H
 
 #include "state/state.h"
 
-/* Run time of this attempt that a job which holds GPUs would have to do again; 0 of one that waits. */
+/* Run time of this attempt that a running job would have to repeat; 0 for a waiting one. */
 static inline int64_t adl_stop_lost_us(const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
     return job->phase >= ADL_PHASE_RUNNING ? adl_job_lost_us(&job->spec, state->now_us - job->start_us) : 0;
 }
 
-/* The same, plus what stopping and restarting take whatever is lost (adl_policy_config.preemption_us). */
+/* The same, plus the time to stop and restart (adl_policy_config.preemption_us). */
 static inline int64_t adl_stop_cost_us(const struct adl_state *state, uint32_t slot, int64_t switch_us)
 {
     return adl_stop_lost_us(state, slot) + switch_us;
 }
 
-/* For policies that do not weigh run times: true if the job that a running one is to be stopped for has waited for at
- * least as much GPU time as the stop would lose; for twice as much if that one was stopped before, and so on. So no
- * policy loses more GPU time than jobs have waited for, and no job is stopped for ever. */
+/* For policies that do not weigh run times: true if the preemptor (wanted) has waited for at least as much GPU time as
+ * stopping the victim would lose; twice as much if the victim was stopped before, and so on. So no policy loses more
+ * GPU time than jobs have waited for, and no job is stopped again and again. */
 bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted);
 
-/* True if a stop would leave nothing of what the job has done since it last started. Who stops jobs by the clock waits
- * for a checkpoint: a job that is always stopped before its first one would never end. */
+/* True if a stop would lose all work of this attempt. Policies that stop jobs periodically wait for a checkpoint,
+ * because a job that is always stopped before its first one would never end. */
 static inline bool adl_stop_keeps_nothing(const struct adl_state *state, uint32_t slot)
 {
     const int64_t ran_us = state->now_us - state->jobs[slot].start_us;
     return ran_us > 0 && adl_stop_lost_us(state, slot) >= ran_us;
 }
 
-/* A job that has run for longer than it was believed to take is not done: at least this share is believed to be left.
- */
+/* Least predicted share of work left, for a job that has outlived its prediction. */
 #define ADL_STOP_REMAINING_LEAST 0.05
 
-/* Believed share of a job's work that is still to be done if it leaves its GPUs then: for worlds that do not know it.
- */
+/* Predicted share of a job's work left if it leaves its GPUs at that time, for worlds that do not know it. */
 double adl_stop_remaining(const struct adl_state *state, uint32_t slot, int64_t now_us);
 
 #endif
