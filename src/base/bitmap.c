@@ -37,7 +37,7 @@ uint32_t adl_bitmap_next(const struct adl_bitmap *map, uint32_t from)
 {
     if (from >= map->size)
         return ADL_NONE;
-    /* Up until a word has a member at or after the place we look at, then down to its least. */
+    /* Up until a word has a member at or after the position, then down to its least. */
     uint32_t l = 0, index = from, bits = map->size;
     uint64_t word = map->level[0][index / 64] & (UINT64_MAX << (index % 64));
     while (!word) {

@@ -7,9 +7,9 @@ enum adl_status {
     ADL_EINVAL = -1, /* input that is malformed, contradictory or out of range */
     ADL_ENOMEM = -2,
     ADL_EIO = -3,      /* a file or device failed */
-    ADL_EREFUSED = -4, /* a well-formed request that may not be carried out now */
+    ADL_EREFUSED = -4, /* a well-formed request that may not be executed now */
     ADL_EABSENT = -5,  /* what is named does not exist */
-    ADL_EDENIED = -6,  /* it does, but is not theirs */
+    ADL_EDENIED = -6,  /* it exists, but the caller has no permission */
     ADL_EFULL = -7,    /* there is no room for it now */
 };
 

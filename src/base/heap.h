@@ -1,8 +1,8 @@
 /* heap: the event queue, a 4-ary minimum heap of 16-byte items in one array.
  *
- * Items are ordered by (time_us, tag). The tag carries what happens and to whom, with the more urgent kind in the high
- * bits, so equal times have one order on every machine. There is no removal: whoever changes its mind leaves the old
- * item behind and recognizes it as stale when it comes up. */
+ * Items are ordered by (time_us, tag). The tag has the kind of the event, in order of precedence in the high bits, and
+ * its object, so equal times have one order on every machine. There is no removal: a caller that reschedules leaves the
+ * old item behind and recognizes it as stale when it comes up. */
 #ifndef ADLRO_BASE_HEAP_H
 #define ADLRO_BASE_HEAP_H
 
@@ -22,7 +22,7 @@ struct adl_heap {
 
 void adl_heap_clear(struct adl_heap *heap);                          /* frees; a zeroed heap is an empty one */
 int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item); /* 0 or ADL_ENOMEM */
-int adl_heap_reserve(struct adl_heap *heap, size_t count);           /* room for so many; 0 or ADL_ENOMEM */
+int adl_heap_reserve(struct adl_heap *heap, size_t count);           /* room for that many; 0 or ADL_ENOMEM */
 struct adl_heap_item adl_heap_pop(struct adl_heap *heap);            /* the heap must not be empty */
 
 static inline const struct adl_heap_item *adl_heap_top(const struct adl_heap *heap)

@@ -92,7 +92,7 @@ void adl_json_flat(struct adl_json *json)
     json->flat_next = true;
 }
 
-/* Bytes that stand for themselves: nearly all there are, so they are copied at once. */
+/* Bytes that need no escape: nearly all, so they are copied together. */
 static size_t plain_length(const char *string)
 {
     size_t length = 0;

@@ -39,12 +39,12 @@ void adl_json_flat(struct adl_json *json); /* the next object or array goes on o
 void adl_json_key(struct adl_json *json, const char *key);
 void adl_json_string(struct adl_json *json,
                      const char *string);                /* NULL is null; bytes that are not UTF-8 become U+FFFD */
-void adl_json_real(struct adl_json *json, double value); /* not finite: null, for JSON has no other word */
+void adl_json_real(struct adl_json *json, double value); /* not finite: null, because JSON has no other value for it */
 void adl_json_int(struct adl_json *json, int64_t value);
 void adl_json_uint(struct adl_json *json, uint64_t value);
 void adl_json_bool(struct adl_json *json, bool value);
 void adl_json_null(struct adl_json *json);
-void adl_json_raw(struct adl_json *json, const char *value); /* JSON already, and taken as it is */
+void adl_json_raw(struct adl_json *json, const char *value); /* JSON text, copied verbatim */
 
 /* A member of an object: the key and its value. */
 void adl_json_put_string(struct adl_json *json, const char *key, const char *value);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One walk over argv. With a NULL target nothing is stored, so that a first walk can find every fault. */
+/* One pass over argv. With a NULL target nothing is stored, so that a first pass can find every error. */
 struct walk {
     const struct adl_verb *verb;
     int argc;
@@ -144,7 +144,7 @@ static int read_option(struct walk *walk, const char *argument)
     return read_value(walk, option, value);
 }
 
-/* Moves argv[at] to where the operands end; what lies between moves up by one, so both keep their order. */
+/* Moves argv[at] to the end of the operands; the arguments between move up by one, so both keep their order. */
 static void move_operand(struct walk *walk, int at)
 {
     char *operand = walk->argv[at];

@@ -46,7 +46,7 @@ struct adl_verb {
     const char *operands; /* usage text of what is not an option: "SCENARIO"; NULL if there is none */
     int operands_min;
     int operands_max;
-    bool options_first; /* the first operand ends the options: what follows is somebody else's command line */
+    bool options_first; /* the first operand ends the options: what follows is another program's command line */
     const struct adl_option *options;
     size_t option_count;
     struct {

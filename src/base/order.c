@@ -57,8 +57,8 @@ static void append(struct adl_order_node *nodes, struct adl_order *order, uint32
     link_between(nodes, order, entry, order->last, ADL_NONE);
 }
 
-/* Hangs what is below the new entry's place on its two sides. previous and next are its neighbours above that place,
- * and become those in the whole order. */
+/* Splits the subtree at the new entry's place into its two children. previous and next are its neighbours above that
+ * place, and become those in the whole order. */
 static void split(struct adl_order_node *nodes, uint32_t at, uint32_t entry, uint32_t *previous, uint32_t *next)
 {
     uint32_t *left = &nodes[entry].left, *right = &nodes[entry].right;
@@ -127,7 +127,7 @@ void adl_order_insert(struct adl_order_node *nodes, struct adl_order *order, uin
     link_between(nodes, order, entry, previous, next);
 }
 
-/* Where the order names an entry: in its parent, or as the root. */
+/* The link to an entry: in its parent, or the root. */
 static uint32_t *place_of(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
 {
     const uint32_t parent = nodes[entry].parent;
@@ -136,7 +136,7 @@ static uint32_t *place_of(struct adl_order_node *nodes, struct adl_order *order,
     return nodes[parent].left == entry ? &nodes[parent].left : &nodes[parent].right;
 }
 
-/* Puts the two subtrees of an entry in its place. Returns the lowest node that has got another child, or ADL_NONE. */
+/* Replaces an entry by its merged subtrees. Returns the lowest node with a changed child, or ADL_NONE. */
 static uint32_t join(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
 {
     uint32_t a = nodes[entry].left, b = nodes[entry].right, above = nodes[entry].parent;
@@ -184,7 +184,7 @@ void adl_order_remove(struct adl_order_node *nodes, struct adl_order *order, uin
     order->count--;
 }
 
-/* The first entry of a subtree that is light enough; the caller knows there is one. */
+/* The first entry of a subtree whose weight is within the limit; there must be one. */
 static uint32_t first_light(const struct adl_order_node *nodes, uint32_t at, int64_t limit)
 {
     for (;;) {

@@ -1,5 +1,5 @@
-/* range: numbers as people write them in files and options, read strictly and within bounds. The point is a
- * point: a process that sets LC_NUMERIC to a locale with another one gets numbers refused, never misread. */
+/* range: numbers in files and options, parsed strictly and within bounds. The decimal separator is a point: in a locale
+ * with another one (LC_NUMERIC) numbers are refused, never misread. */
 #ifndef ADLRO_BASE_RANGE_H
 #define ADLRO_BASE_RANGE_H
 

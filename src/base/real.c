@@ -24,7 +24,7 @@ double adl_log(double x)
     memcpy(&bits, &x, sizeof bits);
     exponent += (int)(bits >> 52) - 1023;
     bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;
-    /* Halving is one less in the exponent field; no branch, as it would be a coin toss. */
+    /* Halving subtracts one from the exponent field; no branch, because it would be unpredictable. */
     const uint64_t large = bits > 0x3ff6a09e667f3bcdu;
     bits -= large << 52;
     exponent += (int)large;
@@ -32,7 +32,7 @@ double adl_log(double x)
     memcpy(&m, &bits, sizeof m);
     const double s = (m - 1.0) / (m + 1.0);
     const double z = s * s, z2 = z * z, z4 = z2 * z2;
-    /* 1/3 + z/5 + z^2/7 + ... + z^9/21, by pairs, so that no step waits long for another. */
+    /* 1/3 + z/5 + z^2/7 + ... + z^9/21, by pairs, to shorten the dependency chain. */
     const double sum =
         ((1.0 / 3 + z * (1.0 / 5)) + z2 * (1.0 / 7 + z * (1.0 / 9))) +
         z4 * (((1.0 / 11 + z * (1.0 / 13)) + z2 * (1.0 / 15 + z * (1.0 / 17))) + z4 * (1.0 / 19 + z * (1.0 / 21)));
@@ -47,11 +47,11 @@ double adl_exp(double x)
         return HUGE_VAL;
     if (x < -745.0)
         return 0.0;
-    /* Adding and taking away 1.5 * 2^52 rounds to the nearest whole number. */
+    /* Adding and subtracting 1.5 * 2^52 rounds to the nearest integer. */
     const double whole = (x * 0x1.71547652b82fep+0 + 0x1.8p52) - 0x1.8p52;
     const int k = (int)whole;
     const double r = (x - whole * LN2_HIGH) - whole * LN2_LOW, r2 = r * r, r4 = r2 * r2;
-    /* r^2/2! + r^3/3! + ... + r^13/13!, by pairs, so that no step waits long for another. */
+    /* r^2/2! + r^3/3! + ... + r^13/13!, by pairs, to shorten the dependency chain. */
     const double low = (1.0 / 2 + r * (1.0 / 6)) + r2 * (1.0 / 24 + r * (1.0 / 120));
     const double high =
         ((1.0 / 720 + r * (1.0 / 5040)) + r2 * (1.0 / 40320 + r * (1.0 / 362880))) +

@@ -1,4 +1,4 @@
-/* rng: seeded random streams (xoshiro256++). A stream is a value; whoever owns one owns its sequence.
+/* rng: seeded random streams (xoshiro256++). A stream is a value that its owner can copy.
  *
  * Streams for different purposes are made from one seed by name, so that drawing more from one never shifts another:
  * every policy then faces the same jobs, the same failures and the same telemetry noise. */
@@ -14,7 +14,7 @@ struct adl_rng {
 void adl_rng_seed(struct adl_rng *rng, uint64_t seed, const char *purpose);
 
 double adl_rng_normal(struct adl_rng *rng);                   /* mean 0, variance 1 */
-void adl_rng_normal_pair(struct adl_rng *rng, double ret[2]); /* two of them, independent, for the price of one */
+void adl_rng_normal_pair(struct adl_rng *rng, double ret[2]); /* two of them, independent, at the cost of one */
 double adl_rng_exponential(struct adl_rng *rng);              /* mean 1 */
 
 static inline uint64_t adl_rotl64(uint64_t x, int k)

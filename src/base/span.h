@@ -1,4 +1,4 @@
-/* span: indices as people and Slurm write them: "7", "0-9", "0-9:2". */
+/* span: ranges of indices in Slurm's notation: "7", "0-9", "0-9:2". */
 #ifndef ADLRO_BASE_SPAN_H
 #define ADLRO_BASE_SPAN_H
 

@@ -1,4 +1,4 @@
-/* suggest: words in messages for people: shown safely, listed briefly, and with a guess at what was meant. */
+/* suggest: words in messages: quoted safely, listed briefly, and with a suggestion for a misspelt one. */
 #ifndef ADLRO_BASE_SUGGEST_H
 #define ADLRO_BASE_SUGGEST_H
 
@@ -23,7 +23,7 @@ void adl_suggest_offer(struct adl_suggest *suggest, const char *candidate);
 /* "; did you mean 'weight'?", or an empty text. Returns buffer. */
 const char *adl_suggest_phrase(const struct adl_suggest *suggest, char buffer[ADL_PHRASE_SIZE]);
 
-/* The text in quotes, cut if long, without control characters, so that a file cannot steer a terminal.
+/* The text in quotes, cut if long, without control characters, so that a file cannot control a terminal.
  * Returns buffer. */
 const char *adl_quote(const char *text, char buffer[ADL_QUOTE_SIZE]);
 

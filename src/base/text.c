@@ -136,8 +136,8 @@ size_t adl_number_print(char ret[ADL_NUMBER_SIZE], char conversion, int digits, 
     return number_set_point(ret);
 }
 
-/* Most numbers are decimals of at most six places, which whole numbers print in a tenth of the time: the quotient of
- * two of them is rounded as the decimal would be when read, so if it is the value, so is the decimal. */
+/* Most numbers are decimals of at most six places, which integer arithmetic prints in a tenth of the time: the quotient
+ * of two integers is rounded as the decimal would be when read, so if it equals the value, so does the decimal. */
 static bool print_decimal(struct adl_text *text, double value)
 {
     const double size = fabs(value);

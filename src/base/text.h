@@ -1,6 +1,6 @@
-/* text: a growing byte buffer that reports, JSON and pages are written into.
+/* text: a growing byte buffer for reports, JSON and pages.
  *
- * Running out of memory is remembered: later appends do nothing, and the writer asks once, at the end, with
+ * An out-of-memory error is sticky: later appends do nothing, and the writer checks once, at the end, with
  * adl_text_status(). Numbers are written with a point whatever the locale says. */
 #ifndef ADLRO_BASE_TEXT_H
 #define ADLRO_BASE_TEXT_H

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How many bits nearer than half of them the best match has to be: five standard deviations of chance. */
+/* How many bits nearer than half of them the best match has to be: five standard deviations. */
 #define CHANCE_BITS 226
 
 #define KEY_SALT   UINT64_C(1)
@@ -12,7 +12,7 @@
 #define LEVEL_SALT UINT64_C(3)
 #define MASK_SALT  UINT64_C(4)
 
-/* Which rotation of the base vector stands for the n-th span of time: odd, so that none of 8,192 comes twice. */
+/* Which rotation of the base vector represents the n-th span of time: odd, so that none of 8,192 repeats. */
 #define SPAN_STRIDE 1021
 
 struct adl_encoder {

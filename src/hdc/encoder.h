@@ -2,8 +2,8 @@
  *
  *     H = majority over the known fields k of (KEY_k xor VALUE_k), each with the weight of its field
  *
- * H xor KEY_k is like VALUE_k, and unlike everything else, so a field is read back by finding the value that is nearest
- * to it. A field that is not known takes no part: records that lack it are compared by what they have. */
+ * H xor KEY_k is similar to VALUE_k, and to nothing else, so a field is read back by finding the value nearest to it. A
+ * field that is unknown is left out: records without it are compared by the fields that they have. */
 #ifndef ADLRO_HDC_ENCODER_H
 #define ADLRO_HDC_ENCODER_H
 
@@ -38,15 +38,15 @@ struct adl_value {
 
 struct adl_encoder;
 
-/* fields stay the caller's and outlive the encoder; ops NULL: the best of this processor. */
+/* The caller owns fields, which outlive the encoder; ops NULL: the best for this processor. */
 int adl_encoder_create(const struct adl_field *fields, uint32_t count, uint64_t seed, const struct adl_hyper_ops *ops,
                        struct adl_encoder **ret, struct adl_error *err);
 void adl_encoder_destroy(struct adl_encoder *encoder); /* accepts NULL */
 
-/* values: [count]. A record of which nothing is known is the vector of nothing, unrelated to all others. */
+/* values: [count]. A record without known fields is a fixed vector, unrelated to all others. */
 void adl_encoder_encode(const struct adl_encoder *encoder, const struct adl_value *values, struct adl_hypervector *ret);
 
-/* The index of the symbol that the record has in a field, of those given; ADL_FIELD_UNKNOWN if none is near. */
+/* The index, among those given, of the record's symbol in a field; ADL_FIELD_UNKNOWN if none is near. */
 #define ADL_FIELD_UNKNOWN UINT32_MAX
 uint32_t adl_encoder_find_symbol(const struct adl_encoder *encoder, const struct adl_hypervector *record,
                                  uint32_t field, const uint64_t *symbols, uint32_t count);

@@ -1,4 +1,4 @@
-/* hypervector: binary vectors of 8,192 bits and what can be done with them.
+/* hypervector: binary vectors of 8,192 bits and their operations.
  *
  * Two vectors drawn at random differ in half of their bits, give or take 45. Binding (XOR) makes a vector unlike both
  * of its parts and is its own inverse; bundling (majority) makes one that is like all of its parts; rotating makes one
@@ -14,13 +14,14 @@
 #define ADL_HYPER_WORDS       (ADL_HYPER_BITS / 64)
 #define ADL_HYPER_VOTES_MAX   255 /* sum of the weights of a bundle */
 #define ADL_HYPER_PREFIX_BITS 1024
-#define ADL_HYPER_PREFIX      (ADL_HYPER_PREFIX_BITS / 64) /* words; a fair sample, as no code here prefers some bits */
+#define ADL_HYPER_PREFIX                                                                                               \
+    (ADL_HYPER_PREFIX_BITS / 64) /* words; an unbiased sample, because no code here prefers some bits */
 
 struct adl_hypervector {
     uint64_t words[ADL_HYPER_WORDS];
 };
 
-/* The costly operations, as fast as a processor has them; all give the same bits. */
+/* The expensive operations, specialized for processors; all give the same bits. */
 struct adl_hyper_ops {
     const char *name;
     /* Hamming distances of one query to count rows that follow each other; rows are of ADL_HYPER_WORDS words, or of
@@ -34,9 +35,9 @@ struct adl_hyper_ops {
 
 const struct adl_hyper_ops *adl_hyper_ops_plain(void);
 const struct adl_hyper_ops *adl_hyper_ops_avx2(void); /* NULL where they were not built */
-const struct adl_hyper_ops *adl_hyper_ops_best(void); /* that this processor has */
+const struct adl_hyper_ops *adl_hyper_ops_best(void); /* for this processor */
 
-/* The vector that stands for a symbol; other symbols and other seeds have unrelated ones. */
+/* The vector of a symbol; other symbols and other seeds have unrelated ones. */
 void adl_hypervector_item(uint64_t seed, uint64_t symbol, struct adl_hypervector *ret);
 
 /* ret may be one of the arguments, except in rotate. */

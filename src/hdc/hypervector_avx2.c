@@ -1,5 +1,5 @@
-/* hypervector_avx2: the costly operations on 256 bits at a time. CMakeLists.txt has this file alone compiled for AVX2;
- * adl_hyper_ops_best() looks whether the processor has it. */
+/* hypervector_avx2: the expensive operations on 256 bits at a time. CMakeLists.txt compiles only this file for AVX2;
+ * adl_hyper_ops_best() checks whether the processor has it. */
 #include "hdc/hypervector.h"
 
 #if defined(__AVX2__)

@@ -1,7 +1,7 @@
-/* memory: the last so many hypervectors, and which of them are nearest to one.
+/* memory: the most recent hypervectors, and which of them are nearest to a query.
  *
- * A ring: when it is full, the newest takes the place of the oldest. The place of a vector is an index into whatever
- * tables the caller keeps beside it. */
+ * A ring: when it is full, the newest replaces the oldest. The place of a vector is an index into the caller's own
+ * tables. */
 #ifndef ADLRO_HDC_MEMORY_H
 #define ADLRO_HDC_MEMORY_H
 
@@ -17,7 +17,7 @@ struct adl_neighbour {
 
 #define ADL_NEIGHBOURS_MAX 1024
 
-/* ops NULL: the best of this processor. */
+/* ops NULL: the best for this processor. */
 int adl_memory_create(uint32_t capacity, const struct adl_hyper_ops *ops, struct adl_memory **ret,
                       struct adl_error *err);
 void adl_memory_destroy(struct adl_memory *memory); /* accepts NULL */
@@ -25,13 +25,13 @@ void adl_memory_destroy(struct adl_memory *memory); /* accepts NULL */
 uint32_t adl_memory_add(struct adl_memory *memory, const struct adl_hypervector *vector); /* the place it took */
 uint32_t adl_memory_count(const struct adl_memory *memory);
 
-/* The most neighbours first to last, by distance, of equal ones the newest first; how many there are. most is at most
+/* Up to `most` nearest neighbours in order of distance, ties newest first; returns their number. most is at most
  * ADL_NEIGHBOURS_MAX; ret has room for as many. */
 uint32_t adl_memory_nearest(struct adl_memory *memory, const struct adl_hypervector *query, uint32_t most,
                             struct adl_neighbour *ret);
 
-/* The same, looked for among the candidates nearest by their first 1,024 bits (at least most, at most
- * ADL_NEIGHBOURS_MAX), an eighth of the memory to read. Their order is exact; one that is near may be missed. */
+/* The same, searched among the candidates nearest by their first 1,024 bits (at least most, at most
+ * ADL_NEIGHBOURS_MAX), which reads an eighth of the memory. Their order is exact; a near one may be missed. */
 uint32_t adl_memory_nearest_quickly(struct adl_memory *memory, const struct adl_hypervector *query, uint32_t candidates,
                                     uint32_t most, struct adl_neighbour *ret);
 

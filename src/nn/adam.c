@@ -41,7 +41,7 @@ void adl_adam_destroy(struct adl_adam *adam)
     free(adam);
 }
 
-/* By squaring: only multiplications, so the same everywhere. */
+/* By squaring: only multiplications, so the same bits everywhere. */
 static double power(double base, uint64_t exponent)
 {
     double result = 1;

@@ -13,7 +13,7 @@ struct adl_adam_config {
     double beta1;    /* 0 = 0.9 */
     double beta2;    /* 0 = 0.999 */
     double epsilon;  /* 0 = 1e-8 */
-    double norm_max; /* a gradient of a larger norm is shortened to it; 0 = none is */
+    double norm_max; /* clips the gradient's norm; 0 = no clipping */
 };
 
 /* One block: the moments follow it. */
@@ -32,7 +32,7 @@ void adl_adam_destroy(struct adl_adam *adam); /* accepts NULL */
 double adl_adam_step(struct adl_adam *adam, const struct adl_kernels *kernels, double learning_rate, const float *grads,
                      float *params);
 
-/* Steps and moments as bytes, for a model's file; reading them back wants the same count of parameters. */
+/* Steps and moments as bytes, for a model file; reading them back needs the same number of parameters. */
 void adl_adam_write(const struct adl_adam *adam, struct adl_text *ret_bytes);
 int adl_adam_read(struct adl_adam *adam, const void *bytes, size_t size, struct adl_error *err);
 

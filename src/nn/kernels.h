@@ -1,13 +1,13 @@
 /* kernels: the arithmetic of the networks, as free functions over raw pointers and dimensions.
  *
- * Weights of a layer (inputs, outputs) stand in panels of ADL_PANEL output columns, (panels, inputs, ADL_PANEL), the
- * last one filled up with zeros: the product then reads them front to back, and no kernel needs an edge in the columns.
- * Every matrix that a kernel writes has rows of at least panels * ADL_PANEL numbers.
+ * Weights of a layer (inputs, outputs) are stored in panels of ADL_PANEL output columns, (panels, inputs, ADL_PANEL),
+ * the last one padded with zeros: the product then reads them sequentially, and no kernel handles an edge in the
+ * columns. Every matrix that a kernel writes has rows of at least panels * ADL_PANEL numbers.
  *
  * The same source is compiled for any processor, for those with AVX2, and for those with AVX2 and FMA; the table says
  * which one is used, so that there is no global choice. The last differs from the others in the last bits (a fused
- * multiply-add rounds once); the first two never do. Within one table a row's result does not depend on where it stands
- * in a batch or on how many stand beside it. */
+ * multiply-add rounds once); the first two never differ. Within one table a row's result does not depend on its
+ * position in a batch or on the batch size. */
 #ifndef ADLRO_NN_KERNELS_H
 #define ADLRO_NN_KERNELS_H
 
@@ -22,7 +22,7 @@ static inline ptrdiff_t adl_panels(ptrdiff_t outputs)
     return (outputs + ADL_PANEL - 1) / ADL_PANEL;
 }
 
-/* What a product starts from and what is done to its sums. */
+/* The initial value of a product's sums, and what is applied to them. */
 struct adl_product {
     const float *bias; /* (panels * ADL_PANEL) added to every row; NULL = none */
     bool accumulate;   /* add to what is in the result; bias must be NULL */
@@ -83,8 +83,8 @@ struct adl_kernels {
                  float *params);
 };
 
-/* The fast build where it is allowed and the processor has what it needs; else the plain one or, where the processor
- * has AVX2, one that gives the same bits sooner. */
+/* The fast build if it is allowed and the processor supports it; else the plain one or, if the processor has AVX2, a
+ * faster one that gives the same bits. */
 const struct adl_kernels *adl_kernels_choose(bool fast_allowed);
 
 /* Of Huber's loss, mean over count of weight[i] * h(q[i] - target[i]): h(d) = d^2 / 2 up to delta, then delta * (|d| -

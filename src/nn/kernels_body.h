@@ -1,8 +1,7 @@
-/* kernels_body: the kernels themselves, to be included by one file for each build, which says how many LANES a vector
- * has, how many ROWS a tile of the product, how many panels are WIDE, and what the TABLE is called; what it does not
- * say is as any processor has it.
+/* kernels_body: the kernels, included by one file for each build, which defines the LANES of a vector, the ROWS of a
+ * tile of the product, the number of WIDE panels, and the name of the TABLE; the defaults suit any processor.
  *
- * The tile is what makes it fast: ROWS x 16 sums stay in registers while the inputs go by, one multiply-add each. */
+ * Tiling makes it fast: ROWS x 16 sums stay in registers while the inputs stream by, one multiply-add each. */
 #ifndef ADLRO_NN_KERNELS_BODY_H
 #define ADLRO_NN_KERNELS_BODY_H
 
@@ -111,7 +110,7 @@ FORCE_INLINE void tile_rest(ptrdiff_t rows, ptrdiff_t depth, struct left a, cons
     }
 }
 
-/* One row and WIDE panels side by side: the sums of one panel alone would wait for each other. */
+/* One row and WIDE panels side by side: the sums of a single panel would depend on each other. */
 FORCE_INLINE void wide_row(ptrdiff_t inputs, const float *restrict x, const float *restrict w, struct adl_product how,
                            float *restrict y)
 {
@@ -344,7 +343,7 @@ static void sum_rows(ptrdiff_t rows, ptrdiff_t width, const float *x, ptrdiff_t 
 
 static double sum_squares(ptrdiff_t count, const float *x)
 {
-    double part[8] = {0}; /* side by side, so that one addition need not wait for the last */
+    double part[8] = {0}; /* side by side, so that additions are independent */
     ptrdiff_t i = 0;
     for (; i + 8 <= count; i += 8)
         for (ptrdiff_t j = 0; j < 8; j++)

@@ -115,7 +115,7 @@ static int read_line(const char **at, const char *end, const char *name, char re
         return adl_fail(err, ADL_EINVAL, "its manifest must say %s=... next, and does not", name);
     const size_t size = (size_t)(stop - *at) - length - 1;
     if (size > 31)
-        return adl_fail(err, ADL_EINVAL, "its manifest says more about %s than there is to say", name);
+        return adl_fail(err, ADL_EINVAL, "its manifest has a value of %s that is too long", name);
     memcpy(ret_value, *at + length + 1, size);
     ret_value[size] = '\0';
     *at = stop + 1;

@@ -5,7 +5,7 @@
  *     u64 FNV-1a of all before it
  *
  * Numbers are little-endian. Two sections must be there: "manifest", lines of key=value that say what the network is
- * and where it comes from, and "parameters", 32-bit floats in the order of struct adl_qnet's layers. The others are the
+ * and its provenance, and "parameters", 32-bit floats in the order of struct adl_qnet's layers. The others are the
  * caller's: the normalizer's table, held-out scores, an optimizer and a trainer to take up again. */
 #ifndef ADLRO_NN_MODEL_FILE_H
 #define ADLRO_NN_MODEL_FILE_H
@@ -22,9 +22,9 @@
 #define ADL_MODEL_SECTIONS_MAX 16
 #define ADL_MODEL_SIZE_MAX     ((size_t)1 << 30)
 
-/* Tags of sections that more than one piece of the program knows. */
+/* Tags of sections that several parts of the program use. */
 #define ADL_MODEL_NORMALIZER "normalizer"
-#define ADL_MODEL_SCORES     "scores"    /* text: how it did on workloads it was not trained on */
+#define ADL_MODEL_SCORES     "scores"    /* text: results on held-out workloads */
 #define ADL_MODEL_OPTIMIZER  "optimizer" /* adl_adam_write() */
 #define ADL_MODEL_TRAINER    "trainer"
 
@@ -44,14 +44,14 @@ struct adl_model {
     size_t parameter_count;
     int section_count;
     struct adl_model_section sections[ADL_MODEL_SECTIONS_MAX - 2];
-    void *block; /* owns params and the sections' bytes after decoding; NULL in a model that is only to be encoded */
+    void *block; /* owns params and the sections' bytes after decoding; NULL in a model that is only encoded */
 };
 
 /* Appends the bytes. ADL_EINVAL if the model contradicts itself. */
 int adl_model_encode(const struct adl_model *model, struct adl_text *ret_bytes, struct adl_error *err);
 
-/* Reads what encode wrote; schema is the one that the caller's features have, 0 = any. Whatever the bytes are, it
- * answers with a whole model or with what is wrong, and takes no more memory than they do. */
+/* Reads what encode wrote; schema is that of the caller's features, 0 = any. Accepts any bytes: returns a complete
+ * model or an error, and takes no more memory than they do. */
 int adl_model_decode(const void *bytes, size_t size, uint32_t schema, struct adl_model *ret, struct adl_error *err);
 void adl_model_clear(struct adl_model *model); /* of a decoded model; accepts a zeroed one */
 

@@ -33,7 +33,7 @@ static inline void adl_protobuf_string(struct adl_text *text, unsigned field, co
     adl_protobuf_bytes(text, field, string, strlen(string));
 }
 
-/* Moves message, a text of its own, into text as a field; memory that it lacked is then lacking there. */
+/* Moves message into text as a field; if message ran out of memory, so has text. */
 static inline void adl_protobuf_message(struct adl_text *text, unsigned field, struct adl_text *message)
 {
     adl_protobuf_bytes(text, field, message->data, message->size);

@@ -1,7 +1,7 @@
 /* qnet: parameters, workspace and the steps that both networks consist of. */
 #include "nn/qnet.h"
 
-#include "nn/qnet_form.h"
+#include "nn/qnet_internal.h"
 
 #include <assert.h>
 #include <math.h>

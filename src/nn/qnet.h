@@ -1,6 +1,6 @@
-/* qnet: the Q-network: from what is known of GPUs, queue and candidate actions to the value of each action.
+/* qnet: the Q-network: from features of GPUs, queue and candidate actions to the value of each action.
  *
- * Two networks behind one interface. SHARED looks at every GPU through the same weights, so one set of parameters
+ * Two networks behind one interface. SHARED uses the same weights for every GPU, so one set of parameters
  * serves clusters of any size. PAPER is that of the ADLRO paper, for one fixed number of GPUs.
  *
  * Batches are ragged: a state has any number of GPUs and actions, an action any number of member GPUs. All buffers are
@@ -32,20 +32,20 @@ enum adl_qnet_kind { ADL_QNET_SHARED, ADL_QNET_PAPER, ADL_QNET_KIND_COUNT };
 struct adl_qnet_shape {
     enum adl_qnet_kind kind;
     int gpu_features;    /* F, of each GPU; 1 for PAPER, its utilization */
-    int state_features;  /* S, of the queue and the job in turn; may be 0 */
+    int state_features;  /* S, of the queue and the current job; may be 0 */
     int action_features; /* A, of each candidate; 0 for PAPER */
     int gpu_width;       /* H, channels of both convolutions; a multiple of 16 */
     int head_width;      /* W, of the dense layers; a multiple of 16 */
     int paper_gpus;      /* n, GPUs of every state of PAPER; 0 for SHARED */
 };
 
-/* Offsets rise from 0; those of members may rise from anywhere, so that part of a batch is a batch. */
+/* Offsets increase from 0; those of members may start anywhere, so that part of a batch is a batch. */
 struct adl_qnet_batch {
     int states;
     const int *gpu_offset;    /* (states + 1) */
     const float *gpus;        /* (sum of GPUs, F) in the order the convolution sees them */
     const float *state;       /* (states, S) */
-    const int *action_offset; /* (states + 1) SHARED: all actions of the state, whose mean it takes off */
+    const int *action_offset; /* (states + 1) SHARED: all actions of the state, whose mean it subtracts */
     const float *actions;     /* (sum of actions, A) */
     const int *member_offset; /* (sum of actions + 1) */
     const int *members;       /* (sum of members) GPUs of the action's state, counted from 0; none = wait */
@@ -55,7 +55,7 @@ struct adl_qnet_batch {
 struct adl_qnet_layer {
     int inputs;
     int outputs;
-    int fan_in;     /* inputs of the sum it is part of: what He's scale asks for */
+    int fan_in;     /* inputs of the sum it is part of, for He's scale */
     size_t weights; /* offset of (panels, inputs, 16), or of (inputs) if there is one output */
     size_t bias;    /* offset of (outputs, filled up to 16); SIZE_MAX = none, its sum has one elsewhere */
 };
@@ -78,7 +78,7 @@ enum {
     ADL_QNET_LAYERS_MAX = 8
 };
 
-/* A value; made by adl_qnet_make, never changed after. */
+/* Immutable; created by adl_qnet_make. */
 struct adl_qnet {
     struct adl_qnet_shape shape;
     const struct adl_kernels *kernels;
@@ -99,17 +99,16 @@ struct adl_qnet_workspace;
 const char *adl_qnet_kind_name(enum adl_qnet_kind kind);
 int adl_qnet_kind_find(const char *name); /* negative if there is none */
 
-/* ADL_EINVAL with what would be right if there can be no such network. */
+/* ADL_EINVAL, with what would be right, if the shape is invalid. */
 int adl_qnet_make(const struct adl_qnet_shape *shape, const struct adl_kernels *kernels, struct adl_qnet *ret,
                   struct adl_error *err);
 
-/* He's initialization (2015); the last layers are a hundredth of it, so that a fresh network calls all actions alike.
- */
+/* He's initialization (2015); the last layers are scaled by 1/100, so that a new network values all actions alike. */
 void adl_qnet_init(const struct adl_qnet *net, struct adl_rng *rng, float *ret_params);
 
-/* Lets a fresh SHARED network begin with a rule: its advantage is scale * (sum of rule[f] * action feature f) + what it
- * was. Two units of each hidden layer carry it, one where the sum is positive and one where it is negative; training
- * may change them like all others. */
+/* Initializes a new SHARED network with a linear rule: adds scale * (sum of rule[f] * action feature f) to its
+ * advantage. Two units of each hidden layer carry it, one for positive and one for negative sums; training may change
+ * them like all others. */
 void adl_qnet_prime(const struct adl_qnet *net, const float *rule, float scale, float *params);
 
 int adl_qnet_workspace_create(const struct adl_qnet *net, const struct adl_qnet_limits *limits,

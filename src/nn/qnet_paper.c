@@ -1,9 +1,9 @@
 /* qnet_paper: the network of the ADLRO paper, section "state, action, reward", for a fixed number n of GPUs.
  *
- * Two convolutions over the n x 1 utilization, all of it flat beside the state features, a dense layer, and n + 1
- * outputs: one for each GPU and one to wait. An action's value is the mean of its GPUs' outputs, which for a job of one
- * GPU is what the paper says; it says nothing of gangs. */
-#include "nn/qnet_form.h"
+ * Two convolutions over the n x 1 utilization, flattened and concatenated with the state features, a dense layer, and
+ * n + 1 outputs: one for each GPU and one to wait. An action's value is the mean of its GPUs' outputs, which for a job
+ * of one GPU is as in the paper; the paper does not cover gangs. */
+#include "nn/qnet_internal.h"
 
 #include <assert.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void take_room(const struct adl_qnet *net, struct adl_qnet_room *room, st
     ws->doutput = adl_qnet_room_take(room, states, outputs);
 }
 
-/* One state's row of the convolution's result begins this far behind the one before: its GPUs and a row of padding. */
+/* Distance of the states' rows in the convolution's result: the GPUs and a row of padding. */
 static ptrdiff_t flat_step(const struct adl_qnet *net)
 {
     return ((ptrdiff_t)net->shape.paper_gpus + 1) * net->shape.gpu_width;

@@ -5,10 +5,10 @@
  *     m = mean of e over the member GPUs               per action; 0 for none, which is to wait
  *     Q = V(c) + A(c, m, action features) - mean of A over the state's actions
  *
- * Value and advantage are apart as in dueling networks (Wang et al. 2016). That the mean of the advantages is taken off
- * matters: else what is known of an action, such as its job's age, would be used to guess how good the state is. So a
- * batch must hold all actions of its states. */
-#include "nn/qnet_form.h"
+ * Value and advantage are separate as in dueling networks (Wang et al. 2016). Subtracting the mean of the advantages
+ * matters: otherwise features of an action, such as its job's age, would be used to predict the value of the state. So
+ * a batch must have all actions of its states. */
+#include "nn/qnet_internal.h"
 
 #include <assert.h>
 #include <string.h>
@@ -153,7 +153,7 @@ static void forward(const struct adl_qnet *net, const float *params, const struc
 
 /* ---- backward ---- */
 
-/* From dq to the gradients of what the actions' rows and their states' parts were. */
+/* From dq to the gradients of the actions' rows and of their states' parts. */
 static void advantage_gradient(const struct adl_qnet *net, const float *params, const struct adl_qnet_batch *batch,
                                struct adl_qnet_workspace *ws, const float *dq, float *grads)
 {

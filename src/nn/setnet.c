@@ -1,7 +1,7 @@
 /* setnet: parameters, workspace and the head that all forms share. */
 #include "nn/setnet.h"
 
-#include "nn/setnet_form.h"
+#include "nn/setnet_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ void adl_setnet_init(const struct adl_setnet *net, struct adl_rng *rng, float *r
 
 /* ---- workspace ---- */
 
-/* Hands out parts of the block, or counts what they would take while base is NULL. */
+/* Allocates parts of the block, or only counts their size while base is NULL. */
 static float *take(float *base, size_t *used, ptrdiff_t rows, ptrdiff_t width)
 {
     float *part = base ? base + *used : NULL;

@@ -1,11 +1,11 @@
-/* setnet: a small network from a question and a set of facts to an answer and how sure it is.
+/* setnet: a small network from a query and a set of facts to a prediction and its uncertainty.
  *
- *     s = summary of the facts, given the question       by one of three forms
+ *     s = summary of the facts, given the query          by one of three forms
  *     (mean, log spread) = OUT relu(HEAD relu(QUERY q + SUMMARY s))
  *
  * POOL      feed-forward: mean and maximum over the facts of a two-layer network (Zaheer et al., "Deep sets", 2017)
  * RECURRENT a gated recurrent unit over the facts in their order (Cho et al. 2014)
- * ATTENTION the question attends to the facts, and to none of them (Vaswani et al. 2017), four heads
+ * ATTENTION the query attends to the facts, or to none of them (Vaswani et al. 2017), four heads
  *
  * A set may be empty. All buffers are the caller's or the workspace's, made once; nothing allocates after. */
 #ifndef ADLRO_NN_SETNET_H
@@ -37,7 +37,7 @@ struct adl_setnet_layer {
 enum {
     ADL_SETNET_EMBED,   /* F -> H */
     ADL_SETNET_SECOND,  /* H -> H (POOL), 3H (RECURRENT: update, reset, new), 2H (ATTENTION: key, value) */
-    ADL_SETNET_OWN,     /* H -> 3H (RECURRENT: from the state), Q -> H (ATTENTION: what is asked for); none for POOL */
+    ADL_SETNET_OWN,     /* H -> 3H (RECURRENT: from the state), Q -> H (ATTENTION: the query); none for POOL */
     ADL_SETNET_QUERY,   /* Q -> H */
     ADL_SETNET_SUMMARY, /* 2H (POOL) or H -> H */
     ADL_SETNET_HEAD,    /* H -> H */
@@ -45,7 +45,7 @@ enum {
     ADL_SETNET_LAYERS
 };
 
-/* A value; made by adl_setnet_make, never changed after. */
+/* Immutable; created by adl_setnet_make. */
 struct adl_setnet {
     struct adl_setnet_shape shape;
     const struct adl_kernels *kernels;
@@ -64,11 +64,11 @@ struct adl_setnet_workspace;
 
 const char *adl_setnet_form_name(enum adl_setnet_form form);
 
-/* ADL_EINVAL with what would be right if there can be no such network. */
+/* ADL_EINVAL, with what would be right, if the shape is invalid. */
 int adl_setnet_make(const struct adl_setnet_shape *shape, const struct adl_kernels *kernels, struct adl_setnet *ret,
                     struct adl_error *err);
 
-/* He's initialization; the last layer is a hundredth of it, so that a fresh network answers 0 with spread 1. */
+/* He's initialization; the last layer is scaled by 1/100, so that a new network predicts 0 with spread 1. */
 void adl_setnet_init(const struct adl_setnet *net, struct adl_rng *rng, float *ret_params);
 
 int adl_setnet_workspace_create(const struct adl_setnet *net, int sets, int facts, struct adl_setnet_workspace **ret,

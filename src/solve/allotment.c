@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Offers within this share of the mean saving are worth a column from the beginning. */
+/* Offers within this share of the mean saving are columns from the beginning. */
 #define COLUMN_NEAR 0.01
-/* Offers for each row that branch and bound begins with, and how many times deeper it may have to look in the end. */
+/* Offers per row that branch and bound begins with, and how many times deeper it may have to search at most. */
 #define COLUMNS_FEW  4
 #define COLUMNS_DEEP 2
 
@@ -66,8 +66,7 @@ static double greater(double a, double b)
 
 /* ---- greedy ---- */
 
-/* From nothing: the whole part of what the relaxation takes, then one more of what is left of it, then all that fits.
- */
+/* Rounds the relaxation: the integer parts, then one more for large fractions, then all that fits. */
 static void round_amounts(struct adl_allotment *self)
 {
     struct adl_packing *packing = &self->packing;
@@ -92,7 +91,8 @@ static void restore(struct adl_allotment *self, const uint32_t *times)
     adl_packing_follow(&self->packing, times);
 }
 
-/* In the order of the prices, from the plan or from nothing, whichever begins better, then swaps; how many. */
+/* Greedy in the order of the prices, from the initial solution or from nothing, whichever is better, then swaps;
+ * returns their number. */
 static uint32_t improve(struct adl_allotment *self, const uint32_t *times, uint32_t swaps)
 {
     struct adl_packing *packing = &self->packing;
@@ -117,14 +117,14 @@ static double all_wait(const struct adl_allotment_problem *problem)
     return cost;
 }
 
-/* Whether nothing can be better by more than the gap, or by more than rounding. */
+/* True if no solution is better by more than the gap, or by more than rounding. */
 static bool is_near(const struct adl_allotment *self, double saved_bound, double gap)
 {
     const struct adl_packing *packing = &self->packing;
     return saved_bound - packing->saved <= gap * fabs(adl_packing_cost(packing)) + 1e-9 * saved_bound;
 }
 
-/* The surplus above which there are a few offers for each row, so that a node is quick. */
+/* The surplus above which there are a few offers per row, so that a node is quick. */
 static double surplus_of_few(const struct adl_allotment *self)
 {
     const struct adl_packing *packing = &self->packing;
@@ -147,9 +147,9 @@ static void adopt(struct adl_allotment *self)
         restore(self, self->best);
 }
 
-/* The best of the offers with at least that surplus, by branch and bound; what nothing can save more than. An allotment
- * with an offer of surplus s < 0 saves no more than saved_bound + s: so what was left out matters only if it could be
- * part of something better than what was found. */
+/* Branch and bound over the offers with at least that surplus; returns an upper bound on the saving. An allotment with
+ * an offer of surplus s < 0 saves no more than saved_bound + s, so an offer that was left out matters only if it could
+ * be part of a better solution than the one found. */
 static double branch(struct adl_allotment *self, const struct adl_milp_limits *limits, double saved_bound,
                      double surplus_min, uint32_t *nodes)
 {
@@ -169,7 +169,7 @@ static double branch(struct adl_allotment *self, const struct adl_milp_limits *l
     return lesser(saved_bound, bound);
 }
 
-/* First with few offers; then, what was found being better, with all that could still be part of a better one. */
+/* First with few offers; then, with a better solution in hand, with all that could still be part of a better one. */
 static double branch_twice(struct adl_allotment *self, const struct adl_allotment_limits *limits, uint32_t iterations,
                            double saved_bound, uint32_t *nodes)
 {
@@ -186,7 +186,7 @@ static double branch_twice(struct adl_allotment *self, const struct adl_allotmen
     return lesser(bound, branch(self, &inner, saved_bound, needed, nodes));
 }
 
-/* Rounds the relaxation's solution and branches if that is not near enough; what nothing can save more than. */
+/* Rounds the relaxation's solution and branches if the gap is too large; returns an upper bound on the saving. */
 static double improve_and_branch(struct adl_allotment *self, const struct adl_allotment_limits *limits,
                                  uint32_t iterations, double saved_bound, struct adl_allotment_answer *answer)
 {
@@ -203,7 +203,7 @@ static double improve_and_branch(struct adl_allotment *self, const struct adl_al
     return branch_twice(self, limits, iterations, saved_bound, &answer->nodes);
 }
 
-/* Bounds by the relaxation and goes on from there; if that was not finished, the smoothed prices still bound. */
+/* Bounds by the relaxation and continues from there; if that stopped early, the smoothed prices still give a bound. */
 static void solve_exactly(struct adl_allotment *self, const struct adl_allotment_limits *limits,
                           struct adl_allotment_answer *answer)
 {

@@ -7,9 +7,9 @@
  *                 sum of power_w[o] x[o]                        <=  power_cap_w
  *                 x, w whole and not negative
  *
- * A group is jobs that are alike; an offer is one way to serve one job of a group, or one of each of two groups
- * together on one GPU. What a missed SLA costs is part of an offer's cost: as each job takes one offer this is exact,
- * and the bound of the relaxation is close. */
+ * A group is a set of equal jobs; an offer is one way to serve one job of a group, or one of each of two groups
+ * together on one GPU. The penalty of a missed SLA is part of an offer's cost: because each job takes one offer this is
+ * exact, and the bound of the relaxation is tight. */
 #ifndef ADLRO_SOLVE_ALLOTMENT_H
 #define ADLRO_SOLVE_ALLOTMENT_H
 
@@ -22,7 +22,7 @@
 struct adl_offer {
     uint32_t group[2]; /* the second is ADL_NONE if the job is alone; both may be the same group */
     uint32_t pool;
-    uint32_t gpus; /* of the pool, for each time it is taken */
+    uint32_t gpus; /* of the pool, each time it is taken */
     double cost;
     double power_w; /* not negative */
 };
@@ -37,23 +37,23 @@ struct adl_allotment_problem {
 };
 
 struct adl_allotment_limits {
-    uint32_t swaps;      /* tries to improve, at most */
-    uint32_t nodes;      /* of the exact solver; 0 = it is not asked */
+    uint32_t swaps;      /* most tries of local search */
+    uint32_t nodes;      /* of the exact solver; 0 = it is not used */
     uint32_t iterations; /* of its simplex method */
-    double gap;          /* what is within this share of the bound is good enough: 0.001 */
+    double gap;          /* accepted relative optimality gap: 0.001 */
 };
 
 enum adl_allotment_by {
     ADL_ALLOTMENT_GREEDY, /* and swaps */
-    ADL_ALLOTMENT_EXACT,  /* the solver found a better one, or proved this one best */
+    ADL_ALLOTMENT_EXACT,  /* the solver found a better solution, or proved this one optimal */
 };
 
 struct adl_allotment_answer {
     double cost;
-    double bound;   /* no allotment costs less; -HUGE_VAL if the solver was not asked or did not get that far */
+    double bound;   /* no allotment costs less; -HUGE_VAL if the solver was not used or stopped too early */
     uint8_t by;     /* enum adl_allotment_by */
     bool optimal;   /* proved, within the gap */
-    uint32_t swaps; /* work that was done */
+    uint32_t swaps; /* work done */
     uint32_t nodes;
 };
 
@@ -63,8 +63,8 @@ struct adl_allotment;
 int adl_allotment_create(uint32_t groups, uint32_t pools, uint32_t offers, struct adl_allotment **ret);
 void adl_allotment_destroy(struct adl_allotment *allotment); /* accepts NULL */
 
-/* times is [offer], how often each is taken: on entry a plan to begin with (what of it does not fit is left out; zeros:
- * none), on return the best found, which always fits. Equal calls give equal answers. */
+/* times is [offer], how often each is taken: on entry an initial solution (parts that do not fit are left out; zeros:
+ * none), on return the best found, which is always feasible. Equal calls give equal results. */
 void adl_allotment_solve(struct adl_allotment *allotment, const struct adl_allotment_problem *problem,
                          const struct adl_allotment_limits *limits, uint32_t *times, struct adl_allotment_answer *ret);
 

@@ -16,7 +16,7 @@ struct adl_assignment {
     uint32_t *row_of;       /* [column] matched row, or ADL_NONE */
     uint32_t *open;         /* columns not yet settled */
     uint32_t *settled;      /* columns that are, in order: all but the last are matched */
-    uint32_t *shown;        /* columns looked at: all but those that wait for another to be taken */
+    uint32_t *shown;        /* columns considered: all but those that wait for another to be taken */
     uint32_t shown_count;
     uint32_t *first_waiting; /* [column] of those that wait for it, a chain through next_waiting */
     uint32_t *next_waiting;
@@ -66,8 +66,8 @@ void adl_assignment_destroy(struct adl_assignment *self)
     free(self);
 }
 
-/* Improves the distances of open columns by paths through the row; the position in `open` of the nearest, of equals one
- * that nobody has. ADL_NONE if none can be reached. */
+/* Improves the distances of open columns by paths through the row; returns the position in `open` of the nearest, among
+ * equals one that is not matched. ADL_NONE if none can be reached. */
 static uint32_t relax(struct adl_assignment *self, const double *row_cost, uint32_t row, double so_far,
                       uint32_t open_count)
 {
@@ -91,7 +91,7 @@ static uint32_t relax(struct adl_assignment *self, const double *row_cost, uint3
     return nearest;
 }
 
-/* Moves the prices so that every pair on a shortest path costs nothing beyond them. */
+/* Updates the dual prices so that every pair on a shortest path has reduced cost 0. */
 static void reprice(struct adl_assignment *self, uint32_t row, double length, uint32_t settled_count)
 {
     self->row_price[row] += length;
@@ -136,7 +136,7 @@ static bool augment(struct adl_assignment *self, const double *cost, uint32_t co
     return true;
 }
 
-/* Nothing is matched and nothing has a price; the columns that wait for none are shown. */
+/* Nothing is matched and all prices are 0; the columns that wait for no other are shown. */
 static void begin(struct adl_assignment *self, uint32_t rows, uint32_t columns, const uint32_t *after,
                   uint32_t *ret_columns)
 {

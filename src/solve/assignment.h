@@ -3,7 +3,7 @@
  * Shortest augmenting paths with dual prices: R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for
  * dense and sparse linear assignment problems", Computing 38 (1987), in the rectangular form of D. F. Crouse, "On
  * implementing 2D rectangular assignment algorithms", IEEE Trans. AES 52 (2016). At most rows^2 * columns steps; rows
- * that come cheapest-to-place first need far fewer. */
+ * in order of increasing cost need far fewer. */
 #ifndef ADLRO_SOLVE_ASSIGNMENT_H
 #define ADLRO_SOLVE_ASSIGNMENT_H
 
@@ -19,9 +19,10 @@ void adl_assignment_destroy(struct adl_assignment *assignment);                 
  * matched; of those that compete for too few columns the earlier ones are. Whole numbers whose sums stay below 2^53 are
  * handled without rounding. Allocates nothing.
  *
- * after may be NULL. Else column c is looked at only once column after[c] < c is taken (ADL_NONE: at once), which finds
- * the same least cost if no row would rather have c than after[c], and saves most of the work where many columns are
- * such next choices. */
+ * after may be NULL. Else column c is considered only once column after[c] < c is taken (ADL_NONE: at once), which
+ * finds the same least cost if no row prefers c to after[c], and saves most of the work if many columns are such
+ * alternatives.
+ */
 double adl_assignment_solve(struct adl_assignment *assignment, const double *cost, uint32_t rows, uint32_t columns,
                             const uint32_t *after, uint32_t *ret_columns);
 

@@ -49,7 +49,7 @@ static int outcome_of(int status)
 struct adl_lp_answer adl_lp_solve(struct adl_lp *lp, const struct adl_lp_problem *problem, uint32_t iterations_max,
                                   unsigned char *basis, double *ret_values)
 {
-    /* A new model each time: one that was used keeps more than a basis, and equal calls then differ. */
+    /* A new model each time: a used one keeps more state than a basis, and equal calls would differ. */
     Clp_deleteModel(lp->model);
     Clp_Simplex *model = lp->model = Clp_newModel();
     Clp_setLogLevel(model, 0);

@@ -1,9 +1,8 @@
-/* lp: linear programs, minimized by the simplex method of COIN-OR CLP. With solve/milp.c the only place that knows a
- * solver.
+/* lp: linear programs, minimized by the simplex method of COIN-OR CLP. Only this file and solve/milp.c use the solver.
  *
- * The solver allocates as it works and ends the process if it gets no memory; whoever solves in a decision says so. It
- * is told no time, reads no clock that matters and prints nothing; work is limited in iterations, so equal calls give
- * equal answers. */
+ * The solver allocates as it works and ends the process if it gets no memory; callers that solve in a decision say so.
+ * It has no time limit, does not depend on a clock and prints nothing; work is limited in iterations, so equal calls
+ * give equal results. */
 #ifndef ADLRO_SOLVE_LP_H
 #define ADLRO_SOLVE_LP_H
 
@@ -23,11 +22,11 @@ enum adl_lp_outcome {
     ADL_LP_OPTIMAL,
     ADL_LP_INFEASIBLE,
     ADL_LP_UNBOUNDED,
-    ADL_LP_STOPPED, /* at the limit of iterations; the values are the best so far and may break rows */
+    ADL_LP_STOPPED, /* at the limit of iterations; the values are the best so far and may violate rows */
     ADL_LP_FAILED,  /* numerical trouble */
 };
 
-/* Where a variable or row stands in a basis. A basis is [columns + rows] of these. */
+/* Status of a variable or row in a basis. A basis is [columns + rows] of these. */
 enum adl_lp_place { ADL_LP_FREE, ADL_LP_BASIC, ADL_LP_AT_UPPER, ADL_LP_AT_LOWER };
 
 struct adl_lp;
@@ -41,12 +40,12 @@ struct adl_lp_answer {
     uint32_t iterations;
 };
 
-/* Starts from `basis` and leaves the last one there: the next, similar problem then takes few iterations. values is
+/* Starts from `basis` and stores the last one there, so that a similar problem then takes few iterations. values is
  * [columns]. */
 struct adl_lp_answer adl_lp_solve(struct adl_lp *lp, const struct adl_lp_problem *problem, uint32_t iterations_max,
                                   unsigned char *basis, double *ret_values);
 
-/* What one more of each row's limit would add to the objective of the last answer, [rows]. */
+/* The dual prices of the rows in the last solution, [rows]. */
 void adl_lp_prices(const struct adl_lp *lp, double *ret_prices);
 
 #endif

@@ -9,10 +9,10 @@
 
 #include <coin/Clp_C_Interface.h>
 
-#define WHOLE_WITHIN 1e-6 /* a value so near a whole number is one */
-#define ROW_WITHIN   1e-6 /* by how much rounded values may break a row, for each unit of its limit above 1 */
+#define WHOLE_WITHIN 1e-6 /* integrality tolerance */
+#define ROW_WITHIN   1e-6 /* feasibility tolerance of rounded values, relative to a row's limit above 1 */
 
-/* A column whose bounds were narrowed, and what is to be tried once that side is done. */
+/* A column whose bounds were narrowed, and the side to be tried next. */
 struct branch {
     int column;
     bool other_tried;
@@ -33,15 +33,15 @@ struct search {
     double *best_values;   /* [column] */
     double *row_sums;      /* [row] scratch */
     double best;           /* HUGE_VAL: none yet */
-    double cut_bound;      /* the least bound of what was cut off for not being better enough */
-    double limit_bound;    /* of what a limit left open */
+    double cut_bound;      /* the least bound of pruned nodes */
+    double limit_bound;    /* of nodes left open at a limit */
     uint32_t nodes, iterations;
     bool failed, stopped;
 };
 
 /* ---- solutions ---- */
 
-/* The objective of values that keep all bounds, rows and whole numbers; HUGE_VAL if they do not. */
+/* The objective of the values if they are feasible and integral, else HUGE_VAL. */
 static double value_of(struct search *self, const double *values)
 {
     const struct adl_lp_problem *p = self->problem;
@@ -76,7 +76,7 @@ static void offer_solution(struct search *self, const double *values, double *ro
     }
 }
 
-/* What a node must promise to be looked at. */
+/* A node with a bound at or above this is pruned. */
 static double cutoff(const struct search *self)
 {
     return self->best == HUGE_VAL ? HUGE_VAL : self->best - fmax(self->limits.gap, 1e-9) * fabs(self->best) - 1e-9;
@@ -84,7 +84,7 @@ static double cutoff(const struct search *self)
 
 /* ---- the tree ---- */
 
-/* The column to split: of those that serve most, the one nearest to one half; -1 if all are whole. */
+/* The column to branch on: of those that serve most, the one nearest to one half; -1 if all are integral. */
 static int fractional_column(const struct search *self, const double *values)
 {
     int best = -1;
@@ -121,7 +121,7 @@ static void enter_side(struct search *self, const struct branch *branch, bool up
     self->upper[branch->column] = up ? branch->upper : floor(branch->at);
 }
 
-/* Leaves the sides that are done and enters the next one that still promises; false if there is none. */
+/* Leaves finished sides and enters the next one that is not pruned; false if there is none. */
 static bool next_side(struct search *self)
 {
     while (self->depth > 0) {
@@ -141,7 +141,7 @@ static bool next_side(struct search *self)
     return false;
 }
 
-/* The limits leave open what is below and beside the present node. */
+/* Stops at a limit: the present node and the open sides remain unexplored. */
 static void stop(struct search *self, double bound)
 {
     self->stopped = true;
@@ -167,14 +167,14 @@ static int run_simplex(struct search *self, bool dual)
     return Clp_status(self->model);
 }
 
-/* Solves the relaxation of the present node. Each method now and then gives up on what the other solves. */
+/* Solves the relaxation of the present node. If one simplex method fails, the other may succeed. */
 static int relax(struct search *self, bool root)
 {
     const int status = run_simplex(self, !root);
     return status == ERRORS ? run_simplex(self, root) : status;
 }
 
-/* One node: bound it, take it as a solution, or split it. False if the search is over before its end. */
+/* One node: bounds it, takes it as a solution, or branches. False if the search stops early. */
 static bool visit(struct search *self, double *scratch)
 {
     const bool root = self->depth == 0;

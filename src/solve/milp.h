@@ -1,9 +1,8 @@
 /* milp: mixed-integer linear programs, minimized by branch and bound on the simplex method of COIN-OR CLP
- * (docs/decisions/0007-own-branch-and-bound.md says why it is our own). With solve/lp.c the only place that knows a
- * solver.
+ * (docs/decisions/0007-own-branch-and-bound.md says why it is our own). Only this file and solve/lp.c use the solver.
  *
- * As there: the solver allocates as it works, is told no time and prints nothing; work is limited in nodes and simplex
- * iterations, so equal calls give equal answers, also from several threads at once. */
+ * As there: the solver allocates as it works, has no time limit and prints nothing; work is limited in nodes and
+ * simplex iterations, so equal calls give equal results, also from several threads at once. */
 #ifndef ADLRO_SOLVE_MILP_H
 #define ADLRO_SOLVE_MILP_H
 
@@ -28,12 +27,12 @@ enum adl_milp_outcome {
 struct adl_milp_answer {
     int outcome;      /* enum adl_milp_outcome */
     double objective; /* of ret_values, if there is a solution */
-    double bound;     /* no solution costs less; -HUGE_VAL if not known */
+    double bound;     /* no solution costs less; -HUGE_VAL if unknown */
     uint32_t nodes;
 };
 
-/* integer is [columns]: which must be whole numbers. start is [columns], a solution to begin with, or NULL. ret_values
- * is [columns], untouched unless there is a solution. */
+/* integer is [columns]: which must be integers. start is [columns], an initial solution, or NULL. ret_values is
+ * [columns], untouched unless there is a solution. */
 struct adl_milp_answer adl_milp_solve(const struct adl_lp_problem *problem, const bool *integer, const double *start,
                                       const struct adl_milp_limits *limits, double *ret_values);
 

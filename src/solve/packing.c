@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define POWER_UNITS 0x1p20 /* in a watt */
-#define POWER_W_MAX 0x1p40 /* a cap above this is none */
+#define POWER_W_MAX 0x1p40 /* higher caps count as none */
 
 int adl_packing_init(struct adl_packing *self, uint32_t groups, uint32_t pools, uint32_t offers)
 {
@@ -66,7 +66,7 @@ static bool has_cap(const struct adl_allotment_problem *problem)
     return problem->power_cap_w < POWER_W_MAX;
 }
 
-/* What an offer saves; 0 if it would not even fit alone. */
+/* The saving of an offer; 0 if it does not even fit alone. */
 static double saving_of(const struct adl_allotment_problem *problem, const struct adl_offer *offer)
 {
     const uint32_t a = offer->group[0], b = offer->group[1];
@@ -79,7 +79,7 @@ static double saving_of(const struct adl_allotment_problem *problem, const struc
     return fits && saving > 0 ? saving : 0;
 }
 
-/* A key whose order is the opposite of that of numbers; of equal ones the earlier offer comes first. */
+/* A sort key for descending numbers, ties by index. */
 static uint64_t key_of(double number, uint32_t offer)
 {
     const float rough = (float)number;
@@ -88,7 +88,7 @@ static uint64_t key_of(double number, uint32_t offer)
     return (uint64_t)(bits >> 31 ? bits : bits ^ 0x7fffffff) << 32 | offer;
 }
 
-/* By the upper halves, the lower ones stay in order: three rounds of 11 bits. */
+/* Radix sort by the upper halves, stable: three passes of 11 bits. */
 static void sort(uint64_t *keys, uint64_t *other, uint32_t count)
 {
     for (int shift = 32; shift < 64; shift += 11) {
@@ -103,7 +103,8 @@ static void sort(uint64_t *keys, uint64_t *other, uint32_t count)
         keys = other;
         other = kept;
     }
-    memcpy(other, keys, count * sizeof *keys); /* an odd number of rounds: `other` is where the caller looks */
+    memcpy(other, keys,
+           count * sizeof *keys); /* after an odd number of passes the result is in keys; the caller reads `other` */
 }
 
 /* The sections of groups and pools, filled in order. */
@@ -112,7 +113,7 @@ static void section(struct adl_packing *self)
     const struct adl_allotment_problem *problem = self->problem;
     memset(self->group_begin, 0, ((size_t)problem->group_count + 2) * sizeof *self->group_begin);
     memset(self->pool_begin, 0, ((size_t)problem->pool_count + 2) * sizeof *self->pool_begin);
-    /* Counted two further than they begin, so that filling leaves each beginning where it belongs. */
+    /* Counts are stored two entries further, so that filling leaves each beginning where it belongs. */
     for (uint32_t i = 0; i < self->order_count; i++) {
         const struct adl_offer *offer = &problem->offers[self->order[i]];
         self->pool_begin[offer->pool + 2]++;
@@ -134,10 +135,10 @@ static void section(struct adl_packing *self)
     }
 }
 
-void adl_packing_order(struct adl_packing *self, const double *promise)
+void adl_packing_order(struct adl_packing *self, const double *score)
 {
     for (uint32_t i = 0; i < self->order_count; i++)
-        self->keys[i] = key_of(promise[self->order[i]], self->order[i]);
+        self->keys[i] = key_of(score[self->order[i]], self->order[i]);
     sort(self->keys, self->keys_other, self->order_count);
     for (uint32_t i = 0; i < self->order_count; i++)
         self->order[i] = (uint32_t)self->keys[i];
@@ -189,7 +190,7 @@ static void list(uint32_t *section, uint32_t *count, uint32_t *place, uint32_t o
     section[(*count)++] = offer;
 }
 
-/* The last of the list takes its place; returns who that is. */
+/* Moves the last entry of the list to this place and returns it. */
 static uint32_t unlist(uint32_t *section, uint32_t *count, uint32_t place)
 {
     const uint32_t last = section[--*count];
@@ -197,7 +198,7 @@ static uint32_t unlist(uint32_t *section, uint32_t *count, uint32_t place)
     return last;
 }
 
-/* Where an offer remembers its place in the list of a group. */
+/* Where an offer's place in the list of a group is stored. */
 static uint32_t *place_in_group(struct adl_packing *self, uint32_t offer, uint32_t group)
 {
     const bool second = self->problem->offers[offer].group[0] != group;
@@ -237,7 +238,7 @@ static void apply(struct adl_packing *self, uint32_t o, int32_t times)
 {
     const struct adl_offer *offer = &self->problem->offers[o];
     const uint32_t before = self->times[o], more = (uint32_t)times;
-    self->times[o] += more; /* unsigned arithmetic takes away as well */
+    self->times[o] += more; /* unsigned arithmetic also subtracts */
     self->waiting[offer->group[0]] -= more;
     if (adl_offer_is_pair(offer))
         self->waiting[offer->group[1]] -= more;
@@ -256,7 +257,7 @@ static uint32_t least_of(uint32_t a, uint64_t b)
     return b < a ? (uint32_t)b : a;
 }
 
-/* How often an offer fits into so many jobs of its groups, GPUs and power. */
+/* How many times an offer fits into these jobs of its groups, GPUs and power. */
 static uint32_t fitting(const struct adl_packing *self, uint32_t o, const uint32_t *jobs, const uint32_t *gpus,
                         int64_t power, uint32_t most)
 {

@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chosen by bench/run solve. Temperatures are shares of the mean saving of an offer: first, where all offers are looked
- * at instead of a sample, and last. */
+/* Chosen by bench/run solve. Temperatures are shares of the mean saving of an offer: the first, the one at which all
+ * offers replace the sample, and the last. */
 #define T_FIRST  0.1
 #define T_MIDDLE 0.02
 #define T_LAST   0.004
 #define ROUGH    40 /* rounds with the sample */
 #define FINE     64 /* and after it */
 #define SAMPLE   1500
-/* Rounds between looks at all offers; between them only those count whose surplus is no more temperatures below 0 than
- * the shape reaches. */
+/* Rounds between passes over all offers; between them only offers count whose surplus is within the reach of the shape.
+ */
 #define REFRESH 8
 #define REACH   8
-/* Half of what would be right for one constraint alone, as an offer meets up to four that are scaled at once. */
+/* Half the step for a single constraint, because an offer is in up to four that are scaled at once. */
 #define STEP 0.5
-/* The one for power is alone among the many it must move. */
+/* Power is one constraint over all offers, so its step differs. */
 #define WATT_STEP 1
 
 int adl_prices_init(struct adl_prices *self, uint32_t groups, uint32_t pools, uint32_t offers)
@@ -51,7 +51,7 @@ void adl_prices_clear(struct adl_prices *self)
     *self = (struct adl_prices){0};
 }
 
-/* Of an offer with its second group, or the one more, whose job is worth nothing. */
+/* An offer with its second group, or the extra group whose price is 0. */
 static struct adl_priced_offer offer_of(const struct adl_packing *packing, uint32_t o)
 {
     const struct adl_offer *offer = &packing->problem->offers[o];
@@ -70,7 +70,7 @@ static inline double surplus_of(const struct adl_prices *self, const struct adl_
            self->gpu[offer->pool] * offer->gpus - self->watt * offer->power;
 }
 
-/* In the place of exp(z). */
+/* Replaces exp(z). */
 static inline double shape(double z)
 {
     double y = 1 + (z < 4 ? z : 4) * 0.125;
@@ -80,7 +80,7 @@ static inline double shape(double z)
     return y * y;
 }
 
-/* Everything is free. */
+/* All prices are 0. */
 static void start(struct adl_prices *self, const struct adl_packing *packing)
 {
     const struct adl_allotment_problem *problem = packing->problem;
@@ -109,7 +109,7 @@ static void collect(struct adl_prices *self, const struct adl_packing *packing, 
     }
 }
 
-/* All that serve a job alone, and about every `stride`-th pair, which stands for as many. */
+/* All single offers, and about every `stride`-th pair, weighted accordingly. */
 static void sample(struct adl_prices *self, const struct adl_packing *packing, uint32_t stride)
 {
     self->active_count = 0;
@@ -130,7 +130,7 @@ static double scaled(double price, double load, double limit, double step)
     return next > 0 ? next : 0;
 }
 
-/* Counts what would be taken at temperature t and raises the price of what is overbooked, lowers that of the rest. */
+/* Computes the demand at temperature t, raises the prices of violated constraints and lowers the others. */
 static void scale(struct adl_prices *self, const struct adl_packing *packing, double t)
 {
     const struct adl_allotment_problem *problem = packing->problem;
@@ -156,7 +156,7 @@ static void scale(struct adl_prices *self, const struct adl_packing *packing, do
         self->watt = scaled(self->watt * self->power_mean, power, self->power_cap, WATT_STEP * t) / self->power_mean;
 }
 
-/* Rounds from one temperature to another; refresh 0: with the offers that are active. */
+/* Rounds from one temperature to another; refresh 0: with the active offers only. */
 static void cool(struct adl_prices *self, const struct adl_packing *packing, double from, double to, int rounds,
                  int refresh)
 {

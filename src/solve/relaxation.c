@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define UNITS_PER_W 0x1p20 /* of power in a packing */
-#define SURPLUS_MIN 1e-9   /* of an offer that is called for, as a share of the mean saving */
+#define SURPLUS_MIN 1e-9   /* reduced-cost tolerance, as a share of the mean saving */
 #define PASSES_MAX  100
 
 int adl_relaxation_init(struct adl_relaxation *self, uint32_t groups, uint32_t pools, uint32_t offers)
@@ -123,7 +123,7 @@ void adl_relaxation_load(struct adl_relaxation *self, const struct adl_packing *
     }
 }
 
-/* The solver puts columns first; here they come last, as they grow in number. */
+/* The solver's basis has columns first; here they come last, because their number grows. */
 static int solve_columns(struct adl_relaxation *self, uint32_t iterations_max, uint32_t *iterations)
 {
     const size_t rows = (size_t)self->problem.rows, columns = (size_t)self->problem.columns;
@@ -154,7 +154,7 @@ static void read_prices(struct adl_relaxation *self, const struct adl_packing *p
     adl_prices_apply(prices, packing);
 }
 
-/* Adds the offers whose surplus calls for them; how many. */
+/* Adds the columns with positive surplus; returns their number. */
 static uint32_t add_called_for(struct adl_relaxation *self, const struct adl_packing *packing,
                                const struct adl_prices *prices)
 {
@@ -181,6 +181,6 @@ bool adl_relaxation_solve(struct adl_relaxation *self, const struct adl_packing 
     }
     memset(prices->amount, 0, packing->problem->offer_count * sizeof *prices->amount);
     for (int c = 0; c < self->problem.columns; c++)
-        prices->amount[self->offers[c]] = self->values[c] + 1e-7; /* a whole number may come out a little less */
+        prices->amount[self->offers[c]] = self->values[c] + 1e-7; /* an integer may come out slightly smaller */
     return finished;
 }

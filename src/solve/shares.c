@@ -13,9 +13,9 @@
 #define GAP        1e-7 /* relative, of the goal */
 #define HALVES_MAX 40
 
-/* How the goal's row bends for one job at (u, t): f its barrier, p = 1 / f_uu, ratio = f_ut / f_uu. What would be the
- * small difference of large numbers where a slack vanishes is kept as its own figure. */
-struct bend {
+/* Derivatives of the goal's barrier f for one job at (u, t): p = 1 / f_uu, ratio = f_ut / f_uu. Small differences of
+ * large numbers, where a slack vanishes, are separate members. */
+struct curvature {
     double u, t; /* f_u, f_t */
     double p, ratio;
     double rest;   /* f_tt - f_ut^2 / f_uu */
@@ -23,24 +23,25 @@ struct bend {
     double step;   /* p f_u */
 };
 
-/* The part of a step that is a kind's own: how its shares and its goal's multiplier omega answer to a pull on each
- * share, to the goal's row and to the row of its time. */
+/* A kind's block of the step: how its shares and its goal's multiplier omega respond to a force on each share, to the
+ * goal's row and to the row of its time. */
 struct block {
     double pull[TYPES][TYPES]; /* [share][pulled share] */
-    double goal[TYPES];        /* also, negative, how omega answers to a pull */
+    double goal[TYPES];        /* also, negated, how omega responds to a force */
     double time[TYPES];
     double omega_goal, omega_time;
-    double share[TYPES]; /* the answer to what is pulled without prices */
+    double share[TYPES]; /* the response without prices */
     double omega;        /* the same */
 };
 
 struct adl_shares {
     uint32_t kinds_max;
-    double *dx;        /* [kind][type] of the step */
-    struct bend *bend; /* [kind] */
+    double *dx;                  /* [kind][type] of the step */
+    struct curvature *curvature; /* [kind] */
     struct block block;
-    double slack[TYPES];                 /* capacity left */
-    double matrix[TYPES + 1][TYPES + 2]; /* rows and columns: the types' prices, t; last what they equal */
+    double slack[TYPES]; /* capacity left */
+    double matrix[TYPES + 1]
+                 [TYPES + 2]; /* rows and columns: the types' prices, t; the last column is the right-hand side */
     const struct adl_shares_problem *problem;
     double t, dt, mu, scale;
 };
@@ -52,8 +53,8 @@ int adl_shares_create(uint32_t kinds_max, struct adl_shares **ret)
         return ADL_ENOMEM;
     self->kinds_max = kinds_max;
     self->dx = calloc((size_t)kinds_max + 1, TYPES * sizeof *self->dx);
-    self->bend = calloc((size_t)kinds_max + 1, sizeof *self->bend);
-    if (!self->dx || !self->bend) {
+    self->curvature = calloc((size_t)kinds_max + 1, sizeof *self->curvature);
+    if (!self->dx || !self->curvature) {
         adl_shares_destroy(self);
         return ADL_ENOMEM;
     }
@@ -66,7 +67,7 @@ void adl_shares_destroy(struct adl_shares *self)
     if (!self)
         return;
     free(self->dx);
-    free(self->bend);
+    free(self->curvature);
     free(self);
 }
 
@@ -80,8 +81,8 @@ static bool usable(const struct adl_shares *self, const struct adl_shares_kind *
     return kind->speed[type] > 0 && self->problem->capacity[type] > 0;
 }
 
-/* u and what of the job's time is left, some way along the step. */
-static void look(const struct adl_shares *self, uint32_t k, double along, double *ret_u, double *ret_time)
+/* u and the slack of the job's time, at a point along the step. */
+static void evaluate(const struct adl_shares *self, uint32_t k, double along, double *ret_u, double *ret_time)
 {
     const struct adl_shares_kind *kind = &self->problem->kinds[k];
     double u = 0, time = 1;
@@ -95,7 +96,7 @@ static void look(const struct adl_shares *self, uint32_t k, double along, double
     *ret_time = time;
 }
 
-/* What the kind's row of the goal leaves; it must stay above 0. */
+/* The slack of the kind's row of the goal; it must stay above 0. */
 static double goal_slack(const struct adl_shares *self, const struct adl_shares_kind *kind, double u, double t)
 {
     switch (self->problem->goal) {
@@ -112,27 +113,28 @@ static double goal_slack(const struct adl_shares *self, const struct adl_shares_
 
 /* The finish goal is the cone y u >= 1, t - age - left y >= 0 with y at its best: the logarithms of both slacks are
  * then 2 log(u (t - age) - left) - log(u) and a constant. */
-static struct bend bend_at(const struct adl_shares *self, const struct adl_shares_kind *kind, double u, double t)
+static struct curvature curvature_at(const struct adl_shares *self, const struct adl_shares_kind *kind, double u,
+                                     double t)
 {
     const double y = goal_slack(self, kind, u, t), w = kind->weight, since = t - kind->age;
     switch (self->problem->goal) {
     case ADL_SHARES_MAX_MIN:
-        return (struct bend){.u = -w / y, .t = 1 / y, .p = y * y / (w * w), .ratio = -1 / w, .step = -y / w};
+        return (struct curvature){.u = -w / y, .t = 1 / y, .p = y * y / (w * w), .ratio = -1 / w, .step = -y / w};
     case ADL_SHARES_FLOOR:
-        return (struct bend){.u = -w / y, .p = y * y / (w * w), .step = -y / w};
+        return (struct curvature){.u = -w / y, .p = y * y / (w * w), .step = -y / w};
     case ADL_SHARES_FINISH: {
         const double uu = 2 * since * since - y * y / (u * u); /* y^2 f_uu */
-        return (struct bend){.u = -2 * since / y + 1 / u,
-                             .t = -2 * u / y,
-                             .p = y * y / uu,
-                             .ratio = 2 * kind->left / uu,
-                             .rest = (2 + 8 * kind->left / y) / uu,
-                             .t_rest = (-4 * since + 2 * (y - kind->left) / u) / uu,
-                             .step = y * (-2 * since + y / u) / uu};
+        return (struct curvature){.u = -2 * since / y + 1 / u,
+                                  .t = -2 * u / y,
+                                  .p = y * y / uu,
+                                  .ratio = 2 * kind->left / uu,
+                                  .rest = (2 + 8 * kind->left / y) / uu,
+                                  .t_rest = (-4 * since + 2 * (y - kind->left) / u) / uu,
+                                  .step = y * (-2 * since + y / u) / uu};
     }
     default: {
         const double cost = kind->left * self->scale / self->mu;
-        return (struct bend){.u = -cost / (u * u), .p = u * u * u / (2 * cost), .step = -u / 2};
+        return (struct curvature){.u = -cost / (u * u), .p = u * u * u / (2 * cost), .step = -u / 2};
     }
     }
 }
@@ -150,20 +152,21 @@ static double t_gradient(const struct adl_shares *self)
 /* ---- a step ---- */
 
 /* The kind's gradient for one type, without the capacity's part. */
-static double own_gradient(const struct adl_shares_kind *kind, const struct bend *bend, uint32_t a, double x,
+static double own_gradient(const struct adl_shares_kind *kind, const struct curvature *curvature, uint32_t a, double x,
                            double time)
 {
-    return kind->jobs * (-1 / x + 1 / time + bend->u * kind->speed[a]);
+    return kind->jobs * (-1 / x + 1 / time + curvature->u * kind->speed[a]);
 }
 
 /* Inverts the kind's block: with d = x^2 / jobs, of dx_a / d_a + tau + speed_a omega = pull_a, sum dx = time^2 / jobs
  * tau - h, speed dx = p / jobs omega - g. Written out by Cramer's rule as sums whose terms do not cancel: the obvious
  * elimination loses all digits once a slack is small. */
-static void invert(struct adl_shares *self, const struct adl_shares_kind *kind, const struct bend *bend, double time)
+static void invert(struct adl_shares *self, const struct adl_shares_kind *kind, const struct curvature *curvature,
+                   double time)
 {
     struct block *block = &self->block;
     const uint32_t types = self->problem->types;
-    const double *s = kind->speed, st = time * time / kind->jobs, sg = bend->p / kind->jobs;
+    const double *s = kind->speed, st = time * time / kind->jobs, sg = curvature->p / kind->jobs;
     double d[TYPES], sum = 0, sum_s = 0, sum_ss = 0, spread = 0;
     for (uint32_t a = 0; a < types; a++) {
         d[a] = kind->share[a] * kind->share[a] / kind->jobs;
@@ -197,19 +200,19 @@ static void invert(struct adl_shares *self, const struct adl_shares_kind *kind, 
     block->omega_time = -sum_s / det;
 }
 
-/* The block and its answer to the barriers of the shares, of the time and of the goal. */
+/* The block and its response to the barriers of the shares, of the time and of the goal. */
 static void respond(struct adl_shares *self, uint32_t k)
 {
     const struct adl_shares_kind *kind = &self->problem->kinds[k];
-    const struct bend *bend = &self->bend[k];
+    const struct curvature *curvature = &self->curvature[k];
     struct block *block = &self->block;
     const uint32_t types = self->problem->types;
     double u, time;
-    look(self, k, 0, &u, &time);
-    invert(self, kind, bend, time);
-    block->omega = block->omega_goal * bend->step + block->omega_time * time;
+    evaluate(self, k, 0, &u, &time);
+    invert(self, kind, curvature, time);
+    block->omega = block->omega_goal * curvature->step + block->omega_time * time;
     for (uint32_t a = 0; a < types; a++)
-        block->share[a] = block->goal[a] * bend->step + block->time[a] * time;
+        block->share[a] = block->goal[a] * curvature->step + block->time[a] * time;
     for (uint32_t b = 0; b < types; b++) {
         if (!usable(self, kind, b))
             continue;
@@ -220,26 +223,27 @@ static void respond(struct adl_shares *self, uint32_t k)
     }
 }
 
-/* Adds a kind to the rows of the common unknowns: a type's slack^2 price - slack is what is taken more of it; t's. */
+/* Adds a kind to the rows of the common unknowns: for a type, slack^2 * price - slack is its additional use; for t. */
 static void gather(struct adl_shares *self, uint32_t k)
 {
     const struct adl_shares_kind *kind = &self->problem->kinds[k];
-    const struct bend *bend = &self->bend[k];
+    const struct curvature *curvature = &self->curvature[k];
     const struct block *block = &self->block;
     const uint32_t types = self->problem->types;
     const double demand = kind->jobs * kind->gpus;
     for (uint32_t a = 0; a < types; a++) {
         for (uint32_t b = 0; b < types; b++)
             self->matrix[a][b] += demand * demand * block->pull[a][b];
-        self->matrix[a][types] -= demand * block->goal[a] * bend->ratio;
-        self->matrix[types][a] += demand * block->goal[a] * bend->ratio;
+        self->matrix[a][types] -= demand * block->goal[a] * curvature->ratio;
+        self->matrix[types][a] += demand * block->goal[a] * curvature->ratio;
         self->matrix[a][types + 1] += demand * block->share[a];
     }
-    self->matrix[types][types] += kind->jobs * bend->rest + bend->ratio * bend->ratio * block->omega_goal;
-    self->matrix[types][types + 1] -= kind->jobs * bend->t_rest + bend->ratio * block->omega;
+    self->matrix[types][types] +=
+        kind->jobs * curvature->rest + curvature->ratio * curvature->ratio * block->omega_goal;
+    self->matrix[types][types + 1] -= kind->jobs * curvature->t_rest + curvature->ratio * block->omega;
 }
 
-/* Gaussian elimination with pivots; the answer replaces the last column. */
+/* Gaussian elimination with pivoting; the solution replaces the last column. */
 static bool eliminate(struct adl_shares *self)
 {
     const uint32_t n = self->problem->types + 1;
@@ -292,8 +296,8 @@ static bool find_step(struct adl_shares *self)
     self->matrix[types][types + 1] = -t_gradient(self);
     for (uint32_t k = 0; k < problem->count; k++) {
         double u, time;
-        look(self, k, 0, &u, &time);
-        self->bend[k] = bend_at(self, &problem->kinds[k], u, self->t);
+        evaluate(self, k, 0, &u, &time);
+        self->curvature[k] = curvature_at(self, &problem->kinds[k], u, self->t);
         respond(self, k);
         gather(self, k);
     }
@@ -304,7 +308,7 @@ static bool find_step(struct adl_shares *self)
         const double demand = problem->kinds[k].jobs * problem->kinds[k].gpus;
         respond(self, k);
         for (uint32_t a = 0; a < types; a++) {
-            double dx = self->block.share[a] + self->block.goal[a] * self->bend[k].ratio * self->dt;
+            double dx = self->block.share[a] + self->block.goal[a] * self->curvature[k].ratio * self->dt;
             for (uint32_t b = 0; b < types; b++)
                 dx -= self->block.pull[a][b] * demand * self->matrix[b][types + 1];
             self->dx[(size_t)k * TYPES + a] = dx;
@@ -315,7 +319,7 @@ static bool find_step(struct adl_shares *self)
 
 /* ---- along a step ---- */
 
-/* The slope of the function at a place along the step; HUGE_VAL outside the bounds. */
+/* The slope of the function at a point along the step; HUGE_VAL outside the bounds. */
 static double slope_at(const struct adl_shares *self, double along)
 {
     const struct adl_shares_problem *problem = self->problem;
@@ -328,24 +332,24 @@ static double slope_at(const struct adl_shares *self, double along)
     for (uint32_t k = 0; k < problem->count; k++) {
         const struct adl_shares_kind *kind = &problem->kinds[k];
         double u, time;
-        look(self, k, along, &u, &time);
+        evaluate(self, k, along, &u, &time);
         if (!(time > 0) || !(goal_slack(self, kind, u, t) > 0))
             return HUGE_VAL;
-        const struct bend bend = bend_at(self, kind, u, t);
-        slope += kind->jobs * bend.t * self->dt;
+        const struct curvature curvature = curvature_at(self, kind, u, t);
+        slope += kind->jobs * curvature.t * self->dt;
         for (uint32_t a = 0; a < problem->types; a++) {
             if (!usable(self, kind, a))
                 continue;
             const double dx = self->dx[(size_t)k * TYPES + a], x = kind->share[a] + along * dx;
             if (!(x > 0))
                 return HUGE_VAL;
-            slope += dx * (own_gradient(kind, &bend, a, x, time) + kind->jobs * kind->gpus / slack[a]);
+            slope += dx * (own_gradient(kind, &curvature, a, x, time) + kind->jobs * kind->gpus / slack[a]);
         }
     }
     return slope;
 }
 
-/* How far the shares may go before one of them is 0. */
+/* The longest step before a share becomes 0. */
 static double reach(const struct adl_shares *self)
 {
     double along = 1;
@@ -358,7 +362,7 @@ static double reach(const struct adl_shares *self)
     return along;
 }
 
-/* Moves by a Newton step, shortened until the function still falls there. False if it cannot. */
+/* A Newton step, shortened until the function still decreases there. False if it cannot. */
 static bool move(struct adl_shares *self, double decrement)
 {
     double along = reach(self), slope = HUGE_VAL;
@@ -374,7 +378,7 @@ static bool move(struct adl_shares *self, double decrement)
     return true;
 }
 
-/* To the centre for this mu. False if the limit of steps or of precision was met first. */
+/* Moves to the centre for this mu. False if it reached the limit of steps or of precision first. */
 static bool centre(struct adl_shares *self, uint32_t *steps)
 {
     while (*steps < STEPS_MAX) {
@@ -392,7 +396,7 @@ static bool centre(struct adl_shares *self, uint32_t *steps)
 
 /* ---- a program ---- */
 
-/* Half of what an equal division would leave each job, so that nothing is at a bound. */
+/* Half of an equal division, so that no constraint is active. */
 static void start(struct adl_shares *self)
 {
     const struct adl_shares_problem *problem = self->problem;
@@ -408,7 +412,7 @@ static void start(struct adl_shares *self)
     }
 }
 
-/* A t that the shares leave room for, and what the goal is to be multiplied with to be of the order of 1. */
+/* A feasible t, and the factor that scales the goal to the order of 1. */
 static void start_goal(struct adl_shares *self)
 {
     const struct adl_shares_problem *problem = self->problem;
@@ -416,7 +420,7 @@ static void start_goal(struct adl_shares *self)
     for (uint32_t k = 0; k < problem->count; k++) {
         const struct adl_shares_kind *kind = &problem->kinds[k];
         double u, time;
-        look(self, k, 0, &u, &time);
+        evaluate(self, k, 0, &u, &time);
         const double worth = kind->weight * u, end = kind->age + kind->left / u;
         least = worth < least ? worth : least;
         most = end > most ? end : most;
@@ -431,7 +435,7 @@ static double goal_of(const struct adl_shares *self)
     double sum = 0;
     for (uint32_t k = 0; k < self->problem->count; k++) {
         double u, time;
-        look(self, k, 0, &u, &time);
+        evaluate(self, k, 0, &u, &time);
         sum += self->problem->kinds[k].jobs * self->problem->kinds[k].left / u;
     }
     return has_t(self) ? self->t : sum;
@@ -456,7 +460,7 @@ struct adl_shares_answer adl_shares_solve(struct adl_shares *self, const struct 
     for (self->mu = 1 / bounds; self->mu * bounds > GAP && answer.solved; self->mu *= MU_FACTOR)
         answer.solved = centre(self, &answer.steps);
     answer.goal = goal_of(self);
-    /* A centre that precision denies costs less than what is left of the gap. */
+    /* Missing the centre for lack of precision costs less than the remaining gap. */
     answer.solved = answer.solved || self->mu * bounds < 1e-4;
     return answer;
 }

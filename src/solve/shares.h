@@ -1,16 +1,16 @@
-/* shares: how much of its time each job spends on each type of GPU so that a goal is met best; the centre of all such
- * divisions, by an interior-point method.
+/* shares: the share of time that each job spends on each type of GPU, optimal for a goal; the analytic centre of all
+ * optima, by an interior-point method.
  *
- * x_ka >= 0 is the share of time that a job of kind k spends on type a, u_k = sum_a speed_ka x_ka how fast it then is;
+ * x_ka >= 0 is the share of time that a job of kind k spends on type a, u_k = sum_a speed_ka x_ka its resulting speed;
  * always sum_a x_ka <= 1 and sum_k jobs_k gpus_k x_ka <= capacity_a. Most such programs have many optima. The simplex
- * method returns a corner of them, which puts arbitrary jobs on arbitrary types; this returns their analytic centre:
- * where the product of all that is left of the bounds is largest. Jobs that are alike get alike, so they can be given
- * as one kind, and nothing depends on their order.
+ * method returns a vertex, which puts arbitrary jobs on arbitrary types; this returns their analytic centre, where the
+ * product of all slacks is largest. Equal jobs get equal shares, so they can be given as one kind, and nothing depends
+ * on their order.
  *
  * Newton's method on goal / mu - sum of the logarithms of the slacks, mu falling (S. Boyd and L. Vandenberghe, "Convex
  * Optimization", 2004, section 11.3). Each step is linear in the kinds: a kind's part of the matrix is diagonal but for
  * two rows, and the kinds meet only in the types' capacities and the goal. No allocation after create, no logarithm is
- * ever computed, and equal calls give equal answers. */
+ * ever computed, and equal calls give equal results. */
 #ifndef ADLRO_SOLVE_SHARES_H
 #define ADLRO_SOLVE_SHARES_H
 
@@ -23,7 +23,7 @@ enum adl_shares_goal {
     ADL_SHARES_MAX_MIN, /* maximize t, t <= weight_k u_k */
     ADL_SHARES_FINISH,  /* minimize t, t >= age_k + left_k / u_k */
     ADL_SHARES_SUM,     /* minimize sum_k jobs_k left_k / u_k */
-    ADL_SHARES_FLOOR,   /* the centre of all divisions with u_k >= floor / weight_k */
+    ADL_SHARES_FLOOR,   /* the centre of all shares with u_k >= floor / weight_k */
 };
 
 struct adl_shares_kind {
@@ -44,7 +44,7 @@ struct adl_shares_problem {
 };
 
 struct adl_shares_answer {
-    bool solved; /* else the shares are feasible, but not the best */
+    bool solved; /* else the shares are feasible, but not optimal */
     uint32_t steps;
     double goal; /* t or the sum */
 };

@@ -2,14 +2,14 @@
 
 #include <math.h>
 
-/* A gain below this share of all that is saved may be rounding, and is not worth a swap. */
+/* A gain below this share of the total saving may be rounding and does not count. */
 #define GAIN_MIN 1e-10
-/* How many of those that might give way are tried, the cheapest first. */
+/* How many candidates for giving way are tried, the cheapest first. */
 #define VICTIMS 3
 /* Offers whose surplus is further below 0 than this share of the mean saving are not tried. */
 #define SURPLUS_NEAR 0.02
 
-/* Of a list of taken offers the one with the (rank + 1)-th least surplus, where GPUs of one pool count as free. */
+/* Of a list of taken offers the one with the (rank + 1)-th least surplus; within `pool`, surplus per GPU. */
 static uint32_t victim_of(const struct adl_prices *self, const struct adl_packing *packing, const uint32_t *taken,
                           uint32_t count, uint32_t pool, uint32_t except, uint32_t rank)
 {
@@ -43,8 +43,9 @@ static bool lacks_job(const struct adl_packing *packing, const struct adl_offer 
     return packing->waiting[group] < adl_offer_jobs(offer, group);
 }
 
-/* Of all that is taken the one whose surplus is least for each watt. */
-static uint32_t thirstiest(const struct adl_prices *self, const struct adl_packing *packing, uint32_t except)
+/* Of all taken offers the one with the least surplus per watt. */
+static uint32_t least_surplus_per_watt(const struct adl_prices *self, const struct adl_packing *packing,
+                                       uint32_t except)
 {
     uint32_t best = ADL_NONE;
     double least = HUGE_VAL;
@@ -62,7 +63,7 @@ static uint32_t thirstiest(const struct adl_prices *self, const struct adl_packi
     return best;
 }
 
-/* Gives back what stands in the offer's way. */
+/* Gives back the offers that conflict with this one. */
 static bool make_room(const struct adl_prices *self, struct adl_packing *packing, uint32_t o, uint32_t rank)
 {
     const struct adl_offer *offer = &packing->problem->offers[o];
@@ -83,14 +84,14 @@ static bool make_room(const struct adl_prices *self, struct adl_packing *packing
             return false;
     }
     while (packing->power_left < packing->power[o]) {
-        const uint32_t t = thirstiest(self, packing, o);
+        const uint32_t t = least_surplus_per_watt(self, packing, o);
         if (t == ADL_NONE || !adl_packing_change(packing, t, -1))
             return false;
     }
     return true;
 }
 
-/* The jobs of a group that lost their place take the best that is left. */
+/* Waiting jobs of a group take the best offers that fit. */
 static bool place_again(struct adl_packing *packing, uint32_t g)
 {
     const uint32_t *offers = packing->group_offers;
@@ -113,7 +114,7 @@ static bool refill_pool(struct adl_packing *packing, uint32_t p)
     return true;
 }
 
-static bool resettle(struct adl_packing *packing)
+static bool reassign(struct adl_packing *packing)
 {
     const struct adl_offer *offers = packing->problem->offers;
     const uint32_t given_back = packing->change_count - 1;
@@ -133,7 +134,7 @@ static bool attempt(const struct adl_prices *self, struct adl_packing *packing, 
 {
     const double before = packing->saved;
     if (make_room(self, packing, o, rank) && adl_packing_fits(packing, o) && adl_packing_change(packing, o, 1) &&
-        resettle(packing) && packing->saved > before + GAIN_MIN * before) {
+        reassign(packing) && packing->saved > before + GAIN_MIN * before) {
         adl_packing_keep(packing);
         return true;
     }
@@ -153,7 +154,7 @@ static uint32_t best_that_fits(const struct adl_packing *packing, uint32_t g)
     return best;
 }
 
-/* Gives one offer back and lets each of its jobs take the best that fits; true if that pays. */
+/* Gives one offer back and lets each of its jobs take the best that fits; true if that improves the saving. */
 static bool move(struct adl_packing *packing, uint32_t taken)
 {
     const struct adl_offer *offer = &packing->problem->offers[taken];
@@ -171,7 +172,7 @@ static bool move(struct adl_packing *packing, uint32_t taken)
     return false;
 }
 
-/* Into room that is free, whatever the prices say; how many tries, at most `most`. */
+/* Moves jobs to free GPUs, regardless of prices; returns the number of tries, at most `most`. */
 static uint32_t move_all(struct adl_packing *packing, uint32_t most, bool *ret_better)
 {
     uint32_t done = 0;

@@ -1,5 +1,5 @@
-/* setnet_form: the three ways to sum up a set. */
-#include "nn/setnet_form.h"
+/* setnet_forms: the three ways to summarize a set. */
+#include "nn/setnet_internal.h"
 
 #include "base/real.h"
 
@@ -125,7 +125,7 @@ const struct adl_setnet_ops adl_setnet_recurrent_ops = {"recurrent", 3, 1, 3, 1,
 
 /* ---- ATTENTION ----
  *
- * Weight of fact f in head h = exp(ask . key_f / sqrt(d)) / (1 + sum of these): the 1 stands for attending to none. */
+ * Weight of fact f in head h = exp(query . key_f / sqrt(d)) / (1 + sum of these): the 1 is for attending to none. */
 
 static void attend(const float *ask, const float *keyed, ptrdiff_t count, ptrdiff_t width, ptrdiff_t head,
                    float *weights, float *summary)

@@ -1,6 +1,6 @@
-/* qnet_form: what the two networks' files share with qnet.c: the workspace and the steps both consist of. */
-#ifndef ADLRO_NN_QNET_FORM_H
-#define ADLRO_NN_QNET_FORM_H
+/* qnet_internal: shared by qnet.c and the two networks' files: the workspace and common steps. */
+#ifndef ADLRO_NN_QNET_INTERNAL_H
+#define ADLRO_NN_QNET_INTERNAL_H
 
 #include "nn/qnet.h"
 
@@ -24,7 +24,7 @@ struct adl_qnet_workspace {
     void *block;                         /* owns all of the above */
 };
 
-/* Hands out parts of the workspace's block, or counts what they would take while base is NULL. */
+/* Allocates parts of the workspace's block, or only counts their size while base is NULL. */
 struct adl_qnet_room {
     float *base;
     size_t used;
@@ -45,7 +45,7 @@ static inline const float *adl_qnet_bias(const struct adl_qnet_layer *layer, con
 /* Layer `index` over x (rows, inputs). */
 void adl_qnet_dense(const struct adl_qnet *net, int index, const float *params, ptrdiff_t rows, const float *x,
                     ptrdiff_t ldx, struct adl_product how, float *y, ptrdiff_t ldy);
-/* The same layer backwards: what it was given, what came back, and where the gradient of its input goes. */
+/* The backward pass of the layer: its input, the gradient of its output, and where the gradient of its input goes. */
 struct adl_qnet_pass {
     ptrdiff_t rows;
     const float *x; /* (rows, inputs), a row every ldx */
@@ -65,7 +65,7 @@ void adl_qnet_convolve(const struct adl_qnet *net, const float *params, const st
 void adl_qnet_convolve_gradient(const struct adl_qnet *net, const float *params, const struct adl_qnet_batch *batch,
                                 struct adl_qnet_workspace *ws, float *grads);
 
-/* What a kind of network is, one table each. */
+/* The operations of a kind of network. */
 struct adl_qnet_ops {
     const char *name;
     int (*check)(const struct adl_qnet_shape *shape, struct adl_error *err);
@@ -79,7 +79,7 @@ struct adl_qnet_ops {
 
 extern const struct adl_qnet_ops adl_qnet_shared_ops, adl_qnet_paper_ops;
 
-/* Appends a layer to the net's parameters; returns nothing, the layers come in the order of their enumerators. */
+/* Appends a layer to the net's parameters; layers are added in the order of their enumerators. */
 void adl_qnet_layer_add(struct adl_qnet *net, int inputs, int outputs, int fan_in, bool has_bias);
 
 #endif

@@ -1,6 +1,6 @@
-/* setnet_form: what the three forms' files share with setnet.c: the workspace and a layer's two passes. */
-#ifndef ADLRO_NN_SETNET_FORM_H
-#define ADLRO_NN_SETNET_FORM_H
+/* setnet_internal: shared by setnet.c and setnet_forms.c: the workspace and a layer's two passes. */
+#ifndef ADLRO_NN_SETNET_INTERNAL_H
+#define ADLRO_NN_SETNET_INTERNAL_H
 
 #include "nn/setnet.h"
 
@@ -11,7 +11,7 @@ struct adl_setnet_workspace {
     int sets, facts;           /* room */
     float *embed, *dembed;     /* (N, H) */
     float *second, *dsecond;   /* (N, 3H) in rows of what the form's second layer has */
-    float *own, *down;         /* (N, 3H) RECURRENT: from the state; (S, H) ATTENTION: what is asked for */
+    float *own, *down;         /* (N, 3H) RECURRENT: from the state; (S, H) ATTENTION: the query */
     float *gates;              /* (N, 3H) RECURRENT: update, reset, new; (N, heads) ATTENTION: weights */
     float *before, *after;     /* (N, H) RECURRENT: the state */
     float *summary, *dsummary; /* (S, 2H) in rows of the summary's width */
