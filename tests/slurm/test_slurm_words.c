@@ -326,25 +326,25 @@ static void meters_are_known_by_the_names_of_plugins(void **state)
     }
 }
 
-static void a_tally_keeps_the_amounts_of_many_keys_apart(void **state)
+static void usage_keeps_the_amounts_of_many_keys_apart(void **state)
 {
     (void)state;
-    struct adl_usage tally = {0};
+    struct adl_usage usage = {0};
     for (uint32_t width = 1; width <= 3; width += 2) {
-        adl_usage_empty(&tally, width);
-        assert_null(adl_usage_find(&tally, 0));
+        adl_usage_empty(&usage, width);
+        assert_null(adl_usage_find(&usage, 0));
         for (uint64_t round = 0; round < 2; round++)
             for (uint64_t key = 0; key < 1000; key++)
-                adl_usage_at(&tally, key << 32)[width - 1] += key + round;
-        assert_int_equal(tally.count, 1000);
+                adl_usage_at(&usage, key << 32)[width - 1] += key + round;
+        assert_int_equal(usage.count, 1000);
         for (uint64_t key = 0; key < 1000; key++) {
-            const uint64_t *amounts = adl_usage_find(&tally, key << 32);
+            const uint64_t *amounts = adl_usage_find(&usage, key << 32);
             assert_int_equal(amounts[width - 1], 2 * key + 1);
             assert_true(width == 1 || (amounts[0] == 0 && amounts[1] == 0));
         }
-        assert_null(adl_usage_find(&tally, 1));
+        assert_null(adl_usage_find(&usage, 1));
     }
-    adl_usage_clear(&tally);
+    adl_usage_clear(&usage);
 }
 
 int main(void)
@@ -363,7 +363,7 @@ int main(void)
         cmocka_unit_test(answers_are_one_line_each),
         cmocka_unit_test(settings_are_shared_with_the_hook),
         cmocka_unit_test(a_heartbeat_ages_and_one_that_never_was_is_old),
-        cmocka_unit_test(a_tally_keeps_the_amounts_of_many_keys_apart),
+        cmocka_unit_test(usage_keeps_the_amounts_of_many_keys_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

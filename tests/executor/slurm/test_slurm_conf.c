@@ -102,7 +102,7 @@ static void lines_are_read_as_slurm_reads_them(void **state)
     }
 }
 
-static void every_value_is_where_it_is_said_to_be(void **state)
+static void every_value_is_at_its_recorded_position(void **state)
 {
     static const char text[] = "# head\nA=1 \\\n  Bee = \"x y\"\nC=a\\#b\nD=\"\"\nE=p,\\\nq";
     static const struct {
@@ -144,7 +144,7 @@ static void included_files_stand_where_they_are_named(void **state)
     adl_slurm_conf_clear(&conf);
 }
 
-static void what_is_wrong_is_said_with_file_and_line(void **state)
+static void errors_name_file_and_line(void **state)
 {
     static const struct {
         struct shelf files[4];
@@ -214,7 +214,7 @@ static int stop_at_two(void *arg, const char *name)
     return ++*(size_t *)arg == 2 ? 42 : 0;
 }
 
-static void lists_of_hosts_are_spelled_out(void **state)
+static void lists_of_hosts_are_expanded(void **state)
 {
     static const struct {
         const char *list, *names;
@@ -391,11 +391,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_read_as_slurm_reads_them),
-        cmocka_unit_test(every_value_is_where_it_is_said_to_be),
+        cmocka_unit_test(every_value_is_at_its_recorded_position),
         cmocka_unit_test(included_files_stand_where_they_are_named),
-        cmocka_unit_test(what_is_wrong_is_said_with_file_and_line),
+        cmocka_unit_test(errors_name_file_and_line),
         cmocka_unit_test(defaults_hold_for_the_lines_below_them_until_others_replace_them),
-        cmocka_unit_test(lists_of_hosts_are_spelled_out),
+        cmocka_unit_test(lists_of_hosts_are_expanded),
         cmocka_unit_test(lists_of_hosts_that_are_wrong_are_refused),
         cmocka_unit_test(gpus_of_a_node_are_counted_by_type),
         cmocka_unit_test(partitions_have_the_nodes_they_name),

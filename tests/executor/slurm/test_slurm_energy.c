@@ -1,4 +1,4 @@
-/* test_slurm_energy: meters of nodes that are told what they draw, and whose joules these become. */
+/* test_slurm_energy: readings of nodes' meters, and the jobs that they are charged to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void a_job_that_has_the_whole_node_gets_all_that_it_drew_while_it_ran(voi
     assert_balance(0);
 }
 
-static void gpus_that_nobody_has_draw_what_the_node_does_idle_and_that_is_nobodys(void **state)
+static void idle_power_of_free_gpus_is_charged_to_nobody(void **state)
 {
     (void)state;
     double job = -1;
@@ -131,7 +131,7 @@ static void gpus_that_can_draw_more_count_for_more(void **state)
     assert_joules(small, 1000);
 }
 
-static void what_others_use_is_nobodys(void **state)
+static void energy_of_other_jobs_is_charged_to_nobody(void **state)
 {
     (void)state;
     double job = -1;
@@ -162,7 +162,7 @@ static void a_gang_draws_on_all_its_nodes(void **state)
 
 /* ---- between readings ---- */
 
-static void what_a_job_drew_after_the_last_reading_is_foreseen_and_not_counted_twice(void **state)
+static void energy_after_the_last_reading_is_extrapolated_and_not_counted_twice(void **state)
 {
     (void)state;
     double ends = -1, stays = -1;
@@ -181,7 +181,7 @@ static void what_a_job_drew_after_the_last_reading_is_foreseen_and_not_counted_t
     assert_balance(0);
 }
 
-static void what_was_foreseen_too_high_is_taken_from_what_comes(void **state)
+static void an_extrapolation_that_was_too_high_is_subtracted_from_the_next_rise(void **state)
 {
     (void)state;
     double job = -1;
@@ -199,7 +199,7 @@ static void what_was_foreseen_too_high_is_taken_from_what_comes(void **state)
     assert_balance(0);
 }
 
-static void a_job_that_no_reading_saw_has_none_and_is_at_nobodys_cost(void **state)
+static void a_job_between_two_readings_has_no_energy_and_is_charged_to_nobody(void **state)
 {
     (void)state;
     double brief = -1, beside = -1;
@@ -215,7 +215,7 @@ static void a_job_that_no_reading_saw_has_none_and_is_at_nobodys_cost(void **sta
     assert_balance(0);
 }
 
-static void without_readings_for_long_no_more_is_foreseen_than_for_two_of_them(void **state)
+static void energy_is_extrapolated_for_at_most_two_gaps_between_readings(void **state)
 {
     (void)state;
     double job = -1, beside = -1;
@@ -244,7 +244,7 @@ static void a_job_that_ran_before_the_first_reading_counts_from_there(void **sta
     assert_joules(job, 1000);
 }
 
-static void a_counter_that_goes_back_or_leaps_begins_anew(void **state)
+static void a_counter_that_decreases_or_jumps_starts_again(void **state)
 {
     (void)state;
     double job = -1;
@@ -262,7 +262,7 @@ static void a_counter_that_goes_back_or_leaps_begins_anew(void **state)
     assert_balance(0);
 }
 
-static void a_reading_that_was_told_before_changes_nothing(void **state)
+static void a_reading_that_is_not_newer_changes_nothing(void **state)
 {
     (void)state;
     double job = -1;
@@ -294,7 +294,7 @@ static void without_a_meter_nothing_is_known(void **state)
     assert_balance(0);
 }
 
-static void a_meter_that_is_read_no_more_is_not_waited_for_for_ever(void **state)
+static void allocations_do_not_wait_for_ever_for_a_reading(void **state)
 {
     (void)state;
     double job = -1;
@@ -340,7 +340,7 @@ static void the_power_of_a_node_is_that_of_its_gpus(void **state)
     assert_true(report.sample.blurred); /* what each of the two draws nobody knows */
 }
 
-static void meters_of_more_than_gpus_do_not_tell_their_power(void **state)
+static void meters_of_more_than_gpus_give_no_power_of_gpus(void **state)
 {
     (void)state;
     struct adl_report report;
@@ -416,7 +416,7 @@ static void run_world(struct world *world, struct adl_rng *rng)
     }
 }
 
-static void whatever_runs_what_jobs_drew_and_what_nobody_did_is_what_the_meters_rose_by(void **state)
+static void energy_of_jobs_and_of_nobody_sums_to_the_rise_of_the_meters(void **state)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct world world = {.equal = seed % 2 == 0};
@@ -435,23 +435,23 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         TEST(a_job_that_has_the_whole_node_gets_all_that_it_drew_while_it_ran),
-        TEST(gpus_that_nobody_has_draw_what_the_node_does_idle_and_that_is_nobodys),
+        TEST(idle_power_of_free_gpus_is_charged_to_nobody),
         TEST(two_jobs_share_by_gpu_time),
         TEST(gpus_that_can_draw_more_count_for_more),
-        TEST(what_others_use_is_nobodys),
+        TEST(energy_of_other_jobs_is_charged_to_nobody),
         TEST(a_gang_draws_on_all_its_nodes),
-        TEST(what_a_job_drew_after_the_last_reading_is_foreseen_and_not_counted_twice),
-        TEST(what_was_foreseen_too_high_is_taken_from_what_comes),
-        TEST(a_job_that_no_reading_saw_has_none_and_is_at_nobodys_cost),
-        TEST(without_readings_for_long_no_more_is_foreseen_than_for_two_of_them),
+        TEST(energy_after_the_last_reading_is_extrapolated_and_not_counted_twice),
+        TEST(an_extrapolation_that_was_too_high_is_subtracted_from_the_next_rise),
+        TEST(a_job_between_two_readings_has_no_energy_and_is_charged_to_nobody),
+        TEST(energy_is_extrapolated_for_at_most_two_gaps_between_readings),
         TEST(a_job_that_ran_before_the_first_reading_counts_from_there),
-        TEST(a_counter_that_goes_back_or_leaps_begins_anew),
-        TEST(a_reading_that_was_told_before_changes_nothing),
+        TEST(a_counter_that_decreases_or_jumps_starts_again),
+        TEST(a_reading_that_is_not_newer_changes_nothing),
         TEST(without_a_meter_nothing_is_known),
-        TEST(a_meter_that_is_read_no_more_is_not_waited_for_for_ever),
+        TEST(allocations_do_not_wait_for_ever_for_a_reading),
         TEST(the_power_of_a_node_is_that_of_its_gpus),
-        TEST(meters_of_more_than_gpus_do_not_tell_their_power),
-        TEST(whatever_runs_what_jobs_drew_and_what_nobody_did_is_what_the_meters_rose_by),
+        TEST(meters_of_more_than_gpus_give_no_power_of_gpus),
+        TEST(energy_of_jobs_and_of_nobody_sums_to_the_rise_of_the_meters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
