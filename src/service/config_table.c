@@ -22,11 +22,11 @@ static const struct adl_yaml_field listen_fields[] = {
     {"tls_cert", ADL_YAML_LINK, LISTEN(tls_cert), .otherwise = "no TLS", .help = "certificate chain in PEM, a file"},
     {"tls_key", ADL_YAML_LINK, LISTEN(tls_key), .otherwise = "no TLS", .help = "its key in PEM, a file"},
     {"tokens", ADL_YAML_LINK, LISTEN(tokens), .otherwise = "no tokens",
-     .help = "file with hashed tokens of those who come by TCP"},
-    {"admin_group", ADL_YAML_LINK, LISTEN(admin_group), .otherwise = "root and the service's own user alone",
+     .help = "file with the hashed tokens of TCP clients"},
+    {"admin_group", ADL_YAML_LINK, LISTEN(admin_group), .otherwise = "only root and the service's own user",
      .help = "group whose members may change every job and every GPU"},
     {"requests_per_s", ADL_YAML_REAL, LISTEN(requests_per_s), .min = 0.1, .max = 1e6, .or_zero = true,
-     .help = "of one client, twice as many at once; 0 = no limit"},
+     .help = "limit for one client, with bursts of twice as many; 0 = no limit"},
 };
 static const struct adl_yaml_table listen_table = {TABLE(listen_fields, struct form_listen)};
 
@@ -37,29 +37,29 @@ static const struct adl_yaml_field telemetry_fields[] = {
     {"retention_days", ADL_YAML_REAL, TELEMETRY(retention_days), .min = 0.01, .max = 36500,
      .help = "how long samples are kept"},
     {"exporters", ADL_YAML_LINKS, TELEMETRY(exporters), .min = 0, .max = ADL_TELEMETRY_URLS_MAX, .otherwise = "none",
-     .help = "addresses of exporters' pages (http or https) that know more of these GPUs than the driver says"},
+     .help = "URLs of exporters (http or https) that measure more of these GPUs than the driver"},
     {"avoid_foreign", ADL_YAML_BOOL, TELEMETRY(avoid_foreign),
-     .help = "a GPU on which processes from outside the queue run takes no jobs meanwhile"},
+     .help = "a GPU takes no jobs while processes from outside the queue run on it"},
     {"nvml", ADL_YAML_LINK, TELEMETRY(nvml), .otherwise = "where the system has it", .help = "NVIDIA's libnvidia-ml"},
     {"rocm_smi", ADL_YAML_LINK, TELEMETRY(rocm_smi), .otherwise = "where the system has it",
      .help = "AMD's librocm_smi64"},
     {"sysfs", ADL_YAML_LINK, TELEMETRY(sysfs), .otherwise = "`/sys`",
-     .help = "where the kernel's files on AMD GPUs are"},
+     .help = "folder of the kernel's files on AMD GPUs"},
 };
 static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, struct form_telemetry)};
 
 #define JOBS(member) ADL_YAML_AT(struct form_jobs, member)
 static const struct adl_yaml_field jobs_fields[] = {
-    {"time_limit_s", ADL_YAML_REAL, JOBS(time_limit_s), .min = 1, .max = 8.64e6, .help = "of jobs that do not say one"},
+    {"time_limit_s", ADL_YAML_REAL, JOBS(time_limit_s), .min = 1, .max = 8.64e6,
+     .help = "time limit of jobs without one"},
     {"grace_s", ADL_YAML_REAL, JOBS(grace_s), .min = 0, .max = 3600,
-     .help = "that a job which has to end gets between TERM and KILL"},
+     .help = "time between TERM and KILL for a job that has to end"},
     {"max", ADL_YAML_INT, JOBS(max), .min = 1, .max = 1e7, .help = "jobs that wait or run; more are refused"},
     {"max_per_user", ADL_YAML_INT, JOBS(max_per_user), .min = 1, .max = 1e7,
      .help = "of one user, administrators included; more are refused"},
     {"mib_per_user", ADL_YAML_REAL, JOBS(mib_per_user), .min = 0.001, .max = 1e9,
-     .help =
-         "MiB of the state that a user's jobs take. Beyond it submissions are refused, and the oldest of the user's "
-         "ended jobs are deleted early"},
+     .help = "MiB of the state for the jobs of one user. Beyond it submissions are refused, and the oldest of the "
+             "user's ended jobs are deleted early"},
     {"retention_days", ADL_YAML_REAL, JOBS(retention_days), .min = 1e-6, .max = 36500,
      .help = "how long ended jobs and events are kept"},
     {"priority_max", ADL_YAML_REAL, JOBS(priority_max), .min = 0, .max = 1,
@@ -68,67 +68,68 @@ static const struct adl_yaml_field jobs_fields[] = {
      .help = "users see only their own jobs, wherever jobs are shown; administrators see all"},
     {"root", ADL_YAML_BOOL, JOBS(root), .help = "root may submit jobs, which then run as root"},
     {"cgroup", ADL_YAML_LINK, JOBS(cgroup), .otherwise = "no limits on memory and cores",
-     .help = "folder of a cgroup v2 that was delegated to the service; each job gets one of its own in it"},
+     .help = "folder of a cgroup v2 that is delegated to the service; each job gets its own cgroup in it"},
 };
 static const struct adl_yaml_table jobs_table = {TABLE(jobs_fields, struct form_jobs)};
 
 #define ALIAS(member) ADL_YAML_AT(struct form_alias, member)
 static const struct adl_yaml_field alias_fields[] = {
-    {"gres", ADL_YAML_LINK, .required = true, ALIAS(gres), .help = "what `gres.conf` calls the type"},
-    {"type", ADL_YAML_LINK, .required = true, ALIAS(type), .help = "what the catalogue calls it"},
+    {"gres", ADL_YAML_LINK, .required = true, ALIAS(gres), .help = "name of the type in `gres.conf`"},
+    {"type", ADL_YAML_LINK, .required = true, ALIAS(type), .help = "its name in the catalogue"},
 };
 static const struct adl_yaml_table alias_table = {TABLE(alias_fields, struct form_alias), .located = true};
 
 #define SLURM(member) ADL_YAML_AT(struct form_slurm, member)
 static const struct adl_yaml_field slurm_fields[] = {
     {"partitions", ADL_YAML_LINKS, SLURM(partitions), .min = 1, .max = 64, .otherwise = "required",
-     .help = "the partitions whose GPU jobs are decided about; no other is touched"},
+     .help = "the partitions whose GPU jobs adlro schedules; it touches no other"},
     {"mode", ADL_YAML_NAME, SLURM(mode), .names = mode_names, .otherwise = "observe",
-     .help = "`observe` decides and records, `advise` also writes it into the job's comment, `act` places jobs"},
+     .help = "`observe` decides and records, `advise` also writes decisions into the comment of the job, `act` places "
+             "jobs"},
     {"conf", ADL_YAML_LINK, SLURM(conf), .otherwise = "where Slurm has it", .help = "slurm.conf"},
     {"adapter", ADL_YAML_LINK, SLURM(adapter), .otherwise = "`adlro-slurm` beside the program",
-     .help = "the program that speaks with Slurm"},
+     .help = "the adapter program"},
     {"types", ADL_YAML_LIST, SLURM(types), .min = 0, .max = ADL_TYPES_MAX, .table = &alias_table,
-     .otherwise = "the same names", .help = "GPU types that the cluster calls otherwise than the catalogue"},
+     .otherwise = "the same names", .help = "GPU types with other names than in the catalogue"},
     {"requeue", ADL_YAML_BOOL, SLURM(requeue),
-     .help = "policies may stop a job that Slurm may requeue, to run another; it starts from the beginning later"},
+     .help = "policies may preempt a job that Slurm may requeue; it later starts from the beginning"},
     {"wait_s", ADL_YAML_REAL, SLURM(wait_s), .min = 1, .max = 600,
-     .help = "for Slurm to answer when the service starts"},
+     .help = "how long the service waits for Slurm when it starts"},
 };
 static const struct adl_yaml_table slurm_table = {TABLE(slurm_fields, struct form_slurm)};
 
 #define FORM(member) ADL_YAML_AT(struct service_form, member)
 static const struct adl_yaml_field form_fields[] = {
     {"engine", ADL_YAML_NAME, FORM(engine), .names = adl_engine_names, .otherwise = "local",
-     .help = "`local` runs jobs on this machine, `sim` plays a scenario as a live twin, `slurm` decides for a Slurm "
+     .help = "`local` runs jobs on this machine, `sim` runs a scenario as a live twin, `slurm` schedules a Slurm "
              "cluster"},
     {"scenario", ADL_YAML_LINK, FORM(scenario), .otherwise = "required for `sim`",
      .help = "file of the twin's scenario, relative to this file"},
     {"speed", ADL_YAML_REAL, FORM(speed), .min = 0.001, .max = 1e6,
-     .help = "of the twin's time: 60 = a minute each second"},
-    {"seed", ADL_YAML_INT, FORM(seed), .min = 0, .max = 9e15, .help = "of the policy and of the twin"},
+     .help = "speed of the twin's time: 60 = a minute each second"},
+    {"seed", ADL_YAML_INT, FORM(seed), .min = 0, .max = 9e15, .help = "seed of the policy and of the twin"},
     {"catalogue", ADL_YAML_LINK, FORM(catalogue), .otherwise = "the one in the program",
      .help = "for `local` and `slurm`: file with GPU types and job classes, relative to this file"},
     {"virtual", ADL_YAML_BOOL, FORM(virtual),
-     .help = "for `local`: GPUs are not looked for, jobs run on the slots of `cluster`, or on 4 slots if it is absent"},
+     .help = "for `local`: GPUs are not detected, jobs run on the slots of `cluster`, or on 4 slots if it is absent"},
     {"cluster", ADL_YAML_GROUP, FORM(parts.cluster), .table = &adl_form_cluster_table,
      .otherwise = "the GPUs of this machine; 4 virtual slots if it has none",
-     .help =
-         "for `local`: virtual slots in place of GPUs, as in a scenario; `type: virtual` is a slot of no type. On a "
-         "machine with GPUs it needs `virtual: true`"},
+     .help = "for `local`: virtual slots in place of GPUs, as in a scenario; `type: virtual` is a slot without a type. "
+             "On a "
+             "machine with GPUs it needs `virtual: true`"},
     {"model", ADL_YAML_LINK, FORM(model), .otherwise = "the one in the program",
      .help = "for policy `dqn`: file of a trained network (`adlro train dqn`), relative to this file"},
     {"learned", ADL_YAML_BOOL, FORM(learned),
-     .help = "how long a job will run is told from those before it, not from its limit alone"},
+     .help = "run times are predicted from completed jobs, not only from time limits"},
     {"policy", ADL_YAML_NODE, FORM(parts.policy), .otherwise = "`easy`",
-     .help =
-         "who runs next: `name` (`adlro policies` lists them) and options of policies ([policies.md](policies.md)); "
-         "`priority_s` is 86400 if absent. For `sim` only these two, the rest is the scenario's"},
+     .help = "the scheduling policy: `name` (`adlro policies` lists them) and options of policies "
+             "([policies.md](policies.md)); "
+             "`priority_s` is 86400 if absent. For `sim` only these two, the rest is the scenario's"},
     {"listen", ADL_YAML_GROUP, FORM(listen), .table = &listen_table, .otherwise = "optional",
-     .help = "where clients come in, and who they may be"},
+     .help = "where clients connect, and who may"},
     {"telemetry", ADL_YAML_GROUP, FORM(telemetry), .table = &telemetry_table, .otherwise = "optional",
-     .help = "what is read of the GPUs"},
-    {"jobs", ADL_YAML_GROUP, FORM(jobs), .table = &jobs_table, .otherwise = "optional", .help = "what jobs may do"},
+     .help = "readings of the GPUs"},
+    {"jobs", ADL_YAML_GROUP, FORM(jobs), .table = &jobs_table, .otherwise = "optional", .help = "limits for jobs"},
     {"slurm", ADL_YAML_GROUP, FORM(slurm), .table = &slurm_table, .otherwise = "required for `slurm`",
      .help = "the cluster underneath ([slurm.md](slurm.md))"},
 };
