@@ -42,8 +42,8 @@ static bool is_alone(const struct adl_job_table *job_table, const struct adl_job
 }
 
 /* Of one dependency: 1 it is met, 0 not yet, -1 it never will be. */
-static int judge(const struct adl_job_table *job_table, const struct adl_job_entry *job,
-                 const struct adl_store_dependency *on, int (*end_of)(void *context, uint64_t id), void *context)
+static int evaluate(const struct adl_job_table *job_table, const struct adl_job_entry *job,
+                    const struct adl_store_dependency *on, int (*end_of)(void *context, uint64_t id), void *context)
 {
     if (on->after == ADL_AFTER_SINGLETON)
         return is_alone(job_table, job);
@@ -63,7 +63,7 @@ int adl_job_table_dependencies(const struct adl_job_table *job_table, const stru
     int answer = any && job->dependency_count > 0 ? -1 : 1;
     for (uint32_t i = 0; i < job->dependency_count; i++) {
         const struct adl_store_dependency *on = &job->dependencies[i];
-        const int verdict = judge(job_table, job, on, end_of, context);
+        const int verdict = evaluate(job_table, job, on, end_of, context);
         if (any && verdict > 0)
             return 1;
         if (any ? verdict >= answer : verdict < answer) {

@@ -315,7 +315,7 @@ static int draft_check(const struct draft *draft, struct adl_error *err)
         return adl_fail(err, ADL_EINVAL, "kind: must be training, inference, simulation or data, got %s",
                         adl_quote(draft->kind, quoted));
     if (dependencies > ADL_STORE_DEPENDENCIES_MAX)
-        return adl_fail(err, ADL_EINVAL, "after: %d jobs are named here and in its kin; at most %d are possible",
+        return adl_fail(err, ADL_EINVAL, "after: %d jobs are named in all dependencies; at most %d are possible",
                         dependencies, ADL_STORE_DEPENDENCIES_MAX);
     if (!isnan(draft->share_slowdown) && !draft->share)
         return adl_fail(err, ADL_EINVAL, "share_slowdown: has no meaning unless \"share\" is true");

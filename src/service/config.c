@@ -204,7 +204,7 @@ static int read_policy(struct adl_scenario_reader *reader)
     return adl_scenario_read_policy(reader);
 }
 
-static int play_scenario(struct loader *loader)
+static int load_scenario(struct loader *loader)
 {
     struct adl_inventory *inventory = &loader->config.inventory;
     struct adl_error inner = {{0}};
@@ -219,7 +219,7 @@ static int play_scenario(struct loader *loader)
 }
 
 /* Reads the GPUs of this machine into the inventory, unless the configuration asks for virtual slots. */
-static int look_for_gpus(struct loader *loader, const struct adl_catalogue *catalogue)
+static int detect_gpus(struct loader *loader, const struct adl_catalogue *catalogue)
 {
     const struct adl_telemetry_options options = adl_service_telemetry(&loader->config, false);
     struct adl_telemetry_reader *reader = NULL;
@@ -232,7 +232,7 @@ static int look_for_gpus(struct loader *loader, const struct adl_catalogue *cata
     const struct adl_gpu_device *devices = adl_telemetry_devices(reader, &count);
     if (count > 0 && loader->form.parts.cluster.nodes.count > 0)
         status = adl_yaml_fail(loader->yaml, adl_yaml_line(adl_yaml_root(loader->yaml), "cluster"), loader->err,
-                               "cluster: this machine has %u GPU%s (%.60s), which are used by themselves; 'virtual: "
+                               "cluster: this machine has %u GPU%s (%.60s), which are used without it; 'virtual: "
                                "true' would use these slots in their place",
                                (unsigned)count, count == 1 ? "" : "s", devices[0].model);
     else if (count > 0)
@@ -252,7 +252,7 @@ static int take_inventory(struct loader *loader, const struct adl_catalogue *cat
     scenario->lambda = loader->form.parts.lambda;
     scenario->kill_at_limit = loader->form.parts.kill_at_limit;
     scenario->preemption.checkpoint_s = loader->config.grace_s; /* at most: what a job may take to end */
-    int status = look_for_gpus(loader, catalogue);
+    int status = detect_gpus(loader, catalogue);
     if (!status && loader->form.parts.cluster.nodes.count > 0) {
         status = adl_scenario_read_cluster(&reader);
         status = status ? status : adl_inventory_name_gpus(inventory, "virtual", loader->err);
@@ -392,7 +392,7 @@ static int build(struct loader *loader)
     status = status ? status : read_paths(loader);
     status = status ? status : read_exporters(loader);
     if (!status)
-        status = loader->form.engine == ADL_ENGINE_SIM     ? play_scenario(loader)
+        status = loader->form.engine == ADL_ENGINE_SIM     ? load_scenario(loader)
                  : loader->form.engine == ADL_ENGINE_SLURM ? read_slurm(loader)
                                                            : use_machine(loader);
     status = status ? status : read_model(loader);
@@ -402,7 +402,7 @@ static int build(struct loader *loader)
 }
 
 /* The text has only comments and empty lines. */
-static bool says_nothing(const char *text)
+static bool is_blank(const char *text)
 {
     while (*text) {
         text += strspn(text, " \t\r\n");
@@ -419,7 +419,7 @@ static int load(const char *name, char *text, size_t size, struct adl_service_co
     static const char nothing[] = "{}";
     struct loader loader = {.err = err, .config = {.text = text, .text_size = size}};
     struct adl_service_config *config = &loader.config;
-    const bool empty = !text || says_nothing(text);
+    const bool empty = !text || is_blank(text);
     int status = adl_yaml_parse(name, empty ? nothing : text, empty ? sizeof nothing - 1 : size, &loader.yaml, err);
     config->yaml = loader.yaml;
     status = status ? status : adl_yaml_read(loader.yaml, &adl_service_table, &loader.form, err);

@@ -69,9 +69,9 @@ void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, 
     struct adl_text redacted = {0};
     if (live->shared->private_jobs && adl_text_status(text) == 0)
         adl_privacy_redact_text(&redacted, live->shared, uid, text->data);
-    const struct adl_text *told = live->shared->private_jobs ? &redacted : text;
-    if (adl_text_status(told) == 0 && told->data)
-        adl_events_publish_to(live->shared->events, uid, kind, told->data, NULL);
+    const struct adl_text *published = live->shared->private_jobs ? &redacted : text;
+    if (adl_text_status(published) == 0 && published->data)
+        adl_events_publish_to(live->shared->events, uid, kind, published->data, NULL);
     adl_text_clear(&redacted);
     adl_text_clear(text);
 }
@@ -241,51 +241,57 @@ static struct adl_request *join(struct adl_request *done, struct adl_request *re
     return first;
 }
 
+/* After a group with the first reports was written, or could not be. */
+static void apply_reports(struct adl_live *live, int status, uint32_t written, const struct adl_error *err)
+{
+    const bool recovered = status == 0 && live->shared->trouble[0] != '\0' && !live->disk_full;
+    set_trouble(live, status ? err->text : live->disk_full ? ADL_LIVE_DISK_FULL : "");
+    if (status) {
+        live->shared->counts.store_failures++;
+        live->retry_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
+        drop_readings(live);
+        return;
+    }
+    live->retry_us = 0;
+    for (uint32_t i = 0; i < written; i++)
+        adl_live_report_apply(live, &live->reports[i]);
+    if (live->sampled)
+        adl_live_publish_samples(live);
+    live->report_count -= written;
+    memmove(live->reports, live->reports + written, live->report_count * sizeof *live->reports);
+    if (recovered)
+        adl_live_place_dependent(live);
+}
+
 /* Takes reports and requests, and writes and applies one group of them. The lock is held, and released while reading
  * and writing. False: there was nothing. */
 static bool process_group(struct adl_live *live)
 {
     struct adl_error err = {""};
-    uint32_t told = 0;
+    uint32_t written = 0;
     struct adl_request *done, *rest;
     adl_service_state_unlock(live->shared);
     if (live->retry_us == 0)
         gather_reports(live, &err);
     if (!live->requests)
         live->requests = adl_request_queue_take(live->shared->request_queue);
-    const bool look = live->disk_full && live->steady_us >= live->space_us;
+    const bool check = live->disk_full && live->steady_us >= live->space_us;
     /* An empty group shows whether the store can be written again. */
-    const bool ask = look || (live->shared->trouble[0] != '\0' && live->retry_us == 0 && !live->disk_full);
+    const bool ask = check || (live->shared->trouble[0] != '\0' && live->retry_us == 0 && !live->disk_full);
     if (!live->requests && !ask && (live->report_count == 0 || live->retry_us > 0)) {
         adl_service_state_lock(live->shared);
         return false;
     }
-    if (look)
+    if (check)
         adl_live_space_check(live);
-    int status = write_group(live, &told, &done, &rest, &err);
+    int status = write_group(live, &written, &done, &rest, &err);
     while (status && adl_live_space_retry(live)) {
         live->requests = join(done, rest);
-        status = write_group(live, &told, &done, &rest, &err);
+        status = write_group(live, &written, &done, &rest, &err);
     }
     adl_service_state_lock(live->shared);
     live->requests = rest;
-    const bool recovered = status == 0 && live->shared->trouble[0] != '\0' && !live->disk_full;
-    set_trouble(live, status ? err.text : live->disk_full ? ADL_LIVE_DISK_FULL : "");
-    if (status) {
-        live->shared->counts.store_failures++;
-        live->retry_us = live->steady_us + (int64_t)(RETRY_US * live->config.clock->speed);
-        drop_readings(live);
-    } else {
-        live->retry_us = 0;
-        for (uint32_t i = 0; i < told; i++)
-            adl_live_report_apply(live, &live->reports[i]);
-        if (live->sampled)
-            adl_live_publish_samples(live);
-        live->report_count -= told;
-        memmove(live->reports, live->reports + told, live->report_count * sizeof *live->reports);
-    }
-    if (recovered)
-        adl_live_place_dependent(live);
+    apply_reports(live, status, written, &err);
     adl_service_state_unlock(live->shared);
     answer_all(live, done, status, &err);
     adl_service_state_lock(live->shared);
@@ -294,7 +300,7 @@ static bool process_group(struct adl_live *live)
 
 /* ---- the world ---- */
 
-static void wait_for_something(struct adl_live *live)
+static void wait_for_event(struct adl_live *live)
 {
     const struct adl_executor *executor = &live->config.executor;
     const struct adl_heap_item *wake = adl_heap_top(&live->wakes);
@@ -328,7 +334,7 @@ static void prune(struct adl_live *live)
 }
 
 /* Notices that the state folder was moved away, also while nothing is written. */
-static void look_for_state(struct adl_live *live)
+static void check_state_folder(struct adl_live *live)
 {
     struct adl_error err = {""};
     if (live->steady_us < live->present_us || live->retry_us > 0 || live->shared->trouble[0] != '\0')
@@ -378,9 +384,9 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         }
         adl_live_keep_point(live);
         prune(live);
-        look_for_state(live);
+        check_state_folder(live);
         if (!process_group(live) && (live->outbox_first == live->outbox_count || pause))
-            wait_for_something(live);
+            wait_for_event(live);
     }
 }
 
@@ -436,7 +442,7 @@ static void undo_acts(struct adl_live *live)
     }
 }
 
-static void tell_decision(struct adl_live *live, const struct adl_live_act *act, const struct adl_job_entry *job)
+static void record_decision(struct adl_live *live, const struct adl_live_act *act, const struct adl_job_entry *job)
 {
     struct adl_service_state *shared = live->shared;
     const struct adl_decision decision = decision_of(live, act, job);
@@ -476,11 +482,11 @@ static void carry_out(struct adl_live *live)
             live->shared->counts.started++;
             adl_live_started(live, job);
         }
-        tell_decision(live, act, job);
+        record_decision(live, act, job);
     }
 }
 
-static int decided(void *self, uint64_t hash, struct adl_error *err)
+static int on_decided(void *self, uint64_t hash, struct adl_error *err)
 {
     (void)hash;
     (void)err;
@@ -509,7 +515,7 @@ static int decided(void *self, uint64_t hash, struct adl_error *err)
 }
 
 const struct adl_world_ops adl_live_ops = {
-    .name = "live", .next_event = next_event, .submit = adl_live_submit, .decided = decided};
+    .name = "live", .next_event = next_event, .submit = adl_live_submit, .decided = on_decided};
 
 void adl_live_end(struct adl_live *live)
 {

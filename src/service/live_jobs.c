@@ -119,8 +119,8 @@ void adl_live_withdraw(struct adl_live *live, struct adl_job_entry *job)
 static int refuse_transition(struct adl_live *live, const struct adl_job_entry *job, int event)
 {
     char label[ADL_LABEL_SIZE], text[200];
-    snprintf(text, sizeof text, "internal error: job %s is %s, where '%s' is impossible; it stays as it is",
-             adl_label_of_live(job, label), adl_stages[job->stage].name, adl_stage_events[event].name);
+    snprintf(text, sizeof text, "internal error: job %s: '%s' is impossible in stage '%s'; the job stays as it is",
+             adl_label_of_live(job, label), adl_stage_events[event].name, adl_stages[job->stage].name);
     live->shared->counts.impossible_moves++;
     if (live->config.say)
         live->config.say(text);

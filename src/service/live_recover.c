@@ -275,7 +275,7 @@ static int take_over_again(struct adl_engine *engine, struct adl_plan *plan, str
     bool refused = false;
     const int status = take_over(engine, plan, job, &refused, err);
     if (status == 0 && refused)
-        return adl_fail(err, ADL_EREFUSED, "job %s and the GPUs it runs on do not go together",
+        return adl_fail(err, ADL_EREFUSED, "job %s does not fit the GPUs that it runs on",
                         adl_label_of_live(job, label));
     return status;
 }

@@ -90,7 +90,7 @@ static int log_end(struct adl_live *live, const struct adl_report *report, const
 }
 
 /* By the executor's count of all its runs; else by the readings of its GPUs. */
-static double drawn_j(const struct adl_report *report, const struct adl_job_entry *job)
+static double energy_of(const struct adl_report *report, const struct adl_job_entry *job)
 {
     const bool ended = report->kind == ADL_REPORT_ENDED;
     const double reported_j = ended ? report->outcome.energy_j : report->requeue.energy_j;
@@ -100,8 +100,8 @@ static double drawn_j(const struct adl_report *report, const struct adl_job_entr
 /* Start and end as the executor measured them, perhaps while the service was down; else as the service knows them. */
 static void set_times(const struct adl_live *live, const struct adl_report *report, struct adl_store_status *status)
 {
-    const bool told = report->start_us > 0 && status->start_us > 0;
-    const int64_t start_us = told ? adl_live_wall_us(live, report->start_us) : status->start_us;
+    const bool reported = report->start_us > 0 && status->start_us > 0;
+    const int64_t start_us = reported ? adl_live_wall_us(live, report->start_us) : status->start_us;
     status->end_us = report->time_us > 0 ? adl_live_wall_us(live, report->time_us) : live->now_us;
     status->start_us = start_us < status->end_us ? start_us : status->end_us;
 }
@@ -125,7 +125,7 @@ static int prepare_end(struct adl_live *live, const struct adl_report *report, s
         status.gpus = NULL;
     }
     status.reason = is_end(report, job) ? reason : "";
-    status.energy_j = drawn_j(report, job);
+    status.energy_j = energy_of(report, job);
     job->group = live->group;
     const int result = adl_store_job_update(live->config.store, job->id, &status, err);
     return result ? result : log_end(live, report, job, reason, err);
@@ -160,7 +160,7 @@ static void apply_end(struct adl_live *live, const struct adl_report *report, st
     const uint32_t slot = by_number ? job->alternatives[job->taken].slot : report->slot;
     const uint64_t id = job->id;
     const uint32_t attempt = job->attempts;
-    job->energy_j = drawn_j(report, job);
+    job->energy_j = energy_of(report, job);
     if (is_end(report, job) && !adl_job_table_holds_gpus(job)) { /* it left the cluster's queue */
         say_reason(report, job, reason, sizeof reason);
         adl_job_table_set_reason(job, reason);

@@ -445,7 +445,7 @@ static void apply_priority(struct adl_live *live, const struct adl_request *requ
 
 /* ---- GPUs ---- */
 
-static bool is_meant(const struct adl_live *live, const struct adl_request *request, uint32_t gpu)
+static bool is_named(const struct adl_live *live, const struct adl_request *request, uint32_t gpu)
 {
     const struct adl_cluster *cluster = &live->shared->inventory->scenario.cluster;
     if (request->gpu != ADL_NONE)
@@ -462,7 +462,7 @@ static int prepare_drain(struct adl_live *live, struct adl_request *request)
     if (!request->caller.admin)
         return adl_fail(&request->err, ADL_EDENIED, "only administrators drain and resume GPUs");
     for (uint32_t g = 0; status == 0 && g < gpus; g++) {
-        if (!is_meant(live, request, g))
+        if (!is_named(live, request, g))
             continue;
         found++;
         status = adl_store_drain_set(live->config.store, live->shared->inventory->gpus[g].id,
@@ -476,7 +476,7 @@ static int prepare_drain(struct adl_live *live, struct adl_request *request)
 static void apply_drain(struct adl_live *live, const struct adl_request *request)
 {
     for (uint32_t g = 0; g < live->shared->inventory->scenario.cluster.gpu_count; g++) {
-        if (!is_meant(live, request, g))
+        if (!is_named(live, request, g))
             continue;
         struct adl_service_state_gpu *gpu = &live->shared->gpus[g];
         gpu->drain = request->kind == ADL_REQUEST_DRAIN;

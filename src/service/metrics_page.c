@@ -211,13 +211,13 @@ static void put_gpus(struct adl_metrics_page *page, const struct adl_inventory *
     put_gpu_values(page, inventory, s, "adlro_gpu_power_watts", ADL_METRIC_GAUGE, "watts", "What a GPU draws.",
                    power_of);
     put_gpu_values(page, inventory, s, "adlro_gpu_power_cap_watts", ADL_METRIC_GAUGE, "watts",
-                   "What a GPU is held to, where it is.", cap_of);
+                   "Power cap of a GPU that has one.", cap_of);
     put_gpu_values(page, inventory, s, "adlro_gpu_memory_used_bytes", ADL_METRIC_GAUGE, "bytes",
                    "Memory of a GPU in use.", memory_of);
     put_gpu_values(page, inventory, s, "adlro_gpu_energy_joules", ADL_METRIC_COUNTER, "joules",
-                   "What a GPU drew since the service began, by its counter.", energy_of);
+                   "Energy of a GPU since the service began, by its counter.", energy_of);
     if (s->counts.energy_j > 0) /* else nothing was measured */
-        put(page, "adlro_energy_joules", ADL_METRIC_COUNTER, "joules", "What all GPUs drew since the service began.",
+        put(page, "adlro_energy_joules", ADL_METRIC_COUNTER, "joules", "Energy of all GPUs since the service began.",
             s->counts.energy_j);
 }
 

@@ -121,7 +121,7 @@ static int put_stored(void *context, const struct adl_store_job *row, struct adl
     return 0;
 }
 
-static int look(void *context, const struct adl_store_job *row, struct adl_error *err)
+static int count_one(void *context, const struct adl_store_job *row, struct adl_error *err)
 {
     (void)context, (void)row, (void)err;
     return 0;
@@ -166,7 +166,7 @@ static int put_from_store(struct adl_routes_context *context, struct adl_http_re
         return count;
     page.after = list->last;
     page.limit = 1;
-    const int more = adl_store_jobs_page(store, &page, look, NULL, err);
+    const int more = adl_store_jobs_page(store, &page, count_one, NULL, err);
     list->more = more > 0;
     return more;
 }

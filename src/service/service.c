@@ -67,7 +67,7 @@ static int open_state(struct adl_service *service, struct adl_error *err)
     char here[ADL_STORE_PATH_MAX] = "";
     const bool whole = service->options.state[0] == '/';
     if (!whole && !getcwd(here, sizeof here))
-        return adl_fail(err, ADL_EIO, "cannot tell in which folder we are: %s", strerror(errno));
+        return adl_fail(err, ADL_EIO, "the current folder cannot be read: %s", strerror(errno));
     const int size = snprintf(service->directory, sizeof service->directory, "%s%s%s", here, whole ? "" : "/",
                               service->options.state);
     if (size >= (int)sizeof service->directory - 64)
@@ -305,8 +305,8 @@ static int read_words(const struct adl_service_options *options, struct adl_serv
     char text[ADL_STORE_PATH_MAX + 200];
     const char *given = options->scenario ? options->scenario : options->partitions;
     if (strpbrk(given, letters) || strlen(given) > ADL_STORE_PATH_MAX)
-        return adl_fail(err, ADL_EINVAL, "'%.60s' needs a configuration file: it has signs that mean something there",
-                        given);
+        return adl_fail(err, ADL_EINVAL,
+                        "'%.60s' has characters with a meaning in YAML: name it in a configuration file", given);
     if (options->scenario && options->partitions)
         return adl_fail(err, ADL_EINVAL, "--twin and --partitions are two engines: give one");
     if (options->scenario)
@@ -325,7 +325,7 @@ static int load_config(const struct adl_service_options *options, struct adl_ser
         return adl_fail(err, ADL_EINVAL, "there is no policy '%.60s' (`adlro policies` lists them)", options->policy);
     const bool own = options->scenario || options->partitions;
     if (own && options->config)
-        return adl_fail(err, ADL_EINVAL, "%s stands in place of --config, which says that itself",
+        return adl_fail(err, ADL_EINVAL, "%s replaces --config: give one of them",
                         options->scenario ? "--twin" : "--partitions");
     const int status = own ? read_words(options, ret, err) : adl_service_config_load(options->config, ret, err);
     if (status)
@@ -432,7 +432,7 @@ static int read_again(struct adl_service *service, struct adl_service_config *re
     return status ? status : record_config(service, ret, err);
 }
 
-static void tell_reload(struct adl_service *service, const char *text)
+static void publish_reload(struct adl_service *service, const char *text)
 {
     struct adl_text payload = {0};
     struct adl_json json = adl_json_start(&payload, false);
@@ -456,7 +456,7 @@ static int reload(void *context, char *ret_text, size_t size, struct adl_error *
     const int status = read_again(service, &next, &engine, err);
     if (status) {
         snprintf(text, sizeof text, "the configuration stays as it was: %s", err->text);
-        tell_reload(service, text);
+        publish_reload(service, text);
         adl_engine_destroy(engine);
         adl_service_config_clear(&next);
         return status;
@@ -488,7 +488,7 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
     if (status)
         return status;
     snprintf(text, sizeof text, "the configuration was read again: policy %s", shared->policy->name);
-    tell_reload(service, text);
+    publish_reload(service, text);
     return 0;
 }
 

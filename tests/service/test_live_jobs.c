@@ -27,7 +27,8 @@ static void a_move_that_the_table_does_not_have_is_told_and_counted_and_changes_
     assert_int_equal(adl_live_transition(&live, job, ADL_ON_RECOVER), 0);
     assert_string_equal(said, "");
     assert_int_equal(adl_live_transition(&live, job, ADL_ON_START), ADL_EREFUSED);
-    assert_string_equal(said, "internal error: job 7 is running, where 'start' is impossible; it stays as it is");
+    assert_string_equal(said,
+                        "internal error: job 7: 'start' is impossible in stage 'running'; the job stays as it is");
     assert_int_equal(shared.counts.impossible_moves, 1);
     assert_int_equal(job->stage, ADL_STAGE_RUNNING);
     assert_int_equal(job->attempts, 0);
