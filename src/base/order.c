@@ -36,7 +36,7 @@ static void link_between(struct adl_order_node *nodes, struct adl_order *order, 
         nodes[next].previous = entry;
 }
 
-/* Behind all others: without a search, the lower end of the right edge goes under the new entry. */
+/* Appends without a search: the lower end of the right spine becomes the new entry's left subtree. */
 static void append(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
 {
     struct adl_order_node *node = &nodes[entry];

@@ -10,7 +10,7 @@ struct adl_span {
     uint32_t width;       /* digits of the first, with its leading zeros */
 };
 
-/* Reads the span that begins at *at and leaves *at behind it. NULL, or what is wrong with it: "a range goes down". */
+/* Reads the span at *at and moves *at behind it. NULL, or what is wrong with it: "a range goes down". */
 const char *adl_span_read(const char **at, struct adl_span *ret);
 
 #endif

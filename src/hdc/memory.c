@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define CACHE_LINE 64
-#define BATCH      64 /* rows between two looks at their distances: they stay in the first-level cache */
+#define BATCH      64 /* rows whose distances are computed together: they stay in the first-level cache */
 
 struct adl_memory {
     const struct adl_hyper_ops *ops;
@@ -93,7 +93,7 @@ static void sift_down(struct nearest *nearest, struct adl_neighbour item)
     heap[at] = item;
 }
 
-static void offer(struct nearest *nearest, struct adl_neighbour item)
+static void add_candidate(struct nearest *nearest, struct adl_neighbour item)
 {
     struct adl_neighbour *heap = nearest->heap;
     if (nearest->count == nearest->most) {
@@ -107,7 +107,7 @@ static void offer(struct nearest *nearest, struct adl_neighbour item)
     heap[at] = item;
 }
 
-/* Heapsort, so that equal inputs are in equal order whatever the C library sorts by. */
+/* Heapsort, so that the order does not depend on the C library's sort. */
 static void sort(struct nearest *nearest)
 {
     const uint32_t all = nearest->count;
@@ -130,7 +130,7 @@ static void scan(struct nearest *nearest, distances_fn *distances, const uint64_
         distances(query, rows + first * words, count, found);
         for (uint32_t i = 0; i < count; i++)
             if (nearest->count < nearest->most || found[i] <= nearest->heap[0].distance)
-                offer(nearest, (struct adl_neighbour){first + i, found[i]});
+                add_candidate(nearest, (struct adl_neighbour){first + i, found[i]});
     }
 }
 
@@ -152,8 +152,8 @@ uint32_t adl_memory_nearest_quickly(struct adl_memory *memory, const struct adl_
     scan(&rough, memory->ops->distances_prefix, query->words, memory->prefixes, ADL_HYPER_PREFIX);
     for (uint32_t i = 0; i < rough.count; i++) {
         const uint32_t place = rough.heap[i].place;
-        offer(&nearest,
-              (struct adl_neighbour){place, adl_hypervector_distance(memory->ops, query, &memory->vectors[place])});
+        add_candidate(&nearest, (struct adl_neighbour){
+                                    place, adl_hypervector_distance(memory->ops, query, &memory->vectors[place])});
     }
     sort(&nearest);
     return nearest.count;

@@ -43,7 +43,7 @@
  *     sum of (C_j - r_j) >= sum of (M_j - r_j) in that schedule + sum of p_j / 2.
  *
  * (A job with q = 0 takes no part in (C); it adds M_j - r_j >= 0.) Bound 3 is the strongest where many jobs
- * that are long for their size are live at once, 2 where jobs are short for their size, 1 where nobody waits.
+ * that are long for their size are live at once, 2 where jobs are short for their size, 1 where no job waits.
  * All three hold, hence the greatest does.
  *
  * Makespan. No job ends before r_j + p_j, and by (C) the work submitted at or after any time s keeps the

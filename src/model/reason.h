@@ -26,7 +26,7 @@ enum adl_rule {
     ADL_RULE_RESERVED,   /* the time that was reserved for it has come */
     ADL_RULE_GANG,       /* takes GPUs that shorter jobs of one GPU leave: time it has left; unused */
     ADL_RULE_MATCHING,   /* least sum of completion times: its run time on this type; on the fastest other, 0 = none */
-    ADL_RULE_SHARE,      /* its share of this round: share of time it is due; share it had, each 0 .. 1 */
+    ADL_RULE_SHARE,      /* its share of this round: share of time it is due; share it received, each 0 .. 1 */
     ADL_RULE_LEFTOVER,   /* no share yet: it takes GPUs that the round leaves */
     ADL_RULE_OWED,       /* GPU time that it is owed on this type until the round ends; unused */
     ADL_RULE_SPREAD,     /* in order of the queue, on the node with most GPUs free: share free; unused */

@@ -143,7 +143,7 @@ enum adl_placement {
 
 struct adl_policy_ops;
 
-/* What a policy is told beside the state. Its own options are in a struct of its own: policy/option.h. */
+/* What a policy gets beside the state. Its options are in a struct of its own: policy/option.h. */
 struct adl_policy_config {
     const char *settings;  /* lines of OPTION=VALUE, the last of equal ones wins; NULL = none. Not owned */
     int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */

@@ -69,7 +69,7 @@ static bool find_spanning(const struct adl_state *state, const struct adl_job_sp
 }
 
 /* True if some node, when empty, could hold the whole job: such a job does not span. */
-static bool one_node_could(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type)
+static bool one_node_suffices(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type)
 {
     const struct adl_cluster *cluster = state->cluster;
     for (uint32_t b = 0; spec->gpus <= state->pool.widest[type] && b < cluster->bank_count; b++) {
@@ -116,7 +116,7 @@ static bool is_taken(const struct adl_state *state, uint32_t bank, const uint32_
 static bool find_consolidated(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t type,
                               const struct adl_hold *hold, uint32_t *ret_gpus)
 {
-    if (one_node_could(state, spec, type))
+    if (one_node_suffices(state, spec, type))
         return false;
     const uint32_t found = take_empty(state, spec, type, hold, ret_gpus), rest = spec->gpus - found;
     if (rest == 0)
@@ -169,8 +169,8 @@ static bool share_spares(const struct adl_state *state, uint32_t gpu, const stru
         if (of_bank && cluster->banks[r->bank].node == cluster->banks[bank].node &&
             (r->spare_cores < spec->cpu_cores || r->spare_memory_mib < spec->memory_mib))
             return false;
-        const bool promised = of_bank ? r->bank == bank : r->type == cluster->banks[bank].type;
-        if (promised && free_us <= r->start_us && r->spare == 0)
+        const bool reserved = of_bank ? r->bank == bank : r->type == cluster->banks[bank].type;
+        if (reserved && free_us <= r->start_us && r->spare == 0)
             return false;
     }
     return true;
@@ -178,7 +178,7 @@ static bool share_spares(const struct adl_state *state, uint32_t gpu, const stru
 
 /* Two jobs that time-share a GPU slow each other to half the speed at worst. A job with a tighter bound shares only
  * under a policy that estimates interference. */
-static bool shares_with_anybody(const struct adl_job_spec *spec)
+static bool shares_with_any(const struct adl_job_spec *spec)
 {
     return spec->share_slowdown == 0 || spec->share_slowdown >= 2;
 }
@@ -187,7 +187,7 @@ bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, 
                    uint32_t *ret_gpu)
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    if (spec->gpus != 1 || !(spec->flags & ADL_JOB_SHARE) || !shares_with_anybody(spec))
+    if (spec->gpus != 1 || !(spec->flags & ADL_JOB_SHARE) || !shares_with_any(spec))
         return false;
     const struct adl_bitmap *half = &state->pool.half[type];
     for (uint32_t g = adl_bitmap_next(half, 0); g != ADL_NONE; g = adl_bitmap_next(half, g + 1)) {
@@ -195,8 +195,8 @@ bool adl_fit_share(const struct adl_state *state, uint32_t slot, uint32_t type, 
         const struct adl_node_use *has = &state->nodes_use[node];
         const struct adl_gpu_use *use = &state->gpus[g];
         if (use->free_memory_mib >= spec->gpu_memory_mib && has->free_cores >= spec->cpu_cores &&
-            has->free_memory_mib >= spec->memory_mib && !use->down &&
-            shares_with_anybody(&state->jobs[use->job[0]].spec) && share_spares(state, g, spec, hold)) {
+            has->free_memory_mib >= spec->memory_mib && !use->down && shares_with_any(&state->jobs[use->job[0]].spec) &&
+            share_spares(state, g, spec, hold)) {
             *ret_gpu = g;
             return true;
         }

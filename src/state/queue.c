@@ -64,7 +64,7 @@ static void table_put(uint32_t *table, uint32_t size, uint64_t hash, uint32_t la
  * by the different demands that wait at one time. */
 static int table_renew(struct adl_queue *queue, uint32_t size)
 {
-    const bool give_up = size == queue->table_size;
+    const bool drop_empty = size == queue->table_size;
     uint32_t *table = malloc(size * sizeof *table);
     if (!table)
         return ADL_ENOMEM;
@@ -73,7 +73,7 @@ static int table_renew(struct adl_queue *queue, uint32_t size)
     queue->vacant = ADL_NONE;
     for (uint32_t l = 0; l < queue->lane_count; l++) {
         struct adl_lane *lane = &queue->lanes[l];
-        if (!give_up || lane->jobs.count > 0) {
+        if (!drop_empty || lane->jobs.count > 0) {
             table_put(table, size, lane->hash, l);
         } else {
             lane->next_vacant = queue->vacant;
@@ -98,7 +98,7 @@ static int grow_lanes(struct adl_queue *queue, size_t count)
     return 0;
 }
 
-static uint32_t lane_room(struct adl_queue *queue)
+static uint32_t take_lane(struct adl_queue *queue)
 {
     const size_t count = queue->lane_count + 1;
     const bool many_empty = queue->heap_count < queue->lane_count / 2;
@@ -134,7 +134,7 @@ int adl_queue_reserve(struct adl_queue *queue, size_t lanes)
 
 static uint32_t lane_add(struct adl_queue *queue, const struct adl_job_spec *spec, uint64_t hash)
 {
-    const uint32_t index = lane_room(queue);
+    const uint32_t index = take_lane(queue);
     if (index == ADL_NONE)
         return ADL_NONE;
     struct adl_lane *lane = &queue->lanes[index];
@@ -166,7 +166,7 @@ static bool lane_before(const struct adl_queue *queue, uint32_t a, uint32_t b)
 }
 
 /* Updates the copy of the first job's key, after that changed. */
-static void lane_note_first(struct adl_queue *queue, struct adl_lane *lane)
+static void lane_update_first(struct adl_queue *queue, struct adl_lane *lane)
 {
     const struct adl_order_node *first = &queue->nodes[lane->jobs.first];
     lane->first_key = first->key;
@@ -180,7 +180,7 @@ static void lane_place(struct adl_queue *queue, uint32_t position, uint32_t lane
 }
 
 /* Restores the heap around a position whose lane has a new first job. */
-static void lane_settle(struct adl_queue *queue, uint32_t position)
+static void lane_sift(struct adl_queue *queue, uint32_t position)
 {
     const uint32_t lane = queue->heap[position];
     while (position > 0 && lane_before(queue, lane, queue->heap[(position - 1) / 2])) {
@@ -204,10 +204,10 @@ void adl_queue_push(struct adl_queue *queue, uint32_t slot, uint32_t lane_index,
     queue->count++;
     if (lane->jobs.first != slot)
         return;
-    lane_note_first(queue, lane);
+    lane_update_first(queue, lane);
     if (lane->heap_position == ADL_NONE)
         lane_place(queue, queue->heap_count++, lane_index);
-    lane_settle(queue, lane->heap_position);
+    lane_sift(queue, lane->heap_position);
 }
 
 void adl_queue_remove(struct adl_queue *queue, uint32_t slot, uint32_t lane_index)
@@ -226,9 +226,9 @@ void adl_queue_remove(struct adl_queue *queue, uint32_t slot, uint32_t lane_inde
             return;
         lane_place(queue, position, last);
     } else {
-        lane_note_first(queue, lane);
+        lane_update_first(queue, lane);
     }
-    lane_settle(queue, position);
+    lane_sift(queue, position);
 }
 
 uint32_t adl_queue_second(const struct adl_queue *queue)

@@ -90,7 +90,7 @@ static void a_stop_names_the_job_that_gets_the_gpu_and_a_wait_leaves_out_what_th
     expect(200, NULL, "GET /v1/decisions?limit=10");
     expect_text(words);
     wait_for_starts(next, 1);
-    snprintf(words, sizeof words, "srtf: the jobs that were stopped for it are gone; waited ");
+    snprintf(words, sizeof words, "srtf: the jobs that were stopped for it have left; waited ");
     if (strncmp(told[0].why, words, strlen(words)) != 0)
         fail_msg("%s", told[0].why);
     wait_for(next, "state", "CD");

@@ -18,7 +18,7 @@
 #define ADL_ACTION_LANES 32
 #define ADL_ACTIONS_MAX  128
 
-/* What the policy dqn can be told. */
+/* The options of the policy dqn. */
 struct adl_dqn_options {
     bool share;
 };

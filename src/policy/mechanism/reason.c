@@ -59,8 +59,8 @@ void adl_reason_waiting(const struct adl_state *state, uint32_t slot, char *ret,
         snprintf(ret, size, "host: GPUs of %s are free, but not the %d cores and %d MiB it needs for each", names,
                  job->spec.cpu_cores, job->spec.memory_mib);
     else
-        snprintf(ret, size, "turn: GPUs of %s are free%s; %u jobs stand before it", names,
-                 gpus > 1 ? ", maybe not together" : "", before(state, slot));
+        snprintf(ret, size, "turn: GPUs of %s are free%s; %u jobs are before it", names,
+                 gpus > 1 ? ", maybe not in one node" : "", before(state, slot));
 }
 
 /* ---- reasons of commands ---- */
@@ -140,14 +140,15 @@ static const struct phrase {
     [ADL_RULE_TURN] = {"its turn among those served about as much ({v} so far, {o} {a})", NULL,
                        "its turn among those served about as much that fit ({v} so far; {o}, {a}, does not fit now)",
                        say_work},
-    [ADL_RULE_OVERDUE] = {"submitted {v} ago, and nobody is to wait longer than {a}", NULL, NULL, say_time},
+    [ADL_RULE_OVERDUE] = {"submitted {v} ago, and no job should wait longer than {a}", NULL, NULL, say_time},
     [ADL_RULE_BACKFILL] = {"backfilled: runs {v} and does not delay {o}, which has GPUs reserved in {a}", NULL, NULL,
                            say_time},
     [ADL_RULE_RESERVED] = {"the time that was reserved for it has come", NULL, NULL, say_time},
-    [ADL_RULE_GANG] = {"takes GPUs together that shorter jobs of one GPU leave ({v} left)", NULL, NULL, say_time},
+    [ADL_RULE_GANG] = {"takes GPUs in one node that shorter one-GPU jobs leave ({v} left)", NULL, NULL, say_time},
     [ADL_RULE_MATCHING] = {"least sum of completion times: runs {v} here, {a} on the fastest other type",
                            "least sum of completion times: runs {v} here, the only type for it", NULL, say_time},
-    [ADL_RULE_SHARE] = {"its turn in this round: due {v} of the time on this type, had {a}", NULL, NULL, say_percent},
+    [ADL_RULE_SHARE] = {"its turn in this round: due {v} of the time on this type, received {a}", NULL, NULL,
+                        say_percent},
     [ADL_RULE_LEFTOVER] = {"takes GPUs that this round leaves; it has no share of the time yet", NULL, NULL, say_time},
     [ADL_RULE_OWED] = {"its turn in this round: {v} of GPU time owed to it on this type", NULL, NULL, say_time},
     [ADL_RULE_SPREAD] = {"first in the queue, before {o}; to the node with most GPUs free ({v} of them)",
@@ -169,9 +170,9 @@ static const struct phrase {
                         say_number},
     [ADL_RULE_ONLY] = {"the only start that does not delay {o}, which has GPUs reserved in {a} (this one runs {v})",
                        "the only start possible now", NULL, say_time},
-    [ADL_RULE_CLEARED] = {"the jobs that were stopped for it are gone", NULL, NULL, say_time},
+    [ADL_RULE_CLEARED] = {"the jobs that were stopped for it have left", NULL, NULL, say_time},
     [ADL_RULE_GUARD] = {"guard: the policy's plan was refused; first in the queue that fits", NULL, NULL, say_time},
-    [ADL_RULE_AGENT] = {"chosen by the agent that plays the environment", NULL, NULL, say_number},
+    [ADL_RULE_AGENT] = {"chosen by the agent in the environment", NULL, NULL, say_number},
     [ADL_RULE_RUNS] = {"it ran already", NULL, NULL, say_time},
     [ADL_RULE_FOR_SHORTER] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, say_time},
     [ADL_RULE_FOR_LESS_WORK] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, say_work},
