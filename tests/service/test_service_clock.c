@@ -1,49 +1,13 @@
 /* Times that the service tells: of jobs that ended while it was down, and with a clock that somebody sets. */
-#include "service_check.h"
-
-#include <sys/mman.h>
+#include "service_clock.h"
 
 #define YEAR_US (INT64_C(365) * 86400 * 1000000)
-
-static volatile int64_t *offset_us; /* that the service's wall clock is ahead of this program's */
 
 static double wall_s(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-/* A service whose clock is the test's to set. */
-static void start_with_clock(int64_t ahead_us)
-{
-    static char sanitizer[400]; /* which would be first of all libraries */
-    const char *options = getenv("ASAN_OPTIONS");
-    assert_true(service_make(service_slots_yaml(1, "")));
-    const int fd = open(service_path("clock"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    assert_true(fd >= 0 && ftruncate(fd, sizeof *offset_us) == 0);
-    void *at = mmap(NULL, sizeof *offset_us, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_true(at != MAP_FAILED);
-    close(fd);
-    offset_us = at;
-    *offset_us = ahead_us;
-    setenv("ADLRO_TEST_CLOCK", service_path("clock"), 1);
-    setenv("LD_PRELOAD", CLOCK_SHIM, 1);
-    snprintf(sanitizer, sizeof sanitizer, "%.300s:verify_asan_link_order=0", options ? options : "");
-    setenv("ASAN_OPTIONS", sanitizer, 1);
-    client_clear(&http);
-    http = client_make(service.socket);
-    start_again();
-}
-
-static int remove_clock(void **state)
-{
-    unsetenv("LD_PRELOAD");
-    unsetenv("ADLRO_TEST_CLOCK");
-    if (offset_us)
-        munmap((void *)(uintptr_t)offset_us, sizeof *offset_us);
-    offset_us = NULL;
-    return remove_service(state);
 }
 
 static void expect_between(double value, double low, double high, const char *what)
@@ -78,14 +42,14 @@ static void a_job_that_ended_while_the_service_was_down_has_its_own_times(void *
 static void a_clock_that_is_set_back_takes_live_jobs_along_and_stops_nothing(void **state)
 {
     (void)state;
-    start_with_clock(2 * YEAR_US);
+    service_clock_start(service_slots_yaml(1, ""), 2 * YEAR_US);
     const double ahead_s = 2 * (double)YEAR_US * 1e-6, begin_s = wall_s();
     const uint64_t past = submit("past", "0", 0, "");
     wait_for(past, "state", "CD");
     expect_between(job_number(past, "end_s"), begin_s + ahead_s, wall_s() + ahead_s, "an end in the wrong time");
     const uint64_t runs = submit("runs", "0.6", 0, ""), waits = submit("waits", "0", 0, "");
     marked_pid("runs");
-    *offset_us = 0;
+    service_clock_set(0);
     wait_for(runs, "state", "CD");
     wait_for(waits, "state", "CD");
     expect_between(job_number(runs, "start_s"), begin_s, wall_s(), "the start of a job that ran");
@@ -98,7 +62,7 @@ static void a_clock_that_is_set_back_takes_live_jobs_along_and_stops_nothing(voi
     expect_between(job_number(after, "end_s"), begin_s, wall_s(), "an end afterwards");
     expect(200, NULL, "GET /v1/cluster");
     expect_between(client_number(&http, "started_s", 0), begin_s - 60, wall_s(), "the service's start");
-    *offset_us = YEAR_US; /* and ahead again */
+    service_clock_set(YEAR_US); /* and ahead again */
     const uint64_t later = submit("later", "0", 0, "");
     wait_for(later, "state", "CD");
     expect_between(job_number(later, "run_s"), 0, wall_s() - begin_s, "a run time over a step ahead");
@@ -107,13 +71,13 @@ static void a_clock_that_is_set_back_takes_live_jobs_along_and_stops_nothing(voi
 static void a_clock_that_was_ahead_before_a_restart_is_right_after_it(void **state)
 {
     (void)state;
-    start_with_clock(3 * YEAR_US);
+    service_clock_start(service_slots_yaml(1, ""), 3 * YEAR_US);
     const double begin_s = wall_s();
     const uint64_t runs = submit("runs", "0.5", 0, ""), waits = submit("waits", "0", 0, "");
     marked_pid("runs");
     client_hang_up(&http);
     assert_int_equal(service_signal(SIGTERM), 0);
-    *offset_us = 0;
+    service_clock_set(0);
     start_again();
     wait_for(runs, "state", "CD");
     wait_for(waits, "state", "CD");
@@ -122,8 +86,6 @@ static void a_clock_that_was_ahead_before_a_restart_is_right_after_it(void **sta
     expect_between(job_number(waits, "start_s"), begin_s, wall_s(), "the start of a job that waited");
     expect_between(job_number(waits, "end_s"), begin_s, wall_s(), "its end");
 }
-
-#define CLOCK_TEST(f) cmocka_unit_test_teardown(f, remove_clock)
 
 int main(void)
 {
