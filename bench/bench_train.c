@@ -87,7 +87,7 @@ static struct adl_dqn_trainer *make_trainer(const struct adl_scenario *scenario,
     config.scenario = scenario;
     config.episodes = UINT64_C(1) << 40; /* schedules stand at their starts */
     config.threads = THREADS;
-    config.guided = 0;
+    config.warm_started = 0;
     config.passes = passes;
     config.validate_rounds = UINT32_MAX;
     die_on(adl_dqn_trainer_create(&config, &trainer, &err), err.text);

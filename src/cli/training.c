@@ -41,7 +41,7 @@ static int show_generation(void *self, uint32_t generation, double best)
 {
     const struct training *t = self;
     fprintf(stderr, "warm start: generation %" PRIu32 " of %" PRIu32 ": return %.4g\n", generation + 1,
-            t->job->config.guide_generations, best);
+            t->job->config.warm_start_generations, best);
     return adl_interrupt_received();
 }
 
@@ -56,13 +56,13 @@ static void show_validation(struct training *t, const struct adl_training_row *r
     const int64_t now_ns = adl_clock_ns();
     const double spent_s = (double)(now_ns - t->shown_ns) * 1e-9, all_s = (double)(now_ns - t->start_ns) * 1e-9;
     const double episodes = value[ADL_TRAINING_EPISODES], left = (double)t->job->config.episodes - episodes;
-    char jct[ADL_FIGURE_SIZE], rival[ADL_FIGURE_SIZE], time[ADL_FIGURE_SIZE], rate[ADL_FIGURE_SIZE];
+    char jct[ADL_FIGURE_SIZE], baseline[ADL_FIGURE_SIZE], time[ADL_FIGURE_SIZE], rate[ADL_FIGURE_SIZE];
     fprintf(stderr, "%.0f of %" PRIu64 " episodes: return %.4g, loss %.3g; held-out mean JCT %s", episodes,
             t->job->config.episodes, value[ADL_TRAINING_RETURN], value[ADL_TRAINING_LOSS],
             adl_figure_print_duration(jct, value[ADL_TRAINING_HELD_JCT_MEAN]));
-    for (uint32_t i = 0; i < 2 && i < t->log.rival_count; i++)
-        fprintf(stderr, "%s%s %s", i ? ", " : " (", t->log.rivals[i].name,
-                adl_figure_print_duration(rival, t->log.rivals[i].result.value[ADL_METRIC_JCT_MEAN]));
+    for (uint32_t i = 0; i < 2 && i < t->log.baseline_count; i++)
+        fprintf(stderr, "%s%s %s", i ? ", " : " (", t->log.baselines[i].name,
+                adl_figure_print_duration(baseline, t->log.baselines[i].result.value[ADL_METRIC_JCT_MEAN]));
     fprintf(stderr, ")%s; %s decisions/s", value[ADL_TRAINING_BEST] > 0 ? ", the best so far" : "",
             adl_figure_print_short(rate, (value[ADL_TRAINING_DECISIONS] - t->shown_decisions) / spent_s));
     if (left > 0)
@@ -275,7 +275,7 @@ static struct adl_training_row row_of(const struct adl_dqn_report *report)
         [ADL_TRAINING_RETURN] = report->mean_return,
         [ADL_TRAINING_LOSS] = report->loss,
         [ADL_TRAINING_EXPLORE] = report->explore,
-        [ADL_TRAINING_GUIDED] = report->guided,
+        [ADL_TRAINING_WARM_START] = report->warm_started,
         [ADL_TRAINING_BEST] = validated && report->best,
         [ADL_TRAINING_HELD_RETURN] = validated ? report->validation_return : NAN,
         [ADL_TRAINING_HELD_JCT_MEAN] = validated ? held[ADL_METRIC_JCT_MEAN] : NAN,
@@ -285,16 +285,16 @@ static struct adl_training_row row_of(const struct adl_dqn_report *report)
     }};
 }
 
-static int play_rivals(struct training *t, struct adl_error *err)
+static int run_baselines(struct training *t, struct adl_error *err)
 {
-    static const char *const names[ADL_TRAINING_RIVALS] = {"fcfs", "sjf", "easy"};
-    for (uint32_t i = 0; i < ADL_TRAINING_RIVALS; i++) {
-        struct adl_training_rival *rival = &t->log.rivals[i];
-        rival->name = names[i];
-        const int status = adl_dqn_trainer_baseline(t->trainer, names[i], &rival->result, err);
+    static const char *const names[ADL_TRAINING_BASELINES] = {"fcfs", "sjf", "easy"};
+    for (uint32_t i = 0; i < ADL_TRAINING_BASELINES; i++) {
+        struct adl_training_baseline *baseline = &t->log.baselines[i];
+        baseline->name = names[i];
+        const int status = adl_dqn_trainer_baseline(t->trainer, names[i], &baseline->result, err);
         if (status)
             return status;
-        t->log.rival_count = i + 1;
+        t->log.baseline_count = i + 1;
     }
     return 0;
 }
@@ -309,7 +309,7 @@ static int prepare(struct training *t, struct adl_error *err)
 }
 
 /* Runs rounds until all episodes are done or a signal asks to stop. */
-static int play_rounds(struct training *t, bool *ret_interrupted, struct adl_error *err)
+static int run_rounds(struct training *t, bool *ret_interrupted, struct adl_error *err)
 {
     struct adl_dqn_report report;
     t->start_ns = t->shown_ns = adl_clock_ns();
@@ -344,7 +344,7 @@ static int train(struct training *t, bool *ret_interrupted, struct adl_error *er
         status = resume(t, err);
     adl_interrupt_install();
     if (status == 0)
-        status = play_rivals(t, err);
+        status = run_baselines(t, err);
     if (status == 0 && !t->job->resume)
         status = prepare(t, err);
     if (status)
@@ -354,7 +354,7 @@ static int train(struct training *t, bool *ret_interrupted, struct adl_error *er
         *ret_interrupted = true;
         return 0;
     }
-    status = play_rounds(t, ret_interrupted, err);
+    status = run_rounds(t, ret_interrupted, err);
     return status ? status : finish(t, *ret_interrupted, err);
 }
 

@@ -1,4 +1,4 @@
-/* training_log: what a training was like, round by round, and the policies it is held against. */
+/* training_log: the figures of a training run, round by round, and the baseline policies. */
 #ifndef ADLRO_REPORT_TRAINING_LOG_H
 #define ADLRO_REPORT_TRAINING_LOG_H
 
@@ -14,8 +14,8 @@ enum adl_training_column {
     ADL_TRAINING_RETURN, /* mean over the round's episodes */
     ADL_TRAINING_LOSS,
     ADL_TRAINING_EXPLORE,
-    ADL_TRAINING_GUIDED, /* 1: the guide led */
-    ADL_TRAINING_BEST,   /* 1: better on the validation seeds than all before */
+    ADL_TRAINING_WARM_START, /* 1: the warm-start policy acted */
+    ADL_TRAINING_BEST,       /* 1: better on the validation seeds than all before */
     /* Means over the validation seeds; not a number in a round without validation. */
     ADL_TRAINING_HELD_RETURN,
     ADL_TRAINING_HELD_JCT_MEAN,
@@ -28,13 +28,13 @@ enum adl_training_column {
 extern const char *const adl_training_column_names[ADL_TRAINING_COLUMNS]; /* in CSV and JSON */
 
 struct adl_training_row {
-    double value[ADL_TRAINING_COLUMNS]; /* nothing else, so that rows can be kept as bytes */
+    double value[ADL_TRAINING_COLUMNS]; /* nothing else, so that rows can be stored as bytes */
 };
 
-#define ADL_TRAINING_RIVALS 3
+#define ADL_TRAINING_BASELINES 3
 
 /* A policy's means over the same validation seeds. */
-struct adl_training_rival {
+struct adl_training_baseline {
     const char *name;
     struct adl_result result;
 };
@@ -46,8 +46,8 @@ struct adl_training_log {
     uint64_t seed;
     uint64_t episodes; /* planned */
     uint32_t validation_episodes;
-    uint32_t rival_count;
-    struct adl_training_rival rivals[ADL_TRAINING_RIVALS];
+    uint32_t baseline_count;
+    struct adl_training_baseline baselines[ADL_TRAINING_BASELINES];
     struct adl_training_row *rows;
     size_t row_count, row_capacity;
 };
@@ -56,9 +56,9 @@ int adl_training_log_add(struct adl_training_log *log, const struct adl_training
                                                                                                               ENOMEM */
 void adl_training_log_clear(struct adl_training_log *log); /* frees; accepts a zeroed one */
 
-/* The row of the model that is kept; NULL before the first validation. */
+/* The row of the best model; NULL before the first validation. */
 const struct adl_training_row *adl_training_log_best(const struct adl_training_log *log);
-/* The metric that a held-out column is the mean of; -1 if it is of none. */
+/* The metric of a held-out column; -1 if it has none. */
 int adl_training_column_metric(enum adl_training_column column);
 
 #endif

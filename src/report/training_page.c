@@ -1,5 +1,4 @@
-/* training_page: a training's curves: return, loss, and the held-out figures with lines for the policies they are held
- * against. */
+/* training_page: learning curves: return, loss, and the held-out figures with lines for the baselines. */
 #include "report/training_report.h"
 
 #include "report/chart.h"
@@ -17,15 +16,15 @@
 #define TOP_PX     12.0
 #define BOTTOM_PX  286.0
 #define HEIGHT_PX  336.0
-#define POINTS_MAX 240 /* of a curve; more rounds are shown as means of several */
+#define POINTS_MAX 240 /* of a curve; more rounds are averaged */
 
-/* Series have the colours that policies have on other pages: 0 is grey, for what the others are held against. */
+/* Series have the colours of policies on other pages: 0 is grey, for the baseline. */
 #define SERIES_DQN    1
 #define SERIES_DASHED 9 /* the same colour */
 
-static uint32_t rival_series(uint32_t rival)
+static uint32_t baseline_series(uint32_t baseline)
 {
-    return rival == 0 ? 0 : rival + 1;
+    return baseline == 0 ? 0 : baseline + 1;
 }
 
 struct panel {
@@ -50,7 +49,7 @@ static void widen(double value, double *lo, double *hi)
     *hi = fmax(*hi, value);
 }
 
-/* The mean of what rounds first .. end-1 have in a column; not a number if they have nothing. */
+/* The mean of a column over rounds first .. end-1; NAN if they have no values. */
 static double mean_of(const struct adl_training_log *log, enum adl_training_column column, size_t first, size_t end)
 {
     double sum = 0, count = 0;
@@ -94,8 +93,8 @@ static bool make_plot(const struct adl_training_log *log, const struct panel *pa
         curve_range(log, panel->second, &lo, &hi);
     if (!(lo <= hi))
         return false;
-    for (uint32_t i = 0; metric >= 0 && i < log->rival_count; i++)
-        widen(log->rivals[i].result.value[metric], &lo, &hi);
+    for (uint32_t i = 0; metric >= 0 && i < log->baseline_count; i++)
+        widen(log->baselines[i].result.value[metric], &lo, &hi);
     ret->log = log;
     ret->scale = scale_for(panel->column, hi);
     const double last = log->rows[log->row_count - 1].value[ADL_TRAINING_EPISODES];
@@ -120,13 +119,13 @@ static void put_curve(struct adl_text *text, const struct plot *plot, enum adl_t
     adl_svg_curve_close(text);
 }
 
-static void put_rivals(struct adl_text *text, const struct plot *plot, int metric)
+static void put_baselines(struct adl_text *text, const struct plot *plot, int metric)
 {
-    for (uint32_t i = 0; i < plot->log->rival_count; i++) {
-        const double value = plot->log->rivals[i].result.value[metric] * plot->scale.factor;
+    for (uint32_t i = 0; i < plot->log->baseline_count; i++) {
+        const double value = plot->log->baselines[i].result.value[metric] * plot->scale.factor;
         if (!isfinite(value))
             continue;
-        adl_svg_curve_open(text, rival_series(i), plot->log->rivals[i].name, &plot->y, plot->scale.unit);
+        adl_svg_curve_open(text, baseline_series(i), plot->log->baselines[i].name, &plot->y, plot->scale.unit);
         adl_svg_point(text, LEFT_PX, adl_axis_px(&plot->y, value));
         adl_svg_point(text, RIGHT_PX, adl_axis_px(&plot->y, value));
         adl_svg_curve_close(text);
@@ -148,7 +147,7 @@ static void put_panel(struct adl_text *text, const struct adl_training_log *log,
     adl_svg_axis_x(text, &plot.x, 5, TOP_PX, BOTTOM_PX);
     adl_svg_label(text, "axis end", RIGHT_PX, HEIGHT_PX - 6, "episodes");
     if (metric >= 0)
-        put_rivals(text, &plot, metric);
+        put_baselines(text, &plot, metric);
     if (panel->second < ADL_TRAINING_COLUMNS)
         put_curve(text, &plot, panel->second, SERIES_DASHED, panel->second_name);
     put_curve(text, &plot, panel->column, SERIES_DQN, panel->name);
@@ -179,12 +178,13 @@ static void put_header(struct adl_text *text, const struct adl_training_log *log
         log->network, (uint64_t)done, log->episodes, log->scenario->workload.jobs, log->validation_episodes, log->seed);
 }
 
-/* The kept model's figure, large, and its change against a rival: in points for ratios, else in percent. */
+/* The best model's figure, large, and its change against a baseline: in percentage points for ratios, else in
+ * percent. */
 static void put_card(struct adl_text *text, const struct adl_training_row *best, enum adl_training_column column,
-                     const struct adl_training_rival *rival)
+                     const struct adl_training_baseline *baseline)
 {
     const int metric = adl_training_column_metric(column);
-    const double value = best->value[column], base = rival->result.value[metric];
+    const double value = best->value[column], base = baseline->result.value[metric];
     const bool points = metric == ADL_METRIC_UTILIZATION;
     const struct adl_scale scale = scale_for(column, fmax(value, base));
     const double change = points ? (value - base) * 100 : adl_change_percent(value, base);
@@ -200,23 +200,22 @@ static void put_card(struct adl_text *text, const struct adl_training_row *best,
                                : "dim");
     adl_page_put_figure(text, adl_figure_print_change(number, change));
     adl_text_printf(text, "%s</span> <span class=\"dim\">against ", points ? " points" : " %");
-    adl_html_put(text, rival->name);
+    adl_html_put(text, baseline->name);
     adl_text_put(text, "</span></p></div>\n");
 }
 
 static void put_cards(struct adl_text *text, const struct adl_training_log *log)
 {
     const struct adl_training_row *best = adl_training_log_best(log);
-    if (!best || log->rival_count == 0)
+    if (!best || log->baseline_count == 0)
         return;
-    adl_text_printf(text,
-                    "<p class=\"headline\">The model that is kept, of episode %" PRIu64 ", on seeds held out</p>\n",
+    adl_text_printf(text, "<p class=\"headline\">The best model, of episode %" PRIu64 ", on held-out seeds</p>\n",
                     (uint64_t)best->value[ADL_TRAINING_EPISODES]);
     adl_text_put(text, "<div class=\"cards\">\n");
-    for (uint32_t i = 0; i < 2 && i < log->rival_count; i++)
-        put_card(text, best, ADL_TRAINING_HELD_JCT_MEAN, &log->rivals[i]);
-    put_card(text, best, ADL_TRAINING_HELD_JCT_P99, &log->rivals[0]);
-    put_card(text, best, ADL_TRAINING_HELD_UTILIZATION, &log->rivals[0]);
+    for (uint32_t i = 0; i < 2 && i < log->baseline_count; i++)
+        put_card(text, best, ADL_TRAINING_HELD_JCT_MEAN, &log->baselines[i]);
+    put_card(text, best, ADL_TRAINING_HELD_JCT_P99, &log->baselines[0]);
+    put_card(text, best, ADL_TRAINING_HELD_UTILIZATION, &log->baselines[0]);
     adl_text_put(text, "</div>\n");
 }
 
@@ -235,8 +234,8 @@ static void put_legend(struct adl_text *text, const struct adl_training_log *log
 {
     adl_text_put(text, "<div class=\"legend\" role=\"group\" aria-label=\"policies\">\n");
     put_key(text, SERIES_DQN, "dqn");
-    for (uint32_t i = 0; i < log->rival_count; i++)
-        put_key(text, rival_series(i), log->rivals[i].name);
+    for (uint32_t i = 0; i < log->baseline_count; i++)
+        put_key(text, baseline_series(i), log->baselines[i].name);
     adl_text_put(text, "</div>\n");
 }
 
@@ -244,21 +243,21 @@ void adl_training_html(struct adl_text *text, const struct adl_training_log *log
 {
     static const struct panel panels[] = {
         {ADL_TRAINING_HELD_JCT_MEAN, ADL_TRAINING_COLUMNS, "Mean job completion time",
-         "held out; lower is better; the dot is the model that is kept", "dqn", NULL},
+         "held out; lower is better; the dot is the best model", "dqn", NULL},
         {ADL_TRAINING_HELD_JCT_P99, ADL_TRAINING_COLUMNS, "99th percentile of completion times",
          "held out; lower is better", "dqn", NULL},
         {ADL_TRAINING_HELD_UTILIZATION, ADL_TRAINING_COLUMNS, "GPUs busy", "held out; higher is better", "dqn", NULL},
         {ADL_TRAINING_HELD_RETURN, ADL_TRAINING_RETURN, "Return of an episode",
          "sum of rewards; dashed: while training, with exploration; higher is better", "held out", "training"},
-        {ADL_TRAINING_LOSS, ADL_TRAINING_COLUMNS, "Loss", "Huber's, mean over a round", "loss", NULL},
-        {ADL_TRAINING_EXPLORE, ADL_TRAINING_COLUMNS, "Exploration", "share of actions drawn at random", "share", NULL},
+        {ADL_TRAINING_LOSS, ADL_TRAINING_COLUMNS, "Loss", "Huber loss, mean over a round", "loss", NULL},
+        {ADL_TRAINING_EXPLORE, ADL_TRAINING_COLUMNS, "Exploration", "fraction of random actions", "fraction", NULL},
     };
     adl_page_open(text, log->scenario->name, "training of the policy dqn");
     put_header(text, log);
     adl_text_put(text, "<main>\n");
     put_cards(text, log);
     put_legend(text, log);
-    adl_text_put(text, "<h2>As the training went on</h2>\n<div class=\"grid\">\n");
+    adl_text_put(text, "<h2>Over the course of training</h2>\n<div class=\"grid\">\n");
     for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
         put_panel(text, log, &panels[i]);
     adl_text_put(text, "</div>\n</main>\n");

@@ -38,7 +38,7 @@ static void put_json_figures(struct adl_json *json, const char *name, const doub
     adl_json_end(json);
 }
 
-/* The kept model, if there is one, and its rivals. */
+/* The best model, if there is one, and the baselines. */
 static void put_json_validation(struct adl_json *json, const struct adl_training_log *log)
 {
     const struct adl_training_row *best = adl_training_log_best(log);
@@ -48,10 +48,10 @@ static void put_json_validation(struct adl_json *json, const struct adl_training
         figures[f] = best->value[held[f]];
     if (best)
         put_json_figures(json, "dqn", figures);
-    for (uint32_t i = 0; i < log->rival_count; i++) {
+    for (uint32_t i = 0; i < log->baseline_count; i++) {
         for (size_t f = 0; f < HELD_COUNT; f++)
-            figures[f] = log->rivals[i].result.value[adl_training_column_metric(held[f])];
-        put_json_figures(json, log->rivals[i].name, figures);
+            figures[f] = log->baselines[i].result.value[adl_training_column_metric(held[f])];
+        put_json_figures(json, log->baselines[i].name, figures);
     }
     adl_json_end(json);
 }
@@ -107,14 +107,15 @@ void adl_training_summary(struct adl_text *text, const struct adl_training_log *
     if (!best)
         return;
     adl_text_printf(text,
-                    "Held out: %" PRIu32 " seeds of %s that were not trained on; the model of episode %" PRIu64 ".\n\n",
+                    "Held out: %" PRIu32 " seeds of %s that were not used for training; the model of episode %" PRIu64
+                    ".\n\n",
                     log->validation_episodes, log->scenario->name, (uint64_t)best->value[ADL_TRAINING_EPISODES]);
     adl_text_printf(text, "  %-8s %10s %10s %10s\n", "policy", "mean JCT", "p99 JCT", "GPUs busy");
     put_summary_row(text, "dqn", best->value[ADL_TRAINING_HELD_JCT_MEAN], best->value[ADL_TRAINING_HELD_JCT_P99],
                     best->value[ADL_TRAINING_HELD_UTILIZATION], 0);
-    for (uint32_t i = 0; i < log->rival_count; i++) {
-        const double *value = log->rivals[i].result.value;
-        put_summary_row(text, log->rivals[i].name, value[ADL_METRIC_JCT_MEAN], value[ADL_METRIC_JCT_P99],
+    for (uint32_t i = 0; i < log->baseline_count; i++) {
+        const double *value = log->baselines[i].result.value;
+        put_summary_row(text, log->baselines[i].name, value[ADL_METRIC_JCT_MEAN], value[ADL_METRIC_JCT_P99],
                         value[ADL_METRIC_UTILIZATION], best->value[ADL_TRAINING_HELD_JCT_MEAN]);
     }
 }

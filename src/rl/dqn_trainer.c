@@ -15,32 +15,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS       (ADL_ROUND_EPISODES / ADL_ROLLOUT_CELLS)
-#define FIT_EPISODES 32
-#define STATE_TAG    "state"
-#define TARGET_TAG   "target"
-#define BEST_TAG     "best"
-#define GUIDE_TAG    "guide"
+#define GROUPS         (ADL_ROUND_EPISODES / ADL_ROLLOUT_CELLS)
+#define FIT_EPISODES   32
+#define STATE_TAG      "state"
+#define TARGET_TAG     "target"
+#define BEST_TAG       "best"
+#define WARM_START_TAG "guide"
 
 struct adl_dqn_trainer {
     struct adl_dqn_config config;
     struct adl_qnet net;
-    struct adl_thread_pool *team;
-    struct adl_rollout *players[GROUPS];
+    struct adl_thread_pool *pool;
+    struct adl_rollout *rollouts[GROUPS];
     struct adl_experience experience[GROUPS];
     struct adl_learner *learner;
     float *target, *best;
-    struct adl_warm_start guide;
+    struct adl_warm_start warm_start;
     uint64_t scenario_hash;
     uint64_t episodes, decisions;
     double best_return;
     struct adl_result best_validation;
-    /* Of the round at hand. */
+    /* Of the current round. */
     struct adl_agent agent;
     double returns[ADL_ROUND_EPISODES];
     struct adl_result results[ADL_ROUND_EPISODES];
     uint64_t first_seed;
-    uint32_t playing;
+    uint32_t episode_count;
     bool keep;
     int status[GROUPS];
     struct adl_error error[GROUPS];
@@ -58,9 +58,9 @@ struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
         .head_width = paper ? 128 : 64,
         .learning_rate = paper ? 1e-4 : 5e-4, /* the ADLRO paper's, and ours */
         .learning_rate_end = 1e-5,
-        .explore = 0.5, /* one start among several matters little: what is tried costs little, and teaches */
+        .explore = 0.5, /* exploring is cheap: one start among several matters little */
         .explore_end = 0.5,
-        .guided = paper ? 0.0 : 0.05,
+        .warm_started = paper ? 0.0 : 0.05,
         .prior = 0.05,
         .horizon_s = 100,
         .trace = 0.9,
@@ -70,7 +70,7 @@ struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
         .target_rounds = 4,
         .validate_rounds = 32,
         .validation_episodes = 128,
-        .guide_generations = 40,
+        .warm_start_generations = 40,
     };
 }
 
@@ -107,7 +107,7 @@ static size_t params_size(const struct adl_dqn_trainer *trainer)
 static int create_networks(struct adl_dqn_trainer *trainer, struct adl_error *err)
 {
     const struct adl_dqn_config *config = &trainer->config;
-    const int status = adl_learner_create(&trainer->net, trainer->team, &trainer->players[0]->shape, config->batch,
+    const int status = adl_learner_create(&trainer->net, trainer->pool, &trainer->rollouts[0]->shape, config->batch,
                                           config->seed, &trainer->learner, err);
     if (status)
         return status;
@@ -128,11 +128,11 @@ static int build(struct adl_dqn_trainer *trainer, struct adl_error *err)
                                      .tail = config->tail};
     int status = make_network(trainer, err);
     if (status == 0)
-        status = adl_thread_pool_create(config->threads, &trainer->team, err);
+        status = adl_thread_pool_create(config->threads, &trainer->pool, err);
     for (int g = 0; g < GROUPS && status == 0; g++) {
-        status = adl_rollout_create(config->scenario, &env, &trainer->net, &trainer->players[g], err);
+        status = adl_rollout_create(config->scenario, &env, &trainer->net, &trainer->rollouts[g], err);
         if (status == 0)
-            adl_experience_init(&trainer->experience[g], &trainer->players[g]->shape);
+            adl_experience_init(&trainer->experience[g], &trainer->rollouts[g]->shape);
     }
     if (status == 0)
         status = create_networks(trainer, err);
@@ -162,13 +162,13 @@ void adl_dqn_trainer_destroy(struct adl_dqn_trainer *trainer)
     if (!trainer)
         return;
     for (int g = 0; g < GROUPS; g++) {
-        adl_rollout_destroy(trainer->players[g]);
+        adl_rollout_destroy(trainer->rollouts[g]);
         adl_experience_clear(&trainer->experience[g]);
     }
     adl_learner_destroy(trainer->learner);
     free(trainer->target);
     free(trainer->best);
-    adl_thread_pool_destroy(trainer->team);
+    adl_thread_pool_destroy(trainer->pool);
     free(trainer);
 }
 
@@ -178,64 +178,66 @@ int adl_dqn_trainer_prepare(struct adl_dqn_trainer *trainer, int (*progress)(voi
                             struct adl_error *err)
 {
     const uint64_t first = ADL_SEED_TRAINING + (trainer->config.seed << 40);
-    int status = adlro_fit(trainer->players[0]->env, first, FIT_EPISODES, err->text);
+    int status = adlro_fit(trainer->rollouts[0]->env, first, FIT_EPISODES, err->text);
     for (int g = 1; g < GROUPS && status == 0; g++)
-        adl_environment_set_normalizer(trainer->players[g]->env, adl_environment_normalizer(trainer->players[0]->env));
-    if (status || trainer->config.guided <= 0)
+        adl_environment_set_normalizer(trainer->rollouts[g]->env,
+                                       adl_environment_normalizer(trainer->rollouts[0]->env));
+    if (status || trainer->config.warm_started <= 0)
         return status;
-    const struct adl_warm_start_search search = {.team = trainer->team,
-                                                 .players = trainer->players,
-                                                 .player_count = GROUPS,
+    const struct adl_warm_start_search search = {.pool = trainer->pool,
+                                                 .rollouts = trainer->rollouts,
+                                                 .rollout_count = GROUPS,
                                                  .seed = trainer->config.seed,
                                                  .first_seed = first + FIT_EPISODES,
-                                                 .generations = trainer->config.guide_generations,
+                                                 .generations = trainer->config.warm_start_generations,
                                                  .progress = progress,
                                                  .progress_self = self};
-    status = adl_warm_start_find(&search, &trainer->guide, err);
+    status = adl_warm_start_find(&search, &trainer->warm_start, err);
     if (status == 0) {
-        adl_qnet_prime(&trainer->net, trainer->guide.weights, (float)trainer->config.prior, trainer->learner->params);
+        adl_qnet_prime(&trainer->net, trainer->warm_start.weights, (float)trainer->config.prior,
+                       trainer->learner->params);
         memcpy(trainer->target, trainer->learner->params, params_size(trainer));
     }
     return status;
 }
 
-/* ---- playing ---- */
+/* ---- rollouts ---- */
 
-static void play_group(void *self, uint32_t index)
+static void run_group(void *self, uint32_t index)
 {
     struct adl_dqn_trainer *trainer = self;
     const uint32_t first = index * ADL_ROLLOUT_CELLS;
-    const uint32_t left = trainer->playing - first, count = left < ADL_ROLLOUT_CELLS ? left : ADL_ROLLOUT_CELLS;
+    const uint32_t left = trainer->episode_count - first, count = left < ADL_ROLLOUT_CELLS ? left : ADL_ROLLOUT_CELLS;
     uint64_t seeds[ADL_ROLLOUT_CELLS];
     struct adl_rng rng;
     adl_rng_seed(&rng, trainer->first_seed + first, "explore");
-    /* What is learned from is played by all cells on the same jobs, so that luck can be told from skill. */
+    /* Training episodes of one group share their jobs, so that a baseline over the group reduces variance. */
     for (uint32_t i = 0; i < count; i++)
         seeds[i] = trainer->first_seed + (trainer->keep ? index : first + i);
     struct adl_experience *experience = trainer->keep ? &trainer->experience[index] : NULL;
     if (experience)
-        adl_experience_forget(experience);
+        adl_experience_reset(experience);
     trainer->status[index] =
-        adl_rollout_play(trainer->players[index], &trainer->agent, seeds, count, &rng, experience,
-                         &trainer->results[first], &trainer->returns[first], &trainer->error[index]);
+        adl_rollout_run(trainer->rollouts[index], &trainer->agent, seeds, count, &rng, experience,
+                        &trainer->results[first], &trainer->returns[first], &trainer->error[index]);
     if (!experience || trainer->status[index])
         return;
     const bool valued = trainer->agent.target != NULL;
-    adl_experience_settle(experience, trainer->config.horizon_s, valued ? trainer->config.trace : 1.0);
+    adl_experience_set_targets(experience, trainer->config.horizon_s, valued ? trainer->config.trace : 1.0);
     if (valued)
-        adl_experience_share_luck(experience, count);
+        adl_experience_subtract_baseline(experience, count);
 }
 
-/* count episodes from a seed, at most a round's; keep: their experience. */
-static int play(struct adl_dqn_trainer *trainer, struct adl_agent agent, uint64_t first_seed, uint32_t count, bool keep,
-                struct adl_error *err)
+/* Runs count episodes from a seed, at most ADL_ROUND_EPISODES; keep: stores their experience. */
+static int run_episodes(struct adl_dqn_trainer *trainer, struct adl_agent agent, uint64_t first_seed, uint32_t count,
+                        bool keep, struct adl_error *err)
 {
     const uint32_t groups = (count + ADL_ROLLOUT_CELLS - 1) / ADL_ROLLOUT_CELLS;
     trainer->agent = agent;
     trainer->first_seed = first_seed;
-    trainer->playing = count;
+    trainer->episode_count = count;
     trainer->keep = keep;
-    adl_thread_pool_run(trainer->team, groups, play_group, trainer);
+    adl_thread_pool_run(trainer->pool, groups, run_group, trainer);
     for (uint32_t g = 0; g < groups; g++)
         if (trainer->status[g])
             return adl_fail(err, trainer->status[g], "%s", trainer->error[g].text);
@@ -268,7 +270,7 @@ static int validate(struct adl_dqn_trainer *trainer, struct adl_dqn_report *repo
     report->validation_return = 0;
     for (uint32_t first = 0; first < all; first += ADL_ROUND_EPISODES) {
         const uint32_t count = all - first < ADL_ROUND_EPISODES ? all - first : ADL_ROUND_EPISODES;
-        const int status = play(trainer, greedy, ADL_SEED_VALIDATION + first, count, false, err);
+        const int status = run_episodes(trainer, greedy, ADL_SEED_VALIDATION + first, count, false, err);
         if (status)
             return status;
         report->validation_return += mean_return(trainer, count) * count / all;
@@ -319,16 +321,17 @@ int adl_dqn_trainer_round(struct adl_dqn_trainer *trainer, struct adl_dqn_report
         return 0;
     const double share = (double)trainer->episodes / (double)config->episodes;
     const uint64_t round = trainer->episodes / ADL_ROUND_EPISODES;
-    const bool first = trainer->episodes == 0, guided = share < config->guided;
-    struct adl_dqn_report report = {.guided = guided, .explore = between(config->explore, config->explore_end, share)};
-    const struct adl_agent agent = {.params = guided ? NULL : learner->params,
-                                    .rule = trainer->guide.weights,
+    const bool first = trainer->episodes == 0, warm_started = share < config->warm_started;
+    struct adl_dqn_report report = {.warm_started = warm_started,
+                                    .explore = between(config->explore, config->explore_end, share)};
+    const struct adl_agent agent = {.params = warm_started ? NULL : learner->params,
+                                    .rule = trainer->warm_start.weights,
                                     .target = first ? NULL : trainer->target,
                                     .explore = report.explore,
                                     .value_offset = learner->value_offset,
                                     .value_scale = learner->value_scale};
     const uint64_t seeds = ADL_SEED_TRAINING + (config->seed << 40) + (UINT64_C(1) << 32) + trainer->episodes;
-    int status = play(trainer, agent, seeds, ADL_ROUND_EPISODES, true, err);
+    int status = run_episodes(trainer, agent, seeds, ADL_ROUND_EPISODES, true, err);
     if (status)
         return status;
     report.mean_return = mean_return(trainer, ADL_ROUND_EPISODES);
@@ -353,7 +356,7 @@ int adl_dqn_trainer_round(struct adl_dqn_trainer *trainer, struct adl_dqn_report
     return status ? status : 1;
 }
 
-/* ---- as bytes ---- */
+/* ---- serialization ---- */
 
 static struct adl_model model_of(const struct adl_dqn_trainer *trainer, const float *params)
 {
@@ -380,7 +383,7 @@ static void write_scores(const struct adl_dqn_trainer *trainer, struct adl_text 
 
 static const struct adl_normalizer *normalizer_of(const struct adl_dqn_trainer *trainer)
 {
-    return adl_environment_normalizer(trainer->players[0]->env);
+    return adl_environment_normalizer(trainer->rollouts[0]->env);
 }
 
 int adl_dqn_trainer_model(const struct adl_dqn_trainer *trainer, struct adl_text *ret, struct adl_error *err)
@@ -398,7 +401,7 @@ int adl_dqn_trainer_model(const struct adl_dqn_trainer *trainer, struct adl_text
     return status;
 }
 
-/* What a trainer is beside its networks. The same program reads it back on the same kind of machine. */
+/* The trainer's state besides its networks. Read back only by the same program on the same kind of machine. */
 struct saved {
     uint64_t config_hash;
     uint64_t episodes, updates, decisions;
@@ -406,12 +409,12 @@ struct saved {
     struct adl_result best_validation;
 };
 
-/* Of all that the numbers of a training follow from; not of how long it is to go on or how many threads do it. */
+/* Of everything that determines the result of training; not of the number of threads. */
 static uint64_t config_hash(const struct adl_dqn_trainer *trainer)
 {
     const struct adl_dqn_config *c = &trainer->config;
     const double reals[] = {c->learning_rate, c->learning_rate_end, c->explore, c->explore_end,
-                            c->guided,        c->horizon_s,         c->trace,   c->tail,
+                            c->warm_started,  c->horizon_s,         c->trace,   c->tail,
                             c->prior,         c->scenario->lambda};
     const uint64_t wholes[] = {c->network,
                                c->seed,
@@ -422,7 +425,7 @@ static uint64_t config_hash(const struct adl_dqn_trainer *trainer)
                                c->passes,
                                c->target_rounds,
                                c->validate_rounds,
-                               c->guide_generations,
+                               c->warm_start_generations,
                                c->validation_episodes,
                                trainer->scenario_hash};
     return adl_hash_bytes(adl_hash_bytes(adl_hash_start(), reals, sizeof reals), wholes, sizeof wholes);
@@ -449,19 +452,19 @@ int adl_dqn_trainer_checkpoint(const struct adl_dqn_trainer *trainer, struct adl
     adl_model_section_add(&model, STATE_TAG, &saved, sizeof saved);
     adl_model_section_add(&model, TARGET_TAG, trainer->target, params_size(trainer));
     adl_model_section_add(&model, BEST_TAG, trainer->best, params_size(trainer));
-    adl_model_section_add(&model, GUIDE_TAG, &trainer->guide, sizeof trainer->guide);
+    adl_model_section_add(&model, WARM_START_TAG, &trainer->warm_start, sizeof trainer->warm_start);
     const int status = adl_text_status(&adam) ? adl_fail(err, ADL_ENOMEM, "out of memory for a checkpoint")
                                               : adl_model_encode(&model, ret, err);
     adl_text_clear(&adam);
     return status;
 }
 
-/* Copies a section of just this size. */
-static int take_section(const struct adl_model *model, const char *tag, void *ret, size_t size, struct adl_error *err)
+/* Copies a section of exactly this size. */
+static int copy_section(const struct adl_model *model, const char *tag, void *ret, size_t size, struct adl_error *err)
 {
     const struct adl_model_section *section = adl_model_section_find(model, tag);
     if (!section || section->size != size)
-        return adl_fail(err, ADL_EINVAL, "it is no checkpoint of this program: section '%s' of %zu bytes is not there",
+        return adl_fail(err, ADL_EINVAL, "it is not a checkpoint of this program: section '%s' of %zu bytes is missing",
                         tag, size);
     memcpy(ret, section->bytes, size);
     return 0;
@@ -472,7 +475,7 @@ static int resume_from(struct adl_dqn_trainer *trainer, const struct adl_model *
     struct adl_learner *learner = trainer->learner;
     struct adl_normalizer normalizer;
     struct saved saved = {0};
-    int status = take_section(model, STATE_TAG, &saved, sizeof saved, err);
+    int status = copy_section(model, STATE_TAG, &saved, sizeof saved, err);
     if (status)
         return status;
     if (saved.config_hash != config_hash(trainer))
@@ -481,21 +484,21 @@ static int resume_from(struct adl_dqn_trainer *trainer, const struct adl_model *
     const struct adl_model_section *text = adl_model_section_find(model, ADL_MODEL_NORMALIZER);
     const struct adl_model_section *adam = adl_model_section_find(model, ADL_MODEL_OPTIMIZER);
     if (!text || !adam)
-        return adl_fail(err, ADL_EINVAL, "it is a model and no checkpoint: it has no optimizer");
+        return adl_fail(err, ADL_EINVAL, "it is a model, not a checkpoint: it has no optimizer state");
     status = adl_normalizer_decode(&normalizer, text->bytes, text->size, err);
     if (status == 0)
         status = adl_adam_read(learner->adam, adam->bytes, adam->size, err);
     if (status == 0)
-        status = take_section(model, TARGET_TAG, trainer->target, params_size(trainer), err);
+        status = copy_section(model, TARGET_TAG, trainer->target, params_size(trainer), err);
     if (status == 0)
-        status = take_section(model, BEST_TAG, trainer->best, params_size(trainer), err);
+        status = copy_section(model, BEST_TAG, trainer->best, params_size(trainer), err);
     if (status == 0)
-        status = take_section(model, GUIDE_TAG, &trainer->guide, sizeof trainer->guide, err);
+        status = copy_section(model, WARM_START_TAG, &trainer->warm_start, sizeof trainer->warm_start, err);
     if (status)
         return status;
     memcpy(learner->params, model->params, params_size(trainer));
     for (int g = 0; g < GROUPS; g++)
-        adl_environment_set_normalizer(trainer->players[g]->env, &normalizer);
+        adl_environment_set_normalizer(trainer->rollouts[g]->env, &normalizer);
     trainer->episodes = saved.episodes;
     trainer->decisions = saved.decisions;
     learner->updates = saved.updates;

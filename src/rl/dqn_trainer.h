@@ -1,11 +1,11 @@
-/* dqn_trainer: teaches a Q-network to schedule, in rounds: play some episodes with the network as it is, then learn
- * from all of them.
+/* dqn_trainer: trains a Q-network to schedule, in rounds: run some episodes with the current network, then learn from
+ * all of them.
  *
- * Everything a round does follows from the configuration, the round's number and what was learned before it, so a
- * training that is taken up again from a checkpoint ends in the same bits, and the number of threads does not matter.
+ * A round depends only on the configuration, its number and the state before it. So training resumed from a checkpoint
+ * ends in the same bits, and the number of threads does not matter.
  *
- * Seeds of workloads come from three ranges that do not meet: training from 2^62, validation from 2^61, and whatever
- * `compare` may be asked for from below 2^53. */
+ * Seeds of workloads come from three disjoint ranges: training from 2^62, validation from 2^61, and those of `compare`
+ * below 2^53. */
 #ifndef ADLRO_RL_DQN_TRAINER_H
 #define ADLRO_RL_DQN_TRAINER_H
 
@@ -26,28 +26,28 @@ struct adl_dqn_config {
     const struct adl_scenario *scenario; /* outlives the trainer */
     enum adl_qnet_kind network;
     uint64_t seed;
-    uint64_t episodes;  /* in all: what schedules go by */
+    uint64_t episodes;  /* in all; learning rate and exploration are scheduled over them */
     uint32_t threads;   /* at least 1 */
     uint32_t gpu_width; /* of the shared network; multiples of 16 */
     uint32_t head_width;
     double learning_rate, learning_rate_end;
-    double explore, explore_end; /* share of random actions */
-    double guided;               /* share of the episodes in which the guide leads, at the start */
-    double prior;                /* how much the guide's rule counts in the network to begin with */
-    double horizon_s;            /* rewards fade as exp(-t / horizon) */
+    double explore, explore_end; /* fraction of random actions */
+    double warm_started;         /* fraction of the episodes, at the start, in which the warm-start policy acts */
+    double prior;                /* weight of the warm-start policy in the initial network */
+    double horizon_s;            /* rewards are discounted by exp(-t / horizon) */
     double trace;                /* lambda of Q(lambda) */
     double tail;                 /* weight of long completion times in the reward */
-    uint32_t batch;              /* decisions to a step of the optimizer */
+    uint32_t batch;              /* transitions per optimizer step */
     uint32_t passes;             /* over a round's experience */
     uint32_t target_rounds;      /* rounds between two copies into the target network */
     uint32_t validate_rounds;    /* rounds between two validations */
     uint32_t validation_episodes;
-    uint32_t guide_generations;
+    uint32_t warm_start_generations;
 };
 
 struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network);
 
-/* What a round brought. */
+/* Result of a round. */
 struct adl_dqn_report {
     uint64_t episodes;  /* so far */
     uint64_t decisions; /* so far in this process */
@@ -55,8 +55,8 @@ struct adl_dqn_report {
     double mean_return; /* of this round's episodes */
     double loss;
     double explore;
-    bool guided;
-    bool validated; /* what follows is set */
+    bool warm_started;
+    bool validated; /* the members below are set */
     bool best;      /* the best so far on the validation seeds */
     double validation_return;
     struct adl_result validation; /* means over the validation seeds */
@@ -67,19 +67,19 @@ struct adl_dqn_trainer;
 int adl_dqn_trainer_create(const struct adl_dqn_config *config, struct adl_dqn_trainer **ret, struct adl_error *err);
 void adl_dqn_trainer_destroy(struct adl_dqn_trainer *trainer); /* accepts NULL */
 
-/* Fits the normalizer and finds the guide: what comes before the first round. progress as in rl/warm_start.h. */
+/* Before the first round: fits the normalizer and searches the warm-start policy. progress as in rl/warm_start.h. */
 int adl_dqn_trainer_prepare(struct adl_dqn_trainer *trainer, int (*progress)(void *, uint32_t, double), void *self,
                             struct adl_error *err);
 
-/* One round: 1 and its report, 0 if all episodes were played, negative on failure. */
+/* One round: 1 and its report, 0 if all episodes are done, negative on failure. */
 int adl_dqn_trainer_round(struct adl_dqn_trainer *trainer, struct adl_dqn_report *ret, struct adl_error *err);
 
-/* The best model so far as bytes: to be used, and with everything that resume needs: to be gone on with. */
+/* The best model so far as bytes; and a checkpoint with everything that resume needs. */
 int adl_dqn_trainer_model(const struct adl_dqn_trainer *trainer, struct adl_text *ret, struct adl_error *err);
 int adl_dqn_trainer_checkpoint(const struct adl_dqn_trainer *trainer, struct adl_text *ret, struct adl_error *err);
 int adl_dqn_trainer_resume(struct adl_dqn_trainer *trainer, const void *bytes, size_t size, struct adl_error *err);
 
-/* A policy's mean figures on the validation seeds, to hold the network against. */
+/* A policy's mean figures on the validation seeds, as a baseline for the network. */
 int adl_dqn_trainer_baseline(const struct adl_dqn_trainer *trainer, const char *policy, struct adl_result *ret,
                              struct adl_error *err);
 

@@ -13,25 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the vector. */
+/* One environment of the vector. */
 struct cell {
     struct adl_actions *actions;
     struct adl_world_sim *world;
     struct adl_engine *engine;
     struct adl_metrics *metrics;
-    struct adl_reward pay;
+    struct adl_reward reward_terms;
     double reward; /* since the last decision */
-    int64_t asked_us;
+    int64_t decided_us;
     bool done;
 };
 
 struct adlro_environment {
     const struct adl_scenario *scenario;
-    struct adl_scenario own; /* what scenario points to, unless it is the caller's */
+    struct adl_scenario own; /* scenario points to it, unless the caller owns the scenario */
     struct adlro_shape shape;
     enum adl_observation_kind observation;
     struct adl_normalizer normalizer;
-    bool learning; /* the normalizer learns what is seen */
+    bool learning; /* the normalizer is fitted to observations */
     struct adl_observation rows;
     struct adl_plan plan;
     struct cell *cells;
@@ -39,7 +39,7 @@ struct adlro_environment {
 
 /* ---- create ---- */
 
-/* The engine asks for a policy; here the caller decides. */
+/* The engine needs a policy; here the caller decides. */
 static int caller_create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                          void **ret_policy, struct adl_error *err)
 {
@@ -61,10 +61,10 @@ static const struct adl_policy_ops caller = {
     .destroy = caller_destroy,
 };
 
-static int count_reward(void *self, const struct adl_event *event, const struct adl_state *state)
+static int add_reward(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     struct cell *cell = self;
-    cell->reward += adl_reward_until(&cell->pay, state, event);
+    cell->reward += adl_reward_until(&cell->reward_terms, state, event);
     return 0;
 }
 
@@ -77,7 +77,7 @@ static int create_cell(struct adlro_environment *env, const struct adlro_config 
         adl_world_sim_create(scenario, 0, config->oracle ? ADL_REGIME_ORACLE : ADL_REGIME_DECLARED, &cell->world, err);
     if (status)
         return status;
-    cell->pay = (struct adl_reward){.lambda = scenario->lambda, .tail = config->tail};
+    cell->reward_terms = (struct adl_reward){.lambda = scenario->lambda, .tail = config->tail};
     if (adl_metrics_create(scenario->lambda, &cell->metrics) || adl_metrics_reserve(cell->metrics, jobs) ||
         adl_world_sim_reserve(cell->world, jobs))
         return adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", jobs);
@@ -88,7 +88,7 @@ static int create_cell(struct adlro_environment *env, const struct adlro_config 
                                        .world = cell->world,
                                        .observer_count = 2};
     engine.observers[0] = adl_metrics_observer(cell->metrics);
-    engine.observers[1] = (struct adl_observer){.self = cell, .event = count_reward};
+    engine.observers[1] = (struct adl_observer){.self = cell, .event = add_reward};
     status = adl_engine_create(&engine, &cell->engine, err);
     if (status == 0 && adl_engine_reserve(cell->engine, jobs))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", jobs);
@@ -130,7 +130,7 @@ static void set_shape(struct adlro_environment *env, const struct adlro_config *
                                       .action_features = observation.action_features};
 }
 
-/* Takes over env->own; env is the caller's to free on failure. */
+/* Takes over env->own; on failure the caller frees env. */
 static int build(struct adlro_environment *env, const struct adlro_config *config, struct adl_error *err)
 {
     set_shape(env, config);
@@ -244,7 +244,7 @@ void adl_environment_set_normalizer(struct adlro_environment *env, const struct 
 
 /* ---- observing ---- */
 
-static void show_actions(const struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
+static void write_actions(const struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
 {
     const struct adlro_shape *shape = &env->shape;
     const struct adl_actions *actions = env->cells[index].actions;
@@ -263,8 +263,8 @@ static void show_actions(const struct adlro_environment *env, uint32_t index, co
     buffers->action_count[index] = (int32_t)actions->count;
 }
 
-static void show_rows(struct adlro_environment *env, uint32_t index, const struct adl_state *state,
-                      const struct adlro_buffers *buffers)
+static void write_rows(struct adlro_environment *env, uint32_t index, const struct adl_state *state,
+                       const struct adlro_buffers *buffers)
 {
     const struct adlro_shape *shape = &env->shape;
     struct adl_observation out = {&buffers->gpus[(size_t)index * shape->gpus * shape->gpu_features],
@@ -300,16 +300,16 @@ static int execute(struct adlro_environment *env, struct cell *cell, uint32_t in
     adl_plan_reset(&env->plan);
     if (adl_actions_execute(cell->actions, adl_engine_state(cell->engine), action,
                             &cell->actions->gpus[action->gpu_offset], &env->plan))
-        return adl_fail(err, ADL_EINVAL, "a start of %u GPUs finds no room in a plan", action->gpu_count);
+        return adl_fail(err, ADL_EINVAL, "a start of %u GPUs does not fit into a plan", action->gpu_count);
     const int status = adl_engine_act(cell->engine, &env->plan, &refused, err);
     if (status == 0 && refused)
         return adl_fail(err, ADL_EREFUSED, "%s", adl_engine_counts(cell->engine)->last_refusal.text);
     return status;
 }
 
-/* Goes on until there is something to choose, or the end. Moments with one choice are passed through. */
-static int go_on(struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers,
-                 struct adl_error *err)
+/* Advances until there are several actions to choose from, or the end. A single action is taken at once. */
+static int advance(struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers,
+                   struct adl_error *err)
 {
     struct cell *cell = &env->cells[index];
     struct adl_actions *actions = cell->actions;
@@ -335,17 +335,17 @@ static int go_on(struct adlro_environment *env, uint32_t index, const struct adl
             break;
     }
     buffers->reward[index] = cell->reward;
-    buffers->elapsed_s[index] = (double)(state->now_us - cell->asked_us) * 1e-6;
+    buffers->elapsed_s[index] = (double)(state->now_us - cell->decided_us) * 1e-6;
     buffers->done[index] = cell->done;
     cell->reward = 0;
-    cell->asked_us = state->now_us;
+    cell->decided_us = state->now_us;
     if (cell->done) {
         buffers->action_count[index] = 0;
         memset(&buffers->mask[(size_t)index * env->shape.actions], 0, env->shape.actions);
         return 0;
     }
-    show_rows(env, index, state, buffers);
-    show_actions(env, index, buffers);
+    write_rows(env, index, state, buffers);
+    write_actions(env, index, buffers);
     return 0;
 }
 
@@ -361,14 +361,14 @@ static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t se
         return status;
     adl_metrics_reset(cell->metrics);
     cell->actions->reserved_job = ADL_NONE;
-    cell->pay.submit_s = cell->pay.submit_s2 = 0;
+    cell->reward_terms.submit_s = cell->reward_terms.submit_s2 = 0;
     cell->reward = 0;
-    cell->asked_us = 0;
+    cell->decided_us = 0;
     status = adl_engine_advance(cell->engine, err);
     cell->done = status == 0;
     if (status < 0)
         return status;
-    return go_on(env, index, buffers, err);
+    return advance(env, index, buffers, err);
 }
 
 int adlro_reset(struct adlro_environment *env, uint32_t index, uint64_t seed, const struct adlro_buffers *buffers,
@@ -402,7 +402,7 @@ static int step_cell(struct adlro_environment *env, uint32_t index, int32_t acti
     if (status)
         return status;
     status = execute(env, cell, (uint32_t)action, err);
-    return status ? status : go_on(env, index, buffers, err);
+    return status ? status : advance(env, index, buffers, err);
 }
 
 int adlro_step_one(struct adlro_environment *env, uint32_t index, int32_t action, const struct adlro_buffers *buffers,

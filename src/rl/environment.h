@@ -1,5 +1,5 @@
-/* environment: what the trainer needs of the public environment beyond include/adlro/adlro.h: its normalizer, a
- * scenario already in memory, and the whole result. */
+/* environment: what the trainer needs beyond the public include/adlro/adlro.h: the normalizer, a scenario already in
+ * memory, and the complete result. */
 #ifndef ADLRO_RL_ENVIRONMENT_H
 #define ADLRO_RL_ENVIRONMENT_H
 
@@ -8,14 +8,15 @@
 #include "policy/dqn/normalize.h"
 #include <adlro/adlro.h>
 
-/* As adlro_create with a scenario of the caller's, which outlives the environment; config->scenario is not used. */
+/* Like adlro_create, with a scenario that the caller owns and that outlives the environment; config->scenario is not
+ * used. */
 int adl_environment_create(const struct adl_scenario *scenario, const struct adlro_config *config,
                            struct adlro_environment **ret, struct adl_error *err);
 
 const struct adl_normalizer *adl_environment_normalizer(const struct adlro_environment *environment);
 void adl_environment_set_normalizer(struct adlro_environment *environment, const struct adl_normalizer *normalizer);
 
-/* Buffers as large as the shape asks for; 0 or ADL_ENOMEM. */
+/* Buffers of the sizes that the shape requires; 0 or ADL_ENOMEM. */
 int adl_buffers_create(const struct adlro_shape *shape, struct adlro_buffers *ret);
 void adl_buffers_clear(struct adlro_buffers *buffers); /* frees; accepts a zeroed one */
 

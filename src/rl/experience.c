@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most of the luck that others had is taken off, not all: what remains tells how good states are, which replicas that
- * are in similar ones cannot tell each other. */
-#define SHARED_LUCK 0.8
+/* The share of the other replicas' advantage that is subtracted. Not all of it: what remains tells how good states are,
+ * which replicas in similar states cannot tell each other. */
+#define SHARED_ADVANTAGE 0.8
 
 void adl_experience_init(struct adl_experience *ret, const struct adlro_shape *shape)
 {
@@ -24,7 +24,7 @@ void adl_experience_clear(struct adl_experience *experience)
     free(experience->actions);
     free(experience->member_offset);
     free(experience->members);
-    free(experience->lessons);
+    free(experience->transitions);
     *experience = (struct adl_experience){0};
 }
 
@@ -37,7 +37,7 @@ static int grow(struct adl_experience *e, size_t actions, size_t members)
                    adl_grow((void **)&e->member_offset, &e->offsets_capacity, rows + 1, sizeof *e->member_offset) ||
                    adl_grow((void **)&e->members, &e->members_capacity, e->member_count + members,
                             sizeof *e->members) ||
-                   adl_grow((void **)&e->lessons, &e->lessons_capacity, count, sizeof *e->lessons)
+                   adl_grow((void **)&e->transitions, &e->transitions_capacity, count, sizeof *e->transitions)
                ? ADL_ENOMEM
                : 0;
 }
@@ -59,34 +59,35 @@ int adl_experience_add(struct adl_experience *e, const struct adlro_shape *shape
            members * sizeof *e->members);
     for (size_t a = 0; a <= actions; a++)
         e->member_offset[e->action_count + a] = (uint32_t)(e->member_count + (size_t)offset[a]);
-    e->lessons[e->count] = (struct adl_transition){.next = ADL_NONE,
-                                                   .action_first = (uint32_t)e->action_count,
-                                                   .action_count = (uint16_t)actions,
-                                                   .action = (uint16_t)action};
+    e->transitions[e->count] = (struct adl_transition){.next = ADL_NONE,
+                                                       .action_first = (uint32_t)e->action_count,
+                                                       .action_count = (uint16_t)actions,
+                                                       .action = (uint16_t)action};
     e->action_count += actions;
     e->member_count += members;
     *ret_at = (uint32_t)e->count++;
     return 0;
 }
 
-void adl_experience_settle(struct adl_experience *e, double horizon_s, double trace)
+void adl_experience_set_targets(struct adl_experience *e, double horizon_s, double trace)
 {
-    /* A decision's successor was added after it: backwards, it is always done already. */
+    /* A decision's successor was added after it, so that a backward pass finds it done. */
     for (size_t i = e->count; i-- > 0;) {
-        struct adl_transition *lesson = &e->lessons[i];
-        const double fade = adl_exp(-lesson->elapsed_s / horizon_s);
-        /* The reward fell evenly over the time: its own fading is the mean of exp over it. */
-        const double evenly = lesson->elapsed_s > 0 ? (1.0 - fade) * horizon_s / lesson->elapsed_s : 1.0;
-        lesson->worth = lesson->reward * evenly;
-        if (lesson->next != ADL_NONE) {
-            const struct adl_transition *next = &e->lessons[lesson->next];
-            lesson->worth += fade * ((1.0 - trace) * next->value + trace * next->worth);
+        struct adl_transition *transition = &e->transitions[i];
+        const double discount = adl_exp(-transition->elapsed_s / horizon_s);
+        /* The reward is spread evenly over the time: its discount is the mean of exp over that time. */
+        const double mean_discount =
+            transition->elapsed_s > 0 ? (1.0 - discount) * horizon_s / transition->elapsed_s : 1.0;
+        transition->return_target = transition->reward * mean_discount;
+        if (transition->next != ADL_NONE) {
+            const struct adl_transition *next = &e->transitions[transition->next];
+            transition->return_target += discount * ((1.0 - trace) * next->value + trace * next->return_target);
         }
-        lesson->luck = lesson->worth - lesson->value;
+        transition->advantage = transition->return_target - transition->value;
     }
 }
 
-/* The last decision of each replica, in the order of time, up to the time of the one at hand. */
+/* The last decision of each replica at or before the time of the current one. */
 struct cursors {
     uint32_t at[ADL_REPLICAS_MAX];
 };
@@ -94,37 +95,37 @@ struct cursors {
 static void advance(const struct adl_experience *e, struct cursors *cursors, uint32_t replica, double time_s)
 {
     uint32_t *at = &cursors->at[replica];
-    while (e->lessons[*at].next != ADL_NONE && e->lessons[e->lessons[*at].next].time_s <= time_s)
-        *at = e->lessons[*at].next;
+    while (e->transitions[*at].next != ADL_NONE && e->transitions[e->transitions[*at].next].time_s <= time_s)
+        *at = e->transitions[*at].next;
 }
 
-/* Each replica's first decision; ADL_NONE where there is none. */
+/* Each replica's first decision; ADL_NONE if it has none. */
 static void find_first(const struct adl_experience *e, uint32_t replicas, struct cursors *ret)
 {
     for (uint32_t r = 0; r < replicas; r++)
         ret->at[r] = ADL_NONE;
     for (size_t i = e->count; i-- > 0;)
-        ret->at[e->lessons[i].replica] = (uint32_t)i;
+        ret->at[e->transitions[i].replica] = (uint32_t)i;
 }
 
-void adl_experience_share_luck(struct adl_experience *e, uint32_t replicas)
+void adl_experience_subtract_baseline(struct adl_experience *e, uint32_t replicas)
 {
     struct cursors first;
     assert(replicas <= ADL_REPLICAS_MAX);
     find_first(e, replicas, &first);
     for (uint32_t r = 0; r < replicas; r++) {
         struct cursors cursors = first;
-        for (uint32_t i = first.at[r]; i != ADL_NONE; i = e->lessons[i].next) {
-            double luck = 0, others = 0;
+        for (uint32_t i = first.at[r]; i != ADL_NONE; i = e->transitions[i].next) {
+            double advantage = 0, others = 0;
             for (uint32_t o = 0; o < replicas; o++) {
                 if (o == r || first.at[o] == ADL_NONE)
                     continue;
-                advance(e, &cursors, o, e->lessons[i].time_s);
-                luck += e->lessons[cursors.at[o]].luck;
+                advance(e, &cursors, o, e->transitions[i].time_s);
+                advantage += e->transitions[cursors.at[o]].advantage;
                 others++;
             }
             if (others > 0)
-                e->lessons[i].worth -= SHARED_LUCK * luck / others;
+                e->transitions[i].return_target -= SHARED_ADVANTAGE * advantage / others;
         }
     }
 }

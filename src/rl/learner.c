@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for this many actions a lesson on average; the last lessons of a piece that has more are left out. */
+/* Space for this many actions per transition on average; a shard with more leaves out its last transitions. */
 #define ACTIONS_MEAN_MAX 32
 
-/* One piece of a batch and its own gradient. */
+/* One shard of a batch and its gradient. */
 struct adl_learner_shard {
     struct adl_qnet_workspace *workspace;
     float *gpus, *state, *actions, *q, *dq, *targets, *grads, *q_taken, *dq_taken;
@@ -83,14 +83,14 @@ static int build(struct adl_learner *learner, const struct adlro_shape *shape, u
     return status;
 }
 
-int adl_learner_create(const struct adl_qnet *net, struct adl_thread_pool *team, const struct adlro_shape *shape,
+int adl_learner_create(const struct adl_qnet *net, struct adl_thread_pool *pool, const struct adlro_shape *shape,
                        uint32_t batch, uint64_t seed, struct adl_learner **ret, struct adl_error *err)
 {
     struct adl_learner *learner = calloc(1, sizeof *learner);
     if (!learner)
         return adl_fail(err, ADL_ENOMEM, "out of memory for training");
     learner->net = net;
-    learner->team = team;
+    learner->pool = pool;
     learner->batch = batch;
     learner->gpus = shape->gpus;
     learner->value_scale = 1;
@@ -117,55 +117,56 @@ void adl_learner_destroy(struct adl_learner *learner)
     free(learner);
 }
 
-static size_t lesson_count(const struct adl_experience *lessons, uint32_t count)
+static size_t transition_count(const struct adl_experience *experience, uint32_t count)
 {
     size_t all = 0;
     for (uint32_t i = 0; i < count; i++)
-        all += lessons[i].count;
+        all += experience[i].count;
     return all;
 }
 
-void adl_learner_set_scale(struct adl_learner *learner, const struct adl_experience *lessons, uint32_t count)
+void adl_learner_set_scale(struct adl_learner *learner, const struct adl_experience *experience, uint32_t count)
 {
-    const double all = (double)lesson_count(lessons, count);
+    const double all = (double)transition_count(experience, count);
     double sum = 0, squares = 0;
     for (uint32_t e = 0; e < count; e++)
-        for (size_t i = 0; i < lessons[e].count; i++)
-            sum += lessons[e].lessons[i].worth;
+        for (size_t i = 0; i < experience[e].count; i++)
+            sum += experience[e].transitions[i].return_target;
     const double mean = all > 0 ? sum / all : 0;
     for (uint32_t e = 0; e < count; e++)
-        for (size_t i = 0; i < lessons[e].count; i++)
-            squares += (lessons[e].lessons[i].worth - mean) * (lessons[e].lessons[i].worth - mean);
+        for (size_t i = 0; i < experience[e].count; i++)
+            squares += (experience[e].transitions[i].return_target - mean) *
+                       (experience[e].transitions[i].return_target - mean);
     learner->value_offset = mean;
     learner->value_scale = squares > 0 ? sqrt(squares / all) : 1;
 }
 
 /* ---- one batch ---- */
 
-/* False if there is no room for its actions or members. */
-static bool put_lesson(const struct adl_learner *learner, struct adl_learner_shard *shard, int at, uint32_t which)
+/* False if there is no space for its actions or members. */
+static bool put_transition(const struct adl_learner *learner, struct adl_learner_shard *shard, int at, uint32_t which)
 {
-    const struct adl_experience *e = learner->lessons;
+    const struct adl_experience *e = learner->experience;
     for (; which >= e->count; e++)
         which -= (uint32_t)e->count;
-    const struct adl_transition *lesson = &e->lessons[which];
+    const struct adl_transition *transition = &e->transitions[which];
     const int first = shard->action_offset[at], member = shard->member_offset[first];
-    const uint32_t *offset = &e->member_offset[lesson->action_first];
-    const size_t members = offset[lesson->action_count] - offset[0];
-    if ((size_t)first + lesson->action_count > shard->action_room ||
+    const uint32_t *offset = &e->member_offset[transition->action_first];
+    const size_t members = offset[transition->action_count] - offset[0];
+    if ((size_t)first + transition->action_count > shard->action_room ||
         adl_grow((void **)&shard->members, &shard->member_room, (size_t)member + members, sizeof *shard->members))
         return false;
     memcpy(&shard->gpus[(size_t)at * e->gpu_size], &e->gpus[which * e->gpu_size], e->gpu_size * sizeof(float));
     memcpy(&shard->state[(size_t)at * e->state_size], &e->state[which * e->state_size], e->state_size * sizeof(float));
-    memcpy(&shard->actions[(size_t)first * e->action_size], &e->actions[lesson->action_first * e->action_size],
-           lesson->action_count * e->action_size * sizeof(float));
+    memcpy(&shard->actions[(size_t)first * e->action_size], &e->actions[transition->action_first * e->action_size],
+           transition->action_count * e->action_size * sizeof(float));
     memcpy(&shard->members[member], &e->members[offset[0]], members * sizeof *shard->members);
-    for (uint32_t a = 1; a <= lesson->action_count; a++)
+    for (uint32_t a = 1; a <= transition->action_count; a++)
         shard->member_offset[first + (int)a] = member + (int)(offset[a] - offset[0]);
     shard->gpu_offset[at + 1] = (at + 1) * (int)learner->gpus;
-    shard->action_offset[at + 1] = first + lesson->action_count;
-    shard->taken[at] = first + lesson->action;
-    shard->targets[at] = (float)((lesson->worth - learner->value_offset) / learner->value_scale);
+    shard->action_offset[at + 1] = first + transition->action_count;
+    shard->taken[at] = first + transition->action;
+    shard->targets[at] = (float)((transition->return_target - learner->value_offset) / learner->value_scale);
     return true;
 }
 
@@ -179,7 +180,7 @@ static void learn_shard(void *self, uint32_t index)
     shard->gpu_offset[0] = shard->action_offset[0] = shard->member_offset[0] = 0;
     shard->loss = 0;
     memset(shard->grads, 0, learner->net->parameter_count * sizeof *shard->grads);
-    for (size_t i = first; i < end && put_lesson(learner, shard, count, learner->order[learner->first + i]); i++)
+    for (size_t i = first; i < end && put_transition(learner, shard, count, learner->order[learner->first + i]); i++)
         count++;
     if (count == 0)
         return;
@@ -209,7 +210,7 @@ static double learn_batch(struct adl_learner *learner, size_t first, size_t coun
     double loss = 0;
     learner->first = first;
     learner->count = count;
-    adl_thread_pool_run(learner->team, ADL_LEARNER_SHARDS, learn_shard, learner);
+    adl_thread_pool_run(learner->pool, ADL_LEARNER_SHARDS, learn_shard, learner);
     memcpy(learner->grads, learner->shards[0].grads, parameters * sizeof *learner->grads);
     for (int s = 1; s < ADL_LEARNER_SHARDS; s++)
         for (size_t p = 0; p < parameters; p++)
@@ -232,17 +233,17 @@ static void shuffle(uint32_t *order, size_t count, struct adl_rng *rng)
     }
 }
 
-int adl_learner_learn(struct adl_learner *learner, const struct adl_experience *lessons, uint32_t count,
+int adl_learner_learn(struct adl_learner *learner, const struct adl_experience *experience, uint32_t count,
                       uint32_t passes, double learning_rate, uint64_t seed, double *ret_loss, struct adl_error *err)
 {
-    const size_t all = lesson_count(lessons, count);
+    const size_t all = transition_count(experience, count);
     struct adl_rng rng;
     double loss = 0;
     size_t batches = 0;
     if (adl_grow((void **)&learner->order, &learner->order_capacity, all, sizeof *learner->order))
-        return adl_fail(err, ADL_ENOMEM, "out of memory for %zu lessons", all);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for %zu transitions", all);
     adl_rng_seed(&rng, seed, "shuffle");
-    learner->lessons = lessons;
+    learner->experience = experience;
     for (uint32_t pass = 0; pass < passes; pass++) {
         shuffle(learner->order, all, &rng);
         for (size_t first = 0; first < all; first += learner->batch, batches++)

@@ -74,7 +74,7 @@ static bool write_whole(int fd, const char *bytes, size_t size)
     return true;
 }
 
-/* The new name is safe only when its directory is. */
+/* The new name is durable only once its directory is synced. */
 static bool sync_directory(const char *path)
 {
     char *copy = strdup(path);

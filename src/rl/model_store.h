@@ -8,7 +8,7 @@
  * Messages begin with the path. */
 int adl_model_store_read_bytes(const char *path, char **ret_bytes, size_t *ret_size, struct adl_error *err);
 
-/* The file is there whole, also after power is lost, or what was there before still is. */
+/* Atomic, also if power is lost: the file is complete, or the previous one is still there. */
 int adl_model_store_write(const char *path, const struct adl_model *model, struct adl_error *err);
 
 #endif

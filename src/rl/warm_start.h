@@ -1,5 +1,5 @@
-/* warm_start: a linear rule over the features of choices, found by search, that shows a network around before it can
- * find its own way. */
+/* warm_start: the warm-start policy, a linear rule over the features of actions, found by search. It acts in the first
+ * episodes, before the network has learned anything. */
 #ifndef ADLRO_RL_WARM_START_H
 #define ADLRO_RL_WARM_START_H
 
@@ -14,18 +14,19 @@ struct adl_warm_start {
 };
 
 struct adl_warm_start_search {
-    struct adl_thread_pool *team;
-    struct adl_rollout *const *players; /* one for each piece of work at a time */
-    uint32_t player_count;
+    struct adl_thread_pool *pool;
+    struct adl_rollout *const *rollouts; /* one for each concurrent evaluation */
+    uint32_t rollout_count;
     uint64_t seed;       /* of the search itself */
     uint64_t first_seed; /* of the episodes */
     uint32_t generations;
-    /* Called after each generation, may be NULL; nonzero ends the search with what it has. */
+    /* Called after each generation, may be NULL; nonzero ends the search with the rule so far. */
     int (*progress)(void *self, uint32_t generation, double best);
     void *progress_self;
 };
 
-/* The cross-entropy method (Rubinstein 1999): draw rules from a normal distribution, play them, move it to the best. */
+/* The cross-entropy method (Rubinstein 1999): draw rules from a normal distribution, evaluate them, fit it to the
+ * best. */
 int adl_warm_start_find(const struct adl_warm_start_search *search, struct adl_warm_start *ret, struct adl_error *err);
 
 #endif

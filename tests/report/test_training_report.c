@@ -1,4 +1,4 @@
-/* What is told of a training: rows, rivals, the model that is kept. */
+/* Reports of a training: rows, baselines, the best model. */
 #include "report/training_report.h"
 
 #include <math.h>
@@ -29,8 +29,8 @@ static struct adl_training_row round_at(double episodes, bool validated, bool be
 static struct adl_training_log make_log(size_t rounds, double best)
 {
     struct adl_training_log log = {.scenario = &scenario, .network = "shared", .seed = 7, .episodes = 64 * rounds};
-    log.rivals[log.rival_count++] = (struct adl_training_rival){.name = "fcfs", .result = {.value = {25, 50}}};
-    log.rivals[log.rival_count++] = (struct adl_training_rival){.name = "sjf", .result = {.value = {15, 70}}};
+    log.baselines[log.baseline_count++] = (struct adl_training_baseline){.name = "fcfs", .result = {.value = {25, 50}}};
+    log.baselines[log.baseline_count++] = (struct adl_training_baseline){.name = "sjf", .result = {.value = {15, 70}}};
     for (size_t i = 1; i <= rounds; i++) {
         const double episodes = 64 * (double)i;
         const struct adl_training_row row = round_at(episodes, i % 4 == 0, fabs(episodes - best) < 1);

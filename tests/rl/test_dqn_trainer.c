@@ -45,7 +45,7 @@ static struct adl_dqn_config options(const struct adl_scenario *scenario)
     config.target_rounds = 2;
     config.validate_rounds = 3;
     config.validation_episodes = 16;
-    config.guide_generations = 2;
+    config.warm_start_generations = 2;
     return config;
 }
 
@@ -118,7 +118,7 @@ static void the_number_of_threads_changes_nothing(void **state)
     adl_scenario_clear(&scenario);
 }
 
-/* Interrupted while the guide leads, and after. */
+/* Interrupted while the warm-start policy acts, and after. */
 static void a_training_taken_up_again_ends_in_the_same_bits(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void a_checkpoint_of_other_options_or_none_at_all_is_refused(void **state
     other_scenario.workload.arrivals = scenario.workload.arrivals;
     other_scenario.lambda *= 2;
     refused(&other, &saved, "another scenario");
-    refused(&config, &model, "no checkpoint");
+    refused(&config, &model, "not a checkpoint");
     saved.size--;
     refused(&config, &saved, "");
     adl_text_clear(&saved);
@@ -222,12 +222,12 @@ static double random_jct_s(const struct adl_scenario *scenario, uint32_t episode
     return sum;
 }
 
-static void a_short_training_without_a_guide_clearly_beats_chance(void **state)
+static void a_short_training_without_a_warm_start_clearly_beats_chance(void **state)
 {
     (void)state;
     struct adl_scenario scenario = two_types();
     struct adl_dqn_config config = options(&scenario);
-    config.guided = 0;
+    config.warm_started = 0;
     config.episodes = (uint64_t)LONG_ROUNDS * ADL_ROUND_EPISODES;
     config.passes = 8;
     config.batch = 64;
@@ -237,7 +237,7 @@ static void a_short_training_without_a_guide_clearly_beats_chance(void **state)
     struct adl_dqn_trainer *trainer = create(&config);
     prepare(trainer);
     const struct adl_dqn_report report = train(trainer, LONG_ROUNDS);
-    assert_true(report.validated && !report.guided && report.updates > 0);
+    assert_true(report.validated && !report.warm_started && report.updates > 0);
     assert_int_equal(report.validation.unfinished, 0);
     const double learned_s = report.validation.value[ADL_METRIC_JCT_MEAN];
     if (!(learned_s < 0.6 * by_chance_s))
@@ -252,7 +252,7 @@ int main(void)
         cmocka_unit_test(the_number_of_threads_changes_nothing),
         cmocka_unit_test(a_training_taken_up_again_ends_in_the_same_bits),
         cmocka_unit_test(a_checkpoint_of_other_options_or_none_at_all_is_refused),
-        cmocka_unit_test(a_short_training_without_a_guide_clearly_beats_chance),
+        cmocka_unit_test(a_short_training_without_a_warm_start_clearly_beats_chance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,46 +10,46 @@
 #define WORLDS 12
 #define JOBS   40
 
-struct play {
+struct run_episodes {
     struct adlro_environment *env;
     struct adlro_shape shape;
     struct adlro_buffers shown;
 };
 
-static struct play open_play(const struct adl_scenario *scenario, const struct adlro_config *config)
+static struct run_episodes open_play(const struct adl_scenario *scenario, const struct adlro_config *config)
 {
-    struct play play = {0};
+    struct run_episodes run_episodes = {0};
     struct adl_error err = {.text = ""};
-    if (adl_environment_create(scenario, config, &play.env, &err))
+    if (adl_environment_create(scenario, config, &run_episodes.env, &err))
         fail_msg("%s", err.text);
-    adlro_shape(play.env, &play.shape, sizeof play.shape);
-    assert_int_equal(adl_buffers_create(&play.shape, &play.shown), 0);
-    return play;
+    adlro_shape(run_episodes.env, &run_episodes.shape, sizeof run_episodes.shape);
+    assert_int_equal(adl_buffers_create(&run_episodes.shape, &run_episodes.shown), 0);
+    return run_episodes;
 }
 
-static void close_play(struct play *play)
+static void close_play(struct run_episodes *run_episodes)
 {
-    adlro_destroy(play->env);
-    adl_buffers_clear(&play->shown);
+    adlro_destroy(run_episodes->env);
+    adl_buffers_clear(&run_episodes->shown);
 }
 
-static void reset(struct play *play, uint32_t i, uint64_t seed)
+static void reset(struct run_episodes *run_episodes, uint32_t i, uint64_t seed)
 {
     char error[ADLRO_ERROR_SIZE] = "";
-    if (adlro_reset(play->env, i, seed, &play->shown, error))
+    if (adlro_reset(run_episodes->env, i, seed, &run_episodes->shown, error))
         fail_msg("%s", error);
 }
 
-static void step_one(struct play *play, uint32_t i, int32_t action)
+static void step_one(struct run_episodes *run_episodes, uint32_t i, int32_t action)
 {
     char error[ADLRO_ERROR_SIZE] = "";
-    if (adlro_step_one(play->env, i, action, &play->shown, error))
+    if (adlro_step_one(run_episodes->env, i, action, &run_episodes->shown, error))
         fail_msg("%s", error);
 }
 
-static int32_t any_action(const struct play *play, uint32_t i, struct adl_rng *rng)
+static int32_t any_action(const struct run_episodes *run_episodes, uint32_t i, struct adl_rng *rng)
 {
-    return (int32_t)adl_rng_below(rng, (uint32_t)play->shown.action_count[i]);
+    return (int32_t)adl_rng_below(rng, (uint32_t)run_episodes->shown.action_count[i]);
 }
 
 #define SAME(field, size, count)                                                                                       \
@@ -57,7 +57,7 @@ static int32_t any_action(const struct play *play, uint32_t i, struct adl_rng *r
                         (count) * sizeof *a->shown.field)
 
 /* Environment i of one shows just what environment j of the other does. */
-static void assert_same(const struct play *a, uint32_t i, const struct play *b, uint32_t j)
+static void assert_same(const struct run_episodes *a, uint32_t i, const struct run_episodes *b, uint32_t j)
 {
     const struct adlro_shape *s = &a->shape;
     const size_t count = (size_t)a->shown.action_count[i];
@@ -75,7 +75,7 @@ static void assert_same(const struct play *a, uint32_t i, const struct play *b, 
     SAME(members, s->members, (size_t)a->shown.member_offset[i * (s->actions + 1) + count]);
 }
 
-static void assert_same_result(struct play *a, uint32_t i, struct play *b, uint32_t j)
+static void assert_same_result(struct run_episodes *a, uint32_t i, struct run_episodes *b, uint32_t j)
 {
     struct adlro_result one, other;
     adlro_result(a->env, i, &one, sizeof one);
@@ -84,7 +84,7 @@ static void assert_same_result(struct play *a, uint32_t i, struct play *b, uint3
 }
 
 /* Both play the same random actions to the end. */
-static void play_alike(struct play *a, struct play *b, struct adl_rng *rng)
+static void play_alike(struct run_episodes *a, struct run_episodes *b, struct adl_rng *rng)
 {
     assert_same(a, 0, b, 0);
     while (!a->shown.done[0]) {
@@ -105,7 +105,7 @@ static void equal_seeds_and_actions_give_equal_observations_and_results(void **s
     adl_rng_seed(&rng, 1, "actions");
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct adl_scenario scenario = random_scenario(seed, JOBS);
-        struct play a = open_play(&scenario, &plain), b = open_play(&scenario, &plain);
+        struct run_episodes a = open_play(&scenario, &plain), b = open_play(&scenario, &plain);
         reset(&a, 0, seed);
         reset(&b, 0, seed);
         play_alike(&a, &b, &rng);
@@ -122,7 +122,7 @@ static void another_seed_gives_another_episode(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(1, JOBS);
-    struct play a = open_play(&scenario, &plain);
+    struct run_episodes a = open_play(&scenario, &plain);
     double makespan_s[2];
     for (uint64_t seed = 0; seed < 2; seed++) {
         struct adlro_result result;
@@ -145,9 +145,9 @@ static void a_reset_after_any_number_of_steps_gives_a_fresh_environment(void **s
     adl_rng_seed(&rng, 2, "actions");
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct adl_scenario scenario = random_scenario(seed, JOBS);
-        struct play used = open_play(&scenario, &plain);
+        struct run_episodes used = open_play(&scenario, &plain);
         for (size_t k = 0; k < sizeof before / sizeof *before; k++) {
-            struct play fresh = open_play(&scenario, &plain);
+            struct run_episodes fresh = open_play(&scenario, &plain);
             reset(&used, 0, 100 + k);
             for (int n = 0; n < before[k] && !used.shown.done[0]; n++)
                 step_one(&used, 0, any_action(&used, 0, &rng));
@@ -168,18 +168,18 @@ static void the_first_action_always_is_the_run_of_a_policy_that_takes_the_first_
     driver_takes_first = true;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct adl_scenario scenario = random_scenario(seed, JOBS);
-        struct play play = open_play(&scenario, &(struct adlro_config){.count = 1});
+        struct run_episodes run_episodes = open_play(&scenario, &(struct adlro_config){.count = 1});
         struct adlro_result shown;
         struct adl_result all;
-        reset(&play, 0, seed);
-        double reward = play.shown.reward[0], elapsed_s = play.shown.elapsed_s[0];
-        while (!play.shown.done[0]) {
-            step_one(&play, 0, 0);
-            reward += play.shown.reward[0];
-            elapsed_s += play.shown.elapsed_s[0];
+        reset(&run_episodes, 0, seed);
+        double reward = run_episodes.shown.reward[0], elapsed_s = run_episodes.shown.elapsed_s[0];
+        while (!run_episodes.shown.done[0]) {
+            step_one(&run_episodes, 0, 0);
+            reward += run_episodes.shown.reward[0];
+            elapsed_s += run_episodes.shown.elapsed_s[0];
         }
-        adlro_result(play.env, 0, &shown, sizeof shown);
-        adl_environment_result(play.env, 0, &all);
+        adlro_result(run_episodes.env, 0, &shown, sizeof shown);
+        adl_environment_result(run_episodes.env, 0, &all);
         const struct adl_result run = driver_run(&scenario, seed, NULL);
         assert_true(shown.jobs == run.jobs && all.plan_hash == run.plan_hash);
         assert_true(shown.jct_mean_s == run.value[ADL_METRIC_JCT_MEAN]);
@@ -190,7 +190,7 @@ static void the_first_action_always_is_the_run_of_a_policy_that_takes_the_first_
         assert_true(shown.reward == run.value[ADL_METRIC_REWARD]);
         assert_true(fabs(reward - shown.reward) <= 1e-9 * fabs(reward));
         assert_true(elapsed_s >= shown.makespan_s - 1e-6);
-        close_play(&play);
+        close_play(&run_episodes);
         adl_scenario_clear(&scenario);
     }
     driver_takes_first = false;
@@ -200,7 +200,7 @@ static void what_is_not_offered_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(3, JOBS);
-    struct play a = open_play(&scenario, &plain), b = open_play(&scenario, &plain);
+    struct run_episodes a = open_play(&scenario, &plain), b = open_play(&scenario, &plain);
     char error[ADLRO_ERROR_SIZE];
     struct adl_rng rng;
     adl_rng_seed(&rng, 3, "actions");
@@ -232,8 +232,8 @@ static void a_vector_with_one_wrong_action_stands_still(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(3, JOBS);
-    struct play a = open_play(&scenario, &(struct adlro_config){.count = 3});
-    struct play b = open_play(&scenario, &(struct adlro_config){.count = 3});
+    struct run_episodes a = open_play(&scenario, &(struct adlro_config){.count = 3});
+    struct run_episodes b = open_play(&scenario, &(struct adlro_config){.count = 3});
     const int32_t wrong[] = {0, 0, -1}, right[] = {0, 0, 0};
     char error[ADLRO_ERROR_SIZE] = "";
     for (uint32_t i = 0; i < 3; i++) {
@@ -258,10 +258,10 @@ static void assert_bounded(const float *values, size_t count)
         assert_true((values[i] >= 0 && values[i] <= 1) || values[i] == -1);
 }
 
-static void check_shown(const struct play *play)
+static void check_shown(const struct run_episodes *run_episodes)
 {
-    const struct adlro_shape *s = &play->shape;
-    const struct adlro_buffers *b = &play->shown;
+    const struct adlro_shape *s = &run_episodes->shape;
+    const struct adlro_buffers *b = &run_episodes->shown;
     const uint32_t count = (uint32_t)b->action_count[0];
     assert_int_equal(count == 0, b->done[0]);
     assert_true(count != 1 && count <= s->actions && b->elapsed_s[0] >= 0 && b->reward[0] <= 0);
@@ -288,17 +288,17 @@ static void mask_counts_and_members_agree_and_values_are_bounded_in_both_observa
     for (uint64_t seed = 1; seed <= 2 * WORLDS; seed++) {
         struct adl_scenario scenario = random_scenario(seed, JOBS);
         const int observation = seed % 2 ? ADLRO_OBSERVATION_ALL : ADLRO_OBSERVATION_PAPER;
-        struct play play = open_play(&scenario, &(struct adlro_config){.observation = observation});
+        struct run_episodes run_episodes = open_play(&scenario, &(struct adlro_config){.observation = observation});
         char error[ADLRO_ERROR_SIZE];
         if (seed % 4 >= 2)
-            assert_int_equal(adlro_fit(play.env, 1000, 2, error), 0);
-        reset(&play, 0, seed);
-        check_shown(&play);
-        while (!play.shown.done[0]) {
-            step_one(&play, 0, any_action(&play, 0, &rng));
-            check_shown(&play);
+            assert_int_equal(adlro_fit(run_episodes.env, 1000, 2, error), 0);
+        reset(&run_episodes, 0, seed);
+        check_shown(&run_episodes);
+        while (!run_episodes.shown.done[0]) {
+            step_one(&run_episodes, 0, any_action(&run_episodes, 0, &rng));
+            check_shown(&run_episodes);
         }
-        close_play(&play);
+        close_play(&run_episodes);
         adl_scenario_clear(&scenario);
     }
 }
@@ -310,18 +310,18 @@ static void a_vector_of_four_is_four_environments(void **state)
     adl_rng_seed(&rng, 5, "actions");
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct adl_scenario scenario = random_scenario(seed, JOBS);
-        struct play vector = open_play(&scenario, &(struct adlro_config){.count = 4}), single[4];
-        uint32_t playing = 4;
+        struct run_episodes vector = open_play(&scenario, &(struct adlro_config){.count = 4}), single[4];
+        uint32_t episode_count = 4;
         for (uint32_t i = 0; i < 4; i++) {
             single[i] = open_play(&scenario, &(struct adlro_config){.count = 1});
             reset(&vector, i, seed + i);
             reset(&single[i], 0, seed + i);
         }
-        while (playing > 0) {
+        while (episode_count > 0) {
             char error[ADLRO_ERROR_SIZE];
             int32_t actions[4] = {0};
             bool was_done[4];
-            playing = 0;
+            episode_count = 0;
             for (uint32_t i = 0; i < 4; i++) {
                 was_done[i] = vector.shown.done[i];
                 actions[i] = was_done[i] ? -1 : any_action(&vector, i, &rng);
@@ -334,7 +334,7 @@ static void a_vector_of_four_is_four_environments(void **state)
                 }
                 step_one(&single[i], 0, actions[i]);
                 assert_same(&vector, i, &single[i], 0);
-                playing += !vector.shown.done[i];
+                episode_count += !vector.shown.done[i];
             }
         }
         for (uint32_t i = 0; i < 4; i++) {
@@ -349,33 +349,34 @@ static void a_vector_of_four_is_four_environments(void **state)
 static void the_papers_observation_has_the_papers_shape_and_asks_about_one_job(void **state)
 {
     (void)state;
-    struct play play = {0};
+    struct run_episodes run_episodes = {0};
     const struct adlro_config config = {.scenario = ADL_SOURCE_DIR "/scenarios/paper16.yaml",
                                         .observation = ADLRO_OBSERVATION_PAPER};
     char error[ADLRO_ERROR_SIZE];
-    assert_int_equal(adlro_create(&config, &play.env, error), 0);
-    adlro_shape(play.env, &play.shape, sizeof play.shape);
-    assert_int_equal(play.shape.gpus, 16);
-    assert_int_equal(play.shape.gpu_features, 1);
-    assert_int_equal(play.shape.state_features, 6);
-    assert_int_equal(adl_buffers_create(&play.shape, &play.shown), 0);
-    reset(&play, 0, 1);
-    for (int n = 0; !play.shown.done[0]; n++) {
-        const int32_t *offset = play.shown.member_offset;
+    assert_int_equal(adlro_create(&config, &run_episodes.env, error), 0);
+    adlro_shape(run_episodes.env, &run_episodes.shape, sizeof run_episodes.shape);
+    assert_int_equal(run_episodes.shape.gpus, 16);
+    assert_int_equal(run_episodes.shape.gpu_features, 1);
+    assert_int_equal(run_episodes.shape.state_features, 6);
+    assert_int_equal(adl_buffers_create(&run_episodes.shape, &run_episodes.shown), 0);
+    reset(&run_episodes, 0, 1);
+    for (int n = 0; !run_episodes.shown.done[0]; n++) {
+        const int32_t *offset = run_episodes.shown.member_offset;
         /* One job on at most three types, so the gang is the same for all. */
-        assert_true(play.shown.action_count[0] <= 3);
-        for (int32_t a = 1; a < play.shown.action_count[0]; a++)
+        assert_true(run_episodes.shown.action_count[0] <= 3);
+        for (int32_t a = 1; a < run_episodes.shown.action_count[0]; a++)
             assert_int_equal(offset[a + 1] - offset[a], offset[1]);
-        step_one(&play, 0, n % play.shown.action_count[0]);
+        step_one(&run_episodes, 0, n % run_episodes.shown.action_count[0]);
     }
-    close_play(&play);
+    close_play(&run_episodes);
 }
 
 static void fitting_repeats_and_spreads_what_has_no_range(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(5, JOBS);
-    struct play a = open_play(&scenario, &plain), b = open_play(&scenario, &plain), c = open_play(&scenario, &plain);
+    struct run_episodes a = open_play(&scenario, &plain), b = open_play(&scenario, &plain),
+                        c = open_play(&scenario, &plain);
     char error[ADLRO_ERROR_SIZE];
     assert_int_equal(adlro_fit(a.env, 7, 3, error), 0);
     assert_int_equal(adlro_fit(b.env, 7, 3, error), 0);
@@ -398,19 +399,19 @@ static void a_configuration_is_heeded_and_a_wrong_one_refused(void **state)
     char error[ADLRO_ERROR_SIZE] = "";
     double makespan_s[2];
     for (int i = 0; i < 2; i++) {
-        struct play play = {0};
+        struct run_episodes run_episodes = {0};
         struct adlro_result result;
         config.load = i ? 0.01 : 0; /* 0 = as the scenario says */
-        assert_int_equal(adlro_create(&config, &play.env, error), 0);
-        adlro_shape(play.env, &play.shape, sizeof play.shape);
-        assert_int_equal(adl_buffers_create(&play.shape, &play.shown), 0);
-        reset(&play, 0, 1);
-        while (!play.shown.done[0])
-            step_one(&play, 0, 0);
-        adlro_result(play.env, 0, &result, sizeof result);
+        assert_int_equal(adlro_create(&config, &run_episodes.env, error), 0);
+        adlro_shape(run_episodes.env, &run_episodes.shape, sizeof run_episodes.shape);
+        assert_int_equal(adl_buffers_create(&run_episodes.shape, &run_episodes.shown), 0);
+        reset(&run_episodes, 0, 1);
+        while (!run_episodes.shown.done[0])
+            step_one(&run_episodes, 0, 0);
+        adlro_result(run_episodes.env, 0, &result, sizeof result);
         assert_int_equal(result.jobs, 12);
         makespan_s[i] = result.makespan_s;
-        close_play(&play);
+        close_play(&run_episodes);
     }
     assert_true(makespan_s[1] > 10 * makespan_s[0]);
     config.scenario = "there/is/none.yaml";
@@ -468,7 +469,7 @@ static void buffers_of_a_wrong_size_are_refused_and_nothing_moves(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(3, JOBS);
-    struct play a = open_play(&scenario, &plain);
+    struct run_episodes a = open_play(&scenario, &plain);
     char error[ADLRO_ERROR_SIZE] = "";
     reset(&a, 0, 1);
     const int32_t action = 0, count = a.shown.action_count[0];
@@ -488,7 +489,7 @@ static void no_more_of_a_struct_is_filled_than_the_caller_has(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(1, JOBS);
-    struct play a = open_play(&scenario, &plain);
+    struct run_episodes a = open_play(&scenario, &plain);
     struct adlro_shape shape = {.actions = 7777};
     struct {
         struct adlro_result known;
@@ -508,7 +509,7 @@ static void every_feature_of_a_shape_has_a_name_and_no_other_has(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(1, JOBS);
-    struct play a = open_play(&scenario, &plain);
+    struct run_episodes a = open_play(&scenario, &plain);
     const uint32_t sizes[] = {a.shape.gpu_features, a.shape.state_features, a.shape.action_features};
     for (int row = ADLRO_ROW_GPU; row <= ADLRO_ROW_ACTION; row++) {
         for (uint32_t f = 0; f < sizes[row]; f++)

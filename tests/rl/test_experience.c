@@ -1,5 +1,5 @@
-/* Experience: what was shown is kept row by row, worths are the lambda returns that their definition gives, and the
- * luck that is taken off them is that of the others. */
+/* Experience: observations are stored row by row, return targets are the lambda-returns by their definition, and the
+ * baseline subtracted from them is the advantage of the other replicas. */
 #include "base/rng.h"
 #include "rl/experience.h"
 
@@ -55,15 +55,15 @@ static struct adlro_buffers show_at_random(struct adl_rng *rng, struct shown *sh
 
 static void assert_kept(const struct adl_experience *e, uint32_t at, const struct shown *shown, uint32_t cell)
 {
-    const struct adl_transition *lesson = &e->lessons[at];
+    const struct adl_transition *transition = &e->transitions[at];
     const int32_t *offset = &shown->member_offset[cell * 6];
     assert_memory_equal(&e->gpus[at * 6], &shown->gpus[cell * 6], 6 * sizeof(float));
     assert_memory_equal(&e->state[at * 4], &shown->state[cell * 4], 4 * sizeof(float));
-    assert_int_equal(lesson->action_count, shown->action_count[cell]);
-    assert_memory_equal(&e->actions[lesson->action_first * 3], &shown->actions[cell * 15],
-                        lesson->action_count * 3 * sizeof(float));
-    for (uint32_t a = 0; a < lesson->action_count; a++) {
-        const uint32_t *kept = &e->member_offset[lesson->action_first + a];
+    assert_int_equal(transition->action_count, shown->action_count[cell]);
+    assert_memory_equal(&e->actions[transition->action_first * 3], &shown->actions[cell * 15],
+                        transition->action_count * 3 * sizeof(float));
+    for (uint32_t a = 0; a < transition->action_count; a++) {
+        const uint32_t *kept = &e->member_offset[transition->action_first + a];
         assert_int_equal(kept[1] - kept[0], offset[a + 1] - offset[a]);
         assert_memory_equal(&e->members[kept[0]], &shown->members[cell * 8 + (uint32_t)offset[a]],
                             (kept[1] - kept[0]) * sizeof(int32_t));
@@ -91,10 +91,10 @@ static void what_was_shown_is_kept_with_all_actions_that_were_offered(void **sta
         assert_int_equal(e.count, 40);
         for (uint32_t i = 0; i < 40; i++) {
             assert_kept(&e, i, &shown[i], i % EPISODES);
-            assert_int_equal(e.lessons[i].action, taken[i]);
-            assert_int_equal(e.lessons[i].next, ADL_NONE);
+            assert_int_equal(e.transitions[i].action, taken[i]);
+            assert_int_equal(e.transitions[i].next, ADL_NONE);
         }
-        adl_experience_forget(&e);
+        adl_experience_reset(&e);
     }
     adl_experience_clear(&e);
     adl_experience_clear(&e);
@@ -111,33 +111,33 @@ static double faded(double reward, double elapsed_s)
 }
 
 /* The rewards of n decisions from the first on, and then what the policy expected; without that at the end. */
-static double n_step_return(const struct adl_transition *lessons, uint32_t first, int n)
+static double n_step_return(const struct adl_transition *experience, uint32_t first, int n)
 {
     double sum = 0, elapsed_s = 0;
     uint32_t at = first;
     for (int k = 0; k < n; k++) {
-        sum += exp(-elapsed_s / HORIZON_S) * faded(lessons[at].reward, lessons[at].elapsed_s);
-        elapsed_s += lessons[at].elapsed_s;
-        at = lessons[at].next;
+        sum += exp(-elapsed_s / HORIZON_S) * faded(experience[at].reward, experience[at].elapsed_s);
+        elapsed_s += experience[at].elapsed_s;
+        at = experience[at].next;
     }
-    return at == ADL_NONE ? sum : sum + exp(-elapsed_s / HORIZON_S) * lessons[at].value;
+    return at == ADL_NONE ? sum : sum + exp(-elapsed_s / HORIZON_S) * experience[at].value;
 }
 
 /* The mean of all n-step returns, weighted by (1 - lambda) lambda^(n - 1); the last, up to the end of the episode,
  * takes the rest of the weight. */
-static double lambda_return(const struct adl_transition *lessons, uint32_t first, double lambda)
+static double lambda_return(const struct adl_transition *experience, uint32_t first, double lambda)
 {
     double sum = 0, weight = 1;
     int n = 1;
-    for (uint32_t at = lessons[first].next; at != ADL_NONE; at = lessons[at].next, n++) {
-        sum += weight * (1 - lambda) * n_step_return(lessons, first, n);
+    for (uint32_t at = experience[first].next; at != ADL_NONE; at = experience[at].next, n++) {
+        sum += weight * (1 - lambda) * n_step_return(experience, first, n);
         weight *= lambda;
     }
-    return sum + weight * n_step_return(lessons, first, n);
+    return sum + weight * n_step_return(experience, first, n);
 }
 
-/* Episodes side by side, as a player fills them, each as long as it happens to be. */
-static struct adl_experience random_lessons(uint64_t seed)
+/* Parallel episodes, as a rollout adds them, each as long as it happens to be. */
+static struct adl_experience random_transitions(uint64_t seed)
 {
     struct adl_experience e;
     struct adl_rng rng;
@@ -157,34 +157,34 @@ static struct adl_experience random_lessons(uint64_t seed)
         if (i / EPISODES >= length[replica])
             continue;
         assert_int_equal(adl_experience_add(&e, &shape, &buffers, replica, 0, &at), 0);
-        struct adl_transition *lesson = &e.lessons[at];
-        lesson->reward = -100 * adl_rng_uniform(&rng);
-        lesson->elapsed_s = adl_rng_below(&rng, 4) ? adl_rng_below(&rng, 30) : 0;
-        lesson->value = -500 * adl_rng_uniform(&rng);
-        lesson->time_s = time_s[replica];
-        lesson->replica = (uint16_t)replica;
-        time_s[replica] += lesson->elapsed_s;
+        struct adl_transition *transition = &e.transitions[at];
+        transition->reward = -100 * adl_rng_uniform(&rng);
+        transition->elapsed_s = adl_rng_below(&rng, 4) ? adl_rng_below(&rng, 30) : 0;
+        transition->value = -500 * adl_rng_uniform(&rng);
+        transition->time_s = time_s[replica];
+        transition->replica = (uint16_t)replica;
+        time_s[replica] += transition->elapsed_s;
         if (last[replica] != ADL_NONE)
-            e.lessons[last[replica]].next = at;
+            e.transitions[last[replica]].next = at;
         last[replica] = at;
     }
     return e;
 }
 
-static void a_worth_is_the_lambda_return_by_its_definition(void **state)
+static void a_return_target_is_the_lambda_return_by_its_definition(void **state)
 {
     (void)state;
     static const double lambdas[] = {0, 0.5, 0.9, 1};
     for (uint64_t seed = 0; seed < 12; seed++) {
         const double lambda = lambdas[seed % 4];
-        struct adl_experience e = random_lessons(seed);
-        adl_experience_settle(&e, HORIZON_S, lambda);
+        struct adl_experience e = random_transitions(seed);
+        adl_experience_set_targets(&e, HORIZON_S, lambda);
         for (uint32_t i = 0; i < e.count; i++) {
-            const double expected = lambda_return(e.lessons, i, lambda);
-            if (!(fabs(e.lessons[i].worth - expected) <= 1e-7 * fabs(expected)))
-                fail_msg("lambda %g, lesson %u: worth %.12g, by definition %.12g", lambda, i, e.lessons[i].worth,
-                         expected);
-            assert_true(e.lessons[i].luck == e.lessons[i].worth - e.lessons[i].value);
+            const double expected = lambda_return(e.transitions, i, lambda);
+            if (!(fabs(e.transitions[i].return_target - expected) <= 1e-7 * fabs(expected)))
+                fail_msg("lambda %g, transition %u: return target %.12g, by definition %.12g", lambda, i,
+                         e.transitions[i].return_target, expected);
+            assert_true(e.transitions[i].advantage == e.transitions[i].return_target - e.transitions[i].value);
         }
         adl_experience_clear(&e);
     }
@@ -192,62 +192,63 @@ static void a_worth_is_the_lambda_return_by_its_definition(void **state)
 
 /* Of a replica at some time: that of its last decision up to then, of its first if it had made none. False if it made
  * none at all. */
-static bool luck_at(const struct adl_experience *e, uint32_t replica, double at_s, double *ret)
+static bool advantage_at(const struct adl_experience *e, uint32_t replica, double at_s, double *ret)
 {
     bool found = false;
     for (uint32_t i = 0; i < e->count; i++)
-        if (e->lessons[i].replica == replica && (!found || e->lessons[i].time_s <= at_s)) {
-            *ret = e->lessons[i].luck;
+        if (e->transitions[i].replica == replica && (!found || e->transitions[i].time_s <= at_s)) {
+            *ret = e->transitions[i].advantage;
             found = true;
         }
     return found;
 }
 
-/* What is taken off lesson `at`: four fifths of the mean over the other replicas. */
-static double shared_luck(const struct adl_experience *e, uint32_t at, uint32_t replicas)
+/* What is subtracted from transition `at`: four fifths of the mean over the other replicas. */
+static double shared_advantage(const struct adl_experience *e, uint32_t at, uint32_t replicas)
 {
-    double sum = 0, luck = 0;
+    double sum = 0, advantage = 0;
     int others = 0;
     for (uint32_t r = 0; r < replicas; r++)
-        if (r != e->lessons[at].replica && luck_at(e, r, e->lessons[at].time_s, &luck)) {
-            sum += luck;
+        if (r != e->transitions[at].replica && advantage_at(e, r, e->transitions[at].time_s, &advantage)) {
+            sum += advantage;
             others++;
         }
     return others > 0 ? 0.8 * sum / others : 0;
 }
 
-static void the_luck_of_the_others_at_the_time_is_taken_off(void **state)
+static void the_advantage_of_the_others_at_the_time_is_subtracted(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
         const uint32_t replicas = EPISODES + (uint32_t)(seed % 2); /* the fourth made no decisions */
-        struct adl_experience before = random_lessons(seed), after = random_lessons(seed);
-        adl_experience_settle(&before, HORIZON_S, 0.9);
-        adl_experience_settle(&after, HORIZON_S, 0.9);
-        adl_experience_share_luck(&after, replicas);
+        struct adl_experience before = random_transitions(seed), after = random_transitions(seed);
+        adl_experience_set_targets(&before, HORIZON_S, 0.9);
+        adl_experience_set_targets(&after, HORIZON_S, 0.9);
+        adl_experience_subtract_baseline(&after, replicas);
         for (uint32_t i = 0; i < before.count; i++) {
-            const double expected = before.lessons[i].worth - shared_luck(&before, i, replicas);
-            if (!(fabs(after.lessons[i].worth - expected) <= 1e-9 * fabs(expected) + 1e-9))
-                fail_msg("seed %d, lesson %u: worth %.12g instead of %.12g", (int)seed, i, after.lessons[i].worth,
-                         expected);
+            const double expected = before.transitions[i].return_target - shared_advantage(&before, i, replicas);
+            if (!(fabs(after.transitions[i].return_target - expected) <= 1e-9 * fabs(expected) + 1e-9))
+                fail_msg("seed %d, transition %u: return target %.12g instead of %.12g", (int)seed, i,
+                         after.transitions[i].return_target, expected);
         }
         adl_experience_clear(&before);
         adl_experience_clear(&after);
     }
 }
 
-static void a_replica_alone_keeps_its_luck(void **state)
+static void a_replica_alone_keeps_its_targets(void **state)
 {
     (void)state;
-    struct adl_experience e = random_lessons(1);
+    struct adl_experience e = random_transitions(1);
     for (uint32_t i = 0; i < e.count; i++)
-        e.lessons[i] = (struct adl_transition){.reward = -1, .elapsed_s = 1, .time_s = i, .value = -7, .next = i + 1};
-    e.lessons[e.count - 1].next = ADL_NONE;
-    adl_experience_settle(&e, HORIZON_S, 0.9);
-    const double worth = e.lessons[0].worth;
-    assert_true(e.lessons[0].luck != 0);
-    adl_experience_share_luck(&e, 2);
-    assert_true(e.lessons[0].worth == worth);
+        e.transitions[i] =
+            (struct adl_transition){.reward = -1, .elapsed_s = 1, .time_s = i, .value = -7, .next = i + 1};
+    e.transitions[e.count - 1].next = ADL_NONE;
+    adl_experience_set_targets(&e, HORIZON_S, 0.9);
+    const double return_target = e.transitions[0].return_target;
+    assert_true(e.transitions[0].advantage != 0);
+    adl_experience_subtract_baseline(&e, 2);
+    assert_true(e.transitions[0].return_target == return_target);
     adl_experience_clear(&e);
 }
 
@@ -255,9 +256,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_shown_is_kept_with_all_actions_that_were_offered),
-        cmocka_unit_test(a_worth_is_the_lambda_return_by_its_definition),
-        cmocka_unit_test(the_luck_of_the_others_at_the_time_is_taken_off),
-        cmocka_unit_test(a_replica_alone_keeps_its_luck),
+        cmocka_unit_test(a_return_target_is_the_lambda_return_by_its_definition),
+        cmocka_unit_test(the_advantage_of_the_others_at_the_time_is_subtracted),
+        cmocka_unit_test(a_replica_alone_keeps_its_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
