@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define ENTRY_SIZE 65536 /* of a line of the user or group database; groups can be long */
-#define GROUP_MAX  65536 /* the kernel's own bound for one process */
+#define ENTRY_SIZE 65536 /* of an entry of the user or group database; groups can be long */
+#define GROUP_MAX  65536 /* the kernel's limit for one process */
 
 static void name_of(uid_t uid, char name[ADL_ACCOUNT_NAME_SIZE])
 {
@@ -37,14 +37,14 @@ static int peer_in_group(int fd, gid_t group, bool *ret, struct adl_error *err)
         gid_t *groups = malloc(size);
         if (!groups)
             break;
-        const int status = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size); /* size is then what it takes */
+        const int status = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size); /* sets the size needed */
         if (status == 0)
             *ret = is_among(group, groups, size / sizeof(gid_t));
         free(groups);
         if (status == 0)
             return ADL_OK;
     }
-    return adl_fail(err, ADL_EIO, "the groups of a client are not to be had");
+    return adl_fail(err, ADL_EIO, "the groups of a client cannot be read");
 }
 
 int adl_account_of_socket(int fd, gid_t group, struct adl_account *ret, struct adl_error *err)
@@ -52,7 +52,7 @@ int adl_account_of_socket(int fd, gid_t group, struct adl_account *ret, struct a
     struct ucred peer;
     socklen_t size = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || size != sizeof peer)
-        return adl_fail(err, ADL_EIO, "the credentials of a client are not to be had: %s", strerror(errno));
+        return adl_fail(err, ADL_EIO, "the credentials of a client cannot be read: %s", strerror(errno));
     struct adl_account account = {.uid = peer.uid, .gid = peer.gid, .pid = peer.pid};
     account.in_group = group != ADL_ACCOUNT_NO_GROUP && peer.gid == group;
     if (group != ADL_ACCOUNT_NO_GROUP && !account.in_group) {
@@ -72,14 +72,14 @@ static int name_in_group(const char *name, gid_t primary, gid_t group, bool *ret
         gid_t *groups = malloc((size_t)count * sizeof *groups);
         if (!groups)
             break;
-        const int status = getgrouplist(name, primary, groups, &count); /* count is then what it takes */
+        const int status = getgrouplist(name, primary, groups, &count); /* sets the count needed */
         if (status >= 0)
             *ret = is_among(group, groups, (size_t)count);
         free(groups);
         if (status >= 0)
             return ADL_OK;
     }
-    return adl_fail(err, ADL_EIO, "the groups of user '%s' are not to be had", name);
+    return adl_fail(err, ADL_EIO, "the groups of user '%s' cannot be read", name);
 }
 
 int adl_account_of_name(const char *name, gid_t group, struct adl_account *ret, struct adl_error *err)

@@ -15,7 +15,7 @@
 
 /* The account of a token. */
 struct holder {
-    struct adl_caller caller; /* known is false: there is no such account, or it could not be looked up */
+    struct adl_caller caller; /* known is false: there is no such account, or the lookup failed */
     int64_t looked_s;         /* when */
 };
 
@@ -26,9 +26,10 @@ struct adl_auth {
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct adl_tokens tokens;
-    struct holder *holders;   /* [token] */
-    struct adl_tokens failed; /* empty: what the file was when it could last not be read, so that this is said once */
-    bool missing;             /* the same if there was none */
+    struct holder *holders; /* [token] */
+    struct adl_tokens
+        failed;   /* empty but for the state of the file when reading last failed, so that the failure is logged once */
+    bool missing; /* the same if the file was missing */
 };
 
 static bool is_admin(const struct adl_account *account)
@@ -41,7 +42,7 @@ static int64_t now_s(void)
     return (int64_t)time(NULL);
 }
 
-/* A lookup that fails for another reason than that there is no such user leaves what is known. */
+/* If the lookup fails for any reason but a missing user, keeps what is known. */
 static void look_up(const struct adl_auth *auth, const struct adl_token *token, struct holder *holder)
 {
     struct adl_account account;
@@ -140,7 +141,7 @@ static void refresh(struct adl_auth *auth)
         auth->say(text);
 }
 
-void adl_auth_tell(struct adl_auth *auth, void (*say)(const char *text))
+void adl_auth_set_log(struct adl_auth *auth, void (*say)(const char *text))
 {
     auth->say = say;
     say_dead(auth, &auth->tokens, auth->holders);
@@ -195,7 +196,7 @@ int adl_auth_socket(struct adl_auth *auth, int fd, struct adl_caller *ret, struc
     return ADL_OK;
 }
 
-/* Under the mutex; the count if there is none. */
+/* Under the mutex; returns the count if there is none. */
 static size_t find_token(const struct adl_auth *auth, const char *id)
 {
     size_t at = 0;
@@ -204,7 +205,7 @@ static size_t find_token(const struct adl_auth *auth, const char *id)
     return at;
 }
 
-/* Under the mutex: whether a token that was proved, or was before, is good for its user. */
+/* Under the mutex: whether a token whose secret was verified, now or before, is still valid for its user. */
 static bool is_good(struct adl_auth *auth, size_t at)
 {
     const struct adl_token *token = &auth->tokens.items[at];

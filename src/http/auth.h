@@ -1,4 +1,4 @@
-/* auth: who is asking: a user by the credentials of a Unix socket or by a bearer token (http/token.h). */
+/* auth: authenticates a user by the credentials of a Unix socket or a bearer token (http/token.h). */
 #ifndef ADLRO_HTTP_AUTH_H
 #define ADLRO_HTTP_AUTH_H
 
@@ -13,21 +13,21 @@ struct adl_auth;
 struct adl_caller {
     bool known;                    /* else nothing below is set */
     bool admin;                    /* uid 0, the uid of this process, or in the group of administrators */
-    struct adl_account account;    /* with a token, of the user that it names */
-    char token[ADL_TOKEN_ID_SIZE]; /* its id; "": none was needed */
+    struct adl_account account;    /* with a token, the account of its user */
+    char token[ADL_TOKEN_ID_SIZE]; /* its id; "": none was used */
 };
 
-/* admin_group and token_path may be NULL: no such group, no tokens. A token of an account that is not there does not
- * keep this from working: it is refused. */
+/* admin_group and token_path may be NULL: no such group, no tokens. A token of a missing account is refused, but does
+ * not make this call fail. */
 int adl_auth_create(const char *admin_group, const char *token_path, struct adl_auth **ret, struct adl_error *err);
 void adl_auth_destroy(struct adl_auth *auth);
 
-/* Says, from now on and of what was read already, which tokens are refused because their account is gone, and what is
- * wrong with a token file that was changed. Called from the thread that asks. */
-void adl_auth_tell(struct adl_auth *auth, void (*say)(const char *text));
+/* Calls say, now and from now on, for tokens refused because their account is gone, and for faults in a changed token
+ * file. say is called from the thread that authenticates. */
+void adl_auth_set_log(struct adl_auth *auth, void (*say)(const char *text));
 
-/* Reads the token file again, from any thread; on failure what was read before stays in force. A file that changes is
- * read again by itself when the next token is looked at. */
+/* Reads the token file again, from any thread; on failure the old tokens stay in force. A changed file is read again
+ * automatically when the next token is checked. */
 int adl_auth_reload(struct adl_auth *auth, struct adl_error *err);
 
 bool adl_auth_has_tokens(const struct adl_auth *auth); /* a token file was named */
@@ -37,7 +37,7 @@ int adl_auth_socket(struct adl_auth *auth, int fd, struct adl_caller *ret, struc
 /* The value of an Authorization header. */
 bool adl_auth_bearer(struct adl_auth *auth, const char *header, struct adl_caller *ret);
 
-/* Whether what the caller was let in by still holds: its token is neither revoked nor expired. */
+/* Whether the caller is still authorized: its token is neither revoked nor expired. */
 bool adl_auth_holds(struct adl_auth *auth, const struct adl_caller *caller);
 
 #endif

@@ -106,7 +106,7 @@ static int scan_escape(struct scan *scan)
     return low >= 0xdc00 && low <= 0xdfff ? ADL_OK : wrong(scan, "half a surrogate pair");
 }
 
-/* The bytes end with a zero, so that adl_utf8_length() may look ahead. */
+/* A zero follows the bytes, so that adl_utf8_length() may look ahead. */
 static int scan_string(struct scan *scan)
 {
     if (peek(scan) != '"')
@@ -153,7 +153,7 @@ static int scan_key(struct scan *scan)
     return ADL_OK;
 }
 
-/* A value; of a container its opening, and the key before its first member. *ret_open: a member has to follow. */
+/* A value, or the opening of a container and the key of its first member. *ret_open: a member has to follow. */
 static int scan_start(struct scan *scan, bool *ret_open)
 {
     skip_space(scan);
@@ -180,7 +180,7 @@ static int scan_start(struct scan *scan, bool *ret_open)
     return scan_word(scan, c == 't' ? "true" : c == 'f' ? "false" : "null");
 }
 
-/* After a value: closes containers up to one that goes on. */
+/* After a value: closes containers up to one with more members. */
 static int scan_close(struct scan *scan)
 {
     while (scan->depth > 0) {
@@ -239,7 +239,7 @@ static int check_keys(const cJSON *object, struct adl_error *err)
     return ADL_OK;
 }
 
-/* Calls itself as deep as was checked above. */
+/* Recursion is bounded by the depth checked above. */
 static int check_all_keys(const cJSON *value, struct adl_error *err)
 {
     int status = cJSON_IsObject(value) ? check_keys(value, err) : ADL_OK;

@@ -1,7 +1,7 @@
-/* body: JSON from outside, held to the letter of RFC 8259 before the library sees it.
+/* body: untrusted JSON, checked strictly against RFC 8259 before the library parses it.
  *
- * Refused as well, for what they hide: text that is not UTF-8, \u0000, an object's key twice; and what is nested deeper
- * or has more keys than anything of ours. */
+ * Also refused, because they can hide content: invalid UTF-8, \u0000, duplicate keys; and deeper nesting or more keys
+ * than any valid request has. */
 #ifndef ADLRO_HTTP_BODY_H
 #define ADLRO_HTTP_BODY_H
 
@@ -14,7 +14,7 @@
 
 struct cJSON;
 
-/* data need not end with a zero. ret is the caller's to cJSON_Delete(). */
+/* data need not end with a zero. The caller deletes *ret. */
 int adl_body_parse(const char *data, size_t size, struct cJSON **ret, struct adl_error *err);
 
 #endif

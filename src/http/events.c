@@ -12,7 +12,7 @@
 
 #define FOR_ALL (-1)
 
-/* As it goes over the wire, and for whom. */
+/* An event as sent, and its recipient. */
 struct entry {
     struct adl_text text;
     int64_t uid; /* or FOR_ALL */
@@ -70,7 +70,7 @@ static bool is_kind(const char *kind)
     return kind[0] != '\0' && kind[strspn(kind, allowed)] == '\0';
 }
 
-/* Each line of the data gets its own "data:", as the format has it. */
+/* Each line of the data gets its own "data:", as the format requires. */
 static void write_event(struct adl_text *text, const char *kind, const char *data)
 {
     adl_text_printf(text, "event: %s\n", kind);
@@ -106,14 +106,14 @@ static int publish(struct adl_events *events, int64_t uid, const char *kind, con
     adl_text_bytes(&text, body.data, body.size);
     status = adl_text_status(&text);
     if (status == ADL_OK) {
-        struct entry *place = &events->ring[events->next_id % events->capacity];
-        const struct adl_text old = place->text;
-        *place = (struct entry){text, uid};
+        struct entry *cursor = &events->ring[events->next_id % events->capacity];
+        const struct adl_text old = cursor->text;
+        *cursor = (struct entry){text, uid};
         text = old;
         if (ret_id)
             *ret_id = events->next_id;
         events->next_id++;
-        /* The counter of an eventfd does not overflow from one write a round. */
+        /* One write a round cannot overflow the counter of an eventfd. */
         if (!events->signalled && write(events->fd, &(uint64_t){1}, 8) == 8)
             events->signalled = true;
     }
@@ -140,7 +140,7 @@ int adl_events_fd(const struct adl_events *events)
     return events->fd;
 }
 
-void adl_events_heard(struct adl_events *events)
+void adl_events_acknowledge(struct adl_events *events)
 {
     uint64_t count;
     pthread_mutex_lock(&events->mutex);
@@ -164,7 +164,7 @@ uint64_t adl_events_next_id(struct adl_events *events)
     return id;
 }
 
-bool adl_events_resume(struct adl_events *events, uint64_t last_id, struct adl_events_place *ret)
+bool adl_events_resume(struct adl_events *events, uint64_t last_id, struct adl_events_cursor *ret)
 {
     pthread_mutex_lock(&events->mutex);
     const uint64_t oldest = oldest_id(events);
@@ -175,35 +175,35 @@ bool adl_events_resume(struct adl_events *events, uint64_t last_id, struct adl_e
     return whole;
 }
 
-ssize_t adl_events_read(struct adl_events *events, struct adl_events_place *place, char *buffer, size_t size)
+ssize_t adl_events_read(struct adl_events *events, struct adl_events_cursor *cursor, char *buffer, size_t size)
 {
     size_t copied = 0;
     pthread_mutex_lock(&events->mutex);
-    const bool behind = place->id < oldest_id(events);
-    while (!behind && place->id < events->next_id && copied < size) {
-        const struct entry *entry = &events->ring[place->id % events->capacity];
+    const bool behind = cursor->id < oldest_id(events);
+    while (!behind && cursor->id < events->next_id && copied < size) {
+        const struct entry *entry = &events->ring[cursor->id % events->capacity];
         const struct adl_text *text = &entry->text;
-        if (place->filtered && entry->uid != FOR_ALL && entry->uid != place->uid) {
-            place->id++;
+        if (cursor->filtered && entry->uid != FOR_ALL && entry->uid != cursor->uid) {
+            cursor->id++;
             continue;
         }
-        const size_t left = text->size - place->offset, room = size - copied, taken = left < room ? left : room;
-        memcpy(buffer + copied, text->data + place->offset, taken);
+        const size_t left = text->size - cursor->offset, room = size - copied, taken = left < room ? left : room;
+        memcpy(buffer + copied, text->data + cursor->offset, taken);
         copied += taken;
-        place->offset += taken;
-        if (place->offset == text->size) {
-            place->id++;
-            place->offset = 0;
+        cursor->offset += taken;
+        if (cursor->offset == text->size) {
+            cursor->id++;
+            cursor->offset = 0;
         }
     }
     pthread_mutex_unlock(&events->mutex);
     return behind ? -1 : (ssize_t)copied;
 }
 
-int adl_events_look(struct adl_events *events, const struct adl_events_place *place)
+int adl_events_poll(struct adl_events *events, const struct adl_events_cursor *cursor)
 {
     pthread_mutex_lock(&events->mutex);
-    const int found = place->id < oldest_id(events) ? -1 : place->id < events->next_id;
+    const int found = cursor->id < oldest_id(events) ? -1 : cursor->id < events->next_id;
     pthread_mutex_unlock(&events->mutex);
     return found;
 }

@@ -1,7 +1,7 @@
-/* events: the last events, numbered, for streams of server-sent events.
+/* events: the most recent events, numbered, for streams of server-sent events.
  *
- * Any thread may publish. Numbers go up by one. Only the last so many are kept: a reader that falls behind them is told
- * so, and has to be dropped by who serves it. */
+ * Any thread may publish. Ids increase by one. Only the last `capacity` events are kept: reading fails for a reader
+ * that has fallen behind, and the server has to drop it. */
 #ifndef ADLRO_HTTP_EVENTS_H
 #define ADLRO_HTTP_EVENTS_H
 
@@ -17,15 +17,15 @@
 struct adl_events;
 
 /* Where a reader is. */
-struct adl_events_place {
+struct adl_events_cursor {
     uint64_t id;   /* of the event that is next */
     size_t offset; /* bytes of it that were read */
-    bool filtered; /* only events for this user, and those for all, are read */
+    bool filtered; /* reads only events for this user and for all */
     uint32_t uid;
 };
 
-/* The first event will have first_id, which is at least 1: a number above all that an earlier life of the service gave,
- * so that a client that comes back after a restart is not taken for one that has seen it all. */
+/* The first event gets first_id, at least 1: above all ids that the service used before its restart, so that a client
+ * that reconnects is not taken for one that has seen all events. */
 int adl_events_create(uint32_t capacity, uint64_t first_id, struct adl_events **ret, struct adl_error *err);
 void adl_events_destroy(struct adl_events *events);
 
@@ -34,25 +34,25 @@ void adl_events_destroy(struct adl_events *events);
 int adl_events_publish(struct adl_events *events, const char *kind, const char *data, uint64_t *ret_id,
                        struct adl_error *err);
 
-/* The same for one user: readers who are filtered for another do not get it. */
+/* The same for one user: readers filtered for another user do not get it. */
 int adl_events_publish_to(struct adl_events *events, uint32_t uid, const char *kind, const char *data,
                           struct adl_error *err);
 
 /* Readable when something was published since adl_events_heard() was called. */
 int adl_events_fd(const struct adl_events *events);
-void adl_events_heard(struct adl_events *events);
+void adl_events_acknowledge(struct adl_events *events);
 
 uint64_t adl_events_next_id(struct adl_events *events);
 
-/* Where the reader goes on that saw everything up to and with this id. false: some of what followed is gone, or the id
- * is of no event that was ever published; the place is then the oldest event. For whom it reads stays as it was. */
-bool adl_events_resume(struct adl_events *events, uint64_t last_id, struct adl_events_place *ret);
+/* The position after this id. false: some events after it are gone, or the id was never published; the position is then
+ * the oldest event. The filter stays as it was. */
+bool adl_events_resume(struct adl_events *events, uint64_t last_id, struct adl_events_cursor *ret);
 
-/* Copies what fits of what comes next and moves the place: the bytes copied, 0 if there is nothing new, -1 if the
+/* Copies as much as fits and advances the position: returns the bytes copied, 0 if there is nothing new, -1 if the
  * reader has fallen behind. */
-ssize_t adl_events_read(struct adl_events *events, struct adl_events_place *place, char *buffer, size_t size);
+ssize_t adl_events_read(struct adl_events *events, struct adl_events_cursor *cursor, char *buffer, size_t size);
 
-/* Without copying: -1 behind, 0 nothing new, 1 something. */
-int adl_events_look(struct adl_events *events, const struct adl_events_place *place);
+/* Without copying: -1 fallen behind, 0 nothing new, 1 something new. */
+int adl_events_poll(struct adl_events *events, const struct adl_events_cursor *cursor);
 
 #endif

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND_US   INT64_C(1000000)
-#define FAREWELL_US SECOND_US /* for answers to go out when the server closes */
+#define SECOND_US INT64_C(1000000)
+#define LINGER_US SECOND_US /* for sending answers when the server closes */
 
 struct adl_http_limits adl_http_limits_default(void)
 {
@@ -20,11 +20,11 @@ struct adl_http_limits adl_http_limits_default(void)
         .client = {.requests_per_s = 1000, .burst = 2000, .connections_per_client = 128, .streams_per_client = 64},
         .connections = 512,
         .reserved = 64,
-        .strangers = 128,
+        .unauthenticated = 128,
         .streams = 256,
         .head_size = 16384,
         .receive_us = 10 * SECOND_US,
-        .stranger_us = 5 * SECOND_US,
+        .unauthenticated_us = 5 * SECOND_US,
         .send_us = 30 * SECOND_US,
         .send_bytes_per_s = 65536,
         .answer_us = 30 * SECOND_US,
@@ -63,7 +63,7 @@ int adl_http_port(const struct adl_http *http)
 
 /* --- the thread --- */
 
-/* Goes on with a connection that was suspended. */
+/* Resumes a suspended connection. */
 static void wake(struct adl_http *http, struct adl_connection *connection)
 {
     connection->phase = connection->phase == ADL_PHASE_DEFERRED ? ADL_PHASE_SENDING : ADL_PHASE_STREAMING;
@@ -72,18 +72,18 @@ static void wake(struct adl_http *http, struct adl_connection *connection)
     http->woken = true;
 }
 
-static void empty_mailbox(struct adl_http *http)
+static void resume_answered(struct adl_http *http)
 {
-    struct adl_mailbox *mailbox = http->mailbox;
+    struct adl_answer_queue *queue = http->queue;
     uint64_t count;
-    pthread_mutex_lock(&mailbox->mutex);
-    const ssize_t got = read(mailbox->fd, &count, sizeof count);
-    (void)got; /* nothing there: woken by something else */
-    struct adl_http_request *request = mailbox->answered;
-    mailbox->answered = NULL;
-    if (mailbox->closing)
+    pthread_mutex_lock(&queue->mutex);
+    const ssize_t got = read(queue->fd, &count, sizeof count);
+    (void)got; /* nothing to read: woken by something else */
+    struct adl_http_request *request = queue->answered;
+    queue->answered = NULL;
+    if (queue->closing)
         http->stopping = true;
-    pthread_mutex_unlock(&mailbox->mutex);
+    pthread_mutex_unlock(&queue->mutex);
     while (request) {
         struct adl_http_request *next = request->next;
         wake(http, request->connection);
@@ -93,9 +93,9 @@ static void empty_mailbox(struct adl_http *http)
 
 static bool is_answered(struct adl_http_request *request)
 {
-    pthread_mutex_lock(&request->mailbox->mutex);
+    pthread_mutex_lock(&request->queue->mutex);
     const bool answered = request->answered;
-    pthread_mutex_unlock(&request->mailbox->mutex);
+    pthread_mutex_unlock(&request->queue->mutex);
     return answered;
 }
 
@@ -112,9 +112,10 @@ static void overdue(struct adl_http *http, struct adl_connection *connection)
     case ADL_PHASE_DEFERRED:
         connection->due_us = INT64_MAX;
         if (is_answered(connection->request))
-            return; /* it is in the mailbox */
-        adl_http_request_overrule(connection->request, 504, "no_answer_in_time", "The answer did not come in time.",
-                                  "What was asked for may still happen: look before you ask again.");
+            return; /* its answer is in the queue */
+        adl_http_request_answer_instead(connection->request, 504, "no_answer_in_time",
+                                        "The answer did not come in time.",
+                                        "The request may still be carried out: check before you repeat it.");
         adl_http_count(http, &http->counts.timed_out, 1);
         wake(http, connection);
         return;
@@ -127,13 +128,13 @@ static void overdue(struct adl_http *http, struct adl_connection *connection)
     }
 }
 
-/* Streams with news are woken, those that fell behind cut. */
-static void tell_stream(struct adl_http *http, struct adl_connection *connection)
+/* Resumes a stream that has new events; closes one that has fallen behind. */
+static void update_stream(struct adl_http *http, struct adl_connection *connection)
 {
     const bool idle = connection->phase == ADL_PHASE_STREAM_IDLE;
     if (!idle && connection->phase != ADL_PHASE_STREAMING)
         return;
-    const int found = adl_events_look(http->config.events, &connection->place);
+    const int found = adl_events_poll(http->config.events, &connection->cursor);
     if (idle && (found != 0 || http->stopping))
         wake(http, connection);
     else if (!idle && found < 0 && connection->due_us != INT64_MAX)
@@ -141,12 +142,12 @@ static void tell_stream(struct adl_http *http, struct adl_connection *connection
 }
 
 /* Returns when something is due next. */
-static int64_t look_after(struct adl_http *http, bool news)
+static int64_t check_connections(struct adl_http *http, bool news)
 {
     int64_t next_us = INT64_MAX;
     for (struct adl_connection *connection = http->connections; connection; connection = connection->next) {
         if (news)
-            tell_stream(http, connection);
+            update_stream(http, connection);
         if (connection->due_us <= http->now_us)
             overdue(http, connection);
         next_us = connection->due_us < next_us ? connection->due_us : next_us;
@@ -157,7 +158,7 @@ static int64_t look_after(struct adl_http *http, bool news)
 /* Milliseconds that the thread may sleep; -1: until it is woken. */
 static int sleep_ms(const struct adl_http *http, int64_t next_us)
 {
-    if (http->woken) /* libmicrohttpd goes on with them when it is run next, and wakes nobody to have that done */
+    if (http->woken) /* libmicrohttpd resumes them when it runs next, and does not wake us for that */
         return 0;
     int64_t ms = next_us == INT64_MAX ? -1 : (next_us - http->now_us) / 1000 + 1;
     for (uint32_t i = 0; i < http->listener_count; i++) {
@@ -177,25 +178,25 @@ static int epoll_fd(struct MHD_Daemon *daemon)
 static void serve_round(struct adl_http *http, int64_t *next_us)
 {
     struct adl_events *events = http->config.events;
-    struct pollfd fds[4] = {{.fd = http->mailbox->fd, .events = POLLIN},
+    struct pollfd fds[4] = {{.fd = http->queue->fd, .events = POLLIN},
                             {.fd = events ? adl_events_fd(events) : -1, .events = POLLIN}};
     for (uint32_t i = 0; i < http->listener_count; i++)
         fds[2 + i] = (struct pollfd){.fd = epoll_fd(http->listeners[i].daemon), .events = POLLIN};
     poll(fds, 2 + http->listener_count, sleep_ms(http, *next_us));
     http->now_us = adl_http_clock_us();
     if (fds[0].revents)
-        empty_mailbox(http);
+        resume_answered(http);
     const bool news = events && (fds[1].revents || http->stopping);
     if (news)
-        adl_events_heard(events);
+        adl_events_acknowledge(events);
     http->woken = false;
     for (uint32_t i = 0; i < http->listener_count; i++)
         MHD_run(http->listeners[i].daemon);
-    *next_us = look_after(http, news);
+    *next_us = check_connections(http, news);
 }
 
-/* Nobody new; what is deferred is told so; answers under way may go out. */
-static void say_farewell(struct adl_http *http)
+/* Accepts nothing new, answers deferred requests with 503, and lets other answers be sent. */
+static void close_gracefully(struct adl_http *http)
 {
     for (uint32_t i = 0; i < http->listener_count; i++) {
         const int fd = MHD_quiesce_daemon(http->listeners[i].daemon);
@@ -204,12 +205,12 @@ static void say_farewell(struct adl_http *http)
     }
     for (struct adl_connection *connection = http->connections; connection; connection = connection->next)
         if (connection->phase == ADL_PHASE_DEFERRED && !is_answered(connection->request)) {
-            adl_http_request_overrule(connection->request, 503, "stopping",
-                                      "The service was stopped before it could answer.",
-                                      "What was asked for may have happened: look before you ask again.");
+            adl_http_request_answer_instead(connection->request, 503, "stopping",
+                                            "The service was stopped before it could answer.",
+                                            "The request may have been carried out: check before you repeat it.");
             wake(http, connection);
         }
-    const int64_t end_us = adl_http_clock_us() + FAREWELL_US;
+    const int64_t end_us = adl_http_clock_us() + LINGER_US;
     bool busy = true;
     while (busy && (http->now_us = adl_http_clock_us()) < end_us) {
         int64_t next_us = http->now_us + 10000;
@@ -219,7 +220,7 @@ static void say_farewell(struct adl_http *http)
             busy |= connection->request != NULL;
     }
     /* No connection may be suspended when its daemon is stopped. */
-    empty_mailbox(http);
+    resume_answered(http);
     for (struct adl_connection *connection = http->connections; connection; connection = connection->next)
         if (connection->phase == ADL_PHASE_STREAM_IDLE || connection->phase == ADL_PHASE_DEFERRED)
             wake(http, connection);
@@ -231,7 +232,7 @@ static void *serve(void *arg)
     int64_t next_us = INT64_MAX;
     while (!http->stopping)
         serve_round(http, &next_us);
-    say_farewell(http);
+    close_gracefully(http);
     return NULL;
 }
 
@@ -272,12 +273,12 @@ static int check_config(const struct adl_http_config *config, struct adl_error *
     if (!config->tls_cert != !config->tls_key)
         return adl_fail(err, ADL_EINVAL, "TLS needs both a certificate and its key");
     if (config->tcp && !adl_auth_has_tokens(config->auth))
-        return adl_fail(err, ADL_EINVAL, "tcp: needs a token file, for TCP does not tell who is asking");
-    if (limits->connections < 1 || limits->strangers < 1 || limits->streams < 1 || limits->stranger_us < 1 ||
-        limits->head_size < 2048 || limits->receive_us < 1 || limits->send_us < 1 || limits->send_bytes_per_s < 1 ||
-        limits->answer_us < 1 || limits->heartbeat_us < 1 || limits->stream_us < 1)
+        return adl_fail(err, ADL_EINVAL, "tcp: needs a token file, because TCP does not identify users");
+    if (limits->connections < 1 || limits->unauthenticated < 1 || limits->streams < 1 ||
+        limits->unauthenticated_us < 1 || limits->head_size < 2048 || limits->receive_us < 1 || limits->send_us < 1 ||
+        limits->send_bytes_per_s < 1 || limits->answer_us < 1 || limits->heartbeat_us < 1 || limits->stream_us < 1)
         return adl_fail(err, ADL_EINVAL,
-                        "http: connections, times and rates must be positive, a head has 2048 bytes or more");
+                        "http: connections, times and rates must be positive, and head_size at least 2048");
     return adl_routes_check(config->routes, config->route_count, err);
 }
 
@@ -304,7 +305,7 @@ static int open_listeners(struct adl_http *http, struct adl_error *err)
     return status;
 }
 
-/* Signals are the main thread's; a blocked SIGPIPE also keeps a client that left from ending the service. */
+/* Signals go to the main thread; with SIGPIPE blocked, a client that disconnects cannot end the service. */
 static int start_thread(struct adl_http *http, struct adl_error *err)
 {
     sigset_t all, before;
@@ -328,9 +329,9 @@ int adl_http_open(const struct adl_http_config *config, struct adl_http **ret, s
         return adl_fail(err, ADL_ENOMEM, "no memory for the HTTP server");
     http->config = *config;
     http->now_us = adl_http_clock_us();
-    http->mailbox = adl_mailbox_create();
+    http->queue = adl_answer_queue_create();
     http->has_count_mutex = pthread_mutex_init(&http->count_mutex, NULL) == 0;
-    if (!http->mailbox || !http->has_count_mutex)
+    if (!http->queue || !http->has_count_mutex)
         status = adl_fail(err, ADL_ENOMEM, "no memory for the HTTP server");
     if (status == ADL_OK)
         status = adl_limits_create(&config->limits.client, &http->limits, err);
@@ -350,17 +351,17 @@ void adl_http_close(struct adl_http *http)
     if (!http)
         return;
     if (http->running) {
-        pthread_mutex_lock(&http->mailbox->mutex);
-        http->mailbox->closing = true;
-        adl_mailbox_wake(http->mailbox);
-        pthread_mutex_unlock(&http->mailbox->mutex);
+        pthread_mutex_lock(&http->queue->mutex);
+        http->queue->closing = true;
+        adl_answer_queue_wake(http->queue);
+        pthread_mutex_unlock(&http->queue->mutex);
         pthread_join(http->thread, NULL);
     }
     adl_listen_remove(http);
     for (uint32_t i = 0; i < http->listener_count; i++)
         MHD_stop_daemon(http->listeners[i].daemon);
     adl_limits_destroy(http->limits);
-    adl_mailbox_leave(http->mailbox);
+    adl_answer_queue_release(http->queue);
     if (http->has_count_mutex)
         pthread_mutex_destroy(&http->count_mutex);
     if (http->tls_key)

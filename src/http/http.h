@@ -1,9 +1,9 @@
-/* http: the server: a thread that listens on a Unix socket and perhaps on TCP and executor requests to a table of
+/* http: the server: a thread that listens on a Unix socket and optionally on TCP, and dispatches requests by a table of
  * routes.
  *
- * The Unix socket tells who is asking; TCP wants a token, and TLS too on any address but loopback. Handlers run in the
- * thread of the server. What is malformed beyond its head being readable is answered by libmicrohttpd itself (400, 414,
- * 431), everything else as a problem in JSON (http/http_request.h). */
+ * The Unix socket identifies the user; TCP requires a token, and TLS on any address but loopback. Handlers run in the
+ * server's thread. libmicrohttpd itself answers requests whose head cannot be parsed (400, 414, 431); all other errors
+ * are answered in JSON (http/http_request.h). */
 #ifndef ADLRO_HTTP_HTTP_H
 #define ADLRO_HTTP_HTTP_H
 
@@ -20,27 +20,27 @@ struct adl_http;
 
 struct adl_http_limits {
     struct adl_limits_config client;
-    uint32_t connections;      /* on each of the two sockets */
-    uint32_t reserved;         /* further ones on the Unix socket, for root and the service's own user */
-    uint32_t strangers;        /* of those on TCP, connections over which no valid token came yet */
-    uint32_t streams;          /* event streams in all, so that some connections are left for requests */
-    size_t head_size;          /* bytes of request line and headers; at least 2048 */
-    int64_t receive_us;        /* from connection or last answer to a whole head, and from there to a whole body */
-    int64_t stranger_us;       /* the same without a valid token, if that is less */
-    int64_t send_us;           /* for an answer, with the time that its size takes at the rate below */
-    uint32_t send_bytes_per_s; /* that a client has to take at least */
-    int64_t answer_us;         /* for a handler that deferred; then 504 */
-    int64_t heartbeat_us;      /* of silent event streams */
-    int64_t stream_us; /* after which an event stream ends and the client comes back, with rights checked anew */
-    uint32_t wrong_token_cost; /* in requests of the bucket */
+    uint32_t connections;     /* on each of the two sockets */
+    uint32_t reserved;        /* in addition, on the Unix socket, for root and the service's own user */
+    uint32_t unauthenticated; /* of those on TCP, connections without a valid token so far */
+    uint32_t streams;         /* event streams in total, so that connections are left for requests */
+    size_t head_size;         /* bytes of request line and headers; at least 2048 */
+    int64_t receive_us;       /* from connection or last answer to a complete head, and from there to a complete body */
+    int64_t unauthenticated_us; /* the same without a valid token, if that is less */
+    int64_t send_us;            /* for an answer, plus the time for its size at the rate below */
+    uint32_t send_bytes_per_s;  /* minimum at which a client has to read */
+    int64_t answer_us;          /* for a handler that deferred; then 504 */
+    int64_t heartbeat_us;       /* of idle event streams */
+    int64_t stream_us;          /* after which an event stream ends; the client reconnects and is authorized again */
+    uint32_t wrong_token_cost;  /* in requests of the token bucket */
 };
 
 struct adl_http_limits adl_http_limits_default(void);
 
-/* All pointers stay the caller's and have to outlast the server; strings only the call. */
+/* The caller owns all pointers. They have to outlive the server, strings only the call. */
 struct adl_http_config {
     const char *unix_path;  /* NULL: none */
-    const char *unix_group; /* may connect besides the owner; NULL: the group that the file gets by itself */
+    const char *unix_group; /* may connect besides the owner; NULL: the default group of the file */
     const char *tcp;        /* "127.0.0.1:8080", "[::1]:0" with any free port; NULL: none */
     const char *tls_cert;   /* files in PEM; NULL: no TLS */
     const char *tls_key;
@@ -48,12 +48,12 @@ struct adl_http_config {
     uint32_t route_count;
     void *context; /* given to handlers */
     struct adl_auth *auth;
-    struct adl_events *events; /* NULL: there is no stream */
+    struct adl_events *events; /* NULL: no event stream */
     struct adl_http_limits limits;
 };
 
 int adl_http_open(const struct adl_http_config *config, struct adl_http **ret, struct adl_error *err);
-/* Answers what is deferred with 503, lets answers go out for up to a second, and ends the thread. */
+/* Answers deferred requests with 503, waits up to a second for answers to be sent, and ends the thread. */
 void adl_http_close(struct adl_http *http);
 
 int adl_http_port(const struct adl_http *http); /* of TCP; 0 if there is none */
@@ -62,9 +62,9 @@ struct adl_http_counts {
     uint64_t connections; /* ever */
     uint64_t requests;    /* whose head was read */
     uint64_t answers[6];  /* by the first digit of the status */
-    uint64_t refused;     /* connections over a limit: new ones that were closed, or idle ones that made room */
+    uint64_t refused;     /* connections over a limit: new ones refused, or idle ones closed for them */
     uint64_t limited;     /* 429 */
-    uint64_t timed_out;   /* clients too slow to send or to read, and answers that did not come */
+    uint64_t timed_out;   /* clients too slow to send or read, and handlers too slow to answer */
     uint64_t dropped;     /* event streams that fell behind */
     uint64_t open;        /* connections now */
     uint64_t streams;     /* event streams now */

@@ -1,10 +1,10 @@
-/* http_connection: which connections there may be, and whose they are.
+/* http_connection: admission of connections, and their owners.
  *
- * Nobody can keep others out by holding connections. Each user has a cap, and a lower one on event streams; so have all
- * streams together. Connections over which no valid token came are few and short-lived. Where a number is reached, the
- * connection that has been idle longest makes room. Root and the service's own user have connections of their own on
- * the Unix socket. libmicrohttpd counts before it says who connected, and stops accepting at its limit, so that limit
- * is above all of ours. */
+ * No user can lock others out by holding connections. Each user has a limit, and a lower one on event streams; there is
+ * also a limit on all streams together. Connections without a valid token are few and short-lived. When a limit is
+ * reached, the connection that has been idle longest is closed. Connections are reserved for root and the service's own
+ * user on the Unix socket. libmicrohttpd counts a connection before it says who connected, and stops accepting at its
+ * limit, so that limit is above all of ours. */
 #include "http/http_internal.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SLACK 64 /* connections that were refused and that libmicrohttpd has not closed yet */
+#define SLACK 64 /* refused connections that libmicrohttpd has not closed yet */
 
 unsigned adl_connection_limit(const struct adl_http_limits *limits)
 {
@@ -30,8 +30,8 @@ static struct adl_client_key key_of_address(const struct sockaddr *address)
     return adl_client_key_address(bytes);
 }
 
-/* It no longer counts. */
-static void leave(struct adl_connection *connection)
+/* Removes it from the counts. */
+static void uncount(struct adl_connection *connection)
 {
     struct adl_listener *listener = connection->listener;
     if (!connection->client)
@@ -40,33 +40,34 @@ static void leave(struct adl_connection *connection)
     adl_limits_disconnect(connection->client);
     connection->client = NULL;
     listener->open -= connection->owner ? 0 : 1;
-    listener->strangers -= connection->known ? 0 : 1;
+    listener->unauthenticated -= connection->known ? 0 : 1;
 }
 
-/* libmicrohttpd then finds the end of the stream and closes it. */
-static void turn_away(struct adl_connection *connection)
+/* libmicrohttpd then reads end of file and closes it. */
+static void refuse_connection(struct adl_connection *connection)
 {
     struct adl_http *http = connection->listener->http;
-    leave(connection);
+    uncount(connection);
     adl_http_count(http, &http->counts.refused, 1);
     connection->due_us = INT64_MAX;
     shutdown(connection->fd, SHUT_RDWR);
 }
 
-/* Closes the one that has waited longest for a request; strangers: one of nobody known. false: there is none. */
-static bool make_room(struct adl_listener *listener, bool strangers)
+/* Closes the connection that has waited longest for a request; unauthenticated: among those. false: there is
+ * none. */
+static bool make_room(struct adl_listener *listener, bool unauthenticated)
 {
     struct adl_connection *oldest = NULL;
     for (struct adl_connection *it = listener->http->connections; it; it = it->next)
-        if (it->listener == listener && it->client && !it->owner && !it->request && !(strangers && it->known) &&
+        if (it->listener == listener && it->client && !it->owner && !it->request && !(unauthenticated && it->known) &&
             it->phase == ADL_PHASE_RECEIVING && (!oldest || it->due_us < oldest->due_us))
             oldest = it;
     if (oldest)
-        turn_away(oldest);
+        refuse_connection(oldest);
     return oldest != NULL;
 }
 
-/* Who connected; sets all but the client. */
+/* Identifies the peer; sets all but the client. */
 static bool identify(struct adl_connection *connection, struct adl_client_key *ret_key)
 {
     const struct adl_http *http = connection->listener->http;
@@ -95,7 +96,7 @@ static bool admit(struct adl_connection *connection)
     struct adl_client_key key;
     if (!identify(connection, &key))
         return false;
-    if (!connection->known && listener->strangers >= limits->strangers && !make_room(listener, true))
+    if (!connection->known && listener->unauthenticated >= limits->unauthenticated && !make_room(listener, true))
         return false;
     if (!connection->owner && listener->open >= limits->connections && !make_room(listener, false))
         return false;
@@ -103,17 +104,17 @@ static bool admit(struct adl_connection *connection)
     if (!connection->client)
         return false;
     listener->open += connection->owner ? 0 : 1;
-    listener->strangers += connection->known ? 0 : 1;
+    listener->unauthenticated += connection->known ? 0 : 1;
     return true;
 }
 
-void adl_connection_rest(struct adl_connection *connection)
+void adl_connection_idle(struct adl_connection *connection)
 {
     const struct adl_http *http = connection->listener->http;
     const struct adl_http_limits *limits = &http->config.limits;
-    const bool brief = !connection->known && limits->stranger_us < limits->receive_us;
+    const bool brief = !connection->known && limits->unauthenticated_us < limits->receive_us;
     connection->phase = ADL_PHASE_RECEIVING;
-    connection->due_us = http->now_us + (brief ? limits->stranger_us : limits->receive_us);
+    connection->due_us = http->now_us + (brief ? limits->unauthenticated_us : limits->receive_us);
 }
 
 struct adl_connection *adl_connection_open(struct adl_listener *listener, struct MHD_Connection *mhd)
@@ -130,14 +131,15 @@ struct adl_connection *adl_connection_open(struct adl_listener *listener, struct
     connection->fd = info->connect_fd;
     adl_http_count(http, &http->counts.connections, 1);
     adl_http_count(http, &http->counts.open, 1);
-    const bool welcome = admit(connection); /* before it is in the list, from which one may be chosen to make room */
+    const bool welcome =
+        admit(connection); /* before it is in the list of connections that may be closed to make room */
     connection->next = http->connections;
     if (http->connections)
         http->connections->previous = connection;
     http->connections = connection;
-    adl_connection_rest(connection);
+    adl_connection_idle(connection);
     if (!welcome)
-        turn_away(connection);
+        refuse_connection(connection);
     return connection;
 }
 
@@ -150,7 +152,7 @@ void adl_connection_close(struct adl_connection *connection)
         http->connections = connection->next;
     if (connection->next)
         connection->next->previous = connection->previous;
-    leave(connection);
+    uncount(connection);
     adl_http_count(http, &http->counts.open, -1);
     free(connection);
 }
@@ -165,7 +167,7 @@ bool adl_connection_claim(struct adl_connection *connection, uint32_t uid)
         return false;
     adl_limits_disconnect(connection->client);
     connection->client = client;
-    connection->listener->strangers -= connection->known ? 0 : 1;
+    connection->listener->unauthenticated -= connection->known ? 0 : 1;
     connection->known = true;
     connection->uid = uid;
     return true;

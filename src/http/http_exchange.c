@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#define DISCARD_MAX (1 << 20) /* bytes beyond a body's limit that are read so that the client gets to read its 413 */
+#define DISCARD_MAX (1 << 20) /* bytes beyond a body's limit that are read so that the client can read the 413 */
 
 void adl_exchange_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
                              enum MHD_ConnectionNotificationCode code)
@@ -28,12 +28,12 @@ static struct adl_connection *connection_of(struct MHD_Connection *mhd)
 
 /* --- requests --- */
 
-/* The address is taken apart here, before libmicrohttpd unescapes it. */
+/* The target is parsed here, before libmicrohttpd unescapes it. */
 void *adl_exchange_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
     const struct adl_listener *listener = cls;
     struct adl_connection *connection = connection_of(mhd);
-    struct adl_http_request *request = connection ? adl_http_request_create(listener->http->mailbox) : NULL;
+    struct adl_http_request *request = connection ? adl_http_request_create(listener->http->queue) : NULL;
     if (!request)
         return NULL;
     request->connection = connection;
@@ -58,10 +58,10 @@ void adl_exchange_completed(void *cls, struct MHD_Connection *mhd, void **contex
         return;
     struct adl_connection *connection = request->connection;
     connection->request = NULL;
-    adl_connection_rest(connection);
+    adl_connection_idle(connection);
     request->connection = NULL;
     *context = NULL;
-    adl_http_request_leave(request);
+    adl_http_request_release(request);
 }
 
 static const char *header_of(const struct adl_http_request *request, const char *name)
@@ -84,7 +84,8 @@ static bool is_within_rate(struct adl_http_request *request, double cost)
     const int64_t wait_us = adl_limits_take(http->limits, request->connection->client, cost, http->now_us);
     if (wait_us == 0)
         return true;
-    refuse(request, 429, "too_many_requests", "This client asks too often.", "Wait as long as Retry-After says.");
+    refuse(request, 429, "too_many_requests", "This client sends too many requests.",
+           "Wait as long as Retry-After says.");
     request->reply.retry_s = wait_us / 1000000 + 1;
     adl_http_count(http, &http->counts.limited, 1);
     return false;
@@ -105,8 +106,8 @@ static bool is_routed(struct adl_http_request *request, const char *method)
     return found == 200;
 }
 
-/* Browsers say for which site they ask. Where no token is needed, as through a forwarded socket, that is what keeps the
- * pages of others from acting in the name of who looks at them. */
+/* Browsers name the site that a request comes from. Without a token, as through a forwarded socket, this prevents
+ * cross-site request forgery. */
 static bool is_from_elsewhere(struct adl_http_request *request)
 {
     const char *site = header_of(request, "Sec-Fetch-Site");
@@ -121,7 +122,7 @@ static bool is_allowed(struct adl_http_request *request)
     if (request->connection->listener->tcp && authorization &&
         !adl_auth_bearer(http->config.auth, authorization, &request->caller)) {
         if (is_within_rate(request, (double)http->config.limits.wrong_token_cost))
-            refuse(request, 401, "wrong_token", "This token is not known here, or not any more.",
+            refuse(request, 401, "wrong_token", "This token is not valid here, or no longer.",
                    "It may have expired or been revoked, or its account is gone: ask an administrator for a token.");
         return false;
     }
@@ -152,7 +153,7 @@ static bool is_type(const char *header, const char *type)
     return header && strncasecmp(header, type, size) == 0 && (header[size] == '\0' || strchr("; \t", header[size]));
 }
 
-/* What follows a request that can be read in two ways may be part of it: nothing more is read from the connection. */
+/* Bytes after an ambiguous request may be part of it: nothing more is read from the connection. */
 static bool is_framed(struct adl_http_request *request, const char *method, const char *version, bool *ret_has_body)
 {
     const char *fault = adl_framing_fault(request, method, version, ret_has_body);
@@ -206,7 +207,7 @@ static bool is_held_already(const struct adl_http_request *request, const struct
     return tags && (strcmp(tags, "*") == 0 || strstr(tags, asset->etag));
 }
 
-/* Sets the status to 304 where the client has the asset. */
+/* Sets the status to 304 if the client has the asset. */
 static struct MHD_Response *create_response(struct adl_http_request *request)
 {
     struct adl_reply *reply = &request->reply;
@@ -267,7 +268,7 @@ static enum MHD_Result send_reply(struct adl_http_request *request)
     enum MHD_Result result = MHD_NO;
     if (add_headers(response, request))
         result = MHD_queue_response(connection->mhd, (unsigned)request->reply.status, response);
-    MHD_destroy_response(response); /* ours; libmicrohttpd holds it until it is sent */
+    MHD_destroy_response(response); /* our reference; libmicrohttpd keeps its own until it is sent */
     adl_http_count(http, &http->counts.answers[request->reply.status / 100 % 6], 1);
     return result;
 }

@@ -1,19 +1,19 @@
-/* http_framing: whether the head of a request can be read in one way only. Where two readers of one connection, such as
- * a proxy and this server, see different heads, one request can be smuggled within another.
+/* http_framing: whether the head of a request is unambiguous. If two readers of one connection, such as a proxy and
+ * this server, parse a head differently, one request can be smuggled within another.
  *
- * libmicrohttpd parses heads. From 1.0 on it refuses by itself (MHD_OPTION_STRICT_FOR_CLIENT) lines that do not end
- * with CR LF, and zero bytes. Versions before take a lone CR or LF for the end of a line, and let a zero byte cut a
- * value short. They parse in place, however, so that the pieces of a head must follow each other in memory with exactly
- * the bytes between them that the syntax has. Only addresses are compared; nothing is read there. */
+ * libmicrohttpd parses heads. From 1.0 on it refuses (MHD_OPTION_STRICT_FOR_CLIENT) lines that do not end with CR LF,
+ * and zero bytes. Earlier versions accept a lone CR or LF as the end of a line, and truncate a value at a zero byte.
+ * But they parse in place, so that the parts of a head must follow each other in memory at exactly the distances that
+ * the syntax requires. Only addresses are compared; nothing is read through them. */
 #include "http/http_internal.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* What is known of a head after its headers were visited. */
+/* Collected while the headers are visited. */
 struct head {
-    bool in_place;      /* the library is one that parses in place and forgives */
-    uintptr_t line_end; /* of the last line so far: the first byte behind what was kept of it */
+    bool in_place;      /* the library parses in place and is lenient */
+    uintptr_t line_end; /* of the last line so far: the first byte after its value */
     bool broken;        /* a line does not end as it should, or has a zero byte */
     bool bad_name, bad_value;
     int lengths, codings, hosts;
@@ -40,7 +40,7 @@ static bool has_control(const char *text)
     return false;
 }
 
-static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result check_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     struct head *head = cls;
     (void)kind;
@@ -55,7 +55,7 @@ static enum MHD_Result look_at_header(void *cls, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
-/* One space stands before and one behind the address. The last line ends, and an empty line follows. */
+/* The target is between single spaces. The last line ends, and an empty line follows. */
 static bool is_whole(const struct head *head, const struct adl_http_request *request, const char *method,
                      const char *version)
 {
@@ -71,7 +71,7 @@ const char *adl_framing_fault(const struct adl_http_request *request, const char
 {
     struct MHD_Connection *mhd = request->connection->mhd;
     struct head head = {.in_place = is_forgiving(), .line_end = (uintptr_t)version + strlen(version)};
-    MHD_get_connection_values(mhd, MHD_HEADER_KIND, look_at_header, &head);
+    MHD_get_connection_values(mhd, MHD_HEADER_KIND, check_header, &head);
     const char *coding = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Transfer-Encoding");
     const char *length = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Content-Length");
     if (head.bad_name)

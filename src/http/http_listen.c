@@ -28,9 +28,8 @@ static int new_socket(int family, int *ret_fd, struct adl_error *err)
     return ADL_OK;
 }
 
-/* A service that was killed while it started a process is survived for some milliseconds by that process, which has its
- * sockets until it becomes another program: so who answers once is asked again. EAGAIN: somebody listens, and is busy.
- */
+/* If a service is killed while it forks, the child keeps its sockets open for some milliseconds, until exec. So a
+ * socket that accepts is tried again. EAGAIN: a service listens and is busy. */
 static bool is_served(const struct sockaddr_un *address)
 {
     for (int i = 0; i < 10; i++) {
@@ -47,14 +46,14 @@ static bool is_served(const struct sockaddr_un *address)
     return true;
 }
 
-/* A socket that nobody listens on is what a crash left behind, and is removed; anything else stays. */
+/* Removes a socket that nobody listens on, because a crash left it behind; anything else stays. */
 static int clear_path(const struct sockaddr_un *address, struct adl_error *err)
 {
     struct stat about;
     if (lstat(address->sun_path, &about) < 0)
         return errno == ENOENT ? ADL_OK : adl_fail(err, ADL_EIO, "%s: %s", address->sun_path, strerror(errno));
     if (!S_ISSOCK(about.st_mode))
-        return adl_fail(err, ADL_EREFUSED, "%s: is there and is no socket; remove it or choose another path",
+        return adl_fail(err, ADL_EREFUSED, "%s: exists and is not a socket; remove it or choose another path",
                         address->sun_path);
     if (is_served(address))
         return adl_fail(err, ADL_EREFUSED, "%s: another service listens there", address->sun_path);
@@ -63,7 +62,7 @@ static int clear_path(const struct sockaddr_un *address, struct adl_error *err)
     return ADL_OK;
 }
 
-/* Nobody can connect before listen(), by when mode and group are right. */
+/* Nobody can connect before listen(), and mode and group are set by then. */
 static int bind_unix(struct adl_http *http, int fd, const struct sockaddr_un *address, const char *group,
                      struct adl_error *err)
 {
@@ -74,14 +73,14 @@ static int bind_unix(struct adl_http *http, int fd, const struct sockaddr_un *ad
     if (status < 0)
         return status;
     if (bind(fd, (const struct sockaddr *)address, sizeof *address) < 0)
-        return adl_fail(err, ADL_EIO, "%s: cannot be made: %s", path, strerror(errno));
+        return adl_fail(err, ADL_EIO, "%s: cannot be created: %s", path, strerror(errno));
     if (lstat(path, &about) < 0 || !(http->unix_path = strdup(path)))
-        return adl_fail(err, ADL_EIO, "%s: is gone again", path);
+        return adl_fail(err, ADL_EIO, "%s: has disappeared", path);
     http->unix_device = about.st_dev;
     http->unix_inode = about.st_ino;
     if (group && lchown(path, (uid_t)-1, gid) < 0)
         return adl_fail(err, ADL_EIO, "%s: cannot be given to group %s: %s", path, group, strerror(errno));
-    /* A service of root is everybody's, and knows who they are; one of a user is that user's. */
+    /* A service of root is open to all users, whom it can identify; a user's own service only to that user. */
     if (chmod(path, !group && geteuid() == 0 ? 0666 : 0660) < 0 || listen(fd, BACKLOG) < 0)
         return adl_fail(err, ADL_EIO, "%s: %s", path, strerror(errno));
     return ADL_OK;
@@ -126,7 +125,7 @@ static int parse_address(const char *text, struct addrinfo **ret, struct adl_err
     const size_t size = colon ? (size_t)(colon - text) - (bracketed ? 2 : 0) : 0;
     if (!colon || colon == text || size >= sizeof host || (bracketed && (colon - text < 3 || colon[-1] != ']')))
         return adl_fail(err, ADL_EINVAL, "tcp: '%.80s' must be like 127.0.0.1:8080 or [::1]:8080", text);
-    /* The system's own reader takes ports beyond the last one. */
+    /* getaddrinfo() accepts ports above 65535. */
     const size_t digits = strspn(colon + 1, "0123456789");
     if (digits < 1 || digits > 5 || colon[1 + digits] != '\0' || strtol(colon + 1, NULL, 10) > 65535)
         return adl_fail(err, ADL_EINVAL, "tcp: the port in '%.80s' must be a number up to 65535", text);
@@ -204,7 +203,7 @@ int adl_listen_read_pem(const char *path, bool secret, char **ret, struct adl_er
     char *text = NULL;
     int status = ADL_OK;
     if (!S_ISREG(about.st_mode) || about.st_size < 1 || about.st_size > PEM_SIZE_MAX)
-        status = adl_fail(err, ADL_EINVAL, "%s: is no PEM file of at most %d bytes", path, PEM_SIZE_MAX);
+        status = adl_fail(err, ADL_EINVAL, "%s: is not a PEM file of at most %d bytes", path, PEM_SIZE_MAX);
     /* A group may read it: keys are often kept for a group of services. */
     else if (secret && (about.st_mode & 027) != 0)
         status = adl_fail(err, ADL_EINVAL, "%s: the key's mode is %04o; chmod 600 or 640 it", path,
@@ -212,7 +211,7 @@ int adl_listen_read_pem(const char *path, bool secret, char **ret, struct adl_er
     else if (!(text = calloc(1, (size_t)about.st_size + 1)))
         status = adl_fail(err, ADL_ENOMEM, "no memory for %s", path);
     else if (read(fd, text, (size_t)about.st_size) != (ssize_t)about.st_size)
-        status = adl_fail(err, ADL_EIO, "%s: could not be read as a whole", path);
+        status = adl_fail(err, ADL_EIO, "%s: could not be read completely", path);
     close(fd);
     if (status == ADL_OK)
         *ret = text;

@@ -13,67 +13,67 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct adl_mailbox *adl_mailbox_create(void)
+struct adl_answer_queue *adl_answer_queue_create(void)
 {
-    struct adl_mailbox *mailbox = calloc(1, sizeof *mailbox);
-    if (!mailbox)
+    struct adl_answer_queue *queue = calloc(1, sizeof *queue);
+    if (!queue)
         return NULL;
-    mailbox->holders = 1;
-    mailbox->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (mailbox->fd >= 0 && pthread_mutex_init(&mailbox->mutex, NULL) == 0)
-        return mailbox;
-    if (mailbox->fd >= 0)
-        close(mailbox->fd);
-    free(mailbox);
+    queue->references = 1;
+    queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (queue->fd >= 0 && pthread_mutex_init(&queue->mutex, NULL) == 0)
+        return queue;
+    if (queue->fd >= 0)
+        close(queue->fd);
+    free(queue);
     return NULL;
 }
 
-void adl_mailbox_wake(struct adl_mailbox *mailbox)
+void adl_answer_queue_wake(struct adl_answer_queue *queue)
 {
-    /* Can only fail where the counter is full, and then it is readable anyway. */
-    const ssize_t written = write(mailbox->fd, &(uint64_t){1}, 8);
+    /* Can fail only if the counter is full, and then it is readable anyway. */
+    const ssize_t written = write(queue->fd, &(uint64_t){1}, 8);
     (void)written;
 }
 
-void adl_mailbox_leave(struct adl_mailbox *mailbox)
+void adl_answer_queue_release(struct adl_answer_queue *queue)
 {
-    if (!mailbox)
+    if (!queue)
         return;
-    pthread_mutex_lock(&mailbox->mutex);
-    const bool last = --mailbox->holders == 0;
-    pthread_mutex_unlock(&mailbox->mutex);
+    pthread_mutex_lock(&queue->mutex);
+    const bool last = --queue->references == 0;
+    pthread_mutex_unlock(&queue->mutex);
     if (!last)
         return;
-    close(mailbox->fd);
-    pthread_mutex_destroy(&mailbox->mutex);
-    free(mailbox);
+    close(queue->fd);
+    pthread_mutex_destroy(&queue->mutex);
+    free(queue);
 }
 
-struct adl_http_request *adl_http_request_create(struct adl_mailbox *mailbox)
+struct adl_http_request *adl_http_request_create(struct adl_answer_queue *queue)
 {
     struct adl_http_request *request = calloc(1, sizeof *request);
     if (!request)
         return NULL;
-    request->holders = 1;
-    request->mailbox = mailbox;
-    pthread_mutex_lock(&mailbox->mutex);
-    mailbox->holders++;
-    pthread_mutex_unlock(&mailbox->mutex);
+    request->references = 1;
+    request->queue = queue;
+    pthread_mutex_lock(&queue->mutex);
+    queue->references++;
+    pthread_mutex_unlock(&queue->mutex);
     return request;
 }
 
-void adl_http_request_leave(struct adl_http_request *request)
+void adl_http_request_release(struct adl_http_request *request)
 {
-    struct adl_mailbox *mailbox = request->mailbox;
-    pthread_mutex_lock(&mailbox->mutex);
-    const bool last = --request->holders == 0;
-    pthread_mutex_unlock(&mailbox->mutex);
+    struct adl_answer_queue *queue = request->queue;
+    pthread_mutex_lock(&queue->mutex);
+    const bool last = --request->references == 0;
+    pthread_mutex_unlock(&queue->mutex);
     if (!last)
         return;
     adl_text_clear(&request->body);
     adl_text_clear(&request->reply.body);
     free(request);
-    adl_mailbox_leave(mailbox);
+    adl_answer_queue_release(queue);
 }
 
 const struct adl_caller *adl_http_request_caller(const struct adl_http_request *request)
@@ -141,11 +141,11 @@ const char *adl_http_request_header(const struct adl_http_request *request, cons
     return MHD_lookup_connection_value(request->connection->mhd, MHD_HEADER_KIND, name);
 }
 
-/* Takes the reply. A deferred request that was overruled meanwhile drops it. */
+/* Takes over the reply; drops it if a deferred request was answered by the server meanwhile. */
 static void answer(struct adl_http_request *request, struct adl_reply *reply)
 {
-    struct adl_mailbox *mailbox = request->mailbox;
-    pthread_mutex_lock(&mailbox->mutex);
+    struct adl_answer_queue *queue = request->queue;
+    pthread_mutex_lock(&queue->mutex);
     const bool deferred = request->deferred, late = request->answered;
     assert(deferred || !late);
     if (!late) {
@@ -155,14 +155,14 @@ static void answer(struct adl_http_request *request, struct adl_reply *reply)
         reply->body = (struct adl_text){0};
     }
     if (!late && deferred) {
-        request->next = mailbox->answered;
-        mailbox->answered = request;
-        adl_mailbox_wake(mailbox);
+        request->next = queue->answered;
+        queue->answered = request;
+        adl_answer_queue_wake(queue);
     }
-    pthread_mutex_unlock(&mailbox->mutex);
+    pthread_mutex_unlock(&queue->mutex);
     adl_text_clear(&reply->body);
     if (deferred)
-        adl_http_request_leave(request);
+        adl_http_request_release(request);
 }
 
 static struct adl_text take(struct adl_text *text)
@@ -216,39 +216,38 @@ void adl_http_request_answer_problem(struct adl_http_request *request, int statu
     answer(request, &reply);
 }
 
-void adl_http_request_overrule(struct adl_http_request *request, int status, const char *code, const char *message,
-                               const char *hint)
+void adl_http_request_answer_instead(struct adl_http_request *request, int status, const char *code,
+                                     const char *message, const char *hint)
 {
     struct adl_reply reply = problem(status, code, message, hint);
-    pthread_mutex_lock(&request->mailbox->mutex);
+    pthread_mutex_lock(&request->queue->mutex);
     if (!request->answered) {
         request->reply = reply;
         request->answered = true;
         reply.body = (struct adl_text){0};
     }
-    pthread_mutex_unlock(&request->mailbox->mutex);
+    pthread_mutex_unlock(&request->queue->mutex);
     adl_text_clear(&reply.body);
 }
 
-/* Sets where the stream starts and what it says first: how long to wait before coming back, and whether there is a gap.
- */
-static int place_stream(struct adl_connection *connection, struct adl_events *events, const char *last,
+/* Sets where the stream starts and its preface: the reconnection time, and whether there is a gap. */
+static int start_stream(struct adl_connection *connection, struct adl_events *events, const char *last,
                         struct adl_error *err)
 {
     bool whole = true;
-    connection->place.id = adl_events_next_id(events);
-    connection->place.offset = 0;
+    connection->cursor.id = adl_events_next_id(events);
+    connection->cursor.offset = 0;
     if (last) {
         char *end = NULL;
         errno = 0;
         const unsigned long long id = strtoull(last, &end, 10);
         if (last[0] < '0' || last[0] > '9' || *end != '\0' || errno != 0 || id == UINT64_MAX)
             return adl_fail(err, ADL_EINVAL, "the id of the last event must be a whole number");
-        whole = adl_events_resume(events, id, &connection->place);
+        whole = adl_events_resume(events, id, &connection->cursor);
     }
     snprintf(connection->preface, sizeof connection->preface,
              whole ? "retry: 2000\n\n" : "retry: 2000\n\nevent: gap\ndata: {\"next\":%" PRIu64 "}\n\n",
-             connection->place.id);
+             connection->cursor.id);
     connection->preface_sent = 0;
     return ADL_OK;
 }
@@ -262,14 +261,14 @@ void adl_http_request_answer_events(struct adl_http_request *request, bool own)
         adl_http_request_answer_problem(request, 404, "no_events", "This server has no stream of events.", NULL);
         return;
     }
-    request->connection->place = (struct adl_events_place){.filtered = own, .uid = request->caller.account.uid};
-    if (place_stream(request->connection, events, last ? last : adl_http_request_query(request, "after"), &err) < 0) {
+    request->connection->cursor = (struct adl_events_cursor){.filtered = own, .uid = request->caller.account.uid};
+    if (start_stream(request->connection, events, last ? last : adl_http_request_query(request, "after"), &err) < 0) {
         adl_http_request_answer_problem(request, 400, "bad_event_id", err.text, NULL);
         return;
     }
     if (!adl_connection_stream(request->connection)) {
         adl_http_request_answer_problem(request, 503, "too_many_streams", "There are too many event streams.",
-                                        "Close some of yours, or ask for what you need now and then.");
+                                        "Close some of yours, or poll instead.");
         return;
     }
     struct adl_reply reply = {.status = 200, .type = "text/event-stream", .events = true};
@@ -278,17 +277,17 @@ void adl_http_request_answer_events(struct adl_http_request *request, bool own)
 
 void adl_http_request_locate(struct adl_http_request *request, const char *path)
 {
-    pthread_mutex_lock(&request->mailbox->mutex);
+    pthread_mutex_lock(&request->queue->mutex);
     if (!request->answered)
         snprintf(request->reply.location, sizeof request->reply.location, "%s", path);
-    pthread_mutex_unlock(&request->mailbox->mutex);
+    pthread_mutex_unlock(&request->queue->mutex);
 }
 
 void adl_http_request_defer(struct adl_http_request *request)
 {
-    pthread_mutex_lock(&request->mailbox->mutex);
+    pthread_mutex_lock(&request->queue->mutex);
     assert(!request->deferred && !request->answered);
     request->deferred = true;
-    request->holders++;
-    pthread_mutex_unlock(&request->mailbox->mutex);
+    request->references++;
+    pthread_mutex_unlock(&request->queue->mutex);
 }

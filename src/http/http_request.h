@@ -1,7 +1,7 @@
-/* http_request: what a handler is given to read, and how it answers: at once, or later from any thread.
+/* http_request: what a handler reads, and how it answers: at once, or later from any thread.
  *
- * A handler answers exactly once. One that defers gives the request to somebody else, who may read it until it answers,
- * from whatever thread, also after the server is gone. Answers take the text they are given and leave it empty. */
+ * A handler answers exactly once. If it defers, another thread may read the request and answer it later, even after the
+ * server has ended. Answers take over the text and leave it empty. */
 #ifndef ADLRO_HTTP_HTTP_REQUEST_H
 #define ADLRO_HTTP_HTTP_REQUEST_H
 
@@ -31,12 +31,13 @@ int adl_http_request_json(const struct adl_http_request *request, struct cJSON *
 /* Only in the handler, before it answers or defers. NULL: not given. */
 const char *adl_http_request_header(const struct adl_http_request *request, const char *name);
 
-/* Data built into the program. seal computes the tag and has to be called before the asset is served. */
+/* Data embedded in the program. adl_asset_seal() computes the entity tag and has to be called before the asset is
+ * served. */
 struct adl_asset {
     const char *type;
-    void *data; /* not owned, never changed or freed; not const as the library's type for it is not */
+    void *data; /* not owned, never changed or freed; not const because the library's type is not */
     size_t size;
-    bool immutable; /* its address changes with its content */
+    bool immutable; /* its URL changes with its content */
     char etag[40];
 };
 
@@ -47,11 +48,11 @@ void adl_http_request_answer_asset(struct adl_http_request *request, const struc
 /* {"error":{"code":...,"message":...,"hint":...}}; hint may be NULL. */
 void adl_http_request_answer_problem(struct adl_http_request *request, int status, const char *code,
                                      const char *message, const char *hint);
-/* The server's stream of events, from Last-Event-ID or the query parameter "after", else from now. own: without those
- * for other users. Not after deferring. */
+/* The event stream, from Last-Event-ID or the query parameter "after", else from now. own: without events for other
+ * users. Not allowed after deferring. */
 void adl_http_request_answer_events(struct adl_http_request *request, bool own);
 
-/* The value of Location in the answer that follows; for 201 and 202. A path of fewer than 128 bytes. */
+/* The Location header of the answer; for 201 and 202. A path of fewer than 128 bytes. */
 void adl_http_request_locate(struct adl_http_request *request, const char *path);
 
 void adl_http_request_defer(struct adl_http_request *request);

@@ -10,8 +10,8 @@ static ssize_t send_preface(struct adl_connection *connection, char *buffer, siz
     return (ssize_t)taken;
 }
 
-/* Nothing to send: the connection sleeps until the thread wakes it, for an event or a heartbeat. */
-static ssize_t rest(struct adl_connection *connection)
+/* Nothing to send: suspends the connection until there is an event or a heartbeat is due. */
+static ssize_t suspend_stream(struct adl_connection *connection)
 {
     const struct adl_http *http = connection->listener->http;
     const int64_t beat_us = http->now_us + http->config.limits.heartbeat_us;
@@ -34,14 +34,14 @@ static ssize_t read_stream(void *cls, uint64_t position, char *buffer, size_t si
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (connection->preface[connection->preface_sent] != '\0')
         return send_preface(connection, buffer, size);
-    const ssize_t copied = adl_events_read(http->config.events, &connection->place, buffer, size);
+    const ssize_t copied = adl_events_read(http->config.events, &connection->cursor, buffer, size);
     if (copied < 0) {
         adl_http_count(http, &http->counts.dropped, 1);
         return MHD_CONTENT_READER_END_OF_STREAM;
     }
     if (copied > 0 || !connection->beat || size < sizeof heartbeat) {
         connection->beat = false;
-        return copied > 0 ? copied : rest(connection);
+        return copied > 0 ? copied : suspend_stream(connection);
     }
     connection->beat = false;
     memcpy(buffer, heartbeat, sizeof heartbeat - 1);

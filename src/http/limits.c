@@ -19,7 +19,7 @@ struct adl_limited_client {
 
 struct adl_client_limits {
     struct adl_limits_config config;
-    uint64_t seed; /* so that nobody can choose addresses that share a set */
+    uint64_t seed; /* so that an attacker cannot choose addresses that share a set */
     struct adl_limited_client clients[SET_COUNT][WAY_COUNT];
 };
 
@@ -52,7 +52,7 @@ int adl_limits_create(const struct adl_limits_config *config, struct adl_client_
     limits->config = *config;
     if (getrandom(&limits->seed, sizeof limits->seed, 0) != (ssize_t)sizeof limits->seed) {
         free(limits);
-        return adl_fail(err, ADL_EIO, "the system gives no random bytes");
+        return adl_fail(err, ADL_EIO, "the system returns no random bytes");
     }
     *ret = limits;
     return ADL_OK;
@@ -79,7 +79,7 @@ static void refill(const struct adl_client_limits *limits, struct adl_limited_cl
     }
 }
 
-/* The client of this key, or a place to make it in; NULL if every place is that of a connected one. */
+/* The entry of this key, or one to reuse for it; NULL if all belong to connected clients. */
 static struct adl_limited_client *find_place(struct adl_client_limits *limits, struct adl_client_key key,
                                              int64_t now_us)
 {
@@ -92,7 +92,7 @@ static struct adl_limited_client *find_place(struct adl_client_limits *limits, s
         if (client->used)
             refill(limits, client, now_us);
         else
-            client->tokens = INFINITY; /* the best place there is */
+            client->tokens = INFINITY; /* the best entry to reuse */
         if (client->connections == 0 && (!place || client->tokens > place->tokens))
             place = client;
     }
@@ -139,7 +139,7 @@ int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_limited_cli
         return 0;
     cost = fmin(cost, limits->config.burst);
     refill(limits, client, now_us);
-    if (client->tokens >= cost - 1e-9) { /* two halves of a refill may fall short of the whole by rounding */
+    if (client->tokens >= cost - 1e-9) { /* tolerates rounding of several partial refills */
         client->tokens -= cost;
         return 0;
     }

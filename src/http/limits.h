@@ -1,9 +1,7 @@
-/* limits: how much each client may ask for: requests by a token bucket, connections and event streams by a count.
+/* limits: per client: requests by a token bucket, connections and event streams by a count.
  *
- * A client is a user, or an address on TCP until a token says who it is. The table is of fixed size; a client that is
- * forgotten to make room is one without a connection whose bucket was the fullest, so that coming back does not refill
- * it soon.
- */
+ * A client is a user, or an address on TCP until a token identifies the user. The table has a fixed size; it evicts the
+ * client without a connection whose bucket is the fullest, so that a client gains nothing by reconnecting. */
 #ifndef ADLRO_HTTP_LIMITS_H
 #define ADLRO_HTTP_LIMITS_H
 
@@ -19,7 +17,7 @@ struct adl_limits_config {
     double requests_per_s; /* 0: no limit */
     double burst;          /* requests at once, at least 1 */
     uint32_t connections_per_client;
-    uint32_t streams_per_client; /* event streams; they last, so there should be fewer than connections */
+    uint32_t streams_per_client; /* event streams; they are long-lived, so should be fewer than connections */
 };
 
 struct adl_client_key {
@@ -27,24 +25,24 @@ struct adl_client_key {
 };
 
 struct adl_client_key adl_client_key_user(uint32_t uid);
-/* The 16 bytes of an IPv6 address, of which the first 8 count, for a subscriber has all of the rest; or of an IPv4
- * address mapped into one, of which all count. */
+/* The 16 bytes of an IPv6 address, of which the first 8 count, because a subscriber has a /64; or of an IPv4-mapped
+ * address, of which all count. */
 struct adl_client_key adl_client_key_address(const uint8_t address[16]);
 
 int adl_limits_create(const struct adl_limits_config *config, struct adl_client_limits **ret, struct adl_error *err);
 void adl_limits_destroy(struct adl_client_limits *limits);
 
-/* One more connection of this client; NULL if that is one too many. */
+/* Counts one more connection of this client; NULL if it has too many. */
 struct adl_limited_client *adl_limits_connect(struct adl_client_limits *limits, struct adl_client_key key,
                                               int64_t now_us);
 void adl_limits_disconnect(struct adl_limited_client *client); /* accepts NULL */
 
-/* One more event stream over a connection of this client; false if that is one too many. */
+/* Counts one more event stream of this client; false if it has too many. */
 bool adl_limits_stream(struct adl_client_limits *limits, struct adl_limited_client *client);
 void adl_limits_stream_end(struct adl_limited_client *client); /* accepts NULL */
 
-/* Takes cost requests from the bucket and returns 0; or takes nothing and returns the time until they would be there.
- * A cost above the burst counts as the burst. */
+/* Takes cost requests from the bucket and returns 0; or takes nothing and returns the time to wait. A cost above the
+ * burst counts as the burst. */
 int64_t adl_limits_take(struct adl_client_limits *limits, struct adl_limited_client *client, double cost,
                         int64_t now_us);
 

@@ -59,7 +59,7 @@ static void write_escaped(struct adl_text *text, const char *string)
     }
 }
 
-/* The older format knows no escaped quote in a help text. */
+/* The older format has no escaped quote in a help text. */
 static void write_help(const struct adl_metrics_page *page, const char *help)
 {
     for (const char *c = help; *c; c++) {
@@ -119,7 +119,7 @@ static void write_labels(struct adl_metrics_page *page, const struct adl_metric_
     if (bound) {
         struct adl_text le = {0};
         write_number(&le, *bound);
-        /* OpenMetrics wants a point in a bucket's bound, so that one bound has one form. */
+        /* OpenMetrics requires a decimal point in a bucket's bound. */
         if (le.data && isfinite(*bound) && !strpbrk(le.data, ".e"))
             adl_text_put(&le, ".0");
         if (adl_text_status(&le) == ADL_OK)

@@ -28,14 +28,14 @@ enum adl_metric_type {
 
 struct adl_metric_label {
     const char *name;
-    const char *value; /* any bytes; what is not UTF-8 becomes U+FFFD */
+    const char *value; /* any bytes; invalid UTF-8 becomes U+FFFD */
 };
 
 /* A zeroed struct with the first two set starts a page. */
 struct adl_metrics_page {
     struct adl_text *text; /* not owned */
-    bool openmetrics;      /* what the client's Accept header asks for, see below */
-    /* What follows is the writer's own. */
+    bool openmetrics;      /* whether the client accepts OpenMetrics, see below */
+    /* Private to the writer. */
     int type;
     const char *name;
     uint32_t name_count;
@@ -46,12 +46,12 @@ struct adl_metrics_page {
 
 bool adl_metrics_accepts(const char *accept); /* whether an Accept header, or NULL, asks for OpenMetrics */
 
-/* name stays the caller's and has to last until the next family. unit may be NULL. */
+/* The caller owns name, which has to last until the next family. unit may be NULL. */
 void adl_metrics_family(struct adl_metrics_page *page, const char *name, int type, const char *unit, const char *help);
 void adl_metrics_value(struct adl_metrics_page *page, const struct adl_metric_label *labels, size_t label_count,
                        double value);
 
-/* bounds: rising, finite; counts: one more than bounds, each of its own bucket, the last above all bounds. */
+/* bounds: increasing, finite; counts: one more than bounds, not cumulative, the last above all bounds. */
 void adl_metrics_histogram(struct adl_metrics_page *page, const struct adl_metric_label *labels, size_t label_count,
                            const double *bounds, const uint64_t *counts, size_t bound_count, double sum);
 

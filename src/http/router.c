@@ -13,7 +13,7 @@ static bool is_method(const char *method)
     return false;
 }
 
-/* Every part is a word or a whole {name}. */
+/* Every segment is a word or a {name}. */
 static bool is_pattern(const char *pattern)
 {
     uint32_t params = 0, segments = 0;
@@ -37,9 +37,9 @@ int adl_routes_check(const struct adl_route *routes, uint32_t count, struct adl_
     for (uint32_t i = 0; i < count; i++) {
         const struct adl_route *route = &routes[i];
         if (!is_method(route->method))
-            return adl_fail(err, ADL_EINVAL, "route %u: '%s' is no method that routes have", i, route->method);
+            return adl_fail(err, ADL_EINVAL, "route %u: '%s' is not a supported method", i, route->method);
         if (!is_pattern(route->pattern))
-            return adl_fail(err, ADL_EINVAL, "route %u: '%s' is no pattern like /v1/jobs/{id}", i, route->pattern);
+            return adl_fail(err, ADL_EINVAL, "route %u: '%s' is not a pattern like /v1/jobs/{id}", i, route->pattern);
         if (!route->handle || (route->body == ADL_BODY_NONE) != (route->body_max == 0))
             return adl_fail(err, ADL_EINVAL, "route %u: %s has no handler, or a body without a limit", i,
                             route->pattern);

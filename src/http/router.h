@@ -1,4 +1,4 @@
-/* router: the table of routes, and which of them a request is for. */
+/* router: the table of routes, and the lookup of a request in it. */
 #ifndef ADLRO_HTTP_ROUTER_H
 #define ADLRO_HTTP_ROUTER_H
 
@@ -10,7 +10,7 @@
 
 struct adl_http_request;
 
-/* Answers or defers the request (http/http_request.h). Runs in the thread of the server: it must not wait. */
+/* Answers or defers the request (http/http_request.h). Runs in the server's thread, so it must not block. */
 typedef void adl_handler(void *context, struct adl_http_request *request);
 
 enum adl_need {
@@ -26,8 +26,8 @@ enum adl_body {
 };
 
 struct adl_route {
-    const char *method;  /* "GET", which answers HEAD as well, "POST", "PUT", "PATCH" or "DELETE" */
-    const char *pattern; /* "/v1/jobs/{id}": a name in braces takes one part of the path */
+    const char *method;  /* "GET", which also serves HEAD, "POST", "PUT", "PATCH" or "DELETE" */
+    const char *pattern; /* "/v1/jobs/{id}": a name in braces matches one segment of the path */
     adl_handler *handle;
     int need;        /* enum adl_need */
     int body;        /* enum adl_body */
@@ -47,10 +47,10 @@ struct adl_match {
 /* Whether the table can be served: known methods, well-formed patterns, no route twice. */
 int adl_routes_check(const struct adl_route *routes, uint32_t count, struct adl_error *err);
 
-/* The first route of the table that fits: 200, 404, or 405 where only the method does not. */
+/* The first route that matches: 200, 404, or 405 if only the method does not match. */
 int adl_routes_find(const struct adl_route *routes, uint32_t count, const char *method, const struct adl_target *target,
                     struct adl_match *ret);
 
-const char *adl_match_param(const struct adl_match *match, const char *name); /* NULL: the pattern has none such */
+const char *adl_match_param(const struct adl_match *match, const char *name); /* NULL: the pattern has no such name */
 
 #endif

@@ -1,8 +1,8 @@
-/* target: the path and query of a request, taken apart strictly.
+/* target: the path and query of a request, parsed strictly.
  *
- * What is refused: anything but origin form ("/path?query"), bytes that RFC 3986 wants escaped, escapes that are not
- * two hexadecimal digits, control characters and %00, text that is not UTF-8, segments that are empty, "." or ".." or
- * hold an escaped slash, a query name twice, and whatever is beyond the bounds below. */
+ * Refuses anything but origin form ("/path?query"), bytes that RFC 3986 requires to be escaped, malformed escapes,
+ * control characters and %00, invalid UTF-8, segments that are empty, "." or ".." or contain an escaped slash,
+ * duplicate query names, and anything beyond the limits below. */
 #ifndef ADLRO_HTTP_TARGET_H
 #define ADLRO_HTTP_TARGET_H
 
@@ -19,13 +19,13 @@ struct adl_target_pair {
     const char *value; /* "" if there was none */
 };
 
-/* Points into itself: not to be copied. */
+/* Points into itself: must not be copied. */
 struct adl_target {
     uint32_t segment_count; /* 0 for "/" */
     uint32_t pair_count;
     const char *segments[ADL_TARGET_SEGMENT_MAX];
     struct adl_target_pair pairs[ADL_TARGET_PAIR_MAX];
-    char text[ADL_TARGET_SIZE_MAX + 1]; /* what the pointers above point to, decoded */
+    char text[ADL_TARGET_SIZE_MAX + 1]; /* decoded; the pointers above point into it */
 };
 
 /* On failure target holds nothing. */

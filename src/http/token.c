@@ -98,7 +98,7 @@ int adl_token_create(const char *user, int64_t expires_s, char ret_token[ADL_TOK
     if (user[0] == '\0' || strpbrk(user, " \t\r\n#"))
         return adl_fail(err, ADL_EINVAL, "a user's name must have no white space and no '#' to have a token");
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return adl_fail(err, ADL_EIO, "the system gives no random bytes");
+        return adl_fail(err, ADL_EIO, "the system returns no random bytes");
     const uint8_t *salt_bytes = bytes + ID_SIZE, *secret_bytes = salt_bytes + SALT_SIZE;
     hash_secret(salt_bytes, secret_bytes, hash);
     write_hex(id, bytes, ID_SIZE);
@@ -128,7 +128,7 @@ static bool read_seconds(const char *field, const char *name, int64_t *ret)
     return true;
 }
 
-/* text is taken apart in place. */
+/* Parses text in place. */
 static bool parse_line(char *text, struct adl_token *ret)
 {
     char *fields[FIELDS_MAX + 1] = {0}, *rest = NULL;
@@ -206,7 +206,7 @@ static int open_file(const char *path, int flags, int *ret_fd, struct adl_error 
     return ADL_OK;
 }
 
-/* The text is the caller's to free. */
+/* The caller frees the text. */
 static int read_text(const char *path, int fd, char **ret_text, struct stat *ret_about, struct adl_error *err)
 {
     size_t size = 0;
@@ -232,7 +232,7 @@ static int read_text(const char *path, int fd, char **ret_text, struct stat *ret
     if (large || memchr(text, '\0', size)) {
         free(text);
         return large ? adl_fail(err, ADL_EINVAL, "%s: more than %zu bytes is no token file", path, FILE_SIZE_MAX)
-                     : adl_fail(err, ADL_EINVAL, "%s: a zero byte is in it; a token file is text", path);
+                     : adl_fail(err, ADL_EINVAL, "%s: contains a zero byte; a token file is text", path);
     }
     text[size] = '\0';
     *ret_text = text;
@@ -281,7 +281,7 @@ bool adl_tokens_changed(const struct adl_tokens *tokens, const char *path)
 
 /* ---- changing it ---- */
 
-/* Opens and locks it against others who change it, and makes sure that it was not replaced meanwhile. */
+/* Opens the file, locks it against concurrent changes, and checks that it was not replaced meanwhile. */
 static int open_locked(const char *path, int flags, int *ret_fd, struct adl_error *err)
 {
     for (int i = 0; i < 100; i++) {
@@ -298,7 +298,7 @@ static int open_locked(const char *path, int flags, int *ret_fd, struct adl_erro
         }
         close(fd);
     }
-    return adl_fail(err, ADL_EIO, "%s: is being replaced all the time", path);
+    return adl_fail(err, ADL_EIO, "%s: is being replaced repeatedly", path);
 }
 
 static int write_all(const char *path, int fd, const char *text, size_t size, struct adl_error *err)
@@ -334,7 +334,7 @@ static bool is_line_of(const char *line, const char *id)
     return length == strlen(id) && strncmp(line, id, length) == 0;
 }
 
-/* Takes the lines of the id out of the text; whether there were any. */
+/* Removes the lines of the id from the text; returns whether there were any. */
 static bool remove_lines(char *text, const char *id)
 {
     bool found = false;
@@ -387,6 +387,6 @@ int adl_tokens_revoke(const char *path, const char *const *ids, size_t count, st
     if (status == ADL_OK && text)
         status = replace(path, &about, text, err);
     free(text);
-    close(fd); /* and the lock with it */
+    close(fd); /* releases the lock */
     return status;
 }

@@ -279,7 +279,7 @@ static int open_http(struct adl_service *service, struct adl_error *err)
         status = adl_auth_create(config->admin_group, tokens, &service->auth, err);
     if (status)
         return status;
-    adl_auth_tell(service->auth, options->say);
+    adl_auth_set_log(service->auth, options->say);
     struct adl_http_config http = {.unix_path = service->socket,
                                    .unix_group = config->socket_group,
                                    .tcp = options->tcp ? options->tcp : config->tcp,

@@ -190,7 +190,7 @@ static void a_token_of_an_account_that_is_gone_is_refused_and_the_others_work(vo
     write_file(file->path, text, 0600);
     assert_int_equal(adl_auth_create(NULL, file->path, &auth, &err), ADL_OK);
     said[0] = '\0';
-    adl_auth_tell(auth, listen_to);
+    adl_auth_set_log(auth, listen_to);
     assert_non_null(strstr(said, "is refused: its user 'gone-1' is not known on this machine"));
     *name = '\0';
     name[-1] = '\0';
@@ -233,7 +233,7 @@ static void a_token_file_that_changes_is_read_again_by_itself(void **state)
     snprintf(id, sizeof id, "%.8s", file->line);
     assert_int_equal(adl_auth_create(NULL, file->path, &auth, &err), ADL_OK);
     said[0] = '\0';
-    adl_auth_tell(auth, listen_to);
+    adl_auth_set_log(auth, listen_to);
     assert_int_equal(adl_token_create("nobody", 0, token, line, &err), ADL_OK);
     assert_int_equal(adl_tokens_append(file->path, line, &err), ADL_OK); /* the line before has no line feed */
     assert_true(is_taken(auth, token, &caller));

@@ -35,18 +35,18 @@ static bool is_readable(const struct adl_events *events)
 static void events_are_numbered_and_framed(void **state)
 {
     struct adl_events *events = create(4, 10);
-    struct adl_events_place place = {.id = 10};
+    struct adl_events_cursor cursor = {.id = 10};
     char buffer[256] = {0};
     (void)state;
-    assert_int_equal(adl_events_read(events, &place, buffer, sizeof buffer), 0);
+    assert_int_equal(adl_events_read(events, &cursor, buffer, sizeof buffer), 0);
     publish(events, "job", "{\"id\":1}");
     publish(events, "note", "two\nlines\r\nand\rmore");
-    const ssize_t size = adl_events_read(events, &place, buffer, sizeof buffer - 1);
+    const ssize_t size = adl_events_read(events, &cursor, buffer, sizeof buffer - 1);
     assert_true(size > 0);
     buffer[size] = '\0';
     assert_string_equal(buffer, "id: 10\nevent: job\ndata: {\"id\":1}\n\n"
                                 "id: 11\nevent: note\ndata: two\ndata: lines\ndata: and\ndata: more\n\n");
-    assert_int_equal(adl_events_read(events, &place, buffer, sizeof buffer), 0);
+    assert_int_equal(adl_events_read(events, &cursor, buffer, sizeof buffer), 0);
     assert_int_equal(adl_events_next_id(events), 12);
     adl_events_destroy(events);
     adl_events_destroy(NULL);
@@ -59,11 +59,11 @@ static void a_small_buffer_gets_the_same_bytes_piece_by_piece(void **state)
     (void)state;
     for (int i = 0; i < 8; i++)
         publish(events, "job", "some data");
-    struct adl_events_place place = {.id = 1};
-    const ssize_t size = adl_events_read(events, &place, whole, sizeof whole);
-    place = (struct adl_events_place){.id = 1};
+    struct adl_events_cursor cursor = {.id = 1};
+    const ssize_t size = adl_events_read(events, &cursor, whole, sizeof whole);
+    cursor = (struct adl_events_cursor){.id = 1};
     size_t got = 0;
-    for (ssize_t piece; (piece = adl_events_read(events, &place, pieces + got, 7)) > 0;)
+    for (ssize_t piece; (piece = adl_events_read(events, &cursor, pieces + got, 7)) > 0;)
         got += (size_t)piece;
     assert_int_equal(got, size);
     assert_memory_equal(whole, pieces, got);
@@ -73,38 +73,38 @@ static void a_small_buffer_gets_the_same_bytes_piece_by_piece(void **state)
 static void who_comes_back_misses_nothing_or_is_told(void **state)
 {
     struct adl_events *events = create(4, 1);
-    struct adl_events_place place = {0};
+    struct adl_events_cursor cursor = {0};
     (void)state;
-    assert_true(adl_events_resume(events, 0, &place));
-    assert_int_equal(place.id, 1);
-    assert_false(adl_events_resume(events, 1, &place)); /* never published */
+    assert_true(adl_events_resume(events, 0, &cursor));
+    assert_int_equal(cursor.id, 1);
+    assert_false(adl_events_resume(events, 1, &cursor)); /* never published */
     for (int i = 0; i < 10; i++)
         publish(events, "job", "x"); /* 1..10, of which 7..10 are kept */
-    assert_true(adl_events_resume(events, 10, &place));
-    assert_int_equal(place.id, 11);
-    assert_true(adl_events_resume(events, 6, &place));
-    assert_int_equal(place.id, 7);
-    assert_false(adl_events_resume(events, 5, &place));
-    assert_int_equal(place.id, 7);
-    assert_false(adl_events_resume(events, 11, &place));
-    assert_false(adl_events_resume(events, UINT64_MAX, &place));
+    assert_true(adl_events_resume(events, 10, &cursor));
+    assert_int_equal(cursor.id, 11);
+    assert_true(adl_events_resume(events, 6, &cursor));
+    assert_int_equal(cursor.id, 7);
+    assert_false(adl_events_resume(events, 5, &cursor));
+    assert_int_equal(cursor.id, 7);
+    assert_false(adl_events_resume(events, 11, &cursor));
+    assert_false(adl_events_resume(events, UINT64_MAX, &cursor));
     adl_events_destroy(events);
 }
 
 static void who_falls_behind_is_found_out(void **state)
 {
     struct adl_events *events = create(4, 1);
-    struct adl_events_place place = {.id = 1};
+    struct adl_events_cursor cursor = {.id = 1};
     char buffer[8];
     (void)state;
-    assert_int_equal(adl_events_look(events, &place), 0);
+    assert_int_equal(adl_events_poll(events, &cursor), 0);
     publish(events, "job", "a longer text than the buffer");
-    assert_int_equal(adl_events_look(events, &place), 1);
-    assert_int_equal(adl_events_read(events, &place, buffer, sizeof buffer), sizeof buffer); /* in the middle of it */
+    assert_int_equal(adl_events_poll(events, &cursor), 1);
+    assert_int_equal(adl_events_read(events, &cursor, buffer, sizeof buffer), sizeof buffer); /* in the middle of it */
     for (int i = 0; i < 4; i++)
         publish(events, "job", "x");
-    assert_int_equal(adl_events_look(events, &place), -1);
-    assert_int_equal(adl_events_read(events, &place, buffer, sizeof buffer), -1);
+    assert_int_equal(adl_events_poll(events, &cursor), -1);
+    assert_int_equal(adl_events_read(events, &cursor, buffer, sizeof buffer), -1);
     adl_events_destroy(events);
 }
 
@@ -150,7 +150,7 @@ static void many_threads_publish_and_the_listener_is_woken(void **state)
         pthread_join(threads[i], NULL);
     assert_int_equal(adl_events_next_id(events), 4001);
     assert_true(is_readable(events));
-    adl_events_heard(events);
+    adl_events_acknowledge(events);
     assert_false(is_readable(events));
     publish(events, "job", "x");
     assert_true(is_readable(events));

@@ -120,7 +120,7 @@ static void connections_without_a_token_make_room_for_each_other_alone(void **st
     int fds[MANY], kept, closed = 0;
     (void)state;
     limits.connections = 40;
-    limits.strangers = 8;
+    limits.unauthenticated = 8;
     struct http_fixture *fixture = fixture_open(&limits);
     assert_int_equal(ask_and_stay(fixture_connect_tcp(fixture), WHO "\r\nHost: test\r\n", fixture->token, &kept), 200);
     for (int i = 0; i < MANY; i++)
@@ -146,7 +146,7 @@ static void who_shows_no_token_has_less_time(void **state)
     int known, stranger, served;
     (void)state;
     limits.receive_us = 60000000;
-    limits.stranger_us = 200000;
+    limits.unauthenticated_us = 200000;
     struct http_fixture *fixture = fixture_open(&limits);
     assert_int_equal(ask_and_stay(fixture_connect_tcp(fixture), WHO "\r\nHost: test\r\n", fixture->token, &known), 200);
     assert_int_equal(
