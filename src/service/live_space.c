@@ -13,7 +13,7 @@ bool adl_live_space_retry(struct adl_live *live)
     if (!live->disk_full) {
         live->disk_full = true;
         live->space_us = live->steady_us + (int64_t)(LOOK_US * live->config.clock->speed);
-        adl_store_save_room(store);
+        adl_store_limit_wal(store);
         return true;
     }
     return adl_store_reserve_spend(store);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BUSY_MS = 2000 }; /* nobody else writes; a stranger with an SQLite shell may, and is waited for so long */
+enum { BUSY_MS = 2000 }; /* only the service writes; this is how long it waits for somebody with an SQLite shell */
 
 /* ---- errors ---- */
 
@@ -39,11 +39,11 @@ static const char *advice(int code)
         return "; the directory and its files must be writable for the service";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return "; the database is damaged: put a backup in its place, or move it away to begin anew";
+        return "; the database is damaged: put a backup in its place, or move it away to start from scratch";
     case SQLITE_IOERR:
-        return "; nothing of it was written: look at the disk's health and space";
+        return "; nothing of it was written: check the disk's health and space";
     case SQLITE_BUSY:
-        return "; another program writes to it and should not";
+        return "; another program writes to it but should not";
     default:
         return "";
     }
@@ -70,7 +70,7 @@ int adl_store_prepare(struct adl_store *store, int which, const char *text, stru
     return code == SQLITE_OK ? 0 : adl_store_failed(store, code, "read its tables", err);
 }
 
-static void make_ready(sqlite3_stmt *sql)
+static void reset_statement(sqlite3_stmt *sql)
 {
     sqlite3_reset(sql);
     sqlite3_clear_bindings(sql);
@@ -80,7 +80,7 @@ int adl_store_run(struct adl_store *store, sqlite3_stmt *sql, const char *doing,
 {
     const int code = sqlite3_step(sql);
     const int status = code == SQLITE_DONE ? 0 : adl_store_failed(store, code, doing, err);
-    make_ready(sql);
+    reset_statement(sql);
     return status;
 }
 
@@ -97,11 +97,11 @@ int adl_store_each(struct adl_store *store, sqlite3_stmt *sql, const char *doing
     store->visiting = false;
     if (result == 0 && code != SQLITE_DONE)
         result = adl_store_failed(store, code, doing, err);
-    make_ready(sql);
+    reset_statement(sql);
     return result < 0 ? result : count;
 }
 
-/* The length of what does not fit an int is not asked for: max is far below. */
+/* strnlen() stops at max, which is far below INT_MAX. */
 int adl_store_length(const char *string, int64_t max, const char *what, struct adl_error *err)
 {
     const size_t length = string ? strnlen(string, (size_t)max + 1) : 0;
@@ -115,7 +115,7 @@ int adl_store_bind_text(sqlite3_stmt *sql, int at, const char *string)
     return sqlite3_bind_text(sql, at, string ? string : "", -1, SQLITE_STATIC);
 }
 
-/* ---- groups ---- */
+/* ---- transactions ---- */
 
 int adl_store_begin(struct adl_store *store, struct adl_error *err)
 {
@@ -134,7 +134,7 @@ void adl_store_rollback(struct adl_store *store)
 {
     if (!store->grouped)
         return;
-    /* Some failures have made SQLite undo everything already. */
+    /* After some failures SQLite has rolled back already. */
     if (!sqlite3_get_autocommit(store->db))
         adl_store_run(store, store->sql[ADL_SQL_ROLLBACK], "undo", NULL);
     store->samples = store->samples_before;
@@ -144,7 +144,7 @@ void adl_store_rollback(struct adl_store *store)
 
 static int fail_doomed(const struct adl_store *store, struct adl_error *err)
 {
-    return adl_fail(err, ADL_EIO, "%.150s: a write of this group failed before, so nothing of the group is kept",
+    return adl_fail(err, ADL_EIO, "%.150s: an earlier write of this transaction failed, so it was rolled back",
                     store->path);
 }
 
@@ -181,29 +181,28 @@ int adl_store_leave(struct adl_store *store, bool own, int status, struct adl_er
     return status;
 }
 
-/* ---- room for what must not fail ---- */
+/* ---- space for essential writes ---- */
 
 bool adl_store_is_full(const struct adl_store *store)
 {
     return store->full;
 }
 
-/* Each commit goes into the database itself at once, so that the WAL is used from its beginning again and does not
- * grow; or every 1000 pages, as usual. */
-static void set_thrift(struct adl_store *store, bool thrift)
+/* Checkpoints the WAL after each commit, so that it does not grow; or every 1000 pages, as usual. */
+static void set_small_wal(struct adl_store *store, bool small)
 {
-    sqlite3_wal_autocheckpoint(store->db, thrift ? 1 : 1000);
-    if (!thrift)
+    sqlite3_wal_autocheckpoint(store->db, small ? 1 : 1000);
+    if (!small)
         return;
-    sqlite3_busy_timeout(store->db, 0); /* a reader that is in the way is not waited for */
+    sqlite3_busy_timeout(store->db, 0); /* does not wait for a reader that blocks the checkpoint */
     sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     sqlite3_busy_timeout(store->db, BUSY_MS);
 }
 
-void adl_store_save_room(struct adl_store *store)
+void adl_store_limit_wal(struct adl_store *store)
 {
     assert(!store->grouped);
-    set_thrift(store, true);
+    set_small_wal(store, true);
 }
 
 bool adl_store_reserve_spend(struct adl_store *store)
@@ -214,10 +213,10 @@ bool adl_store_reserve_spend(struct adl_store *store)
 bool adl_store_reserve_build(struct adl_store *store)
 {
     assert(!store->grouped);
-    set_thrift(store, true);
+    set_small_wal(store, true);
     if (!adl_store_folder_reserve(&store->folder))
         return false;
-    set_thrift(store, false);
+    set_small_wal(store, false);
     return true;
 }
 
@@ -234,7 +233,7 @@ static int set_up(struct adl_store *store, const char *pragma, const char *doing
     return code == SQLITE_OK ? 0 : adl_store_failed(store, code, doing, err);
 }
 
-/* Readers go on while the service writes only in WAL mode; some network file systems cannot do it. */
+/* Only WAL mode lets readers work while the service writes; some network file systems do not support it. */
 static int set_wal(struct adl_store *store, struct adl_error *err)
 {
     sqlite3_stmt *sql = NULL;
@@ -260,7 +259,8 @@ static int connect(struct adl_store *store, struct adl_error *err)
     sqlite3_extended_result_codes(store->db, 1);
     sqlite3_busy_timeout(store->db, BUSY_MS);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    /* FULL: a commit is synced before it returns. Temporary tables in memory do not fail for want of disk. */
+    /* FULL: a commit is synced before it returns. Temporary tables are in memory, so that a full disk does not affect
+     * them. */
     return set_up(store,
                   "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;"
                   "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;",
@@ -275,7 +275,7 @@ static int open_tables(struct adl_store *store, struct adl_error *err)
         status = adl_store_identify(store->db, store->path, adl_store_step_count, &version, err);
     if (!status && store->read_only && version < adl_store_step_count)
         return adl_fail(err, ADL_EREFUSED,
-                        "%.200s: schema %d is older than this program's %d; start the service once to bring it forward",
+                        "%.200s: schema %d is older than this program's %d; start the service once to migrate it",
                         store->path, version, adl_store_step_count);
     if (!status && !store->read_only) {
         status = adl_store_check(store->db, store->path, err);
@@ -317,7 +317,7 @@ static int open_parts(struct adl_store *store, const char *directory, struct adl
     }
     store->path = path.data;
     if (store->read_only && access(store->path, F_OK) != 0)
-        return adl_fail(err, ADL_EIO, "%.200s: cannot read it: %s; the service makes it when it first starts here",
+        return adl_fail(err, ADL_EIO, "%.200s: cannot read it: %s; the service creates it when it first starts here",
                         store->path, strerror(errno));
     if (store->read_only)
         return open_tables(store, err);

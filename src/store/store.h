@@ -1,23 +1,23 @@
-/* store: what the service knows, kept on disk so that it outlives the service: jobs, events and decisions, telemetry,
- * and which configuration and model were in force.
+/* store: the service's persistent state: jobs, events and decisions, telemetry, and which configuration and model were
+ * in force.
  *
  * One directory holds one state: the database adlro.db (SQLite in WAL mode, docs/store.md) and the lock of the service
- * that owns it. A write that returned 0 outside a group, or whose group was committed, survives kill -9 and loss of
- * power. A group costs one sync however many writes it has:
+ * that owns it. A write that returned 0 outside a group (a transaction), or whose group was committed, survives kill -9
+ * and loss of power. A group costs one sync, however many writes it has:
  *
  *     adl_store_begin(store, err);
  *     adl_store_job_add(store, &job, &id, err);
  *     adl_store_event_append(store, &event, NULL, err);
  *     adl_store_commit(store, err);                       (only now may anybody be told)
  *
- * ADL_EINVAL says that the caller's data were refused: nothing was written, and a group goes on without it. After any
- * other failure nothing of the whole group is kept, whatever else is tried in it; a later group may well succeed, as
- * when there is space again. One ambiguity is left by the nature of disks: if a commit fails because its sync did, and
- * the process dies before its next successful one, the group may be found whole at the next open.
+ * ADL_EINVAL means that the caller's data were refused: nothing was written, and the group can continue. After any
+ * other failure the whole group is rolled back; a later group may succeed, for example when there is space again. One
+ * ambiguity remains: if a commit fails because its sync failed, and the process dies before its next successful commit,
+ * the group may be there at the next open.
  *
- * A store belongs to one thread at a time and is not carried through fork(). Other threads and processes read with a
- * store of their own, opened with ADL_STORE_READ, which never waits for the writer. Times are microseconds of wall
- * clock since the epoch, given by the caller. Strings that are NULL are stored as "". */
+ * A store belongs to one thread at a time and must not be used after fork(). Other threads and processes read with a
+ * store of their own, opened with ADL_STORE_READ, which never waits for the writer. Times are microseconds since the
+ * epoch, passed by the caller. NULL strings are stored as "". */
 #ifndef ADLRO_STORE_STORE_H
 #define ADLRO_STORE_STORE_H
 
@@ -32,36 +32,35 @@
 struct adl_store;
 
 enum adl_store_mode {
-    ADL_STORE_SERVE, /* reads and writes, creates what is missing, brings an older schema forward; one at a time */
+    ADL_STORE_SERVE, /* reads and writes, creates what is missing, migrates an older schema; one at a time */
     ADL_STORE_READ,  /* reads only, beside a service or without one */
 };
 
-/* Creates the directory if only its last part is missing. Refuses, with a text that says what to do: a directory that
- * is another user's, a symbolic link, or not empty and without a database of ours; a state that another service uses, a
- * schema newer than this program's, a damaged database, one of another program, a directory that cannot be written. The
- * lock is the process's, so within one process a state is opened with ADL_STORE_SERVE once.
- */
+/* Creates the directory, but not its parent. Refuses, with a remedy in the text: a directory of another user, a
+ * symbolic link, one that is not empty and has no database of ours; a state that another service uses, a schema newer
+ * than this program's, a damaged database, one of another program, a directory that cannot be written. The lock belongs
+ * to the process, so a process can open a state with ADL_STORE_SERVE only once. */
 int adl_store_open(const char *directory, enum adl_store_mode mode, struct adl_store **ret, struct adl_error *err);
-void adl_store_close(struct adl_store *store); /* a group that is open is undone; accepts NULL */
+void adl_store_close(struct adl_store *store); /* rolls back an open group; accepts NULL */
 
 /* ---- groups ---- */
 
 int adl_store_begin(struct adl_store *store, struct adl_error *err);
-int adl_store_commit(struct adl_store *store, struct adl_error *err); /* ends the group also when it fails */
-void adl_store_rollback(struct adl_store *store);                     /* nothing to do without a group */
+int adl_store_commit(struct adl_store *store, struct adl_error *err); /* ends the group, on failure too */
+void adl_store_rollback(struct adl_store *store);                     /* does nothing without a group */
 
-/* Refuses, with a text, if the directory or the database was moved away, replaced or deleted; whoever moves them back
- * makes it well. A commit asks by itself. */
+/* Fails if the directory or the database was moved away, replaced or deleted; moving them back repairs it. A commit
+ * checks this itself. */
 int adl_store_present(struct adl_store *store, struct adl_error *err);
 
-/* ---- room for what must not fail ---- */
+/* ---- space for essential writes ---- */
 
-/* Beside the database is a file of a few megabytes, the reserve. When the disk is full, giving it up makes room for
- * small writes: cancels, ends of jobs. These are called without a group. */
-bool adl_store_is_full(const struct adl_store *store); /* the last failure was for want of space */
-void adl_store_save_room(struct adl_store *store);     /* from now on the WAL is kept small */
+/* A file of a few megabytes beside the database, the reserve, holds space. When the disk is full, spending it makes
+ * space for small writes: cancels, ends of jobs. To be called without a group. */
+bool adl_store_is_full(const struct adl_store *store); /* the last failure was a full disk */
+void adl_store_limit_wal(struct adl_store *store);     /* from now on the WAL is kept small */
 bool adl_store_reserve_spend(struct adl_store *store); /* false: there is none */
-bool adl_store_reserve_build(struct adl_store *store); /* there it is, and as much room beside it; or false */
+bool adl_store_reserve_build(struct adl_store *store); /* true: it exists, and as much space is free besides */
 
 /* ---- jobs ---- */
 
@@ -80,10 +79,10 @@ const char *adl_store_state_name(int state); /* "PD", "R", "CD", "F", "CA", "TO"
 int adl_store_state_find(const char *name);  /* -1 if there is none */
 
 enum adl_store_after {
-    ADL_AFTER_ANY,       /* when that job ended, however */
+    ADL_AFTER_ANY,       /* when that job has ended, however it ended */
     ADL_AFTER_OK,        /* when it completed */
     ADL_AFTER_NOT_OK,    /* when it ended without having completed */
-    ADL_AFTER_START,     /* when it was started, or ended without that */
+    ADL_AFTER_START,     /* when it was started, or ended without starting */
     ADL_AFTER_SINGLETON, /* when all earlier jobs of its name and user have ended; job is 0 */
     ADL_AFTER_COUNT,
 };
@@ -93,16 +92,16 @@ struct adl_store_dependency {
     uint8_t after; /* enum adl_store_after */
 };
 
-/* An array as it was submitted, whatever is left of it. */
+/* An array as submitted, even if some of its jobs are deleted. */
 struct adl_store_array {
-    uint32_t count; /* 0: no array, or one from before this was kept */
-    uint32_t limit; /* of its jobs that run at once; 0: none */
+    uint32_t count; /* 0: no array, or one from before this was stored */
+    uint32_t limit; /* jobs that may run at once; 0: no limit */
     int32_t min;    /* least index */
     int32_t max;
-    int32_t step; /* from each index to the next; 1 if that differs */
+    int32_t step; /* between indices; 1 if not constant */
 };
 
-/* Bytes; a list counts a zero byte after each of its strings. Longer is refused. */
+/* In bytes; a list has a zero byte after each string. Longer ones are refused. */
 #define ADL_STORE_WORD_MAX         255 /* names of users, jobs, GPUs */
 #define ADL_STORE_REASON_MAX       1000
 #define ADL_STORE_PATH_MAX         4096
@@ -113,26 +112,26 @@ struct adl_store_array {
 #define ADL_STORE_DEPENDENCIES_MAX 1000
 #define ADL_STORE_PAGE_MAX         1000 /* rows that one call visits, except those for all live jobs */
 #define ADL_STORE_PURGE_MAX        200  /* jobs that one call deletes */
-#define ADL_STORE_JOB_SIZE         1024 /* bytes that a job counts for beside its payload: rows and events */
+#define ADL_STORE_JOB_SIZE         1024 /* bytes counted for a job besides its payload: rows and events */
 
-/* Who keeps a job from starting. An administrator's hold is released by administrators alone. */
+/* Who holds a job. Only administrators can release an administrator's hold. */
 enum adl_job_hold { ADL_HOLD_NONE, ADL_HOLD_USER, ADL_HOLD_ADMIN };
 
-/* What changes in a job's life. Written as a whole. */
+/* The changing part of a job. Always written completely. */
 struct adl_store_status {
     uint8_t state;       /* enum adl_store_state */
     uint8_t hold;        /* enum adl_job_hold */
     float priority;      /* in force now; spec.priority is what was submitted */
     const char *reason;  /* why it waits, or why it ended as it did */
     int64_t start_us;    /* of the last attempt; 0 = none yet */
-    int64_t eligible_us; /* since when it might run, neither held nor waiting for others; 0 = not known */
-    int64_t ran_us;      /* that it held GPUs since then, in earlier attempts */
+    int64_t eligible_us; /* since when it is eligible: neither held nor waiting for dependencies; 0 = not known */
+    int64_t ran_us;      /* for which it held GPUs since then, in earlier attempts */
     int64_t end_us;      /* 0 = not ended */
     int32_t exit_code;
-    int32_t signal; /* that ended it; 0 = none */
+    int32_t signal; /* which ended it; 0 = none */
     uint32_t attempts;
-    const char *const *gpus; /* NULL-terminated names that stay the same over restarts, such as UUIDs */
-    int64_t pid;             /* of its shepherd; 0 = none. With the two below it names one process for ever: */
+    const char *const *gpus; /* NULL-terminated names that are stable over restarts, such as UUIDs */
+    int64_t pid;             /* of its shepherd; 0 = none. Unique with the two below: */
     uint64_t pid_ticks;      /* when that process began, field 22 of /proc/PID/stat */
     const char *boot;        /* id of the boot this was in */
     double energy_j;
@@ -142,8 +141,8 @@ struct adl_store_status {
 
 /* A submission, which never changes, and its status. Lists are NULL-terminated; NULL is an empty one. */
 struct adl_store_job {
-    struct adl_job_spec spec; /* spec.id is given by the store. Types and class are numbers of the configuration in
-                               * force at submission; request has them in words */
+    struct adl_job_spec spec; /* spec.id is assigned by the store. Types and class are indices into the configuration at
+                                 submission; request has them as text */
     uint32_t uid;
     uint32_t gid;
     const char *user;
@@ -152,7 +151,7 @@ struct adl_store_job {
     const char *const *argv;
     const char *script; /* its text; "" = none, argv is the command itself */
     const char *directory;
-    const char *const *environment; /* "NAME=value"; may hold secrets, so the files are their owner's alone */
+    const char *const *environment; /* "NAME=value"; may contain secrets, so only the owner can read the files */
     const char *stdout_path;
     const char *stderr_path;
     const char *mask; /* umask, octal; "" = 022 */
@@ -161,9 +160,9 @@ struct adl_store_job {
     const struct adl_store_dependency *dependencies;
     uint32_t dependency_count;
     bool dependency_any;          /* one of them suffices */
-    int64_t begin_us;             /* it is not started before; 0 = at any time */
-    const char *warn_signal;      /* to be sent before its time limit, "[B:]SIGNAL[@SECONDS]"; "" = none */
-    struct adl_store_array array; /* that it is a job of */
+    int64_t begin_us;             /* earliest start; 0 = at any time */
+    const char *warn_signal;      /* sent before its time limit, "[B:]SIGNAL[@SECONDS]"; "" = none */
+    struct adl_store_array array; /* it belongs to */
     uint64_t array_id;   /* number of the array's first job; 0 = no array, or, with an index, that this is the first */
     int32_t array_index; /* -1 = no array */
     uint64_t payload;    /* number of the earlier job that brought the same request, command, script, directory,
@@ -175,45 +174,45 @@ struct adl_store_job {
     struct adl_store_status status;
 };
 
-/* Bytes of what jobs of an array share. */
+/* Size of the payload that the jobs of an array share. */
 size_t adl_store_payload_size(const struct adl_store_job *job);
 
-/* Numbers rise and none is given twice, whatever becomes of its job; a number whose group was not committed was never
- * given. job->spec.id is not read. */
+/* Ids increase and are never reused, even if a job is deleted; the id of a group that was not committed was never
+ * assigned. job->spec.id is not read. */
 int adl_store_job_add(struct adl_store *store, const struct adl_store_job *job, uint64_t *ret_id,
                       struct adl_error *err);
 int adl_store_job_update(struct adl_store *store, uint64_t id, const struct adl_store_status *status,
                          struct adl_error *err);
 
-/* Called for each row; what it is given lives until it returns, and it may not call the store. Other than 0 ends the
- * iteration, which returns that if it is negative. */
+/* Called for each row. The row is valid until the call returns; the visitor must not call the store. A nonzero result
+ * ends the iteration, which returns it if it is negative. */
 typedef int adl_store_job_visit(void *context, const struct adl_store_job *job, struct adl_error *err);
 
 /* These return how many were visited, or a negative status. */
 int adl_store_job_read(struct adl_store *store, uint64_t id, adl_store_job_visit *visit, void *context,
                        struct adl_error *err);
-/* All that are PD or R, in order of their numbers. */
+/* All that are PD or R, by id. */
 int adl_store_jobs_live(struct adl_store *store, adl_store_job_visit *visit, void *context, struct adl_error *err);
 
-/* The job that has this number in the cluster it came from, the last if several had it; 0 = none. */
+/* The job with this id in the cluster it came from, the last if there are several; 0 = none. */
 uint64_t adl_store_job_of_external(struct adl_store *store, int64_t external);
 
-/* The last number that was given, also if its job is deleted; 0 = none. */
+/* The last id assigned, even if its job is deleted; 0 = none. */
 uint64_t adl_store_job_last(struct adl_store *store);
 
-/* Deletes jobs that ended before before_us, with their events, and events about no job that are older; at most step of
- * them so that nobody waits long. Returns how many; fewer than step says that it is done. */
+/* Deletes jobs that ended before before_us with their events, and older events without a job; at most step of them, so
+ * that each call is short. Returns how many; fewer than step means that it is done. */
 int adl_store_purge(struct adl_store *store, int64_t before_us, uint32_t step, struct adl_error *err);
-/* The same for the first step ended jobs of a user, however old. */
+/* The same for the first step ended jobs of a user, of any age. */
 int adl_store_purge_user(struct adl_store *store, uint32_t uid, uint32_t step, struct adl_error *err);
-/* Bytes that all jobs of a user take, ended ones too: their payloads and ADL_STORE_JOB_SIZE for each. */
+/* Bytes used by all jobs of a user, ended ones too: their payloads and ADL_STORE_JOB_SIZE for each. */
 int adl_store_usage(struct adl_store *store, uint32_t uid, int64_t *ret, struct adl_error *err);
 
 struct adl_store_page {
-    uint64_t after;    /* the last number of the page before; 0 = from the start */
+    uint64_t after;    /* the last id of the previous page; 0 = from the start */
     uint32_t limit;    /* 1..ADL_STORE_PAGE_MAX */
     uint32_t states;   /* mask of 1 << enum adl_store_state; 0 = all */
-    bool newest_first; /* falling numbers */
+    bool newest_first; /* by decreasing id */
     bool by_user;      /* only those of uid */
     uint32_t uid;
 };
@@ -224,10 +223,10 @@ int adl_store_jobs_page(struct adl_store *store, const struct adl_store_page *pa
 /* ---- events and decisions: what happened, in order ---- */
 
 struct adl_store_event {
-    uint64_t sequence; /* given by the store: rising, from 1 */
+    uint64_t sequence; /* assigned by the store: increasing, from 1 */
     int64_t time_us;
     const char *kind;    /* "submit", "decision", ... */
-    uint64_t job;        /* 0 = about none in particular */
+    uint64_t job;        /* 0 = not about a job */
     const char *payload; /* JSON */
 };
 
@@ -251,26 +250,26 @@ struct adl_store_sample {
 
 typedef int adl_store_sample_visit(void *context, const struct adl_store_sample *sample, struct adl_error *err);
 
-/* Of two samples of a GPU at one instant the first is kept. */
+/* Keeps the first of two samples of a GPU at the same time. */
 int adl_store_sample_append(struct adl_store *store, const struct adl_store_sample *sample, struct adl_error *err);
 /* From from_us on and before to_us, oldest first, at most limit; gpu NULL = of all. */
 int adl_store_samples(struct adl_store *store, const char *gpu, int64_t from_us, int64_t to_us, uint32_t limit,
                       adl_store_sample_visit *visit, void *context, struct adl_error *err);
-/* Deletes the oldest samples, at most step of them so that nobody waits long: those before before_us, and those beyond
- * rows_max. Returns how many; fewer than step says that it is done. */
+/* Deletes the oldest samples, those before before_us and those beyond rows_max, at most step of them, so that each call
+ * is short. Returns how many; fewer than step means that it is done. */
 int adl_store_prune(struct adl_store *store, int64_t before_us, uint64_t rows_max, uint32_t step,
                     struct adl_error *err);
 
-/* ---- GPUs that an administrator took out of use ---- */
+/* ---- drained GPUs ---- */
 
-/* reason NULL: it is in use again. */
+/* reason NULL: resumes it. */
 int adl_store_drain_set(struct adl_store *store, const char *gpu, const char *reason, int64_t time_us,
                         struct adl_error *err);
 typedef int adl_store_drain_visit(void *context, const char *gpu, const char *reason, int64_t time_us,
                                   struct adl_error *err);
 int adl_store_drains(struct adl_store *store, adl_store_drain_visit *visit, void *context, struct adl_error *err);
 
-/* ---- configurations and models that were put in force ---- */
+/* ---- configurations and models, as they were put in force ---- */
 
 enum adl_store_swap_kind { ADL_SWAP_CONFIGURATION, ADL_SWAP_MODEL, ADL_SWAP_COUNT };
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Paths of the copy: it is made as dest.part and gets its name when it is whole. */
+/* Paths of the copy: it is written to dest.part and renamed when it is complete. */
 struct copy {
     char part[ADL_STORE_PATH_MAX + 8];
     char database[ADL_STORE_PATH_MAX + 32];
@@ -36,7 +36,7 @@ static int check_owner(const char *directory, struct adl_error *err)
     return 0;
 }
 
-/* An empty database file that is its owner's alone: SQLite fills it as it is. */
+/* Creates an empty database file that only its owner can read; SQLite keeps that mode. */
 static int make_copy(const char *dest, struct copy *ret, struct adl_error *err)
 {
     struct stat about;
@@ -44,13 +44,13 @@ static int make_copy(const char *dest, struct copy *ret, struct adl_error *err)
     if (size == 0 || size >= ADL_STORE_PATH_MAX)
         return adl_fail(err, ADL_EINVAL, "the path of a backup has 1 to %d bytes", ADL_STORE_PATH_MAX - 1);
     if (lstat(dest, &about) == 0)
-        return adl_fail(err, ADL_EINVAL, "%.250s: is there already; a backup overwrites nothing, give another name",
+        return adl_fail(err, ADL_EINVAL, "%.250s: already exists; a backup overwrites nothing, give another name",
                         dest);
     snprintf(ret->part, sizeof ret->part, "%s.part", dest);
     snprintf(ret->database, sizeof ret->database, "%s/adlro.db", ret->part);
     if (mkdir(ret->part, 0700))
         return errno == EEXIST ? adl_fail(err, ADL_EINVAL,
-                                          "%.250s: is left of a backup that was cut short, or one is being made; "
+                                          "%.250s: is left from an interrupted backup, or one is running; "
                                           "remove it first",
                                           ret->part)
                                : fail_path(ret->part, "make the directory", err);
@@ -72,7 +72,7 @@ static void discard(const struct copy *copy)
     rmdir(copy->part);
 }
 
-/* One read transaction, which sees what was committed before it and keeps no writer waiting. */
+/* One read transaction: it sees what was committed before and does not block the writer. */
 static int fill(struct adl_store *store, const struct copy *copy, struct adl_error *err)
 {
     sqlite3_stmt *sql = NULL;
@@ -100,9 +100,9 @@ static int ask(sqlite3 *db, const char *question, sqlite3_int64 *ret)
 static int count(sqlite3 *db, const char *path, struct adl_store_backup *ret, struct adl_error *err)
 {
     sqlite3_int64 sound = 0, jobs = 0, live = 0, last = 0;
-    /* Without an argument: SQLite 3.46 takes a number for the name of a table. */
+    /* Without an argument, because SQLite 3.46 takes a number as the name of a table. */
     if (ask(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check", &sound) || !sound)
-        return adl_fail(err, ADL_EIO, "%.250s: the copy is damaged; look at the disk, and at the state itself", path);
+        return adl_fail(err, ADL_EIO, "%.250s: the copy is damaged; check the disk and the state itself", path);
     if (ask(db, "SELECT count(*) FROM job", &jobs) || ask(db, "SELECT count(*) FROM job WHERE state <= 1", &live) ||
         ask(db, "SELECT seq FROM sqlite_sequence WHERE name = 'submission'", &last))
         return adl_fail(err, ADL_EIO, "%.250s: the copy cannot be read: %s", path, sqlite3_errmsg(db));
@@ -110,7 +110,7 @@ static int count(sqlite3 *db, const char *path, struct adl_store_backup *ret, st
     return 0;
 }
 
-/* Reads the copy as a whole. */
+/* Reads the whole copy. */
 static int verify(const struct copy *copy, struct adl_store_backup *ret, struct adl_error *err)
 {
     sqlite3 *db = NULL;

@@ -8,13 +8,13 @@
 
 struct adl_store_backup {
     int64_t bytes;
-    int64_t jobs, live; /* in the copy; live: that wait or run */
-    uint64_t last_job;  /* the last number that was given */
+    int64_t jobs, live; /* in the copy; live: pending or running */
+    uint64_t last_job;  /* the last id assigned */
 };
 
-/* Makes dest, a directory that must not exist, with a database that a service can be started on. It has all that was
- * committed when the call began; a service in the directory goes on writing meanwhile. The copy is checked and synced
- * before dest has its name. Only the owner of the state, or root, may: it holds everybody's environments. */
+/* Creates dest, a directory that must not exist, with a database that a service can be started on. It holds everything
+ * committed when the call began; a running service continues to write. The copy is checked and synced before it is
+ * renamed to dest. Only the owner of the state and root may do this, because it holds the environments of all users. */
 int adl_store_backup(const char *directory, const char *dest, struct adl_store_backup *ret, struct adl_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* store_folder: the directory of a state: whether it may be ours, the lock of the service that uses it, whether it is
- * still where it was, and the reserve that keeps the last room on the disk for what must not fail. */
+/* store_folder: the directory of a state: its ownership, the lock of the service that uses it, whether it is still in
+ * place, and the reserve of disk space for essential writes. */
 #include "store/store_internal.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@ static int fail_file(const char *path, const char *what, struct adl_error *err)
 
 /* ---- making and opening ---- */
 
-/* A new name is safe only when the directory that has it is. */
+/* A new name is durable only once its directory is synced. */
 static int sync_parent(const char *path, struct adl_error *err)
 {
     char *copy = strdup(path);
@@ -38,7 +38,7 @@ static int sync_parent(const char *path, struct adl_error *err)
     return status;
 }
 
-/* The path without what would make the kernel follow a link at its end: "a/", "a/." */
+/* The path without a suffix that makes the kernel follow a link: "a/", "a/." */
 static char *plain_path(const char *path)
 {
     char *copy = strdup(path);
@@ -59,8 +59,8 @@ static bool is_own_name(const char *name)
     return false;
 }
 
-/* 1: it has a database, or only files that a service makes; 0: something else is in it, whose name is put into
- * ret_other; -1: it cannot be read. */
+/* 1: it has a database, or only files of a service; 0: it has another file, whose name is in ret_other; -1: it cannot
+ * be read. */
 static int looks_ours(int fd, bool *ret_empty, char *ret_other, size_t size)
 {
     struct stat about;
@@ -84,7 +84,7 @@ static int looks_ours(int fd, bool *ret_empty, char *ret_other, size_t size)
                                     about.st_uid == geteuid());
 }
 
-/* Nothing of a directory that is not ours is changed. One that is empty becomes its owner's alone. */
+/* Does not change a directory that is not ours. Sets the mode of an empty one to its owner only. */
 static int claim(int fd, const char *path, struct adl_error *err)
 {
     char other[60];
@@ -113,7 +113,7 @@ static int open_directory(const char *path, int *ret_fd, struct adl_error *err)
 {
     const bool made = mkdir(path, 0700) == 0;
     if (!made && errno != EEXIST)
-        return fail_file(path, "make the directory", err);
+        return fail_file(path, "create the directory", err);
     struct stat about;
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && lstat(path, &about) == 0 && S_ISLNK(about.st_mode))
@@ -142,7 +142,7 @@ static int fail_locked(const char *directory, int fd, struct adl_error *err)
                     "%.200s: in use by another service; stop it first, or give each a directory of its own", directory);
 }
 
-/* A record lock: the kernel drops it with the process, however that ends, and no child of ours inherits it. */
+/* A record lock: the kernel releases it when the process ends, and children do not inherit it. */
 static int take_lock(struct adl_store_folder *folder, struct adl_error *err)
 {
     int status = 0;
@@ -162,8 +162,8 @@ static int take_lock(struct adl_store_folder *folder, struct adl_error *err)
 
 /* ---- the database's file ---- */
 
-/* SQLite would make the file with everybody's right to read; its WAL gets the rights that the file has. Only a file
- * that was not there is touched: closing one that is open elsewhere in this process would drop SQLite's locks on it. */
+/* Creates the file privately, because SQLite would create it readable by all; the WAL gets the same mode. Does not open
+ * an existing file: closing it would release SQLite's locks on it in this process. */
 static int make_private(struct adl_store_folder *folder, struct adl_error *err)
 {
     struct stat about;
@@ -197,14 +197,14 @@ void adl_store_folder_close(struct adl_store_folder *folder)
     free(folder->path);
 }
 
-/* ---- whether it is still where it was ---- */
+/* ---- whether it is still in place ---- */
 
 struct watched {
     const char *name; /* NULL: the directory itself */
     struct adl_store_file *file;
 };
 
-/* A name that was not seen before is taken as it is. */
+/* A name that was not seen before is accepted. */
 static bool is_same(const struct adl_store_folder *folder, const struct watched *it)
 {
     struct stat about;

@@ -1,4 +1,4 @@
-/* store_internal: the store from within, for store_*.c alone. */
+/* store_internal: private to store*.c. */
 #ifndef ADLRO_STORE_STORE_INTERNAL_H
 #define ADLRO_STORE_STORE_INTERNAL_H
 
@@ -37,7 +37,7 @@ enum adl_store_sql {
     ADL_SQL_SUBMISSION_DELETE,
     ADL_SQL_PAYLOAD_DELETE,
     ADL_SQL_GENERAL_DELETE,
-    ADL_SQL_FIXED_COUNT, /* from here on store_jobs.c writes them from its table of fields */
+    ADL_SQL_FIXED_COUNT, /* from here on store_jobs.c generates them from its table of fields */
     ADL_SQL_SUBMISSION_ADD = ADL_SQL_FIXED_COUNT,
     ADL_SQL_PAYLOAD_ADD,
     ADL_SQL_JOB_ADD,
@@ -52,14 +52,14 @@ enum adl_store_sql {
 
 enum { ADL_STORE_LISTS = 5 }; /* fields of a job that are lists */
 
-/* A list on its way to the database, as bytes, or from it, as items. */
+/* Buffer of a list: written to the database as bytes, read from it as items. */
 struct adl_store_list {
     struct adl_text bytes;
     void *items;
     size_t capacity; /* of items, in bytes */
 };
 
-/* Which file has a name. */
+/* Identity of the file behind a name. */
 struct adl_store_file {
     dev_t device;
     ino_t number; /* 0: not known yet */
@@ -75,26 +75,26 @@ struct adl_store {
     char *path; /* of the database, for messages */
     sqlite3 *db;
     struct adl_store_folder folder; /* of one that serves */
-    bool full;                      /* the last failure was for want of space */
+    bool full;                      /* the last failure was a full disk */
     bool read_only;
     bool grouped;
-    bool doomed;   /* a write of the group failed: it can only be undone */
+    bool doomed;   /* a write of the group failed: it can only be rolled back */
     bool visiting; /* a visitor runs */
     uint64_t samples;
     uint64_t samples_before; /* when the group began */
     sqlite3_stmt *sql[ADL_SQL_COUNT];
     struct adl_store_list lists[ADL_STORE_LISTS];
-    struct adl_store_job shared; /* the payload that was read last, and its number; 0 = none */
+    struct adl_store_job shared; /* the payload read last, and its id; 0 = none */
 };
 
 /* ---- store.c ---- */
 
-/* The status and text for what SQLite said last; doing completes "cannot". */
+/* The status and text of SQLite's last error; doing completes "cannot". */
 int adl_store_failed(struct adl_store *store, int code, const char *doing, struct adl_error *err);
-/* Runs a bound statement that yields no row, and makes it ready for the next time. */
+/* Runs a bound statement that returns no rows, and resets it. */
 int adl_store_run(struct adl_store *store, sqlite3_stmt *sql, const char *doing, struct adl_error *err);
 
-/* Around the writes of one call, which make up a transaction of their own unless a group is open. */
+/* Enclose the writes of one call, which are a transaction of their own unless a group is open. */
 int adl_store_enter(struct adl_store *store, const char *doing, bool *ret_own, struct adl_error *err);
 int adl_store_leave(struct adl_store *store, bool own, int status, struct adl_error *err);
 
@@ -105,12 +105,12 @@ int adl_store_each(struct adl_store *store, sqlite3_stmt *sql, const char *doing
 
 /* ---- store_folder.c ---- */
 
-/* What was opened is closed by the caller also after a failure. */
+/* On failure too the caller closes what was opened. */
 int adl_store_folder_open(const char *directory, struct adl_store_folder *ret, struct adl_error *err);
 void adl_store_folder_close(struct adl_store_folder *folder); /* accepts one that is not open */
-/* Refuses if another directory or database has its name now, or none. */
+/* Fails if the directory or the database was replaced or is gone. */
 int adl_store_folder_check(struct adl_store_folder *folder, struct adl_error *err);
-/* The reserve is there, or was built; false: there is not twice as much room. */
+/* Builds the reserve if needed; false: there is not twice as much space. */
 bool adl_store_folder_reserve(struct adl_store_folder *folder);
 bool adl_store_folder_spend(struct adl_store_folder *folder); /* false: there was none */
 
@@ -118,11 +118,11 @@ bool adl_store_folder_spend(struct adl_store_folder *folder); /* false: there wa
 
 #define ADL_STORE_APPLICATION 0x41444c52 /* "ADLR", in the header of the database */
 
-/* Says whose database this is: refuses one of another program, and a schema newer than version_max. */
+/* Refuses a database of another program, and a schema newer than version_max. */
 int adl_store_identify(sqlite3 *db, const char *path, int version_max, int *ret_version, struct adl_error *err);
-/* Reads every page and refuses what is damaged. */
+/* Reads every page and refuses a damaged database. */
 int adl_store_check(sqlite3 *db, const char *path, struct adl_error *err);
-/* Each step brings the schema from its index to the next version, in a transaction of its own. */
+/* Each step migrates the schema from its index to the next version, in a transaction of its own. */
 int adl_store_migrate(sqlite3 *db, const char *path, const char *const *steps, int step_count, struct adl_error *err);
 
 extern const char *const adl_store_steps[];
@@ -143,7 +143,7 @@ int adl_store_number(struct adl_store *store, sqlite3_stmt *sql, const char *doi
 int adl_store_pack_strings(const char *const *strings, int64_t max, const char *column, struct adl_text *bytes,
                            struct adl_error *err);
 int adl_store_pack_dependencies(const struct adl_store_job *job, struct adl_text *bytes, struct adl_error *err);
-/* ADL_EIO: they are damaged. The strings stay where the bytes are. */
+/* ADL_EIO: the bytes are damaged. The strings point into the bytes. */
 int adl_store_unpack_strings(struct adl_store_list *list, const char *bytes, size_t size, const char *const **ret);
 int adl_store_unpack_dependencies(struct adl_store_list *list, const unsigned char *bytes, size_t size,
                                   struct adl_store_job *ret);

@@ -1,4 +1,4 @@
-/* store_jobs: jobs as rows. One table says which field of a job is in which column; what is written and read comes from
+/* store_jobs: jobs as rows. One table maps the fields of a job to columns; reading and writing are both generated from
  * it, so nothing can be written that is not read. */
 #include "store/store_internal.h"
 
@@ -30,7 +30,7 @@ struct field {
     const char *column;
     uint16_t offset;
     uint8_t form;
-    uint8_t list; /* LIST and AFTER: which of the store's lists carries it */
+    uint8_t list; /* LIST and AFTER: index of its buffer in store->lists */
     int64_t max;  /* the largest number, or the most bytes */
 };
 
@@ -80,7 +80,7 @@ static const struct field submission_fields[] = {
     SUBMISSION("submit_us", submit_us, I64, INT64_MAX),
 };
 
-/* What can be large and is equal for all jobs of an array: a row of its own, which they share. */
+/* The part that can be large and is equal for all jobs of an array: a row that they share. */
 static const struct field payload_fields[] = {
     SUBMISSION("uid", uid, U32, UINT32_MAX),
     SUBMISSION("request", request, TEXT, ADL_STORE_REASON_MAX),
@@ -194,7 +194,7 @@ static int bind_list(struct adl_store *store, sqlite3_stmt *sql, int at, const s
                      const char *doing, struct adl_error *err)
 {
     struct adl_text *bytes = &store->lists[field->list].bytes;
-    if (bytes->failed) /* by an earlier job: memory may be there again */
+    if (bytes->failed) /* by an earlier job; there may be memory again */
         adl_text_clear(bytes);
     const int status = field->form == AFTER
                            ? adl_store_pack_dependencies(object, bytes, err)
@@ -255,7 +255,7 @@ size_t adl_store_payload_size(const struct adl_store_job *job)
     return size;
 }
 
-/* Runs a bound statement that adds a row of this number. */
+/* Runs a bound statement that adds a row with this id. */
 static int run_with_id(struct adl_store *store, int which, sqlite3_int64 id, const char *doing, struct adl_error *err)
 {
     sqlite3_bind_int64(store->sql[which], 1, id);
@@ -286,7 +286,7 @@ static int insert(struct adl_store *store, const struct adl_store_job *job, uint
     }
     if (!status)
         status = run_with_id(store, ADL_SQL_JOB_ADD, id, doing, err);
-    /* Half a job must not be committed, whatever it was that the database refused. */
+    /* Part of a job must not be committed, whatever the database refused. */
     store->doomed = store->doomed || status;
     if (!status)
         *ret_id = (uint64_t)id;
@@ -389,7 +389,7 @@ static int read_fields(struct adl_store *store, sqlite3_stmt *sql, int first, co
     return 0;
 }
 
-/* What jobs share is read once for all that follow each other, as those of an array do: it may be megabytes. It stays
+/* A payload may be megabytes, so it is read once for consecutive jobs that share it, as those of an array do. It stays
  * in its statement's row, and in the store's lists, until drop_payload(). */
 static int load_payload(struct adl_store *store, uint64_t id, uint64_t number, struct adl_error *err)
 {
@@ -430,7 +430,7 @@ static int read_row(struct adl_store *store, sqlite3_stmt *sql, void *self, stru
     if (status)
         return status;
     job.payload = payload;
-    /* An array has the number of its first job, which nobody knew when that was written. */
+    /* An array has the id of its first job, which was not known when that was written. */
     if (job.array_index >= 0 && job.array_id == 0)
         job.array_id = id;
     return visitor->visit(visitor->context, &job, err);
@@ -485,7 +485,7 @@ int adl_store_jobs_page(struct adl_store *store, const struct adl_store_page *pa
     return read_jobs(store, page, page->limit, visit, context, err);
 }
 
-/* ---- the statements, from the fields ---- */
+/* ---- statements, generated from the fields ---- */
 
 static void put_columns(struct adl_text *text, const char *before, const char *after, const struct field *fields,
                         int count)
@@ -556,8 +556,8 @@ static int prepare_read(struct adl_store *store, int which, const char *from, st
     return prepare_text(store, which, &text, err);
 }
 
-/* CROSS JOIN says which table leads, so that rows come in order and a page costs what it shows: all by number, one
- * user's by the index over users, live ones by the index that has no others. */
+/* CROSS JOIN fixes the outer table, so that rows come in order and the cost of a page is proportional to its rows: all
+ * by id, one user's by the index over users, live ones by the index of live jobs. */
 #define PAGE(id, order, compare)                                                                                       \
     " AND " id " " compare " ?1 AND (?2 >> j.state) & 1 = 1 ORDER BY " id " " order " LIMIT ?3"
 #define ALL     " FROM submission s CROSS JOIN job j ON j.id = s.id WHERE ?4 = -1"

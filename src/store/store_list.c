@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AFTER_SIZE = 9 }; /* a dependency: the job's number, lowest byte first, and the kind */
+enum { AFTER_SIZE = 9 }; /* a dependency: the job's id, little endian, and the kind */
 
 int adl_store_pack_strings(const char *const *strings, int64_t max, const char *column, struct adl_text *bytes,
                            struct adl_error *err)
@@ -37,7 +37,7 @@ int adl_store_pack_dependencies(const struct adl_store_job *job, struct adl_text
     return 0;
 }
 
-/* Room for so many bytes in a list's items, or NULL. */
+/* Space for size bytes in a list's items, or NULL. */
 static void *make_room(struct adl_store_list *list, size_t size)
 {
     if (size > list->capacity) {

@@ -1,5 +1,5 @@
-/* store_log: what the store keeps beside jobs: events, samples of telemetry, the configurations and models put in
- * force, and the GPUs taken out of use. */
+/* store_log: what the store keeps besides jobs: events, samples of telemetry, the configurations and models put in
+ * force, and drained GPUs. */
 #include "store/store_internal.h"
 
 #include <assert.h>
@@ -151,7 +151,7 @@ int adl_store_event_last(struct adl_store *store, adl_store_event_visit *visit, 
     return adl_store_each(store, store->sql[ADL_SQL_EVENT_LAST], "read the last event", read_event, &visitor, err);
 }
 
-/* ---- telemetry: readings are floats, lowest byte first, so that later versions may have more of them ---- */
+/* ---- telemetry: readings are little-endian floats; later versions may add more ---- */
 
 enum { READING_SIZE = 4 };
 
@@ -166,7 +166,7 @@ static void pack_readings(const struct adl_telemetry *telemetry, unsigned char *
     }
 }
 
-/* Readings that the writer did not know are missing, those that the reader does not know are left out. */
+/* Readings that the writer did not have are missing; those that the reader does not know are ignored. */
 static void unpack_readings(const unsigned char *bytes, size_t size, struct adl_telemetry *ret)
 {
     for (size_t i = 0; i < ADL_READ_COUNT; i++) {
@@ -278,7 +278,7 @@ int adl_store_prune(struct adl_store *store, int64_t before_us, uint64_t rows_ma
 
 int adl_store_swap_append(struct adl_store *store, const struct adl_store_swap *swap, struct adl_error *err)
 {
-    static const char doing[] = "note a configuration or model";
+    static const char doing[] = "record a configuration or model";
     sqlite3_stmt *sql = store->sql[ADL_SQL_SWAP_APPEND];
     bool own;
     if (swap->kind >= ADL_SWAP_COUNT)
@@ -328,12 +328,12 @@ int adl_store_swap_last(struct adl_store *store, int kind, adl_store_swap_visit 
     return adl_store_each(store, sql, "read what is in force", read_swap, &visitor, err);
 }
 
-/* ---- GPUs out of use ---- */
+/* ---- drained GPUs ---- */
 
 int adl_store_drain_set(struct adl_store *store, const char *gpu, const char *reason, int64_t time_us,
                         struct adl_error *err)
 {
-    static const char doing[] = "note that a GPU is drained";
+    static const char doing[] = "record that a GPU is drained";
     sqlite3_stmt *sql = store->sql[reason ? ADL_SQL_DRAIN_SET : ADL_SQL_DRAIN_END];
     bool own;
     if (adl_store_length(gpu, ADL_STORE_WORD_MAX, "the name of a GPU", err) < 0 ||

@@ -1,9 +1,9 @@
-/* store_purge: ended jobs leave the state, each with its events, and the last of an array with what they shared. */
+/* store_purge: deletes ended jobs, each with its events, and the last of an array with the shared payload. */
 #include "store/store_internal.h"
 
 #include <inttypes.h>
 
-enum { EVENTS_MAX = 2000 }; /* of a job that one step deletes; a job that has more goes with a later step */
+enum { EVENTS_MAX = 2000 }; /* of a job that one step deletes; a job with more is deleted by a later step */
 
 static const char doing[] = "delete ended jobs";
 
@@ -40,7 +40,7 @@ static int delete_job(struct adl_store *store, const struct ended *job, struct a
     return 0;
 }
 
-/* Those that a bound statement finds. */
+/* Deletes the jobs that a bound statement finds. */
 static int delete_found(struct adl_store *store, sqlite3_stmt *sql, uint32_t step, uint32_t *ret_count,
                         struct adl_error *err)
 {

@@ -1,8 +1,8 @@
-/* store_schema: the tables of the store, version by version, and whose database a file is. */
+/* store_schema: the tables of the store, version by version, and the identity of a database. */
 #include "store/store_internal.h"
 
-/* Numbers of jobs and events come from sqlite_sequence (AUTOINCREMENT), which forgets nothing that was committed.
- * A submission is apart from the job's status, so that a change of status writes a hundred bytes and not a script.
+/* Ids of jobs and events come from sqlite_sequence (AUTOINCREMENT), so that committed ones are never reused. A
+ * submission is kept apart from the job's status, so that a change of status writes a hundred bytes and not a script.
  * Lists are their strings, each followed by a zero byte; dependencies are nine bytes each (store_jobs.c). */
 static const char step_1[] =
     "CREATE TABLE submission ("
@@ -34,14 +34,14 @@ static const char step_1[] =
     " id INTEGER PRIMARY KEY AUTOINCREMENT, time_us INTEGER NOT NULL, kind INTEGER NOT NULL, name TEXT NOT NULL,"
     " content BLOB NOT NULL) STRICT;"
     "CREATE INDEX swap_kind ON swap (kind);"
-    /* What was written once stays as it was written. */
+    /* These rows are immutable. */
     "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, 'written once'); END;"
     "CREATE TRIGGER event_kept BEFORE UPDATE ON event BEGIN SELECT RAISE(ABORT, 'written once'); END;"
     "CREATE TRIGGER event_stays BEFORE DELETE ON event BEGIN SELECT RAISE(ABORT, 'never deleted'); END;"
     "CREATE TRIGGER swap_kept BEFORE UPDATE ON swap BEGIN SELECT RAISE(ABORT, 'written once'); END;";
 
-/* GPUs that an administrator took out of use, by name; facts of submissions that were not kept before; and the number
- * that a job has in the cluster it came from. */
+/* Drained GPUs, by name; members of submissions that were not stored before; and the id of a job in the cluster it came
+ * from. */
 static const char step_2[] =
     "CREATE TABLE drain (gpu TEXT PRIMARY KEY, reason TEXT NOT NULL, time_us INTEGER NOT NULL) STRICT;"
     "ALTER TABLE submission ADD COLUMN share_slowdown REAL NOT NULL DEFAULT 0;"
@@ -50,8 +50,8 @@ static const char step_2[] =
     "ALTER TABLE submission ADD COLUMN external INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX submission_external ON submission (external) WHERE external > 0;";
 
-/* What can be large and is equal for all jobs of an array is kept once: submission.payload is the number of the job
- * that brought it, 0 = this one did. Equal payloads of arrays that are there already become one. */
+/* The part that can be large and is equal for all jobs of an array is stored once: submission.payload is the id of the
+ * job that has it, 0 = this one. Equal payloads of existing arrays are merged. */
 #define TEXT_OF(number)   #number
 #define DIGITS(number)    TEXT_OF(number)
 #define JOB_SIZE          DIGITS(ADL_STORE_JOB_SIZE)
@@ -98,13 +98,13 @@ static const char step_3[] =
     "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, 'written once'); END;"
     "CREATE TRIGGER payload_kept BEFORE UPDATE ON payload BEGIN SELECT RAISE(ABORT, 'written once'); END;";
 
-/* The umask and the resource limits of whoever submitted the job. */
+/* The umask and the resource limits of the submitter. */
 static const char step_4[] = "ALTER TABLE payload ADD COLUMN mask TEXT NOT NULL DEFAULT '';"
                              "ALTER TABLE payload ADD COLUMN limits BLOB NOT NULL DEFAULT x'';";
 
-/* Ended jobs can be deleted, with their events, by their age; the events of a live job cannot. What a user's jobs take
- * is counted in usage: the bytes of payloads, and for each job a flat ADL_STORE_JOB_SIZE, because a job without a
- * payload is not free either. */
+/* Ended jobs can be deleted with their events, by age; the events of a live job cannot. usage counts the space of a
+ * user's jobs: the bytes of payloads, and for each job a flat ADL_STORE_JOB_SIZE, because a job without a payload is
+ * not free either. */
 static const char step_5[] =
     "CREATE TABLE usage (uid INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;"
     "INSERT INTO usage (uid, bytes) SELECT uid, count(*) * " JOB_SIZE " + (SELECT ifnull(sum(p.bytes), 0) FROM payload p"
@@ -121,7 +121,7 @@ static const char step_5[] =
     " BEGIN SELECT RAISE(ABORT, 'kept as long as its job is live'); END;";
 /* clang-format on */
 
-/* What a stop loses. Jobs of before that may be stopped (flag 2) start from nothing when they are run again. */
+/* What a stop loses. Older jobs that may be stopped (flag 2) restart from their beginning. */
 static const char step_6[] = "ALTER TABLE submission ADD COLUMN stop_loss INTEGER NOT NULL DEFAULT 0;"
                              "ALTER TABLE submission ADD COLUMN checkpoint_us INTEGER NOT NULL DEFAULT 0;"
                              "DROP TRIGGER submission_kept;"
@@ -129,9 +129,9 @@ static const char step_6[] = "ALTER TABLE submission ADD COLUMN stop_loss INTEGE
                              "CREATE TRIGGER submission_kept BEFORE UPDATE ON submission BEGIN SELECT RAISE(ABORT, "
                              "'written once'); END;";
 
-/* What Slurm's users ask for besides: a bound on the jobs of an array that run at once, and how large the array is; a
- * time before which a job is not started; a signal before its time limit; one dependency out of several. A job that was
- * put back into the queue after it had ended: those that were submitted before that do not wait for it again. */
+/* More options of Slurm: a limit on the jobs of an array that run at once, and the size of the array; an earliest
+ * start; a signal before the time limit; any one of several dependencies. A requeued job that had ended: jobs submitted
+ * before the requeue do not wait for it again. */
 static const char step_7[] = "ALTER TABLE payload ADD COLUMN dependency_any INTEGER NOT NULL DEFAULT 0;"
                              "ALTER TABLE payload ADD COLUMN begin_us INTEGER NOT NULL DEFAULT 0;"
                              "ALTER TABLE payload ADD COLUMN warn_signal TEXT NOT NULL DEFAULT '';"
@@ -143,7 +143,7 @@ static const char step_7[] = "ALTER TABLE payload ADD COLUMN dependency_any INTE
                              "ALTER TABLE job ADD COLUMN requeue_us INTEGER NOT NULL DEFAULT 0;"
                              "ALTER TABLE job ADD COLUMN requeue_end INTEGER NOT NULL DEFAULT 0;";
 
-/* Since when a job might run, and how long it ran since then: waits are told without the time that it ran. */
+/* Since when a job is eligible, and how long it ran since then: reported waits exclude the time that it ran. */
 static const char step_8[] = "ALTER TABLE job ADD COLUMN eligible_us INTEGER NOT NULL DEFAULT 0;"
                              "ALTER TABLE job ADD COLUMN ran_us INTEGER NOT NULL DEFAULT 0;";
 
@@ -181,7 +181,7 @@ int adl_store_check(sqlite3 *db, const char *path, struct adl_error *err)
         if (!verdict || sqlite3_stricmp(verdict, "ok") != 0)
             status = adl_fail(err, ADL_EIO,
                               "%s: the database is damaged (%.150s); put a backup in its place, or move it away to "
-                              "begin anew",
+                              "start from scratch",
                               path, verdict ? verdict : "no memory to say how");
     }
     sqlite3_finalize(sql);
@@ -219,7 +219,7 @@ static int migrate_once(sqlite3 *db, const char *path, const char *step, int ver
         sqlite3_exec(db, step, NULL, NULL, NULL) == SQLITE_OK && sqlite3_exec(db, mark, NULL, NULL, NULL) == SQLITE_OK)
         return 0;
     struct adl_error inner = {{0}};
-    const int status = failed(db, path, "bring its tables forward", &inner);
+    const int status = failed(db, path, "migrate its tables", &inner);
     if (!sqlite3_get_autocommit(db))
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     return adl_fail(err, status, "%.300s (to schema %d; it is still at %d)", inner.text, version, version - 1);

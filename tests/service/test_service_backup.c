@@ -79,7 +79,7 @@ static void a_backup_overwrites_nothing_and_leaves_nothing_behind_when_it_fails(
     assert_int_equal((int)json_number(said, "last_job", -1), 1);
     cJSON_Delete(said);
     assert_int_equal(backup("copy", "state", ""), 2);
-    assert_non_null(strstr(service_read("said"), "is there already; a backup overwrites nothing"));
+    assert_non_null(strstr(service_read("said"), "already exists; a backup overwrites nothing"));
     assert_int_equal(backup("no/where", "state", ""), 1);
     assert_int_equal(access(service_path("copy.part"), F_OK), -1);
     assert_int_equal(backup("other", "marks", ""), 1);

@@ -185,7 +185,7 @@ static void a_directory_that_cannot_be_written_or_made_is_named(void **state)
     struct place place = place_make();
     struct place missing = place;
     strcat(missing.path, "/a/b");
-    check_refused(&missing, ADL_STORE_SERVE, ADL_EIO, "make the directory");
+    check_refused(&missing, ADL_STORE_SERVE, ADL_EIO, "create the directory");
     missing.path[strlen(missing.path) - 2] = '\0';
     adl_store_close(store_open(&missing));
     place_remove(&missing);
