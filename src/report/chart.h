@@ -1,6 +1,5 @@
-/* chart: the plots of a comparison's page. Each appends one <svg> and returns true, or false if there is
- * nothing to show; it may then have appended a part, which the caller takes back. Memory that runs out fails
- * the text. */
+/* chart: the plots of a comparison's page. Each appends one <svg> and returns true, or false if there is nothing to
+ * show; it may then have appended a part, which the caller removes. If memory runs out, the text has failed. */
 #ifndef ADLRO_REPORT_CHART_H
 #define ADLRO_REPORT_CHART_H
 
@@ -28,14 +27,12 @@ bool adl_chart_scatter(struct adl_text *text, const struct adl_comparison *compa
 bool adl_chart_utilization(struct adl_text *text, const struct adl_comparison *comparison);
 bool adl_chart_queue(struct adl_text *text, const struct adl_comparison *comparison);
 
-/* What ran where and when under one policy: a row for each GPU, or a heat strip for each bank if there are
- * too many. */
+/* Gantt chart of one policy: a row for each GPU, or a heat strip for each bank if there are too many. */
 bool adl_chart_gantt(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy);
 /* True if adl_chart_gantt draws heat strips; then *ret_banks_per_row of them share a row. */
 bool adl_chart_gantt_is_heat(const struct adl_cluster *cluster, uint32_t *ret_banks_per_row);
 
-/* The end of the longest timeline, 0 if there is none: charts over time share it so that they can be laid
- * side by side. */
+/* The end of the longest timeline, 0 if there is none. Charts over time share it, so that they are comparable. */
 double adl_chart_end_s(const struct adl_comparison *comparison);
 
 #endif

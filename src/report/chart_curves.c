@@ -54,7 +54,7 @@ static void put_cdf_curve(struct adl_text *text, const float *values, size_t cou
     }
 }
 
-/* The x axis of the distribution: logarithmic, in words of time, where the spread asks for it. */
+/* The x axis of the distribution: logarithmic, with ticks in units of time, if the range is wide. */
 static bool cdf_axis(const struct adl_comparison *comparison, struct adl_axis *ret_axis, struct adl_scale *ret_scale)
 {
     double lo = INFINITY, hi = 0;
@@ -85,7 +85,7 @@ bool adl_chart_cdf(struct adl_text *text, const struct adl_comparison *compariso
         return false;
     const struct adl_axis y = adl_axis_linear(0, 100, PANEL_BOTTOM_PX, 12, 5);
     adl_svg_open(text, ADL_CHART_PANEL_PX, PANEL_HEIGHT_PX, "Distribution of job completion times by policy",
-                 "For each policy the share of jobs that were done within a time; further left and up is better.", &x,
+                 "For each policy the share of jobs that completed within a time; further left and up is better.", &x,
                  scale.unit);
     adl_svg_axis_y(text, &y, 5, PANEL_LEFT_PX, PANEL_RIGHT_PX);
     adl_svg_axis_x(text, &x, 6, 12, PANEL_BOTTOM_PX);
@@ -107,7 +107,7 @@ bool adl_chart_cdf(struct adl_text *text, const struct adl_comparison *compariso
     return true;
 }
 
-/* The regression line, cut where it leaves the plot. */
+/* The regression line, clipped to the plot. */
 static void put_fit(struct adl_text *text, const struct adl_regression *fit, double factor, const struct adl_axis *x,
                     const struct adl_axis *y, double from, double to)
 {
@@ -289,7 +289,7 @@ bool adl_chart_utilization(struct adl_text *text, const struct adl_comparison *c
     const struct adl_axis x = time_axis(end_s, &scale);
     const double pitch = count > 8 ? 48 : 68, top = 6, bottom = top + pitch * count;
     adl_svg_open(text, ADL_CHART_WIDE_PX, bottom + 48, "Share of GPUs busy over time by policy",
-                 "A strip for each policy, from 0 at its foot to 100 percent at its head.", &x, scale.unit);
+                 "A strip for each policy, from 0 at the bottom to 100 percent at the top.", &x, scale.unit);
     adl_svg_axis_x(text, &x, 10, top, bottom);
     put_time_title(text, bottom + 48, &scale);
     for (uint32_t i = 0; i < comparison->policy_count; i++)
@@ -317,7 +317,7 @@ bool adl_chart_queue(struct adl_text *text, const struct adl_comparison *compari
     struct adl_scale scale;
     const struct adl_axis x = time_axis(end_s, &scale), y = adl_axis_linear(0, largest, bottom, 12, 5);
     adl_svg_open(text, ADL_CHART_WIDE_PX, height, "Jobs waiting over time by policy",
-                 "A line for each policy: how many jobs have come and not started.", &x, scale.unit);
+                 "A line for each policy: how many jobs were submitted and have not started.", &x, scale.unit);
     adl_svg_axis_y(text, &y, 5, WIDE_LEFT_PX, WIDE_RIGHT_PX);
     adl_svg_axis_x(text, &x, 10, 12, bottom);
     put_time_title(text, height, &scale);

@@ -1,5 +1,4 @@
-/* chart_gantt: what ran where and when: a bar for each stretch of a job on a GPU, or heat strips for large
- * clusters. */
+/* chart_gantt: Gantt charts: a bar for each run of a job on a GPU, or heat strips for large clusters. */
 #include "report/chart.h"
 
 #include "report/figure.h"
@@ -32,7 +31,7 @@ struct gantt {
     struct adl_segment *segments; /* owned; by GPU, then by start */
     size_t segment_count;
     double px_per_us;
-    double least_px; /* narrower stretches are merged */
+    double least_px; /* narrower bars are merged */
     double pitch;
     double *row_y; /* [gpu], owned */
     const struct adl_cluster *cluster;
@@ -75,7 +74,7 @@ static void put_group(struct adl_text *text, const struct gantt *gantt, const st
     adl_text_put(text, "/>\n");
 }
 
-/* Closes the bars that are open at the end of a GPU's row; how many there were. */
+/* Closes the bars that are open at the end of a GPU's row; returns how many. */
 static size_t close_row(struct adl_text *text, const struct gantt *gantt, struct group lanes[LANES], uint32_t gpu)
 {
     size_t bars = 0;
@@ -120,7 +119,7 @@ static size_t walk_bars(struct adl_text *text, const struct gantt *gantt)
     return bars;
 }
 
-/* Node above type where there is room for two lines, else both in one. */
+/* Node above type if there is space for two lines, else both in one. */
 static void put_bank_name(struct adl_text *text, const struct adl_cluster *cluster, const struct adl_bank *bank,
                           double y, double height)
 {
@@ -156,7 +155,7 @@ static double time_axis_put(struct adl_text *text, double end_s, double height, 
     return (RIGHT_PX - LEFT_PX) / (end_s * 1e6);
 }
 
-/* Sets the rows' places; returns the height of them all. */
+/* Sets the positions of the rows; returns their total height. */
 static double rows_lay_out(struct gantt *gantt)
 {
     double y = TOP_PX;
@@ -171,7 +170,7 @@ static double rows_lay_out(struct gantt *gantt)
 
 static void put_bank_names(struct adl_text *text, const struct gantt *gantt)
 {
-    double free_from = 0; /* names stand at least a line apart */
+    double free_from = 0; /* names are at least a line apart */
     for (uint32_t bank = 0; bank < gantt->cluster->bank_count; bank++) {
         const struct adl_bank *at = &gantt->cluster->banks[bank];
         const double y = gantt->row_y[at->gpu_first], height = at->gpu_count * gantt->pitch;
@@ -194,7 +193,7 @@ static bool gantt_put(struct adl_text *text, struct gantt *gantt, const struct a
     gantt->pitch = gantt->cluster->gpu_count <= 16 ? 17 : gantt->cluster->gpu_count <= 32 ? 13 : 9;
     gantt->px_per_us =
         time_axis_put(text, end_s, rows_lay_out(gantt) + FOOT_PX, "What ran on each GPU over time",
-                      "A row for each GPU, a bar for each stretch of a job on it, its colour the kind of job.");
+                      "A row for each GPU, a bar for each run of a job on it, coloured by the kind of job.");
     put_bank_names(text, gantt);
     gantt->least_px = 0.5;
     while (walk_bars(NULL, gantt) > ADL_CHART_RECTS_MAX)

@@ -59,7 +59,7 @@ static void put_axis_title(struct adl_text *text, const struct rows *rows, const
     adl_svg_label(text, "axis end", RIGHT_PX, rows->height - 6, title);
 }
 
-/* The range of the intervals of a metric, in shown units. */
+/* The range of the intervals of a metric, in display units. */
 static bool metric_range(const struct adl_comparison *comparison, int metric, double factor, double *ret_lo,
                          double *ret_hi)
 {
@@ -207,7 +207,7 @@ bool adl_chart_energy_by_type(struct adl_text *text, const struct adl_comparison
     return true;
 }
 
-#define CHANGE_LIMIT 100.0 /* percent: where bars end; their labels go on */
+#define CHANGE_LIMIT 100.0 /* percent: bars are clipped there; their labels are not */
 
 static void put_change(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric,
                        const struct rows *rows, const struct adl_axis *axis)
@@ -232,7 +232,7 @@ static void put_change(struct adl_text *text, const struct adl_comparison *compa
     snprintf(names, sizeof names, "%s%s", side, *mark || comparison->seed_count < 2 ? "" : " weak");
     adl_svg_rect(text, names, fmin(zero, end), y - thick / 2, fabs(end - zero), thick);
     snprintf(label, sizeof label, "%s %% %s", adl_figure_print_change(number, change), mark);
-    /* A label that would leave the plot on the far side stands at the zero line, on the empty side. */
+    /* A label that would leave the plot is placed at the zero line, on the empty side. */
     if (change >= 0)
         adl_svg_label(text, end > EDGE_PX - 100 ? "tick end" : "tick", end > EDGE_PX - 100 ? zero - 6 : end + 6,
                       y + 4.5, label);
@@ -254,14 +254,14 @@ bool adl_chart_change(struct adl_text *text, const struct adl_comparison *compar
     }
     if (!(lo < hi))
         return false;
-    /* Room for a label beside the longest bar on either side. */
+    /* Space for a label beside the longest bar on either side. */
     lo = fmax(lo, -CHANGE_LIMIT);
     hi = fmin(hi, CHANGE_LIMIT);
     const double span = hi - lo;
     struct rows rows = rows_lay_out(ADL_METRIC_HYPERSCORE + 1, 10);
     const struct adl_axis axis = adl_axis_linear(fmin(lo, -0.1 * span), fmax(hi, 0.1 * span), LEFT_PX, EDGE_PX - 14, 6);
     adl_svg_open(text, ADL_CHART_PANEL_PX, rows.height, "Change of every metric against the first policy",
-                 "A bar for each metric; the colour says whether the change is for the better.", NULL, "");
+                 "A bar for each metric; the colour shows whether the change is an improvement.", NULL, "");
     adl_svg_axis_x(text, &axis, 6, rows.top, rows.bottom);
     put_axis_title(text, &rows, "relative change", "%");
     for (int metric = 0; metric <= ADL_METRIC_HYPERSCORE; metric++)

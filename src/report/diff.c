@@ -9,7 +9,7 @@
 
 #define CONTEXT 3 /* lines */
 
-/* Lines of the old text from first on, count of them, become lines of their own. */
+/* count lines of the old text, from first on, are replaced. */
 struct block {
     size_t first, count;
     size_t edit_first, edit_count;
@@ -19,7 +19,7 @@ struct block {
 struct diff {
     const char *text;
     size_t size;
-    size_t *starts; /* of lines, and the size behind the last */
+    size_t *starts; /* of lines, followed by the size of the text */
     size_t line_count;
     const struct adl_edit *edits; /* in order */
     struct block *blocks;
@@ -36,7 +36,7 @@ static void find_lines(struct diff *diff)
     diff->starts[diff->line_count] = diff->size;
 }
 
-/* The line that holds a byte; the one behind the last for the end of a text that ends in a line feed. */
+/* The line of a byte; line_count for the end of a text that ends in a line feed. */
 static size_t line_of(const struct diff *diff, size_t at)
 {
     size_t low = 0, high = diff->line_count;
@@ -121,7 +121,7 @@ static void put_place(struct adl_text *out, char mark, size_t first, size_t coun
     adl_text_printf(out, "%c%zu,%zu ", mark, count > 0 ? first + 1 : first, count);
 }
 
-/* Blocks from first to before last, which are near one another, with the lines around them. */
+/* Blocks first to last - 1, which are close together, with their context lines. */
 static void put_hunk(struct adl_text *out, const struct diff *diff, size_t first, size_t last, size_t *grown)
 {
     const struct block *begin = &diff->blocks[first], *end = &diff->blocks[last - 1];
@@ -137,7 +137,7 @@ static void put_hunk(struct adl_text *out, const struct diff *diff, size_t first
     put_place(out, '-', from, to - from);
     put_place(out, '+', from + *grown, to - from - removed + added);
     adl_text_put(out, "@@\n");
-    *grown += added - removed; /* modulo its range: a file may shrink */
+    *grown += added - removed; /* wraps around if the file shrinks */
     for (size_t i = first; i < last; i++) {
         const struct block *block = &diff->blocks[i];
         struct adl_text text = {0};
@@ -154,7 +154,7 @@ static void put_hunk(struct adl_text *out, const struct diff *diff, size_t first
 
 static void put_diff(struct adl_text *out, const char *path, const struct diff *diff)
 {
-    const char *tab = strpbrk(path, " \t") ? "\t" : ""; /* patch takes the name to end there */
+    const char *tab = strpbrk(path, " \t") ? "\t" : ""; /* patch ends the name there */
     size_t grown = 0;
     adl_text_printf(out, "--- a%s%s\n+++ b%s%s\n", path, tab, path, tab);
     for (size_t first = 0, last; first < diff->block_count; first = last) {
@@ -167,7 +167,7 @@ static void put_diff(struct adl_text *out, const char *path, const struct diff *
     }
 }
 
-/* Insertion, for edits are few and those at one place keep their order. */
+/* Insertion sort: edits are few, and it is stable. */
 static void sort_edits(struct adl_edit *edits, size_t count)
 {
     for (size_t i = 1; i < count; i++) {

@@ -73,7 +73,7 @@ struct adl_scale adl_scale_metric(const struct adl_comparison *comparison, int m
     }
 }
 
-/* Keeps a number within 9 characters, whatever it is. */
+/* Formats any number in at most 9 characters. */
 static const char *figure_fit(char ret[ADL_FIGURE_SIZE], double shown, int decimals, bool sign)
 {
     char number[ADL_NUMBER_SIZE];
@@ -83,7 +83,7 @@ static const char *figure_fit(char ret[ADL_FIGURE_SIZE], double shown, int decim
     }
     const double half_unit = 0.5 / pow(10, decimals);
     if (fabs(shown) < half_unit)
-        shown = 0; /* "-0.0" says nothing more than "0.0" */
+        shown = 0; /* "0.0", not "-0.0" */
     const bool large = fabs(shown) >= 999999.5;
     adl_number_print(number, large ? 'e' : 'f', large ? 1 : decimals, shown);
     snprintf(ret, ADL_FIGURE_SIZE, "%s%.20s", sign && shown > 0 ? "+" : "", number);

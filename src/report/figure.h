@@ -1,5 +1,4 @@
-/* figure: how numbers of a comparison are put for people: one unit a column, few digits, marks of
- * significance. */
+/* figure: numbers of a comparison formatted for people: one unit a column, few digits, marks of significance. */
 #ifndef ADLRO_REPORT_FIGURE_H
 #define ADLRO_REPORT_FIGURE_H
 
@@ -9,45 +8,44 @@
 
 #define ADL_FIGURE_SIZE 24
 
-/* A number as it is shown: value * factor, in unit, with so many decimals. */
+/* How a number is shown: value * factor, in unit, with that many decimals. */
 struct adl_scale {
     double factor;
     const char *unit;
     int decimals;
 };
 
-/* The unit in which the largest of several numbers reads well. */
+/* The unit that suits the largest of several numbers. */
 struct adl_scale adl_scale_time(double largest_s);
 struct adl_scale adl_scale_energy(double largest_j);
-/* For one metric over all policies: ratios in percent, times and energies in a fitting unit. */
+/* For one metric over all policies: ratios in percent, times and energies in a suitable unit. */
 struct adl_scale adl_scale_metric(const struct adl_comparison *comparison, int metric);
 
-/* At most 9 characters, "-" for what is no number. Returns ret. */
+/* At most 9 characters, "-" if it is not a number. Returns ret. */
 const char *adl_figure_print(char ret[ADL_FIGURE_SIZE], double value, struct adl_scale scale);
-/* With a sign always; at most 9 characters; for changes in percent. */
+/* Always with a sign; at most 9 characters; for changes in percent. */
 const char *adl_figure_print_change(char ret[ADL_FIGURE_SIZE], double percent);
 /* "0.034", "< 0.001". */
 const char *adl_figure_print_p(char ret[ADL_FIGURE_SIZE], double p);
 /* Three digits and the unit that fits: "850 ms", "25.8 s", "3.1 h". */
 const char *adl_figure_print_duration(char ret[ADL_FIGURE_SIZE], double time_s);
-/* Three digits and k, M, G, T where they shorten it. */
+/* Three digits and k, M, G or T if that is shorter. */
 const char *adl_figure_print_short(char ret[ADL_FIGURE_SIZE], double value);
 
 /* "***" for p < 0.001, "**" for p < 0.01, "*" for p < 0.05, else "". */
 const char *adl_significance(double p);
 
-/* Change of value against base in percent; not finite where it cannot be told. */
+/* Change of value against base in percent; not finite if undefined. */
 double adl_change_percent(double value, double base);
 
 /* The counters of all seeds added up; its other members are 0. */
 struct adl_result adl_policy_totals(const struct adl_policy_result *policy, uint32_t seed_count);
 
-/* The policy with the least mean JCT, of those that leave no job unfinished if there are any; from policy
- * first on. ADL_NONE if there is none with a finite mean. */
+/* The policy with the least mean JCT from policy first on, preferring those that leave no job unfinished. ADL_NONE if
+ * there is none with a finite mean. */
 uint32_t adl_comparison_best(const struct adl_comparison *comparison, uint32_t first);
 
-/* True if what jobs do per second on GPUs of this type, for some class or all, is modelled from
- * specifications. */
+/* True if the speed of some class of jobs on this GPU type is modelled from specifications. */
 bool adl_scenario_type_modelled(const struct adl_scenario *scenario, uint32_t type);
 
 #endif

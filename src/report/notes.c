@@ -56,9 +56,9 @@ static void note_regime(struct adl_text *text, const char *regime)
     if (strcmp(regime, "declared") == 0)
         meaning = ": policies see the users' time limits, not the true run times";
     else if (strcmp(regime, "learned") == 0)
-        meaning = ": policies see run times estimated from what was measured before";
+        meaning = ": policies see run times predicted from completed jobs";
     else if (strcmp(regime, "oracle") == 0)
-        meaning = ": policies see the true run times, which no real cluster could tell them";
+        meaning = ": policies see the true run times, which no real cluster knows";
     adl_text_put(text, "Information regime ");
     adl_notes_put_name(text, regime);
     adl_text_printf(text, "%s.\n", meaning);
@@ -128,7 +128,7 @@ static uint64_t totals_counter(const struct adl_result *totals, int counter)
     return counter == 0 ? totals->unfinished : counter == 1 ? totals->refused : totals->timeouts;
 }
 
-/* Who left jobs unfinished, had commands refused or ran jobs into their limits; nothing if nobody did. */
+/* Policies that left jobs unfinished, had commands refused or ran jobs into their limits, if any. */
 static void note_counters(struct adl_text *text, const struct adl_comparison *comparison)
 {
     static const char *const about[] = {

@@ -1,18 +1,17 @@
-/* notes: the sentences below a comparison without which its figures would mislead. */
+/* notes: the sentences below a comparison that are needed to read its figures correctly. */
 #ifndef ADLRO_REPORT_NOTES_H
 #define ADLRO_REPORT_NOTES_H
 
 #include "base/text.h"
 #include "experiment/comparison.h"
 
-/* Appends plain text, one note a line, each line ended with '\n'; a name with a line break gets a space
- * instead. */
+/* Appends plain text, one note a line, each ended with '\n'; line breaks in names become spaces. */
 void adl_notes_put(struct adl_text *text, const struct adl_comparison *comparison);
 
 /* "16 GPUs on 4 nodes: 8 x V100, 4 x T4" */
 void adl_notes_put_cluster(struct adl_text *text, const struct adl_cluster *cluster);
 
-/* A name on one line: control characters become spaces, bytes that are not UTF-8 become U+FFFD. */
+/* A name on one line: control characters become spaces, invalid UTF-8 becomes U+FFFD. */
 void adl_notes_put_name(struct adl_text *text, const char *name);
 
 #endif

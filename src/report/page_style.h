@@ -1,16 +1,15 @@
-/* page_style: how a report's page looks, and the few lines of script that add to it. Nothing in it is
- * fetched. */
+/* page_style: the frame of a report's page, with style and script. The page fetches nothing. */
 #ifndef ADLRO_REPORT_PAGE_STYLE_H
 #define ADLRO_REPORT_PAGE_STYLE_H
 
 #include "base/text.h"
 
-/* From the doctype to the opened body, and from the script to the end. The title is "name \u2013 what". The page reads
- * in full without the script. */
+/* From the doctype to the opened body, and from the script to the end. The title is "name \u2013 what". The page is
+ * complete without the script. */
 void adl_page_open(struct adl_text *text, const char *name, const char *what);
 void adl_page_close(struct adl_text *text);
 
-/* What stands above a chart. */
+/* The caption above a chart. */
 void adl_page_put_caption(struct adl_text *text, const char *title, const char *about);
 
 #endif

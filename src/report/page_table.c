@@ -26,7 +26,7 @@ static void put_row_head(struct adl_text *text, const struct adl_comparison *com
     adl_text_put(text, "</span></th>");
 }
 
-/* Two tables are read more easily than one of sixteen columns, and fit a page. */
+/* Two tables are easier to read than one of sixteen columns, and fit a page. */
 static const int service_metrics[] = {ADL_METRIC_JCT_MEAN,      ADL_METRIC_JCT_P99,    ADL_METRIC_WAIT_MEAN,
                                       ADL_METRIC_SLOWDOWN_MEAN, ADL_METRIC_THROUGHPUT, ADL_METRIC_SLA,
                                       ADL_METRIC_MAKESPAN};
@@ -39,8 +39,7 @@ static bool has_change_column(const struct adl_comparison *comparison, int metri
     return metric == ADL_METRIC_JCT_MEAN && comparison->policy_count > 1;
 }
 
-/* Figures of two or more seeds have room for marks of significance behind them; heads keep the same distance.
- */
+/* Figures of two or more seeds are followed by space for marks of significance; headings align with them. */
 static const char *mark_room(const struct adl_comparison *comparison, int metric)
 {
     return comparison->policy_count > 1 && comparison->seed_count > 1 && metric < ADL_METRIC_FIRST_TIMING
@@ -96,7 +95,7 @@ static const char *mark_of(const struct adl_comparison *comparison, uint32_t pol
     return adl_significance(comparison->policies[policy].versus_first[metric].wilcoxon_p);
 }
 
-/* What the pointer finds on a figure: spread, interval, tests. */
+/* The tooltip of a figure: spread, interval, tests. */
 static void put_details(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric,
                         struct adl_scale scale)
 {

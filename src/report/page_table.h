@@ -1,4 +1,4 @@
-/* page_table: the tables of a report's page: figures with intervals and significance, counts, words. */
+/* page_table: the tables of a report's page: figures with intervals and significance, counts, definitions. */
 #ifndef ADLRO_REPORT_PAGE_TABLE_H
 #define ADLRO_REPORT_PAGE_TABLE_H
 
@@ -10,7 +10,7 @@ void adl_page_put_counts(struct adl_text *text, const struct adl_comparison *com
 void adl_page_put_policies(struct adl_text *text, const struct adl_comparison *comparison);
 void adl_page_put_metrics(struct adl_text *text);
 
-/* A printed figure, with a true minus sign and a dash for what is no number. */
+/* A printed figure, with a typographic minus sign, and a dash if it is not a number. */
 void adl_page_put_figure(struct adl_text *text, const char *figure);
 
 #endif

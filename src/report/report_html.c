@@ -40,8 +40,8 @@ static void put_header(struct adl_text *text, const struct adl_comparison *compa
     adl_text_clear(&cluster);
 }
 
-/* The figure of one policy, large, and its change against the first: in points for ratios, else in percent.
- */
+/* The figure of one policy, large, and its change against the first: in percentage points for ratios, else in
+ * percent. */
 static void put_card(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric)
 {
     const struct adl_scale scale = adl_scale_metric(comparison, metric);
@@ -154,7 +154,7 @@ static void put_kind_keys(struct adl_text *text)
         adl_html_put(text, adl_job_kind_name(kind));
         adl_text_put(text, "</span>");
     }
-    adl_text_put(text, "<span class=\"key dim\">paler: cut short by preemption or failure</span></div>\n");
+    adl_text_put(text, "<span class=\"key dim\">paler: ended by preemption or failure</span></div>\n");
 }
 
 static void put_gantt(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
@@ -197,13 +197,13 @@ static void put_time_sections(struct adl_text *text, const struct adl_comparison
     put_chart(text, comparison, adl_chart_utilization, true, "GPUs busy",
               "first seed; each strip runs from 0 to 100 %, its mean over the run at the right");
     put_chart(text, comparison, adl_chart_queue, true, "Jobs waiting",
-              "first seed; jobs that have come and not started");
+              "first seed; jobs that were submitted and have not started");
     put_gantt(text, comparison, 0);
     if (best != ADL_NONE && best != 0)
         put_gantt(text, comparison, best);
 }
 
-/* Side by side under a heading; neither appears if there is no chart. */
+/* Charts side by side under a heading; nothing if there is no chart. */
 static void put_panels(struct adl_text *text, const struct adl_comparison *comparison, const char *heading,
                        const struct panel *panels, size_t count)
 {
@@ -223,7 +223,7 @@ static void put_sections(struct adl_text *text, const struct adl_comparison *com
     static const struct panel service[] = {
         {adl_chart_jct, "Mean job completion time",
          "mean over seeds with its 95 % confidence interval; further left is better"},
-        {adl_chart_cdf, "Share of jobs done within a time, %", "first seed; further left and up is better"},
+        {adl_chart_cdf, "Share of jobs completed within a time, %", "first seed; further left and up is better"},
     };
     static const struct panel machine[] = {
         {adl_chart_energy, "Energy", "mean over seeds with its 95 % confidence interval"},
@@ -232,7 +232,7 @@ static void put_sections(struct adl_text *text, const struct adl_comparison *com
         {adl_chart_scatter, "Completion time against utilization",
          "a point for each policy and seed; dashed: regression over all of them"},
         {chart_change, "Best policy against the first, metric by metric",
-         "green is for the better, orange for the worse; pale where it may be chance"},
+         "green is better, orange is worse; pale if not significant"},
     };
     put_panels(text, comparison, "How long jobs take", service, sizeof service / sizeof *service);
     adl_text_put(text, "<h2>All figures</h2>\n<figure>");

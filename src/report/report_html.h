@@ -1,5 +1,5 @@
-/* report_html: a comparison as one page that needs nothing else: no request, no script to be read, any
- * screen, paper. */
+/* report_html: a comparison as one self-contained page: no requests, readable without script, on any screen and on
+ * paper. */
 #ifndef ADLRO_REPORT_REPORT_HTML_H
 #define ADLRO_REPORT_REPORT_HTML_H
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Members that whoever made the comparison adds to the outer object. */
+/* Members that the caller adds to the outer object. */
 struct adl_report_more {
     void (*put)(const void *self, struct adl_json *json);
     const void *self;

@@ -18,7 +18,7 @@ enum column_kind { COLUMN_MEAN, COLUMN_INTERVAL, COLUMN_CHANGE };
 struct column {
     int metric;
     enum column_kind kind;
-    const char *label;    /* at most 10 characters, so that the widest block leaves room for names */
+    const char *label;    /* at most 10 characters, so that the widest block leaves space for names */
     const char *sublabel; /* beside the unit; "" for none */
 };
 
@@ -42,7 +42,7 @@ static const struct column machine_columns[] = {
     {ADL_METRIC_DECISION_P99, COLUMN_MEAN, "decision", "p99 "},
 };
 
-/* Cuts a name to so many columns, the last of them an ellipsis, and takes out what would break the line. */
+/* Truncates a name to columns characters, the last of them an ellipsis, and removes control characters. */
 static void name_fit(char ret[CELL_SIZE], const char *name, size_t columns)
 {
     const bool cut = adl_utf8_count(name) > columns;
@@ -94,7 +94,7 @@ static void cell_print(char ret[CELL_SIZE], const struct adl_comparison *compari
     }
 }
 
-/* The two lines above a column. The first policy's name stands above the changes against it. */
+/* The two lines above a column. The first policy's name is above the changes against it. */
 static void header_print(char ret_label[CELL_SIZE], char ret_unit[CELL_SIZE], const struct adl_comparison *comparison,
                          const struct column *column)
 {
@@ -125,7 +125,7 @@ static size_t column_width(const struct adl_comparison *comparison, const struct
     return width;
 }
 
-/* Ends the line without blanks at its end. */
+/* Ends the line without trailing blanks. */
 static void put_line_end(struct adl_text *text)
 {
     size_t size = text->size;
@@ -173,7 +173,7 @@ static void put_block(struct adl_text *text, const struct adl_comparison *compar
     }
 }
 
-/* Bytes of the next word, and its width; a word too wide for a line is cut where it fills one. */
+/* Bytes and width of the next word; a word wider than a line is broken. */
 static size_t word_length(const char *words, const char *end, size_t room, size_t *ret_columns)
 {
     size_t size = 0, columns = 0;

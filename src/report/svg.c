@@ -50,7 +50,7 @@ void adl_html_put_cut(struct adl_text *text, const char *string, size_t columns)
     adl_text_put(text, "\u2026");
 }
 
-/* 1, 2 or 5 times a power of ten, such that about wanted steps cover the span. */
+/* 1, 2 or 5 times a power of ten, so that about wanted steps cover the span. */
 static double round_step(double span, int wanted)
 {
     const double rough = span / wanted;
@@ -102,8 +102,7 @@ static void ticks_add(struct adl_ticks *ticks, const struct adl_axis *axis, doub
         ticks->value[ticks->count++] = value;
 }
 
-/* Times that people have words for, about a factor of ten apart, or with fine about a factor of two to three.
- */
+/* Round times in common units, about a factor of ten apart, or with fine a factor of two to three. */
 static struct adl_ticks ticks_log_time(const struct adl_axis *axis, bool fine)
 {
     static const double coarse_s[] = {1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 864000, 8640000};
@@ -118,8 +117,7 @@ static struct adl_ticks ticks_log_time(const struct adl_axis *axis, bool fine)
     return ticks;
 }
 
-/* Powers of ten of a day or of a millisecond, for spans that no words of time fit; thinned to about wanted.
- */
+/* Powers of ten of a day or of a second, for ranges beyond the common units; thinned to about wanted. */
 static struct adl_ticks ticks_log_powers(const struct adl_axis *axis, int wanted)
 {
     struct adl_ticks ticks = {0};

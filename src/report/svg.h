@@ -1,5 +1,4 @@
-/* svg: the parts plots are made of: axes with round ticks, marks, lines, and text that is safe to put into a
- * page. */
+/* svg: elements of plots: axes with round ticks, marks, lines, and text escaped for HTML. */
 #ifndef ADLRO_REPORT_SVG_H
 #define ADLRO_REPORT_SVG_H
 
@@ -8,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Appends a string as text or attribute value of HTML: markup escaped, control characters and bytes that are
- * not UTF-8 replaced. */
+/* Appends a string as text or attribute value of HTML: escapes markup, replaces control characters and invalid
+ * UTF-8. */
 void adl_html_put(struct adl_text *text, const char *string);
-/* The same, cut to so many characters, the last of them an ellipsis. */
+/* The same, truncated to columns characters, the last of them an ellipsis. */
 void adl_html_put_cut(struct adl_text *text, const char *string, size_t columns);
 
 /* A scale from values to pixels. */
@@ -20,7 +19,7 @@ struct adl_axis {
     double from_px, to_px;
     double step; /* between ticks; 0 = to be chosen */
     bool log;
-    bool duration; /* values are seconds, labels carry their own units */
+    bool duration; /* values are seconds, labels have their own units */
 };
 
 #define ADL_TICKS_MAX 24
@@ -31,7 +30,7 @@ struct adl_ticks {
     double step; /* between two ticks of a linear axis */
 };
 
-/* An axis over lo..hi, widened to round numbers; copes with empty, reversed and not finite ranges. */
+/* An axis over lo..hi, widened to round numbers; handles empty, reversed and non-finite ranges. */
 struct adl_axis adl_axis_linear(double lo, double hi, double from_px, double to_px, int wanted_ticks);
 /* A logarithmic axis for times; needs 0 < lo and finite hi. */
 struct adl_axis adl_axis_log_time(double lo_s, double hi_s, double from_px, double to_px);
@@ -43,8 +42,8 @@ struct adl_ticks adl_axis_ticks(const struct adl_axis *axis, int wanted);
 void adl_svg_axis_x(struct adl_text *text, const struct adl_axis *axis, int wanted, double top_px, double bottom_px);
 void adl_svg_axis_y(struct adl_text *text, const struct adl_axis *axis, int wanted, double left_px, double right_px);
 
-/* The element, with a text alternative: label says what it is, about what it shows. Close with adl_svg_close.
- * The x axis (may be NULL) goes with it for tools that read values off the plot. */
+/* The element, with a text alternative: label says what it is, about what it shows. Close with adl_svg_close. The x
+ * axis (may be NULL) is written as an attribute, for scripts that read values off the plot. */
 void adl_svg_open(struct adl_text *text, double width, double height, const char *label, const char *about,
                   const struct adl_axis *x, const char *x_unit);
 void adl_svg_close(struct adl_text *text);
@@ -58,8 +57,7 @@ void adl_svg_label(struct adl_text *text, const char *class_names, double x, dou
 
 #define ADL_CLASS_SIZE 48
 
-/* The classes of a mark that belongs to a policy: "k12 s4 d1 KIND": its number, its colour, its dash, what it
- * is. */
+/* The CSS classes of a policy's mark: "k12 s4 d1 KIND": number, colour, dash, kind. */
 const char *adl_svg_series(char ret[ADL_CLASS_SIZE], uint32_t policy, const char *kind);
 
 /* A line through points, which says whose it is and how to read values off it: open, a point each, close. */

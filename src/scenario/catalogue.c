@@ -62,7 +62,7 @@ static const struct adl_yaml_field class_fields[] = {
     {"bandwidth", ADL_YAML_REAL, CLASS(job.bandwidth), .min = 0, .max = 1, .required = true,
      .help = "share of the memory bandwidth it keeps busy"},
     {"sync_share", ADL_YAML_REAL, CLASS(job.sync_share), .min = 0, .max = 1, .required = true,
-     .help = "share of a step on several GPUs that is spent talking over the node's link"},
+     .help = "share of a step on several GPUs that is spent communicating over the node's link"},
     {"scaling", ADL_YAML_REAL, CLASS(job.scaling), .min = 0.01, .max = 1, .required = true,
      .help = "efficiency kept at each doubling of GPUs"},
     {"step_gflop", ADL_YAML_REAL, CLASS(job.step_gflop), .min = 0, .max = 1e9,

@@ -1,4 +1,4 @@
-/* catalogue: GPU types and job classes with their measured speeds, as scenarios/catalogue.yaml has them. */
+/* catalogue: GPU types and job classes with their measured speeds, in the format of scenarios/catalogue.yaml. */
 #ifndef ADLRO_SCENARIO_CATALOGUE_H
 #define ADLRO_SCENARIO_CATALOGUE_H
 
@@ -20,14 +20,14 @@ struct adl_catalogue_type {
 
 struct adl_catalogue_class {
     const struct adl_yaml_node *at;
-    struct adl_job_class job; /* its speeds are in the list below, for the catalogue knows no cluster */
+    struct adl_job_class job; /* its speeds are in the list below, because the catalogue has no cluster */
     int kind;
     char source[160];
-    char measured[64];           /* the row of a file of measurements that has its speeds; "" = they are here: */
+    char measured[64];           /* the row of a file of measurements that has its speeds; "" = they are in speeds */
     struct adl_yaml_list speeds; /* struct adl_catalogue_speed */
 };
 
-/* Everything in it belongs to the document. */
+/* The document owns everything in it. */
 struct adl_catalogue {
     struct adl_yaml *yaml;
     const struct adl_catalogue_type *types;

@@ -123,7 +123,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Numbered names can meet written ones, so the check is on the finished cluster. */
+/* Numbered names can equal given ones, so the check is on the finished cluster. */
 static int check_node_names(const struct adl_scenario_reader *reader)
 {
     const struct adl_cluster *cluster = &reader->scenario->cluster;
@@ -170,7 +170,7 @@ static void copy_plain(const struct adl_scenario_form *form, struct adl_scenario
     scenario->preemption = form->preemption.model;
 }
 
-/* Costs by number of GPUs: as long at most as the single figures may be, so that times do not overflow. */
+/* Costs by number of GPUs; the same limit as for single costs, so that times do not overflow. */
 static int read_costs(struct adl_scenario_reader *reader, const struct adl_yaml_list *list, const char *key,
                       double *ret_s)
 {
@@ -193,7 +193,7 @@ static int read_preemption(struct adl_scenario_reader *reader)
                   : read_costs(reader, &form->rework_by_gpus_s, "rework_by_gpus_s", preemption->rework_by_gpus_s);
 }
 
-/* Reads everything but the texts; on failure the half-built scenario is the caller's to clear. */
+/* Builds everything but the texts; on failure the caller clears the partly built scenario. */
 static int build(struct adl_scenario_reader *reader, bool with_jobs)
 {
     copy_plain(reader->form, reader->scenario);

@@ -1,5 +1,4 @@
-/* scenario: reads a scenario and the catalogue it names from YAML, and checks that the two make sense
- * together. */
+/* scenario: reads a scenario and its catalogue from YAML, and checks that they are consistent. */
 #ifndef ADLRO_SCENARIO_SCENARIO_H
 #define ADLRO_SCENARIO_SCENARIO_H
 
@@ -11,14 +10,14 @@
 
 /* Where the catalogue's text comes from: a file, a recording, a test. */
 struct adl_scenario_source {
-    /* path is the catalogue's, seen from where the scenario's name is seen. The text is malloc'd; the reader
+    /* path is the catalogue's, relative to the same folder as the scenario's name. The text is malloc'd; the reader
      * frees it. */
     int (*read)(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err);
     void *context;
-    const struct adl_throughputs *throughputs; /* speeds of classes that were measured; NULL = none are at hand */
+    const struct adl_throughputs *throughputs; /* measured speeds of classes; NULL = none */
 };
 
-/* Both texts as they were read, so that a recording can carry them. */
+/* Both texts as read, so that a recording can include them. */
 struct adl_scenario_text {
     char *scenario;
     size_t scenario_size;
@@ -28,21 +27,21 @@ struct adl_scenario_text {
 
 extern const struct adl_yaml_table adl_scenario_table;
 
-/* Cluster types are the ones its nodes use and classes the ones its mix uses, each in order of first use. On
- * failure *ret is untouched; on success adl_scenario_clear() frees it. */
+/* The cluster has the types that its nodes use, and the scenario the classes that its mix uses, in order of first use.
+ * On failure *ret is untouched; on success adl_scenario_clear() frees it. */
 int adl_scenario_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
                        struct adl_scenario *ret, struct adl_error *err);
 
-/* From files; the catalogue's path is relative to the scenario's folder. A path without an ending at which there is no
- * file names a shipped scenario, or for adl_cluster_load() a shipped cluster, by its last part. ret_texts may be NULL.
- * The second gives the speeds of measured classes, from a file of them; a path of NULL gives none. */
+/* From files; the catalogue's path is relative to the scenario's folder. If there is no file at a path without
+ * extension, its last part names a shipped scenario, or for adl_cluster_load() a shipped cluster. ret_texts may be
+ * NULL. The second also reads a file with speeds of measured classes; its path may be NULL. */
 int adl_scenario_load(const char *path, struct adl_scenario *ret, struct adl_scenario_text *ret_texts,
                       struct adl_error *err);
 int adl_scenario_load_measured(const char *path, const char *throughputs, struct adl_scenario *ret,
                                struct adl_scenario_text *ret_texts, struct adl_error *err);
 
-/* The same for jobs that come from elsewhere: the file needs no workload, and one that is there is not used. The
- * scenario has one class, 'trace', that runs on every type of the cluster. */
+/* The same for jobs from another source: the file needs no workload, and its workload is ignored. The scenario has one
+ * class, 'trace', that runs on every type of the cluster. */
 int adl_cluster_parse(const char *name, const char *text, size_t size, const struct adl_scenario_source *source,
                       struct adl_scenario *ret, struct adl_error *err);
 int adl_cluster_load(const char *path, struct adl_scenario *ret, struct adl_error *err);

@@ -1,4 +1,4 @@
-/* scenario_file: a scenario and its catalogue from files, or from those that are in the program. */
+/* scenario_file: reads a scenario and its catalogue from files, or from those embedded in the program. */
 #include "scenario/scenario.h"
 #include "scenario/shipped.h"
 #include "scenario/text_file.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Where the texts come from, and where they are kept for the caller. */
+/* The source of the texts, and copies of them for the caller. */
 struct origin {
     const struct adl_shipped_file *shipped; /* NULL: files */
     struct adl_scenario_text texts;
@@ -62,7 +62,7 @@ static int read_and_keep(void *context, const char *path, char **ret_text, size_
     return 0;
 }
 
-/* The shipped file that a path names; NULL if it is to be read as a file. */
+/* The shipped file that a path names; NULL if it names a file on disk. */
 static int find_shipped(const char *folder, const char *path, const struct adl_shipped_file **ret,
                         struct adl_error *err)
 {
@@ -82,7 +82,7 @@ static int find_shipped(const char *folder, const char *path, const struct adl_s
         return found || exists ? 0 : adl_shipped_refuse(folder, path, err);
     }
     if (found && !exists)
-        return adl_fail(err, ADL_EIO, "cannot open %.150s: %s; the shipped one goes by its name alone: %s", path,
+        return adl_fail(err, ADL_EIO, "cannot open %.150s: %s; to use the shipped one, give only its name: %s", path,
                         strerror(errno), stem);
     return 0;
 }

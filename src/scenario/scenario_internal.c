@@ -65,7 +65,7 @@ static const struct adl_yaml_field arrivals_fields[] = {
     {"surge_factor", ADL_YAML_REAL, ARRIVALS(surge_factor), .min = 0.001, .max = 1e4,
      .help = "surge: the rate inside it, as a multiple of `rate_per_h`"},
     {"surge_kind", ADL_YAML_NAME, ARRIVALS(surge_kind), .names = adl_kind_names, .otherwise = "any kind",
-     .help = "surge: only this kind of job comes in it; the mix must have one"},
+     .help = "surge: only this kind of job arrives in it; the mix must have one"},
 };
 static const struct adl_yaml_table arrivals_table = {TABLE(arrivals_fields, struct adl_form_arrivals), .located = true};
 
@@ -73,7 +73,8 @@ static const struct adl_yaml_table arrivals_table = {TABLE(arrivals_fields, stru
 static const struct adl_yaml_field limits_fields[] = {
     {"median_factor", ADL_YAML_REAL, LIMITS(median_factor), .min = 1, .max = 1000,
      .help = "median of limit / true run time on the slowest acceptable type"},
-    {"sigma", ADL_YAML_REAL, LIMITS(sigma), .min = 0, .max = 5, .help = "of the logarithm of that factor"},
+    {"sigma", ADL_YAML_REAL, LIMITS(sigma), .min = 0, .max = 5,
+     .help = "standard deviation of the logarithm of that factor"},
     {"exact_share", ADL_YAML_REAL, LIMITS(exact_share), .min = 0, .max = 1,
      .help = "share of jobs whose limit is the exact run time"},
     {"round_s", ADL_YAML_REAL, LIMITS(round_s), .min = 0.001, .max = TASK_S, .or_zero = true,
@@ -85,7 +86,7 @@ static const struct adl_yaml_table limits_table = {TABLE(limits_fields, struct a
 static const struct adl_yaml_field duration_fields[] = {
     {"median", ADL_YAML_REAL, DURATION(median), .min = 0.001, .max = TASK_S, .required = true,
      .help = "of the log-normal run time on the reference type; between `min` and `max`"},
-    {"sigma", ADL_YAML_REAL, DURATION(sigma), .min = 0, .max = 5, .help = "of its logarithm"},
+    {"sigma", ADL_YAML_REAL, DURATION(sigma), .min = 0, .max = 5, .help = "standard deviation of its logarithm"},
     {"min", ADL_YAML_REAL, DURATION(min), .min = 0.001, .max = TASK_S, .help = "no job is shorter"},
     {"max", ADL_YAML_REAL, DURATION(max), .min = 0.001, .max = TASK_S, .help = "no job is longer"},
 };
@@ -171,11 +172,11 @@ static const struct adl_yaml_field workload_fields[] = {
     {"jobs", ADL_YAML_INT, WORKLOAD(jobs), .min = 1, .max = 1e9, .required = true, .help = "jobs in one run"},
     {"users", ADL_YAML_INT, WORKLOAD(users), .min = 1, .max = 1e6, .help = "users who submit them"},
     {"arrivals", ADL_YAML_GROUP, WORKLOAD(arrivals), .table = &arrivals_table, .required = true,
-     .help = "when jobs come; keys of other processes are ignored"},
+     .help = "when jobs arrive; keys of other processes are ignored"},
     {"limits", ADL_YAML_GROUP, WORKLOAD(limits), .table = &limits_table, .otherwise = "optional",
      .help = "how much more time users ask for than they need"},
     {"mix", ADL_YAML_LIST, WORKLOAD(mix), .min = 1, .max = 256, .table = &mix_table, .required = true,
-     .help = "which jobs come"},
+     .help = "classes of jobs"},
 };
 static const struct adl_yaml_table workload_table = {TABLE(workload_fields, struct adl_form_workload), .located = true};
 
@@ -203,7 +204,7 @@ static const struct adl_yaml_table update_table = {TABLE(update_fields, struct a
 static const struct adl_yaml_field drift_fields[] = {
     {"wear_per_kh", ADL_YAML_REAL, DRIFT(model.wear_per_kh), .min = 0, .max = 1,
      .help = "share of speed that a GPU loses per 1000 busy hours"},
-    {"wear_floor", ADL_YAML_REAL, DRIFT(model.wear_floor), .min = 0.01, .max = 1, .help = "but never below this"},
+    {"wear_floor", ADL_YAML_REAL, DRIFT(model.wear_floor), .min = 0.01, .max = 1, .help = "never below this"},
     {"throttle_share", ADL_YAML_REAL, DRIFT(model.throttle_share), .min = 0, .max = 1,
      .help = "share of GPUs that throttle"},
     {"throttle_factor", ADL_YAML_REAL, DRIFT(model.throttle_factor), .min = 0.01, .max = 1,

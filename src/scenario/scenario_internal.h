@@ -1,5 +1,5 @@
-/* scenario_internal: a scenario as the file words it, before names become indices. For scenario*.c, and for the
- * service, whose configuration words clusters and policies in the same way. */
+/* scenario_internal: a scenario as written in the file, before names become indices. For scenario*.c, and for the
+ * service, whose configuration describes clusters and policies in the same way. */
 #ifndef ADLRO_SCENARIO_SCENARIO_INTERNAL_H
 #define ADLRO_SCENARIO_SCENARIO_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "scenario/throughputs.h"
 #include "scenario/yaml.h"
 
-#define ADL_NODES_MAX 262144u /* in one cluster, counts multiplied out */
+#define ADL_NODES_MAX 262144u /* in one cluster, with counts expanded */
 
 struct adl_form_bank {
     const struct adl_yaml_node *at;
@@ -42,7 +42,7 @@ struct adl_form_priority {
     double min, max;
 };
 
-/* A share of the jobs carries a deadline or a least throughput, this large relative to the reference type. */
+/* A share of the jobs has a deadline or a minimum throughput, given relative to the reference type. */
 struct adl_form_promise {
     double share, size;
 };
@@ -122,7 +122,7 @@ struct adl_scenario_form {
     const struct adl_yaml_node *policy; /* NULL = not given */
 };
 
-/* What the steps below work on. */
+/* State of the steps below. */
 struct adl_scenario_reader {
     struct adl_yaml *yaml;
     const struct adl_scenario_form *form;
@@ -137,20 +137,20 @@ struct adl_scenario_reader {
 int adl_scenario_read_cluster(struct adl_scenario_reader *reader);
 int adl_scenario_read_workload(struct adl_scenario_reader *reader);
 int adl_scenario_make_class(
-    struct adl_scenario_reader *reader); /* instead of a workload: the class of a trace's jobs */
-/* Instead of a workload: the class of jobs that say nothing, "job", and all that the catalogue has. On types of
- * which it has no speeds at all they are as slow as on the slowest of those it has. */
+    struct adl_scenario_reader *reader); /* instead of a workload: one class for the jobs of a trace */
+/* Instead of a workload: the class "job" for jobs without one, and all classes of the catalogue. On types for which it
+ * has no speeds, a class is as slow as on its slowest type. */
 int adl_scenario_read_classes(struct adl_scenario_reader *reader);
 int adl_scenario_read_drift(struct adl_scenario_reader *reader);
 
 /* Adds what the group `policy` says to the scenario's settings. */
 int adl_scenario_read_policy(struct adl_scenario_reader *reader);
 
-/* A class that runs on every type of the cluster, and equally fast. */
+/* A class that runs equally fast on every type of the cluster. */
 struct adl_job_class adl_scenario_plain_class(const char *name, const struct adl_cluster *cluster);
 
-/* The speeds of a class that were measured, on the cluster's types; link is what asks for it. And, once all classes are
- * there, what was measured of gangs and of neighbours. */
+/* The measured speeds of a class on the cluster's types; link is the key that names it. And, once all classes exist,
+ * the measurements of gangs and of co-located pairs. */
 int adl_scenario_measure_class(const struct adl_scenario_reader *reader, const struct adl_catalogue_class *from,
                                const struct adl_yaml_link *link, struct adl_job_class *class);
 int adl_scenario_measure(struct adl_scenario_reader *reader);
@@ -159,8 +159,8 @@ int adl_scenario_measure(struct adl_scenario_reader *reader);
 int adl_scenario_find_type(const struct adl_scenario_reader *reader, const struct adl_yaml_link *link,
                            const char *where, uint32_t *ret_type);
 
-/* True if the jobs of this line of the mix can run on an empty cluster when only these types may be used; on
- * false, the first size that cannot, and why. */
+/* True if the jobs of this entry of the mix can run on an empty cluster with only these types; if false, the first size
+ * that cannot, and why. */
 bool adl_mix_possible(const struct adl_scenario *scenario, const struct adl_mix *mix, uint32_t types,
                       uint32_t *ret_gang, const char **ret_why);
 

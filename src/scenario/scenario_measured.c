@@ -1,4 +1,4 @@
-/* scenario_measured: speeds that classes take from a file of measurements: alone, as gangs, and beside each other. */
+/* scenario_measured: speeds of classes from a file of measurements: alone, as gangs, and co-located. */
 #include "scenario/scenario_internal.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ int adl_scenario_measure_class(const struct adl_scenario_reader *reader, const s
     bool found = false;
     if (!reader->throughputs)
         return adl_yaml_fail(reader->yaml, link->line, reader->err,
-                             "class '%s' runs as fast as was measured of \"%s\": --throughputs FILE must give the "
+                             "class '%s' has the measured speeds of \"%s\": --throughputs FILE must give the "
                              "measurements, such as simulation_throughputs.json of Gavel "
                              "(github.com/stanford-futuredata/gavel)",
                              from->job.name, from->measured);
@@ -25,7 +25,7 @@ int adl_scenario_measure_class(const struct adl_scenario_reader *reader, const s
                          from->job.name, from->measured);
 }
 
-/* The row of measurements that a class goes by; NULL = none. */
+/* The row of measurements of a class; NULL = none. */
 static const char *row_of(const struct adl_scenario_reader *reader, uint32_t class_index)
 {
     const char *name = reader->scenario->classes[class_index].name;
@@ -33,7 +33,7 @@ static const char *row_of(const struct adl_scenario_reader *reader, uint32_t cla
     return class && class->measured[0] ? class->measured : NULL;
 }
 
-/* A size that was measured on some type and not on this one does not run on this one. */
+/* A size that was measured on some types does not run on the others. */
 static void measure_gangs(const struct adl_scenario_reader *reader, uint32_t class_index, const char *row)
 {
     struct adl_scenario *scenario = reader->scenario;
@@ -52,7 +52,7 @@ static void measure_gangs(const struct adl_scenario_reader *reader, uint32_t cla
     }
 }
 
-/* No job is faster for having a neighbour: what is measured above 1 is noise, and bounds rest on that. */
+/* Co-location makes no job faster: a ratio above 1 is noise, and the lower bounds rely on that. */
 static void measure_pair(const struct adl_scenario_reader *reader, uint32_t class_index, uint32_t other,
                          const char *row, const char *beside)
 {
@@ -68,7 +68,7 @@ static void measure_pair(const struct adl_scenario_reader *reader, uint32_t clas
     }
 }
 
-/* Gangs of a size that was measured on some types only must run on the reference type and on one that is there. */
+/* Gangs of a size that was measured on some types only must run on the reference type and on a type of the cluster. */
 static int check_gangs(const struct adl_scenario_reader *reader, uint32_t index)
 {
     const struct adl_form_mix *form = &((const struct adl_form_mix *)reader->form->workload.mix.items)[index];

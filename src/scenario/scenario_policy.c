@@ -45,7 +45,7 @@ int adl_scenario_read_drift(struct adl_scenario_reader *reader)
     return 0;
 }
 
-/* Jobs that `static` could never place would wait for ever. */
+/* Jobs that `static` can never place would wait forever. */
 static int check_affinity(const struct adl_scenario_reader *reader, const struct form_affinity *affinity,
                           uint32_t index, uint32_t types)
 {

@@ -1,5 +1,5 @@
-/* scenario_workload: turns the job mix and the arrivals of a scenario file into the model, and refuses jobs
- * that could never run. */
+/* scenario_workload: builds the workload model from the job mix and the arrivals of a scenario file, and refuses jobs
+ * that can never run. */
 #include "base/range.h"
 #include "base/suggest.h"
 #include "scenario/scenario_internal.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPAN_MAX_H 1e6 /* of all arrivals: int64 microseconds hold 2,500 times that */
+#define SPAN_MAX_H 1e6 /* of all arrivals: 2,500 times that fits int64 microseconds */
 #define WHERE_SIZE 64
 
 static const struct adl_form_mix *mix_form(const struct adl_scenario_reader *reader, uint32_t index)
@@ -47,7 +47,7 @@ static struct adl_job_class resolve_class(const struct adl_scenario_reader *read
     return class;
 }
 
-/* The class's index in the scenario, adding it at its first use; there is room for one per mix entry. */
+/* The class's index in the scenario, adding it at its first use; there is space for one per mix entry. */
 static int use_class(struct adl_scenario_reader *reader, uint32_t index, uint16_t *ret_class)
 {
     const struct adl_yaml_link *link = &mix_form(reader, index)->class;
@@ -180,7 +180,7 @@ static int check_bounds(const struct adl_scenario_reader *reader, uint32_t index
     return 0;
 }
 
-/* What a stop loses is only said of jobs that may be stopped, and an interval only where it counts. */
+/* stop_loses is allowed only for preemptible jobs, and an interval only with since_checkpoint. */
 static int check_stops(const struct adl_scenario_reader *reader, uint32_t index)
 {
     const struct adl_form_mix *form = mix_form(reader, index);
@@ -219,8 +219,8 @@ static struct adl_job_spec demand(const struct adl_scenario *scenario, const str
                                  .gpu_memory_mib = mix->gpu_memory_mib};
 }
 
-/* What fits with many GPUs fits with fewer, so a large cluster is walked once and not for every size; unless sizes were
- * measured, each on types of its own. */
+/* A job that fits with many GPUs fits with fewer, so a large cluster is scanned once and not for every size; unless
+ * sizes were measured, each on types of its own. */
 bool adl_mix_possible(const struct adl_scenario *scenario, const struct adl_mix *mix, uint32_t types,
                       uint32_t *ret_gang, const char **ret_why)
 {
@@ -315,7 +315,7 @@ static int check_arrivals(const struct adl_scenario_reader *reader)
     return 0;
 }
 
-/* The draws need something to draw from: some weight in the mix, and in the surge's kind. */
+/* Sampling needs a positive weight in the mix, and in the surge's kind. */
 static int check_weights(const struct adl_scenario_reader *reader)
 {
     const struct adl_workload *workload = &reader->scenario->workload;
@@ -357,13 +357,13 @@ static int make_classes(struct adl_scenario_reader *reader, uint32_t room, const
     return 0;
 }
 
-/* Jobs of a trace run as long as the trace says, so the class has no say in speeds; its activity makes their power. */
+/* Jobs of a trace run as long as the trace says, so the class does not affect speeds; its activity determines power. */
 int adl_scenario_make_class(struct adl_scenario_reader *reader)
 {
     return make_classes(reader, 1, "trace");
 }
 
-/* Whether the catalogue says of any class how fast it is there. */
+/* Whether the catalogue has a speed of any class on this type. */
 static bool has_speeds(const struct adl_catalogue *catalogue, const char *type)
 {
     for (uint32_t i = 0; i < catalogue->class_count; i++)

@@ -1,4 +1,4 @@
-/* shipped: the files of scenarios/, in the program, so that they are found by name from anywhere. */
+/* shipped: the files of scenarios/, embedded in the program, so that they are found by name from anywhere. */
 #ifndef ADLRO_SCENARIO_SHIPPED_H
 #define ADLRO_SCENARIO_SHIPPED_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct adl_shipped_file {
-    const char *path; /* seen from scenarios/: "paper16.yaml", "clusters/pool64.yaml" */
+    const char *path; /* relative to scenarios/: "paper16.yaml", "clusters/pool64.yaml" */
     const unsigned char *text;
     size_t size;
 };
@@ -22,10 +22,10 @@ extern const size_t adl_shipped_file_count;
 /* The file at a path; "clusters/../catalogue.yaml" is "catalogue.yaml". NULL if there is none. */
 const struct adl_shipped_file *adl_shipped_at(const char *path);
 
-/* The file of a name, without folder and ending, that is no catalogue: "paper16". NULL if there is none. */
+/* The file with this name, without folder and extension: "paper16". Not a catalogue. NULL if there is none. */
 const struct adl_shipped_file *adl_shipped_find(const char *folder, const char *name);
 
-/* Fails with the names of a folder and a guess at which was meant. */
+/* Fails with the names of a folder and a suggestion. */
 int adl_shipped_refuse(const char *folder, const char *name, struct adl_error *err);
 
 #endif

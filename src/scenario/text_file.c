@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads to the end whatever the file is (it may be a pipe), at most what the YAML reader takes. */
+/* Reads to the end of any kind of file (it may be a pipe), at most the limit of the YAML reader. */
 static int read_stream(FILE *stream, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
 {
     size_t size = 0, capacity = 16384;

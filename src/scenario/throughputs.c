@@ -48,7 +48,7 @@ static int compare_pairs(const void *a, const void *b)
     return order ? order : (x->job[1] > y->job[1]) - (x->job[1] < y->job[1]);
 }
 
-/* "('NAME', 4)"; false if the key is of another form. */
+/* "('NAME', 4)"; false if the key is malformed. */
 static bool read_key(const char *key, struct entry *ret)
 {
     static const char quotes[] = "'\"";
@@ -67,7 +67,7 @@ static bool read_key(const char *key, struct entry *ret)
     return true;
 }
 
-/* How many rows there are, and how many figures in all of them. */
+/* The number of rows, and of figures in all of them. */
 static size_t count_entries(const cJSON *root, size_t *ret_figures)
 {
     size_t count = 0;
@@ -118,7 +118,7 @@ static int read_entries(const char *name, const cJSON *root, struct adl_throughp
     return 0;
 }
 
-/* What one job did beside another; a neighbour without a row of its own is of no use and left out. */
+/* The speed of one job co-located with another; a neighbour without a row of its own is ignored. */
 static int read_pair(const char *name, const struct entry *entry, const cJSON *other,
                      struct adl_throughputs *throughputs, struct adl_error *err)
 {
@@ -143,7 +143,7 @@ static int read_pair(const char *name, const struct entry *entry, const cJSON *o
     return 0;
 }
 
-/* Needs the rows, in order. */
+/* Needs the sorted rows. */
 static int read_pairs(const char *name, const cJSON *root, struct adl_throughputs *throughputs, struct adl_error *err)
 {
     for (const cJSON *type = root->child; type; type = type->next) {

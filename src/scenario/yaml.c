@@ -92,7 +92,7 @@ struct builder {
     struct adl_error *err;
     yaml_parser_t parser;
     struct adl_yaml_node *open[ADL_YAML_DEPTH_MAX];  /* containers that have not ended */
-    struct adl_yaml_node **tail[ADL_YAML_DEPTH_MAX]; /* where the next child of each goes */
+    struct adl_yaml_node **tail[ADL_YAML_DEPTH_MAX]; /* where to attach the next child of each */
     uint32_t depth;
     uint32_t node_count;
     uint32_t documents;
@@ -155,7 +155,7 @@ static int copy_scalar(struct builder *builder, const yaml_event_t *event, struc
     return 0;
 }
 
-/* Hangs the node into the innermost open container. */
+/* Attaches the node to the innermost open container. */
 static void attach(struct builder *builder, struct adl_yaml_node *node)
 {
     if (builder->depth == 0) {
@@ -197,7 +197,7 @@ static int add_node(struct builder *builder, const yaml_event_t *event, uint8_t 
     return 0;
 }
 
-/* Keys must be words before anything may look one up. */
+/* Checks that all keys are scalars, before any lookup. */
 static int close_mapping(struct builder *builder)
 {
     struct adl_yaml_node *mapping = builder->open[--builder->depth];
@@ -285,7 +285,7 @@ int adl_yaml_parse(const char *name, const char *text, size_t size, struct adl_y
     if (size > ADL_YAML_SIZE_MAX) {
         status = adl_yaml_fail(yaml, 1, err, "the file has %zu bytes; at most %u are read", size, ADL_YAML_SIZE_MAX);
     } else {
-        /* Not left to libyaml: it counts the mark as a column, and then misses what must begin a line. */
+        /* The byte order mark is skipped here, because libyaml counts it as a column. */
         const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         struct builder builder = {.yaml = yaml, .text = text + mark, .size = size - mark, .err = err};
         status = build(&builder);

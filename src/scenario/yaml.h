@@ -1,8 +1,8 @@
-/* yaml: YAML text read into C structs by typed tables. Every value keeps its line, so that a fault found long
- * after parsing still says where it is.
+/* yaml: YAML text read into C structs by typed tables. Every value keeps its line, so that an error found after parsing
+ * still has its place.
  *
- * A subset is read: block and flow mappings, lists and scalars in one UTF-8 document. Anchors, aliases and
- * tags are refused. Limits: 16 MiB of text, 32 levels, a million nodes. */
+ * A subset is read: block and flow mappings, lists and scalars in one UTF-8 document. Anchors, aliases and tags are
+ * refused. Limits: 16 MiB of text, 32 levels, a million nodes. */
 #ifndef ADLRO_SCENARIO_YAML_H
 #define ADLRO_SCENARIO_YAML_H
 
@@ -28,7 +28,7 @@ struct adl_yaml_node {
     bool plain;       /* SCALAR: written without quotes */
 };
 
-struct adl_yaml; /* a document: its nodes and all that was read out of it */
+struct adl_yaml; /* a document: its nodes and everything read from it */
 
 /* name is the file's name in messages. */
 int adl_yaml_parse(const char *name, const char *text, size_t size, struct adl_yaml **ret, struct adl_error *err);
@@ -36,7 +36,7 @@ void adl_yaml_destroy(struct adl_yaml *yaml); /* accepts NULL */
 const char *adl_yaml_name(const struct adl_yaml *yaml);
 const struct adl_yaml_node *adl_yaml_root(const struct adl_yaml *yaml);
 
-/* Zeroed memory that lives as long as the document; NULL if there is none left. */
+/* Zeroed memory that lives as long as the document; NULL if out of memory. */
 void *adl_yaml_alloc(struct adl_yaml *yaml, size_t size);
 
 /* "name:line: text"; returns ADL_EINVAL. */
@@ -83,12 +83,12 @@ struct adl_yaml_field {
     uint8_t kind; /* enum adl_yaml_kind */
     bool required;
     bool open;                          /* REAL: min and max themselves are excluded */
-    bool or_zero;                       /* REAL: 0 is allowed beside what lies between min and max */
+    bool or_zero;                       /* REAL: 0 is allowed besides min to max */
     size_t offset, size;                /* of the member: ADL_YAML_AT */
     double min, max;                    /* INT, REAL: the value; LIST, LINKS, REALS: how many elements */
     const char *const *names;           /* NAME: ends with NULL */
     const struct adl_yaml_table *table; /* GROUP, LIST */
-    const char *otherwise;              /* what an absent key means, where the default's figure does not say it */
+    const char *otherwise;              /* what an absent key means, if the default value does not show it */
     const char *help;
 };
 
@@ -102,8 +102,8 @@ struct adl_yaml_table {
     const void *defaults; /* such a struct; NULL = all zero. Elements of lists start as copies of it */
 };
 
-/* Reads the document into target, which begins as a copy of the table's defaults. On failure target holds
- * garbage that owns nothing. */
+/* Reads the document into target, initialized with the table's defaults. On failure the content of target is undefined
+ * and owns nothing. */
 int adl_yaml_read(struct adl_yaml *yaml, const struct adl_yaml_table *table, void *target, struct adl_error *err);
 
 /* For mappings that no table describes (ADL_YAML_NODE): reads one value as a field of a table would be read; group is

@@ -1,5 +1,4 @@
-/* yaml_table: moves the nodes of a document into structs, as typed tables say, and refuses all that they do
- * not say. */
+/* yaml_table: reads the nodes of a document into structs by typed tables, and refuses everything else. */
 #include "base/range.h"
 #include "base/suggest.h"
 #include "scenario/yaml.h"
@@ -133,8 +132,7 @@ static int read_name(const struct reader *reader, const struct adl_yaml_field *f
     return refuse(reader, node, path, reason);
 }
 
-/* Line breaks and tabs become spaces, and none stay at the end, so that folded and literal blocks can be
- * used. */
+/* Line breaks and tabs become spaces, and trailing ones are removed, so that folded and literal blocks can be used. */
 static int read_text(const struct reader *reader, const struct adl_yaml_field *field, const struct adl_yaml_node *node,
                      const struct path *path, char *place)
 {
@@ -319,7 +317,7 @@ static int read_group(struct reader *reader, const struct adl_yaml_table *table,
         return status;
     if (table->located)
         memcpy(target, &node, sizeof node);
-    uint32_t lines[FIELDS_MAX] = {0}; /* of each key that came */
+    uint32_t lines[FIELDS_MAX] = {0}; /* of each key seen */
     for (const struct adl_yaml_node *key = node->first; key; key = key->next->next) {
         uint32_t i = 0;
         while (i < table->field_count && strcmp(table->fields[i].name, key->text) != 0)

@@ -205,7 +205,7 @@ static void what_the_measurements_do_not_give_is_refused_with_its_line(void **st
     (void)state;
     refused(
         "a", "big", 1, false,
-        "t.yaml:12: class 'a' runs as fast as was measured of \"A\": --throughputs FILE must give the measurements, "
+        "t.yaml:12: class 'a' has the measured speeds of \"A\": --throughputs FILE must give the measurements, "
         "such as simulation_throughputs.json of Gavel (github.com/stanford-futuredata/gavel)");
     refused(
         "lost", "big", 1, true,
