@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* A row of the index: 54 bits of time, 34 of line, 40 of offset, so that numbers in order are rows in order, those of
- * one time as in the file. */
+/* A row of the index: 54 bits of time, 34 of line, 40 of offset, so that sorting the numbers sorts the rows by time,
+ * and rows of equal time as in the file. */
 struct entry {
     uint64_t high; /* time << 10 | line >> 24 */
     uint64_t low;  /* line << 40 | offset */
@@ -30,13 +30,13 @@ struct adl_trace {
     uint32_t cell_count; /* of the header */
     uint64_t data_offset;
     uint64_t data_line;
-    struct adl_cells cells; /* of the line at hand */
+    struct adl_cells cells; /* of the current line */
     uint64_t counts[ADL_TRACE_REASON_COUNT];
     int64_t first_us;
-    int64_t last_us;     /* of the row given out last, as the file has it */
+    int64_t last_us;     /* of the row returned last, as in the file */
     struct entry *index; /* owned; NULL = the file is sorted */
-    uint64_t row_count;  /* used rows, before any is rejected */
-    uint64_t row_next;   /* as many were given out */
+    uint64_t row_count;  /* usable rows, before any is rejected */
+    uint64_t row_next;   /* rows returned so far */
 };
 
 static const struct adl_trace_form *const forms[ADL_TRACE_FORMAT_COUNT] = {
@@ -76,14 +76,14 @@ const char *adl_trace_reason_name(int reason)
     return reason >= 0 && reason < ADL_TRACE_REASON_COUNT ? names[reason] : "?";
 }
 
-/* ---- the header, and which format it is ---- */
+/* ---- header and format ---- */
 
 static bool is_blank_line(const struct adl_line *line)
 {
     return !line->too_long && line->text[strspn(line->text, " \t")] == '\0' && strlen(line->text) == line->size;
 }
 
-/* The column that the header lacks, in words, or NULL with every column bound. */
+/* The column that the header lacks, as text, or NULL with every column bound. */
 static const char *bind_columns(const struct adl_trace_form *form, const struct adl_cells *header,
                                 int16_t column[ADL_TRACE_COLUMNS_MAX])
 {
@@ -97,13 +97,13 @@ static const char *bind_columns(const struct adl_trace_form *form, const struct 
         if (column[c] < 0 && form->columns[c].required && !missing)
             missing = form->columns[c].name;
     }
-    if (!missing && form->lacks)
-        missing = form->lacks(column);
+    if (!missing && form->missing)
+        missing = form->missing(column);
     return missing;
 }
 
-/* Tries a copy of the line, as cutting writes into it. */
-static bool form_claims(const struct adl_trace_form *form, const struct adl_line *line, char *copy)
+/* Tries a copy of the line, because splitting modifies it. */
+static bool form_matches(const struct adl_trace_form *form, const struct adl_line *line, char *copy)
 {
     if (form->comment && line->text[0] == form->comment)
         return true;
@@ -112,18 +112,18 @@ static bool form_claims(const struct adl_trace_form *form, const struct adl_line
     memcpy(copy, line->text, line->size + 1);
     if (!adl_cells_cut(&cells, copy, form->separator, form->quotes))
         return false;
-    return form->has_header ? bind_columns(form, &cells, column) == NULL : form->claims(&cells);
+    return form->has_header ? bind_columns(form, &cells, column) == NULL : form->matches(&cells);
 }
 
-/* What is amiss with a line that looks as if sacct had printed it; "" for others. */
-static const char *hint_at_sacct(const char *line)
+/* What is wrong with a line that looks like output of sacct; "" for others. */
+static const char *sacct_hint(const char *line)
 {
     const bool has_bars = strchr(line, '|') != NULL;
     while (*line == ' ')
         line++;
     if (strncasecmp(line, "JobID", 5) == 0)
         return has_bars ? "; of sacct's columns JobID, State, Submit, ElapsedRaw, AllocTRES and ReqTRES are needed"
-                        : "; sacct has to be asked with --parsable2";
+                        : "; sacct needs the option --parsable2";
     if (has_bars && *line >= '0' && *line <= '9')
         return "; sacct has to print its line of column names: without --noheader";
     return "";
@@ -135,8 +135,8 @@ static int fail_undetected(const struct adl_trace *trace, const struct adl_line 
     char names[80] = "";
     for (int format = ADL_TRACE_AUTO + 1; format < ADL_TRACE_FORMAT_COUNT; format++)
         adl_list_append(names, sizeof names, forms[format]->name);
-    return adl_fail(err, ADL_EINVAL, "%.120s:%" PRIu64 ": the line is not the beginning of any format known (%s): %s%s",
-                    trace->lines.name, line->number, names, adl_quote(line->text, shown), hint_at_sacct(line->text));
+    return adl_fail(err, ADL_EINVAL, "%.120s:%" PRIu64 ": the line does not begin any known format (%s): %s%s",
+                    trace->lines.name, line->number, names, adl_quote(line->text, shown), sacct_hint(line->text));
 }
 
 static int detect(struct adl_trace *trace, const struct adl_line *line, struct adl_error *err)
@@ -145,7 +145,7 @@ static int detect(struct adl_trace *trace, const struct adl_line *line, struct a
     if (!copy)
         return adl_fail(err, ADL_ENOMEM, "%s: no memory for its first line", trace->lines.name);
     for (int format = ADL_TRACE_AUTO + 1; format < ADL_TRACE_FORMAT_COUNT && !trace->form; format++) {
-        if (form_claims(forms[format], line, copy)) {
+        if (form_matches(forms[format], line, copy)) {
             trace->format = format;
             trace->form = forms[format];
         }
@@ -165,7 +165,7 @@ static int read_header(struct adl_trace *trace, const struct adl_line *line, str
                         form->name, shown);
     const char *missing = bind_columns(form, &trace->cells, trace->column);
     if (missing) {
-        const bool is_name = !strchr(missing, ' '); /* else a choice of columns, in words */
+        const bool is_name = !strchr(missing, ' '); /* else a choice of columns, as text */
         return adl_fail(err, ADL_EINVAL, "%s:%" PRIu64 ": %s needs %s%s%s; the line of column names is %s", name,
                         line->number, form->name, is_name ? "the column '" : "", missing, is_name ? "'" : "", shown);
     }
@@ -175,7 +175,7 @@ static int read_header(struct adl_trace *trace, const struct adl_line *line, str
     return 0;
 }
 
-static void pass_byte_order_mark(struct adl_line *line)
+static void skip_byte_order_mark(struct adl_line *line)
 {
     if (line->number == 1 && strncmp(line->text, "\xef\xbb\xbf", 3) == 0) {
         line->text += 3;
@@ -183,8 +183,8 @@ static void pass_byte_order_mark(struct adl_line *line)
     }
 }
 
-/* Reads as far as the header, if there is one, and settles format and unit. */
-static int begin(struct adl_trace *trace, struct adl_error *err)
+/* Reads the header, if there is one, and determines format and unit. */
+static int read_start(struct adl_trace *trace, struct adl_error *err)
 {
     struct adl_line line;
     for (;;) {
@@ -194,7 +194,7 @@ static int begin(struct adl_trace *trace, struct adl_error *err)
         if (status == 0)
             return adl_fail(err, ADL_EINVAL, "%s:%" PRIu64 ": the trace is empty", trace->lines.name,
                             trace->lines.line);
-        pass_byte_order_mark(&line);
+        skip_byte_order_mark(&line);
         if (is_blank_line(&line))
             continue;
         if (!trace->form) {
@@ -208,7 +208,7 @@ static int begin(struct adl_trace *trace, struct adl_error *err)
     return trace->form->has_header ? read_header(trace, &line, err) : 0;
 }
 
-static int settle_unit(struct adl_trace *trace, double unit_s, struct adl_error *err)
+static int set_unit(struct adl_trace *trace, double unit_s, struct adl_error *err)
 {
     if (unit_s != 0 && !(unit_s >= 1e-6 && unit_s <= 86400 * 7))
         return adl_fail(err, ADL_EINVAL, "%s: a unit of time has to be from 0.000001 s to a week", trace->lines.name);
@@ -235,7 +235,7 @@ static int read_line(struct adl_trace *trace, struct adl_line *line, struct adl_
     *ret = (struct adl_trace_row){.line = line->number, .gpu_milli = 1000, .priority = -1};
     if (line->too_long)
         return adl_trace_refuse(&reading, ADL_TRACE_MALFORMED, "the line is longer than %u bytes", ADL_LINE_MAX);
-    pass_byte_order_mark(line);
+    skip_byte_order_mark(line);
     if (strlen(line->text) != line->size)
         return adl_trace_refuse(&reading, ADL_TRACE_MALFORMED, "the line holds a zero byte");
     if (is_blank_line(line) || (form->comment && line->text[0] == form->comment))
@@ -260,7 +260,7 @@ static int fail_row(const struct adl_trace *trace, uint64_t line, int reason, co
                     why);
 }
 
-/* Goes through the rows and counts them; a strict reader stops at the first that it cannot use. */
+/* Counts the rows; a strict reader stops at the first that it cannot use. */
 static int scan(struct adl_trace *trace, struct adl_error *err)
 {
     struct adl_error why = {{0}};
@@ -348,9 +348,9 @@ static int prepare(struct adl_trace *trace, const struct adl_trace_options *opti
     trace->form = forms[options->format];
     trace->strict = options->strict;
     trace->data_line = 1;
-    int status = begin(trace, err);
+    int status = read_start(trace, err);
     if (status == 0)
-        status = settle_unit(trace, options->unit_s, err);
+        status = set_unit(trace, options->unit_s, err);
     if (status == 0)
         status = scan(trace, err);
     trace->row_count = trace->counts[ADL_TRACE_USED];
@@ -436,7 +436,7 @@ static int next_in_order(struct adl_trace *trace, struct adl_trace_row *ret, str
 int adl_trace_next(struct adl_trace *trace, struct adl_trace_row *ret, struct adl_error *err)
 {
     struct adl_trace_row row = {0};
-    if (trace->row_next == trace->row_count) /* rows that were added since are not part of it */
+    if (trace->row_next == trace->row_count) /* rows appended since the scan are ignored */
         return 0;
     const int status = trace->index ? next_by_index(trace, &row, err) : next_in_order(trace, &row, err);
     if (status < 0)

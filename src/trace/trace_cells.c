@@ -1,4 +1,4 @@
-/* trace_cells: lines cut into cells, and cells turned into numbers, times and words. */
+/* trace_cells: splits lines into cells, and converts cells to numbers, times and words. */
 #include "base/suggest.h"
 #include "trace/trace_internal.h"
 
@@ -16,7 +16,7 @@
 #define YEAR_MIN    1970
 #define YEAR_MAX    2200
 #define DAY_S       86400
-#define DIGITS_FAST 15 /* as many decimal digits are a double exactly */
+#define DIGITS_FAST 15 /* that many decimal digits are exact in a double */
 
 static bool is_blank(char c)
 {
@@ -28,7 +28,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* ---- cutting ---- */
+/* ---- splitting ---- */
 
 /* The cell that starts at text, unquoted in place; returns where it ends: a separator or the end, or NULL. */
 static char *cut_quoted(char *text, char separator, char **ret_cell)
@@ -50,7 +50,7 @@ static char *cut_quoted(char *text, char separator, char **ret_cell)
         ;
     if (*from != separator && *from != '\0')
         return NULL;
-    *to = '\0'; /* before from: the opening quote is gone */
+    *to = '\0'; /* before from, because the opening quote was removed */
     return from;
 }
 
@@ -117,8 +117,8 @@ bool adl_cell_is_none(const char *text)
     return false;
 }
 
-/* Passes over digits and adds them to the number; false if there are none. */
-static bool pass_digits(const char **at, uint64_t *number, int *count)
+/* Skips digits and appends them to the number; false if there are none. */
+static bool skip_digits(const char **at, uint64_t *number, int *count)
 {
     const char *from = *at;
     for (; is_digit(**at); (*at)++) {
@@ -141,11 +141,11 @@ bool adl_cell_real(const char *text, double *ret)
         at++;
     uint64_t number = 0;
     int count = 0;
-    bool digits = pass_digits(&at, &number, &count);
+    bool digits = skip_digits(&at, &number, &count);
     long decimals = 0;
     if (*at == '.') {
         const char *from = ++at;
-        digits = pass_digits(&at, &number, &count) || digits;
+        digits = skip_digits(&at, &number, &count) || digits;
         decimals = at - from;
     }
     if (!digits)
@@ -159,7 +159,7 @@ bool adl_cell_real(const char *text, double *ret)
         at += at[1] == '-' || at[1] == '+' ? 2 : 1;
         int ignored = 0;
         uint64_t exponent = 0;
-        if (!pass_digits(&at, &exponent, &ignored))
+        if (!skip_digits(&at, &exponent, &ignored))
             return false;
     }
     char *end;
@@ -170,7 +170,7 @@ bool adl_cell_real(const char *text, double *ret)
     return true;
 }
 
-/* As many digits as count says, no fewer. */
+/* Exactly count digits. */
 static bool take_digits(const char **at, int count, int *ret)
 {
     int value = 0;
@@ -205,8 +205,8 @@ static bool take_fraction(const char **at, int64_t *ret_us)
     return true;
 }
 
-/* Days since 1970-01-01 of a date in the Gregorian calendar: the months counted from March, so that the leap day is
- * a year's last. */
+/* Days since 1970-01-01 of a date in the Gregorian calendar: months are counted from March, so that the leap day is the
+ * last of a year. */
 static int64_t days_since_1970(int year, int month, int day)
 {
     const int64_t y = month > 2 ? year : year - 1;
@@ -344,7 +344,7 @@ int adl_trace_take_count(const struct adl_trace_reading *reading, const char *wh
 {
     double value;
     if (!adl_cell_real(text, &value) || !(value >= 0 && value <= max) || value != floor(value))
-        return refuse_text(reading, ADL_TRACE_MALFORMED, what, "a whole number that makes sense", text);
+        return refuse_text(reading, ADL_TRACE_MALFORMED, what, "a whole number in a plausible range", text);
     *ret = (uint32_t)value;
     return ADL_TRACE_USED;
 }
@@ -409,7 +409,7 @@ void adl_trace_take_word(char ret[ADL_TRACE_WORD], const char *text)
     copy_word(ret, text, size);
 }
 
-/* Cutting an id could make two jobs one, and cutting types would change them. */
+/* Not truncated, because two ids could become equal, and types would change. */
 static int take_whole(const struct adl_trace_reading *reading, const char *what, const char *text, char *ret,
                       size_t capacity)
 {

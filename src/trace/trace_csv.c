@@ -1,4 +1,4 @@
-/* trace_csv: our own CSV, read and written; docs/traces.md says what each column means. */
+/* trace_csv: our own CSV, read and written; docs/traces.md describes the columns. */
 #include "base/text.h"
 #include "trace/trace_internal.h"
 
@@ -44,14 +44,14 @@ static const struct adl_trace_column columns[COLUMN_COUNT] = {
     [TYPES] = {"types", false},
 };
 
-static const char *lacks(const int16_t *column)
+static const char *missing(const int16_t *column)
 {
     return column[DURATION] < 0 && column[STEPS] < 0 ? "the column 'duration' or 'steps'" : NULL;
 }
 
 /* ---- reading ---- */
 
-/* Of an optional column; an empty cell leaves what is there. */
+/* Of an optional column; an empty cell leaves *ret unchanged. */
 static int take_optional_time(const struct adl_trace_reading *reading, int column, int64_t *ret_us)
 {
     const char *text = adl_trace_cell(reading, column);
@@ -87,7 +87,7 @@ static int read_demand(const struct adl_trace_reading *reading, struct adl_trace
     if (reason == ADL_TRACE_USED)
         reason = take_optional_count(reading, GPU_MILLI, 1000, &ret->gpu_milli);
     if (reason == ADL_TRACE_USED && ret->gpu_milli == 0)
-        return adl_trace_refuse(reading, ADL_TRACE_NO_GPU, "the job uses nothing of its GPUs (gpu_milli is 0)");
+        return adl_trace_refuse(reading, ADL_TRACE_NO_GPU, "the job uses no share of its GPUs (gpu_milli is 0)");
     if (reason == ADL_TRACE_USED)
         reason = take_optional_count(reading, CPU_MILLI, INT32_MAX, &cpu_milli);
     if (reason == ADL_TRACE_USED)
@@ -143,13 +143,13 @@ const struct adl_trace_form adl_trace_form_csv = {
     .leaves_unit = true,
     .columns = columns,
     .column_count = COLUMN_COUNT,
-    .lacks = lacks,
+    .missing = missing,
     .read = read_row,
 };
 
 /* ---- writing ---- */
 
-/* In seconds, with as many decimals as it takes. */
+/* In seconds, with as many decimals as needed. */
 static void put_time(struct adl_text *text, int64_t time_us)
 {
     assert(time_us >= 0);

@@ -1,13 +1,13 @@
-/* trace_gavel: the .trace files of Gavel (7 or 10 fields) and of Shockwave, which grew from it (12 fields).
+/* trace_gavel: the .trace files of Gavel (7 or 10 fields) and of Shockwave, which extends it (12 fields).
  *
- * The work is given in steps; how long they take follows from throughputs, which are another file. */
+ * The work is given in steps; their duration follows from throughputs, in another file. */
 #include "trace/trace_internal.h"
 
 #include <string.h>
 
 #define STEPS_MAX 1e15
 
-/* Where the fields that are taken stand, by how many there are; -1 = not in that form. */
+/* Positions of the fields we read, by the number of fields; -1 = not in that form. */
 static const struct layout {
     uint32_t count;
     int steps;
@@ -29,7 +29,7 @@ static const struct layout *find_layout(const struct adl_cells *cells)
     return NULL;
 }
 
-static bool claims(const struct adl_cells *cells)
+static bool matches(const struct adl_cells *cells)
 {
     const struct layout *layout = find_layout(cells);
     double number;
@@ -54,7 +54,7 @@ static int read_row(const struct adl_trace_reading *reading, struct adl_trace_ro
     const struct adl_cells *cells = reading->cells;
     const struct layout *layout = find_layout(cells);
     if (!layout)
-        return adl_trace_refuse(reading, ADL_TRACE_MALFORMED, "a line has 7, 10 or 12 fields with tabs between, not %u",
+        return adl_trace_refuse(reading, ADL_TRACE_MALFORMED, "a line has 7, 10 or 12 tab-separated fields, not %u",
                                 cells->count);
     adl_trace_number_id(reading, ret->id);
     adl_trace_take_word(ret->name, cells->at[0]);
@@ -64,7 +64,7 @@ static int read_row(const struct adl_trace_reading *reading, struct adl_trace_ro
     if (reason != ADL_TRACE_USED)
         return reason;
     if (!adl_cell_real(cells->at[layout->steps], &ret->steps) || !(ret->steps <= STEPS_MAX))
-        return adl_trace_refuse(reading, ADL_TRACE_MALFORMED, "the total steps are not a number that makes sense");
+        return adl_trace_refuse(reading, ADL_TRACE_MALFORMED, "the total steps are not a plausible number");
     if (!(ret->steps > 0))
         return adl_trace_refuse(reading, ADL_TRACE_BAD_TIME, "the total steps are not more than 0");
     if (layout->duration < 0)
@@ -80,6 +80,6 @@ static int read_row(const struct adl_trace_reading *reading, struct adl_trace_ro
 const struct adl_trace_form adl_trace_form_gavel = {
     .name = "gavel",
     .separator = '\t',
-    .claims = claims,
+    .matches = matches,
     .read = read_row,
 };

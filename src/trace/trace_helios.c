@@ -1,4 +1,4 @@
-/* trace_helios: the CSV of SenseTime's Helios clusters and, with other columns beside, of Shanghai AI Lab's Acme. */
+/* trace_helios: the CSV of SenseTime's Helios clusters and, with more columns, of Shanghai AI Lab's Acme. */
 #include "trace/trace_internal.h"
 
 #include <limits.h>
@@ -13,14 +13,14 @@ static const struct adl_trace_column columns[COLUMN_COUNT] = {
     [END] = {"end_time", false}, [DURATION] = {"duration", false},
 };
 
-static const char *lacks(const int16_t *column)
+static const char *missing(const int16_t *column)
 {
     if (column[DURATION] < 0 && (column[START] < 0 || column[END] < 0))
         return "the column 'duration', or 'start_time' and 'end_time'";
     return NULL;
 }
 
-/* A date and time; or, where somebody made the times relative, a number of units. */
+/* A date and time; or, if times were made relative, a number of units. */
 static int take_moment(const struct adl_trace_reading *reading, int column, int64_t *ret_us)
 {
     const char *text = adl_trace_cell(reading, column);
@@ -29,8 +29,8 @@ static int take_moment(const struct adl_trace_reading *reading, int column, int6
     return adl_trace_take_time(reading, columns[column].name, text, reading->unit_s, ret_us);
 }
 
-/* The authors define the duration as end less start; Acme's Kalos counts the wait into its column. So the two times
- * come first, and the column only where one of them is missing. */
+/* The authors define the duration as end minus start; Acme's Kalos includes the wait in its column. So the column is
+ * used only if one of the two times is missing. */
 static int read_duration(const struct adl_trace_reading *reading, struct adl_trace_row *ret)
 {
     const bool has_start = !adl_cell_is_none(adl_trace_cell(reading, START));
@@ -94,6 +94,6 @@ const struct adl_trace_form adl_trace_form_helios = {
     .leaves_unit = true,
     .columns = columns,
     .column_count = COLUMN_COUNT,
-    .lacks = lacks,
+    .missing = missing,
     .read = read_row,
 };

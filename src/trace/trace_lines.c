@@ -132,7 +132,7 @@ static ssize_t read_at(struct adl_lines *lines, char *ret, size_t size, uint64_t
     return got;
 }
 
-/* Appends a chunk to what is left in the window, which grows for a line that is longer than it. */
+/* Appends a chunk to the rest of the window, which grows for a line that is longer. */
 static int refill(struct adl_lines *lines, struct adl_error *err)
 {
     const size_t have = lines->tail - lines->head;
@@ -163,7 +163,7 @@ static int refill(struct adl_lines *lines, struct adl_error *err)
     return 0;
 }
 
-/* The line is the size bytes at the head; with end, a line's end follows it. */
+/* The line is the first size bytes at the head; if end, a line end follows. */
 static int deliver(struct adl_lines *lines, size_t size, bool end, struct adl_line *ret)
 {
     char *text = lines->window + lines->head;
@@ -179,8 +179,8 @@ static int deliver(struct adl_lines *lines, size_t size, bool end, struct adl_li
     return 1;
 }
 
-/* The window holds the beginning of a line without end: passes over the rest of it. */
-static int pass_over(struct adl_lines *lines, struct adl_line *ret, struct adl_error *err)
+/* The window holds the start of a line that is too long: skips the rest. */
+static int skip_line(struct adl_lines *lines, struct adl_line *ret, struct adl_error *err)
 {
     *ret = (struct adl_line){.offset = lines->offset, .number = lines->line, .too_long = true};
     for (;;) {
@@ -197,7 +197,7 @@ static int pass_over(struct adl_lines *lines, struct adl_line *ret, struct adl_e
             return status;
     }
     lines->line++;
-    ret->text = lines->window + lines->capacity; /* the byte beyond the window is never a line's */
+    ret->text = lines->window + lines->capacity; /* the byte after the window is never part of a line */
     *ret->text = '\0';
     return 1;
 }
@@ -212,7 +212,7 @@ int adl_lines_next(struct adl_lines *lines, struct adl_line *ret, struct adl_err
         if (end)
             return deliver(lines, (size_t)(end - text), true, ret);
         if (have > ADL_LINE_MAX)
-            return pass_over(lines, ret, err);
+            return skip_line(lines, ret, err);
         if (lines->ended)
             return have > 0 ? deliver(lines, have, false, ret) : 0;
         searched = have;
@@ -224,7 +224,7 @@ int adl_lines_next(struct adl_lines *lines, struct adl_line *ret, struct adl_err
 
 static void move_to(struct adl_lines *lines, uint64_t offset, uint64_t number, size_t chunk)
 {
-    lines->head = lines->tail = 0; /* readers write into lines: what the window held is not the file any more */
+    lines->head = lines->tail = 0; /* callers may have modified the lines in the window */
     lines->offset = offset;
     lines->line = number;
     lines->chunk = chunk;

@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define ADL_LINE_MAX (1u << 20) /* bytes of a line; a longer one is passed over as a whole */
+#define ADL_LINE_MAX (1u << 20) /* bytes of a line; a longer one is skipped */
 
-/* Holds a window of the bytes, never the whole. Start with a zeroed struct. */
+/* Holds a window of the file, never the whole. Start with a zeroed struct. */
 struct adl_lines {
     char *name;   /* owned: of the file, for messages */
     int fd;       /* read at given offsets; owned unless spool owns it */
-    FILE *spool;  /* owned: unlinked file with what was unpacked or came through a pipe */
+    FILE *spool;  /* owned: unlinked file with unpacked data or data from a pipe */
     char *window; /* owned: capacity bytes and one more */
     size_t capacity;
     size_t head; /* of the next line, in the window */
@@ -41,7 +41,7 @@ void adl_lines_close(struct adl_lines *lines); /* accepts a zeroed or half-opene
 /* 1 and a line; 0 at the end; negative on failure. */
 int adl_lines_next(struct adl_lines *lines, struct adl_line *ret, struct adl_error *err);
 
-/* Where the next line is read: go on from there in order, or fetch that one alone. */
+/* Continues reading at this position, or fetches only the line there. */
 void adl_lines_seek(struct adl_lines *lines, uint64_t offset, uint64_t number);
 int adl_lines_fetch(struct adl_lines *lines, uint64_t offset, uint64_t number, struct adl_line *ret,
                     struct adl_error *err);

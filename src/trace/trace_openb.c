@@ -35,7 +35,7 @@ static int read_demand(const struct adl_trace_reading *reading, struct adl_trace
     if (reason == ADL_TRACE_USED)
         reason = adl_trace_take_count(reading, "gpu_milli", adl_trace_cell(reading, GPU_MILLI), 1000, &ret->gpu_milli);
     if (reason == ADL_TRACE_USED && ret->gpu_milli == 0)
-        return adl_trace_refuse(reading, ADL_TRACE_NO_GPU, "the pod uses nothing of its GPUs (gpu_milli is 0)");
+        return adl_trace_refuse(reading, ADL_TRACE_NO_GPU, "the pod uses no share of its GPUs (gpu_milli is 0)");
     if (reason == ADL_TRACE_USED)
         reason = read_amount(reading, CPU_MILLI, &ret->cpu_milli);
     if (reason == ADL_TRACE_USED)

@@ -1,4 +1,4 @@
-/* trace_philly: the jobs of Microsoft's Philly clusters as one CSV: when, how long, how many GPUs, which cluster. */
+/* trace_philly: the jobs of Microsoft's Philly clusters as one CSV: time, duration, number of GPUs, cluster. */
 #include "trace/trace_internal.h"
 
 enum { TIMESTAMP, DURATION, NUM_GPUS, GPU_TIME, CLUSTER, COLUMN_COUNT };

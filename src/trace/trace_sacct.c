@@ -1,4 +1,4 @@
-/* trace_sacct: what Slurm's `sacct --parsable2` prints, one line a job; its steps are passed over. */
+/* trace_sacct: the output of Slurm's `sacct --parsable2`, one line a job; job steps are skipped. */
 #include "base/suggest.h"
 #include "trace/trace_internal.h"
 
@@ -41,7 +41,7 @@ static const struct adl_trace_column columns[COLUMN_COUNT] = {
     [ADMIN_COMMENT] = {"AdminComment", false},
 };
 
-static const char *lacks(const int16_t *column)
+static const char *missing(const int16_t *column)
 {
     if (column[ALLOC_TRES] < 0 && column[REQ_TRES] < 0)
         return "the column 'AllocTRES' or 'ReqTRES'";
@@ -152,9 +152,9 @@ static int refuse_tres(const struct adl_trace_reading *reading, int column)
                             columns[column].name, adl_quote(adl_trace_cell(reading, column), shown));
 }
 
-/* Of a job that adlro has placed, Slurm's request may be what it was given. What its user asked for, on each node, is
- * in the comment: "adlro:volta:2|turing:1;nodes=v0", "adlro-given:*:1", whose alternatives are cells of their own.
- * False if it is no such job. */
+/* For a job that adlro has placed, Slurm's request may be its allocation. The user's request, per node, is in the
+ * comment: "adlro:volta:2|turing:1;nodes=v0", "adlro-given:*:1", whose alternatives are separate cells. False if it is
+ * not such a job. */
 static bool read_request(const struct adl_trace_reading *reading, uint64_t gpus_per_node, struct tres *ret)
 {
     const char *comment = adl_trace_cell(reading, ADMIN_COMMENT);
@@ -180,8 +180,8 @@ static bool read_request(const struct adl_trace_reading *reading, uint64_t gpus_
     return ret->types[0] != '\0';
 }
 
-/* The amounts are those given; the types only those asked for: that a job was given an A100 does not mean that it
- * needs one. */
+/* Amounts are those allocated, but types only those requested: a job that was given an A100 does not necessarily need
+ * one. */
 static int read_demand(const struct adl_trace_reading *reading, struct adl_trace_row *ret)
 {
     const bool was_given = *adl_trace_cell(reading, ALLOC_TRES) != '\0';
@@ -297,6 +297,6 @@ const struct adl_trace_form adl_trace_form_sacct = {
     .loose_end = true,
     .columns = columns,
     .column_count = COLUMN_COUNT,
-    .lacks = lacks,
+    .missing = missing,
     .read = read_row,
 };

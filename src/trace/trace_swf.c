@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { /* as the format counts them, less one */
+enum { /* the format's numbers minus one */
        NUMBER = 0,
        SUBMIT = 1,
        RUN_TIME = 3,
@@ -18,7 +18,7 @@ enum { /* as the format counts them, less one */
 
 enum { STATUS_PARTIAL = 2, STATUS_PARTIAL_LAST = 4, STATUS_CANCELLED = 5 };
 
-static bool claims(const struct adl_cells *cells)
+static bool matches(const struct adl_cells *cells)
 {
     double number;
     for (uint32_t i = 0; i < cells->count; i++)
@@ -86,6 +86,6 @@ const struct adl_trace_form adl_trace_form_swf = {
     .name = "swf",
     .separator = ' ',
     .comment = ';',
-    .claims = claims,
+    .matches = matches,
     .read = read_row,
 };

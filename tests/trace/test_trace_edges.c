@@ -51,12 +51,11 @@ static void files_of_no_format_are_refused_with_a_reason(void **state)
     expect_failure("", by_itself, ":1: the trace is empty");
     expect_failure("\n \n", by_itself, ":3: the trace is empty");
     expect_failure("job_id,num_gpu,submit_time,duration\n1,2,3,4\n", by_itself,
-                   ":1: the line is not the beginning of any format known (csv, philly, openb, gavel, helios, swf, "
+                   ":1: the line does not begin any known format (csv, philly, openb, gavel, helios, swf, "
                    "sacct): 'job_id,num_gpu,submit_time,duration'");
-#define NO_FORMAT                                                                                                      \
-    ":1: the line is not the beginning of any format known (csv, philly, openb, gavel, helios, swf, sacct): "
+#define NO_FORMAT ":1: the line does not begin any known format (csv, philly, openb, gavel, helios, swf, sacct): "
     expect_failure("       JobID    JobName\n", by_itself,
-                   NO_FORMAT "'       JobID    JobName'; sacct has to be asked with --parsable2");
+                   NO_FORMAT "'       JobID    JobName'; sacct needs the option --parsable2");
     expect_failure("JobID|State\n", by_itself,
                    NO_FORMAT
                    "'JobID|State'; of sacct's columns JobID, State, Submit, ElapsedRaw, AllocTRES and ReqTRES "
