@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What a page can tell of a GPU, before it is put together into readings. */
+/* Values of a GPU on a page, before they are combined into readings. */
 enum slot {
     UTILIZATION,
     BANDWIDTH,
@@ -90,7 +90,7 @@ static const struct metric {
     {"gpu_violation_hbm_thermal_residency_percentage", HELD_SHARE, ADL_UNIT_PERCENT, TAKE_LARGEST},
     {"gpu_violation_vr_thermal_residency_percentage", HELD_SHARE, ADL_UNIT_PERCENT, TAKE_LARGEST},
     {"gpu_violation_processor_hot_residency_percentage", HELD_SHARE, ADL_UNIT_PERCENT, TAKE_LARGEST},
-    /* amd-smi says MB and counts in MiB. */
+    /* amd-smi writes MB but counts in MiB. */
     {"gpu_used_vram", MEMORY_USED, ADL_UNIT_MIB, KEEP_FIRST},
     {"gpu_free_vram", MEMORY_FREE, ADL_UNIT_MIB, KEEP_FIRST},
     {"gpu_total_vram", MEMORY_TOTAL, ADL_UNIT_MIB, KEEP_FIRST},
@@ -98,7 +98,7 @@ static const struct metric {
 
 struct known {
     uint32_t page;
-    char identity[96]; /* its uuid, or its number and host: names of hosts come and go with their containers */
+    char identity[96]; /* its uuid, or its number and host: host names may change with containers */
     bool seen;         /* on this page, this time */
     uint32_t has;      /* bit per slot */
     double value[SLOT_COUNT];
@@ -110,14 +110,14 @@ enum { TABLE_SIZE = 2 * ADL_TELEMETRY_DEVICES_MAX }; /* never more than half ful
 struct adl_exporter {
     struct known *known; /* [device] */
     uint32_t capacity;
-    uint32_t table[TABLE_SIZE]; /* by hash of page and identity, then onwards: device + 1; 0 = free */
+    uint32_t table[TABLE_SIZE]; /* open addressing by hash of page and identity: device + 1; 0 = free */
     struct adl_exposition page;
 };
 
-struct unit_claim {
+struct unit_statement {
     char name[96]; /* of the metric */
-    int unit;      /* what the page says it is in; ADL_UNIT_NONE = it does not say */
-    bool sure;     /* by a UNIT line */
+    int unit;      /* the unit that the page states; ADL_UNIT_NONE = it does not */
+    bool exact;    /* by a UNIT line */
 };
 
 struct adl_exporter *adl_exporter_create(void)
@@ -143,24 +143,24 @@ static int unit_in_help(const char *text)
     return close ? adl_unit_find(in + 4, (size_t)(close - in - 4)) : ADL_UNIT_NONE;
 }
 
-static void note_unit(struct unit_claim *claim, const struct adl_exposition *page, int kind)
+static void note_unit(struct unit_statement *statement, const struct adl_exposition *page, int kind)
 {
-    if (strlen(page->name) >= sizeof claim->name)
+    if (strlen(page->name) >= sizeof statement->name)
         return;
-    if (strcmp(claim->name, page->name) != 0)
-        *claim = (struct unit_claim){.unit = ADL_UNIT_NONE};
-    snprintf(claim->name, sizeof claim->name, "%s", page->name);
+    if (strcmp(statement->name, page->name) != 0)
+        *statement = (struct unit_statement){.unit = ADL_UNIT_NONE};
+    snprintf(statement->name, sizeof statement->name, "%s", page->name);
     if (kind == ADL_EXPOSITION_UNIT) {
-        claim->unit = adl_unit_find(page->text, strlen(page->text));
-        claim->sure = true;
-    } else if (kind == ADL_EXPOSITION_HELP && !claim->sure) {
-        claim->unit = unit_in_help(page->text);
+        statement->unit = adl_unit_find(page->text, strlen(page->text));
+        statement->exact = true;
+    } else if (kind == ADL_EXPOSITION_HELP && !statement->exact) {
+        statement->unit = unit_in_help(page->text);
     }
 }
 
 static const struct metric *find_metric(const char *name)
 {
-    if (strncasecmp(name, "amd_", 4) == 0) /* the prefix that AMD's exporter can be told to use */
+    if (strncasecmp(name, "amd_", 4) == 0) /* the prefix that AMD's exporter can be configured to use */
         name += 4;
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
         const size_t size = strlen(metrics[i].name);
@@ -170,31 +170,31 @@ static const struct metric *find_metric(const char *name)
     return NULL;
 }
 
-static bool is_of_name(const struct unit_claim *claim, const char *name)
+static bool is_of_name(const struct unit_statement *statement, const char *name)
 {
-    const size_t size = strlen(claim->name);
-    return size > 0 && strncmp(claim->name, name, size) == 0 &&
+    const size_t size = strlen(statement->name);
+    return size > 0 && strncmp(statement->name, name, size) == 0 &&
            (name[size] == '\0' || strcmp(name + size, "_total") == 0);
 }
 
-/* The unit a value is in; ADL_UNIT_NONE if the page claims one that cannot be meant. */
-static int unit_of(const struct metric *metric, const struct unit_claim *claim, const char *name)
+/* The unit of a value; ADL_UNIT_NONE if the page states one that does not fit. */
+static int unit_of(const struct metric *metric, const struct unit_statement *statement, const char *name)
 {
-    if (!is_of_name(claim, name) || (claim->unit == ADL_UNIT_NONE && !claim->sure))
+    if (!is_of_name(statement, name) || (statement->unit == ADL_UNIT_NONE && !statement->exact))
         return metric->unit;
-    /* Descriptions of rates say what is counted and leave the second to the reader. */
+    /* Descriptions of rates name what is counted and omit "per second". */
     if (adl_unit_quantity(metric->unit) == ADL_QUANTITY_TRAFFIC) {
-        if (claim->unit == ADL_UNIT_KB_TOTAL)
+        if (statement->unit == ADL_UNIT_KB_TOTAL)
             return ADL_UNIT_KB_PER_S;
-        if (claim->unit == ADL_UNIT_BYTE)
+        if (statement->unit == ADL_UNIT_BYTE)
             return ADL_UNIT_BYTE_PER_S;
     }
-    if (claim->unit == ADL_UNIT_NONE || adl_unit_quantity(claim->unit) != adl_unit_quantity(metric->unit))
+    if (statement->unit == ADL_UNIT_NONE || adl_unit_quantity(statement->unit) != adl_unit_quantity(metric->unit))
         return ADL_UNIT_NONE;
-    return claim->unit;
+    return statement->unit;
 }
 
-/* A part of a GPU (a MIG instance, a partition) and clocks other than of its cores are not its own readings. */
+/* Readings of a part of a GPU (a MIG instance, a partition) and of clocks other than its cores' are skipped. */
 static bool is_part(const struct adl_exposition *page, const struct metric *metric)
 {
     const char *partition = adl_exposition_label(page, "gpu_partition_id");
@@ -213,7 +213,7 @@ static const char *first_label(const struct adl_exposition *page, const char *a,
     return value[0] ? value : adl_exposition_label(page, b);
 }
 
-/* From outside: what is not printable ASCII is not kept. */
+/* Untrusted text: keeps only printable ASCII. */
 static void copy_clean(char *ret, size_t size, const char *text)
 {
     size_t length = 0;
@@ -251,7 +251,7 @@ static bool read_identity(const struct adl_exposition *page, const struct metric
     return true;
 }
 
-/* The place of the GPU that a line speaks of; it is added if it is new. */
+/* The index of the GPU of a line; adds it if it is new. */
 static int find_device(struct adl_exporter *exporter, struct adl_telemetry_source *source, uint32_t index,
                        const char *identity, const struct adl_gpu_device *device)
 {
@@ -364,7 +364,7 @@ static void finish_device(struct known *known, struct adl_gpu_device *device, st
 }
 
 static int read_sample(struct adl_exporter *exporter, struct adl_telemetry_source *source, uint32_t index,
-                       const char *host, const struct unit_claim *claim, struct adl_reading_faults *faults)
+                       const char *host, const struct unit_statement *statement, struct adl_reading_faults *faults)
 {
     const struct adl_exposition *page = &exporter->page;
     const struct metric *metric = find_metric(page->name);
@@ -381,7 +381,7 @@ static int read_sample(struct adl_exporter *exporter, struct adl_telemetry_sourc
     if (place < 0)
         return place == ADL_EREFUSED ? 0 : place;
     exporter->known[place].seen = true;
-    const int unit = unit_of(metric, claim, page->name);
+    const int unit = unit_of(metric, statement, page->name);
     if (unit == ADL_UNIT_NONE)
         faults->count[ADL_FAULT_UNIT]++;
     else if (adl_reading_check(page->value, unit, faults, &value))
@@ -394,7 +394,7 @@ int adl_exporter_read(struct adl_exporter *exporter, struct adl_telemetry_source
                       struct adl_telemetry_status *status, struct adl_error *err)
 {
     struct adl_exposition *page = &exporter->page;
-    struct unit_claim claim = {.unit = ADL_UNIT_NONE};
+    struct unit_statement statement = {.unit = ADL_UNIT_NONE};
     uint32_t device_count = 0;
     for (uint32_t i = 0; i < source->count; i++)
         if (exporter->known[i].page == index) {
@@ -404,8 +404,8 @@ int adl_exporter_read(struct adl_exporter *exporter, struct adl_telemetry_source
     adl_exposition_start(page, data, size);
     for (int kind; (kind = adl_exposition_next(page)) != ADL_EXPOSITION_END;) {
         if (kind != ADL_EXPOSITION_SAMPLE)
-            note_unit(&claim, page, kind);
-        else if (read_sample(exporter, source, index, host, &claim, &status->faults) < 0)
+            note_unit(&statement, page, kind);
+        else if (read_sample(exporter, source, index, host, &statement, &status->faults) < 0)
             return adl_fail(err, ADL_ENOMEM, "out of memory");
     }
     status->faults.count[ADL_FAULT_MALFORMED] += page->malformed_count;
@@ -418,7 +418,7 @@ int adl_exporter_read(struct adl_exporter *exporter, struct adl_telemetry_source
     }
     status->device_count = device_count;
     if (page->sample_count == 0 && page->malformed_count > 0)
-        return adl_fail(err, ADL_EINVAL, "this is not a page of metrics: none of its %llu lines is one",
+        return adl_fail(err, ADL_EINVAL, "this is not a page of metrics: none of its %llu lines is a metric",
                         (unsigned long long)page->line);
     return 0;
 }

@@ -12,7 +12,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
 }
 
-/* The end of the name that starts here; the start itself if there is none. */
+/* The end of the name that starts here; at itself if there is none. */
 static char *skip_name(char *at)
 {
     if (!is_letter(*at))
@@ -37,7 +37,7 @@ void adl_exposition_start(struct adl_exposition *page, const char *data, size_t 
     page->label_count = 0;
 }
 
-/* Moves the next line into the buffer. False at the end; a line that cannot be one is counted and skipped. */
+/* Copies the next line into the buffer. False at the end; counts and skips a malformed line. */
 static bool take_line(struct adl_exposition *page)
 {
     while (page->at < page->end) {
@@ -48,7 +48,7 @@ static bool take_line(struct adl_exposition *page)
         size_t size = (size_t)((stop ? stop : page->end) - start);
         if (size > 0 && start[size - 1] == '\r')
             size--;
-        const bool ends = size >= 5 && memcmp(start, "# EOF", 5) == 0; /* OpenMetrics may end without a line's end */
+        const bool ends = size >= 5 && memcmp(start, "# EOF", 5) == 0; /* OpenMetrics may end without a line feed */
         if ((stop || ends) && size <= ADL_EXPOSITION_LINE_MAX && !memchr(start, '\0', size)) {
             memcpy(page->buffer, start, size);
             page->buffer[size] = '\0';
@@ -59,7 +59,8 @@ static bool take_line(struct adl_exposition *page)
     return false;
 }
 
-/* Undoes \\, \" and \n in place. at is behind the opening quote; returns what is behind the closing one, or NULL. */
+/* Unescapes \\, \" and \n in place. at is after the opening quote; returns the position after the closing one, or
+ * NULL. */
 static char *take_quoted(char *at)
 {
     char *to = at;
@@ -81,7 +82,7 @@ static char *take_quoted(char *at)
     return at + 1;
 }
 
-/* at is behind the opening brace; returns what is behind the closing one, or NULL. */
+/* at is after the opening brace; returns the position after the closing one, or NULL. */
 static char *take_labels(struct adl_exposition *page, char *at)
 {
     at = skip_blanks(at);
@@ -111,7 +112,7 @@ static char *take_labels(struct adl_exposition *page, char *at)
     return at + 1;
 }
 
-/* NaN and infinity are values in this format; what they mean is for whoever reads them. */
+/* NaN and infinity are values in this format; the caller interprets them. */
 static bool take_value(char *text, double *ret)
 {
     static const struct adl_range any = {-DBL_MAX, DBL_MAX, false, false};
@@ -166,7 +167,7 @@ static bool take_word(char *at, const char *word, char **ret_rest)
     return true;
 }
 
-/* # HELP NAME TEXT and its kin; ADL_EXPOSITION_END for any other comment. */
+/* # HELP NAME TEXT and similar; ADL_EXPOSITION_END for any other comment. */
 static int take_comment(struct adl_exposition *page)
 {
     char *at = skip_blanks(page->buffer + 1), *name;

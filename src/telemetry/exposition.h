@@ -1,7 +1,7 @@
 /* exposition: a page of metrics in Prometheus's text format or OpenMetrics, read line by line.
  *
- * The page comes from outside: lines, labels and their sizes are bounded, a line that breaks a rule is skipped and
- * counted, and one that the page was cut off in is not used, for its number may be cut as well. */
+ * The page is untrusted: lines, labels and their sizes are bounded, and malformed lines are skipped and counted. A last
+ * line without line feed is not used, because its number may be truncated. */
 #ifndef ADLRO_TELEMETRY_EXPOSITION_H
 #define ADLRO_TELEMETRY_EXPOSITION_H
 
@@ -24,9 +24,9 @@ struct adl_exposition_label {
     const char *value;
 };
 
-/* Everything a line gives is valid until the next one. */
+/* The data of a line are valid until the next one. */
 struct adl_exposition {
-    const char *at; /* what is left of the page */
+    const char *at; /* rest of the page */
     const char *end;
     uint64_t line; /* from 1 */
     uint64_t malformed_count;
@@ -36,10 +36,10 @@ struct adl_exposition {
     double value;     /* SAMPLE; may be NaN or infinite */
     uint32_t label_count;
     struct adl_exposition_label labels[ADL_EXPOSITION_LABELS_MAX];
-    char buffer[ADL_EXPOSITION_LINE_MAX + 1]; /* the line, taken apart in place */
+    char buffer[ADL_EXPOSITION_LINE_MAX + 1]; /* the line, parsed in place */
 };
 
-/* The bytes stay the caller's. */
+/* The caller owns the bytes. */
 void adl_exposition_start(struct adl_exposition *page, const char *data, size_t size);
 int adl_exposition_next(struct adl_exposition *page); /* enum adl_exposition_kind */
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words that say who sells it or how, and not which chip it is. */
+/* Brand words, which do not identify the chip. */
 static const char *const trade_words[] = {"nvidia",      "amd",      "ati",      "tesla",     "geforce", "quadro",
                                           "grid",        "instinct", "pro",      "corp",      "tm",      "gpu",
                                           "corporation", "inc",      "graphics", "generation"};
-/* The board and not the chip begins here. */
+/* From these words on, the name is about the board, not the chip. */
 static const char *const board_words[] = {"sxm", "pcie", "pci", "hbm", "nvl", "oam", "mig", "ms"};
 
 static bool is_one_of(const char *word, const char *const *words, size_t count, bool prefix)
@@ -60,7 +60,7 @@ const char *adl_gpu_name_shorten(const char *model, char ret[ADL_NAME_SIZE])
     }
     if (radeon && strcmp(name, "vii") == 0)
         snprintf(name, sizeof name, "radeon-vii");
-    else if (sxm2 && strcmp(name, "v100") == 0) /* the only chip of which both forms are in the catalogue */
+    else if (sxm2 && strcmp(name, "v100") == 0) /* the only chip with both forms in the catalogue */
         snprintf(name, sizeof name, "v100-sxm2");
     snprintf(ret, ADL_NAME_SIZE, "%s", name[0] ? name : "unknown");
     return ret;

@@ -1,4 +1,4 @@
-/* gpu_name: how GPUs are called: the short type names of catalogues, made from what drivers print; PCI addresses. */
+/* gpu_name: names of GPUs: the short type names of catalogues, derived from drivers' names; PCI addresses. */
 #ifndef ADLRO_TELEMETRY_GPU_NAME_H
 #define ADLRO_TELEMETRY_GPU_NAME_H
 
@@ -13,8 +13,8 @@
  * letters, digits and dashes only. Never empty: "unknown" if nothing is left. Returns ret. */
 const char *adl_gpu_name_shorten(const char *model, char ret[ADL_NAME_SIZE]);
 
-/* What AMD calls the accelerator with this PCI device id, NULL if it is not one we know. Vega 20 comes as MI50 and
- * MI60, which differ by their memory. */
+/* AMD's name of the accelerator with this PCI device id, NULL if unknown. Vega 20 is sold as MI50 and MI60, which
+ * differ in memory. */
 const char *adl_gpu_name_amd(uint32_t pci_device, int64_t memory_mib);
 
 /* "0000:3b:00.0" from any of its spellings ("00000000:3B:00.0"). False, ret untouched, if it is not one. */

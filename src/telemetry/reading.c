@@ -37,8 +37,8 @@ static const struct {
     [ADL_UNIT_NS] = {ADL_QUANTITY_TIME, 1e-9, {"ns", "nanoseconds"}},
 };
 
-/* What hardware of today and of some years from now can say. The largest boards draw 1.4 kW; an NVLink of the fifth
- * generation moves 1.8 TB/s. */
+/* Plausible ranges, with a margin for coming hardware. The largest boards draw 1.4 kW; fifth-generation NVLink moves
+ * 1.8 TB/s. */
 static const struct {
     double min, max;
 } ranges[ADL_QUANTITY_COUNT] = {
@@ -54,7 +54,7 @@ int adl_unit_quantity(int unit)
     return units[unit].quantity;
 }
 
-/* Short names are told apart by case (mW and MW), words are not. */
+/* Symbols are case-sensitive (mW and MW), words are not. */
 static bool is_unit_name(const char *name, const char *text, size_t size)
 {
     if (strlen(name) != size)
@@ -71,8 +71,8 @@ int adl_unit_find(const char *text, size_t size)
     return ADL_UNIT_NONE;
 }
 
-/* DCGM's blank values (dcgm_structs.h: a base of each width and fifteen kinds of reasons above it), and all bits set,
- * which is how amdgpu's metrics say N/A. 16 set bits are a value like any other where the unit is small. */
+/* DCGM's blank values (dcgm_structs.h: a base for each width and fifteen reasons above it), and all bits set, which is
+ * N/A in amdgpu's metrics. 16 set bits are an ordinary value if the unit is small. */
 static bool is_sentinel(double raw, int unit)
 {
     if (!isfinite(raw) || raw == -1.0)

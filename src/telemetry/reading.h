@@ -1,7 +1,6 @@
-/* reading: one measured value on its way in: what means "no value" recognized, its unit converted, the impossible
- * refused.
+/* reading: checks one measured value: recognizes "no value", converts its unit, refuses impossible values.
  *
- * A value that is not usable is counted by fault and becomes missing; nothing is clipped. */
+ * An unusable value is counted by fault and becomes missing; no value is clipped. */
 #ifndef ADLRO_TELEMETRY_READING_H
 #define ADLRO_TELEMETRY_READING_H
 
@@ -11,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* And the unit that values of it are converted to. */
+/* With the unit that values are converted to. */
 enum adl_quantity {
     ADL_QUANTITY_SHARE,       /* 0..1 */
     ADL_QUANTITY_TEMPERATURE, /* degrees Celsius */
@@ -57,11 +56,11 @@ enum adl_unit {
 };
 
 enum adl_reading_fault {
-    ADL_FAULT_ABSENT,     /* the source says that it has no such value: N/A, not supported, NaN, -1, blank */
-    ADL_FAULT_FAILED,     /* asking for it failed */
-    ADL_FAULT_IMPOSSIBLE, /* no GPU can have this value: a wrong unit, a broken sensor, a counter that leapt */
-    ADL_FAULT_UNIT,       /* stated in a unit that cannot be meant for it */
-    ADL_FAULT_MALFORMED,  /* text that could not be read */
+    ADL_FAULT_ABSENT,     /* the source has no such value: N/A, not supported, NaN, -1, blank */
+    ADL_FAULT_FAILED,     /* reading it failed */
+    ADL_FAULT_IMPOSSIBLE, /* no GPU can have this value: a wrong unit, a broken sensor, a counter that jumped */
+    ADL_FAULT_UNIT,       /* stated in a unit that does not fit */
+    ADL_FAULT_MALFORMED,  /* text that could not be parsed */
     ADL_FAULT_COUNT,
 };
 
@@ -71,7 +70,7 @@ struct adl_reading_faults {
 
 int adl_unit_quantity(int unit); /* enum adl_quantity; not of ADL_UNIT_NONE */
 
-/* The unit that a page writes as text ("MiB", "percent", "mJ"), ADL_UNIT_NONE if it is none we know. */
+/* The unit that a page names ("MiB", "percent", "mJ"), ADL_UNIT_NONE if unknown. */
 int adl_unit_find(const char *text, size_t size);
 
 /* True and the value in its quantity's unit; false, counted and ret_value untouched otherwise. */
@@ -85,15 +84,15 @@ bool adl_telemetry_has(const struct adl_telemetry *telemetry, int reading);
 void adl_telemetry_set_share(struct adl_telemetry *telemetry, int reading, double value, double whole,
                              struct adl_reading_faults *faults);
 
-/* A number that only grows, remembered to give a rate. A zeroed one knows nothing. */
+/* A monotonic counter, kept to compute a rate. A zeroed one has no value yet. */
 struct adl_counter {
     bool known;
     double value;
     int64_t time_us;
 };
 
-/* True and the growth per second since the call before. False at first, and when the counter went back (its driver
- * was loaded anew), or no time has passed. */
+/* True and the increase per second since the previous call. False at first, if the counter was reset (its driver was
+ * reloaded), or if no time has passed. */
 bool adl_counter_rate(struct adl_counter *counter, double value, int64_t now_us, double *ret_per_s);
 
 #endif

@@ -1,4 +1,4 @@
-/* The ABI is that of the public rocm_smi.h; declared here is what is used. */
+/* The ABI of the public rocm_smi.h; only what is used is declared here. */
 #include "telemetry/rocm_smi.h"
 
 #include "telemetry/gpu_name.h"
@@ -56,7 +56,7 @@ static void *find_library(const char *path)
     void *library = NULL;
     if (path)
         return *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-    /* Without the development package there is no name without a number. */
+    /* Only the development package has the name without a version. */
     for (int version = 9; version >= 1 && !library; version--) {
         snprintf(name, sizeof name, "librocm_smi64.so.%d", version);
         library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -99,8 +99,8 @@ int adl_rocm_smi_find(const struct adl_rocm_smi *smi, const char *pci)
         char at[ADL_PCI_SIZE];
         if (smi->pci_id(i, &id) != 0)
             continue;
-        /* Domain in the upper 32 bits; bus, device and function as PCI has them. Above the function some drivers put
-         * the number of a partition (bits 28 to 31). */
+        /* Domain in the upper 32 bits; bus, device and function as in PCI. Some drivers put the number of a partition
+         * into bits 28 to 31. */
         snprintf(at, sizeof at, "%04x:%02x:%02x.%x", (unsigned)(id >> 32), (unsigned)(id >> 8 & 0xff),
                  (unsigned)(id >> 3 & 0x1f), (unsigned)(id & 7));
         if (strcmp(at, pci) == 0)

@@ -1,4 +1,4 @@
-/* rocm_smi: what AMD's sysfs files lack, through the ROCm SMI library if the machine has one. */
+/* rocm_smi: readings that AMD's sysfs files lack, from the ROCm SMI library if the machine has it. */
 #ifndef ADLRO_TELEMETRY_ROCM_SMI_H
 #define ADLRO_TELEMETRY_ROCM_SMI_H
 
@@ -8,11 +8,11 @@
 
 struct adl_rocm_smi;
 
-/* path: NULL = where the system has it. NULL if there is none that works. */
+/* path: NULL = the system's default. Returns NULL if none works. */
 struct adl_rocm_smi *adl_rocm_smi_open(const char *path);
 void adl_rocm_smi_close(struct adl_rocm_smi *smi); /* accepts NULL */
 
-/* Its number of the GPU at this PCI address, -1 if it does not know it. */
+/* The library's index of the GPU at this PCI address, -1 if unknown. */
 int adl_rocm_smi_find(const struct adl_rocm_smi *smi, const char *pci);
 
 /* False, outputs untouched, if it has no such value. */

@@ -130,7 +130,7 @@ void adl_scrape_fetch(struct adl_scrape *scrape)
         page->head_size = 0;
         page->head_too_long = false;
         page->reason[0] = '\0';
-        page->code = CURLE_OPERATION_TIMEDOUT; /* until curl says otherwise */
+        page->code = CURLE_OPERATION_TIMEDOUT; /* until curl reports otherwise */
         if (curl_multi_add_handle(scrape->multi, page->easy) != CURLM_OK)
             page->code = CURLE_FAILED_INIT;
     }

@@ -1,4 +1,4 @@
-/* scrape: the pages of exporters, fetched over HTTP, all at once and within bounds.
+/* scrape: fetches the pages of exporters over HTTP, in parallel and within limits.
  *
  * Only http and https, no redirects, no proxies, no compression; at most ADL_SCRAPE_SIZE_MAX bytes of page and
  * ADL_SCRAPE_HEAD_MAX of headers each. TLS certificates are checked against the system's. */
@@ -16,7 +16,7 @@
 
 struct adl_scrape;
 
-/* An address that is not http or https, or carries a name and password (they would end up in logs), is refused. */
+/* Refuses an address that is not http or https, or has a user name or password (they would end up in logs). */
 int adl_scrape_create(const char *const *urls, uint32_t count, int64_t timeout_us, struct adl_scrape **ret,
                       struct adl_error *err);
 void adl_scrape_destroy(struct adl_scrape *scrape); /* accepts NULL */
@@ -24,7 +24,7 @@ void adl_scrape_destroy(struct adl_scrape *scrape); /* accepts NULL */
 /* Fetches all pages; returns after the timeout at the latest. */
 void adl_scrape_fetch(struct adl_scrape *scrape);
 
-/* What the last fetch brought for one address, valid until the next; negative if nothing usable came. */
+/* The page that the last fetch returned for one address, valid until the next fetch; negative if there is none. */
 int adl_scrape_page(const struct adl_scrape *scrape, uint32_t index, const char **ret_data, size_t *ret_size,
                     struct adl_error *err);
 

@@ -9,12 +9,12 @@
 
 enum { SOURCES = 3 };
 
-/* A board's meter may lead its power reading, so a little more than the most that a board can draw. */
+/* Slightly more than a board can draw, because its energy counter may be ahead of its power reading. */
 static const double METER_MAX_W = 3000.0;
 
 struct meter {
     struct adl_counter counter;
-    uint32_t source; /* whose counter it is; another one's does not go on where this one stopped */
+    uint32_t source; /* whose counter it is; counters of different sources are not comparable */
     double energy_j;
 };
 
@@ -22,13 +22,13 @@ struct adl_telemetry_reader {
     int64_t interval_us;
     bool sampled;
     int64_t last_us;
-    struct adl_telemetry_source sources[SOURCES]; /* in order of trust */
+    struct adl_telemetry_source sources[SOURCES]; /* in order of precedence */
     uint32_t source_count;
     struct adl_telemetry_source merged; /* its devices and samples, and all statuses in one list */
     struct meter *meters;               /* [merged.capacity] */
     uint32_t meter_capacity;
     uint32_t *place[SOURCES]; /* [source][its device] -> device */
-    uint32_t placed[SOURCES]; /* devices of the source that have a place */
+    uint32_t placed[SOURCES]; /* devices of the source that are merged */
 };
 
 static bool is_same_gpu(const struct adl_gpu_device *a, const struct adl_gpu_device *b)
@@ -39,7 +39,7 @@ static bool is_same_gpu(const struct adl_gpu_device *a, const struct adl_gpu_dev
         return false;
     if (a->pci[0] && b->pci[0])
         return strcmp(a->pci, b->pci) == 0;
-    /* AMD's exporter gives neither the address nor the id that sysfs has; its numbers are the driver's. */
+    /* AMD's exporter reports neither the address nor the id of sysfs; its numbers are the driver's. */
     return strcmp(a->vendor, "amd") == 0 && a->index == b->index;
 }
 
@@ -59,7 +59,7 @@ static void complete_device(struct adl_gpu_device *device, const struct adl_gpu_
         device->limit_w = other->limit_w;
 }
 
-/* Two devices of one source are two devices, whatever they say of themselves. */
+/* Two devices of one source are never merged, whatever ids they report. */
 static bool is_taken(const struct adl_telemetry_reader *reader, uint32_t s, uint32_t device)
 {
     for (uint32_t i = 0; i < reader->placed[s]; i++)
@@ -88,7 +88,7 @@ static int find_or_add(struct adl_telemetry_reader *reader, uint32_t s, const st
     return place;
 }
 
-/* Gives devices that a source found since last time their place among all; those beyond the limit have none. */
+/* Merges the devices that a source found since last time; those beyond the limit are left out. */
 static int place_devices(struct adl_telemetry_reader *reader)
 {
     for (uint32_t s = 0; s < reader->source_count; s++) {
@@ -127,7 +127,7 @@ static void copy_statuses(struct adl_telemetry_reader *reader)
             reader->merged.statuses[at++] = reader->sources[s].statuses[i];
 }
 
-/* What the counter grew by, if its GPU could have used that much. */
+/* Adds the increase of the counter, if its GPU can have used that much. */
 static void advance_meter(struct meter *meter, uint32_t source, double counter_j, int64_t now_us,
                           struct adl_gpu_sample *sample, struct adl_reading_faults *faults)
 {
@@ -184,7 +184,7 @@ static void merge_samples(struct adl_telemetry_reader *reader, int64_t now_us)
         }
     }
     for (uint32_t i = 0; i < reader->merged.count; i++)
-        if (reader->merged.samples[i].lost) /* what was read on the way to that news is not to be trusted */
+        if (reader->merged.samples[i].lost) /* readings of a lost GPU cannot be trusted */
             adl_telemetry_clear(&reader->merged.samples[i].telemetry);
 }
 

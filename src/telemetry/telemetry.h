@@ -1,9 +1,9 @@
-/* telemetry: what GPUs say of themselves, from every source at hand, as one list of devices and one sample of each.
+/* telemetry: readings of GPUs from all available sources, as one list of devices and one sample of each.
  *
  * Sources are the drivers' own libraries and files on this machine (NVIDIA: NVML; AMD: sysfs and ROCm SMI) and the
- * pages of exporters (NVIDIA's dcgm-exporter, AMD's device-metrics-exporter) here or elsewhere. A GPU that several
- * sources know is one device, and each reading comes from the first of them, in the order above, that has it. What no
- * source has is missing. docs/telemetry.md says which reading comes from where.
+ * pages of exporters (NVIDIA's dcgm-exporter, AMD's device-metrics-exporter) on any machine. A GPU that several sources
+ * report is one device, and each reading comes from the first source, in the order above, that has it. A reading that
+ * no source has is missing. docs/telemetry.md lists the source of each reading.
  *
  * A reader belongs to one thread. Sampling may wait for exporters, for options.timeout_us at most. */
 #ifndef ADLRO_TELEMETRY_TELEMETRY_H
@@ -21,8 +21,8 @@
 #define ADL_GPU_PIDS_MAX              64
 
 struct adl_gpu_device {
-    char type[ADL_NAME_SIZE]; /* short, as catalogues have it: "a100" */
-    char model[96];           /* as the driver has it: "NVIDIA A100-SXM4-80GB" */
+    char type[ADL_NAME_SIZE]; /* short, as in catalogues: "a100" */
+    char model[96];           /* as the driver reports it: "NVIDIA A100-SXM4-80GB" */
     char vendor[16];          /* nvidia, amd */
     char uuid[80];            /* "GPU-..."; empty = not known */
     char pci[ADL_PCI_SIZE];   /* "0000:3b:00.0"; empty = not known */
@@ -35,30 +35,30 @@ struct adl_gpu_device {
 struct adl_gpu_sample {
     int64_t time_us;
     struct adl_telemetry telemetry;
-    double energy_j;         /* used since the reader saw it first, by its own counter; negative = it has none */
+    double energy_j;         /* used since the reader first saw it, by its own counter; negative = it has none */
     int64_t memory_used_mib; /* negative = not known */
-    bool lost;               /* its driver says that it is gone: fallen off the bus, or to be reset */
+    bool lost;               /* its driver reports it lost: fallen off the bus, or to be reset */
     bool pids_known;         /* whether the processes on it can be seen at all */
     uint32_t pid_count;      /* processes on it; the first ADL_GPU_PIDS_MAX of them: */
     int32_t pids[ADL_GPU_PIDS_MAX];
 };
 
-/* What became of one source. */
+/* State of one source. */
 struct adl_telemetry_status {
     char name[160];                   /* "nvml", "amd", or the exporter's address */
-    bool up;                          /* it answered the last time it was asked */
+    bool up;                          /* it answered the last time */
     char text[200];                   /* why not; empty if it is up */
-    uint32_t device_count;            /* devices it has spoken of */
-    uint64_t sample_count;            /* times it was asked */
+    uint32_t device_count;            /* devices it has reported */
+    uint64_t sample_count;            /* how often it was read */
     struct adl_reading_faults faults; /* values that became missing, since open */
 };
 
-/* A zeroed one: everything this machine has, no exporter, a sample a second. */
+/* Zeroed: all sources of this machine, no exporter, one sample a second. */
 struct adl_telemetry_options {
     bool no_nvml;
     bool no_amd;
-    const char *nvml_path;   /* NULL = libnvidia-ml.so.1, where the system has it */
-    const char *rocm_path;   /* NULL = librocm_smi64.so, where the system has it; "" = none */
+    const char *nvml_path;   /* NULL = libnvidia-ml.so.1 of the system */
+    const char *rocm_path;   /* NULL = librocm_smi64.so of the system; "" = none */
     const char *sysfs_root;  /* NULL = /sys */
     const char *const *urls; /* exporters' pages, http or https */
     uint32_t url_count;      /* at most ADL_TELEMETRY_URLS_MAX */
@@ -68,21 +68,20 @@ struct adl_telemetry_options {
 
 struct adl_telemetry_reader;
 
-/* A source that is not here (no driver, an exporter that does not answer) is no error: its status says so, and it is
- * asked again. Finds the devices; exporters' are found by the first samples. The options may go after the call. */
+/* A missing source (no driver, an exporter that does not answer) is not an error: its status says so, and it is
+ * retried. Finds the devices; those of exporters are found by the first samples. options need not outlive the call. */
 int adl_telemetry_open(const struct adl_telemetry_options *options, struct adl_telemetry_reader **ret,
                        struct adl_error *err);
 void adl_telemetry_close(struct adl_telemetry_reader *reader); /* accepts NULL */
 
-/* Devices keep their place; new ones come at the end (an exporter that came up later). Valid until the next sample. */
+/* Devices keep their index; new ones (of an exporter that came up later) are appended. Valid until the next sample. */
 const struct adl_gpu_device *adl_telemetry_devices(const struct adl_telemetry_reader *reader, uint32_t *ret_count);
 /* [device], as of the last sample; before the first one everything is missing. */
 const struct adl_gpu_sample *adl_telemetry_samples(const struct adl_telemetry_reader *reader);
 const struct adl_telemetry_status *adl_telemetry_status(const struct adl_telemetry_reader *reader, uint32_t *ret_count);
 
-/* Asks all sources. now_us is of a clock that never goes back. 1: there are new samples; 0: it is too early, the ones
- * before stand; negative: out of memory, the ones before stand. A source that fails only leaves its readings missing.
- */
+/* Reads all sources. now_us is of a monotonic clock. 1: there are new samples; 0: it is too early, the old ones stay;
+ * negative: out of memory, the old ones stay. If a source fails, only its readings are missing. */
 int adl_telemetry_sample(struct adl_telemetry_reader *reader, int64_t now_us, struct adl_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* telemetry_amd: AMD GPUs as the amdgpu and amdkfd drivers show them in sysfs, and what these lack through ROCm SMI. */
+/* telemetry_amd: AMD GPUs through the amdgpu and amdkfd drivers' files in sysfs, complemented by ROCm SMI. */
 #include "base/range.h"
 #include "telemetry/rocm_smi.h"
 #include "telemetry/telemetry_source.h"
@@ -29,7 +29,7 @@ struct amd_state {
 
 /* ---- files ---- */
 
-/* The beginning of a small file, ended by a zero and without the line's end; false if it cannot be read. */
+/* The start of a small file, zero-terminated, without its line feed; false if it cannot be read. */
 static bool read_text(const char *folder, const char *name, char *ret, size_t size)
 {
     char path[PATH_SIZE + 64];
@@ -51,7 +51,7 @@ static bool read_text(const char *folder, const char *name, char *ret, size_t si
     return strlen(ret) == (size_t)got;
 }
 
-/* A whole number in decimal. A file that is not there is a value that the card does not have. */
+/* A whole number in decimal. A missing file means that the card does not have the value. */
 static bool read_number(const char *folder, const char *name, struct adl_reading_faults *faults, double *ret)
 {
     static const struct adl_range any = {-9.3e18, 9.3e18, false, false};
@@ -86,7 +86,7 @@ static bool read_hex(const char *folder, const char *name, uint64_t *ret)
     return *end == '\0' && errno == 0;
 }
 
-/* The rest of the line that starts with this word, in a text of many lines; NULL if there is none. */
+/* The rest of the line that starts with this word; NULL if there is none. */
 static const char *find_line(const char *text, const char *word)
 {
     for (const char *at = text; at; at = strchr(at, '\n')) {
@@ -109,7 +109,7 @@ static int64_t number_after(const char *name, const char *prefix)
 
 /* ---- finding the cards ---- */
 
-/* amdkfd numbers its nodes, CPUs among them; GPUs are seen by programs in this order. */
+/* amdkfd numbers its nodes, including CPUs; programs see GPUs in this order. */
 struct kfd_node {
     int64_t number;
     uint32_t id;
@@ -183,7 +183,7 @@ static bool read_card(struct amd_state *state, const char *folder, struct adl_gp
     return true;
 }
 
-/* What sysfs calls it, or ROCm SMI, or nobody but the list of known chips. */
+/* Its name from sysfs, or from ROCm SMI, or from the list of known chips. */
 static void name_card(struct amd_state *state, const struct card *card, struct adl_gpu_device *device)
 {
     uint64_t chip = 0;
@@ -201,7 +201,7 @@ static void name_card(struct amd_state *state, const struct card *card, struct a
 struct found {
     struct adl_gpu_device device;
     struct card card;
-    int64_t order; /* its node's, or beyond all nodes */
+    int64_t order; /* its node's number, or above all of them */
 };
 
 static int by_order(const void *a, const void *b)
@@ -301,7 +301,7 @@ static void amd_close(void *memory)
 
 /* ---- sampling ---- */
 
-/* Its number changes when the driver is loaded anew, so it is looked up each time. */
+/* Its number changes when the driver is reloaded, so it is looked up each time. */
 static bool find_hwmon(const char *folder, char *ret, size_t size)
 {
     char path[PATH_SIZE + 16];
@@ -316,7 +316,7 @@ static bool find_hwmon(const char *folder, char *ret, size_t size)
     return number >= 0 && (size_t)snprintf(ret, size, "%s/hwmon%lld", path, (long long)number) < size;
 }
 
-/* Lines like "1: 1725Mhz *", the star at the level in force. */
+/* Lines like "1: 1725Mhz *"; the star marks the current level. */
 static void sample_clock(struct amd_state *state, const char *folder, struct adl_telemetry *to)
 {
     char text[FILE_SIZE];
@@ -345,7 +345,7 @@ static void sample_clock(struct amd_state *state, const char *folder, struct adl
 
 static void sample_power(struct amd_state *state, const struct card *card, const char *hwmon, struct adl_telemetry *to)
 {
-    struct adl_reading_faults aside = {{0}}; /* the last one to be asked is the one that counts */
+    struct adl_reading_faults aside = {{0}}; /* only the fault of the last attempt counts */
     double raw, value;
     if ((hwmon && (read_value(hwmon, "power1_average", ADL_UNIT_UW, &aside, &value) ||
                    read_value(hwmon, "power1_input", ADL_UNIT_UW, state->faults, &value))) ||
@@ -354,7 +354,7 @@ static void sample_power(struct amd_state *state, const struct card *card, const
         adl_telemetry_set(to, ADL_READ_POWER, value);
     else if (!hwmon)
         state->faults->count[ADL_FAULT_ABSENT]++;
-    /* A value that was there and impossible stays counted. */
+    /* A value that was present but impossible stays counted. */
     state->faults->count[ADL_FAULT_IMPOSSIBLE] += aside.count[ADL_FAULT_IMPOSSIBLE];
 }
 
@@ -403,7 +403,7 @@ static void sample_card(struct amd_state *state, const struct card *card, struct
 
 /* ---- processes ---- */
 
-/* amdkfd makes the files of a process for every GPU as soon as it opens the driver: it uses those on which it has
+/* amdkfd creates the files of a process for every GPU when it opens the driver; the process uses those on which it has
  * memory or a queue. */
 static bool has_queue(const char *folder, uint32_t kfd)
 {

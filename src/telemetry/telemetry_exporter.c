@@ -26,7 +26,7 @@ static int exporter_open(struct adl_telemetry_source *source, const struct adl_t
         return status;
     for (uint32_t i = 0; i < options->url_count; i++) {
         snprintf(source->statuses[i].name, sizeof source->statuses[i].name, "%.150s", adl_scrape_url(state->scrape, i));
-        adl_status_set(&source->statuses[i], false, "not asked yet");
+        adl_status_set(&source->statuses[i], false, "not read yet");
     }
     return 0;
 }

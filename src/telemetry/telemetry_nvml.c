@@ -1,5 +1,5 @@
-/* telemetry_nvml: NVIDIA GPUs through NVML, found at run time. The ABI is that of NVIDIA's public nvml.h; declared here
- * is what is used. Names with _v2 and _v3 are newer forms of a call; older drivers have only the ones without. */
+/* telemetry_nvml: NVIDIA GPUs through NVML, loaded at run time. The ABI of NVIDIA's public nvml.h; only what is used is
+ * declared here. Names with _v2 and _v3 are newer versions of a call; older drivers lack them. */
 #include "telemetry/telemetry_source.h"
 
 #include <dlfcn.h>
@@ -33,8 +33,8 @@ enum {
     VALUE_ULL = 3, /* nvmlValueType_t */
 };
 
-/* Reasons to hold the clock back that are not the user's request or idleness: power cap, hardware slowdown, software
- * and hardware thermal slowdown, power brake. */
+/* Reasons for a reduced clock other than the user's request or idleness: power cap, hardware slowdown, software and
+ * hardware thermal slowdown, power brake. */
 static const unsigned long long THROTTLED_BY = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 struct nvml_memory {
@@ -45,7 +45,7 @@ struct nvml_utilization {
     unsigned gpu, memory; /* percent */
 };
 
-/* Begins alike in all versions: the address was 16 characters, the longer copy of it is at the end since v3. */
+/* The start is the same in all versions: the address has 16 characters; since v3 a longer copy is at the end. */
 struct nvml_pci {
     char bus_legacy[16];
     unsigned domain, bus, device, pci_device, pci_subsystem;
@@ -141,7 +141,7 @@ static const struct {
 
 enum { PROCESSES_MAX = 1024 };
 
-static const int64_t RETRY_US = 60000000; /* a driver that is not loaded is asked for again after this */
+static const int64_t RETRY_US = 60000000; /* after which a driver that is not loaded is retried */
 
 struct card {
     void *handle; /* NULL = the library did not list it the last time */
@@ -156,8 +156,8 @@ struct nvml_state {
     int64_t retry_us; /* when to try again if not */
     struct card *cards;
     uint32_t card_capacity;
-    bool lost;  /* of the GPU being asked */
-    int broken; /* the library itself failed while asked, with this */
+    bool lost;  /* of the GPU being read */
+    int broken; /* the error with which the library itself failed */
     struct adl_reading_faults *faults;
     union {
         struct nvml_process v2[PROCESSES_MAX];
@@ -184,7 +184,7 @@ static const char *describe(const struct nvml_state *state, int status)
     return text ? text : "unknown error";
 }
 
-/* NULL, or the name of a call that the library should have and has not. */
+/* NULL, or the name of a call that the library lacks. */
 static const char *load_symbols(struct nvml_state *state)
 {
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
@@ -193,14 +193,14 @@ static const char *load_symbols(struct nvml_state *state)
             symbol = dlsym(state->library, symbols[i].names[n]);
         if (!symbol && symbols[i].needed)
             return symbols[i].names[0];
-        /* C has no cast from an object's to a function's address; POSIX promises that they look alike. */
+        /* C has no cast from an object to a function pointer; POSIX guarantees the same representation. */
         memcpy((char *)&state->nvml + symbols[i].at, &symbol, sizeof symbol);
     }
     return NULL;
 }
 
-/* Whether a call gave its value; what it says otherwise is counted. */
-static bool gave(struct nvml_state *state, int status)
+/* Whether a call returned a value; otherwise counts the fault. */
+static bool returned(struct nvml_state *state, int status)
 {
     if (status == OK)
         return true;
@@ -214,8 +214,8 @@ static bool gave(struct nvml_state *state, int status)
     return false;
 }
 
-/* A call that the library does not have is as good as one that it does not support. */
-#define ASK(state, call, ...) gave(state, (state)->nvml.call ? (state)->nvml.call(__VA_ARGS__) : FUNCTION_NOT_FOUND)
+/* A call that the library lacks counts as not supported. */
+#define ASK(state, call, ...) returned(state, (state)->nvml.call ? (state)->nvml.call(__VA_ARGS__) : FUNCTION_NOT_FOUND)
 
 /* Administrators and power-capping policies change it at any time. */
 static void read_limit(struct nvml_state *state, void *handle, struct adl_gpu_device *device)
@@ -270,19 +270,19 @@ static int place_of(const struct adl_telemetry_source *source, const struct adl_
     return -1;
 }
 
-/* Lists the GPUs anew: those known before keep their place. */
+/* Lists the GPUs again: known ones keep their index. */
 static int list_devices(struct adl_telemetry_source *source, struct nvml_state *state)
 {
     unsigned count = 0;
     for (uint32_t i = 0; i < source->count; i++)
         state->cards[i] = (struct card){0};
-    if (!gave(state, state->nvml.count(&count)))
+    if (!returned(state, state->nvml.count(&count)))
         return 0;
     for (unsigned i = 0; i < count && i < ADL_TELEMETRY_DEVICES_MAX; i++) {
         void *handle = NULL;
         struct adl_gpu_device device;
-        if (!gave(state, state->nvml.handle(i, &handle)))
-            continue; /* one that is lost has no handle; the others have */
+        if (!returned(state, state->nvml.handle(i, &handle)))
+            continue; /* a lost GPU has no handle; the others do */
         read_device(state, handle, i, &device);
         int place = place_of(source, &device);
         if (place < 0)
@@ -302,7 +302,7 @@ static int start(struct adl_telemetry_source *source, struct nvml_state *state)
 {
     const int status = state->nvml.init();
     if (status != OK) {
-        adl_status_set(&source->statuses[0], false, "NVML does not start: %s", describe(state, status));
+        adl_status_set(&source->statuses[0], false, "NVML cannot be initialized: %s", describe(state, status));
         return 0;
     }
     state->ready = true;
@@ -385,7 +385,7 @@ static void sample_nvlink(struct nvml_state *state, struct card *card, int64_t n
     double kib_per_s, value;
     if (!ASK(state, fields, card->handle, 2, fields))
         return;
-    if (!gave(state, fields[0].status) || !gave(state, fields[1].status))
+    if (!returned(state, fields[0].status) || !returned(state, fields[1].status))
         return;
     if (fields[0].type != VALUE_ULL || fields[1].type != VALUE_ULL) {
         state->faults->count[ADL_FAULT_UNIT]++;
@@ -397,14 +397,14 @@ static void sample_nvlink(struct nvml_state *state, struct card *card, int64_t n
         adl_telemetry_set(to, ADL_READ_NVLINK, value);
 }
 
-/* The share of time since the sample before; below 0 if it is not to be had. */
+/* The share of time since the previous sample; below 0 if it cannot be read. */
 static double violation_share(struct nvml_state *state, void *handle, int policy, struct adl_counter *counter)
 {
     struct nvml_violation held = {0};
     double per_s;
     if (!ASK(state, violation, handle, policy, &held))
         return -1;
-    /* Against the driver's own clock, which the counter goes with. */
+    /* Relative to the driver's own clock, which the counter uses. */
     return adl_counter_rate(counter, (double)held.violation_ns * 1e-9, (int64_t)held.reference_us, &per_s) ? per_s : -1;
 }
 
@@ -416,7 +416,7 @@ static void sample_throttling(struct nvml_state *state, struct card *card, struc
     const double longest = power > thermal ? power : thermal; /* they may overlap: at least this */
     if (longest >= 0)
         adl_telemetry_set_share(to, ADL_READ_THROTTLED, longest, 1.0, state->faults);
-    else if (ASK(state, reasons, card->handle, &reasons)) /* now or not now: right on the average */
+    else if (ASK(state, reasons, card->handle, &reasons)) /* only the current state: correct on average */
         adl_telemetry_set(to, ADL_READ_THROTTLED, reasons & THROTTLED_BY ? 1.0 : 0.0);
 }
 
@@ -434,10 +434,10 @@ static bool list_processes(struct nvml_state *state, void *handle, bool compute,
                  : state->nvml.graphics_v1 ? state->nvml.graphics_v1(handle, &count, state->processes.v1)
                                            : FUNCTION_NOT_FOUND;
     if (status == INSUFFICIENT_SIZE || (status == OK && count > PROCESSES_MAX)) {
-        sample->pid_count += PROCESSES_MAX; /* which ones is not told, that it is busy is */
+        sample->pid_count += PROCESSES_MAX; /* only that the GPU is busy is known, not by which processes */
         return true;
     }
-    if (!gave(state, status))
+    if (!returned(state, status))
         return false;
     for (unsigned i = 0; i < count; i++)
         adl_gpu_sample_add_pid(sample, modern ? state->processes.v2[i].pid : state->processes.v1[i].pid);
@@ -462,7 +462,7 @@ static void sample_card(struct nvml_state *state, struct card *card, int64_t now
     }
 }
 
-/* A driver that was unloaded or exchanged under a running reader: everything anew, later. */
+/* The driver was unloaded or replaced under a running reader: starts over later. */
 static void stop(struct adl_telemetry_source *source, struct nvml_state *state)
 {
     adl_status_set(&source->statuses[0], false, "NVML stopped answering: %s", describe(state, state->broken));

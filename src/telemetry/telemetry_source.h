@@ -1,4 +1,4 @@
-/* telemetry_source: what a source of telemetry implements, and the devices it speaks of. Inside ingest only. */
+/* telemetry_source: the interface of a source of telemetry, and its devices. Private to src/telemetry. */
 #ifndef ADLRO_TELEMETRY_TELEMETRY_SOURCE_H
 #define ADLRO_TELEMETRY_TELEMETRY_SOURCE_H
 
@@ -7,10 +7,10 @@
 struct adl_telemetry_source;
 
 struct adl_telemetry_source_ops {
-    /* Makes the state and the statuses. */
+    /* Creates the state and the statuses. */
     int (*open)(struct adl_telemetry_source *source, const struct adl_telemetry_options *options,
                 struct adl_error *err);
-    /* Fills samples[], which come cleared, and may add devices. Negative only when out of memory. */
+    /* Fills samples[], which are cleared before, and may add devices. Negative only if out of memory. */
     int (*sample)(struct adl_telemetry_source *source, int64_t now_us);
     void (*close)(void *state); /* accepts NULL */
 };
@@ -30,7 +30,7 @@ extern const struct adl_telemetry_source_ops adl_telemetry_nvml;
 extern const struct adl_telemetry_source_ops adl_telemetry_amd;
 extern const struct adl_telemetry_source_ops adl_telemetry_exporter;
 
-/* The device's place, or ADL_ENOMEM, or ADL_EREFUSED beyond ADL_TELEMETRY_DEVICES_MAX. */
+/* The device's index, or ADL_ENOMEM, or ADL_EREFUSED beyond ADL_TELEMETRY_DEVICES_MAX. */
 int adl_source_add_device(struct adl_telemetry_source *source, const struct adl_gpu_device *device);
 int adl_source_set_statuses(struct adl_telemetry_source *source, uint32_t count); /* 0 or ADL_ENOMEM */
 void adl_source_clear_samples(struct adl_telemetry_source *source, int64_t now_us);
