@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NOISE 0.03 /* of a measurement's logarithm */
+#define NOISE 0.03 /* standard deviation of a measurement's logarithm */
 
 struct episode {
     struct adl_estimate_table *k;
@@ -70,7 +70,7 @@ static void believe(struct episode *e, uint32_t job)
     adl_estimate_table_update_rates(e->k, e->profile[job]);
 }
 
-static void meet(struct episode *e, uint32_t job)
+static void add_profile(struct episode *e, uint32_t job)
 {
     bool is_new;
     e->profile[job] = adl_estimate_table_profile(e->k, &e->lab->jobs[job], e->lab->spans[job], &is_new);
@@ -80,17 +80,17 @@ static void prepare(struct episode *e, const struct adl_episode_rule *rule)
 {
     static const double pair_parts[] = {0, 0.1, 0.4, 1};
     const struct adl_lab *lab = e->lab;
-    const bool strange = chance(e->rng, rule->strangers);
+    const bool is_new_family = chance(e->rng, rule->new_family);
     const double part = rule->all_known ? 1 : adl_rng_uniform(e->rng);
     const double alone = rule->all_known ? 1 : 0.3 + 0.7 * adl_rng_uniform(e->rng);
     const double beside = rule->all_known ? 1 : pair_parts[adl_rng_below(e->rng, 4)];
     e->job = adl_rng_below(e->rng, lab->job_count);
     for (uint32_t j = 0; j < lab->job_count; j++) {
         e->profile[j] = ADL_NONE;
-        if (j == e->job || (strange && lab->family[j] == lab->family[e->job]) || !chance(e->rng, part))
+        if (j == e->job || (is_new_family && lab->family[j] == lab->family[e->job]) || !chance(e->rng, part))
             continue;
         e->known[e->known_count++] = j;
-        meet(e, j);
+        add_profile(e, j);
         for (uint32_t t = 0; t < lab->type_count; t++)
             if (chance(e->rng, alone))
                 measure(e, j, t, ADL_NONE);
@@ -101,7 +101,7 @@ static void prepare(struct episode *e, const struct adl_episode_rule *rule)
             for (uint32_t t = 0; t < lab->type_count; t++)
                 if (chance(e->rng, beside))
                     measure(e, e->known[i], t, e->known[j]);
-    meet(e, e->job);
+    add_profile(e, e->job);
 }
 
 static void guess_rates(struct episode *e)
@@ -117,7 +117,7 @@ static void guess_rates(struct episode *e)
     adl_estimate_table_update_rates(e->k, e->profile[e->job]);
 }
 
-/* Rates of the new job after cells of it were measured alone; with P2 only if it was trained. */
+/* Rates of the new job after measurements of it alone; with P2 only if it is trained. */
 static void update_rates(struct episode *e, bool refine)
 {
     struct adl_estimator_input question;
@@ -138,7 +138,7 @@ static void update_rates(struct episode *e, bool refine)
     adl_estimate_table_update_rates(e->k, profile);
 }
 
-static void play_rates(struct episode *e)
+static void ask_rates(struct episode *e)
 {
     struct adl_estimator_input question;
     for (uint32_t t = 0; t < e->lab->type_count; t++) {
@@ -164,7 +164,7 @@ static uint32_t another(struct episode *e)
     return i < e->known_count ? e->known[i] : e->job;
 }
 
-static void play_shares(struct episode *e)
+static void ask_shares(struct episode *e)
 {
     struct adl_estimator_input question;
     guess_rates(e);
@@ -180,7 +180,7 @@ static void play_shares(struct episode *e)
     }
 }
 
-/* A cell beside another, and what was expected of it. */
+/* Measures a co-located pair, and records what was predicted. */
 static void measure_beside(struct episode *e, uint32_t job, uint32_t type, uint32_t beside)
 {
     struct adl_estimator_input question;
@@ -193,7 +193,7 @@ static void measure_beside(struct episode *e, uint32_t job, uint32_t type, uint3
     measure(e, job, type, beside);
 }
 
-static void play_refined_rates(struct episode *e)
+static void ask_refined_rates(struct episode *e)
 {
     struct adl_estimator_input question;
     const uint32_t types = e->lab->type_count, profile = e->profile[e->job];
@@ -213,7 +213,7 @@ static void play_refined_rates(struct episode *e)
     }
 }
 
-static void play_refined_shares(struct episode *e)
+static void ask_refined_shares(struct episode *e)
 {
     struct adl_estimator_input first, question;
     struct adl_prediction belief;
@@ -242,21 +242,21 @@ static void play_refined_shares(struct episode *e)
     }
 }
 
-int adl_episode_play(struct adl_estimate_table *knowledge, struct adl_estimator *estimator, const struct adl_lab *lab,
-                     struct adl_rng *rng, enum adl_estimator_part part, const struct adl_episode_rule *rule,
-                     struct adl_examples *examples, struct adl_error *err)
+int adl_episode_run(struct adl_estimate_table *table, struct adl_estimator *estimator, const struct adl_lab *lab,
+                    struct adl_rng *rng, enum adl_estimator_part part, const struct adl_episode_rule *rule,
+                    struct adl_examples *examples, struct adl_error *err)
 {
-    static void (*const plays[ADL_ESTIMATOR_PARTS])(struct episode *) = {
-        [ADL_ESTIMATE_INITIAL_RATE] = play_rates,
-        [ADL_ESTIMATE_INITIAL_SHARE] = play_shares,
-        [ADL_ESTIMATE_REFINE_RATE] = play_refined_rates,
-        [ADL_ESTIMATE_REFINE_SHARE] = play_refined_shares,
+    static void (*const parts[ADL_ESTIMATOR_PARTS])(struct episode *) = {
+        [ADL_ESTIMATE_INITIAL_RATE] = ask_rates,
+        [ADL_ESTIMATE_INITIAL_SHARE] = ask_shares,
+        [ADL_ESTIMATE_REFINE_RATE] = ask_refined_rates,
+        [ADL_ESTIMATE_REFINE_SHARE] = ask_refined_shares,
     };
-    struct episode e = {.k = knowledge, .estimator = estimator, .lab = lab, .rng = rng, .examples = examples};
-    const int status = adl_estimate_table_set_types(knowledge, lab->types, lab->type_count, err);
+    struct episode e = {.k = table, .estimator = estimator, .lab = lab, .rng = rng, .examples = examples};
+    const int status = adl_estimate_table_set_types(table, lab->types, lab->type_count, err);
     if (status)
         return status;
     prepare(&e, rule);
-    plays[part](&e);
+    parts[part](&e);
     return e.failed ? adl_fail(err, ADL_ENOMEM, "out of memory for examples") : 0;
 }

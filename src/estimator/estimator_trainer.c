@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 64, HELD_OUT = 10 /* one lab of so many is not trained on */ };
+enum { BATCH = 64, HELD_OUT = 10 /* one lab in this many is held out */ };
 
-#define SMOOTH     0.02 /* errors below this count less and less */
+#define SMOOTH     0.02 /* smooths the absolute error near 0 */
 #define ADAPT_RATE 0.3  /* learning rate of adaptation, relative to that of training */
 
 struct adl_estimator_trainer {
     struct adl_estimator_config config;
-    struct adl_estimate_table *knowledge;
-    struct adl_examples examples[ADL_ESTIMATOR_PARTS]; /* of the prior, to learn from */
-    struct adl_examples held[ADL_ESTIMATOR_PARTS];     /* and to take quantiles from */
+    struct adl_estimate_table *table;
+    struct adl_examples examples[ADL_ESTIMATOR_PARTS]; /* of the prior, for training */
+    struct adl_examples held[ADL_ESTIMATOR_PARTS];     /* held out, for calibration */
 };
 
 struct adl_estimator_config adl_estimator_defaults(void)
@@ -47,7 +47,7 @@ int adl_estimator_trainer_create(const struct adl_estimator_config *config, stru
     if (!trainer)
         return adl_fail(err, ADL_ENOMEM, "out of memory for the estimator's training");
     trainer->config = *config;
-    const int status = adl_estimate_table_create(ADL_LAB_JOBS, &trainer->knowledge, err);
+    const int status = adl_estimate_table_create(ADL_LAB_JOBS, &trainer->table, err);
     if (status)
         adl_estimator_trainer_destroy(trainer);
     else
@@ -63,7 +63,7 @@ void adl_estimator_trainer_destroy(struct adl_estimator_trainer *trainer)
         adl_examples_clear(&trainer->examples[part]);
         adl_examples_clear(&trainer->held[part]);
     }
-    adl_estimate_table_destroy(trainer->knowledge);
+    adl_estimate_table_destroy(trainer->table);
     free(trainer);
 }
 
@@ -72,7 +72,7 @@ void adl_estimator_trainer_destroy(struct adl_estimator_trainer *trainer)
 static int collect_prior(struct adl_estimator_trainer *trainer, struct adl_estimator *estimator,
                          enum adl_estimator_part part, struct adl_error *err)
 {
-    const struct adl_episode_rule rule = {.strangers = 0.7};
+    const struct adl_episode_rule rule = {.new_family = 0.7};
     struct adl_lab *lab = malloc(sizeof *lab);
     struct adl_rng rng, play;
     int status = lab ? 0 : adl_fail(err, ADL_ENOMEM, "out of memory for a lab");
@@ -81,8 +81,8 @@ static int collect_prior(struct adl_estimator_trainer *trainer, struct adl_estim
     adl_rng_seed(&play, trainer->config.seed + (uint64_t)part, "episodes");
     for (uint32_t i = 0; i < trainer->config.labs && !status; i++) {
         adl_lab_draw(&rng, lab);
-        status = adl_episode_play(trainer->knowledge, estimator, lab, &play, part, &rule,
-                                  i % HELD_OUT ? &trainer->examples[part] : &trainer->held[part], err);
+        status = adl_episode_run(trainer->table, estimator, lab, &play, part, &rule,
+                                 i % HELD_OUT ? &trainer->examples[part] : &trainer->held[part], err);
     }
     free(lab);
     return status;
@@ -96,9 +96,9 @@ static int collect_measured(struct adl_estimator_trainer *trainer, const struct 
     int status = 0;
     adl_rng_seed(&rng, config->seed + (uint64_t)part, "measured episodes");
     for (uint32_t i = 0; i < config->measured_count * config->measured_repeats && !status; i++) {
-        const struct adl_episode_rule rule = {.strangers = 1, .all_known = i % 2};
-        status = adl_episode_play(trainer->knowledge, estimator, &config->measured[i % config->measured_count], &rng,
-                                  part, &rule, ret, err);
+        const struct adl_episode_rule rule = {.new_family = 1, .all_known = i % 2};
+        status = adl_episode_run(trainer->table, estimator, &config->measured[i % config->measured_count], &rng, part,
+                                 &rule, ret, err);
     }
     return status;
 }
@@ -116,7 +116,7 @@ struct shared {
     float outs[BATCH * ADL_SETNET_OUTPUTS], douts[BATCH * ADL_SETNET_OUTPUTS];
 };
 
-static void desk_destroy(struct shared *shared)
+static void shared_destroy(struct shared *shared)
 {
     if (!shared)
         return;
@@ -126,7 +126,7 @@ static void desk_destroy(struct shared *shared)
     free(shared);
 }
 
-static int desk_create(const struct adl_setnet *net, struct shared **ret, struct adl_error *err)
+static int shared_create(const struct adl_setnet *net, struct shared **ret, struct adl_error *err)
 {
     const struct adl_adam_config adam = {.beta2 = 0.99, .norm_max = 5};
     struct shared *shared = calloc(1, sizeof *shared);
@@ -140,13 +140,13 @@ static int desk_create(const struct adl_setnet *net, struct shared **ret, struct
     if (!status && !(shared->grads = calloc(shared->net.parameter_count, sizeof *shared->grads)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for gradients");
     if (status)
-        desk_destroy(shared);
+        shared_destroy(shared);
     else
         *ret = shared;
     return status;
 }
 
-static void lay_example(struct shared *shared, int at, const struct adl_example *example)
+static void add_example(struct shared *shared, int at, const struct adl_example *example)
 {
     const size_t facts = (size_t)shared->net.shape.fact_features, queries = (size_t)shared->net.shape.query_features;
     const struct adl_estimator_input *q = &example->question;
@@ -156,19 +156,19 @@ static void lay_example(struct shared *shared, int at, const struct adl_example 
     shared->offset[at + 1] = shared->offset[at] + q->fact_count;
 }
 
-/* Negative log likelihood under a Laplace distribution, |d| / s + ln s: its mean is the median, which the mean absolute
- * error asks for. */
+/* Negative log likelihood under a Laplace distribution, |d| / s + ln s: its location is the median, which minimizes the
+ * mean absolute error. */
 static void step(struct shared *shared, const struct adl_example **batch, double learning_rate, float *params)
 {
     for (int i = 0; i < BATCH; i++)
-        lay_example(shared, i, batch[i]);
+        add_example(shared, i, batch[i]);
     const struct adl_setnet_batch input = {BATCH, shared->offset, shared->facts, shared->queries};
     adl_setnet_forward(&shared->net, params, &input, shared->workspace, shared->outs);
     for (size_t i = 0; i < BATCH; i++) {
         const double wanted = batch[i]->truth - batch[i]->question.base;
-        const double off = (double)shared->outs[2 * i] - wanted, size = sqrt(off * off + SMOOTH * SMOOTH);
+        const double error = (double)shared->outs[2 * i] - wanted, size = sqrt(error * error + SMOOTH * SMOOTH);
         const double spread = adl_estimator_spread(shared->outs[2 * i + 1]);
-        shared->douts[2 * i] = (float)(off / size / spread / BATCH);
+        shared->douts[2 * i] = (float)(error / size / spread / BATCH);
         shared->douts[2 * i + 1] = (float)((1 - size / spread) / BATCH);
     }
     memset(shared->grads, 0, shared->net.parameter_count * sizeof *shared->grads);
@@ -176,7 +176,7 @@ static void step(struct shared *shared, const struct adl_example **batch, double
     adl_adam_step(shared->adam, shared->net.kernels, learning_rate, shared->grads, params);
 }
 
-/* The second set, where there is one, makes up half of each batch. */
+/* The second set, if there is one, makes up half of each batch. */
 static int learn(const struct adl_setnet *net, const struct adl_examples *first, const struct adl_examples *second,
                  uint32_t steps, double learning_rate, uint64_t seed, float *params, struct adl_error *err)
 {
@@ -185,7 +185,7 @@ static int learn(const struct adl_setnet *net, const struct adl_examples *first,
     struct adl_rng rng;
     if (first->count == 0 || steps == 0)
         return 0;
-    const int status = desk_create(net, &shared, err);
+    const int status = shared_create(net, &shared, err);
     if (status)
         return status;
     adl_rng_seed(&rng, seed, "batches");
@@ -197,7 +197,7 @@ static int learn(const struct adl_setnet *net, const struct adl_examples *first,
         }
         step(shared, batch, s < 100 ? rate * s / 100 : rate, params);
     }
-    desk_destroy(shared);
+    shared_destroy(shared);
     return 0;
 }
 
@@ -228,11 +228,11 @@ static int calibrate(struct adl_estimator *estimator, enum adl_estimator_part pa
         size_t count = 0;
         for (size_t i = 0; i < held->count; i++) {
             const int facts = held->items[i].facts;
-            double off, spread;
+            double error, spread;
             if ((facts <= 1 ? 0 : facts >= ADL_ESTIMATOR_QUANTILES ? ADL_ESTIMATOR_QUANTILES - 1 : facts - 1) != bucket)
                 continue;
-            answer_one(estimator, part, &held->items[i], &off, &spread);
-            scores[count++] = (float)(off / spread);
+            answer_one(estimator, part, &held->items[i], &error, &spread);
+            scores[count++] = (float)(error / spread);
         }
         if (count < 20)
             continue;
@@ -245,7 +245,7 @@ static int calibrate(struct adl_estimator *estimator, enum adl_estimator_part pa
     return 0;
 }
 
-/* ---- the door ---- */
+/* ---- training ---- */
 
 int adl_estimator_trainer_run(struct adl_estimator_trainer *trainer, struct adl_estimator **ret, struct adl_error *err)
 {
@@ -314,7 +314,7 @@ int adl_estimator_trainer_score(struct adl_estimator_trainer *trainer, struct ad
                                 enum adl_estimator_part part, double *ret_error, double *ret_coverage,
                                 struct adl_error *err)
 {
-    const struct adl_episode_rule rule = {.strangers = 1};
+    const struct adl_episode_rule rule = {.new_family = 1};
     struct adl_examples fresh = {0};
     struct adl_lab *lab = malloc(sizeof *lab);
     struct adl_rng rng;
@@ -322,14 +322,14 @@ int adl_estimator_trainer_score(struct adl_estimator_trainer *trainer, struct ad
     adl_rng_seed(&rng, trainer->config.seed, "fresh labs");
     for (uint32_t i = 0; i < 400 && !status; i++) {
         adl_lab_draw(&rng, lab);
-        status = adl_episode_play(trainer->knowledge, estimator, lab, &rng, part, &rule, &fresh, err);
+        status = adl_episode_run(trainer->table, estimator, lab, &rng, part, &rule, &fresh, err);
     }
     double sum = 0, inside = 0;
     for (size_t i = 0; i < fresh.count && !status; i++) {
-        double off, spread;
-        answer_one(estimator, part, &fresh.items[i], &off, &spread);
-        sum += off;
-        inside += off <= adl_estimator_half(estimator, part, fresh.items[i].facts, spread);
+        double error, spread;
+        answer_one(estimator, part, &fresh.items[i], &error, &spread);
+        sum += error;
+        inside += error <= adl_estimator_half(estimator, part, fresh.items[i].facts, spread);
     }
     if (!status && fresh.count > 0) {
         *ret_error = sum / (double)fresh.count;

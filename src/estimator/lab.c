@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Published specifications: MiB, GB/s, TFLOP/s in FP32, FP16 (matrix units where there are), FP64. */
+/* Published specifications: MiB, GB/s, TFLOP/s in FP32, FP16 (matrix units if present), FP64. */
 static const struct card {
     const char *vendor;
     int memory_gb;
@@ -40,7 +40,7 @@ static double power(double x, double exponent)
     return x > 0 ? adl_exp(exponent * adl_log(x)) : 0;
 }
 
-/* (a^p + b^p)^(1/p): p = 1 one after the other, large p at the same time. */
+/* (a^p + b^p)^(1/p): p = 1 is sequential, large p parallel. */
 static double overlap(double a, double b, double p)
 {
     return power(power(a, p) + power(b, p), 1.0 / p);
@@ -48,12 +48,12 @@ static double overlap(double a, double b, double p)
 
 /* ---- types ---- */
 
-/* What no specification says of a type. */
+/* Properties of a type that are not in its specification. */
 struct hidden_type {
-    double compute, memory; /* shares of the peak that software reaches */
+    double compute, memory; /* fractions of the peak that software reaches */
     double host;            /* speed of its hosts */
     double launch;
-    double moody; /* how much jobs differ from each other in how sharing goes there */
+    double interference_spread; /* how much jobs differ in their interference there */
 };
 
 static void draw_type(struct adl_rng *rng, struct adl_gpu_type *type, struct hidden_type *hidden)
@@ -80,7 +80,7 @@ static void draw_type(struct adl_rng *rng, struct adl_gpu_type *type, struct hid
                                    .memory = vendor * around(rng, 0.6, 0.25),
                                    .host = around(rng, 1, 0.4),
                                    .launch = around(rng, 1, 0.4),
-                                   .moody = adl_rng_uniform(rng)};
+                                   .interference_spread = adl_rng_uniform(rng)};
 }
 
 /* ---- jobs ---- */
@@ -88,13 +88,13 @@ static void draw_type(struct adl_rng *rng, struct adl_gpu_type *type, struct hid
 struct family {
     int kind;
     double gflop, intensity; /* of a sample; flop/byte */
-    double fixed_gb;         /* of a step whatever the batch */
+    double fixed_gb;         /* of a step, independent of the batch */
     double launch_s, host_s, host_sample_s;
     double gpu_overlap, host_overlap; /* exponents */
-    double matrix;                    /* share of the matrix units' gain that it gets */
-    double says;                      /* how its users count work, as a factor */
-    double declared;                  /* chance that its jobs say their work */
-    double suffers, harms;
+    double matrix;                    /* fraction of the matrix units' gain that it gets */
+    double misstatement;              /* factor by which its users misstate work */
+    double declared;                  /* probability that its jobs declare their work */
+    double sensitivity, pressure;
     double own_noise; /* of a job on a type */
     double on[ADL_LAB_TYPES];
 };
@@ -117,19 +117,19 @@ static void draw_family(struct adl_rng *rng, double declared, double noise, stru
                            .gpu_overlap = between(rng, 1, 4),
                            .host_overlap = between(rng, 1, 4),
                            .matrix = chance(rng, 0.6) ? 0 : adl_rng_uniform(rng),
-                           .says = around(rng, 1, 0.3),
+                           .misstatement = around(rng, 1, 0.3),
                            .declared = declared,
-                           .suffers = 0.08 * adl_rng_normal(rng),
-                           .harms = 0.08 * adl_rng_normal(rng),
+                           .sensitivity = 0.08 * adl_rng_normal(rng),
+                           .pressure = 0.08 * adl_rng_normal(rng),
                            .own_noise = 0.4 * noise};
     for (int t = 0; t < ADL_LAB_TYPES; t++)
         ret->on[t] = noise * adl_rng_normal(rng);
 }
 
-/* Where a step's time goes on a type: parts of it, 0..1, that keep each resource busy. */
+/* The fractions of a step's time, 0..1, that keep each resource of a type busy. */
 struct duty {
     double gpu, compute, memory, host;
-    double kernel_s; /* mean length of what it launches */
+    double kernel_s; /* mean length of its kernels */
 };
 
 struct draft {
@@ -170,7 +170,7 @@ static void draw_spec(struct adl_rng *rng, const struct family *family, const st
                                  .cpu_cores = 1 << (adl_rng_below(rng, 4) + host),
                                  .gpu_memory_mib = (int32_t)(memory < 40000 ? memory : 40000)};
     if (chance(rng, family->declared))
-        ret->step_gflop = (float)(draft->gflop * family->says * around(rng, 1, 0.15));
+        ret->step_gflop = (float)(draft->gflop * family->misstatement * around(rng, 1, 0.15));
     if (chance(rng, family->declared * 0.5))
         ret->step_gb = (float)(draft->gb * around(rng, 1, 0.35));
     if (chance(rng, 0.25))
@@ -222,7 +222,7 @@ static void draw_shares(struct adl_rng *rng, struct adl_lab *lab, const struct f
                         const struct hidden_type *hidden, const struct draft *drafts)
 {
     struct sharing on[ADL_LAB_TYPES];
-    double suffers[ADL_LAB_JOBS][ADL_LAB_TYPES], harms[ADL_LAB_JOBS][ADL_LAB_TYPES];
+    double sensitivity[ADL_LAB_JOBS][ADL_LAB_TYPES], pressure[ADL_LAB_JOBS][ADL_LAB_TYPES];
     const double overhead = between(rng, 0.0, 0.12), together = 0.6 * adl_rng_uniform(rng), host = adl_rng_uniform(rng);
     const double long_kernels = between(rng, -0.05, 0.6), queueing = 0.5 * adl_rng_uniform(rng);
     for (uint32_t t = 0; t < lab->type_count; t++) {
@@ -236,15 +236,15 @@ static void draw_shares(struct adl_rng *rng, struct adl_lab *lab, const struct f
     for (uint32_t j = 0; j < lab->job_count; j++)
         for (uint32_t t = 0; t < lab->type_count; t++) {
             const struct family *family = &families[lab->family[j]];
-            const double mood = hidden[t].moody * hidden[t].moody;
-            suffers[j][t] = family->suffers + (0.02 + 0.25 * mood) * adl_rng_normal(rng);
-            harms[j][t] = family->harms + (0.02 + 0.12 * mood) * adl_rng_normal(rng);
+            const double mood = hidden[t].interference_spread * hidden[t].interference_spread;
+            sensitivity[j][t] = family->sensitivity + (0.02 + 0.25 * mood) * adl_rng_normal(rng);
+            pressure[j][t] = family->pressure + (0.02 + 0.12 * mood) * adl_rng_normal(rng);
         }
     for (uint32_t a = 0; a < lab->job_count; a++)
         for (uint32_t b = 0; b < lab->job_count; b++)
             for (uint32_t t = 0; t < lab->type_count; t++) {
-                const double share =
-                    draw_share(rng, &on[t], &drafts[a].duty[t], &drafts[b].duty[t]) + suffers[a][t] + harms[b][t];
+                const double share = draw_share(rng, &on[t], &drafts[a].duty[t], &drafts[b].duty[t]) +
+                                     sensitivity[a][t] + pressure[b][t];
                 lab->share[a][b][t] = share > 0 ? 0 : share < -3 ? -3 : share;
             }
 }

@@ -1,10 +1,10 @@
-/* lab: jobs, types of GPUs, and the true speed of each job on each, alone and beside each other: what the estimator's
- * networks learn from. Drawn from a prior over how jobs and GPUs may behave, or filled with measurements.
+/* lab: jobs, GPU types, and the true speed of each job on each type, alone and co-located: training data of the
+ * estimator's networks. Drawn from a prior over the behaviour of jobs and GPUs, or filled with measurements.
  *
  * The prior: a step takes host time and GPU time that overlap in part; GPU time is arithmetic and memory traffic that
- * overlap in part, and launches. How well software uses a type, how fast its hosts are, and how much of its matrix
- * units learning gets differ by type, by family of jobs and by job. Two jobs on one GPU take turns, or share its units
- * and bandwidth, and their hosts. Nothing in it was fitted to a measurement that the estimator is judged by. */
+ * overlap in part, and launches. How well software uses a type, how fast its hosts are, and how much jobs gain from
+ * matrix units vary by type, by family of jobs and by job. Two jobs on one GPU take turns, or share its units, its
+ * bandwidth and their hosts. Nothing in the prior was fitted to measurements that the estimator is evaluated on. */
 #ifndef ADLRO_ESTIMATOR_LAB_H
 #define ADLRO_ESTIMATOR_LAB_H
 
