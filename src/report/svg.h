@@ -60,7 +60,7 @@ void adl_svg_label(struct adl_text *text, const char *class_names, double x, dou
 /* The CSS classes of a policy's mark: "k12 s4 d1 KIND": number, colour, dash, kind. */
 const char *adl_svg_series(char ret[ADL_CLASS_SIZE], uint32_t policy, const char *kind);
 
-/* A line through points, which says whose it is and how to read values off it: open, a point each, close. */
+/* A line through points, with attributes for its policy and for reading values off it: open, points, close. */
 void adl_svg_curve_open(struct adl_text *text, uint32_t series, const char *name, const struct adl_axis *y,
                         const char *unit);
 void adl_svg_point(struct adl_text *text, double x, double y);
