@@ -203,10 +203,9 @@ static void refused(const char *class, const char *reference, int gpus, bool mea
 static void what_the_measurements_do_not_give_is_refused_with_its_line(void **state)
 {
     (void)state;
-    refused(
-        "a", "big", 1, false,
-        "t.yaml:12: class 'a' has the measured speeds of \"A\": --throughputs FILE must give the measurements, "
-        "such as simulation_throughputs.json of Gavel (github.com/stanford-futuredata/gavel)");
+    refused("a", "big", 1, false,
+            "t.yaml:12: class 'a' has the measured speeds of \"A\": --throughputs FILE must give the measurements, "
+            "such as simulation_throughputs.json of Gavel (github.com/stanford-futuredata/gavel)");
     refused(
         "lost", "big", 1, true,
         "t.yaml:12: class 'lost': the throughputs have no \"D (batch size 4)\" on one GPU of a type of this cluster");
