@@ -45,7 +45,7 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
         stamp(timeline, event->time_us);
         adl_text_put(&timeline->text, event->evict.fault ? "stopped by a failure, " : "stopped, ");
         adl_text_fixed(&timeline->text, 100.0 * event->evict.remaining, 0);
-        adl_text_put(&timeline->text, " % of its work left\n");
+        adl_text_put(&timeline->text, " % of its work left, by prediction\n");
         timeline->reason[0] = '\0';
     } else if (own && event->kind == ADL_EVENT_FINISH) {
         stamp(timeline, event->time_us);

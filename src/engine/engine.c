@@ -5,6 +5,7 @@
 #include "policy/mechanism/reason.h"
 #include "predict/runtime.h"
 #include "predict/similar.h"
+#include "state/stop.h"
 
 #include <assert.h>
 #include <math.h>
@@ -325,12 +326,22 @@ static int apply_gpu(struct adl_engine *engine, const struct adl_event *event, s
     return 0;
 }
 
-static int apply(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+/* If the world does not know how much of a job is left, everyone who sees the event gets the prediction. */
+static int predict_remaining(const struct adl_engine *engine, struct adl_event *event, struct adl_error *err)
+{
+    const int status = check_job(engine, event, err);
+    if (status == 0 && event->evict.remaining < 0)
+        event->evict.remaining = adl_stop_remaining(engine->state, event->job, event->time_us, event->evict.fault);
+    return status;
+}
+
+static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_error *err)
 {
     if (event->time_us < engine->state->now_us)
         return adl_fail(err, ADL_EINVAL, "time went back from %lld to %lld us", (long long)engine->state->now_us,
                         (long long)event->time_us);
-    if (event->kind == ADL_EVENT_PROGRESS && check_progress(engine, event, err))
+    if ((event->kind == ADL_EVENT_PROGRESS && check_progress(engine, event, err)) ||
+        (event->kind == ADL_EVENT_EVICT && predict_remaining(engine, event, err)))
         return ADL_EINVAL;
     engine->counts.events++;
     for (uint32_t i = 0; i < engine->config.observer_count; i++) {

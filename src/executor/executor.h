@@ -59,7 +59,8 @@ struct adl_report {
         } submit;
         struct adl_outcome outcome;
         struct {
-            double remaining; /* share of its work still to do; negative = not known: as the job's stop_loss says */
+            double remaining; /* share of its work still to do; negative = not known: the engine
+                                 predicts it */
             double energy_j;  /* that the job has drawn in all its runs; 0 or negative = not known */
             bool fault;       /* a failure and not a preemption */
         } requeue;

@@ -69,8 +69,9 @@ struct adl_event {
         } submit;
         struct adl_outcome outcome; /* FINISH */
         struct {                    /* EVICT */
-            double remaining;       /* share of the job's work still to do after its last checkpoint; what a
-                                     * preemption adds to the work can make it more than 1 */
+            double remaining;       /* share of the job's work still to do after its last checkpoint, if the world
+                                     * reveals it (regime oracle): what a preemption adds to the work can make it more
+                                     * than 1. Negative = not known: the engine passes on its prediction */
             bool fault;             /* a failure, not a preemption */
         } evict;
         struct adl_telemetry telemetry;

@@ -1,6 +1,5 @@
 /* live_jobs: moves of jobs from stage to stage, in memory, after they were written. */
 #include "service/live_internal.h"
-#include "state/stop.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +72,7 @@ int adl_live_post_evict(struct adl_live *live, uint32_t slot, double remaining)
 {
     struct adl_live_item item = {.event = {.kind = ADL_EVENT_EVICT, .job = slot}};
     const struct adl_state *state = adl_engine_state(live->shared->engine);
-    item.event.evict.remaining = remaining >= 0 ? remaining : adl_stop_remaining(state, slot, live->steady_us);
+    item.event.evict.remaining = remaining;
     return state->jobs[slot].phase >= ADL_PHASE_RUNNING ? adl_live_post(live, &item) : 0;
 }
 

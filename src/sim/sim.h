@@ -121,6 +121,7 @@ int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_even
 
 /* world_sim.c */
 uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job *truth); /* slot; ADL_NONE: no memory */
+double adl_sim_revealed_remaining(const struct adl_world_sim *world, uint32_t slot);     /* for EVICT; -1 = not told */
 void adl_sim_free_slot(struct adl_world_sim *world, uint32_t slot);
 int64_t adl_sim_next_time(const struct adl_world_sim *world); /* of the next event; INT64_MAX: none */
 bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item);

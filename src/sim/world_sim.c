@@ -77,6 +77,11 @@ uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job 
     return slot;
 }
 
+double adl_sim_revealed_remaining(const struct adl_world_sim *world, uint32_t slot)
+{
+    return world->regime == ADL_REGIME_ORACLE ? world->jobs[slot].remaining : -1.0;
+}
+
 static int arrive(struct adl_world_sim *world, struct adl_event *ret)
 {
     const struct adl_true_job *truth = &world->arrivals[world->next_arrival];
@@ -172,7 +177,7 @@ static int process_next(struct adl_world_sim *world, struct adl_event *ret)
         *ret = (struct adl_event){.kind = ADL_EVENT_EVICT, .job = ref, .gpu = ADL_NONE};
         if (adl_sim_evict(world, ref, false))
             return ADL_ENOMEM;
-        ret->evict.remaining = world->jobs[ref].remaining;
+        ret->evict.remaining = adl_sim_revealed_remaining(world, ref);
         return 1;
     case SIM_EVENT_RESUME:
         return adl_sim_set_phase(world, ref, SIM_RUNNING);

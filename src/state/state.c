@@ -242,6 +242,7 @@ void adl_state_stopping(struct adl_state *state, uint32_t slot)
 {
     assert(state->jobs[slot].phase == ADL_PHASE_RUNNING);
     state->jobs[slot].phase = ADL_PHASE_STOPPING;
+    state->jobs[slot].stop_us = state->now_us;
     state->stopping_jobs++;
 }
 

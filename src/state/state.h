@@ -24,6 +24,7 @@ struct adl_job {
     int64_t submit_us;
     int64_t start_us;    /* of this attempt */
     int64_t expected_us; /* predicted end of this attempt */
+    int64_t stop_us;     /* while it stops: when it was told to */
     int64_t attained_us; /* time run in earlier attempts */
     double remaining;    /* predicted share of its work left when this attempt began; see evict.remaining */
     uint32_t eligible;   /* mask of types it may and can run on */

@@ -34,7 +34,9 @@ static inline bool adl_stop_keeps_nothing(const struct adl_state *state, uint32_
 /* Least predicted share of work left, for a job that has outlived its prediction. */
 #define ADL_STOP_REMAINING_LEAST 0.05
 
-/* Predicted share of a job's work left if it leaves its GPUs at that time, for worlds that do not know it. */
-double adl_stop_remaining(const struct adl_state *state, uint32_t slot, int64_t now_us);
+/* Predicted share of a job's work left if it leaves its GPUs at that time, for worlds that do not know it. A job works
+ * until it is told to stop. fault: it was not told; a job that saves its work only when told keeps nothing of this
+ * attempt. */
+double adl_stop_remaining(const struct adl_state *state, uint32_t slot, int64_t now_us, bool fault);
 
 #endif

@@ -37,10 +37,28 @@ static void a_stop_loses_what_the_specification_says(void **unused)
         assert_int_equal(adl_stop_lost_us(state, 0), cases[i].lost_us);
         assert_int_equal(adl_stop_cost_us(state, 0, 30), cases[i].lost_us + 30);
         const double left = 1.0 - (double)(cases[i].ran_us - cases[i].lost_us) / 1000;
-        assert_true(fabs(adl_stop_remaining(state, 0, state->now_us) - left) < 1e-12);
+        assert_true(fabs(adl_stop_remaining(state, 0, state->now_us, false) - left) < 1e-12);
         adl_state_destroy(state);
         adl_cluster_clear(&cluster);
     }
+}
+
+/* A job works until it is told to stop, not while it saves; one that fails was not told, and has saved nothing. */
+static void a_prediction_of_what_is_left_counts_work_that_was_saved(void **unused)
+{
+    (void)unused;
+    struct adl_cluster cluster = fixture_plain(1);
+    struct adl_state *state = fixture_state(&cluster);
+    const struct adl_job_spec spec = spec_of(ADL_LOSS_NOTHING, 0, 1);
+    fixture_run(state, 0, &spec, 1000, 0);
+    state->now_us += 400;
+    assert_true(adl_stop_remaining(state, 0, state->now_us, true) == 1.0);
+    adl_state_stopping(state, 0);
+    state->now_us += 100;
+    assert_true(fabs(adl_stop_remaining(state, 0, state->now_us, false) - 0.6) < 1e-12);
+    assert_true(fabs(adl_stop_remaining(state, 0, state->now_us, true) - 0.6) < 1e-12);
+    adl_state_destroy(state);
+    adl_cluster_clear(&cluster);
 }
 
 /* A job of two GPUs that waits for 50 has waited for as much GPU time as one GPU loses in 100. */
@@ -95,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stop_loses_what_the_specification_says),
+        cmocka_unit_test(a_prediction_of_what_is_left_counts_work_that_was_saved),
         cmocka_unit_test(a_stop_pays_once_as_much_was_waited_for_as_it_loses),
         cmocka_unit_test(srtf_and_las_do_not_stop_a_job_that_would_lose_more_than_that_gains),
     };

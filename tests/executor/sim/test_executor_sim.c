@@ -190,7 +190,7 @@ static void a_job_that_was_stopped_goes_on_where_it_was(void **state)
     assert_int_equal(poll_at(BEGIN + 45 * S, &report), 0);
     stop(&job, slot, true);
     report = expect_report(BEGIN + 50 * S, ADL_REPORT_REQUEUED, slot);
-    assert_true(fabs(report.requeue.remaining - 0.25) < 1e-9);
+    assert_true(report.requeue.remaining < 0); /* as of a real cluster, nobody knows it */
     start(&job, slot, gpus);
     assert_int_equal(poll_at(BEGIN + 57 * S, &report), 0); /* its checkpoint is read: due, but nothing to tell */
     report = expect_report(BEGIN + (50 + 7 + 15) * S, ADL_REPORT_ENDED, slot);
