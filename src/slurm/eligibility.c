@@ -198,7 +198,7 @@ bool adl_slurm_job_waits_for(const struct job_info *job, char *ret_why, size_t w
 static bool is_blocked(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                        struct verdict *verdict)
 {
-    const struct adl_slurm_backoff *mark = adl_slurm_backoff_find(cluster, id, true);
+    const struct adl_slurm_backoff *backoff = adl_slurm_backoff_find(cluster, id, true);
     struct adl_catch caught;
     if (adl_slurm_job_is_ours(cluster, job, &caught) && caught.uneven)
         return because(verdict, ADL_SLURM_BEYOND, "its GPUs or tasks do not divide by its nodes");
@@ -206,8 +206,8 @@ static bool is_blocked(const struct adl_slurm_cluster *cluster, const struct job
         return because(verdict, ADL_SLURM_INELIGIBLE, "its last run is still completing");
     if (dependency_blocks(cluster, job, verdict))
         return true;
-    if (mark)
-        return because(verdict, ADL_SLURM_INELIGIBLE, "%s", mark->why);
+    if (backoff)
+        return because(verdict, ADL_SLURM_INELIGIBLE, "%s", backoff->why);
     if (adl_constraint_holds(job->features, "") < 0)
         return because(verdict, ADL_SLURM_BEYOND, "only Slurm can test the constraint '%s'", job->features);
     if (slurm_blocks(job, verdict) || /* first: the begin time of a placed job is Slurm's forecast */

@@ -270,13 +270,13 @@ uint64_t adl_slurm_job_memory_mib(const struct job_info *job, uint32_t nodes)
 static void write_demand(const struct adl_slurm_cluster *cluster, const struct job_info *job, uint64_t id,
                          const struct adl_catch *caught, struct adl_json *json)
 {
-    struct adl_text words = {0};
+    struct adl_text text = {0};
     const uint32_t nodes = adl_slurm_job_nodes(cluster, job);
     const struct adl_gpu_counts request = caught ? adl_slurm_job_choices(job, &caught->request) : plain_request(job);
-    adl_gpu_counts_write(&request, &words);
+    adl_gpu_counts_write(&request, &text);
     adl_json_key(json, "request");
-    adl_json_string(json, words.data ? words.data : "");
-    adl_text_clear(&words);
+    adl_json_string(json, text.data ? text.data : "");
+    adl_text_clear(&text);
     adl_json_key(json, "nodes_min");
     adl_json_uint(json, nodes);
     adl_json_key(json, "nodes_max");

@@ -41,7 +41,7 @@ struct adl_slurm_limits {
 };
 
 /* The QOS and associations of a job. Of its partition's QOS and its own the first that sets a limit decides. */
-struct reach {
+struct membership {
     const slurmdb_qos_rec_t *qos[2];
     uint32_t qos_count;
     const slurmdb_assoc_rec_t *chain[CHAIN_MAX]; /* its own association and its ancestors */
@@ -166,14 +166,14 @@ static const slurmdb_assoc_rec_t *find_assoc(const struct adl_slurm_limits *limi
     return found ? *found : NULL;
 }
 
-static void find_reach(const struct adl_slurm_cluster *cluster, const struct job_info *job, struct reach *ret)
+static void find_membership(const struct adl_slurm_cluster *cluster, const struct job_info *job, struct membership *ret)
 {
     const struct adl_slurm_limits *limits = cluster->limits;
     const struct partition_info *partition = adl_slurm_partition_find(cluster, job->partition);
     const slurmdb_qos_rec_t *own = find_qos(limits, job->qos);
     const slurmdb_qos_rec_t *shared = partition ? find_qos(limits, partition->qos_char) : NULL;
     const bool own_first = own && own->flags & QOS_FLAG_OVER_PART_QOS;
-    *ret = (struct reach){.uid = job->user_id, .user = "", .account = job->account ? job->account : ""};
+    *ret = (struct membership){.uid = job->user_id, .user = "", .account = job->account ? job->account : ""};
     const slurmdb_qos_rec_t *const order[2] = {own_first ? own : shared, own_first ? shared : own};
     for (int i = 0; i < 2; i++) {
         if (order[i] && !(i == 1 && order[1] == order[0]))
@@ -194,12 +194,13 @@ static uint64_t key_of(enum scope scope, uint32_t id, uint64_t whose)
     return adl_hash_u64(adl_hash_u64(adl_hash_u64(adl_hash_start(), scope), id), whose);
 }
 
-static uint64_t key_of_qos(const struct reach *reach, const slurmdb_qos_rec_t *qos, enum scope scope)
+static uint64_t key_of_qos(const struct membership *membership, const slurmdb_qos_rec_t *qos, enum scope scope)
 {
     return key_of(scope, qos->id,
-                  scope == OF_USER      ? reach->uid
-                  : scope == OF_ACCOUNT ? adl_hash_bytes(adl_hash_start(), reach->account, strlen(reach->account))
-                                        : 0);
+                  scope == OF_USER ? membership->uid
+                  : scope == OF_ACCOUNT
+                      ? adl_hash_bytes(adl_hash_start(), membership->account, strlen(membership->account))
+                      : 0);
 }
 
 /* Out of memory: too little is counted, and Slurm itself refuses what is too much. */
@@ -210,13 +211,13 @@ static void add(struct adl_usage *usage, uint64_t key, const uint64_t *amounts)
         sum[i] += amounts[i];
 }
 
-static void add_all(struct adl_usage *usage, const struct reach *reach, const uint64_t *amounts)
+static void add_all(struct adl_usage *usage, const struct membership *membership, const uint64_t *amounts)
 {
-    for (uint32_t i = 0; i < reach->qos_count; i++)
+    for (uint32_t i = 0; i < membership->qos_count; i++)
         for (int scope = OF_QOS; scope <= OF_ACCOUNT; scope++)
-            add(usage, key_of_qos(reach, reach->qos[i], (enum scope)scope), amounts);
-    for (uint32_t i = 0; i < reach->chain_count; i++)
-        add(usage, key_of(OF_ASSOCIATION, reach->chain[i]->id, 0), amounts);
+            add(usage, key_of_qos(membership, membership->qos[i], (enum scope)scope), amounts);
+    for (uint32_t i = 0; i < membership->chain_count; i++)
+        add(usage, key_of(OF_ASSOCIATION, membership->chain[i]->id, 0), amounts);
 }
 
 static void set_amount(const struct adl_slurm_limits *limits, const char *name, size_t size, uint64_t value,
@@ -304,7 +305,7 @@ void adl_slurm_limits_count(const struct adl_slurm_cluster *cluster)
         const struct job_info *job = &cluster->jobs->job_array[i];
         const uint32_t base = job->job_state & JOB_STATE_BASE;
         uint64_t amounts[AMOUNTS_MAX] = {0};
-        struct reach reach;
+        struct membership membership;
         struct adl_catch caught;
         if (base == JOB_RUNNING || base == JOB_SUSPENDED) {
             amounts[JOBS] = 1;
@@ -316,8 +317,8 @@ void adl_slurm_limits_count(const struct adl_slurm_cluster *cluster)
         } else {
             continue;
         }
-        find_reach(cluster, job, &reach);
-        add_all(&limits->used, &reach, amounts);
+        find_membership(cluster, job, &membership);
+        add_all(&limits->used, &membership, amounts);
     }
 }
 
@@ -351,7 +352,7 @@ static const struct rule {
 /* A job that may start. */
 struct query {
     const struct adl_slurm_limits *limits;
-    struct reach reach;
+    struct membership membership;
     const struct job_info *job;
     uint32_t nodes;
     uint64_t wants[AMOUNTS_MAX];
@@ -413,16 +414,16 @@ static bool exceeds(const struct query *query, enum scope scope, uint64_t key, u
 static bool qos_forbids(const struct query *query, const struct rule *rule, uint32_t amount, bool *ret_set)
 {
     *ret_set = false;
-    for (uint32_t i = 0; i < query->reach.qos_count && !*ret_set; i++) {
-        const slurmdb_qos_rec_t *qos = query->reach.qos[i];
+    for (uint32_t i = 0; i < query->membership.qos_count && !*ret_set; i++) {
+        const slurmdb_qos_rec_t *qos = query->membership.qos[i];
         const uint64_t limit = limit_at(qos, rule->jobs, rule->tres, amount);
         *ret_set = limit != UINT64_MAX;
-        if (!exceeds(query, rule->scope, key_of_qos(&query->reach, qos, rule->scope), amount, limit))
+        if (!exceeds(query, rule->scope, key_of_qos(&query->membership, qos, rule->scope), amount, limit))
             continue;
         char what[ADL_GPU_TYPE_SIZE + 32];
         word_limit(query, amount, limit, what, sizeof what);
-        const char *for_whom = rule->scope == OF_USER      ? query->reach.user
-                               : rule->scope == OF_ACCOUNT ? query->reach.account
+        const char *for_whom = rule->scope == OF_USER      ? query->membership.user
+                               : rule->scope == OF_ACCOUNT ? query->membership.account
                                                            : "";
         snprintf(query->why, query->why_size, ADL_SLURM_LIMIT_WORDS "QOS %s: %s %s%s (%s)", qos->name, what,
                  rule->scope == OF_USER      ? "at once for user "
@@ -439,8 +440,8 @@ static bool qos_forbids(const struct query *query, const struct rule *rule, uint
 /* LimitFactor of a QOS multiplies the limits of associations. */
 static uint64_t scale(const struct query *query, uint64_t limit)
 {
-    for (uint32_t i = 0; limit != UINT64_MAX && i < query->reach.qos_count; i++) {
-        const double factor = query->reach.qos[i]->limit_factor;
+    for (uint32_t i = 0; limit != UINT64_MAX && i < query->membership.qos_count; i++) {
+        const double factor = query->membership.qos[i]->limit_factor;
         if (factor > 0 && factor < 1e6)
             return (uint64_t)((double)limit * factor);
     }
@@ -450,9 +451,9 @@ static uint64_t scale(const struct query *query, uint64_t limit)
 static bool assoc_forbids(const struct query *query, const struct rule *rule, uint32_t amount)
 {
     const enum scope scope = rule->scope == OF_JOB || rule->scope == OF_NODE ? rule->scope : OF_ASSOCIATION;
-    const uint32_t count = rule->assoc_all || query->reach.chain_count == 0 ? query->reach.chain_count : 1;
+    const uint32_t count = rule->assoc_all || query->membership.chain_count == 0 ? query->membership.chain_count : 1;
     for (uint32_t i = 0; rule->assoc_name && i < count; i++) {
-        const slurmdb_assoc_rec_t *assoc = query->reach.chain[i];
+        const slurmdb_assoc_rec_t *assoc = query->membership.chain[i];
         uint64_t limit = limit_at(assoc, rule->assoc_jobs, rule->assoc_tres, amount);
         if (amount != JOBS)
             limit = scale(query, limit);
@@ -478,14 +479,14 @@ static bool wall_forbids(const struct query *query)
     const struct job_info *job = query->job;
     const char *kind = "QOS ", *name = NULL;
     uint32_t limit = INFINITE;
-    for (uint32_t i = 0; i < query->reach.qos_count && limit == INFINITE; i++) {
-        limit = query->reach.qos[i]->max_wall_pj;
-        name = query->reach.qos[i]->name;
+    for (uint32_t i = 0; i < query->membership.qos_count && limit == INFINITE; i++) {
+        limit = query->membership.qos[i]->max_wall_pj;
+        name = query->membership.qos[i]->name;
     }
-    if (limit == INFINITE && query->reach.chain_count > 0) {
-        limit = query->reach.chain[0]->max_wall_pj;
+    if (limit == INFINITE && query->membership.chain_count > 0) {
+        limit = query->membership.chain[0]->max_wall_pj;
         kind = "account ";
-        name = query->reach.account;
+        name = query->membership.account;
     }
     if (limit == INFINITE || limit == NO_VAL || job->time_limit == NO_VAL || job->time_min > 0 ||
         job->time_limit <= limit)
@@ -519,8 +520,8 @@ static bool begin_query(const struct adl_slurm_cluster *cluster, const struct jo
                           .nodes = adl_slurm_job_nodes(cluster, job),
                           .why = why,
                           .why_size = why_size};
-    find_reach(cluster, job, &ret->reach);
-    return ret->reach.qos_count > 0 || ret->reach.chain_count > 0;
+    find_membership(cluster, job, &ret->membership);
+    return ret->membership.qos_count > 0 || ret->membership.chain_count > 0;
 }
 
 /* Since when it is offered; now, if it was not before. */
@@ -552,7 +553,7 @@ bool adl_slurm_limits_forbid(const struct adl_slurm_cluster *cluster, const stru
         return true;
     ret_why[0] = '\0';
     if (cluster->now_us - offer(cluster->limits, id, cluster->now_us) < OFFER_US)
-        add_all(&cluster->limits->promised, &query.reach, query.wants);
+        add_all(&cluster->limits->promised, &query.membership, query.wants);
     return false;
 }
 
@@ -574,5 +575,5 @@ void adl_slurm_limits_note(const struct adl_slurm_cluster *cluster, const struct
     if (!begin_query(cluster, job, why, sizeof why, &query))
         return;
     count_demand(cluster, job, gpus, query.wants);
-    add_all(&cluster->limits->used, &query.reach, query.wants);
+    add_all(&cluster->limits->used, &query.membership, query.wants);
 }

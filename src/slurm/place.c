@@ -52,10 +52,10 @@ static int update(job_desc_msg_t *change, const char *verb, uint64_t id, struct 
 /* Keeps the user's own comment and appends ours. */
 static void write_comment(struct adl_text *text, const struct job_info *job, const char *note)
 {
-    static const char mark[] = " | adlro: ";
+    static const char separator[] = " | adlro: ";
     const char *old = job->comment ? job->comment : "";
-    const char *ours = strstr(old, mark);
-    const bool all_ours = strncmp(old, mark + 3, sizeof mark - 4) == 0;
+    const char *ours = strstr(old, separator);
+    const bool all_ours = strncmp(old, separator + 3, sizeof separator - 4) == 0;
     if (!all_ours && *old && strncmp(old, ADL_CATCH_PREFIX, sizeof ADL_CATCH_PREFIX - 1) != 0) {
         adl_text_bytes(text, old, ours ? (size_t)(ours - old) : strlen(old));
         adl_text_put(text, " | ");
@@ -285,7 +285,7 @@ static int give_back(const struct adl_slurm_cluster *cluster, const struct job_i
     const struct adl_gpu_counts given = adl_gres_parse(job->tres_per_node);
     const bool typed = adl_slurm_retypes() || given.count == 0 || given.items[0].type[0] != '\0';
     const bool by_user = job->start_time >= ADL_HELD_BEGIN_S;
-    struct adl_text gres = {0}, mark = {0}, excluded = {0}, comment = {0};
+    struct adl_text gres = {0}, given_note = {0}, excluded = {0}, comment = {0};
     char nodes[sizeof caught->nodes];
     memcpy(nodes, caught->nodes, sizeof nodes);
     if (given.count == 0) {
@@ -297,8 +297,8 @@ static int give_back(const struct adl_slurm_cluster *cluster, const struct job_i
     if (by == ADL_BY_TASK && job->tres_per_task && *job->tres_per_task)
         adl_text_printf(&gres, "%s,", job->tres_per_task); /* CPUs, from 23.11 on */
     adl_slurm_gres_write(&gres, typed ? wanted->type : "", wanted->count);
-    adl_text_put(&mark, "adlro-given:");
-    adl_gpu_counts_write(&caught->asked, &mark);
+    adl_text_put(&given_note, "adlro-given:");
+    adl_gpu_counts_write(&caught->asked, &given_note);
     if (!typed && wanted->type[0])
         write_other_types(cluster, job, wanted->type, &excluded);
     write_comment(&comment, job, note);
@@ -309,17 +309,17 @@ static int give_back(const struct adl_slurm_cluster *cluster, const struct job_i
                           : &change.tres_per_node) = gres.data;
     change.req_nodes = nodes;
     change.exc_nodes = excluded.data;
-    change.admin_comment = mark.data;
+    change.admin_comment = given_note.data;
     change.comment = note[0] ? comment.data : NULL;
     change.priority = by_user ? 0 : INFINITE;
     change.alloc_sid = by_user ? ALLOC_SID_USER_HOLD : NO_VAL;
     if (by_user || job->restart_cnt > 0)
         change.begin_time = time(NULL); /* not the hook's, nor the delay of a requeue */
-    const bool whole = adl_text_status(&gres) == 0 && adl_text_status(&mark) == 0 && adl_text_status(&excluded) == 0 &&
-                       adl_text_status(&comment) == 0;
+    const bool whole = adl_text_status(&gres) == 0 && adl_text_status(&given_note) == 0 &&
+                       adl_text_status(&excluded) == 0 && adl_text_status(&comment) == 0;
     const int status = whole ? update(&change, "take back", id, err) : adl_fail(err, ADL_ENOMEM, "out of memory");
     adl_text_clear(&gres);
-    adl_text_clear(&mark);
+    adl_text_clear(&given_note);
     adl_text_clear(&excluded);
     adl_text_clear(&comment);
     return status;

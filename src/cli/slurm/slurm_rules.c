@@ -159,7 +159,7 @@ static void check_memory(struct adl_slurm_check *check)
             if (adl_slurm_line_inherit(&check->conf, check->layout.partitions[i].line, keys[k]))
                 return;
     ADD(WARN, "DefMemPerCPU", NULL,
-        "Memory is given out, and no DefMemPerCPU, DefMemPerNode or DefMemPerGPU says how much: a job that does not "
+        "Memory is allocated, and no DefMemPerCPU, DefMemPerNode or DefMemPerGPU says how much: a job that does not "
         "ask gets all of its node's, and the node's other GPUs stay empty. Set one, for instance DefMemPerCPU=4000.");
 }
 

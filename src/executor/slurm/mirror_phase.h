@@ -11,7 +11,7 @@ enum adl_mirror_phase {
     ADL_MIRROR_NEW,      /* the service does not know it */
     ADL_MIRROR_REPORTED, /* its arrival was reported, and the service has not given it a number */
     ADL_MIRROR_QUEUED,   /* the service has it in its queue */
-    ADL_MIRROR_PLACING,  /* the adapter was told where to place it, and has not answered */
+    ADL_MIRROR_PLACING,  /* the adapter has the order to place it, and has not answered */
     ADL_MIRROR_PLACED,   /* Slurm knows where to run it, and has not begun it */
     ADL_MIRROR_RUNNING,  /* the service has it running */
     ADL_MIRROR_OVER,     /* its end was reported, and the service has not forgotten it */
@@ -22,8 +22,8 @@ enum adl_mirror_phase {
 enum adl_mirror_event {
     ADL_MIRROR_ON_REPORT,    /* its arrival is reported */
     ADL_MIRROR_ON_INTRODUCE, /* the service gives it a number */
-    ADL_MIRROR_ON_PLACE,     /* the service starts it: the adapter is told where */
-    ADL_MIRROR_ON_ANSWER,    /* the adapter has placed it, or is gone: the next message about it says what is true */
+    ADL_MIRROR_ON_PLACE,     /* the service starts it: the order goes to the adapter */
+    ADL_MIRROR_ON_ANSWER,    /* the adapter has answered, or has ended: the next message about it decides */
     ADL_MIRROR_ON_AWAIT,     /* after a restart: it was placed before, and has not begun */
     ADL_MIRROR_ON_RUN,       /* it is reported as running */
     ADL_MIRROR_ON_REQUEUE,   /* it is reported as back in the queue */

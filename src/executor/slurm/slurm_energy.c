@@ -293,7 +293,7 @@ void adl_slurm_energy_read(struct adl_slurm_energy *energy, uint32_t node, const
 
 /* ---- power ---- */
 
-/* What the meter says, between GPUs that are in use and those that are not. */
+/* Divides the power of the node between GPUs in use and free ones. */
 static void split_power(const struct adl_slurm_energy *energy, uint32_t n)
 {
     const struct adl_cluster *cluster = energy->cluster;
@@ -319,7 +319,7 @@ static void split_power(const struct adl_slurm_energy *energy, uint32_t n)
     it->held_rate = held > 0 ? (it->watts - free_w) / held : 0;
 }
 
-/* Which ones of a bank others use nobody knows: the last of those that are left. */
+/* Which GPUs of a bank other jobs use is not known: the last free ones. */
 static bool is_held(const struct adl_slurm_energy *energy, uint32_t gpu)
 {
     const uint32_t b = energy->cluster->gpu_bank[gpu];
