@@ -55,6 +55,7 @@ _adlro() {
     fi
     case $before in
     --policy | --policies) words=$(_adlro_policies "$program") ;;
+    --set) words=$(_adlro_policies "$program" | sed 's/$/./') ;;
     --after | --after-ok) words=$(_adlro_jobs "$program") ;;
     --dependency | -d) words="afterok: afterany: afternotok: after: singleton" ;;
     --begin | -b) words="now+1hour today tomorrow midnight noon" ;;

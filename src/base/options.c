@@ -16,6 +16,7 @@ struct walk {
     int next; /* argument to read next */
     int operand_count;
     uint64_t seen; /* bit per option */
+    int listed;    /* values of options that may be given several times */
     struct adl_error *err;
 };
 
@@ -80,6 +81,17 @@ static int read_name(const struct walk *walk, const struct adl_option *option, c
                     adl_quote(text, quoted), adl_suggest_phrase(&suggest, phrase));
 }
 
+static int add_to_list(const struct walk *walk, const struct adl_option *option, const char *text)
+{
+    struct adl_option_list list;
+    if (!walk->target)
+        return 0;
+    memcpy(&list, walk->target + option->offset, sizeof list);
+    list.items[list.count++] = text;
+    memcpy(walk->target + option->offset, &list, sizeof list);
+    return 0;
+}
+
 static int read_value(const struct walk *walk, const struct adl_option *option, const char *text)
 {
     const struct adl_range range = {.min = option->min, .max = option->max};
@@ -105,8 +117,10 @@ static int read_value(const struct walk *walk, const struct adl_option *option, 
         break;
     case ADL_OPTION_NAME:
         return read_name(walk, option, text);
+    case ADL_OPTION_LIST:
+        return add_to_list(walk, option, text);
     default:
-        assert(option->kind <= ADL_OPTION_NAME);
+        assert(option->kind <= ADL_OPTION_LIST);
     }
     return good ? 0 : adl_fail(walk->err, ADL_EINVAL, "--%s %s", option->name, reason);
 }
@@ -118,7 +132,10 @@ static int read_option(struct walk *walk, const char *argument)
     if (!option)
         return refuse_unknown(walk, argument);
     const uint64_t bit = UINT64_C(1) << (option - walk->verb->options);
-    if (walk->seen & bit)
+    if (option->kind == ADL_OPTION_LIST && ++walk->listed > ADL_OPTION_LIST_MAX)
+        return adl_fail(walk->err, ADL_EINVAL, "--%s is given too often: at most %d times", option->name,
+                        ADL_OPTION_LIST_MAX);
+    if ((walk->seen & bit) && option->kind != ADL_OPTION_LIST)
         return adl_fail(walk->err, ADL_EINVAL, "--%s is given twice", option->name);
     walk->seen |= bit;
 

@@ -14,6 +14,14 @@ enum adl_option_kind {
     ADL_OPTION_INT,  /* int64_t */
     ADL_OPTION_REAL, /* double */
     ADL_OPTION_NAME, /* int, an index into names */
+    ADL_OPTION_LIST, /* struct adl_option_list: may be given several times */
+};
+
+#define ADL_OPTION_LIST_MAX 32
+
+struct adl_option_list {
+    const char *items[ADL_OPTION_LIST_MAX]; /* point into argv */
+    uint32_t count;
 };
 
 #define ADL_OPTIONS_MAX 64

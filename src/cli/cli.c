@@ -1,6 +1,5 @@
 #include "cli/cli.h"
 
-#include "base/suggest.h"
 #include "experiment/run.h"
 #include "policy/dqn/normalize.h"
 #include "rl/model_store.h"
@@ -36,42 +35,6 @@ int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error
 {
     fprintf(stderr, "adlro %s: %s\n", verb->name, err->text);
     return status == ADL_EINVAL ? ADL_EXIT_USAGE : ADL_EXIT_FAILED;
-}
-
-static int unknown_policy(const char *name, struct adl_error *err)
-{
-    struct adl_suggest suggest = {.word = name};
-    char phrase[ADL_PHRASE_SIZE], quoted[ADL_QUOTE_SIZE];
-    for (uint32_t i = 0; i < adl_policy_count(); i++)
-        adl_suggest_offer(&suggest, adl_policy_at(i)->name);
-    return adl_fail(err, ADL_EINVAL, "there is no policy %s%s (`adlro policies` lists them)", adl_quote(name, quoted),
-                    adl_suggest_phrase(&suggest, phrase));
-}
-
-int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32_t max, uint32_t *ret_count,
-                     struct adl_error *err)
-{
-    const char *option = max == 1 ? "--policy" : "--policies";
-    uint32_t count = 0;
-    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        char name[64];
-        const size_t length = strcspn(at, ",");
-        if (length == 0)
-            return adl_fail(err, ADL_EINVAL, "%s must be %s, got '%s'", option,
-                            max == 1 ? "a name" : "names separated by commas", list);
-        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-        const struct adl_policy_ops *ops = adl_policy_find(name);
-        if (!ops)
-            return unknown_policy(name, err);
-        for (uint32_t i = 0; i < count; i++)
-            if (ret[i] == ops)
-                return adl_fail(err, ADL_EINVAL, "policy '%s' is listed twice", name);
-        if (count == max)
-            return adl_fail(err, ADL_EINVAL, "%s takes at most %u, got '%s'", option, max, list);
-        ret[count++] = ops;
-    }
-    *ret_count = count;
-    return 0;
 }
 
 int adl_cli_model(const char *path, struct adl_scenario *scenario, char **ret_bytes, struct adl_error *err)

@@ -50,10 +50,6 @@ bool adl_cli_parse(const struct adl_verb *verb, int argc, char **argv, void *opt
 /* Prints "adlro VERB: text" on stderr and returns the exit code of the status: 2 for bad input, else 1. */
 int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error *err);
 
-/* "fcfs,easy" to policies; at most max, each once. */
-int adl_cli_policies(const char *list, const struct adl_policy_ops **ret, uint32_t max, uint32_t *ret_count,
-                     struct adl_error *err);
-
 /* --model FILE: gives the scenario's policies a trained network. The caller frees its bytes after the last use of the
  * scenario. A path of NULL changes nothing. */
 int adl_cli_model(const char *path, struct adl_scenario *scenario, char **ret_bytes, struct adl_error *err);

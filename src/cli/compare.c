@@ -1,4 +1,5 @@
 /* compare: several policies on the same seeds of a scenario. */
+#include "cli/choices.h"
 #include "cli/cli.h"
 #include "cli/reports.h"
 #include "scenario/scenario.h"
@@ -8,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLICIES_MAX 32
-
 struct options {
     const char *policies;
+    struct adl_choice_options choice;
     int64_t seeds;
     int64_t first_seed;
     int64_t threads; /* 0 = all cores */
@@ -30,6 +30,7 @@ static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
 static const struct adl_option table[] = {
     {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]",
      "policies; the first is the baseline for the others"},
+    ADL_CHOICE_ROWS(struct options, choice, ADL_SET_HELP, ADL_VARIANTS_HELP),
     {"seeds", 'n', ADL_OPTION_INT, AT(seeds), 1, 100000, NULL, "N", "runs of each policy, on the same seeds"},
     {"first-seed", 0, ADL_OPTION_INT, AT(first_seed), 0, 9e15, NULL, "K", "seeds are K .. K+N-1"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
@@ -63,13 +64,13 @@ static const struct adl_verb verb = {
 };
 
 static int run_comparison(const struct options *o, const struct adl_scenario *scenario,
-                          const struct adl_policy_ops *const *policies, uint32_t count, struct adl_error *err)
+                          const struct adl_policy_choices *choices, struct adl_error *err)
 {
     struct adl_comparison comparison = {0};
     const struct adl_comparison_request request = {
         .scenario = scenario,
-        .policies = policies,
-        .policy_count = count,
+        .policies = choices->policies,
+        .policy_count = choices->count,
         .first_seed = (uint64_t)o->first_seed,
         .seed_count = (uint32_t)o->seeds,
         .regime = o->regime,
@@ -89,19 +90,18 @@ static int run(int argc, char **argv)
     struct options o = {.policies = "fcfs,static,sjf,easy", .seeds = 30, .first_seed = 1};
     struct adl_operands operands;
     struct adl_error err;
-    const struct adl_policy_ops *policies[POLICIES_MAX];
+    struct adl_cli_choices choices = {0};
     struct adl_scenario scenario = {0};
     char *model = NULL;
-    uint32_t count = 0;
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
-    int status = adl_cli_policies(o.policies, policies, POLICIES_MAX, &count, &err);
     const char *outputs[] = {o.json, o.csv, o.html};
-    if (status == 0)
-        status = adl_outputs_check(outputs, 3, operands.items[0], &err);
+    int status = adl_outputs_check(outputs, 3, operands.items[0], &err);
     if (status == 0)
         status = adl_scenario_load_measured(operands.items[0], o.throughputs, &scenario, NULL, &err);
+    if (status == 0)
+        status = adl_cli_choices_make(&o.choice, o.policies, ADL_POLICY_CHOICES_MAX, &scenario, &choices, &err);
     if (status == 0)
         status = adl_cli_model(o.model, &scenario, &model, &err);
     if (status == ADL_EIO)
@@ -109,7 +109,8 @@ static int run(int argc, char **argv)
     if (o.jobs > 0)
         scenario.workload.jobs = (uint64_t)o.jobs;
     if (status == 0)
-        status = run_comparison(&o, &scenario, policies, count, &err);
+        status = run_comparison(&o, &scenario, &choices.choices, &err);
+    adl_cli_choices_clear(&choices);
     adl_scenario_clear(&scenario);
     free(model);
     return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;

@@ -27,6 +27,7 @@ static const struct adl_option table[] = {
      "trace: the cluster to run its jobs on: a YAML file, or the name of a shipped cluster or scenario"},
     {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]",
      "trace: policies; the first is the baseline for the others"},
+    ADL_CHOICE_ROWS(struct adl_replay_options, choice, "trace: " ADL_SET_HELP, "trace: " ADL_VARIANTS_HELP),
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},
     {"format", 0, ADL_OPTION_TEXT, AT(format), 0, 0, NULL, "NAME",
@@ -136,6 +137,26 @@ static int run_recording(struct adl_recording *recording, const struct adl_recor
     return status;
 }
 
+/* What the policy was told beyond the scenario; a recording may come from anywhere. */
+static int take_settings(const char *settings, const struct adl_policy_ops *policy, struct adl_scenario *scenario,
+                         struct adl_error *err)
+{
+    for (const char *at = settings; *at; at += strcspn(at, "\n") + (at[strcspn(at, "\n")] == '\n')) {
+        const size_t length = strcspn(at, "\n"), name_length = strcspn(at, "=\n");
+        char name[ADL_NAME_SIZE], value[ADL_POLICY_VALUE_SIZE], reason[ADL_POLICY_REASON_SIZE] = "is not complete";
+        const bool fits = name_length < length && name_length < sizeof name && length - name_length <= sizeof value;
+        snprintf(name, sizeof name, "%.*s", fits ? (int)name_length : 0, at);
+        snprintf(value, sizeof value, "%.*s", fits ? (int)(length - name_length - 1) : 0, at + name_length + 1);
+        const struct adl_policy_option *option = fits ? adl_policy_option_find(policy, name) : NULL;
+        if (!option || !adl_policy_option_check(option, value, &scenario->cluster, reason))
+            return adl_fail(err, ADL_EINVAL, "the recording's settings of policy %s: '%s' %s", policy->name, name,
+                            option ? reason : "is not an option of this version");
+        if (adl_scenario_add_setting(scenario, name, value))
+            return adl_fail(err, ADL_ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
 int adl_replay_prepare(const struct adl_recording_head *head, const char *throughputs_path,
                        const struct adl_policy_ops **ret_policy, struct adl_scenario *ret, struct adl_error *err)
 {
@@ -153,6 +174,8 @@ int adl_replay_prepare(const struct adl_recording_head *head, const char *throug
         .read = read_catalogue, .context = catalogue, .throughputs = throughputs};
     if (status == 0)
         status = adl_scenario_parse(head->name, head->scenario, strlen(head->scenario), &source, ret, err);
+    if (status == 0 && policy && head->settings)
+        status = take_settings(head->settings, policy, ret, err);
     adl_throughputs_destroy(throughputs);
     free(catalogue);
     if (status == 0)

@@ -3,6 +3,7 @@
 #define ADLRO_CLI_REPLAY_H
 
 #include "base/error.h"
+#include "cli/choices.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 struct adl_replay_options {
     const char *cluster;
     const char *policies;
+    struct adl_choice_options choice;
     const char *model;
     const char *format;
     const char *throughputs;

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLICIES_MAX 32
-
 const char *const adl_time_unit_names[] = {"own", "s", "ms", "min", "h", NULL};
 static const double unit_s[] = {0, 1, 1e-3, 60, 3600};
 
@@ -22,8 +20,7 @@ struct replay {
     const char *path;
     const struct adl_replay_options *options;
     struct adl_trace_options trace;
-    const struct adl_policy_ops *policies[POLICIES_MAX];
-    uint32_t policy_count;
+    struct adl_cli_choices choices;
     struct adl_scenario scenario;
     struct adl_trace_account account;
 };
@@ -151,8 +148,8 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
     const struct adl_comparison_request request = {
         .scenario = &replay->scenario,
         .supply = &jobs,
-        .policies = replay->policies,
-        .policy_count = replay->policy_count,
+        .policies = replay->choices.choices.policies,
+        .policy_count = replay->choices.choices.count,
         .first_seed = 1,
         .seed_count = 1,
         .regime = o->regime,
@@ -179,6 +176,13 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
     return status;
 }
 
+/* If it was asked for. */
+static int export_trace(const struct replay *replay, struct adl_error *err)
+{
+    const struct adl_replay_options *o = replay->options;
+    return o->export ? adl_trace_export(replay->path, &replay->trace, (uint64_t)o->jobs, o->export, err) : 0;
+}
+
 static int run_on_cluster(struct replay *replay, struct adl_error *err)
 {
     const struct adl_replay_options *o = replay->options;
@@ -189,9 +193,14 @@ static int run_on_cluster(struct replay *replay, struct adl_error *err)
     if (status == 0)
         status = adl_cluster_load(o->cluster, &replay->scenario, err);
     if (status == 0)
+        status = adl_cli_choices_make(&o->choice, o->policies, ADL_POLICY_CHOICES_MAX, &replay->scenario,
+                                      &replay->choices, err);
+    if (status == 0)
         status = adl_cli_model(o->model, &replay->scenario, &model, err);
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a wrong file name */
+    if (status == 0)
+        status = export_trace(replay, err);
     if (status == 0) {
         const struct adl_trace_plan plan = {replay->path, replay->trace, &replay->scenario, throughputs,
                                             (uint64_t)o->jobs};
@@ -202,6 +211,7 @@ static int run_on_cluster(struct replay *replay, struct adl_error *err)
         status = compare(replay, supply, err);
     adl_trace_supply_destroy(supply);
     adl_throughputs_destroy(throughputs);
+    adl_cli_choices_clear(&replay->choices);
     adl_scenario_clear(&replay->scenario);
     free(model);
     return status;
@@ -219,10 +229,8 @@ int adl_replay_trace(const char *path, const struct adl_replay_options *options,
                           "jobs needs --cluster FILE",
                           path);
     if (status == 0)
-        status = adl_cli_policies(options->policies, replay.policies, POLICIES_MAX, &replay.policy_count, err);
-    if (status == 0)
         status = adl_outputs_check(outputs, 4, path, err);
-    if (status == 0 && options->export)
-        status = adl_trace_export(path, &replay.trace, (uint64_t)options->jobs, options->export, err);
-    return status || !options->cluster ? status : run_on_cluster(&replay, err);
+    if (status)
+        return status;
+    return options->cluster ? run_on_cluster(&replay, err) : export_trace(&replay, err);
 }

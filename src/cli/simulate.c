@@ -1,4 +1,5 @@
 /* simulate: one policy, one seed, with all its decisions recorded. */
+#include "cli/choices.h"
 #include "cli/cli.h"
 #include "cli/job_timeline.h"
 #include "cli/reports.h"
@@ -12,6 +13,7 @@
 
 struct options {
     const char *policy;
+    struct adl_choice_options choice;
     int64_t seed;
     int64_t jobs;
     int64_t explain;
@@ -28,6 +30,7 @@ static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
 
 static const struct adl_option table[] = {
     {"policy", 'p', ADL_OPTION_TEXT, AT(policy), 0, 0, NULL, "P", "one of `adlro policies`"},
+    ADL_CHOICE_ROWS(struct options, choice, ADL_SET_HELP, ADL_VARIANTS_HELP),
     {"seed", 's', ADL_OPTION_INT, AT(seed), 0, 9e15, NULL, "K", "equal seeds give equal runs"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
      "what the policy knows of run times: declared, learned or oracle"},
@@ -121,14 +124,20 @@ static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
 }
 
 static int recorder_open(struct recorder *recorder, const struct options *o, const char *name,
-                         const struct adl_scenario_text *texts, uint32_t type_count, struct adl_error *err)
+                         const struct adl_policy_ops *policy, const struct adl_scenario_text *texts,
+                         uint32_t type_count, struct adl_error *err)
 {
     const int status = adl_output_open(o->log, &recorder->output, err);
     if (status)
         return status;
     recorder->type_count = type_count;
-    const struct adl_recording_head head = {
-        o->policy, adl_regime_name(o->regime), name, (uint64_t)o->seed, texts->scenario, texts->catalogue};
+    const struct adl_recording_head head = {policy->variant_of ? policy->variant_of : policy->name,
+                                            adl_regime_name(o->regime),
+                                            name,
+                                            (uint64_t)o->seed,
+                                            texts->scenario,
+                                            texts->catalogue,
+                                            policy->settings};
     adl_recording_write_head(&recorder->text, &head);
     seal(recorder, 0);
     return 0;
@@ -179,7 +188,7 @@ static int simulate(const struct options *o, const char *name, const struct adl_
                                                                : o->log       ? &record
                                                                               : NULL};
     const struct adl_reports reports = {.json = o->json, .html = o->gantt, .timing = !o->no_timing};
-    int status = o->log ? recorder_open(&recorder, o, name, texts, scenario->cluster.type_count, err) : 0;
+    int status = o->log ? recorder_open(&recorder, o, name, policy, texts, scenario->cluster.type_count, err) : 0;
     if (status == 0)
         status = adl_comparison_run(&request, &comparison, err);
     status = recorder_close(&recorder, status, err);
@@ -199,20 +208,21 @@ static int run(int argc, char **argv)
     struct adl_error err;
     struct adl_scenario scenario = {0};
     struct adl_scenario_text texts = {0};
-    const struct adl_policy_ops *policy = NULL;
+    struct adl_cli_choices choices = {0};
     char *model = NULL;
-    uint32_t count = 0;
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
-    int status = adl_cli_policies(o.policy, &policy, 1, &count, &err);
-    if (status == 0 && adl_output_is_stdout(o.log))
+    int status = 0;
+    if (adl_output_is_stdout(o.log))
         status = adl_fail(&err, ADL_EINVAL, "--log needs a file name");
     const char *outputs[] = {o.log, o.gantt, o.json};
     if (status == 0)
         status = adl_outputs_check(outputs, 3, operands.items[0], &err);
     if (status == 0)
         status = adl_scenario_load_measured(operands.items[0], o.throughputs, &scenario, &texts, &err);
+    if (status == 0)
+        status = adl_cli_choices_make(&o.choice, o.policy, 1, &scenario, &choices, &err);
     if (status == 0)
         status = adl_cli_model(o.model, &scenario, &model, &err);
     if (status == ADL_EIO)
@@ -223,7 +233,8 @@ static int run(int argc, char **argv)
         status = adl_fail(&err, ADL_EINVAL, "there is no job %lld in this run: it has %llu jobs, numbered from 1",
                           (long long)o.explain, (unsigned long long)scenario.workload.jobs);
     if (status == 0)
-        status = simulate(&o, operands.items[0], &scenario, &texts, policy, &err);
+        status = simulate(&o, operands.items[0], &scenario, &texts, choices.choices.policies[0], &err);
+    adl_cli_choices_clear(&choices);
     adl_scenario_text_clear(&texts);
     adl_scenario_clear(&scenario);
     free(model);

@@ -1,5 +1,6 @@
 #include "experiment/comparison.h"
 
+#include "base/text.h"
 #include "experiment/run.h"
 #include "experiment/thread_pool.h"
 #include "sim/workload.h"
@@ -92,6 +93,22 @@ static int run_tasks(struct tasks *tasks, struct adl_error *err)
     return tasks->status ? adl_fail(err, tasks->status, "%s", tasks->error.text) : 0;
 }
 
+/* Options that differ from their defaults. */
+static int list_options(const struct adl_policy_ops *ops, const char *settings, char **ret)
+{
+    struct adl_policy_setting setting;
+    struct adl_text text = {0};
+    for (uint32_t i = 0; i < adl_policy_option_count(ops); i++)
+        if (adl_policy_option_changed(ops, i, settings, &setting))
+            adl_text_printf(&text, "%s=%s\n", setting.name, setting.value);
+    if (adl_text_status(&text)) {
+        adl_text_clear(&text);
+        return ADL_ENOMEM;
+    }
+    *ret = text.data;
+    return 0;
+}
+
 static int allocate(const struct adl_comparison_request *request, struct adl_comparison *comparison)
 {
     comparison->policies = calloc(request->policy_count, sizeof *comparison->policies);
@@ -102,6 +119,9 @@ static int allocate(const struct adl_comparison_request *request, struct adl_com
         struct adl_policy_result *result = &comparison->policies[p];
         result->name = request->policies[p]->name;
         result->summary = request->policies[p]->summary;
+        result->variant_of = request->policies[p]->variant_of;
+        if (list_options(request->policies[p], request->scenario->policy.settings, &result->options))
+            return ADL_ENOMEM;
         result->runs = calloc(request->seed_count, sizeof *result->runs);
         if (!result->runs)
             return ADL_ENOMEM;
@@ -232,6 +252,7 @@ void adl_comparison_clear(struct adl_comparison *comparison)
 {
     for (uint32_t p = 0; p < comparison->policy_count; p++) {
         free(comparison->policies[p].runs);
+        free(comparison->policies[p].options);
         adl_timeline_destroy(comparison->policies[p].timeline);
     }
     free(comparison->policies);

@@ -14,6 +14,8 @@
 
 struct adl_policy_result {
     const char *name;
+    const char *variant_of;  /* the policy's name; NULL = it is no variant */
+    char *options;           /* lines of OPTION=VALUE: those that differ from the defaults; NULL = none */
     const char *summary;     /* the policy's one-line description */
     struct adl_result *runs; /* [seed_count] */
     struct adl_summary metrics[ADL_METRIC_COUNT];

@@ -35,6 +35,8 @@ void adl_recording_write_head(struct adl_text *text, const struct adl_recording_
     adl_json_put_string(&json, "name", head->name);
     adl_json_put_string(&json, "scenario", head->scenario);
     adl_json_put_string(&json, "catalogue", head->catalogue);
+    if (head->settings)
+        adl_json_put_string(&json, "settings", head->settings);
     adl_json_end(&json);
     adl_text_char(text, '\n');
 }
@@ -322,9 +324,10 @@ int adl_recording_open(const char *path, FILE *file, struct adl_recording **ret,
         return status;
     }
     assert(values[2]);
+    const char *settings = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->head, "settings"));
     adl_recording_seal_line(&r->seal, r->line, r->line_size);
     *ret_head = (struct adl_recording_head){values[0], values[1], values[3], strtoull(values[2], NULL, 10),
-                                            values[4], values[5]};
+                                            values[4], values[5], settings};
     *ret = r;
     return 0;
 }

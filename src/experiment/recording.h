@@ -27,6 +27,7 @@ struct adl_recording_head {
     uint64_t seed;
     const char *scenario;  /* YAML text */
     const char *catalogue; /* YAML text */
+    const char *settings;  /* of the policy, beyond the scenario's: lines of OPTION=VALUE; NULL = none */
 };
 
 /* Covers every line before the last; zeroed: no line yet. */

@@ -124,11 +124,11 @@ static bool read_text(const char *text, void *place, char reason[ADL_POLICY_REAS
     return true;
 }
 
-/* The part up to a separator, and what follows it; NULL at the end. */
+/* The part up to a separator, empty if it is too long to be one, and what follows it; NULL at the end. */
 static const char *next_part(const char *at, const char *separators, char part[ADL_NAME_SIZE])
 {
     const size_t length = strcspn(at, separators);
-    snprintf(part, ADL_NAME_SIZE, "%.*s", (int)(length < ADL_NAME_SIZE ? length : ADL_NAME_SIZE - 1), at);
+    snprintf(part, ADL_NAME_SIZE, "%.*s", (int)(length < ADL_NAME_SIZE ? length : 0), at);
     return at[length] ? at + length + 1 : NULL;
 }
 
@@ -284,6 +284,22 @@ const char *adl_policy_option_default(const struct adl_policy_option *option)
 
 /* ---- settings ---- */
 
+bool adl_policy_option_changed(const struct adl_policy_ops *ops, uint32_t index, const char *settings,
+                               struct adl_policy_setting *ret)
+{
+    const struct adl_policy_option *option = adl_policy_option_at(ops, index);
+    const char *const texts[] = {settings, ops->settings};
+    struct adl_policy_setting setting;
+    bool changed = false;
+    for (int i = 0; i < 2; i++)
+        for (const char *at = texts[i]; (at = adl_policy_setting_next(at, &setting));)
+            if (strcmp(setting.name, option->name) == 0) {
+                changed = strcmp(setting.value, option->value) != 0;
+                *ret = setting;
+            }
+    return changed;
+}
+
 const char *adl_policy_setting_next(const char *at, struct adl_policy_setting *ret)
 {
     if (!at || !*at)
@@ -310,17 +326,19 @@ static int set(const struct adl_policy_ops *ops, const struct adl_policy_option 
 int adl_policy_options_fill(const struct adl_policy_ops *ops, struct adl_policy_config *config,
                             const struct adl_cluster *cluster, void *ret_options, struct adl_error *err)
 {
+    const char *const settings[] = {config->settings, ops->settings};
     struct adl_policy_setting setting;
     int status = 0;
     config->placement = ADL_PLACEMENT_BEST_FIT;
     config->priority_s = 0;
     for (uint32_t i = 0; i < ops->option_count && status == 0; i++)
         status = set(ops, &ops->options[i], ops->options[i].value, config, cluster, ret_options, err);
-    for (const char *at = config->settings; status == 0 && (at = adl_policy_setting_next(at, &setting));) {
-        const struct adl_policy_option *option = adl_policy_option_find(ops, setting.name);
-        if (option)
-            status = set(ops, option, setting.value, config, cluster, ret_options, err);
-    }
+    for (int s = 0; s < 2; s++)
+        for (const char *at = settings[s]; status == 0 && (at = adl_policy_setting_next(at, &setting));) {
+            const struct adl_policy_option *option = adl_policy_option_find(ops, setting.name);
+            if (option)
+                status = set(ops, option, setting.value, config, cluster, ret_options, err);
+        }
     return status;
 }
 

@@ -99,6 +99,10 @@ struct adl_policy_setting {
 /* The setting at `at` of a text of settings, and where the next one begins; NULL if there is none left. */
 const char *adl_policy_setting_next(const char *at, struct adl_policy_setting *ret);
 
+/* True if settings, and then those of the policy itself, give an option another value than its default. */
+bool adl_policy_option_changed(const struct adl_policy_ops *ops, uint32_t index, const char *settings,
+                               struct adl_policy_setting *ret);
+
 /* Fills a policy's struct of options, and what is common to all policies in config: defaults, then config->settings. */
 int adl_policy_options_fill(const struct adl_policy_ops *ops, struct adl_policy_config *config,
                             const struct adl_cluster *cluster, void *ret_options, struct adl_error *err);

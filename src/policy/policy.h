@@ -20,6 +20,10 @@ struct adl_policy_ops {
     uint32_t option_count;
     size_t options_size; /* of the struct that the table fills */
 
+    /* Of a variant of a policy, which is a copy of it with another name: */
+    const char *settings;   /* lines of OPTION=VALUE that win over those of the configuration; NULL = none */
+    const char *variant_of; /* the policy's name; NULL = it is no variant */
+
     /* Called by adl_policy_create(), with the policy's own options in config->options. */
     int (*create)(const struct adl_policy_config *, const struct adl_cluster *, uint64_t seed, void **ret_policy,
                   struct adl_error *);

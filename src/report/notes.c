@@ -154,10 +154,33 @@ static void note_counters(struct adl_text *text, const struct adl_comparison *co
     }
 }
 
+/* Options that policies were given; nothing if all have their defaults. */
+static void note_options(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    const char *before = "Options that differ from the defaults: ";
+    for (uint32_t i = 0; i < comparison->policy_count; i++) {
+        const struct adl_policy_result *policy = &comparison->policies[i];
+        if (!policy->options && !policy->variant_of)
+            continue;
+        adl_text_put(text, before);
+        adl_notes_put_name(text, policy->name);
+        if (policy->variant_of)
+            adl_text_printf(text, " (%s)", policy->variant_of);
+        for (const char *at = policy->options; at && *at; at += strcspn(at, "\n") + 1) {
+            adl_text_char(text, ' ');
+            adl_text_bytes(text, at, strcspn(at, "\n"));
+        }
+        before = "; ";
+    }
+    if (*before == ';')
+        adl_text_put(text, ".\n");
+}
+
 void adl_notes_put(struct adl_text *text, const struct adl_comparison *comparison)
 {
     note_seeds(text, comparison);
     note_regime(text, comparison->regime);
+    note_options(text, comparison);
     note_significance(text, comparison);
     note_bound(text, comparison);
     note_regression(text, comparison);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void put_summary(struct adl_json *json, const char *key, const struct adl_summary *summary)
 {
@@ -88,12 +89,34 @@ static void put_quarters(struct adl_json *json, const struct adl_policy_result *
     adl_json_end(json);
 }
 
+/* Values as text, as --set takes them. */
+static void put_options(struct adl_json *json, const char *options)
+{
+    adl_json_key(json, "options");
+    adl_json_flat(json);
+    adl_json_object(json);
+    for (const char *at = options; *at; at += strcspn(at, "\n") + 1) {
+        const int name = (int)strcspn(at, "="), whole = (int)strcspn(at, "\n");
+        char key[ADL_NAME_SIZE];
+        struct adl_text value = {0};
+        snprintf(key, sizeof key, "%.*s", name, at);
+        adl_text_bytes(&value, at + name + 1, (size_t)(whole - name - 1));
+        adl_json_put_string(json, key, value.data ? value.data : "");
+        adl_text_clear(&value);
+    }
+    adl_json_end(json);
+}
+
 static void put_policy(struct adl_json *json, const struct adl_comparison *comparison, uint32_t index, int metric_count)
 {
     const struct adl_policy_result *policy = &comparison->policies[index];
     const struct adl_result totals = adl_policy_totals(policy, comparison->seed_count);
     adl_json_object(json);
     adl_json_put_string(json, "name", policy->name);
+    if (policy->variant_of)
+        adl_json_put_string(json, "variant_of", policy->variant_of);
+    if (policy->options)
+        put_options(json, policy->options);
     adl_json_key(json, "metrics");
     adl_json_object(json);
     for (int i = 0; i < metric_count; i++)

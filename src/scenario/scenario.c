@@ -202,7 +202,11 @@ static int build(struct adl_scenario_reader *reader, bool with_jobs)
     if (!status)
         status = with_jobs ? adl_scenario_read_workload(reader) : adl_scenario_make_class(reader);
     status = status ? status : adl_scenario_read_drift(reader);
-    return status ? status : adl_scenario_read_policy(reader);
+    status = status ? status : adl_scenario_read_policy(reader);
+    if (status || !reader->form->variants)
+        return status;
+    return adl_scenario_read_variants(reader, reader->form->variants, &reader->scenario->variants,
+                                      &reader->scenario->variant_count);
 }
 
 static int read_catalogue(struct adl_yaml *yaml, const struct adl_yaml_link *link,

@@ -46,6 +46,10 @@ int adl_cluster_parse(const char *name, const char *text, size_t size, const str
                       struct adl_scenario *ret, struct adl_error *err);
 int adl_cluster_load(const char *path, struct adl_scenario *ret, struct adl_error *err);
 
+/* A file of variants of policies, for runs of this scenario. Frees: adl_variants_clear(). */
+int adl_variants_load(const char *path, struct adl_scenario *scenario, struct adl_variant **ret, uint32_t *ret_count,
+                      struct adl_error *err);
+
 void adl_scenario_text_clear(struct adl_scenario_text *texts); /* accepts a zeroed one */
 
 #endif

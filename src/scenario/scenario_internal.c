@@ -268,6 +268,8 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "what stopping and resuming a job costs"},
     {"policy", ADL_YAML_NODE, FORM(policy), .otherwise = "optional",
      .help = "options of policies ([policies.md](policies.md)); each goes to every policy that has it"},
+    {"variants", ADL_YAML_NODE, FORM(variants), .otherwise = "none",
+     .help = "policies with options of their own, by name: `{sjf-strict: {policy: sjf, first_fit: false}}`"},
 };
 
 static const struct adl_scenario_form form_defaults = {

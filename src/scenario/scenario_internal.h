@@ -119,7 +119,7 @@ struct adl_scenario_form {
     struct adl_form_drift drift;
     struct adl_telemetry_model telemetry;
     struct adl_form_preemption preemption;
-    const struct adl_yaml_node *policy; /* NULL = not given */
+    const struct adl_yaml_node *policy, *variants; /* NULL = not given */
 };
 
 /* State of the steps below. */
@@ -142,6 +142,9 @@ int adl_scenario_make_class(
  * has no speeds, a class is as slow as on its slowest type. */
 int adl_scenario_read_classes(struct adl_scenario_reader *reader);
 int adl_scenario_read_drift(struct adl_scenario_reader *reader);
+
+int adl_scenario_read_variants(struct adl_scenario_reader *reader, const struct adl_yaml_node *node,
+                               struct adl_variant **ret, uint32_t *ret_count);
 
 /* Adds what the group `policy` says to the scenario's settings. */
 int adl_scenario_read_policy(struct adl_scenario_reader *reader);

@@ -76,6 +76,16 @@ int adl_yaml_fail(const struct adl_yaml *yaml, uint32_t line, struct adl_error *
     return ADL_EINVAL;
 }
 
+const struct adl_yaml_node *adl_yaml_value(const struct adl_yaml_node *mapping, const char *key)
+{
+    if (!mapping || mapping->shape != ADL_YAML_MAPPING)
+        return NULL;
+    for (const struct adl_yaml_node *at = mapping->first; at && at->next; at = at->next->next)
+        if (strcmp(at->text, key) == 0)
+            return at->next;
+    return NULL;
+}
+
 uint32_t adl_yaml_line(const struct adl_yaml_node *mapping, const char *key)
 {
     for (const struct adl_yaml_node *node = mapping->first; node; node = node->next->next)

@@ -43,6 +43,9 @@ void *adl_yaml_alloc(struct adl_yaml *yaml, size_t size);
 int adl_yaml_fail(const struct adl_yaml *yaml, uint32_t line, struct adl_error *err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The value of a key of a mapping; NULL if it is not there, or if it is no mapping. */
+const struct adl_yaml_node *adl_yaml_value(const struct adl_yaml_node *mapping, const char *key);
+
 /* The line of the key's value in a mapping; of the mapping itself if the key is not there. */
 uint32_t adl_yaml_line(const struct adl_yaml_node *mapping, const char *key);
 

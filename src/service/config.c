@@ -21,17 +21,6 @@ struct loader {
     struct adl_error *err;
 };
 
-/* The value of a key of the mapping, or NULL. */
-static const struct adl_yaml_node *value_of(const struct adl_yaml_node *mapping, const char *key)
-{
-    if (!mapping || mapping->shape != ADL_YAML_MAPPING)
-        return NULL;
-    for (const struct adl_yaml_node *at = mapping->first; at && at->next; at = at->next->next)
-        if (strcmp(at->text, key) == 0)
-            return at->next;
-    return NULL;
-}
-
 /* A key that has no meaning for the chosen engine is an error, because its author expects an effect. */
 static int check_engine_keys(const struct loader *loader)
 {
@@ -44,7 +33,7 @@ static int check_engine_keys(const struct loader *loader)
     const struct adl_yaml_node *root = adl_yaml_root(loader->yaml);
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (only[i].engine != loader->form.engine && only[i].or_engine != loader->form.engine &&
-            value_of(root, only[i].key))
+            adl_yaml_value(root, only[i].key))
             return adl_yaml_fail(loader->yaml, adl_yaml_line(root, only[i].key), loader->err,
                                  "'%s' is for 'engine: %s'; the engine is %s%s", only[i].key,
                                  adl_engine_names[only[i].engine], adl_engine_names[loader->form.engine],
@@ -57,7 +46,7 @@ static int check_engine_keys(const struct loader *loader)
     if (loader->form.engine == ADL_ENGINE_SLURM && loader->form.slurm.partitions.count == 0)
         return adl_yaml_fail(loader->yaml, root->line, loader->err,
                              "missing key 'slurm.partitions' (whose jobs 'engine: slurm' decides about)");
-    const struct adl_yaml_node *policy = value_of(root, "policy");
+    const struct adl_yaml_node *policy = adl_yaml_value(root, "policy");
     for (const struct adl_yaml_node *at = policy ? policy->first : NULL; at && at->next; at = at->next->next)
         if (loader->form.engine == ADL_ENGINE_SIM && strcmp(at->text, "name") != 0 &&
             strcmp(at->text, "priority_s") != 0)
@@ -82,7 +71,7 @@ static int check_listen(const struct loader *loader)
 static int find_policy(struct loader *loader)
 {
     static const struct adl_yaml_field field = {.name = "name", .kind = ADL_YAML_LINK};
-    const struct adl_yaml_node *node = value_of(loader->form.parts.policy, "name");
+    const struct adl_yaml_node *node = adl_yaml_value(loader->form.parts.policy, "name");
     struct adl_yaml_link link = {0};
     const int status = node ? adl_yaml_read_value(loader->yaml, &field, node, "policy", &link, loader->err) : 0;
     if (status)

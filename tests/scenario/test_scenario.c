@@ -233,7 +233,7 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {5, "kill_at_limt: true",
          "dir/t.yaml:5: unknown key 'kill_at_limt'; did you mean 'kill_at_limit'? (keys: name, description, "
          "catalogue, "
-         "lambda, kill_at_limit, events, cluster, workload, faults, drift, telemetry, preemption, policy)"},
+         "lambda, kill_at_limit, events, cluster, workload, faults, drift, telemetry, preemption, policy, variants)"},
         {7, "  network_gbs: fast", "dir/t.yaml:7: cluster.network_gbs must be a finite decimal number, got 'fast'"},
         {9, "    - name: a123456789012345678901234567890123456789012345",
          "dir/t.yaml:9: cluster.nodes[0].name is too long to be numbered up to 1"},
@@ -399,6 +399,11 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {76, "  share: true", "dir/t.yaml:76: policy.share is given twice; the first is on line 73"},
         {76, "  first_fit: yes", "dir/t.yaml:76: policy.first_fit must be true or false, got 'yes'"},
         {76, "  first_fit:", "dir/t.yaml:76: policy.first_fit must be true or false, got nothing"},
+        {85, "variants: {a: {policy: sjf, first_fit: 3}}",
+         "dir/t.yaml:85: variants.a.first_fit must be true or false, got '3'"},
+        {85, "variants:\n  a: {policy: static, affinity: [{kind: data, types: [huge]}]}",
+         "dir/t.yaml:86: variants.a.affinity[0].types[0]: no node has a GPU of type 'huge' (types: big, small)"},
+        {85, "variants: {a: sjf}", "dir/t.yaml:85: variants.a must be a mapping, got 'sjf'"},
         {80, "  round_s: 0", "dir/t.yaml:80: policy.round_s must be between 1 and 1e6, got 0"},
     };
     char *full = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml");
