@@ -74,16 +74,6 @@ static void start_cluster(const char *more)
     start_again();
 }
 
-/* A job of the cluster is known to the service when it can be asked for. */
-static void wait_known(int id)
-{
-    const int64_t until_us = service_now_us() + INT64_C(30000000);
-    while (client_askf(&http, NULL, "GET /v1/jobs/%d", id) != 200) {
-        assert_true(service_now_us() < until_us);
-        nap_ms(3);
-    }
-}
-
 static void a_job_of_the_cluster_is_placed_runs_and_ends_with_its_code(void **state)
 {
     (void)state;

@@ -37,6 +37,7 @@ static void jobs_of_the_scenario_run_and_end(void **state)
 {
     (void)state;
     start_twin("jobs: 3", "");
+    wait_known(3);
     wait_for(3, "state", "CD");
     assert_true(job_number(3, "run_s") > 0);
     wait_for(1, "state", "CD");
@@ -48,6 +49,7 @@ static void a_gpu_is_measured_and_its_job_has_its_energy(void **state)
     (void)state;
     start_twin("jobs: 2", "telemetry: {interval_s: 5, dropout: 0, progress: true}\n");
     wait_text("/metrics", "\nadlro_gpu_energy_joules");
+    wait_known(1);
     wait_for(1, "state", "CD");
     assert_true(job_number(1, "energy_j") > 0);
 }
