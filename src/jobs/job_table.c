@@ -283,9 +283,18 @@ static void count_stage(struct adl_job_table *job_table, const struct adl_job_en
 
 #define MINUS_ONE UINT32_MAX /* as it is added to a count */
 
+static void free_slots(struct adl_job_table *job_table, struct adl_job_entry *job)
+{
+    for (uint32_t i = 0; i < job->alternative_count; i++) {
+        if (job->alternatives[i].slot != ADL_NONE)
+            job_table->slots[job->alternatives[i].slot] = NULL;
+        job->alternatives[i].slot = ADL_NONE;
+    }
+}
+
 void adl_job_table_remove(struct adl_job_table *job_table, struct adl_job_entry *job)
 {
-    adl_job_table_free_slots(job_table, job);
+    free_slots(job_table, job);
     table_remove(job_table, job->id);
     *(job->previous ? &job->previous->next : &job_table->first) = job->next;
     *(job->next ? &job->next->previous : &job_table->last) = job->previous;
@@ -362,15 +371,6 @@ int adl_job_table_set_slot(struct adl_job_table *job_table, struct adl_job_entry
     job_table->slots[slot] = job;
     job->alternatives[alternative].slot = slot;
     return 0;
-}
-
-void adl_job_table_free_slots(struct adl_job_table *job_table, struct adl_job_entry *job)
-{
-    for (uint32_t i = 0; i < job->alternative_count; i++) {
-        if (job->alternatives[i].slot != ADL_NONE)
-            job_table->slots[job->alternatives[i].slot] = NULL;
-        job->alternatives[i].slot = ADL_NONE;
-    }
 }
 
 int adl_job_table_set_reason(struct adl_job_entry *job, const char *reason)

@@ -115,8 +115,6 @@ const struct adl_stage_move *adl_job_table_move(struct adl_job_table *job_table,
 void adl_job_entry_act(struct adl_job_entry *job, unsigned actions, int64_t now_us);
 int adl_job_table_set_slot(struct adl_job_table *job_table, struct adl_job_entry *job, uint32_t alternative,
                            uint32_t slot);
-void adl_job_table_free_slots(struct adl_job_table *job_table,
-                              struct adl_job_entry *job); /* those of all alternatives */
 int adl_job_table_set_reason(struct adl_job_entry *job, const char *reason);
 
 /* 1: the dependencies are met; 0: not yet; -1: they never will be; unless 1, *ret_culprit is one that is not met. The

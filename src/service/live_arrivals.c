@@ -72,7 +72,7 @@ static void describe(const struct adl_live *live, const struct adl_live_report *
 
 int adl_live_arrival_prepare(struct adl_live *live, struct adl_live_report *report, struct adl_error *err)
 {
-    struct row row;
+    struct row row = {.user = ""};
     describe(live, report, &row);
     return adl_store_job_add(live->config.store, &row.job, &report->number, err);
 }
@@ -102,7 +102,7 @@ static void place_submitted(struct adl_live *live, const struct adl_live_report 
 void adl_live_arrival_apply(struct adl_live *live, const struct adl_live_report *report)
 {
     struct adl_error err;
-    struct row row;
+    struct row row = {.user = ""};
     describe(live, report, &row);
     row.job.spec.id = row.job.payload = report->number;
     struct adl_job_entry *job = adl_live_admit(live, &row.job, &err);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_job_entry *job)
+/* Without the time that it ran. */
+static int64_t waited_us(const struct adl_live *live, const struct adl_job_entry *job)
 {
     return live->now_us - job->eligible_us - job->ran_us;
 }
@@ -25,7 +26,7 @@ void adl_live_say_why(const struct adl_live *live, const struct adl_job_entry *j
         reason->other_id > 0 ? adl_job_table_find(&live->shared->job_table, reason->other_id) : NULL;
     struct adl_reason here = *reason;
     char label[ADL_LABEL_SIZE], words[ADL_REASON_SIZE];
-    here.waited_us = adl_live_waited_us(live, job); /* the engine does not know of attempts before it was created */
+    here.waited_us = waited_us(live, job); /* the engine does not know of attempts before it was created */
     adl_reason_words(&here, other ? adl_label_of_live(other, label) : NULL, words, sizeof words);
     snprintf(ret, size, "%s: %s", live->shared->policy->name, words);
 }

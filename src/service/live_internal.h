@@ -105,11 +105,9 @@ struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_
 void adl_live_publish_to(struct adl_live *live, uint32_t uid, const char *kind, struct adl_text *text);
 void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job, const char *state);
 
-/* live_commands.c: the reason of a command about a job in words; and how long the job has waited, without the time that
- * it ran. */
+/* live_commands.c: the reason of a command about a job in words. */
 void adl_live_say_why(const struct adl_live *live, const struct adl_job_entry *job, const struct adl_reason *reason,
                       char *ret, size_t size);
-int64_t adl_live_waited_us(const struct adl_live *live, const struct adl_job_entry *job);
 int64_t adl_live_held_us(const struct adl_live *live, const struct adl_job_entry *job); /* GPUs, in this attempt */
 /* "v0:volta#0 v0:volta#1", as far as it fits. */
 void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size);
@@ -147,7 +145,6 @@ bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
 void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event, int end);
 /* Cancels a job that holds no GPUs, by a request in a later group. */
 void adl_live_give_up(struct adl_live *live, const struct adl_job_entry *job, const char *why);
-int adl_live_end_of(void *live, uint64_t id); /* how a job ended; negative: there is none */
 
 /* The reason of a job that is being stopped. The store has it as well: after a crash it says how the job is to end. */
 void adl_live_say_stop(struct adl_job_entry *job, const char *why);

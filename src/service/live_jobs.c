@@ -86,7 +86,7 @@ int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, int event
     adl_job_table_set_reason(job, "");
     if (!unknown && adl_live_post_evict(live, slot, remaining))
         return ADL_ENOMEM;
-    if (!unknown && !job->ineligible)
+    if (!unknown && !job->ineligible && !job->hold)
         return adl_live_transition(live, job, ADL_ON_ENQUEUE);
     adl_live_withdraw(live, job);
     return adl_live_place(live, job);
@@ -169,7 +169,8 @@ static int read_end(void *context, const struct adl_store_job *row, struct adl_e
     return 0;
 }
 
-int adl_live_end_of(void *self, uint64_t id)
+/* How a job ended that is not in the job table, or is in it again; negative: there is none. */
+static int end_of(void *self, uint64_t id)
 {
     struct adl_live *live = self;
     struct ending first = {.end = -1}, next;
@@ -298,7 +299,7 @@ int adl_live_place(struct adl_live *live, struct adl_job_entry *job)
         adl_live_fill_array(live, job);
         return status;
     }
-    const int may = adl_job_table_dependencies(job_table, job, adl_live_end_of, live, &culprit);
+    const int may = adl_job_table_dependencies(job_table, job, end_of, live, &culprit);
     if (may <= 0)
         return wait_for_jobs(live, job, culprit, may < 0);
     if (job->begin_us > live->now_us)

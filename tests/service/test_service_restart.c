@@ -60,6 +60,36 @@ static void after_a_reboot_jobs_run_again_that_may_and_others_fail_with_a_reason
     assert_int_equal(count_marks("not"), 1);
 }
 
+static void a_job_whose_request_the_cluster_no_longer_has_is_held_once_it_has_stopped(void **state)
+{
+    (void)state;
+    static const char yaml[] = "virtual: true\n"
+                               "cluster:\n"
+                               "  network_gbs: 1\n"
+                               "  nodes:\n"
+                               "    - {name: n, cpu_cores: 100, memory_mib: 100000, link_gbs: 16,\n"
+                               "       gpus: [{type: v100, count: 1}%s]}\n"
+                               "jobs: {root: true, grace_s: 1}\n";
+    char both[sizeof yaml + 40], one[sizeof yaml];
+    snprintf(both, sizeof both, yaml, ", {type: a100, count: 1}");
+    snprintf(one, sizeof one, yaml, "");
+    start_service(both);
+    const uint64_t id = submit("runs", "30", 0, ",\"gpus\":\"v100|a100\",\"requeue\":true");
+    const uint64_t other = submit("other", "30", 0, ",\"gpus\":\"v100|a100\",\"requeue\":true");
+    const pid_t pids[] = {marked_pid("runs"), marked_pid("other")};
+    stop_service(SIGTERM);
+    assert_true(service_write("c.yaml", one));
+    start_again();
+    for (int i = 0; i < 2; i++) {
+        const uint64_t job = i == 0 ? id : other;
+        if (strcmp(job_text(job, "stage"), "running") == 0)
+            expect(200, NULL, "POST /v1/jobs/%llu/requeue", (unsigned long long)job);
+        wait_for(job, "stage", "held");
+        assert_string_equal(job_text(job, "attempts"), "1");
+        assert_false(process_lives(pids[i]));
+    }
+}
+
 static void a_drained_gpu_stays_so_over_a_restart(void **state)
 {
     (void)state;
@@ -210,6 +240,7 @@ int main(void)
         SERVICE_TEST(jobs_run_on_when_the_service_ends_and_are_found_again),
         SERVICE_TEST(a_cancel_that_was_acknowledged_is_carried_out_after_a_kill),
         SERVICE_TEST(after_a_reboot_jobs_run_again_that_may_and_others_fail_with_a_reason),
+        SERVICE_TEST(a_job_whose_request_the_cluster_no_longer_has_is_held_once_it_has_stopped),
         SERVICE_TEST(a_drained_gpu_stays_so_over_a_restart),
         SERVICE_TEST(another_policy_takes_over_jobs_that_run_and_wait),
         SERVICE_TEST(what_was_learned_of_run_times_outlives_a_reload_also_to_another_policy),
