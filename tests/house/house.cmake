@@ -14,9 +14,10 @@ if(NOT ADL_SANITIZE)
   add_test(NAME house_docs COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_docs ${PROJECT_SOURCE_DIR})
   add_test(NAME house_size COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_size ${PROJECT_SOURCE_DIR})
   add_test(NAME house_names COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_names ${PROJECT_SOURCE_DIR})
+  add_test(NAME house_words COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_words ${PROJECT_SOURCE_DIR})
   add_test(NAME house_selftest COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_selftest headers layers core_imports docs names size
                                        words unused)
-  set_tests_properties(house_headers house_layers house_core_imports house_docs house_names house_size
+  set_tests_properties(house_headers house_layers house_core_imports house_docs house_names house_size house_words
                        house_selftest PROPERTIES TIMEOUT 120)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/skips.cmake)
