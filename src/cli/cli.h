@@ -43,7 +43,7 @@ extern const struct adl_command_verb adl_verb_drain;
 extern const struct adl_command_verb adl_verb_top;
 extern const struct adl_command_verb adl_verb_token;
 
-/* Parses; true to go on. Else *ret_exit is the exit code, and help or the message has been printed. */
+/* Parses; true to continue. Else *ret_exit is the exit code, and help or the message has been printed. */
 bool adl_cli_parse(const struct adl_verb *verb, int argc, char **argv, void *options, struct adl_operands *ret_operands,
                    int *ret_exit);
 

@@ -48,8 +48,8 @@ static void measure(struct episode *e, uint32_t job, uint32_t type, uint32_t bes
                                alone + share + NOISE * adl_rng_normal(e->rng));
 }
 
-/* Beliefs of a known job's rates: what was measured, and elsewhere time by specification moved by what that was off. */
-static void believe(struct episode *e, uint32_t job)
+/* Sets a known job's rates: measured ones, and elsewhere the nominal rate corrected by its mean error. */
+static void set_rates(struct episode *e, uint32_t job)
 {
     const struct adl_estimate_table *k = e->k;
     double sum = 0, count = 0;
@@ -94,7 +94,7 @@ static void prepare(struct episode *e, const struct adl_episode_rule *rule)
         for (uint32_t t = 0; t < lab->type_count; t++)
             if (chance(e->rng, alone))
                 measure(e, j, t, ADL_NONE);
-        believe(e, j);
+        set_rates(e, j);
     }
     for (uint32_t i = 0; i < e->known_count; i++)
         for (uint32_t j = 0; j < e->known_count; j++)
@@ -104,7 +104,7 @@ static void prepare(struct episode *e, const struct adl_episode_rule *rule)
     add_profile(e, e->job);
 }
 
-static void guess_rates(struct episode *e)
+static void predict_rates(struct episode *e)
 {
     struct adl_estimator_input questions[ADL_LAB_TYPES];
     const struct adl_estimate_table *k = e->k;
@@ -167,7 +167,7 @@ static uint32_t another(struct episode *e)
 static void ask_shares(struct episode *e)
 {
     struct adl_estimator_input question;
-    guess_rates(e);
+    predict_rates(e);
     measure_some_alone(e, 0.5);
     update_rates(e, false);
     for (int i = 0; i < 6; i++) {
@@ -198,7 +198,7 @@ static void ask_refined_rates(struct episode *e)
     struct adl_estimator_input question;
     const uint32_t types = e->lab->type_count, profile = e->profile[e->job];
     const uint32_t rounds = 1 + adl_rng_below(e->rng, types < 4 ? types - 1 : 3);
-    guess_rates(e);
+    predict_rates(e);
     for (uint32_t round = 0; round < rounds; round++) {
         const uint32_t type = adl_rng_below(e->rng, types);
         if (e->known_count > 0 && chance(e->rng, 0.25))
@@ -218,7 +218,7 @@ static void ask_refined_shares(struct episode *e)
     struct adl_estimator_input first, question;
     struct adl_prediction belief;
     const uint32_t types = e->lab->type_count, rounds = 1 + adl_rng_below(e->rng, 8);
-    guess_rates(e);
+    predict_rates(e);
     measure_some_alone(e, 0.2);
     update_rates(e, true);
     for (uint32_t round = 0; round < rounds; round++) {

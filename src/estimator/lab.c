@@ -236,9 +236,9 @@ static void draw_shares(struct adl_rng *rng, struct adl_lab *lab, const struct f
     for (uint32_t j = 0; j < lab->job_count; j++)
         for (uint32_t t = 0; t < lab->type_count; t++) {
             const struct family *family = &families[lab->family[j]];
-            const double mood = hidden[t].interference_spread * hidden[t].interference_spread;
-            sensitivity[j][t] = family->sensitivity + (0.02 + 0.25 * mood) * adl_rng_normal(rng);
-            pressure[j][t] = family->pressure + (0.02 + 0.12 * mood) * adl_rng_normal(rng);
+            const double variance = hidden[t].interference_spread * hidden[t].interference_spread;
+            sensitivity[j][t] = family->sensitivity + (0.02 + 0.25 * variance) * adl_rng_normal(rng);
+            pressure[j][t] = family->pressure + (0.02 + 0.12 * variance) * adl_rng_normal(rng);
         }
     for (uint32_t a = 0; a < lab->job_count; a++)
         for (uint32_t b = 0; b < lab->job_count; b++)

@@ -16,7 +16,7 @@
 /* The account of a token. */
 struct holder {
     struct adl_caller caller; /* known is false: there is no such account, or the lookup failed */
-    int64_t looked_s;         /* when */
+    int64_t lookup_s;         /* when */
 };
 
 struct adl_auth {
@@ -48,7 +48,7 @@ static void look_up(const struct adl_auth *auth, const struct adl_token *token, 
     struct adl_account account;
     struct adl_error why;
     const int status = adl_account_of_name(token->user, auth->admin_group, &account, &why);
-    holder->looked_s = now_s();
+    holder->lookup_s = now_s();
     if (status == ADL_OK) {
         holder->caller = (struct adl_caller){.known = true, .admin = is_admin(&account), .account = account};
         memcpy(holder->caller.token, token->id, sizeof token->id);
@@ -57,7 +57,8 @@ static void look_up(const struct adl_auth *auth, const struct adl_token *token, 
     }
 }
 
-static void say_dead(const struct adl_auth *auth, const struct adl_tokens *tokens, const struct holder *holders)
+static void log_missing_users(const struct adl_auth *auth, const struct adl_tokens *tokens,
+                              const struct holder *holders)
 {
     char text[400];
     for (size_t i = 0; auth->say && i < tokens->count; i++) {
@@ -106,7 +107,7 @@ int adl_auth_reload(struct adl_auth *auth, struct adl_error *err)
     const int status = read_tokens(auth, &tokens, &holders, err);
     if (status < 0)
         return status;
-    say_dead(auth, &tokens, holders);
+    log_missing_users(auth, &tokens, holders);
     pthread_mutex_lock(&auth->mutex);
     old_tokens = auth->tokens;
     old_holders = auth->holders;
@@ -144,7 +145,7 @@ static void refresh(struct adl_auth *auth)
 void adl_auth_set_log(struct adl_auth *auth, void (*say)(const char *text))
 {
     auth->say = say;
-    say_dead(auth, &auth->tokens, auth->holders);
+    log_missing_users(auth, &auth->tokens, auth->holders);
 }
 
 int adl_auth_create(const char *admin_group, const char *token_path, struct adl_auth **ret, struct adl_error *err)
@@ -213,7 +214,7 @@ static bool is_good(struct adl_auth *auth, size_t at)
     const int64_t now = now_s();
     if (adl_token_expired(token, now))
         return false;
-    if (!holder->caller.known || now - holder->looked_s >= LOOKUP_S || now < holder->looked_s)
+    if (!holder->caller.known || now - holder->lookup_s >= LOOKUP_S || now < holder->lookup_s)
         look_up(auth, token, holder);
     return holder->caller.known;
 }

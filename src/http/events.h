@@ -38,7 +38,7 @@ int adl_events_publish(struct adl_events *events, const char *kind, const char *
 int adl_events_publish_to(struct adl_events *events, uint32_t uid, const char *kind, const char *data,
                           struct adl_error *err);
 
-/* Readable when something was published since adl_events_heard() was called. */
+/* Readable when something was published since adl_events_acknowledge() was called. */
 int adl_events_fd(const struct adl_events *events);
 void adl_events_acknowledge(struct adl_events *events);
 

@@ -131,14 +131,14 @@ struct adl_connection *adl_connection_open(struct adl_listener *listener, struct
     connection->fd = info->connect_fd;
     adl_http_count(http, &http->counts.connections, 1);
     adl_http_count(http, &http->counts.open, 1);
-    const bool welcome =
+    const bool admitted =
         admit(connection); /* before it is in the list of connections that may be closed to make room */
     connection->next = http->connections;
     if (http->connections)
         http->connections->previous = connection;
     http->connections = connection;
     adl_connection_idle(connection);
-    if (!welcome)
+    if (!admitted)
         refuse_connection(connection);
     return connection;
 }

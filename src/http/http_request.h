@@ -31,8 +31,7 @@ int adl_http_request_json(const struct adl_http_request *request, struct cJSON *
 /* Only in the handler, before it answers or defers. NULL: not given. */
 const char *adl_http_request_header(const struct adl_http_request *request, const char *name);
 
-/* Data embedded in the program. adl_asset_seal() computes the entity tag and has to be called before the asset is
- * served. */
+/* Data embedded in the program. The entity tag has to be set before the asset is served. */
 struct adl_asset {
     const char *type;
     void *data; /* not owned, never changed or freed; not const because the library's type is not */

@@ -231,7 +231,8 @@ static int read_text(const char *path, int fd, char **ret_text, struct stat *ret
     const bool large = size > FILE_SIZE_MAX;
     if (large || memchr(text, '\0', size)) {
         free(text);
-        return large ? adl_fail(err, ADL_EINVAL, "%s: more than %zu bytes is no token file", path, FILE_SIZE_MAX)
+        return large ? adl_fail(err, ADL_EINVAL, "%s: has more than %zu bytes, too many for a token file", path,
+                                FILE_SIZE_MAX)
                      : adl_fail(err, ADL_EINVAL, "%s: contains a zero byte; a token file is text", path);
     }
     text[size] = '\0';

@@ -1,7 +1,7 @@
 /* page_assets: report.css and report.js, which packaging/embed.cmake builds into the program.
  *
- * The colours of policies and kinds of job are Okabe and Ito's, which people with any common colour vision tell apart;
- * the first policy, against which the others are measured, is grey. */
+ * The colours of policies and kinds of job are Okabe and Ito's, which people with any common colour vision can
+ * distinguish; the first policy, the baseline, is grey. */
 #ifndef ADLRO_REPORT_PAGE_ASSETS_H
 #define ADLRO_REPORT_PAGE_ASSETS_H
 

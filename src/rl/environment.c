@@ -55,7 +55,7 @@ static void caller_destroy(void *policy)
 
 static const struct adl_policy_ops caller = {
     .name = "caller",
-    .summary = "whoever steps the environment",
+    .summary = "the caller of the environment",
     .track_running = true,
     .create = caller_create,
     .destroy = caller_destroy,

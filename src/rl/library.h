@@ -1,4 +1,5 @@
-/* library: how the structs of include/adlro/adlro.h grow while programs and libraries of different versions meet. */
+/* library: compatibility of the structs of include/adlro/adlro.h between programs and libraries of different
+ * versions. */
 #ifndef ADLRO_RL_LIBRARY_H
 #define ADLRO_RL_LIBRARY_H
 
@@ -13,15 +14,15 @@
 struct adl_caller_struct {
     const char *name; /* for the error message */
     const void *data;
-    size_t size;  /* what the caller says; 0 = first */
+    size_t size;  /* as passed by the caller; 0 = first */
     size_t first; /* in version 0.1 */
 };
 
-/* Copies what the caller has into ret, of `size` bytes, and zeroes the members the caller does not know. Members that
- * this library does not know must be zero. 0 or ADL_EINVAL. */
+/* Copies the caller's struct into ret, of `size` bytes, and zeroes the members that the caller does not have. Members
+ * that this library does not have must be zero. 0 or ADL_EINVAL. */
 int adl_struct_read(const struct adl_caller_struct *caller, void *ret, size_t size, struct adl_error *err);
 
-/* The other way: the members that the caller knows; those that this library does not know become zero. */
+/* The other way: writes the members that the caller has; those that this library does not have become zero. */
 void adl_struct_write(const void *data, size_t size, void *ret, size_t caller_size);
 
 #endif

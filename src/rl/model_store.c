@@ -1,4 +1,4 @@
-/* model_store: see model_store.h; a file is written beside its name, synced, and renamed onto it. */
+/* model_store: see model_store.h; a file is written under a temporary name, synced, and renamed. */
 #include "rl/model_store.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ static int write_beside(const char *path, char *temporary, const struct adl_text
 {
     const int fd = mkstemp(temporary);
     if (fd < 0)
-        return fail_file(path, "write a file beside it", err);
+        return fail_file(path, "write a temporary file beside it", err);
     bool good = write_whole(fd, bytes->data, bytes->size) && fchmod(fd, 0644) == 0 && fsync(fd) == 0;
     const int problem = errno;
     good = close(fd) == 0 && good;

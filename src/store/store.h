@@ -8,7 +8,7 @@
  *     adl_store_begin(store, err);
  *     adl_store_job_add(store, &job, &id, err);
  *     adl_store_event_append(store, &event, NULL, err);
- *     adl_store_commit(store, err);                       (only now may anybody be told)
+ *     adl_store_commit(store, err);                       (only now acknowledge it)
  *
  * ADL_EINVAL means that the caller's data were refused: nothing was written, and the group can continue. After any
  * other failure the whole group is rolled back; a later group may succeed, for example when there is space again. One

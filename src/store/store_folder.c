@@ -61,7 +61,7 @@ static bool is_own_name(const char *name)
 
 /* 1: it has a database, or only files of a service; 0: it has another file, whose name is in ret_other; -1: it cannot
  * be read. */
-static int looks_ours(int fd, bool *ret_empty, char *ret_other, size_t size)
+static int is_ours(int fd, bool *ret_empty, char *ret_other, size_t size)
 {
     struct stat about;
     const int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -96,7 +96,7 @@ static int claim(int fd, const char *path, struct adl_error *err)
         return adl_fail(err, ADL_EINVAL,
                         "%.200s: belongs to uid %u, and the service runs as uid %u; give it a directory of its own",
                         path, (unsigned)about.st_uid, (unsigned)geteuid());
-    const int ours = looks_ours(fd, &empty, other, sizeof other);
+    const int ours = is_ours(fd, &empty, other, sizeof other);
     if (ours < 0)
         return fail_file(path, "list the directory", err);
     if (ours == 0)
@@ -199,13 +199,13 @@ void adl_store_folder_close(struct adl_store_folder *folder)
 
 /* ---- whether it is still in place ---- */
 
-struct watched {
+struct checked_file {
     const char *name; /* NULL: the directory itself */
     struct adl_store_file *file;
 };
 
 /* A name that was not seen before is accepted. */
-static bool is_same(const struct adl_store_folder *folder, const struct watched *it)
+static bool is_same(const struct adl_store_folder *folder, const struct checked_file *it)
 {
     struct stat about;
     const int found =
@@ -220,7 +220,7 @@ static bool is_same(const struct adl_store_folder *folder, const struct watched 
 int adl_store_folder_check(struct adl_store_folder *folder, struct adl_error *err)
 {
     struct stat about;
-    const struct watched all[] = {
+    const struct checked_file all[] = {
         {NULL, &folder->self}, {DATABASE, &folder->database}, {DATABASE "-wal", &folder->wal}};
     if (folder->self.number == 0 && fstat(folder->fd, &about) == 0)
         folder->self = (struct adl_store_file){about.st_dev, about.st_ino};

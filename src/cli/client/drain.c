@@ -27,9 +27,9 @@ static const struct adl_option table[] = {
 
 static const struct adl_verb verb = {
     .name = "drain",
-    .summary =
-        "Starts no more jobs on GPUs, given by number, or on all of a node, given by name; running jobs continue. For "
-        "administrators.",
+    .summary = "Drains GPUs, given by number, or all GPUs of a node, given by name: no job starts there, running jobs "
+               "continue. For "
+               "administrators.",
     .operands = "GPU|NODE...",
     .operands_min = 1,
     .operands_max = INT_MAX,

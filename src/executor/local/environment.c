@@ -160,7 +160,7 @@ static uint32_t drop_repeats(const char **entries, uint32_t count, struct ordere
     return kept;
 }
 
-/* Copies the entries behind the list's pointers, so that one free() frees all. */
+/* Copies the entries after the list's pointers, so that one free() frees all. */
 static int pack(const char **entries, uint32_t count, struct adl_strings *ret_env)
 {
     size_t size = ((size_t)count + 1) * sizeof *entries;

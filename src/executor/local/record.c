@@ -193,7 +193,7 @@ static int read_all(int fd, size_t size_max, const char *name, char **ret_bytes,
 
 /* Cuts the checksum and the unused space off a record read from a reserved file. ADL_RECORD_MISSING: there is no
  * complete record. A file with neither was written by adl_record_store(). */
-static int trim_room(char *bytes, size_t *size)
+static int trim_record(char *bytes, size_t *size)
 {
     char sum[SUM_SIZE + 1];
     const size_t room = *size;
@@ -221,7 +221,7 @@ int adl_record_load(int dir, const char *name, const struct adl_record_form *for
     close(fd);
     if (status)
         return status;
-    if (form->reserved && trim_room(bytes, &size)) {
+    if (form->reserved && trim_record(bytes, &size)) {
         free(bytes);
         return ADL_RECORD_MISSING;
     }
@@ -338,14 +338,14 @@ static int is_filled(int fd, const char *name, const struct adl_record_form *for
     const int status = read_all(fd, form->size_max, name, &bytes, &size, err);
     if (status)
         return status;
-    const bool filled = trim_room(bytes, &size) == 0;
+    const bool filled = trim_record(bytes, &size) == 0;
     free(bytes);
     return filled;
 }
 
 /* ADL_RECORD_MISSING: there is no such file. */
-static int fill_room(int dir, const char *name, const struct adl_record_form *form, const struct adl_text *text,
-                     struct adl_error *err)
+static int fill_reserved(int dir, const char *name, const struct adl_record_form *form, const struct adl_text *text,
+                         struct adl_error *err)
 {
     const int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -366,11 +366,11 @@ int adl_record_fill(int dir, const char *name, const struct adl_record_form *for
     int status = print_file(&text, name, form, object, true, err);
     if (status)
         return status;
-    status = fill_room(dir, name, form, &text, err);
+    status = fill_reserved(dir, name, form, &text, err);
     if (status == ADL_RECORD_MISSING) {
         status = adl_record_store(dir, name, form, object, ADL_RECORD_EXCLUSIVE | ADL_RECORD_SYNC, err);
         if (status == ADL_EREFUSED) /* or space was reserved just now */
-            status = fill_room(dir, name, form, &text, err);
+            status = fill_reserved(dir, name, form, &text, err);
     }
     adl_text_clear(&text);
     return status;

@@ -90,14 +90,14 @@ static void *run(void *arg)
     struct adl_telemetry_thread *self = arg;
     pthread_mutex_lock(&self->lock);
     while (!self->stop) {
-        const int64_t begun_us = now_us();
+        const int64_t start_us = now_us();
         pthread_mutex_unlock(&self->lock);
         /* Out of memory: no sample this time; the next round tries again. */
-        const bool sampled = adl_telemetry_sample(self->reader, begun_us, NULL) > 0 && map_devices(self);
+        const bool sampled = adl_telemetry_sample(self->reader, start_us, NULL) > 0 && map_devices(self);
         pthread_mutex_lock(&self->lock);
         if (sampled)
             keep_samples(self);
-        wait_until(self, begun_us + self->interval_us);
+        wait_until(self, start_us + self->interval_us);
     }
     pthread_mutex_unlock(&self->lock);
     return NULL;
