@@ -31,7 +31,7 @@ static void a_path_that_no_socket_can_have_is_refused(void **state)
     assert_int_equal(adl_client_create(&empty, &client, &err), ADL_EINVAL);
 }
 
-static void answers_are_documents_and_refusals_have_the_services_words(void **state)
+static void answers_are_documents_and_refusals_have_the_services_message(void **state)
 {
     struct service_double *service = double_open();
     struct adl_error err;
@@ -211,7 +211,7 @@ static void what_goes_into_an_address_is_escaped(void **state)
 #define LISTENER_UID 65533
 #define CLIENT_UID   65532
 
-/* In a child of its own: what a user is told whose default socket somebody else listens at. */
+/* In a child process: the message if another user listens on the default socket. */
 static int ask_somebody_elses(const char *folder)
 {
     static const struct adl_client_options options = {.socket = NULL};
@@ -226,7 +226,7 @@ static int ask_somebody_elses(const char *folder)
     return status == ADL_EIO && strstr(err.text, "another user") ? 0 : 1;
 }
 
-static void a_socket_that_somebody_else_put_in_the_usual_place_is_not_spoken_to(void **state)
+static void a_socket_of_another_user_in_the_default_place_is_not_used(void **state)
 {
     char folder[] = "/tmp/adlro-client-XXXXXX";
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -267,14 +267,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_service_the_message_says_where_and_what_to_do),
         cmocka_unit_test(a_path_that_no_socket_can_have_is_refused),
-        cmocka_unit_test(answers_are_documents_and_refusals_have_the_services_words),
+        cmocka_unit_test(answers_are_documents_and_refusals_have_the_services_message),
         cmocka_unit_test(an_answer_without_end_is_cut_off),
         cmocka_unit_test(pages_are_put_together),
         cmocka_unit_test(a_member_of_an_array_is_found_by_its_index),
         cmocka_unit_test(the_number_of_an_array_stands_for_its_members),
         cmocka_unit_test(over_tcp_a_token_is_sent_and_never_shown),
         cmocka_unit_test(an_address_that_would_give_a_token_away_is_refused),
-        cmocka_unit_test(a_socket_that_somebody_else_put_in_the_usual_place_is_not_spoken_to),
+        cmocka_unit_test(a_socket_of_another_user_in_the_default_place_is_not_used),
         cmocka_unit_test(what_goes_into_an_address_is_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

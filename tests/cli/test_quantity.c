@@ -34,7 +34,7 @@ static void every_form_of_a_time_is_read(void **state)
     }
 }
 
-static void what_is_no_time_is_refused_with_forms_that_are(void **state)
+static void an_invalid_time_is_refused_with_valid_forms(void **state)
 {
     static const char *const bad[] = {"",     "x",    "1:",     ":1",   "1:2:3:4", "-1",          "1-",
                                       "1--2", "1.5h", "1-2:3:", " 1",   "1 ",      "99999999999", "1-1:1:1:1",
@@ -92,7 +92,7 @@ static void shown(const char *string, size_t columns, const char *expected)
     adl_text_clear(&text);
 }
 
-static void what_would_steer_a_terminal_is_not_shown(void **state)
+static void control_characters_are_not_sent_to_a_terminal(void **state)
 {
     (void)state;
     shown("plain", ADL_DISPLAY_ALL, "plain");
@@ -113,7 +113,7 @@ static void what_would_steer_a_terminal_is_not_shown(void **state)
     shown("abc", 0, "");
 }
 
-static void json_stays_the_same_document_but_harmless(void **state)
+static void escaped_json_is_the_same_document(void **state)
 {
     struct adl_text text = {0};
     cJSON *json = cJSON_CreateObject();
@@ -206,11 +206,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_time_to_begin_is_read_as_slurm_does),
         cmocka_unit_test(every_form_of_a_time_is_read),
-        cmocka_unit_test(what_is_no_time_is_refused_with_forms_that_are),
+        cmocka_unit_test(an_invalid_time_is_refused_with_valid_forms),
         cmocka_unit_test(sizes_are_read_in_mebibytes),
         cmocka_unit_test(run_times_are_shown_as_squeue_does),
-        cmocka_unit_test(what_would_steer_a_terminal_is_not_shown),
-        cmocka_unit_test(json_stays_the_same_document_but_harmless),
+        cmocka_unit_test(control_characters_are_not_sent_to_a_terminal),
+        cmocka_unit_test(escaped_json_is_the_same_document),
         cmocka_unit_test(a_table_is_cut_to_the_width_where_that_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

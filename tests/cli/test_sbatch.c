@@ -28,7 +28,7 @@ static struct adl_sbatch read_line(const char *options)
     return read(script);
 }
 
-static void a_usual_script_is_understood(void **state)
+static void a_typical_script_is_read(void **state)
 {
     (void)state;
     struct adl_sbatch s = read("#!/bin/bash\n"
@@ -191,7 +191,7 @@ static void the_last_of_the_memory_options_counts(void **state)
     adl_sbatch_clear(&s);
 }
 
-static void what_means_nothing_here_is_warned_about_once_each(void **state)
+static void options_without_a_meaning_here_give_one_warning_each(void **state)
 {
     static const char *const lines[] = {"-p gpu",
                                         "--partition=gpu",
@@ -299,14 +299,14 @@ static void the_least_number_of_gpus_of_a_request_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_usual_script_is_understood),
+        cmocka_unit_test(a_typical_script_is_read),
         cmocka_unit_test(a_script_says_how_its_work_is_saved),
         cmocka_unit_test(a_script_without_such_lines_asks_for_nothing),
         cmocka_unit_test(reading_stops_at_the_first_command_and_not_before),
         cmocka_unit_test(quotes_and_backslashes_work_as_in_slurm),
         cmocka_unit_test(gpus_can_be_asked_for_in_all_of_slurms_ways),
         cmocka_unit_test(the_last_of_the_memory_options_counts),
-        cmocka_unit_test(what_means_nothing_here_is_warned_about_once_each),
+        cmocka_unit_test(options_without_a_meaning_here_give_one_warning_each),
         cmocka_unit_test(nonsense_is_refused_with_its_line_and_what_would_be_right),
         cmocka_unit_test(a_zero_byte_in_such_a_line_is_refused_and_elsewhere_is_not_looked_at),
         cmocka_unit_test(the_least_number_of_gpus_of_a_request_is_found),

@@ -95,7 +95,7 @@ static void a_command_is_submitted_with_its_own_options_left_alone(void **state)
     free(p);
 }
 
-static void umask_and_soft_limits_of_the_caller_go_along(void **state)
+static void umask_and_soft_limits_of_the_caller_are_sent(void **state)
 {
     (void)state;
     struct rlimit before, low;
@@ -212,7 +212,7 @@ static void only_wrap_makes_a_shell_script_of_words(void **state)
     free(p);
 }
 
-static void a_dry_run_says_what_would_be(void **state)
+static void a_dry_run_says_what_would_happen(void **state)
 {
     (void)state;
     struct printed *p = RUN(submit, "--dry-run", "--wait", "true");
@@ -310,7 +310,7 @@ static void the_queue_gives_a_reason_for_every_job_that_waits(void **state)
     free(p);
 }
 
-static void show_tells_all_about_a_job_or_the_cluster(void **state)
+static void show_describes_a_job_or_the_cluster(void **state)
 {
     (void)state;
     struct printed *p = RUN(show, "1");
@@ -339,7 +339,7 @@ static void show_tells_all_about_a_job_or_the_cluster(void **state)
     free(p);
 }
 
-static void explain_tells_what_happened_and_why(void **state)
+static void explain_lists_events_with_their_reasons(void **state)
 {
     (void)state;
     struct printed *p = RUN(explain, "4");
@@ -462,7 +462,7 @@ static void gpus_and_nodes_are_drained_by_number_and_name(void **state)
     free(p);
 }
 
-static void a_token_goes_into_a_file_that_is_its_owners_alone(void **state)
+static void a_token_goes_into_a_file_that_only_its_owner_can_read(void **state)
 {
     char path[200], line[400] = "";
     struct stat info;
@@ -559,23 +559,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_command_is_submitted_with_its_own_options_left_alone),
-        TEST(umask_and_soft_limits_of_the_caller_go_along),
+        TEST(umask_and_soft_limits_of_the_caller_are_sent),
         TEST(a_script_is_sent_as_text_and_its_lines_count_less_than_the_command_line),
         TEST(dependencies_begin_and_signal_are_sent_as_the_service_takes_them),
         TEST(only_wrap_makes_a_shell_script_of_words),
-        TEST(a_dry_run_says_what_would_be),
+        TEST(a_dry_run_says_what_would_happen),
         TEST(wait_lasts_until_the_job_has_ended),
         TEST(bad_submissions_are_refused_before_anything_is_sent),
         TEST(exported_variables_are_chosen_by_name),
         TEST(the_queue_gives_a_reason_for_every_job_that_waits),
-        TEST(show_tells_all_about_a_job_or_the_cluster),
-        TEST(explain_tells_what_happened_and_why),
+        TEST(show_describes_a_job_or_the_cluster),
+        TEST(explain_lists_events_with_their_reasons),
         TEST(a_log_is_followed_until_the_job_has_ended),
         TEST(several_jobs_are_all_tried_and_one_failure_is_the_exit_code),
         TEST(no_verb_shows_the_number_of_a_task_of_slurm),
         cmocka_unit_test(a_label_is_digits_whatever_the_service_says),
         TEST(gpus_and_nodes_are_drained_by_number_and_name),
-        TEST(a_token_goes_into_a_file_that_is_its_owners_alone),
+        TEST(a_token_goes_into_a_file_that_only_its_owner_can_read),
         TEST(a_frame_fits_every_screen_and_shows_where_the_cursor_is),
         TEST(top_prints_one_frame_as_text),
     };

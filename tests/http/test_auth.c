@@ -153,7 +153,7 @@ static void a_token_is_its_users_and_is_not_in_the_file(void **state)
     adl_auth_destroy(auth);
 }
 
-static void a_token_that_is_taken_away_works_no_longer(void **state)
+static void a_revoked_token_is_refused(void **state)
 {
     struct token_file *file = *state;
     struct adl_auth *auth = NULL;
@@ -201,7 +201,7 @@ static void a_token_of_an_account_that_is_gone_is_refused_and_the_others_work(vo
     adl_auth_destroy(auth);
 }
 
-static void a_token_is_good_until_it_expires(void **state)
+static void a_token_is_valid_until_it_expires(void **state)
 {
     struct token_file *file = *state;
     struct adl_auth *auth = NULL;
@@ -368,9 +368,9 @@ int main(void)
         cmocka_unit_test(the_hash_agrees_with_the_vectors_of_nist),
         cmocka_unit_test(a_million_letters_hash_alike_in_pieces_of_any_size),
         with_file(a_token_is_its_users_and_is_not_in_the_file),
-        with_file(a_token_that_is_taken_away_works_no_longer),
+        with_file(a_revoked_token_is_refused),
         with_file(a_token_of_an_account_that_is_gone_is_refused_and_the_others_work),
-        with_file(a_token_is_good_until_it_expires),
+        with_file(a_token_is_valid_until_it_expires),
         with_file(a_token_file_that_changes_is_read_again_by_itself),
         with_file(a_file_that_others_can_read_is_refused),
         with_file(a_malformed_line_is_named_but_not_shown),

@@ -70,7 +70,7 @@ static void a_small_buffer_gets_the_same_bytes_piece_by_piece(void **state)
     adl_events_destroy(events);
 }
 
-static void who_comes_back_misses_nothing_or_is_told(void **state)
+static void a_reader_that_resumes_misses_nothing_or_is_told(void **state)
 {
     struct adl_events *events = create(4, 1);
     struct adl_events_cursor cursor = {0};
@@ -91,7 +91,7 @@ static void who_comes_back_misses_nothing_or_is_told(void **state)
     adl_events_destroy(events);
 }
 
-static void who_falls_behind_is_found_out(void **state)
+static void a_reader_that_falls_behind_is_detected(void **state)
 {
     struct adl_events *events = create(4, 1);
     struct adl_events_cursor cursor = {.id = 1};
@@ -108,7 +108,7 @@ static void who_falls_behind_is_found_out(void **state)
     adl_events_destroy(events);
 }
 
-static void what_is_no_event_is_refused(void **state)
+static void a_malformed_event_is_refused(void **state)
 {
     struct adl_events *events = create(4, 1);
     struct adl_error err;
@@ -162,9 +162,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_numbered_and_framed),
         cmocka_unit_test(a_small_buffer_gets_the_same_bytes_piece_by_piece),
-        cmocka_unit_test(who_comes_back_misses_nothing_or_is_told),
-        cmocka_unit_test(who_falls_behind_is_found_out),
-        cmocka_unit_test(what_is_no_event_is_refused),
+        cmocka_unit_test(a_reader_that_resumes_misses_nothing_or_is_told),
+        cmocka_unit_test(a_reader_that_falls_behind_is_detected),
+        cmocka_unit_test(a_malformed_event_is_refused),
         cmocka_unit_test(many_threads_publish_and_the_listener_is_woken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

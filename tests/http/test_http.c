@@ -25,7 +25,7 @@ static void a_route_gets_its_parameters_and_its_query(void **state)
     adl_text_clear(&answer);
 }
 
-static void what_is_not_there_is_said_so_in_json(void **state)
+static void a_missing_address_is_answered_in_json(void **state)
 {
     struct http_fixture *fixture = *state;
     struct adl_text answer = {0};
@@ -99,7 +99,7 @@ static void a_body_must_be_json_and_say_so(void **state)
     assert_int_equal(fixture_ask(fixture_connect_unix(fixture), "GET /healthz HTTP/1.1", "body", NULL), 413);
 }
 
-static void the_unix_socket_tells_who_is_asking(void **state)
+static void the_unix_socket_identifies_the_user(void **state)
 {
     struct http_fixture *fixture = *state;
     struct adl_text answer = {0};
@@ -118,7 +118,7 @@ static void the_unix_socket_tells_who_is_asking(void **state)
 }
 
 /* As nobody, which takes root to become. The exit status of the child is the verdict. */
-static void another_user_is_no_administrator(void **state)
+static void another_user_is_not_an_administrator(void **state)
 {
     struct http_fixture *fixture = *state;
     const struct passwd *nobody = getpwnam("nobody");
@@ -146,7 +146,7 @@ static void another_user_is_no_administrator(void **state)
     assert_int_equal(fixture_ask(fixture_connect_unix(fixture), "POST /v1/drain HTTP/1.1", NULL, NULL), 200);
 }
 
-static void a_page_of_another_site_changes_nothing(void **state)
+static void a_cross_site_request_changes_nothing(void **state)
 {
     struct http_fixture *fixture = *state;
     static const struct {
@@ -168,7 +168,7 @@ static int ask_with_token(struct http_fixture *fixture, const char *token, struc
     return fixture_ask(fixture_connect_tcp(fixture), request, NULL, ret_answer);
 }
 
-static void tcp_wants_a_token_and_the_right_one(void **state)
+static void tcp_requires_a_valid_token(void **state)
 {
     struct http_fixture *fixture = *state;
     struct adl_text answer = {0};
@@ -239,7 +239,7 @@ static void others_are_served_while_one_waits(void **state)
     adl_text_clear(&answer);
 }
 
-static void requests_in_one_breath_are_answered_in_order(void **state)
+static void pipelined_requests_are_answered_in_order(void **state)
 {
     struct http_fixture *fixture = *state;
     struct adl_text requests = {0};
@@ -309,13 +309,13 @@ static int close_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        served(a_route_gets_its_parameters_and_its_query),    served(what_is_not_there_is_said_so_in_json),
-        served(every_answer_has_the_security_headers),        served(an_asset_the_client_has_is_not_sent_again),
-        served(head_answers_as_get_without_a_body),           served(a_body_must_be_json_and_say_so),
-        served(the_unix_socket_tells_who_is_asking),          served(another_user_is_no_administrator),
-        served(a_page_of_another_site_changes_nothing),       served(tcp_wants_a_token_and_the_right_one),
-        served(a_deferred_answer_comes_from_another_thread),  served(others_are_served_while_one_waits),
-        served(requests_in_one_breath_are_answered_in_order), served(sixty_four_connections_at_once_are_all_served),
+        served(a_route_gets_its_parameters_and_its_query),   served(a_missing_address_is_answered_in_json),
+        served(every_answer_has_the_security_headers),       served(an_asset_the_client_has_is_not_sent_again),
+        served(head_answers_as_get_without_a_body),          served(a_body_must_be_json_and_say_so),
+        served(the_unix_socket_identifies_the_user),         served(another_user_is_not_an_administrator),
+        served(a_cross_site_request_changes_nothing),        served(tcp_requires_a_valid_token),
+        served(a_deferred_answer_comes_from_another_thread), served(others_are_served_while_one_waits),
+        served(pipelined_requests_are_answered_in_order),    served(sixty_four_connections_at_once_are_all_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void expect_well(struct http_fixture *fixture)
 
 #define POST "POST /v1/jobs HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
 
-static void what_is_not_http_is_refused(void **state)
+static void input_that_is_not_http_is_refused(void **state)
 {
     struct http_fixture *fixture = open_quick();
     static const char *const bad[] = {
@@ -79,7 +79,7 @@ static void what_is_not_http_is_refused(void **state)
 }
 
 /* Heads that a proxy may read otherwise than the server does. A zero byte is written as '@'. */
-static void a_head_that_can_be_read_in_two_ways_is_refused_and_ends_the_connection(void **state)
+static void an_ambiguous_head_is_refused_and_ends_the_connection(void **state)
 {
     struct http_fixture *fixture = open_quick();
     static const char *const bad[] = {
@@ -128,7 +128,7 @@ static void a_head_that_can_be_read_in_two_ways_is_refused_and_ends_the_connecti
 
 /* What is unusual and plain enough: many headers, in any order, with white space around their values, one request
  * behind the other on a connection. */
-static void heads_that_are_only_unusual_are_read(void **state)
+static void unusual_but_valid_heads_are_read(void **state)
 {
     struct http_fixture *fixture = open_quick();
     static const char requests[] =
@@ -257,7 +257,7 @@ static void chunks_make_a_body_and_are_bounded_alike(void **state)
     fixture_close(fixture);
 }
 
-static void who_sends_a_byte_now_and_then_is_cut_off(void **state)
+static void a_client_that_sends_too_slowly_is_cut_off(void **state)
 {
     struct http_fixture *fixture = open_quick();
     static const char head[] =
@@ -290,7 +290,7 @@ static void who_sends_a_byte_now_and_then_is_cut_off(void **state)
     fixture_close(fixture);
 }
 
-static void who_does_not_read_its_answer_is_cut_off(void **state)
+static void a_client_that_does_not_read_its_answer_is_cut_off(void **state)
 {
     struct adl_http_limits limits = quick();
     static const char request[] = "GET /v1/big HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -324,7 +324,7 @@ static void an_answer_that_does_not_come_is_504(void **state)
     fixture_close(fixture);
 }
 
-static void a_server_that_closes_answers_who_waits(void **state)
+static void a_server_that_closes_answers_deferred_requests(void **state)
 {
     struct http_fixture *fixture = fixture_open(NULL);
     static const char defer[] = "GET /v1/defer HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -353,7 +353,7 @@ static void a_server_that_closes_answers_who_waits(void **state)
     fixture_close(fixture);
 }
 
-static void who_leaves_before_the_answer_does_no_harm(void **state)
+static void a_client_that_disconnects_before_the_answer_does_no_harm(void **state)
 {
     struct http_fixture *fixture = fixture_open(NULL);
     static const char defer[] = "GET /v1/defer HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -371,7 +371,7 @@ static void who_leaves_before_the_answer_does_no_harm(void **state)
     fixture_close(fixture);
 }
 
-static void who_asks_too_often_is_told_to_wait(void **state)
+static void a_client_over_its_rate_gets_429(void **state)
 {
     struct adl_http_limits limits = quick();
     struct http_fixture *fixture;
@@ -425,7 +425,7 @@ static void connections_of_one_client_are_bounded(void **state)
     fixture_close(fixture);
 }
 
-static void places_that_cannot_be_listened_on_are_said(void **state)
+static void addresses_that_cannot_be_listened_on_are_reported(void **state)
 {
     struct http_fixture *fixture = fixture_open(NULL);
     struct adl_http *second = NULL;
@@ -504,20 +504,20 @@ static void nothing_stays_open_after_close(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_http_is_refused),
-        cmocka_unit_test(a_head_that_can_be_read_in_two_ways_is_refused_and_ends_the_connection),
-        cmocka_unit_test(heads_that_are_only_unusual_are_read),
+        cmocka_unit_test(input_that_is_not_http_is_refused),
+        cmocka_unit_test(an_ambiguous_head_is_refused_and_ends_the_connection),
+        cmocka_unit_test(unusual_but_valid_heads_are_read),
         cmocka_unit_test(heads_of_any_size_are_bounded),
         cmocka_unit_test(a_body_may_be_as_large_as_its_route_says_and_no_larger),
         cmocka_unit_test(chunks_make_a_body_and_are_bounded_alike),
-        cmocka_unit_test(who_sends_a_byte_now_and_then_is_cut_off),
-        cmocka_unit_test(who_does_not_read_its_answer_is_cut_off),
+        cmocka_unit_test(a_client_that_sends_too_slowly_is_cut_off),
+        cmocka_unit_test(a_client_that_does_not_read_its_answer_is_cut_off),
         cmocka_unit_test(an_answer_that_does_not_come_is_504),
-        cmocka_unit_test(a_server_that_closes_answers_who_waits),
-        cmocka_unit_test(who_leaves_before_the_answer_does_no_harm),
-        cmocka_unit_test(who_asks_too_often_is_told_to_wait),
+        cmocka_unit_test(a_server_that_closes_answers_deferred_requests),
+        cmocka_unit_test(a_client_that_disconnects_before_the_answer_does_no_harm),
+        cmocka_unit_test(a_client_over_its_rate_gets_429),
         cmocka_unit_test(connections_of_one_client_are_bounded),
-        cmocka_unit_test(places_that_cannot_be_listened_on_are_said),
+        cmocka_unit_test(addresses_that_cannot_be_listened_on_are_reported),
         cmocka_unit_test(a_socket_that_a_crash_left_is_taken_over),
         cmocka_unit_test(nothing_stays_open_after_close),
     };

@@ -58,7 +58,7 @@ static bool is_closed(int fd)
     return got == 0 || (got < 0 && errno != EAGAIN);
 }
 
-static void a_user_has_so_many_event_streams_and_still_gets_answers(void **state)
+static void a_user_at_the_limit_of_event_streams_still_gets_answers(void **state)
 {
     struct adl_http_limits limits = adl_http_limits_default();
     int fds[4], one;
@@ -86,7 +86,7 @@ static void a_user_has_so_many_event_streams_and_still_gets_answers(void **state
     fixture_close(fixture);
 }
 
-static void streams_and_idle_connections_of_users_keep_nobody_out(void **state)
+static void streams_and_idle_connections_of_users_lock_nobody_out(void **state)
 {
     struct adl_http_limits limits = adl_http_limits_default();
     enum { EACH = 10 };
@@ -113,7 +113,7 @@ static void streams_and_idle_connections_of_users_keep_nobody_out(void **state)
     fixture_close(fixture);
 }
 
-static void connections_without_a_token_make_room_for_each_other_alone(void **state)
+static void connections_without_a_token_displace_only_each_other(void **state)
 {
     struct adl_http_limits limits = adl_http_limits_default();
     enum { MANY = 60 };
@@ -140,7 +140,7 @@ static void connections_without_a_token_make_room_for_each_other_alone(void **st
     fixture_close(fixture);
 }
 
-static void who_shows_no_token_has_less_time(void **state)
+static void a_client_without_a_token_has_less_time(void **state)
 {
     struct adl_http_limits limits = adl_http_limits_default();
     int known, stranger, served;
@@ -214,10 +214,10 @@ static void five_users_with_128_streams_each_do_not_lock_the_administrator_out(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_has_so_many_event_streams_and_still_gets_answers),
-        cmocka_unit_test(streams_and_idle_connections_of_users_keep_nobody_out),
-        cmocka_unit_test(connections_without_a_token_make_room_for_each_other_alone),
-        cmocka_unit_test(who_shows_no_token_has_less_time),
+        cmocka_unit_test(a_user_at_the_limit_of_event_streams_still_gets_answers),
+        cmocka_unit_test(streams_and_idle_connections_of_users_lock_nobody_out),
+        cmocka_unit_test(connections_without_a_token_displace_only_each_other),
+        cmocka_unit_test(a_client_without_a_token_has_less_time),
         cmocka_unit_test(five_users_with_128_streams_each_do_not_lock_the_administrator_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

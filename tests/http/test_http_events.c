@@ -58,7 +58,7 @@ static void events_arrive_as_they_are_published(void **state)
     fixture_close(fixture);
 }
 
-static void who_comes_back_gets_what_it_missed(void **state)
+static void a_client_that_reconnects_gets_the_events_it_missed(void **state)
 {
     struct http_fixture *fixture = fixture_open(NULL);
     struct adl_text answer = {0};
@@ -108,7 +108,7 @@ static void a_silent_stream_has_a_heartbeat_and_an_end(void **state)
     fixture_close(fixture);
 }
 
-static void who_does_not_read_is_dropped_and_holds_nobody_up(void **state)
+static void a_client_that_does_not_read_is_dropped_and_delays_no_other(void **state)
 {
     struct http_fixture *fixture = fixture_open(NULL);
     struct adl_text answer = {0}, large = {0};
@@ -158,7 +158,7 @@ static void a_burst_beyond_the_ring_ends_the_stream(void **state)
     fixture_close(fixture);
 }
 
-static void many_listeners_hear_the_same(void **state)
+static void many_streams_get_the_same_events(void **state)
 {
     struct http_fixture *fixture = fixture_open(NULL);
     int fds[60];
@@ -185,11 +185,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_arrive_as_they_are_published),
-        cmocka_unit_test(who_comes_back_gets_what_it_missed),
+        cmocka_unit_test(a_client_that_reconnects_gets_the_events_it_missed),
         cmocka_unit_test(a_silent_stream_has_a_heartbeat_and_an_end),
-        cmocka_unit_test(who_does_not_read_is_dropped_and_holds_nobody_up),
+        cmocka_unit_test(a_client_that_does_not_read_is_dropped_and_delays_no_other),
         cmocka_unit_test(a_burst_beyond_the_ring_ends_the_stream),
-        cmocka_unit_test(many_listeners_hear_the_same),
+        cmocka_unit_test(many_streams_get_the_same_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

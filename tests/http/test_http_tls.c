@@ -107,7 +107,7 @@ static void a_client_that_trusts_the_certificate_is_served(void **state)
     tls_close(&tls);
 }
 
-static void who_speaks_no_tls_or_never_ends_the_handshake_is_cut_off(void **state)
+static void a_client_without_tls_or_with_an_endless_handshake_is_cut_off(void **state)
 {
     struct adl_error err = {{0}};
     static const char plain[] = "GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -152,7 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_that_trusts_the_certificate_is_served),
-        cmocka_unit_test(who_speaks_no_tls_or_never_ends_the_handshake_is_cut_off),
+        cmocka_unit_test(a_client_without_tls_or_with_an_endless_handshake_is_cut_off),
         cmocka_unit_test(keys_that_are_open_to_all_or_of_another_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

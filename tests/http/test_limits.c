@@ -55,7 +55,7 @@ static void reconnecting_does_not_refill_the_bucket(void **state)
     adl_limits_destroy(limits);
 }
 
-static void one_client_does_not_use_up_what_is_anothers(void **state)
+static void one_client_does_not_use_up_anothers_requests(void **state)
 {
     struct adl_client_limits *limits = create(1, 1, 2);
     struct adl_limited_client *a = adl_limits_connect(limits, adl_client_key_user(1), 0);
@@ -72,7 +72,7 @@ static void one_client_does_not_use_up_what_is_anothers(void **state)
     adl_limits_destroy(limits);
 }
 
-static void a_flood_of_clients_throws_out_no_connected_one(void **state)
+static void a_flood_of_clients_evicts_no_connected_one(void **state)
 {
     struct adl_client_limits *limits = create(1, 2, 4);
     struct adl_limited_client *kept = adl_limits_connect(limits, adl_client_key_user(1), 0);
@@ -123,8 +123,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_gets_its_burst_and_then_its_rate),
         cmocka_unit_test(reconnecting_does_not_refill_the_bucket),
-        cmocka_unit_test(one_client_does_not_use_up_what_is_anothers),
-        cmocka_unit_test(a_flood_of_clients_throws_out_no_connected_one),
+        cmocka_unit_test(one_client_does_not_use_up_anothers_requests),
+        cmocka_unit_test(a_flood_of_clients_evicts_no_connected_one),
         cmocka_unit_test(without_a_rate_nothing_is_refused),
         cmocka_unit_test(addresses_of_one_network_are_one_client),
     };

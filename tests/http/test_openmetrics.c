@@ -112,7 +112,7 @@ static int run_with(const char *command, const struct adl_text *text)
     return status < 0 ? -1 : status >> 8;
 }
 
-static void promtool_has_nothing_to_say(void **state)
+static void promtool_accepts_the_page(void **state)
 {
     (void)state;
     if (system("command -v promtool >/dev/null 2>&1") != 0) {
@@ -154,7 +154,7 @@ int main(void)
         cmocka_unit_test(a_page_of_openmetrics_is_exactly_this),
         cmocka_unit_test(the_older_format_names_counters_by_their_samples),
         cmocka_unit_test(mistakes_fail_the_page),
-        cmocka_unit_test(promtool_has_nothing_to_say),
+        cmocka_unit_test(promtool_accepts_the_page),
         cmocka_unit_test(prometheus_reads_our_openmetrics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,7 @@ static void what_has_no_route_is_404_and_a_wrong_method_405(void **state)
     assert_int_equal(find("", "/", &match), 405);
 }
 
-static void a_query_is_taken_apart(void **state)
+static void a_query_is_parsed(void **state)
 {
     struct adl_target target;
     struct adl_error err;
@@ -150,7 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_route_of_an_address_is_found),
         cmocka_unit_test(what_has_no_route_is_404_and_a_wrong_method_405),
-        cmocka_unit_test(a_query_is_taken_apart),
+        cmocka_unit_test(a_query_is_parsed),
         cmocka_unit_test(addresses_that_hide_something_are_refused),
         cmocka_unit_test(addresses_are_bounded),
         cmocka_unit_test(a_table_with_a_mistake_is_not_served),

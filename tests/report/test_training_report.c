@@ -60,7 +60,7 @@ static void a_row_without_validation_has_empty_fields(void **state)
     adl_training_log_clear(&log);
 }
 
-static void the_kept_model_is_that_of_the_last_best_row(void **state)
+static void the_best_model_is_that_of_the_last_best_row(void **state)
 {
     (void)state;
     struct adl_training_log log = make_log(4, 0);
@@ -73,7 +73,7 @@ static void the_kept_model_is_that_of_the_last_best_row(void **state)
     adl_training_log_clear(&log);
 }
 
-static void json_has_rivals_and_rounds_and_null_for_what_is_not_known(void **state)
+static void json_has_baselines_and_rounds_and_null_for_what_is_not_known(void **state)
 {
     (void)state;
     struct adl_training_log log = make_log(4, 256);
@@ -129,8 +129,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_without_validation_has_empty_fields),
-        cmocka_unit_test(the_kept_model_is_that_of_the_last_best_row),
-        cmocka_unit_test(json_has_rivals_and_rounds_and_null_for_what_is_not_known),
+        cmocka_unit_test(the_best_model_is_that_of_the_last_best_row),
+        cmocka_unit_test(json_has_baselines_and_rounds_and_null_for_what_is_not_known),
         cmocka_unit_test(the_summary_says_how_much_less_or_more_it_takes),
         cmocka_unit_test(the_page_is_whole_for_no_round_and_for_very_many),
     };

@@ -65,7 +65,7 @@ static void prepare(struct adl_dqn_trainer *trainer)
         fail_msg("%s", err.text);
 }
 
-/* Up to so many rounds; the last report. */
+/* Runs up to that many rounds; returns the last report. */
 static struct adl_dqn_report train(struct adl_dqn_trainer *trainer, int rounds)
 {
     struct adl_dqn_report report = {.episodes = 0};
@@ -119,7 +119,7 @@ static void the_number_of_threads_changes_nothing(void **state)
 }
 
 /* Interrupted while the warm-start policy acts, and after. */
-static void a_training_taken_up_again_ends_in_the_same_bits(void **state)
+static void a_resumed_training_ends_in_the_same_bits(void **state)
 {
     (void)state;
     struct adl_scenario scenario = two_types();
@@ -250,7 +250,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_number_of_threads_changes_nothing),
-        cmocka_unit_test(a_training_taken_up_again_ends_in_the_same_bits),
+        cmocka_unit_test(a_resumed_training_ends_in_the_same_bits),
         cmocka_unit_test(a_checkpoint_of_other_options_or_none_at_all_is_refused),
         cmocka_unit_test(a_short_training_without_a_warm_start_clearly_beats_chance),
     };

@@ -162,7 +162,7 @@ static void a_reset_after_any_number_of_steps_gives_a_fresh_environment(void **s
 }
 
 /* The same decisions by a policy of the engine: what the environment passes through has but one choice. */
-static void the_first_action_always_is_the_run_of_a_policy_that_takes_the_first_choice(void **state)
+static void always_taking_the_first_action_gives_the_run_of_a_policy_that_does(void **state)
 {
     (void)state;
     driver_takes_first = true;
@@ -228,7 +228,7 @@ static void what_is_not_offered_is_refused_and_changes_nothing(void **state)
     adl_scenario_clear(&scenario);
 }
 
-static void a_vector_with_one_wrong_action_stands_still(void **state)
+static void a_vector_with_one_wrong_action_does_not_step(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(3, JOBS);
@@ -371,7 +371,7 @@ static void the_papers_observation_has_the_papers_shape_and_asks_about_one_job(v
     close_play(&run_episodes);
 }
 
-static void fitting_repeats_and_spreads_what_has_no_range(void **state)
+static void fitting_repeats_and_normalizes_features_without_a_range(void **state)
 {
     (void)state;
     struct adl_scenario scenario = random_scenario(5, JOBS);
@@ -391,7 +391,7 @@ static void fitting_repeats_and_spreads_what_has_no_range(void **state)
     adl_scenario_clear(&scenario);
 }
 
-static void a_configuration_is_heeded_and_a_wrong_one_refused(void **state)
+static void a_configuration_takes_effect_and_a_wrong_one_is_refused(void **state)
 {
     (void)state;
     struct adlro_config config = {.scenario = ADL_SOURCE_DIR "/scenarios/paper16.yaml", .jobs = 12};
@@ -533,14 +533,14 @@ int main(void)
         cmocka_unit_test(equal_seeds_and_actions_give_equal_observations_and_results),
         cmocka_unit_test(another_seed_gives_another_episode),
         cmocka_unit_test(a_reset_after_any_number_of_steps_gives_a_fresh_environment),
-        cmocka_unit_test(the_first_action_always_is_the_run_of_a_policy_that_takes_the_first_choice),
+        cmocka_unit_test(always_taking_the_first_action_gives_the_run_of_a_policy_that_does),
         cmocka_unit_test(what_is_not_offered_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_vector_with_one_wrong_action_stands_still),
+        cmocka_unit_test(a_vector_with_one_wrong_action_does_not_step),
         cmocka_unit_test(mask_counts_and_members_agree_and_values_are_bounded_in_both_observations),
         cmocka_unit_test(a_vector_of_four_is_four_environments),
         cmocka_unit_test(the_papers_observation_has_the_papers_shape_and_asks_about_one_job),
-        cmocka_unit_test(fitting_repeats_and_spreads_what_has_no_range),
-        cmocka_unit_test(a_configuration_is_heeded_and_a_wrong_one_refused),
+        cmocka_unit_test(fitting_repeats_and_normalizes_features_without_a_range),
+        cmocka_unit_test(a_configuration_takes_effect_and_a_wrong_one_is_refused),
         cmocka_unit_test(the_library_has_the_version_of_its_header),
         cmocka_unit_test(a_config_of_another_version_is_read_as_far_as_it_is_known),
         cmocka_unit_test(buffers_of_a_wrong_size_are_refused_and_nothing_moves),

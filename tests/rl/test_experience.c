@@ -70,7 +70,7 @@ static void assert_kept(const struct adl_experience *e, uint32_t at, const struc
     }
 }
 
-static void what_was_shown_is_kept_with_all_actions_that_were_offered(void **state)
+static void observations_are_stored_with_all_actions_that_were_offered(void **state)
 {
     (void)state;
     struct adl_experience e;
@@ -255,7 +255,7 @@ static void a_replica_alone_keeps_its_targets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_shown_is_kept_with_all_actions_that_were_offered),
+        cmocka_unit_test(observations_are_stored_with_all_actions_that_were_offered),
         cmocka_unit_test(a_return_target_is_the_lambda_return_by_its_definition),
         cmocka_unit_test(the_advantage_of_the_others_at_the_time_is_subtracted),
         cmocka_unit_test(a_replica_alone_keeps_its_targets),

@@ -63,7 +63,7 @@ static void refused(const char *text, const char *catalogue, const char *message
     assert_memory_equal(&scenario, &before, sizeof before);
 }
 
-static void every_key_of_a_scenario_arrives(void **state)
+static void every_key_of_a_scenario_is_read(void **state)
 {
     (void)state;
     char *text = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml");
@@ -423,7 +423,7 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
     free(full);
 }
 
-static void a_mix_in_which_nothing_weighs_is_refused(void **state)
+static void a_mix_without_a_positive_weight_is_refused(void **state)
 {
     (void)state;
     char *full = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/small.yaml");
@@ -534,11 +534,11 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_of_a_scenario_arrives),
+        cmocka_unit_test(every_key_of_a_scenario_is_read),
         cmocka_unit_test(what_a_scenario_leaves_out_has_the_documented_default),
         cmocka_unit_test(what_a_stop_loses_is_read_for_each_line_of_the_mix),
         cmocka_unit_test(a_scenario_that_makes_no_sense_is_refused_with_its_line),
-        cmocka_unit_test(a_mix_in_which_nothing_weighs_is_refused),
+        cmocka_unit_test(a_mix_without_a_positive_weight_is_refused),
         cmocka_unit_test(a_catalogue_that_makes_no_sense_is_refused_with_its_line),
         cmocka_unit_test(a_catalogue_that_cannot_be_read_is_named_with_the_line_that_asks_for_it),
         cmocka_unit_test(the_reference_says_what_the_tables_say),

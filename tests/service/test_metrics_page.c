@@ -75,7 +75,7 @@ static void energy_that_nobody_measured_is_not_told_as_none(void **state)
     adl_service_state_unlock(&fixture->shared);
 }
 
-static void promtool_has_nothing_to_say(void **state)
+static void promtool_accepts_the_page(void **state)
 {
     (void)state;
     if (system("command -v promtool >/dev/null 2>&1") != 0) {
@@ -95,7 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(metrics_count_jobs_gpus_and_answers),
         cmocka_unit_test(energy_that_nobody_measured_is_not_told_as_none),
-        cmocka_unit_test(promtool_has_nothing_to_say),
+        cmocka_unit_test(promtool_accepts_the_page),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

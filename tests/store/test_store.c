@@ -105,7 +105,7 @@ static void a_change_replaces_the_whole_status_and_nothing_of_the_submission(voi
     place_remove(&place);
 }
 
-static void a_group_is_kept_as_a_whole_or_not_at_all(void **state)
+static void a_group_is_committed_completely_or_not_at_all(void **state)
 {
     (void)state;
     struct place place = place_make();
@@ -373,7 +373,7 @@ static void a_visitor_that_fails_ends_the_reading_with_its_own_status_and_text(v
     place_remove(&place);
 }
 
-static void numbers_are_not_given_again_when_the_last_job_is_gone(void **state)
+static void ids_are_not_reused_when_the_last_job_is_deleted(void **state)
 {
     (void)state;
     struct place place = place_make();
@@ -403,14 +403,14 @@ int main(void)
         cmocka_unit_test(every_field_of_a_job_is_read_back_as_written_also_after_a_restart),
         cmocka_unit_test(strings_and_lists_that_are_null_are_read_as_empty),
         cmocka_unit_test(a_change_replaces_the_whole_status_and_nothing_of_the_submission),
-        cmocka_unit_test(a_group_is_kept_as_a_whole_or_not_at_all),
+        cmocka_unit_test(a_group_is_committed_completely_or_not_at_all),
         cmocka_unit_test(an_array_has_the_number_of_its_first_job),
         cmocka_unit_test(an_array_of_300_jobs_keeps_its_script_once_and_each_of_them_has_it),
         cmocka_unit_test(data_out_of_range_are_refused_and_the_group_goes_on_without_them),
         cmocka_unit_test(pages_show_what_a_search_of_everything_finds),
         cmocka_unit_test(live_jobs_are_all_that_wait_or_run_and_a_visitor_can_stop),
         cmocka_unit_test(a_visitor_that_fails_ends_the_reading_with_its_own_status_and_text),
-        cmocka_unit_test(numbers_are_not_given_again_when_the_last_job_is_gone),
+        cmocka_unit_test(ids_are_not_reused_when_the_last_job_is_deleted),
         cmocka_unit_test(names_of_states_are_those_of_slurm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,7 +116,7 @@ static void each_operation_fails_in_turn(enum fault fault, bool lasting, bool in
     assert_true(!in_open || tally.refused_open > 3);
 }
 
-static void a_disk_that_is_full_once_costs_only_what_was_told(void **state)
+static void a_disk_that_is_full_once_loses_only_writes_that_failed(void **state)
 {
     (void)state;
     each_operation_fails_in_turn(FAULT_FULL, false, false);
@@ -128,7 +128,7 @@ static void a_disk_that_stays_full_leaves_what_was_acknowledged(void **state)
     each_operation_fails_in_turn(FAULT_FULL, true, true);
 }
 
-static void an_io_error_costs_only_what_was_told(void **state)
+static void an_io_error_loses_only_writes_that_failed(void **state)
 {
     (void)state;
     each_operation_fails_in_turn(FAULT_IO, false, true);
@@ -187,9 +187,9 @@ static void what_was_acknowledged_survives_also_when_the_disk_wrote_in_another_o
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_disk_that_is_full_once_costs_only_what_was_told),
+        cmocka_unit_test(a_disk_that_is_full_once_loses_only_writes_that_failed),
         cmocka_unit_test(a_disk_that_stays_full_leaves_what_was_acknowledged),
-        cmocka_unit_test(an_io_error_costs_only_what_was_told),
+        cmocka_unit_test(an_io_error_loses_only_writes_that_failed),
         cmocka_unit_test(a_disk_that_died_leaves_what_was_acknowledged),
         cmocka_unit_test(what_was_acknowledged_survives_a_power_cut_at_any_moment),
         cmocka_unit_test(what_was_acknowledged_survives_also_when_the_disk_wrote_in_another_order),

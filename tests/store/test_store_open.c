@@ -31,7 +31,7 @@ static void check_refused(const struct place *place, enum adl_store_mode mode, i
         fail_msg("no '%s' in: %s", says, err.text);
 }
 
-/* In a child, for a lock is a process's. */
+/* In a child, because a lock belongs to a process. */
 static int refused_in_child(const struct place *place, const char *says)
 {
     const pid_t child = fork();
@@ -93,7 +93,7 @@ static void run_sql(const struct place *place, const char *sql)
     sqlite3_close(db);
 }
 
-static void a_schema_from_the_future_and_another_programs_database_are_left_alone(void **state)
+static void a_newer_schema_and_another_programs_database_are_left_alone(void **state)
 {
     (void)state;
     struct place place = place_make();
@@ -206,7 +206,7 @@ static void a_directory_that_cannot_be_written_or_made_is_named(void **state)
     place_remove(&place);
 }
 
-static void the_files_are_their_owners_alone(void **state)
+static void only_the_owner_can_read_the_files(void **state)
 {
     (void)state;
     struct place place = place_make();
@@ -256,7 +256,7 @@ static void a_directory_with_something_else_in_it_is_refused_and_left_as_it_is(v
     place_remove(&place);
 }
 
-static void an_empty_directory_of_ours_is_taken_and_becomes_its_owners_alone(void **state)
+static void an_empty_directory_of_ours_is_used_and_becomes_private(void **state)
 {
     (void)state;
     struct place place = place_make();
@@ -387,7 +387,7 @@ static int check_old_job(void *context, const struct adl_store_job *job, struct 
     return 0;
 }
 
-static void a_state_of_schema_2_is_brought_forward_and_arrays_share_what_was_equal(void **state)
+static void a_state_of_schema_2_is_migrated_and_arrays_share_equal_payloads(void **state)
 {
     (void)state;
     struct place place = place_make();
@@ -418,18 +418,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_service_is_refused_and_told_whose_the_state_is),
         cmocka_unit_test(a_reader_sees_what_is_committed_and_writes_nothing),
-        cmocka_unit_test(a_schema_from_the_future_and_another_programs_database_are_left_alone),
+        cmocka_unit_test(a_newer_schema_and_another_programs_database_are_left_alone),
         cmocka_unit_test(a_damaged_database_is_refused_and_not_made_worse),
         cmocka_unit_test(a_database_with_a_wrong_byte_never_crashes_a_reader),
         cmocka_unit_test(a_directory_that_cannot_be_written_or_made_is_named),
-        cmocka_unit_test(the_files_are_their_owners_alone),
+        cmocka_unit_test(only_the_owner_can_read_the_files),
         cmocka_unit_test(a_directory_with_something_else_in_it_is_refused_and_left_as_it_is),
-        cmocka_unit_test(an_empty_directory_of_ours_is_taken_and_becomes_its_owners_alone),
+        cmocka_unit_test(an_empty_directory_of_ours_is_used_and_becomes_private),
         cmocka_unit_test(a_symbolic_link_is_refused_also_with_a_slash_behind_it),
         cmocka_unit_test(a_directory_of_another_user_is_refused),
         cmocka_unit_test(a_database_that_is_a_link_is_refused),
         cmocka_unit_test(a_migration_that_fails_leaves_the_version_before_it_whole),
-        cmocka_unit_test(a_state_of_schema_2_is_brought_forward_and_arrays_share_what_was_equal),
+        cmocka_unit_test(a_state_of_schema_2_is_migrated_and_arrays_share_equal_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static bool is_there(uint64_t id)
     return adl_store_job_read(store, id, see, NULL, &err) == 1;
 }
 
-static void jobs_that_ended_long_ago_go_with_their_events_and_live_ones_stay(void **state)
+static void jobs_that_ended_long_ago_are_deleted_with_their_events_and_live_ones_stay(void **state)
 {
     (void)state;
     const uint64_t lives = add(0, 0), old = add(DAY, 0), young = add(20 * DAY, 0);
@@ -125,7 +125,7 @@ static void a_step_deletes_so_many_and_no_more_oldest_end_first(void **state)
     assert_int_equal(adl_store_purge(store, INT64_MAX, ADL_STORE_PURGE_MAX + 1, &err), ADL_EINVAL);
 }
 
-static void a_job_with_very_many_events_goes_in_several_steps(void **state)
+static void a_job_with_very_many_events_is_deleted_in_several_steps(void **state)
 {
     (void)state;
     const uint64_t id = add(DAY, 0);
@@ -159,7 +159,7 @@ static void usage_counts_the_payload_once_and_each_job_and_other_users_apart(voi
     assert_int_equal(usage(7), 0);
 }
 
-static void a_users_first_ended_jobs_are_deleted_when_room_is_needed(void **state)
+static void a_users_first_ended_jobs_are_deleted_when_space_is_needed(void **state)
 {
     (void)state;
     const uint64_t lives = add(0, 0), first = add(5 * DAY, 0), second = add(DAY, 0);
@@ -175,12 +175,12 @@ static void a_users_first_ended_jobs_are_deleted_when_room_is_needed(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PURGE_TEST(jobs_that_ended_long_ago_go_with_their_events_and_live_ones_stay),
+        PURGE_TEST(jobs_that_ended_long_ago_are_deleted_with_their_events_and_live_ones_stay),
         PURGE_TEST(what_an_array_shares_stays_as_long_as_one_of_its_jobs),
         PURGE_TEST(a_step_deletes_so_many_and_no_more_oldest_end_first),
-        PURGE_TEST(a_job_with_very_many_events_goes_in_several_steps),
+        PURGE_TEST(a_job_with_very_many_events_is_deleted_in_several_steps),
         PURGE_TEST(usage_counts_the_payload_once_and_each_job_and_other_users_apart),
-        PURGE_TEST(a_users_first_ended_jobs_are_deleted_when_room_is_needed),
+        PURGE_TEST(a_users_first_ended_jobs_are_deleted_when_space_is_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static void values_that_are_no_numbers_are_values(void **state)
     assert_true(page.value == -INFINITY);
 }
 
-static void comments_of_three_kinds_speak_and_others_do_not(void **state)
+static void three_kinds_of_comments_are_read_and_others_ignored(void **state)
 {
     (void)state;
     assert_int_equal(start("# just words\n#HELP m Text to the end. \n# TYPE m gauge\n# UNIT m watts\n# TYPE m\n"
@@ -168,7 +168,7 @@ int main(void)
         cmocka_unit_test(samples_have_names_labels_and_values),
         cmocka_unit_test(escapes_are_undone),
         cmocka_unit_test(values_that_are_no_numbers_are_values),
-        cmocka_unit_test(comments_of_three_kinds_speak_and_others_do_not),
+        cmocka_unit_test(three_kinds_of_comments_are_read_and_others_ignored),
         cmocka_unit_test(lines_that_break_a_rule_are_counted_and_skipped),
         cmocka_unit_test(a_page_that_is_cut_off_loses_its_last_line),
         cmocka_unit_test(zeros_and_endless_lines_are_refused),

@@ -148,7 +148,7 @@ static void counters_on_pages_become_rates(void **state)
     adl_telemetry_close(reader);
 }
 
-static void a_unit_on_the_page_is_obeyed_and_a_senseless_one_refused(void **state)
+static void a_unit_on_the_page_is_used_and_an_unsuitable_one_refused(void **state)
 {
     (void)state;
     struct adl_telemetry_reader *reader = read_page(
@@ -202,7 +202,7 @@ static void malformed_lines_do_not_spoil_the_others(void **state)
     adl_telemetry_close(reader);
 }
 
-static void an_exporter_that_goes_leaves_everything_missing_and_comes_back(void **state)
+static void an_exporter_that_fails_leaves_readings_missing_until_it_is_back(void **state)
 {
     (void)state;
     struct adl_telemetry_reader *reader = read_page(dcgm_page);
@@ -282,7 +282,7 @@ static void silent_servers_cost_one_timeout_together(void **state)
     server_stop(&third);
 }
 
-static void a_page_of_something_else_is_told_apart(void **state)
+static void a_page_that_is_not_of_metrics_is_refused(void **state)
 {
     (void)state;
     struct adl_telemetry_reader *reader = read_page("<!DOCTYPE html>\n<html>\n<body>Log in</body>\n</html>\n");
@@ -391,14 +391,14 @@ int main(void)
         TEST(blank_values_are_missing_and_counted_as_absent),
         TEST(amd_pages_become_devices_and_readings),
         TEST(counters_on_pages_become_rates),
-        TEST(a_unit_on_the_page_is_obeyed_and_a_senseless_one_refused),
+        TEST(a_unit_on_the_page_is_used_and_an_unsuitable_one_refused),
         TEST(impossible_values_are_missing_and_counted),
         TEST(malformed_lines_do_not_spoil_the_others),
-        TEST(an_exporter_that_goes_leaves_everything_missing_and_comes_back),
+        TEST(an_exporter_that_fails_leaves_readings_missing_until_it_is_back),
         TEST(redirects_are_not_followed),
         TEST(pages_and_headers_without_end_are_given_up),
         TEST(silent_servers_cost_one_timeout_together),
-        TEST(a_page_of_something_else_is_told_apart),
+        TEST(a_page_that_is_not_of_metrics_is_refused),
         TEST(only_plain_web_addresses_are_taken),
         TEST(a_password_in_an_address_is_in_no_message),
         TEST(gpus_elsewhere_carry_the_name_of_their_node),

@@ -225,7 +225,7 @@ static void impossible_values_are_missing_and_never_clipped(void **state)
     adl_telemetry_close(reader);
 }
 
-static void a_lost_gpu_is_told_and_its_neighbour_goes_on(void **state)
+static void a_lost_gpu_is_reported_and_its_neighbour_is_still_read(void **state)
 {
     (void)state;
     struct adl_telemetry_reader *reader = open_new();
@@ -244,7 +244,7 @@ static void a_lost_gpu_is_told_and_its_neighbour_goes_on(void **state)
     adl_telemetry_close(reader);
 }
 
-static void a_driver_that_goes_away_is_told_and_found_again(void **state)
+static void a_driver_that_is_unloaded_is_reported_and_found_again(void **state)
 {
     (void)state;
     struct adl_telemetry_reader *reader = open_new();
@@ -389,8 +389,8 @@ int main(void)
         TEST(an_energy_counter_that_restarts_or_leaps_adds_nothing),
         TEST(what_is_not_supported_or_fails_is_missing_and_counted),
         TEST(impossible_values_are_missing_and_never_clipped),
-        TEST(a_lost_gpu_is_told_and_its_neighbour_goes_on),
-        TEST(a_driver_that_goes_away_is_told_and_found_again),
+        TEST(a_lost_gpu_is_reported_and_its_neighbour_is_still_read),
+        TEST(a_driver_that_is_unloaded_is_reported_and_found_again),
         TEST(processes_of_both_kinds_count_once),
         TEST(throttling_is_read_from_the_reasons_where_there_is_no_counter),
         cmocka_unit_test_setup_teardown(an_old_driver_is_read_through_its_old_calls, set_up_old, tear_down),

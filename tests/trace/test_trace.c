@@ -231,7 +231,7 @@ static void swf_takes_requested_processors_or_else_allocated_ones(void **state)
 
 /* ---- sacct ---- */
 
-static void sacct_jobs_are_read_and_steps_passed_over(void **state)
+static void sacct_jobs_are_read_and_steps_skipped(void **state)
 {
     (void)state;
     struct adl_trace *trace = open_text(
@@ -534,7 +534,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(gavel_has_three_forms_and_steps),
         cmocka_unit_test(helios_and_acme_columns_are_found_by_name),
         cmocka_unit_test(swf_takes_requested_processors_or_else_allocated_ones),
-        cmocka_unit_test(sacct_jobs_are_read_and_steps_passed_over),
+        cmocka_unit_test(sacct_jobs_are_read_and_steps_skipped),
         cmocka_unit_test(sacct_does_with_the_columns_it_is_given),
         cmocka_unit_test(sacct_says_what_a_job_asked_for_that_adlro_has_placed),
         cmocka_unit_test(csv_has_a_least_form_and_a_full_one),

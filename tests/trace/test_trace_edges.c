@@ -279,7 +279,7 @@ static void a_packed_file_that_was_cut_off_is_an_error(void **state)
     }
 }
 
-static void a_pipe_is_as_good_as_a_file(void **state)
+static void a_pipe_gives_the_same_rows_as_a_file(void **state)
 {
     (void)state;
     int ends[2];
@@ -355,7 +355,7 @@ int main(void)
         cmocka_unit_test(huge_lines_and_zero_bytes_are_one_malformed_row_each),
         cmocka_unit_test(packed_and_plain_files_give_the_same_rows),
         cmocka_unit_test(a_packed_file_that_was_cut_off_is_an_error),
-        cmocka_unit_test(a_pipe_is_as_good_as_a_file),
+        cmocka_unit_test(a_pipe_gives_the_same_rows_as_a_file),
         cmocka_unit_test(files_that_cannot_be_read_say_why),
         cmocka_unit_test(a_file_that_changes_between_passes_is_noticed),
     };

@@ -76,7 +76,7 @@ static void a_path_that_is_too_long_is_no_cgroup(void **state)
     assert_string_equal(result.notes, "no cgroup: its path is too long");
 }
 
-static void no_cgroup_is_nothing_to_kill_or_remove(void **state)
+static void without_a_cgroup_kill_and_remove_do_nothing(void **state)
 {
     (void)state;
     adl_cgroup_kill("");
@@ -91,7 +91,7 @@ int main(void)
         TASK_TEST(limits_are_written_in_the_kernels_units),
         TASK_TEST(a_limit_without_its_controller_is_noted_and_the_others_hold),
         TASK_TEST(a_path_that_is_too_long_is_no_cgroup),
-        TASK_TEST(no_cgroup_is_nothing_to_kill_or_remove),
+        TASK_TEST(without_a_cgroup_kill_and_remove_do_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

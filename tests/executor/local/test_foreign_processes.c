@@ -61,7 +61,7 @@ static void a_dead_process_occupies_nothing(void **state)
     assert_int_equal(adl_gpu_owner_find(INT64_MAX, NULL, 0, NULL), ADL_GPU_OWNER_GONE);
 }
 
-static void an_earlier_holder_of_a_number_owns_nothing(void **state)
+static void an_earlier_process_with_the_same_pid_owns_nothing(void **state)
 {
     (void)state;
     /* A task of ours had this number, but its process started at another time. */
@@ -73,7 +73,7 @@ static void an_earlier_holder_of_a_number_owns_nothing(void **state)
     assert_int_equal(adl_gpu_owner_find(getpid(), &right, 1, NULL), ADL_GPU_OWNER_OURS);
 }
 
-static void names_of_processes_cannot_fake_their_numbers(void **state)
+static void names_of_processes_cannot_fake_their_pids(void **state)
 {
     (void)state;
     struct adl_process_stat stat;
@@ -97,8 +97,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TASK_TEST(processes_of_tasks_are_ours_and_others_are_foreign),
         TASK_TEST(a_dead_process_occupies_nothing),
-        TASK_TEST(an_earlier_holder_of_a_number_owns_nothing),
-        TASK_TEST(names_of_processes_cannot_fake_their_numbers),
+        TASK_TEST(an_earlier_process_with_the_same_pid_owns_nothing),
+        TASK_TEST(names_of_processes_cannot_fake_their_pids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static void a_task_whose_shepherd_was_killed_is_lost_on_a_full_disk_too(void **s
 }
 
 /* There is a page for its description, and none for its result. */
-static void without_room_for_its_result_a_task_is_not_begun(void **state)
+static void without_space_for_its_result_a_task_is_not_started(void **state)
 {
     (void)state;
     struct stat ballast;
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
         DISK_TEST(a_task_that_ends_on_a_full_disk_has_its_result),
         DISK_TEST(a_cancel_reaches_a_task_on_a_full_disk),
         DISK_TEST(a_task_whose_shepherd_was_killed_is_lost_on_a_full_disk_too),
-        DISK_TEST(without_room_for_its_result_a_task_is_not_begun),
+        DISK_TEST(without_space_for_its_result_a_task_is_not_started),
         DISK_TEST(a_result_waits_for_a_disk_that_is_read_only),
         DISK_TEST(a_shepherd_whose_folder_was_removed_ends),
     };

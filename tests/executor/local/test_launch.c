@@ -1,4 +1,5 @@
-/* The service's side of tasks: services that are killed, shepherds that are killed, and nobody watching. */
+/* The service's side of tasks: services that are killed, shepherds that are killed, and tasks that no service
+ * watches. */
 #include "task_fixture.h"
 
 #include <sys/prctl.h>
@@ -100,7 +101,7 @@ static void a_task_cancelled_before_its_start_never_runs(void **state)
     assert_null(task_read_text("count"));
 }
 
-static void a_killed_shepherd_takes_the_task_with_it(void **state)
+static void killing_a_shepherd_kills_its_task(void **state)
 {
     (void)state;
     /* One with the task's mark in another session, one in the task's session without any environment. */
@@ -151,7 +152,7 @@ static void check_innocent(const struct adl_task_start *start, pid_t innocent, c
     assert_int_equal(waitpid(innocent, NULL, 0), innocent);
 }
 
-static void a_process_that_got_the_number_of_a_dead_one_is_left_alone(void **state)
+static void a_process_with_a_reused_pid_is_left_alone(void **state)
 {
     (void)state;
     const pid_t innocent = start_innocent();
@@ -181,7 +182,7 @@ static void polling_does_without_pidfds(void **state)
     assert_int_equal(task_finish(&task).exit_code, 8);
 }
 
-static void a_launch_that_fails_begins_nothing(void **state)
+static void a_launch_that_fails_starts_nothing(void **state)
 {
     (void)state;
     struct adl_error err;
@@ -305,11 +306,11 @@ int main(int argc, char **argv)
         TASK_TEST(launching_again_finds_what_was_launched_before),
         TASK_TEST(a_cancelled_task_of_an_earlier_service_ends),
         TASK_TEST(a_task_cancelled_before_its_start_never_runs),
-        TASK_TEST(a_killed_shepherd_takes_the_task_with_it),
-        TASK_TEST(a_process_that_got_the_number_of_a_dead_one_is_left_alone),
+        TASK_TEST(killing_a_shepherd_kills_its_task),
+        TASK_TEST(a_process_with_a_reused_pid_is_left_alone),
         TASK_TEST(after_a_restart_of_the_machine_nothing_is_killed),
         TASK_TEST(polling_does_without_pidfds),
-        TASK_TEST(a_launch_that_fails_begins_nothing),
+        TASK_TEST(a_launch_that_fails_starts_nothing),
         TASK_TEST(a_shepherd_that_fails_at_once_leaves_the_task_waiting),
         TASK_TEST(neither_descriptors_nor_zombies_are_left),
         TASK_TEST(whenever_the_service_is_killed_every_task_runs_once),

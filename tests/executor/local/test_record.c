@@ -79,7 +79,7 @@ static void long_lists_come_back(void **state)
     }
 }
 
-/* Parses a copy that ends where it ends, so that the address sanitizer sees a read behind it. */
+/* Parses a copy of exactly its size, so that the address sanitizer sees a read beyond its end. */
 static int parse_copy(const char *data, size_t size)
 {
     struct adl_error err = {{0}};
@@ -163,7 +163,7 @@ static void an_exclusive_record_is_made_once(void **state)
 }
 
 /* Whatever parts of it reach the disk before the power fails. */
-static void a_record_in_reserved_room_is_whole_or_missing(void **state)
+static void a_record_in_reserved_space_is_complete_or_missing(void **state)
 {
     (void)state;
     struct adl_error err;
@@ -316,7 +316,7 @@ int main(void)
         TASK_TEST(bytes_that_changed_do_no_harm),
         TASK_TEST(malformed_records_are_refused),
         TASK_TEST(an_exclusive_record_is_made_once),
-        TASK_TEST(a_record_in_reserved_room_is_whole_or_missing),
+        TASK_TEST(a_record_in_reserved_space_is_complete_or_missing),
         TASK_TEST(a_result_of_an_earlier_version_is_read),
         TASK_TEST(a_record_that_cannot_be_written_leaves_the_old_one_and_no_litter),
         TASK_TEST(records_are_files_and_not_links_or_pipes),

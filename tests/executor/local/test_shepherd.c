@@ -369,7 +369,7 @@ static void cancelling_ends_a_running_command(void **state)
     assert_string_equal(result.reason, "by its user");
 }
 
-static void cancelling_at_any_moment_of_the_start_is_heard(void **state)
+static void cancelling_at_any_moment_of_the_start_takes_effect(void **state)
 {
     (void)state;
     for (int i = 0; i < 40; i++) {
@@ -509,7 +509,7 @@ int main(int argc, char **argv)
         TASK_TEST(root_runs_a_task_as_its_user),
         TASK_TEST(a_user_that_was_forgotten_is_not_root),
         TASK_TEST(cancelling_ends_a_running_command),
-        TASK_TEST(cancelling_at_any_moment_of_the_start_is_heard),
+        TASK_TEST(cancelling_at_any_moment_of_the_start_takes_effect),
         TASK_TEST(a_shepherd_that_is_told_to_end_ends_its_task),
         TASK_TEST(of_many_shepherds_in_one_folder_one_runs_the_command),
         TASK_TEST(a_broken_description_is_a_result),

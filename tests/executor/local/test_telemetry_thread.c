@@ -107,7 +107,7 @@ static void a_sample_is_given_once_and_then_there_is_the_next(void **state)
     adl_telemetry_thread_destroy(thread);
 }
 
-static void what_nobody_takes_is_replaced(void **state)
+static void a_sample_that_is_not_taken_is_replaced(void **state)
 {
     (void)state;
     struct adl_telemetry_thread *thread = open_telemetry(NULL, 0, 3);
@@ -127,7 +127,7 @@ static void what_nobody_takes_is_replaced(void **state)
     adl_telemetry_thread_destroy(thread);
 }
 
-static void gpus_outside_the_inventory_are_not_told_of(void **state)
+static void gpus_outside_the_inventory_are_not_reported(void **state)
 {
     (void)state;
     struct adl_telemetry_thread *thread = open_telemetry(NULL, 0, 2);
@@ -151,7 +151,7 @@ static int open_silence(char url[64])
     return fd;
 }
 
-static void an_exporter_that_hangs_delays_neither_for_ever(void **state)
+static void a_hanging_exporter_delays_neither_samples_nor_the_end_for_long(void **state)
 {
     (void)state;
     char url[64];
@@ -169,7 +169,7 @@ static void an_exporter_that_hangs_delays_neither_for_ever(void **state)
     close(fd);
 }
 
-static void nothing_is_a_watch_to_destroy(void **state)
+static void destroying_null_does_nothing(void **state)
 {
     (void)state;
     adl_telemetry_thread_destroy(NULL);
@@ -180,10 +180,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(samples_come_with_the_gpus_numbers_in_the_inventory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sample_is_given_once_and_then_there_is_the_next, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_nobody_takes_is_replaced, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(gpus_outside_the_inventory_are_not_told_of, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_exporter_that_hangs_delays_neither_for_ever, set_up, tear_down),
-        cmocka_unit_test(nothing_is_a_watch_to_destroy),
+        cmocka_unit_test_setup_teardown(a_sample_that_is_not_taken_is_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(gpus_outside_the_inventory_are_not_reported, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_hanging_exporter_delays_neither_samples_nor_the_end_for_long, set_up,
+                                        tear_down),
+        cmocka_unit_test(destroying_null_does_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
