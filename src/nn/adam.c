@@ -1,4 +1,4 @@
-/* adam: see adam.h; the moments stand behind the head in one block. */
+/* adam: see adam.h; the moments follow the struct in one block. */
 #include "nn/adam.h"
 
 #include "nn/bytes.h"

@@ -1,4 +1,4 @@
-/* kernels: which build of the kernels is used, and those that are not worth building twice. */
+/* kernels: chooses the build of the kernels, and has those that need no separate builds. */
 #include "nn/kernels.h"
 
 #include "nn/kernels_builds.h"
@@ -72,7 +72,7 @@ void adl_conv3_transpose(ptrdiff_t channels, ptrdiff_t panels, const float *w, f
 {
     const ptrdiff_t outputs = panels * ADL_PANEL;
     assert(channels % ADL_PANEL == 0);
-    /* What row g gave to row g + 1 as its left neighbour comes back from the right: taps in reverse order. */
+    /* The gradient flows back along the same taps, so their order is reversed. */
     for (ptrdiff_t c = 0; c < channels; c++)
         for (ptrdiff_t tap = 0; tap < 3; tap++)
             for (ptrdiff_t o = 0; o < outputs; o++) {

@@ -12,7 +12,7 @@ static int check(const struct adl_qnet_shape *shape, struct adl_error *err)
 {
     if (shape->gpu_features != 1 || shape->action_features != 0)
         return adl_fail(err, ADL_EINVAL,
-                        "network: the kind paper sees 1 feature of a GPU and 0 of an action, got %d and %d",
+                        "network: the kind paper has 1 feature of a GPU and 0 of an action, got %d and %d",
                         shape->gpu_features, shape->action_features);
     if (shape->state_features < 1)
         return adl_fail(err, ADL_EINVAL, "network: the kind paper has at least 1 state feature, the queue's length");

@@ -98,7 +98,7 @@ static void fill_context(const struct adl_qnet *net, const struct adl_qnet_batch
     }
 }
 
-/* Also puts the state's part of the first layer into each action's row, for the product to add to. */
+/* Also copies the state's part of the first layer into each action's row, to which the product is added. */
 static void fill_actions(const struct adl_qnet *net, const struct adl_qnet_batch *batch, struct adl_qnet_workspace *ws)
 {
     const ptrdiff_t width = net->shape.gpu_width, head = net->shape.head_width, features = net->shape.action_features;

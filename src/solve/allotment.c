@@ -76,19 +76,19 @@ static void round_amounts(struct adl_allotment *self)
         const uint32_t o = packing->order[i];
         self->plan[o] = amount[o] < INT32_MAX ? (uint32_t)amount[o] : INT32_MAX;
     }
-    adl_packing_follow(packing, self->plan);
+    adl_packing_apply(packing, self->plan);
     for (uint32_t i = 0; i < packing->order_count; i++) {
         const uint32_t o = packing->order[i];
         self->plan[o] = amount[o] > self->plan[o] + 0.3;
     }
-    adl_packing_follow(packing, self->plan);
+    adl_packing_apply(packing, self->plan);
     adl_packing_fill(packing);
 }
 
 static void restore(struct adl_allotment *self, const uint32_t *times)
 {
     adl_packing_empty(&self->packing);
-    adl_packing_follow(&self->packing, times);
+    adl_packing_apply(&self->packing, times);
 }
 
 /* Greedy in the order of the prices, from the initial solution or from nothing, whichever is better, then swaps;

@@ -9,8 +9,8 @@
 
 #include <coin/Clp_C_Interface.h>
 
-#define WHOLE_WITHIN 1e-6 /* integrality tolerance */
-#define ROW_WITHIN   1e-6 /* feasibility tolerance of rounded values, relative to a row's limit above 1 */
+#define INTEGER_TOLERANCE 1e-6 /* of integrality */
+#define ROW_TOLERANCE     1e-6 /* of feasibility, for rounded values, relative to a row's limit above 1 */
 
 /* A column whose bounds were narrowed, and the side to be tried next. */
 struct branch {
@@ -33,7 +33,7 @@ struct search {
     double *best_values;   /* [column] */
     double *row_sums;      /* [row] scratch */
     double best;           /* HUGE_VAL: none yet */
-    double cut_bound;      /* the least bound of pruned nodes */
+    double pruned_bound;   /* the least bound of pruned nodes */
     double limit_bound;    /* of nodes left open at a limit */
     uint32_t nodes, iterations;
     bool failed, stopped;
@@ -48,8 +48,8 @@ static double value_of(struct search *self, const double *values)
     double sum = 0;
     memset(self->row_sums, 0, (size_t)p->rows * sizeof *self->row_sums);
     for (int c = 0; c < p->columns; c++) {
-        if (values[c] < p->column_lower[c] - ROW_WITHIN || values[c] > p->column_upper[c] + ROW_WITHIN ||
-            (self->integer[c] && fabs(values[c] - floor(values[c] + 0.5)) > WHOLE_WITHIN))
+        if (values[c] < p->column_lower[c] - ROW_TOLERANCE || values[c] > p->column_upper[c] + ROW_TOLERANCE ||
+            (self->integer[c] && fabs(values[c] - floor(values[c] + 0.5)) > INTEGER_TOLERANCE))
             return HUGE_VAL;
         sum += p->objective[c] * values[c];
         for (int i = p->start[c]; i < p->start[c + 1]; i++)
@@ -57,14 +57,14 @@ static double value_of(struct search *self, const double *values)
     }
     for (int r = 0; r < p->rows; r++) {
         const double lower = p->row_lower[r], upper = p->row_upper[r], sum_r = self->row_sums[r];
-        if ((lower > -HUGE_VAL && sum_r < lower - ROW_WITHIN * fmax(1, fabs(lower))) ||
-            (upper < HUGE_VAL && sum_r > upper + ROW_WITHIN * fmax(1, fabs(upper))))
+        if ((lower > -HUGE_VAL && sum_r < lower - ROW_TOLERANCE * fmax(1, fabs(lower))) ||
+            (upper < HUGE_VAL && sum_r > upper + ROW_TOLERANCE * fmax(1, fabs(upper))))
             return HUGE_VAL;
     }
     return sum;
 }
 
-static void offer_solution(struct search *self, const double *values, double *rounded)
+static void consider_solution(struct search *self, const double *values, double *rounded)
 {
     const int columns = self->problem->columns;
     for (int c = 0; c < columns; c++)
@@ -94,7 +94,7 @@ static int fractional_column(const struct search *self, const double *values)
             continue;
         const double off = fabs(values[c] - floor(values[c] + 0.5));
         const double score = off * (1e-3 + fabs(self->problem->objective[c]));
-        if (off > WHOLE_WITHIN && score > most) {
+        if (off > INTEGER_TOLERANCE && score > most) {
             most = score;
             best = c;
         }
@@ -132,7 +132,7 @@ static bool next_side(struct search *self)
                 enter_side(self, branch, !branch->up_first);
                 return true;
             }
-            self->cut_bound = fmin(self->cut_bound, branch->bound);
+            self->pruned_bound = fmin(self->pruned_bound, branch->bound);
         }
         self->lower[branch->column] = branch->lower;
         self->upper[branch->column] = branch->upper;
@@ -198,13 +198,13 @@ static bool visit(struct search *self, double *scratch)
     const double *values = Clp_getColSolution(self->model);
     const double bound = fmax(above, Clp_getObjValue(self->model));
     if (bound >= cutoff(self)) {
-        self->cut_bound = fmin(self->cut_bound, bound);
+        self->pruned_bound = fmin(self->pruned_bound, bound);
         return true;
     }
     const int column = fractional_column(self, values);
     if (column < 0) {
-        offer_solution(self, values, scratch);
-        self->cut_bound = fmin(self->cut_bound, bound);
+        consider_solution(self, values, scratch);
+        self->pruned_bound = fmin(self->pruned_bound, bound);
         return true;
     }
     if (!push(self, column, values[column], bound)) {
@@ -234,12 +234,12 @@ static struct adl_milp_answer answer_of(const struct search *self)
 {
     struct adl_milp_answer answer = {.objective = self->best, .bound = -HUGE_VAL, .nodes = self->nodes};
     const bool found = self->best < HUGE_VAL;
-    const double bound = fmin(fmin(self->best, self->cut_bound), self->limit_bound);
+    const double bound = fmin(fmin(self->best, self->pruned_bound), self->limit_bound);
     if (self->failed) {
         answer.outcome = found ? ADL_MILP_FEASIBLE : ADL_MILP_FAILED;
         return answer;
     }
-    if (!found && !self->stopped && self->cut_bound == HUGE_VAL) {
+    if (!found && !self->stopped && self->pruned_bound == HUGE_VAL) {
         answer.outcome = ADL_MILP_INFEASIBLE;
         return answer;
     }
@@ -269,7 +269,7 @@ struct adl_milp_answer adl_milp_solve(const struct adl_lp_problem *problem, cons
                           .integer = integer,
                           .limits = *limits,
                           .best = HUGE_VAL,
-                          .cut_bound = HUGE_VAL,
+                          .pruned_bound = HUGE_VAL,
                           .limit_bound = HUGE_VAL};
     double *scratch = calloc((size_t)problem->columns + 1, sizeof *scratch);
     self.best_values = calloc((size_t)problem->columns + 1, sizeof *self.best_values);
@@ -277,7 +277,7 @@ struct adl_milp_answer adl_milp_solve(const struct adl_lp_problem *problem, cons
     self.failed = !scratch || !self.best_values || !self.row_sums || !load(&self);
     if (!self.failed) {
         if (start)
-            offer_solution(&self, start, scratch);
+            consider_solution(&self, start, scratch);
         search(&self, scratch);
     }
     const struct adl_milp_answer answer = answer_of(&self);

@@ -103,8 +103,8 @@ static void sort(uint64_t *keys, uint64_t *other, uint32_t count)
         keys = other;
         other = kept;
     }
-    memcpy(other, keys,
-           count * sizeof *keys); /* after an odd number of passes the result is in keys; the caller reads `other` */
+    /* After an odd number of passes the result is in the second buffer; the caller reads the first, now `other`. */
+    memcpy(other, keys, count * sizeof *keys);
 }
 
 /* The sections of groups and pools, filled in order. */
@@ -182,7 +182,7 @@ void adl_packing_empty(struct adl_packing *self)
     adl_packing_keep(self);
 }
 
-/* ---- what is taken ---- */
+/* ---- offers taken ---- */
 
 static void list(uint32_t *section, uint32_t *count, uint32_t *place, uint32_t offer)
 {
@@ -284,7 +284,7 @@ uint32_t adl_packing_most(const struct adl_packing *self, uint32_t o)
     return fitting(self, o, problem->group_jobs, problem->pool_gpus, self->power_cap, INT32_MAX);
 }
 
-void adl_packing_follow(struct adl_packing *self, const uint32_t *times)
+void adl_packing_apply(struct adl_packing *self, const uint32_t *times)
 {
     for (uint32_t i = 0; i < self->order_count; i++) {
         const uint32_t o = self->order[i];

@@ -60,7 +60,7 @@ uint32_t adl_packing_room(const struct adl_packing *packing, uint32_t offer, uin
 uint32_t adl_packing_most(const struct adl_packing *packing, uint32_t offer);
 
 /* Takes what fits of a given solution; of everything else, in order. */
-void adl_packing_follow(struct adl_packing *packing, const uint32_t *times);
+void adl_packing_apply(struct adl_packing *packing, const uint32_t *times);
 void adl_packing_fill(struct adl_packing *packing);
 
 /* Takes an offer that fits, or gives it back, and logs it. False, with nothing done, if the log is full since the last

@@ -155,8 +155,8 @@ static void read_prices(struct adl_relaxation *self, const struct adl_packing *p
 }
 
 /* Adds the columns with positive surplus; returns their number. */
-static uint32_t add_called_for(struct adl_relaxation *self, const struct adl_packing *packing,
-                               const struct adl_prices *prices)
+static uint32_t add_improving_columns(struct adl_relaxation *self, const struct adl_packing *packing,
+                                      const struct adl_prices *prices)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < packing->order_count; i++) {
@@ -177,7 +177,7 @@ bool adl_relaxation_solve(struct adl_relaxation *self, const struct adl_packing 
         if (solve_columns(self, iterations_max - *iterations, iterations) != ADL_LP_OPTIMAL)
             return false;
         read_prices(self, packing, prices);
-        finished = add_called_for(self, packing, prices) == 0;
+        finished = add_improving_columns(self, packing, prices) == 0;
     }
     memset(prices->amount, 0, packing->problem->offer_count * sizeof *prices->amount);
     for (int c = 0; c < self->problem.columns; c++)
