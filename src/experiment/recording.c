@@ -99,18 +99,24 @@ static void write_spec(struct adl_json *json, const struct adl_job_spec *spec)
     }
 }
 
+static void write_times(struct adl_json *json, const char *key, const int64_t *times_us, uint32_t count)
+{
+    if (!times_us)
+        return;
+    adl_json_key(json, key);
+    adl_json_array(json);
+    for (uint32_t t = 0; t < count; t++)
+        adl_json_int(json, times_us[t]);
+    adl_json_end(json);
+}
+
 static void write_submit(struct adl_json *json, const struct adl_event *event, uint32_t type_count)
 {
     write_spec(json, event->submit.spec);
     if (event->submit.since_us > 0)
         adl_json_put_int(json, "since", event->submit.since_us);
-    if (!event->submit.runtime_us)
-        return;
-    adl_json_key(json, "runtime_us");
-    adl_json_array(json);
-    for (uint32_t t = 0; t < type_count; t++)
-        adl_json_int(json, event->submit.runtime_us[t]);
-    adl_json_end(json);
+    write_times(json, "runtime_us", event->submit.runtime_us, type_count);
+    write_times(json, "spanning_us", event->submit.spanning_us, type_count);
 }
 
 static void write_finish(struct adl_json *json, const struct adl_outcome *outcome)
@@ -238,7 +244,7 @@ struct adl_recording {
     cJSON *head;
     uint32_t type_count;
     struct adl_job_spec spec; /* what an event points to */
-    int64_t runtime_us[ADL_TYPES_MAX];
+    int64_t runtime_us[ADL_TYPES_MAX], spanning_us[ADL_TYPES_MAX];
 };
 
 void adl_recording_close(struct adl_recording *recording)
@@ -360,14 +366,11 @@ static bool read_spec(const cJSON *json, struct adl_job_spec *ret)
     return ret->kind < ADL_KIND_COUNT && ret->stop_loss < ADL_LOSS_COUNT && ret->gpus >= 1;
 }
 
-static bool read_submit(struct adl_recording *r, const cJSON *json, struct adl_event *ret)
+/* *ret stays NULL if the event has none. */
+static bool read_times(const struct adl_recording *r, const cJSON *json, const char *key, int64_t *times_us,
+                       const int64_t **ret)
 {
-    if (!read_spec(json, &r->spec) || (r->type_count < 32 && r->spec.types >> r->type_count))
-        return false;
-    ret->submit.spec = &r->spec;
-    if (cJSON_HasObjectItem(json, "since") && !get_int(json, "since", 0, TIME_MAX, &ret->submit.since_us))
-        return false;
-    const cJSON *times = cJSON_GetObjectItemCaseSensitive(json, "runtime_us");
+    const cJSON *times = cJSON_GetObjectItemCaseSensitive(json, key);
     if (!times)
         return true;
     if (!cJSON_IsArray(times) || cJSON_GetArraySize(times) != (int)r->type_count)
@@ -376,10 +379,21 @@ static bool read_submit(struct adl_recording *r, const cJSON *json, struct adl_e
     for (const cJSON *item = times->child; item; item = item->next) {
         if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble <= TIME_MAX))
             return false;
-        r->runtime_us[t++] = (int64_t)item->valuedouble;
+        times_us[t++] = (int64_t)item->valuedouble;
     }
-    ret->submit.runtime_us = r->runtime_us;
+    *ret = times_us;
     return true;
+}
+
+static bool read_submit(struct adl_recording *r, const cJSON *json, struct adl_event *ret)
+{
+    if (!read_spec(json, &r->spec) || (r->type_count < 32 && r->spec.types >> r->type_count))
+        return false;
+    ret->submit.spec = &r->spec;
+    if (cJSON_HasObjectItem(json, "since") && !get_int(json, "since", 0, TIME_MAX, &ret->submit.since_us))
+        return false;
+    return read_times(r, json, "runtime_us", r->runtime_us, &ret->submit.runtime_us) &&
+           read_times(r, json, "spanning_us", r->spanning_us, &ret->submit.spanning_us);
 }
 
 static bool read_finish(const cJSON *json, struct adl_outcome *ret)

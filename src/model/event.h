@@ -63,9 +63,11 @@ struct adl_event {
     union {
         struct { /* SUBMIT */
             const struct adl_job_spec *spec;
-            const int64_t *runtime_us; /* [type] run time alone, if the world reveals it (regime oracle); else NULL.
-                                        * 0 = does not run there. Both live until the next call of next_event. */
-            int64_t since_us;          /* when it was submitted, if that was before this event; else 0 */
+            const int64_t *runtime_us;  /* [type] run time alone on the best placement there, if the world reveals it
+                                         * (regime oracle); else NULL. 0 = does not run there. */
+            const int64_t *spanning_us; /* [type] the same across nodes; NULL = the same as runtime_us. spec and both
+                                         * live until the next call of next_event. */
+            int64_t since_us;           /* when it was submitted, if that was before this event; else 0 */
         } submit;
         struct adl_outcome outcome; /* FINISH */
         struct {                    /* EVICT */

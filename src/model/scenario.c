@@ -64,9 +64,8 @@ double adl_scenario_gang_speed(const struct adl_scenario *scenario, uint32_t cla
     return modelled_gang_speed(&scenario->classes[class_index], gpus);
 }
 
-/* GPUs of the bank that the node's cores and memory can serve, for this demand alone. */
-static uint32_t usable_gpus(const struct adl_cluster *cluster, const struct adl_bank *bank,
-                            const struct adl_job_spec *spec)
+uint32_t adl_bank_usable_gpus(const struct adl_cluster *cluster, const struct adl_bank *bank,
+                              const struct adl_job_spec *spec)
 {
     const struct adl_node *node = &cluster->nodes[bank->node];
     int64_t gpus = bank->gpu_count;
@@ -90,7 +89,7 @@ bool adl_demand_possible(const struct adl_cluster *cluster, const struct adl_job
         if (cluster->types[bank->type].memory_mib < spec->gpu_memory_mib)
             continue;
         memory_fits = true;
-        const uint32_t gpus = usable_gpus(cluster, bank, spec);
+        const uint32_t gpus = adl_bank_usable_gpus(cluster, bank, spec);
         usable[bank->type] += gpus;
         widest = gpus > widest ? gpus : widest;
     }

@@ -214,4 +214,8 @@ void adl_scenario_move_policy(struct adl_scenario *to, struct adl_scenario *from
  * static text, may be NULL) says which demand cannot be met. */
 bool adl_demand_possible(const struct adl_cluster *cluster, const struct adl_job_spec *spec, const char **ret_why);
 
+/* GPUs of the bank that the node's cores and memory can serve, for this demand alone. */
+uint32_t adl_bank_usable_gpus(const struct adl_cluster *cluster, const struct adl_bank *bank,
+                              const struct adl_job_spec *spec);
+
 #endif

@@ -224,7 +224,7 @@ static double remaining_s(const struct adl_state *state, uint32_t slot, int64_t 
     const struct adl_job *job = &state->jobs[slot];
     double share = job->remaining;
     if (job->phase != ADL_PHASE_PENDING)
-        share = (double)(job->expected_us - state->now_us) / (double)adl_state_runtime(state, slot, job->type);
+        share *= (double)(job->expected_us - state->now_us) / (double)(job->expected_us - job->start_us);
     const double left_s = share * (double)fastest_us * 1e-6;
     return left_s > 1 ? left_s : 1;
 }

@@ -116,7 +116,7 @@ static int64_t key_now(const struct adl_state *state, uint32_t slot, const void 
     const struct adl_job *job = &state->jobs[slot];
     int64_t left_us = job->expected_us > state->now_us ? job->expected_us - state->now_us : 0;
     if (job->eligible & (job->eligible - 1)) { /* more than one type */
-        const int64_t here_us = adl_state_remaining_us(state, slot, job->type);
+        const int64_t here_us = job->expected_us - job->start_us;
         const int64_t best_us = adl_state_shortest_us(state, slot);
         if (best_us != here_us)
             left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
@@ -223,7 +223,7 @@ static bool worth_stopping(const struct srtf *self, const struct adl_state *stat
     if (job->phase != ADL_PHASE_RUNNING || !(job->spec.flags & ADL_JOB_PREEMPTIBLE) ||
         left_us <= adl_state_remaining_us(state, wanted, job->type) + cost_us)
         return false;
-    const double share = (double)left_us / (double)adl_state_remaining_us(state, victim, job->type);
+    const double share = (double)left_us / (double)(job->expected_us - job->start_us);
     const double best_us = share * (double)adl_state_shortest_us(state, victim);
     return best_us > (double)(adl_state_shortest_us(state, wanted) + cost_us);
 }

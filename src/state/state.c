@@ -57,6 +57,7 @@ void adl_state_destroy(struct adl_state *state)
     adl_queue_clear(&state->queue);
     free(state->jobs);
     free(state->runtime_us);
+    free(state->spanning_us);
     free(state->nodes);
     free(state->gpus);
     free(state->nodes_use);
@@ -67,10 +68,12 @@ void adl_state_destroy(struct adl_state *state)
 
 static int grow_jobs(struct adl_state *state, size_t count)
 {
-    size_t jobs = state->job_capacity, nodes = jobs, rows = jobs;
+    const size_t row_size = state->cluster->type_count * sizeof *state->runtime_us;
+    size_t jobs = state->job_capacity, nodes = jobs, rows = jobs, spanning = jobs;
     if (adl_grow((void **)&state->jobs, &jobs, count, sizeof *state->jobs) ||
         adl_grow((void **)&state->nodes, &nodes, count, sizeof *state->nodes) ||
-        adl_grow((void **)&state->runtime_us, &rows, count, state->cluster->type_count * sizeof *state->runtime_us))
+        adl_grow((void **)&state->runtime_us, &rows, count, row_size) ||
+        adl_grow((void **)&state->spanning_us, &spanning, count, row_size))
         return ADL_ENOMEM;
     for (size_t slot = state->job_capacity; slot < jobs; slot++)
         state->jobs[slot].phase = ADL_PHASE_NONE;
@@ -113,6 +116,7 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
         const uint32_t fits = (uint32_t)(runtime_us[t] > 0) & (spec->gpu_memory_mib <= cluster->types[t].memory_mib);
         eligible |= (spec->types >> t & fits) << t;
     }
+    adl_state_set_spanning(state, slot, row);
     *job = (struct adl_job){.spec = *spec,
                             .submit_us = state->now_us,
                             .remaining = 1.0,
@@ -121,6 +125,12 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
                             .first_gpu = ADL_NONE,
                             .phase = ADL_PHASE_PENDING};
     return 0;
+}
+
+void adl_state_set_spanning(struct adl_state *state, uint32_t slot, const int64_t *spanning_us)
+{
+    const size_t types = state->cluster->type_count;
+    memcpy(&state->spanning_us[slot * types], spanning_us, types * sizeof *spanning_us);
 }
 
 int64_t adl_state_shortest_us(const struct adl_state *state, uint32_t slot)
@@ -204,22 +214,27 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     job->phase = ADL_PHASE_RUNNING;
     job->type = (uint16_t)adl_gpu_type_of(state->cluster, gpus[0]);
     job->start_us = state->now_us;
-    job->expected_us = state->now_us + adl_state_remaining_us(state, slot, job->type);
     job->attempts++;
     state->running_jobs++;
 
     const struct gang gang = gang_of(state, slot);
     const uint32_t count = job->spec.gpus;
     uint32_t *link = &job->first_gpu;
+    const uint32_t node = adl_gpu_node_of(state->cluster, gpus[0]);
+    bool spans = false;
     for (uint32_t i = 0; i < count;) {
         const uint32_t bank = state->cluster->gpu_bank[gpus[i]], before = i;
         const struct adl_bank it = state->cluster->banks[bank];
         uint64_t mask = 0;
+        spans |= it.node != node;
         for (uint32_t at; i < count && (at = gpus[i] - it.gpu_first) < it.gpu_count; i++)
             mask |= (uint64_t)occupy(&gang, gpus[i], &link) << at;
         account(state, bank, &job->spec, (int32_t)(i - before), mask);
     }
     *link = ADL_NONE;
+    const int64_t *whole_us = spans ? state->spanning_us : state->runtime_us;
+    job->expected_us =
+        state->now_us + adl_state_left_us(job, whole_us[(size_t)slot * state->cluster->type_count + job->type]);
     if (state->track_running)
         adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++,
                          0);

@@ -56,6 +56,7 @@ struct adl_state {
     int64_t now_us;
     struct adl_job *jobs;         /* [slot] */
     int64_t *runtime_us;          /* [slot][type] predicted run time of the whole job alone; 0 = it cannot run there */
+    int64_t *spanning_us;         /* [slot][type] the same across nodes */
     struct adl_order_node *nodes; /* [slot] a pending job is in a lane's order, a running one in running[type] */
     size_t job_capacity;
     struct adl_gpu_use *gpus;
@@ -83,6 +84,7 @@ int adl_state_reserve(struct adl_state *state, size_t jobs); /* room for that ma
 
 /* A new job, with its predicted run times [type]; it is not in the queue until it is enqueued with its rank. */
 int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us);
+void adl_state_set_spanning(struct adl_state *state, uint32_t slot, const int64_t *spanning_us); /* not as within one */
 int adl_state_enqueue(struct adl_state *state, uint32_t slot, int64_t rank);
 void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpus); /* validated: spec.gpus of them */
 void adl_state_began(struct adl_state *state, uint32_t slot,
@@ -99,15 +101,19 @@ static inline int64_t adl_state_runtime(const struct adl_state *state, uint32_t 
     return state->runtime_us[(size_t)slot * state->cluster->type_count + type];
 }
 
+/* What the part of a job that was left when this attempt began takes, if the whole takes whole_us. */
+static inline int64_t adl_state_left_us(const struct adl_job *job, int64_t whole_us)
+{
+    if (job->remaining == 1.0)
+        return whole_us;
+    const double left = job->remaining * (double)whole_us;
+    return left < ADL_REMAINING_MAX_US ? (int64_t)left + 1 : (int64_t)ADL_REMAINING_MAX_US;
+}
+
 /* Predicted time to run the rest of a job on a type, if it started now. */
 static inline int64_t adl_state_remaining_us(const struct adl_state *state, uint32_t slot, uint32_t type)
 {
-    const double share = state->jobs[slot].remaining;
-    const int64_t whole = adl_state_runtime(state, slot, type);
-    if (share == 1.0)
-        return whole;
-    const double left = share * (double)whole;
-    return left < ADL_REMAINING_MAX_US ? (int64_t)left + 1 : (int64_t)ADL_REMAINING_MAX_US;
+    return adl_state_left_us(&state->jobs[slot], adl_state_runtime(state, slot, type));
 }
 
 /* The same on the eligible type where it is least. */
