@@ -4,30 +4,45 @@
 
 #include "base/options.h"
 #include "experiment/policy_choice.h"
+#include "experiment/policy_plugin.h"
 
 struct adl_choice_options {
     struct adl_option_list sets;
     const char *variants;
+    struct adl_option_list plugins;
 };
 
 #define ADL_SET_HELP                                                                                                   \
     "an option of a policy, [POLICY.]OPTION=VALUE; without POLICY for all that have it; may be repeated"
 #define ADL_VARIANTS_HELP "YAML with variants: policies with options and a name of their own, for use with --policies"
 
+#define ADL_PLUGIN_HELP "a shared object with a policy of its own (adlro/policy.h); may be repeated"
+
 /* Rows of a verb's table; member is a struct adl_choice_options of the verb's struct. */
 #define ADL_CHOICE_ROWS(type, member, set_help, variants_help)                                                         \
-    {"set", 0,         ADL_OPTION_LIST, offsetof(type, member) + offsetof(struct adl_choice_options, sets), 0, 0,      \
-     NULL,  "SETTING", set_help},                                                                                      \
+    ADL_CHOICE_ROW(type, member, "set", ADL_OPTION_LIST, sets, "SETTING", set_help),                                   \
+        ADL_CHOICE_ROW(type, member, "variants", ADL_OPTION_TEXT, variants, "FILE", variants_help),                    \
+        ADL_CHOICE_ROW(type, member, "policy-plugin", ADL_OPTION_LIST, plugins, "FILE", ADL_PLUGIN_HELP)
+#define ADL_CHOICE_ROW(type, member, name, kind, field, value, help)                                                   \
     {                                                                                                                  \
-        "variants", 0, ADL_OPTION_TEXT, offsetof(type, member) + offsetof(struct adl_choice_options, variants), 0, 0,  \
-            NULL, "FILE", variants_help                                                                                \
+        name, 0, kind, offsetof(type, member) + offsetof(struct adl_choice_options, field), 0, 0, NULL, value, help    \
     }
+
+struct adl_cli_plugins {
+    struct adl_policy_plugin *loaded[ADL_OPTION_LIST_MAX];
+    const struct adl_policy_ops *policies[ADL_OPTION_LIST_MAX];
+    uint32_t count;
+};
+
+int adl_cli_plugins_load(const struct adl_option_list *paths, struct adl_cli_plugins *ret, struct adl_error *err);
+void adl_cli_plugins_unload(struct adl_cli_plugins *plugins); /* accepts a zeroed one */
 
 /* The choices and what they point to: stays where it was made. */
 struct adl_cli_choices {
     struct adl_policy_choices choices;
     struct adl_variant *variants;
     uint32_t variant_count;
+    struct adl_cli_plugins plugins;
 };
 
 /* Of a scenario that was loaded; most = 1 for --policy. */

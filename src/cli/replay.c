@@ -157,17 +157,29 @@ static int take_settings(const char *settings, const struct adl_policy_ops *poli
     return 0;
 }
 
+static const struct adl_policy_ops *find_policy(const struct adl_cli_plugins *plugins, const char *name)
+{
+    for (uint32_t i = 0; plugins && i < plugins->count; i++)
+        if (strcmp(plugins->policies[i]->name, name) == 0)
+            return plugins->policies[i];
+    return adl_policy_find(name);
+}
+
 int adl_replay_prepare(const struct adl_recording_head *head, const char *throughputs_path,
-                       const struct adl_policy_ops **ret_policy, struct adl_scenario *ret, struct adl_error *err)
+                       const struct adl_cli_plugins *plugins, const struct adl_policy_ops **ret_policy,
+                       struct adl_scenario *ret, struct adl_error *err)
 {
     char *catalogue = strdup(head->catalogue);
     struct adl_throughputs *throughputs = NULL;
-    const struct adl_policy_ops *policy = adl_policy_find(head->policy);
+    const struct adl_policy_ops *policy = find_policy(plugins, head->policy);
     if (!catalogue)
         return adl_fail(err, ADL_ENOMEM, "out of memory");
-    int status = policy ? 0
-                        : adl_fail(err, ADL_EINVAL, "the recording was made with policy '%s', which this version lacks",
-                                   head->policy);
+    int status =
+        policy
+            ? 0
+            : adl_fail(err, ADL_EINVAL,
+                       "the recording was made with policy '%s', which this version lacks (--policy-plugin loads one)",
+                       head->policy);
     if (status == 0 && throughputs_path)
         status = adl_throughputs_load(throughputs_path, &throughputs, err);
     const struct adl_scenario_source source = {
@@ -189,13 +201,17 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     char *model = NULL;
     const struct adl_policy_ops *policy = NULL;
     struct adl_scenario scenario = {0};
-    int status = adl_replay_prepare(head, o->throughputs, &policy, &scenario, err);
+    struct adl_cli_plugins plugins = {0};
+    int status = adl_cli_plugins_load(&o->choice.plugins, &plugins, err);
+    if (status == 0)
+        status = adl_replay_prepare(head, o->throughputs, &plugins, &policy, &scenario, err);
     if (status == 0)
         status = adl_cli_model(o->model, &scenario, &model, err);
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a wrong file name */
     if (status == 0)
         status = run_recording(recording, head, policy, &scenario, o->json, err);
+    adl_cli_plugins_unload(&plugins);
     adl_scenario_clear(&scenario);
     free(model);
     return status;

@@ -34,7 +34,8 @@ struct adl_scenario;
 /* The policy and the scenario that a recording was made with; throughputs may be NULL. The caller passes a zeroed
  * scenario and clears it, on failure too. */
 int adl_replay_prepare(const struct adl_recording_head *head, const char *throughputs,
-                       const struct adl_policy_ops **ret_policy, struct adl_scenario *ret, struct adl_error *err);
+                       const struct adl_cli_plugins *plugins, const struct adl_policy_ops **ret_policy,
+                       struct adl_scenario *ret, struct adl_error *err);
 
 /* replay_trace.c: the jobs of a trace under several policies. */
 int adl_replay_trace(const char *path, const struct adl_replay_options *options, struct adl_error *err);

@@ -45,7 +45,7 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     struct adl_engine *engine = NULL;
     const struct adl_policy_ops *policy = NULL;
     struct adl_world_log world = {.source = {recording, adl_recording_next}};
-    int status = adl_replay_prepare(head, NULL, &policy, &scenario, err);
+    int status = adl_replay_prepare(head, NULL, NULL, &policy, &scenario, err);
     if (status == 0) {
         const struct adl_engine_config config = {.cluster = &scenario.cluster,
                                                  .policy = policy,

@@ -36,7 +36,7 @@ enum adl_rule {
     ADL_RULE_ONLY,       /* nothing else could be started without delaying other: time it runs; until then */
     ADL_RULE_CLEARED,    /* jobs were preempted for it and have left: its wait; unused */
     ADL_RULE_GUARD,      /* the policy's plan was refused: first in the queue that fits, before other */
-    ADL_RULE_AGENT,      /* chosen by the agent in the environment */
+    ADL_RULE_AGENT,      /* chosen by the agent in the environment, or by a plugin */
     ADL_RULE_RUNS,       /* it ran already when the service learned of it */
 
     /* why a job is stopped */
@@ -52,6 +52,7 @@ enum adl_rule {
     ADL_RULE_MOVES_SHARE,   /* it is due GPUs of another type (other = itself): shares here; there */
     ADL_RULE_MOVES_OWED,    /* the same by owed time */
     ADL_RULE_SAVING,        /* its progress is not worth its power (other = itself): W it draws; unused */
+    ADL_RULE_FOR_PLUGIN,    /* chosen by a plugin (other = itself) */
 
     ADL_RULE_COUNT
 };

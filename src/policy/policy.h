@@ -24,6 +24,8 @@ struct adl_policy_ops {
     const char *settings;   /* lines of OPTION=VALUE that win over those of the configuration; NULL = none */
     const char *variant_of; /* the policy's name; NULL = it is no variant */
 
+    const void *context; /* whatever create() needs that is not in its arguments: config->ops->context */
+
     /* Called by adl_policy_create(), with the policy's own options in config->options. */
     int (*create)(const struct adl_policy_config *, const struct adl_cluster *, uint64_t seed, void **ret_policy,
                   struct adl_error *);

@@ -172,7 +172,7 @@ static const struct phrase {
                        "the only start possible now", NULL, say_time},
     [ADL_RULE_CLEARED] = {"the jobs that were stopped for it have left", NULL, NULL, say_time},
     [ADL_RULE_GUARD] = {"guard: the policy's plan was refused; first in the queue that fits", NULL, NULL, say_time},
-    [ADL_RULE_AGENT] = {"chosen by the agent in the environment", NULL, NULL, say_number},
+    [ADL_RULE_AGENT] = {"chosen by the agent or plugin that decides", NULL, NULL, say_number},
     [ADL_RULE_RUNS] = {"it ran already", NULL, NULL, say_time},
     [ADL_RULE_FOR_SHORTER] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, say_time},
     [ADL_RULE_FOR_LESS_WORK] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, say_work},
@@ -188,6 +188,7 @@ static const struct phrase {
     [ADL_RULE_MOVES] = {"moves to other GPUs: net cost {v} as it is, {a} there with the move", NULL, NULL, say_watts},
     [ADL_RULE_MOVES_SHARE] = {"moves to other GPUs: due {a} of the time there, {v} here", NULL, NULL, say_percent},
     [ADL_RULE_MOVES_OWED] = {"moves to other GPUs: {a} of GPU time owed to it there, {v} here", NULL, NULL, say_time},
+    [ADL_RULE_FOR_PLUGIN] = {"stopped by the plugin that decides", NULL, NULL, say_number},
     [ADL_RULE_SAVING] = {"saves {v}: its progress is not worth the power now", NULL, NULL, say_watts},
 };
 
