@@ -15,6 +15,19 @@ if(NOT ADL_SANITIZE)
   add_test(NAME house_size COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_size ${PROJECT_SOURCE_DIR})
   add_test(NAME house_names COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_names ${PROJECT_SOURCE_DIR})
   add_test(NAME house_words COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_words ${PROJECT_SOURCE_DIR})
+  set(product_objects "")
+  foreach(target adlro-core adlro-lp adlro-edge adlro-slurm-words adlro adlro-shepherd adlro-shared adlro-slurm)
+    if(TARGET ${target})
+      list(APPEND product_objects "$<JOIN:$<TARGET_OBJECTS:${target}>,\n>")
+    endif()
+  endforeach()
+  list(JOIN product_objects "\n" product_objects)
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/product_objects.txt CONTENT "${product_objects}\n")
+  if(TARGET adlro-slurm) # else what only the adapter calls would look unused
+    add_test(NAME house_unused COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_unused ${PROJECT_SOURCE_DIR}
+                                       ${CMAKE_CURRENT_BINARY_DIR}/product_objects.txt)
+    set_tests_properties(house_unused PROPERTIES TIMEOUT 120)
+  endif()
   add_test(NAME house_selftest COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_selftest headers layers core_imports docs names size
                                        words unused)
   set_tests_properties(house_headers house_layers house_core_imports house_docs house_names house_size house_words
