@@ -23,8 +23,6 @@ struct options {
     bool no_timing;
 };
 
-static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
-
 #define AT(field) offsetof(struct options, field)
 
 static const struct adl_option table[] = {
@@ -33,7 +31,7 @@ static const struct adl_option table[] = {
     ADL_CHOICE_ROWS(struct options, choice, ADL_SET_HELP, ADL_VARIANTS_HELP),
     {"seeds", 'n', ADL_OPTION_INT, AT(seeds), 1, 100000, NULL, "N", "runs of each policy, on the same seeds"},
     {"first-seed", 0, ADL_OPTION_INT, AT(first_seed), 0, 9e15, NULL, "K", "seeds are K .. K+N-1"},
-    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, adl_regime_names, "NAME",
      "what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},

@@ -8,6 +8,7 @@
 #include "experiment/recording.h"
 #include "experiment/run.h"
 #include "scenario/scenario.h"
+#include "sim/world_sim.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
 
 #define AT(field) offsetof(struct adl_replay_options, field)
 
@@ -40,7 +39,7 @@ static const struct adl_option table[] = {
     {"strict", 0, ADL_OPTION_FLAG, AT(strict), 0, 0, NULL, NULL,
      "trace: treat a row that cannot be used as an error instead of counting it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "trace: only the first N jobs; 0 = all"},
-    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, adl_regime_names, "NAME",
      "trace: what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N",
      "trace: 0 = all cores; the result does not depend on it"},

@@ -24,15 +24,13 @@ struct options {
     bool no_timing;
 };
 
-static const char *const regimes[] = {"declared", "oracle", "learned", NULL};
-
 #define AT(field) offsetof(struct options, field)
 
 static const struct adl_option table[] = {
     {"policy", 'p', ADL_OPTION_TEXT, AT(policy), 0, 0, NULL, "P", "one of `adlro policies`"},
     ADL_CHOICE_ROWS(struct options, choice, ADL_SET_HELP, ADL_VARIANTS_HELP),
     {"seed", 's', ADL_OPTION_INT, AT(seed), 0, 9e15, NULL, "K", "equal seeds give equal runs"},
-    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, adl_regime_names, "NAME",
      "what the policy knows of run times: declared, learned or oracle"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const regime_names[] = {"declared", "oracle", "learned"};
+const char *const adl_regime_names[] = {"declared", "oracle", "learned", NULL};
 
 const char *adl_regime_name(int regime)
 {
-    return regime_names[regime];
+    return adl_regime_names[regime];
 }
 
 int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_event what, uint32_t ref,

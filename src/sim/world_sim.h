@@ -15,6 +15,7 @@ enum adl_regime {
     ADL_REGIME_COUNT,
 };
 
+extern const char *const adl_regime_names[]; /* ended by NULL */
 const char *adl_regime_name(int regime);
 
 struct adl_world_sim;
