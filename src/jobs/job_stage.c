@@ -1,12 +1,14 @@
 #include "jobs/job_stage.h"
 
 const struct adl_stage_info adl_stages[ADL_STAGE_COUNT] = {
-    [ADL_STAGE_NEW] = {"new", "held", "it was submitted or read from the store a moment ago"},
-    [ADL_STAGE_HELD] = {"held", "held", "a user, an administrator or the cluster underneath keeps it from starting"},
-    [ADL_STAGE_AWAITS_JOBS] = {"awaits jobs", "dependent", "it waits until other jobs have ended or started"},
-    [ADL_STAGE_AWAITS_TIME] = {"awaits time", "dependent", "it waits for its begin time"},
+    [ADL_STAGE_NEW] = {"new", "held", .meaning = "it was submitted or read from the store a moment ago"},
+    [ADL_STAGE_HELD] = {"held", "held",
+                        .meaning = "a user, an administrator or the cluster underneath keeps it from starting"},
+    [ADL_STAGE_AWAITS_JOBS] = {"awaits jobs", "dependent",
+                               .meaning = "it waits until other jobs have ended or started"},
+    [ADL_STAGE_AWAITS_TIME] = {"awaits time", "dependent", .meaning = "it waits for its begin time"},
     [ADL_STAGE_AWAITS_ARRAY] = {"awaits array", "dependent",
-                                "it waits until fewer jobs of its array are queued or run"},
+                                .meaning = "it waits until fewer jobs of its array are queued or run"},
     [ADL_STAGE_QUEUED] = {"queued", "queued", "the policy sees it", .in_queue = true},
     [ADL_STAGE_CLUSTER_STARTED] = {"cluster started", "queued",
                                    "the cluster started it by itself, and the engine does not know yet",
@@ -18,7 +20,7 @@ const struct adl_stage_info adl_stages[ADL_STAGE_COUNT] = {
                               true, true, ADL_ORDER_STOP},
     [ADL_STAGE_REQUEUEING] = {"requeueing", "stopping", "the same, and then it goes back into the queue", true, true,
                               true, ADL_ORDER_STOP_AND_REQUEUE},
-    [ADL_STAGE_ENDED] = {"ended", "ended", "the store has its end, and it leaves the job table"},
+    [ADL_STAGE_ENDED] = {"ended", "ended", .meaning = "the store has its end, and it leaves the job table"},
 };
 
 #define OF(stage) (1u << ADL_STAGE_##stage)
