@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
-#include "cli/reported.h"
+#include "cli/recorded_speeds.h"
 #include "predict/estimate_table.h"
 #include "predict/estimates.h"
 #include "rl/model_store.h"
@@ -171,7 +171,7 @@ static int read_measured(struct shared *shared, const char *path, struct adl_err
 }
 
 /* Ignores jobs of a recorded run whose type or class the scenario does not have. */
-static void take_reported(void *self, const struct adl_reported *reported)
+static void take_reported(void *self, const struct adl_recorded_speed *reported)
 {
     struct shared *shared = self;
     struct adl_error none;
@@ -265,7 +265,7 @@ static int estimate(struct shared *shared, const char *name, struct adl_error *e
     if (status == 0 && shared->options->measured)
         status = read_measured(shared, shared->options->measured, err);
     if (status == 0 && shared->options->recording)
-        status = adl_reported_read(shared->options->recording, take_reported, shared, err);
+        status = adl_recorded_speeds_read(shared->options->recording, take_reported, shared, err);
     if (status)
         return status;
     const uint32_t profile = profile_of(shared, shared->job);

@@ -3,7 +3,7 @@
 
 #include "report/chart.h"
 #include "report/figure.h"
-#include "report/page_style.h"
+#include "report/page_frame.h"
 #include "report/page_table.h"
 #include "report/svg.h"
 

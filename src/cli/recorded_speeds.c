@@ -1,4 +1,4 @@
-#include "cli/reported.h"
+#include "cli/recorded_speeds.h"
 
 #include "cli/replay.h"
 #include "engine/engine.h"
@@ -12,7 +12,7 @@
 
 struct reader {
     const struct adl_scenario *scenario;
-    void (*take)(void *self, const struct adl_reported *);
+    void (*take)(void *self, const struct adl_recorded_speed *);
     void *self;
 };
 
@@ -26,7 +26,7 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     const struct adl_job_class *classes = reader->scenario->classes;
     if (state->gpus[job->first_gpu].cap_w > 0)
         return 0;
-    const struct adl_reported reported = {
+    const struct adl_recorded_speed reported = {
         .type = state->cluster->types[job->type].name,
         .class = classes[job->spec.class_index].name,
         .beside = other == ADL_NONE ? NULL : classes[state->jobs[other].spec.class_index].name,
@@ -70,8 +70,8 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     return status;
 }
 
-int adl_reported_read(const char *path, void (*take)(void *self, const struct adl_reported *), void *self,
-                      struct adl_error *err)
+int adl_recorded_speeds_read(const char *path, void (*take)(void *self, const struct adl_recorded_speed *), void *self,
+                             struct adl_error *err)
 {
     struct reader reader = {.take = take, .self = self};
     struct adl_recording *recording = NULL;

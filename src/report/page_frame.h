@@ -1,6 +1,6 @@
-/* page_style: the frame of a report's page, with style and script. The page fetches nothing. */
-#ifndef ADLRO_REPORT_PAGE_STYLE_H
-#define ADLRO_REPORT_PAGE_STYLE_H
+/* page_frame: the frame of a report's page, with style and script. The page fetches nothing. */
+#ifndef ADLRO_REPORT_PAGE_FRAME_H
+#define ADLRO_REPORT_PAGE_FRAME_H
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "report/page_style.h"
+#include "report/page_frame.h"
 
 #include "report/page_assets.h"
 #include "report/svg.h"
