@@ -207,7 +207,7 @@ static int walk_arguments(struct walk *walk)
     return check_operands(walk);
 }
 
-/* How many of the arguments may ask for help: none of an operand's own, if the first operand ends the options. */
+/* How many of the arguments may be a request for help: if the first operand ends the options, only those before it. */
 static int own_arguments(const struct adl_verb *verb, int argc, char **argv)
 {
     if (!verb->options_first)

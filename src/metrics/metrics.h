@@ -42,7 +42,7 @@ extern const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT];
 /* One run's figures. */
 struct adl_result {
     double value[ADL_METRIC_COUNT];
-    uint64_t jobs; /* finished, whatever their end */
+    uint64_t jobs; /* finished, however they ended */
     uint64_t timeouts;
     uint64_t evictions;  /* preemptions and faults */
     uint64_t lost_gpu_s; /* GPU time of work lost by preemptions, according to the jobs' specifications */

@@ -93,7 +93,7 @@ double adl_huber(ptrdiff_t count, const float *q, const float *target, const flo
 
 /* ---- width-3 convolution over sequences ----
  *
- * Sequences of one batch stand one after another in one matrix with a row of zeros before, between and behind them:
+ * Sequences of one batch are stored one after another in one matrix with a row of zeros before, between and after them:
  * sequence s, of offset[s + 1] - offset[s] rows, starts at row offset[s] + s + 1. A row and its two neighbours are then
  * 3 * channels numbers side by side, and the convolution of the whole batch is one product with ldx = channels. */
 static inline ptrdiff_t adl_padded_row(const int *offset, int sequence)

@@ -52,7 +52,7 @@ static bool is_tag(const char *tag)
 
 /* ---- the manifest ---- */
 
-/* Numbers of the manifest, in its order; the kind of network stands before them by name. */
+/* Numbers of the manifest, in its order; the name of the kind of network comes before them. */
 enum {
     SCHEMA,
     GPU_FEATURES,
@@ -170,7 +170,7 @@ static int read_manifest(const struct adl_model_section *section, struct adl_mod
     return 0;
 }
 
-/* The count of parameters that the shape asks for, and their being numbers. */
+/* Checks that the shape has that many parameters, and that all are finite. */
 static int check_model(const struct adl_model *model, struct adl_error *err)
 {
     struct adl_qnet net;

@@ -127,7 +127,7 @@ const struct adl_setnet_ops adl_setnet_recurrent_ops = {"recurrent", 3, 1, 3, 1,
  *
  * Weight of fact f in head h = exp(query . key_f / sqrt(d)) / (1 + sum of these): the 1 is for attending to none. */
 
-static void attend(const float *ask, const float *keyed, ptrdiff_t count, ptrdiff_t width, ptrdiff_t head,
+static void attend(const float *query, const float *keyed, ptrdiff_t count, ptrdiff_t width, ptrdiff_t head,
                    float *weights, float *summary)
 {
     const ptrdiff_t part = width / ADL_SETNET_HEADS, first = head * part;
@@ -136,7 +136,7 @@ static void attend(const float *ask, const float *keyed, ptrdiff_t count, ptrdif
     for (ptrdiff_t f = 0; f < count; f++) {
         float score = 0;
         for (ptrdiff_t i = first; i < first + part; i++)
-            score += ask[i] * keyed[f * 2 * width + i];
+            score += query[i] * keyed[f * 2 * width + i];
         weights[f * ADL_SETNET_HEADS + head] = score * scale;
         most = (double)(score * scale) > most ? (double)(score * scale) : most;
     }
@@ -169,7 +169,7 @@ static void attention_forward(const struct adl_setnet *net, const float *params,
     }
 }
 
-static void attend_back(const float *ask, const float *keyed, ptrdiff_t count, ptrdiff_t width, ptrdiff_t head,
+static void attend_back(const float *query, const float *keyed, ptrdiff_t count, ptrdiff_t width, ptrdiff_t head,
                         const float *weights, const float *dsummary, float *dask, float *dkeyed)
 {
     const ptrdiff_t part = width / ADL_SETNET_HEADS, first = head * part;
@@ -188,7 +188,7 @@ static void attend_back(const float *ask, const float *keyed, ptrdiff_t count, p
             dweight += dsummary[i] * keyed[f * 2 * width + width + i];
         const float dscore = w * (dweight - mean) * scale;
         for (ptrdiff_t i = first; i < first + part; i++) {
-            dkeyed[f * 2 * width + i] = dscore * ask[i];
+            dkeyed[f * 2 * width + i] = dscore * query[i];
             dkeyed[f * 2 * width + width + i] = w * dsummary[i];
             dask[i] += dscore * keyed[f * 2 * width + i];
         }

@@ -17,7 +17,7 @@ struct adl_milp_limits {
 };
 
 enum adl_milp_outcome {
-    ADL_MILP_OPTIMAL,    /* within the gap asked for */
+    ADL_MILP_OPTIMAL,    /* within the requested gap */
     ADL_MILP_FEASIBLE,   /* at a limit, with a solution */
     ADL_MILP_NONE,       /* at a limit, without one */
     ADL_MILP_INFEASIBLE, /* there is none */

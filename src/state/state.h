@@ -91,7 +91,7 @@ void adl_state_began(struct adl_state *state, uint32_t slot,
                      int64_t start_us); /* a running job started at that earlier time */
 void adl_state_stopping(struct adl_state *state, uint32_t slot);
 void adl_state_evict(struct adl_state *state, uint32_t slot, double remaining); /* then enqueue it again */
-void adl_state_finish(struct adl_state *state, uint32_t slot);  /* whatever its phase: the job is gone */
+void adl_state_finish(struct adl_state *state, uint32_t slot);                  /* in any phase: the job is gone */
 void adl_state_gpu_down(struct adl_state *state, uint32_t gpu); /* for new jobs; those on it keep running */
 void adl_state_gpu_up(struct adl_state *state, uint32_t gpu);
 void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_count, double power_w); /* each */

@@ -344,10 +344,10 @@ static double shortfall(double has, double needs)
 static double sla_w(const struct adl_cost_model *cost_model, struct adl_candidate candidate, double low, double speed)
 {
     const struct adl_job_features *job = candidate.job;
-    const double asked = SLA_MARGIN * (double)job->min_steps_per_s, best = candidate.estimates->best_low;
+    const double required = SLA_MARGIN * (double)job->min_steps_per_s, best = candidate.estimates->best_low;
     double missed = 0;
     if (job->min_steps_per_s > 0)
-        missed += shortfall(low, asked < best ? asked : best);
+        missed += shortfall(low, required < best ? required : best);
     if (job->slack != ADL_SLACK_NONE)
         missed += shortfall(speed * (1.0 + SLACK_STEP * job->slack), TIME_MARGIN);
     return missed * cost_model->sla_w * job->gpus;
