@@ -1,4 +1,5 @@
-/* choices: the options that say which policies run and what they are told, shared by compare, simulate and replay. */
+/* choices: which policies run, and with which options: the command-line options shared by compare, simulate and replay.
+ */
 #ifndef ADLRO_CLI_CHOICES_H
 #define ADLRO_CLI_CHOICES_H
 

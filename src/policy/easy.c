@@ -1,9 +1,9 @@
 /* easy: backfill. Jobs are taken in order of submission; the first `depth` that do not fit are promised the earliest
- * place and time they can have, and a later job may start if it disturbs no promise. Depth 1 is EASY, every job a
- * promise is conservative backfill.
+ * place and time they can have (a reservation), and a later job may start if it delays no promise. Depth 1 is EASY; a
+ * promise for every job is conservative backfill.
  *
  * Readings taken where the name leaves one open: promises are made anew at each decision; candidates go in queue order,
- * each start counts against what the promises spare; a job that is believed to end exactly at a promised start is in
+ * each start counts against what the promises spare; a job that is predicted to end exactly at a promised start is in
  * time. Whether GPUs that a promise spares may be used beyond its start is enum backfill_rule; that they may is the
  * default, as the authors of EASY have it. docs/agreement.md tells which simulators read it which way. */
 #include "policy/mechanism/forecast.h"
@@ -218,7 +218,7 @@ static bool start(struct easy *self, const struct adl_state *state, uint32_t slo
     const struct adl_command *command = &plan->commands[plan->command_count - 1];
     const uint32_t type = adl_gpu_type_of(state->cluster, plan->gpus[command->gpu_offset]);
     const struct adl_reservation *first = &place->reservations[0];
-    /* One whose time has passed is due: jobs that were believed to have ended hold its GPUs. */
+    /* One whose time has passed is due: jobs that were predicted to have ended hold its GPUs. */
     const int64_t until_us = first->start_us > state->now_us ? first->start_us - state->now_us : 0;
     adl_plan_because(plan, adl_reason_make(ADL_RULE_BACKFILL, first->job,
                                            (double)adl_state_remaining_us(state, slot, type) * 1e-6,
@@ -269,7 +269,7 @@ static void pass_anew(struct easy *self, const struct adl_state *state, struct a
     pass(self, state, false, plan);
 }
 
-/* A job that outlives what was believed of it moves promises. */
+/* A job that outlives its prediction moves promises. */
 static bool some_overdue(const struct adl_state *state)
 {
     for (uint32_t t = 0; t < state->cluster->type_count; t++) {
@@ -344,8 +344,8 @@ static bool start_due(struct easy *self, const struct adl_state *state, struct a
     return true;
 }
 
-/* As long as all goes as believed, promises made anew would be the same: the jobs that started did not disturb them,
- * and nothing was free earlier. So only those who came since need one. True where all GPUs are in one bank; elsewhere
+/* As long as all goes as predicted, promises made anew would be the same: the jobs that started did not disturb them,
+ * and nothing was free earlier. So only jobs that came since need one. True where all GPUs are in one bank; elsewhere
  * the place matters beside the time. False if promises have to be made anew. */
 static bool follow_promises(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {

@@ -2,7 +2,7 @@
  *
  * D. Narayanan, K. Santhanam, F. Kazhamiaka, A. Phanishayee and M. Zaharia, "Heterogeneity-Aware Cluster Scheduling
  * Policies for Deep Learning Workloads", OSDI 2020. X_ja >= 0 is the share of time that job j runs on type a, s_j its
- * GPUs, T_ja its throughput there (1 / believed run time), N_a the GPUs of the type that are up; always
+ * GPUs, T_ja its throughput there (1 / predicted run time), N_a the GPUs of the type that are up; always
  *     sum_a X_ja <= 1,    sum_j s_j X_ja <= N_a    (section 3.1).
  * gavel      by its objective:
  *   max_min      maximizes min_j (s_j / T_j^prop) sum_a T_ja X_ja (section 4.1, all weights 1), where T_j^prop is the

@@ -34,7 +34,7 @@ struct las_job {
     uint8_t queue;
     bool settled; /* was given GPUs in the last pass, or never had to ask */
     bool runs;
-    bool has_turn; /* where it will wait was set when it was told to stop */
+    bool has_turn; /* where it will wait was set when it was ordered to stop */
 };
 
 /* A table of order nodes and one order over it. */
@@ -351,14 +351,15 @@ static double service_gpu_s(const struct las_job *job, int64_t now_us)
     return (double)held_us(job, now_us) * job->gpus * 1e-6;
 }
 
-/* The lower queue goes first; inside one, whoever was submitted first or whose turn it is. */
+/* The lower queue goes first; inside one, the job that was submitted first or whose turn it is. */
 static struct adl_reason reason_of(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
                                    bool stops)
 {
     const struct las *self = context;
     const struct las_job *job = &self->jobs[slot], *against = other == ADL_NONE ? job : &self->jobs[other];
     const double had = service_gpu_s(job, state->now_us), had_other = service_gpu_s(against, state->now_us);
-    /* Demotions that are noticed late can leave who has had more in the lower queue: then it is its turn, no more. */
+    /* Demotions that are noticed late can leave the job with more service in the lower queue: then it is its turn, no
+     * more. */
     const bool late = self->lazy && (stops ? had < had_other : had > had_other);
     if (late || (job->queue == against->queue && self->running_first && other != ADL_NONE))
         return adl_reason_make(stops ? ADL_RULE_FOR_TURN : ADL_RULE_TURN, other, had, had_other);

@@ -1,4 +1,4 @@
-/* option: what a policy can be told. Each policy declares a table of typed options and a struct that the table fills;
+/* option: the options of policies. Each policy declares a table of typed options and a struct that the table fills;
  * parsing, validation, `adlro policies NAME` and docs/policies.md come from the table.
  *
  * Settings are text: lines of OPTION=VALUE. A line whose option the policy does not have is not for it. */

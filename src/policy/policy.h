@@ -15,7 +15,7 @@ struct adl_policy_ops {
     const char *summary; /* one line, shown by `adlro policies` */
     bool track_running;  /* wants state->running kept */
 
-    /* What it can be told: policy/option.h; ADL_POLICY_OPTIONS() sets all three. */
+    /* Its options: policy/option.h; ADL_POLICY_OPTIONS() sets all three. */
     const struct adl_policy_option *options;
     uint32_t option_count;
     size_t options_size; /* of the struct that the table fills */
@@ -31,7 +31,7 @@ struct adl_policy_ops {
                   struct adl_error *);
     void (*destroy)(void *policy); /* accepts NULL */
 
-    /* Where a job stands in the queue, least first, asked each time it joins; equal ranks keep their order. NULL: by
+    /* A job's place in the queue, least first, asked each time it joins; equal ranks keep their order. NULL: by
      * time of submission, less priority * config.priority_s. */
     int64_t (*rank)(void *policy, const struct adl_state *, uint32_t slot);
 
@@ -50,21 +50,26 @@ struct adl_policy_ops {
     void (*explain)(void *policy, const struct adl_state *, uint32_t slot, char *ret, size_t size);
 };
 
-extern const struct adl_policy_ops adl_policy_fcfs;
-extern const struct adl_policy_ops adl_policy_static;
-extern const struct adl_policy_ops adl_policy_sjf;
-extern const struct adl_policy_ops adl_policy_srtf;
-extern const struct adl_policy_ops adl_policy_easy;
-extern const struct adl_policy_ops adl_policy_conservative;
-extern const struct adl_policy_ops adl_policy_las;
-extern const struct adl_policy_ops adl_policy_qssf;
-extern const struct adl_policy_ops adl_policy_allox;
-extern const struct adl_policy_ops adl_policy_gavel;
-extern const struct adl_policy_ops adl_policy_gavel_jct;
-extern const struct adl_policy_ops adl_policy_fgd;
-extern const struct adl_policy_ops adl_policy_least_loaded;
-extern const struct adl_policy_ops adl_policy_dqn;
-extern const struct adl_policy_ops adl_policy_gogh;
+/* The registry: a row for each policy adl_policy_NAME, in the order in which `adlro policies` shows them. */
+#define ADL_POLICIES(ROW)                                                                                              \
+    ROW(fcfs)                                                                                                          \
+    ROW(static)                                                                                                        \
+    ROW(sjf)                                                                                                           \
+    ROW(srtf)                                                                                                          \
+    ROW(easy)                                                                                                          \
+    ROW(conservative)                                                                                                  \
+    ROW(las)                                                                                                           \
+    ROW(qssf)                                                                                                          \
+    ROW(allox)                                                                                                         \
+    ROW(gavel)                                                                                                         \
+    ROW(gavel_jct)                                                                                                     \
+    ROW(fgd)                                                                                                           \
+    ROW(least_loaded)                                                                                                  \
+    ROW(dqn)                                                                                                           \
+    ROW(gogh)
+
+#define ADL_POLICY_DECLARE(name) extern const struct adl_policy_ops adl_policy_##name;
+ADL_POLICIES(ADL_POLICY_DECLARE)
 
 /* The guard: what decides for the rest of an instant after a plan was refused. Not in the list of policies. */
 extern const struct adl_policy_ops adl_policy_guard;

@@ -21,7 +21,7 @@ static const struct adl_policy_option options[] = {
 struct qssf {
     struct adl_list_scheduler head; /* first: what adl_list_scheduler_decide is given */
     struct adl_history history;
-    bool *revealed; /* [slot] the believed run time is the truth */
+    bool *revealed; /* [slot] the predicted run time is the true one */
     size_t capacity;
     bool failed; /* out of memory in observe() */
 };
@@ -66,7 +66,7 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
     return left_us * job->spec.gpus;
 }
 
-/* What the job would have taken on the best type it accepts, by what is believed of the types. */
+/* What the job would have taken on the best type it accepts, by the predicted run times on the types. */
 static int64_t time_on_best(const struct adl_state *state, uint32_t slot, int64_t run_us)
 {
     const struct adl_job *job = &state->jobs[slot];

@@ -1,13 +1,10 @@
-/* registry: the list of policies, in the order `adlro policies` shows them. */
+/* registry: finds policies; the rows are in policy.h. */
 #include "policy/policy.h"
 
 #include <string.h>
 
-static const struct adl_policy_ops *const policies[] = {
-    &adl_policy_fcfs,         &adl_policy_static, &adl_policy_sjf,          &adl_policy_srtf,  &adl_policy_easy,
-    &adl_policy_conservative, &adl_policy_las,    &adl_policy_qssf,         &adl_policy_allox, &adl_policy_gavel,
-    &adl_policy_gavel_jct,    &adl_policy_fgd,    &adl_policy_least_loaded, &adl_policy_dqn,   &adl_policy_gogh,
-};
+#define ADDRESS(name) &adl_policy_##name,
+static const struct adl_policy_ops *const policies[] = {ADL_POLICIES(ADDRESS)};
 
 uint32_t adl_policy_count(void)
 {

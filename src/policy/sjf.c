@@ -1,4 +1,4 @@
-/* sjf: the shortest job first, by its believed run time on its best type, on the fastest GPUs that are free. */
+/* sjf: the shortest job first, by its predicted run time on its best type, on the fastest GPUs that are free. */
 #include "policy/mechanism/list_scheduler.h"
 
 #include <stdlib.h>

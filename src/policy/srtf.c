@@ -2,8 +2,9 @@
  * The first job in the queue is served or blocks the others.
  *
  * With first_fit or by_gpu_time it is preemptive list scheduling instead (preemptive_list.h): all live jobs by what
- * remains on their best type, times GPUs if so told, each given GPUs while they last. This is what Tiresias' simulator
- * calls `shortest` and `shortest-gpu`. With by_count the same order is served as Helios' simulator does (quota.h). */
+ * remains on their best type, times GPUs with by_gpu_time, each given GPUs while they last. This is what Tiresias'
+ * simulator calls `shortest` and `shortest-gpu`. With by_count the same order is served as Helios' simulator does
+ * (quota.h). */
 #include "policy/mechanism/count_scheduler.h"
 #include "policy/mechanism/placement.h"
 #include "policy/mechanism/preemptive_list.h"

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* What the policy is told is also its whole state. */
+/* Its options are also its whole state. */
 struct affinity {
     struct adl_policy_affinity affinity;
     bool share;
