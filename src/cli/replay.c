@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* adl_regime_names, and auto at ADL_REGIME_COUNT. */
+static const char *const regimes[] = {"declared", "oracle", "learned", "auto", NULL};
+
 #define AT(field) offsetof(struct adl_replay_options, field)
 
 static const struct adl_option table[] = {
@@ -39,8 +42,11 @@ static const struct adl_option table[] = {
     {"strict", 0, ADL_OPTION_FLAG, AT(strict), 0, 0, NULL, NULL,
      "trace: treat a row that cannot be used as an error instead of counting it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "trace: only the first N jobs; 0 = all"},
-    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, adl_regime_names, "NAME",
-     "trace: what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
+    {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, regimes, "NAME",
+     "trace: what policies know of run times: declared (users' limits), learned (similar jobs), oracle (truth), or "
+     "auto: declared if the trace has limits, else learned"},
+    {"site-limit", 0, ADL_OPTION_TEXT, AT(site_limit), 0, 0, NULL, "TIME",
+     "trace: the limit that policies are told of jobs without one, as Slurm's --time; no job is ended at it"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N",
      "trace: 0 = all cores; the result does not depend on it"},
     {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "trace: write a row per policy"},
@@ -251,7 +257,7 @@ static int replay_recording(const char *path, FILE *file, const struct adl_repla
 
 static int run(int argc, char **argv)
 {
-    struct adl_replay_options o = {.policies = "fcfs,sjf,easy"};
+    struct adl_replay_options o = {.policies = "fcfs,sjf,easy", .regime = ADL_REGIME_COUNT};
     struct adl_operands operands;
     struct adl_error err;
     int code;

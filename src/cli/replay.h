@@ -17,7 +17,8 @@ struct adl_replay_options {
     const char *throughputs;
     const char *export;
     const char *json, *csv, *html;
-    int regime;
+    int regime; /* ADL_REGIME_COUNT = declared if the trace has limits, else learned */
+    const char *site_limit;
     int time_unit; /* index into adl_time_unit_names */
     int64_t jobs;  /* 0 = all */
     int64_t threads;

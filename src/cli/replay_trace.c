@@ -2,10 +2,12 @@
  * used. */
 #include "base/suggest.h"
 #include "cli/cli.h"
+#include "cli/quantity.h"
 #include "cli/replay.h"
 #include "cli/reports.h"
 #include "experiment/trace_supply.h"
 #include "scenario/scenario.h"
+#include "sim/world_sim.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,6 +25,8 @@ struct replay {
     struct adl_cli_choices choices;
     struct adl_scenario scenario;
     struct adl_trace_account account;
+    int regime;
+    int64_t site_limit_us;
 };
 
 static int find_format(const char *name, int *ret, struct adl_error *err)
@@ -120,11 +124,8 @@ static void put_account(struct adl_text *text, const void *self)
     if (account->rows[ADL_TRACE_OUT_OF_ORDER] > 0)
         adl_text_printf(text, "Rows sorted because they were not in order of submission: %" PRIu64 ".\n",
                         account->rows[ADL_TRACE_OUT_OF_ORDER]);
-    if (account->without_limit > 0 && account->without_limit == account->jobs)
-        adl_text_put(text, "Limits not in the trace: durations are used.\n");
-    else if (account->without_limit > 0)
-        adl_text_printf(text, "Limits not in the trace for %" PRIu64 " rows: their durations are used.\n",
-                        account->without_limit);
+    if (account->without_limit > 0)
+        adl_text_printf(text, "Rows without a time limit: %" PRIu64 ".\n", account->without_limit);
 }
 
 static int no_jobs(const struct replay *replay, struct adl_error *err)
@@ -152,7 +153,7 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
         .policy_count = replay->choices.choices.count,
         .first_seed = 1,
         .seed_count = 1,
-        .regime = o->regime,
+        .regime = replay->regime,
         .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
         .timelines = o->html != NULL,
     };
@@ -170,6 +171,8 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
     replay->scenario.workload.jobs = replay->account.jobs;
     if (status == 0 && replay->scenario.workload.jobs == 0)
         status = no_jobs(replay, err);
+    comparison.limits =
+        (struct adl_limits_given){replay->account.jobs, replay->account.without_limit, replay->site_limit_us};
     if (status == 0)
         status = adl_reports_write(&reports, &comparison, err);
     adl_comparison_clear(&comparison);
@@ -202,8 +205,8 @@ static int run_on_cluster(struct replay *replay, struct adl_error *err)
     if (status == 0)
         status = export_trace(replay, err);
     if (status == 0) {
-        const struct adl_trace_plan plan = {replay->path, replay->trace, &replay->scenario, throughputs,
-                                            (uint64_t)o->jobs};
+        const struct adl_trace_plan plan = {replay->path, replay->trace,     &replay->scenario,
+                                            throughputs,  (uint64_t)o->jobs, replay->site_limit_us};
         name_scenario(replay);
         status = adl_trace_supply_create(&plan, &supply, err);
     }
@@ -214,6 +217,27 @@ static int run_on_cluster(struct replay *replay, struct adl_error *err)
     adl_cli_choices_clear(&replay->choices);
     adl_scenario_clear(&replay->scenario);
     free(model);
+    return status;
+}
+
+/* A trace without any limit has no regime declared, unless a limit is given for all. */
+static int choose_regime(struct replay *replay, struct adl_error *err)
+{
+    const struct adl_replay_options *o = replay->options;
+    bool limits = false;
+    int64_t site_s = ADL_SITE_LIMIT_US / 1000000;
+    int status = o->site_limit ? adl_duration_read(o->site_limit, "--site-limit", &site_s, err) : 0;
+    replay->site_limit_us = site_s * 1000000;
+    replay->regime = o->regime;
+    if (status == 0 && (o->regime == ADL_REGIME_COUNT || o->regime == ADL_REGIME_DECLARED))
+        status = adl_trace_has_limits(replay->path, &replay->trace, &limits, err);
+    if (status == 0 && o->regime == ADL_REGIME_COUNT)
+        replay->regime = limits ? ADL_REGIME_DECLARED : ADL_REGIME_LEARNED;
+    if (status == 0 && o->regime == ADL_REGIME_DECLARED && !limits && !o->site_limit)
+        return adl_fail(err, ADL_EINVAL,
+                        "%.200s: no job has a time limit, so there is no --regime declared; take learned, oracle, or "
+                        "--site-limit TIME as the limit of every job",
+                        replay->path);
     return status;
 }
 
@@ -230,7 +254,8 @@ int adl_replay_trace(const char *path, const struct adl_replay_options *options,
                           path);
     if (status == 0)
         status = adl_outputs_check(outputs, 4, path, err);
-    if (status)
-        return status;
-    return options->cluster ? run_on_cluster(&replay, err) : export_trace(&replay, err);
+    if (status || !options->cluster)
+        return status ? status : export_trace(&replay, err);
+    status = choose_regime(&replay, err);
+    return status ? status : run_on_cluster(&replay, err);
 }

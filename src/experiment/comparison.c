@@ -226,6 +226,7 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
 {
     struct adl_comparison comparison = {.scenario = request->scenario,
                                         .regime = adl_regime_name(request->regime),
+                                        .told = adl_regime_told(request->regime),
                                         .first_seed = request->first_seed,
                                         .seed_count = request->seed_count};
     struct tasks tasks = {.request = request, .comparison = &comparison};

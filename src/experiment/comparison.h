@@ -27,9 +27,18 @@ struct adl_policy_result {
     struct adl_timeline *timeline;                                 /* of the first seed; NULL unless asked for */
 };
 
+/* How many jobs of a trace came without a limit of their user, and the limit that policies were told instead. */
+struct adl_limits_given {
+    uint64_t jobs; /* 0 = the jobs are a scenario's, and all have limits */
+    uint64_t without;
+    int64_t site_us;
+};
+
 struct adl_comparison {
     const struct adl_scenario *scenario;
     const char *regime; /* "declared", "oracle", "learned" */
+    const char *told;   /* what policies are told in it; NULL = not said */
+    struct adl_limits_given limits;
     uint64_t first_seed;
     uint32_t seed_count;
     uint32_t policy_count;

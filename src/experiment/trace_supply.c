@@ -93,7 +93,6 @@ static int find_runtimes(const struct source *source, const struct adl_trace_row
     const struct adl_trace_plan *plan = &source->supply->plan;
     const struct adl_cluster *cluster = &plan->scenario->cluster;
     uint32_t measured = 0;
-    int64_t slowest_us = 0;
     memset(job->runtime_us, 0, sizeof job->runtime_us);
     for (uint32_t t = 0; t < cluster->type_count && plan->throughputs && row->steps > 0; t++) {
         const double steps_per_s =
@@ -115,10 +114,10 @@ static int find_runtimes(const struct source *source, const struct adl_trace_row
         if (job->runtime_us[t] <= 0)
             continue;
         job->ideal_us = job->runtime_us[t] < job->ideal_us ? job->runtime_us[t] : job->ideal_us;
-        slowest_us = job->runtime_us[t] > slowest_us ? job->runtime_us[t] : slowest_us;
     }
     job->steps = row->steps > 0 ? row->steps : (double)job->ideal_us * 1e-6;
-    job->spec.limit_us = row->limit_us > 0 ? row->limit_us : slowest_us;
+    job->without_limit = row->limit_us <= 0;
+    job->spec.limit_us = job->without_limit ? plan->site_limit_us : row->limit_us;
     return ADL_TRACE_USED;
 }
 
@@ -235,6 +234,23 @@ static int open_source(void *self, uint64_t seed, struct adl_job_source *ret, st
     return status;
 }
 
+int adl_trace_has_limits(const char *path, const struct adl_trace_options *options, bool *ret, struct adl_error *err)
+{
+    struct adl_trace *trace;
+    struct adl_trace_row row;
+    bool found = false;
+    int status = adl_trace_open(path, options, &trace, err);
+    if (status)
+        return status;
+    while (!found && (status = adl_trace_next(trace, &row, err)) > 0)
+        found = row.limit_us > 0;
+    adl_trace_close(trace);
+    if (status < 0)
+        return status;
+    *ret = found;
+    return 0;
+}
+
 int adl_trace_supply_create(const struct adl_trace_plan *plan, struct adl_trace_supply **ret, struct adl_error *err)
 {
     struct adl_trace_supply *supply = calloc(1, sizeof *supply);
@@ -243,6 +259,8 @@ int adl_trace_supply_create(const struct adl_trace_plan *plan, struct adl_trace_
         return adl_fail(err, ADL_ENOMEM, "%.200s: out of memory", plan->path);
     }
     supply->plan = *plan;
+    if (plan->site_limit_us <= 0)
+        supply->plan.site_limit_us = ADL_SITE_LIMIT_US;
     *ret = supply;
     return 0;
 }

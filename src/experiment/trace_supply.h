@@ -13,17 +13,23 @@ struct adl_trace_plan {
     const struct adl_scenario *scenario;       /* from adl_cluster_load(): its class 0 is that of every job */
     const struct adl_throughputs *throughputs; /* of jobs that have a number of steps; NULL = none */
     uint64_t jobs_max;                         /* only the first that many usable rows; 0 = all */
+    int64_t site_limit_us;                     /* what policies are told of rows without a limit; 0 = a week */
 };
+
+#define ADL_SITE_LIMIT_US (7 * 86400 * INT64_C(1000000))
 
 /* How the rows were used. */
 struct adl_trace_account {
     uint64_t rows[ADL_TRACE_REASON_COUNT]; /* of the whole trace, even if jobs_max cut it off */
     uint64_t jobs;                         /* issued */
-    uint64_t without_limit;                /* of these: their run time replaces the limit */
+    uint64_t without_limit;                /* of these: policies are told the site's limit */
     int format;                            /* enum adl_trace_format of the file */
     uint64_t unknown_line;                 /* of the first row whose types the cluster lacks; 0 = none */
     char unknown_types[2 * ADL_TRACE_WORD];
 };
+
+/* True in *ret if a usable row has a limit. */
+int adl_trace_has_limits(const char *path, const struct adl_trace_options *options, bool *ret, struct adl_error *err);
 
 struct adl_trace_supply;
 

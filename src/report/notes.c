@@ -48,20 +48,23 @@ static void note_seeds(struct adl_text *text, const struct adl_comparison *compa
                     comparison->first_seed + (comparison->seed_count ? comparison->seed_count - 1 : 0));
 }
 
-static void note_regime(struct adl_text *text, const char *regime)
+static void note_regime(struct adl_text *text, const struct adl_comparison *comparison)
 {
-    const char *meaning = "";
-    if (!regime)
+    const struct adl_limits_given *limits = &comparison->limits;
+    if (!comparison->regime)
         return;
-    if (strcmp(regime, "declared") == 0)
-        meaning = ": policies see the users' time limits, not the true run times";
-    else if (strcmp(regime, "learned") == 0)
-        meaning = ": policies see run times predicted from completed jobs";
-    else if (strcmp(regime, "oracle") == 0)
-        meaning = ": policies see the true run times, which no real cluster knows";
     adl_text_put(text, "Information regime ");
-    adl_notes_put_name(text, regime);
-    adl_text_printf(text, "%s.\n", meaning);
+    adl_notes_put_name(text, comparison->regime);
+    adl_text_printf(text, "%s%s.\n", comparison->told ? ": " : "", comparison->told ? comparison->told : "");
+    if (limits->jobs == 0)
+        return;
+    char site[ADL_FIGURE_SIZE];
+    const double share = 1 - (double)limits->without / (double)limits->jobs;
+    adl_text_printf(text, "%.1f %% of the jobs have a time limit of their user", 100 * share);
+    if (limits->without > 0)
+        adl_text_printf(text, "; the limit of the others is the site's, %s, and no job is ended at that",
+                        adl_figure_print_duration(site, (double)limits->site_us * 1e-6));
+    adl_text_put(text, ".\n");
 }
 
 static void note_significance(struct adl_text *text, const struct adl_comparison *comparison)
@@ -179,7 +182,7 @@ static void note_options(struct adl_text *text, const struct adl_comparison *com
 void adl_notes_put(struct adl_text *text, const struct adl_comparison *comparison)
 {
     note_seeds(text, comparison);
-    note_regime(text, comparison->regime);
+    note_regime(text, comparison);
     note_options(text, comparison);
     note_significance(text, comparison);
     note_bound(text, comparison);

@@ -146,6 +146,19 @@ static void put_modelled(struct adl_json *json, const struct adl_scenario *scena
     adl_json_end(json);
 }
 
+static void put_information(struct adl_json *json, const struct adl_comparison *comparison)
+{
+    const struct adl_limits_given *limits = &comparison->limits;
+    const double share = limits->jobs > 0 ? 1 - (double)limits->without / (double)limits->jobs : 1;
+    adl_json_key(json, "information");
+    adl_json_object(json);
+    adl_json_put_string(json, "told", comparison->told);
+    adl_json_put_real(json, "limit_share", share);
+    if (limits->without > 0)
+        adl_json_put_real(json, "site_limit_s", (double)limits->site_us * 1e-6);
+    adl_json_end(json);
+}
+
 void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing,
                      const struct adl_report_more *more)
 {
@@ -153,6 +166,7 @@ void adl_report_json(struct adl_text *text, const struct adl_comparison *compari
     adl_json_object(&json);
     adl_json_put_string(&json, "scenario", comparison->scenario->name);
     adl_json_put_string(&json, "regime", comparison->regime);
+    put_information(&json, comparison);
     adl_json_put_uint(&json, "seeds", comparison->seed_count);
     adl_json_put_uint(&json, "first_seed", comparison->first_seed);
     put_summary(&json, "bound_jct_s", &comparison->bound_jct_s);

@@ -6,10 +6,13 @@
 #include "model/cluster.h"
 #include "model/job.h"
 
+#include <stdbool.h>
+
 struct adl_true_job {
     struct adl_job_spec spec;
     int64_t submit_us;
     double steps;                      /* the work */
+    bool without_limit;                /* its user gave no limit: it is never ended at spec.limit_us */
     int64_t ideal_us;                  /* run time on its fastest acceptable type */
     int64_t runtime_us[ADL_TYPES_MAX]; /* alone, on new GPUs of one node; 0 = does not run there; as many as the cluster
                                         * has types */

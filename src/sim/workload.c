@@ -304,6 +304,7 @@ bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *
     const double duration_s = duration_s_of(mix, normals[0]);
     fill_spec(choice, scenario, user, urgency, &ret->spec);
     ret->spec.id = ++stream->issued;
+    ret->without_limit = false;
     ret->submit_us = (int64_t)(stream->now_s * 1e6);
     ret->steps = duration_s * choice->speed;
     ret->ideal_us = INT64_MAX;

@@ -12,6 +12,19 @@ const char *adl_regime_name(int regime)
     return adl_regime_names[regime];
 }
 
+const char *adl_regime_told(int regime)
+{
+    static const char *const told[] = {
+        "run times are users' time limits, speeds of GPU types are ratios of specifications, and the work left of a "
+        "stopped job follows from the time that it has run",
+        "true run times by GPU type and placement, and the true work left of a stopped job, which no real cluster "
+        "knows",
+        "run times are predicted from completed jobs, speeds of GPU types from measurements so far, and the work left "
+        "of a stopped job from the time that it has run",
+    };
+    return told[regime];
+}
+
 int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_event what, uint32_t ref,
                      uint32_t generation)
 {
@@ -19,6 +32,8 @@ int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_even
                                        (uint64_t)what << 60 | (uint64_t)(generation & GENERATION_MASK) << 32 | ref};
     return adl_heap_push(&world->heap, item);
 }
+
+#define NO_LIMIT_US (INT64_MAX / 4)
 
 static int grow_jobs(struct adl_world_sim *world, size_t count)
 {
@@ -63,7 +78,7 @@ uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job 
     const uint32_t generation = job->generation;
     *job = (struct sim_job){.remaining = 1.0,
                             .saved = 1.0,
-                            .limit_us = truth->spec.limit_us,
+                            .limit_us = truth->without_limit ? NO_LIMIT_US : truth->spec.limit_us,
                             .ideal_us = truth->ideal_us,
                             .steps = truth->steps,
                             .first_gpu = ADL_NONE,

@@ -18,6 +18,9 @@ enum adl_regime {
 extern const char *const adl_regime_names[]; /* ended by NULL */
 const char *adl_regime_name(int regime);
 
+/* What policies are told in the regime: a clause for reports, as docs/information.md has it. */
+const char *adl_regime_told(int regime);
+
 struct adl_world_sim;
 
 extern const struct adl_world_ops adl_world_sim_ops;

@@ -111,7 +111,8 @@ static void a_row_becomes_a_job_with_all_that_it_says(void **state)
     assert_int_equal(job[1].spec.types, 3);
     assert_int_equal(job[1].runtime_us[0], 7000000);
     assert_int_equal(job[1].runtime_us[1], 7000000);
-    assert_int_equal(job[1].spec.limit_us, 7000000);
+    assert_int_equal(job[1].spec.limit_us, ADL_SITE_LIMIT_US); /* not its run time: nobody could know that */
+    assert_true(job[1].without_limit && !job[0].without_limit);
     assert_int_equal(job[0].spec.user, job[2].spec.user);
     assert_int_not_equal(job[0].spec.user, job[1].spec.user);
     assert_int_equal(job[0].spec.name_id, adl_job_name_id("net"));
@@ -215,7 +216,7 @@ static void steps_take_as_long_as_the_throughput_of_each_type_says(void **state)
     assert_int_equal(job[0].runtime_us[0], 50000000); /* small */
     assert_int_equal(job[0].runtime_us[1], 25000000);
     assert_int_equal(job[0].ideal_us, 25000000);
-    assert_int_equal(job[0].spec.limit_us, 50000000);
+    assert_int_equal(job[0].spec.limit_us, ADL_SITE_LIMIT_US);
     assert_true(job[0].steps == 100);
     assert_int_equal(job[1].spec.types, 2); /* two GPUs were measured on big alone */
     assert_int_equal(job[1].runtime_us[1], 14285714);
