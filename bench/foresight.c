@@ -98,16 +98,16 @@ struct past_job *jobs_of_scenario(const struct adl_scenario *scenario, uint64_t 
 {
     struct past_job *jobs = calloc(scenario->workload.jobs, sizeof *jobs);
     struct adl_workload_stream stream;
-    struct adl_runtime runtime;
+    struct adl_runtime *runtime = NULL;
     struct adl_true_job job;
-    if (!jobs || adl_workload_begin(&stream, scenario, seed))
+    if (!jobs || adl_workload_begin(&stream, scenario, seed) || adl_runtime_create(&scenario->cluster, false, &runtime))
         exit(1);
-    adl_runtime_init(&runtime, &scenario->cluster);
     *ret_count = 0;
     while (adl_workload_next(&stream, &job)) {
         struct past_job *to = &jobs[(*ret_count)++];
-        int64_t told_us[ADL_TYPES_MAX];
-        adl_runtime_estimate(&runtime, &job.spec, NULL, told_us);
+        const struct adl_event submit = {.kind = ADL_EVENT_SUBMIT, .submit.spec = &job.spec};
+        struct adl_runtimes told;
+        adl_runtime_predict(runtime, &submit, &told);
         adl_traits_read(&to->traits, &job.spec, job.submit_us);
         to->spec = job.spec;
         to->submit_us = job.submit_us;
@@ -115,10 +115,11 @@ struct past_job *jobs_of_scenario(const struct adl_scenario *scenario, uint64_t 
         to->user = job.spec.user % USERS;
         to->class_index = job.spec.class_index;
         for (uint32_t t = 0; t < scenario->cluster.type_count; t++)
-            if (told_us[t] > 0 && (to->told_us == 0 || told_us[t] < to->told_us))
-                to->told_us = told_us[t];
+            if (told.best_us[t] > 0 && (to->told_us == 0 || told.best_us[t] < to->told_us))
+                to->told_us = told.best_us[t];
     }
     adl_workload_end(&stream);
+    adl_runtime_destroy(runtime);
     return jobs;
 }
 

@@ -4,7 +4,6 @@
 #include "engine/validate.h"
 #include "policy/mechanism/reason.h"
 #include "predict/runtime.h"
-#include "predict/similar.h"
 #include "state/stop.h"
 
 #include <assert.h>
@@ -19,9 +18,6 @@
 /* Policies that learn, at most. */
 #define LEARNERS_MAX 8
 
-/* Completed jobs that run times are predicted from: a larger history did not improve campus512. */
-#define REMEMBERED_JOBS 4096
-
 /* A former policy, kept for what it has learned. */
 struct learner {
     const struct adl_policy_ops *ops;
@@ -32,8 +28,7 @@ struct adl_engine {
     struct adl_engine_config config;
     struct adl_state *state;
     struct adl_validator *validator;
-    struct adl_runtime runtime;
-    struct adl_similar *similar; /* NULL unless run times are learned */
+    struct adl_runtime *runtime;
     void *policy;
     struct learner learners[LEARNERS_MAX]; /* one of each kind, except the policy's; unused: ops NULL */
     struct adl_plan plan;
@@ -61,8 +56,8 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
         engine->decision_ns = malloc(TIMED_MAX * sizeof *engine->decision_ns);
         status = engine->decision_ns ? 0 : ADL_ENOMEM;
     }
-    if (status == 0 && config->learned)
-        status = adl_similar_create(REMEMBERED_JOBS, &engine->similar, NULL);
+    if (status == 0)
+        status = adl_runtime_create(config->cluster, config->learned, &engine->runtime);
     if (status)
         adl_fail(err, status, "out of memory for a cluster of %u GPUs", config->cluster->gpu_count);
     else
@@ -77,7 +72,6 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     engine->state->placement = (uint8_t)engine->config.policy_config.placement;
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
-    adl_runtime_init(&engine->runtime, config->cluster);
     for (uint32_t i = 0; i < config->observer_count; i++)
         if (config->observers[i].bind)
             config->observers[i].bind(config->observers[i].self, engine);
@@ -94,7 +88,7 @@ void adl_engine_destroy(struct adl_engine *engine)
     for (int i = 0; i < LEARNERS_MAX; i++)
         if (engine->learners[i].ops)
             engine->learners[i].ops->destroy(engine->learners[i].policy);
-    adl_similar_destroy(engine->similar);
+    adl_runtime_destroy(engine->runtime);
     adl_plan_clear(&engine->plan);
     adl_validator_destroy(engine->validator);
     adl_state_destroy(engine->state);
@@ -139,11 +133,7 @@ static void take_learner(struct adl_engine *engine, struct learner learner)
 void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from)
 {
     assert(engine->config.cluster == from->config.cluster);
-    if (engine->similar && from->similar) {
-        struct adl_similar *mine = engine->similar;
-        engine->similar = from->similar;
-        from->similar = mine;
-    }
+    adl_runtime_inherit(engine->runtime, from->runtime);
     for (int i = 0; i < LEARNERS_MAX; i++)
         if (from->learners[i].ops)
             take_learner(engine, from->learners[i]);
@@ -209,48 +199,20 @@ static int check_possible(struct adl_engine *engine, uint32_t slot, struct adl_e
     return adl_fail(err, ADL_EINVAL, "job %llu can never run: %s", (unsigned long long)job->spec.id, why);
 }
 
-/* Until the first job has completed there are only the users' limits. */
-static void predict_runtime(struct adl_engine *engine, const struct adl_event *event, int64_t *ret_runtime_us)
-{
-    const struct adl_job_spec *spec = event->submit.spec;
-    struct adl_traits traits;
-    struct adl_similar_prediction prediction;
-    if (engine->similar && !event->submit.runtime_us) {
-        adl_traits_read(&traits, spec, event->time_us);
-        if (adl_similar_predict(engine->similar, &traits, &prediction)) {
-            adl_runtime_from_best(&engine->runtime, spec, prediction.run_us, ret_runtime_us);
-            return;
-        }
-    }
-    adl_runtime_estimate(&engine->runtime, spec, event->submit.runtime_us, ret_runtime_us);
-}
-
-static void learn(struct adl_engine *engine, const struct adl_event *event)
-{
-    const struct adl_job *job = &engine->state->jobs[event->job];
-    struct adl_traits traits;
-    if (!engine->similar || job->phase < ADL_PHASE_RUNNING || event->outcome.run_us <= 0)
-        return;
-    adl_traits_read(&traits, &job->spec, job->submit_us);
-    adl_similar_learn(engine->similar, &traits,
-                      adl_runtime_on_best(&engine->runtime, &job->spec, job->type, event->outcome.run_us),
-                      job->spec.class_index);
-}
-
 static int admit(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
 {
-    int64_t runtime_us[ADL_TYPES_MAX];
+    struct adl_runtimes predicted;
     const struct adl_job_spec *spec = event->submit.spec;
     if (spec->gpus < 1)
         return adl_fail(err, ADL_EINVAL, "job %llu asks for no GPU", (unsigned long long)spec->id);
-    predict_runtime(engine, event, runtime_us);
-    int status = adl_state_admit(engine->state, event->job, spec, runtime_us);
+    adl_runtime_predict(engine->runtime, event, &predicted);
+    int status = adl_state_admit(engine->state, event->job, spec, predicted.best_us);
     if (status == ADL_EINVAL)
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
     if (status == 0 && event->submit.since_us > 0 && event->submit.since_us < event->time_us)
         engine->state->jobs[event->job].submit_us = event->submit.since_us;
-    if (status == 0 && event->submit.spanning_us)
-        adl_state_set_spanning(engine->state, event->job, event->submit.spanning_us);
+    if (status == 0)
+        adl_state_set_spanning(engine->state, event->job, predicted.across_us);
     if (status == 0)
         status = enqueue(engine, event->job);
     if (status)
@@ -303,7 +265,7 @@ static int apply_job(struct adl_engine *engine, const struct adl_event *event, s
     if (status)
         return status;
     if (event->kind == ADL_EVENT_FINISH) {
-        learn(engine, event);
+        adl_runtime_learn(engine->runtime, event, engine->state);
         adl_state_finish(engine->state, event->job);
         return 0;
     }
@@ -360,6 +322,9 @@ static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_
     case ADL_EVENT_FINISH:
     case ADL_EVENT_EVICT:
         return apply_job(engine, event, err);
+    case ADL_EVENT_PROGRESS:
+        adl_runtime_learn(engine->runtime, event, engine->state);
+        return 0;
     case ADL_EVENT_GPU_DOWN:
     case ADL_EVENT_GPU_UP:
     case ADL_EVENT_TELEMETRY:

@@ -2,30 +2,34 @@
  *
  * Declared: the user's limit holds for the slowest type the job accepts; on faster types it is scaled by the ratio of
  * speeds by specification for that kind of job. Learned: the time on the best type is predicted from completed jobs
- * (predict/similar.h), and scaled to slower types in the same way. Oracle: the world tells the true times. */
+ * (predict/similar.h), and scaled to other types by measured speeds (predict/speeds.h), until there are any in the same
+ * way. Oracle: the world tells the true times. */
 #ifndef ADLRO_PREDICT_RUNTIME_H
 #define ADLRO_PREDICT_RUNTIME_H
 
+#include "base/error.h"
 #include "model/cluster.h"
-#include "model/job.h"
+#include "model/event.h"
+#include "state/state.h"
 
-struct adl_runtime {
-    const struct adl_cluster *cluster;
-    double spec_speed[ADL_KIND_COUNT][ADL_TYPES_MAX]; /* relative speed by specification */
+struct adl_runtime;
+
+/* Of a whole job [type], 0 = not acceptable. */
+struct adl_runtimes {
+    int64_t best_us[ADL_TYPES_MAX];   /* on the best placement that the type has */
+    int64_t across_us[ADL_TYPES_MAX]; /* across nodes */
 };
 
-void adl_runtime_init(struct adl_runtime *ret, const struct adl_cluster *cluster);
+int adl_runtime_create(const struct adl_cluster *cluster, bool learned, struct adl_runtime **ret); /* 0 or ADL_ENOMEM */
+void adl_runtime_destroy(struct adl_runtime *runtime);                                             /* accepts NULL */
 
-/* true_us: [type], or NULL. ret: [type], 0 = not acceptable. */
-void adl_runtime_estimate(const struct adl_runtime *runtime, const struct adl_job_spec *spec, const int64_t *true_us,
-                          int64_t *ret);
+/* Takes over what another of the same cluster has learned, which gets what this one has. */
+void adl_runtime_inherit(struct adl_runtime *runtime, struct adl_runtime *from);
 
-/* best_us: the time on the best type the job accepts, at least 1. ret as above. */
-void adl_runtime_from_best(const struct adl_runtime *runtime, const struct adl_job_spec *spec, int64_t best_us,
-                           int64_t *ret);
+/* Of the job that a SUBMIT tells of. This and what follows allocate nothing. */
+void adl_runtime_predict(struct adl_runtime *runtime, const struct adl_event *event, struct adl_runtimes *ret);
 
-/* What a job that took run_us on a type would have taken on the best one it accepts, at least 1. */
-int64_t adl_runtime_on_best(const struct adl_runtime *runtime, const struct adl_job_spec *spec, uint32_t type,
-                            int64_t run_us);
+/* From a FINISH or PROGRESS, before the state knows of it. No effect unless run times are learned. */
+void adl_runtime_learn(struct adl_runtime *runtime, const struct adl_event *event, const struct adl_state *state);
 
 #endif

@@ -13,13 +13,13 @@ bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t want
 double adl_stop_remaining(const struct adl_state *state, uint32_t slot, int64_t now_us, bool fault)
 {
     const struct adl_job *job = &state->jobs[slot];
-    const int64_t whole_us = job->phase < ADL_PHASE_RUNNING ? 0 : adl_state_runtime(state, slot, job->type);
+    const int64_t attempt_us = job->phase < ADL_PHASE_RUNNING ? 0 : job->expected_us - job->start_us;
     const bool told = job->phase == ADL_PHASE_STOPPING;
-    if (whole_us <= 0 || (fault && !told && job->spec.stop_loss == ADL_LOSS_NOTHING))
+    if (attempt_us <= 0 || (fault && !told && job->spec.stop_loss == ADL_LOSS_NOTHING))
         return job->remaining;
     const int64_t end_us = told ? job->stop_us : now_us;
     const int64_t ran_us = end_us > job->start_us ? end_us - job->start_us : 0;
     const int64_t kept_us = ran_us - adl_job_lost_us(&job->spec, ran_us);
-    const double left = job->remaining - (double)kept_us / (double)whole_us;
+    const double left = job->remaining * (1.0 - (double)kept_us / (double)attempt_us);
     return kept_us == 0 || left > ADL_STOP_REMAINING_LEAST ? left : ADL_STOP_REMAINING_LEAST;
 }

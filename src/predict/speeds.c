@@ -1,0 +1,89 @@
+#include "predict/speeds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Kinds of jobs that are told apart; the least recently seen is forgotten. */
+#define PROFILES 128
+
+struct adl_speeds {
+    const struct adl_cluster *cluster;
+    struct adl_estimates *estimates;
+    uint32_t widest[ADL_TYPES_MAX]; /* most GPUs of the type in one node */
+    bool measured;                  /* anything at all */
+};
+
+int adl_speeds_create(const struct adl_cluster *cluster, struct adl_speeds **ret, struct adl_error *err)
+{
+    struct adl_speeds *speeds = calloc(1, sizeof *speeds);
+    if (!speeds)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for measured speeds");
+    speeds->cluster = cluster;
+    for (uint32_t b = 0; b < cluster->bank_count; b++) {
+        uint32_t *widest = &speeds->widest[cluster->banks[b].type];
+        *widest = cluster->banks[b].gpu_count > *widest ? cluster->banks[b].gpu_count : *widest;
+    }
+    const int status = adl_estimates_create(cluster, PROFILES, NULL, 0, &speeds->estimates, err);
+    if (status)
+        free(speeds);
+    else
+        *ret = speeds;
+    return status;
+}
+
+void adl_speeds_destroy(struct adl_speeds *speeds)
+{
+    if (!speeds)
+        return;
+    adl_estimates_destroy(speeds->estimates);
+    free(speeds);
+}
+
+void adl_speeds_measure(struct adl_speeds *speeds, const struct adl_state *state, uint32_t slot, double steps_per_s)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const uint32_t other = adl_state_neighbour(state, slot);
+    if (!(steps_per_s > 0) || state->gpus[job->first_gpu].cap_w > 0)
+        return;
+    const uint32_t beside =
+        other == ADL_NONE ? ADL_NONE : adl_estimates_profile(speeds->estimates, &state->jobs[other].spec, false);
+    const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
+    const uint32_t profile = adl_estimates_profile(speeds->estimates, &job->spec, spans);
+    adl_estimates_measure(speeds->estimates, profile, job->type, beside, steps_per_s);
+    speeds->measured = true;
+}
+
+/* Of one kind of placement; false if it was never measured. */
+static bool find_alone(struct adl_speeds *speeds, const struct adl_job_spec *spec, bool spans, double *ret)
+{
+    const uint32_t profile = adl_estimates_profile(speeds->estimates, spec, spans);
+    for (uint32_t t = 0; t < speeds->cluster->type_count; t++) {
+        struct adl_estimate estimate = {0};
+        if (spec->types >> t & 1)
+            adl_estimates_find(speeds->estimates, profile, t, ADL_NONE, &estimate);
+        ret[t] = estimate.steps_per_s;
+        if (spec->types >> t & 1 && (estimate.source == ADL_ESTIMATE_INITIAL || !(ret[t] > 0)))
+            return false;
+    }
+    return true;
+}
+
+bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, double ret[ADL_TYPES_MAX],
+                     double ret_across[ADL_TYPES_MAX])
+{
+    const size_t size = speeds->cluster->type_count * sizeof *ret;
+    const bool may_span = spec->gpus > 1 && spec->flags & ADL_JOB_SPAN;
+    if (!speeds->measured)
+        return false;
+    const bool alone = find_alone(speeds, spec, false, ret),
+               across = may_span && find_alone(speeds, spec, true, ret_across);
+    if (!alone && !across)
+        return false;
+    if (!alone)
+        memcpy(ret, ret_across, size);
+    if (!across)
+        memcpy(ret_across, ret, size);
+    for (uint32_t t = 0; may_span && t < speeds->cluster->type_count; t++)
+        ret[t] = speeds->widest[t] < spec->gpus ? ret_across[t] : ret[t];
+    return true;
+}
