@@ -345,8 +345,8 @@ int adl_policy_options_fill(const struct adl_policy_ops *ops, struct adl_policy_
 int adl_policy_create(const struct adl_policy_ops *ops, struct adl_policy_config *config,
                       const struct adl_cluster *cluster, uint64_t seed, void **ret_policy, struct adl_error *err)
 {
-    void *options = calloc(1, ops->options_size + 1);
-    if (!options)
+    void *options = ops->options_size ? calloc(1, ops->options_size) : NULL;
+    if (ops->options_size && !options)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy %s", ops->name);
     int status = adl_policy_options_fill(ops, config, cluster, options, err);
     config->ops = ops;

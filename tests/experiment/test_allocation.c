@@ -255,14 +255,14 @@ static void an_environment_allocates_nothing_after_it_was_created(void **state)
 
 /* ---- refused allocations ---- */
 
-/* Preemptible, sharing, failing, drifting and measured, so that every part of the simulator asks for memory.
- */
-static void make_eventful(struct adl_scenario *scenario)
+/* Preemptible, sharing, failing, drifting and measured, so that every part of the simulator asks for memory. */
+static int make_eventful(struct adl_scenario *scenario, struct adl_error *err)
 {
     scenario->workload.jobs = 24;
     for (uint32_t i = 0; i < scenario->workload.mix_count; i++)
         scenario->workload.mix[i].flags = ADL_JOB_SHARE | ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN;
-    set_flag(scenario, "share", true);
+    if (adl_scenario_add_setting(scenario, "share", "true"))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for a setting");
     scenario->faults =
         (struct adl_faults){.gpu_mtbf_h = 0.05, .gpu_repair_h = 0.01, .node_mtbf_h = 0.1, .node_repair_h = 0.01};
     scenario->drift.throttle_share = 0.5;
@@ -271,6 +271,7 @@ static void make_eventful(struct adl_scenario *scenario)
     scenario->drift.wear_per_kh = 0.01;
     scenario->drift.wear_floor = 0.5;
     scenario->telemetry.interval_s = 20;
+    return 0;
 }
 
 /* Loads, runs and compares; a failure must be ADL_ENOMEM, say so, and leave the results alone. */
@@ -292,7 +293,11 @@ static int load_and_compare(struct adl_error *err)
         assert_memory_equal(&scenario, &untouched_scenario, sizeof scenario);
         return status;
     }
-    make_eventful(&scenario);
+    status = make_eventful(&scenario, err);
+    if (status) {
+        adl_scenario_clear(&scenario);
+        return status;
+    }
     const struct adl_comparison_request request = {.scenario = &scenario,
                                                    .policies = policies,
                                                    .policy_count = policy_count,
