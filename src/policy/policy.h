@@ -60,6 +60,9 @@ struct adl_policy_ops {
     ROW(conservative)                                                                                                  \
     ROW(las)                                                                                                           \
     ROW(qssf)                                                                                                          \
+    ROW(wfp3)                                                                                                          \
+    ROW(unicep)                                                                                                        \
+    ROW(f1)                                                                                                            \
     ROW(allox)                                                                                                         \
     ROW(gavel)                                                                                                         \
     ROW(gavel_jct)                                                                                                     \

@@ -168,6 +168,8 @@ static const struct phrase {
     [ADL_RULE_VALUE] = {"the network values this start at {v}, the next best, of {o}, at {a}",
                         "the oldest job; the network values these GPUs at {v}, the next best for it at {a}", NULL,
                         say_number},
+    [ADL_RULE_SCORE] = {"highest score ({v} against {a} of {o})", "highest score ({v})",
+                        "highest score of those that fit ({v}; {o}, {a}, does not fit now)", say_number},
     [ADL_RULE_ONLY] = {"the only start that does not delay {o}, which has GPUs reserved in {a} (this one runs {v})",
                        "the only start possible now", NULL, say_time},
     [ADL_RULE_CLEARED] = {"the jobs that were stopped for it have left", NULL, NULL, say_time},
