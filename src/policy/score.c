@@ -9,14 +9,16 @@
  *
  * No score falls if a job is shorter or was submitted earlier. So inside a lane, which is in order of submission, only
  * a job that is shorter than all before it can have the highest score: a pass looks at few of them. */
+#include "base/real.h"
 #include "policy/mechanism/placement.h"
 #include "policy/policy.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define UNICEP_ONE_GPU 1e-15 /* instead of log2(1) */
 #define F1_SUBMIT      870
+#define LOG_2          0.69314718055994531
+#define LOG_10         2.3025850929940457
 
 struct scored {
     uint32_t slot; /* ADL_NONE: none is left */
@@ -50,13 +52,14 @@ static double score_wfp3(const struct facts *facts)
 
 static double score_unicep(const struct facts *facts)
 {
-    const double doublings = log2(facts->gpus);
+    const double doublings = adl_log(facts->gpus) / LOG_2;
     return facts->wait_s / ((doublings > 0 ? doublings : UNICEP_ONE_GPU) * facts->run_s);
 }
 
 static double score_f1(const struct facts *facts)
 {
-    return -(log10(facts->run_s) * facts->gpus + F1_SUBMIT * log10(facts->submit_s > 1 ? facts->submit_s : 1));
+    const double submit_s = facts->submit_s > 1 ? facts->submit_s : 1;
+    return -(adl_log(facts->run_s) * facts->gpus + F1_SUBMIT * adl_log(submit_s)) / LOG_10;
 }
 
 static void destroy(void *policy)
