@@ -6,7 +6,7 @@
 #include "experiment/run.h"
 #include "sim/world_sim.h"
 
-#define WORLDS        8 /* a regime and policy */
+#define WORLDS        6 /* a regime and policy */
 #define JOBS          32
 #define JOBS_CHANGED  2 /* a world and change */
 #define INSTANTS_MAX  20000
