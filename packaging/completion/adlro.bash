@@ -92,6 +92,7 @@ _adlro() {
             ;;
         drain) mapfile -t COMPREPLY < <(compgen -W "$(_adlro_gpus "$program")" -- "$word") ;;
         token) mapfile -t COMPREPLY < <(compgen -u -W "list revoke" -- "$word") ;;
+        scenario) mapfile -t COMPREPLY < <(compgen -W random -- "$word") ;;
         slurm) mapfile -t COMPREPLY < <(compgen -W check -- "$word") ;;
         queue | top | policies) ;;
         *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

@@ -23,6 +23,7 @@ extern const struct adl_command_verb adl_verb_replay;
 extern const struct adl_command_verb adl_verb_train;
 extern const struct adl_command_verb adl_verb_estimate;
 extern const struct adl_command_verb adl_verb_score;
+extern const struct adl_command_verb adl_verb_scenario;
 extern const struct adl_command_verb adl_verb_policies;
 extern const struct adl_command_verb adl_verb_serve;
 extern const struct adl_command_verb adl_verb_slurm;

@@ -26,11 +26,8 @@ static char *copy_text(const void *text, size_t size)
     return copy;
 }
 
-static int read_text(const struct origin *origin, const char *path, char **ret_text, size_t *ret_size,
-                     struct adl_error *err)
+static int read_shipped(const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
 {
-    if (!origin->shipped)
-        return adl_text_file_read(path, ret_text, ret_size, err);
     const struct adl_shipped_file *file = adl_shipped_at(path);
     if (!file)
         return adl_fail(err, ADL_EIO, "%.200s is not among the shipped files", path);
@@ -42,13 +39,32 @@ static int read_text(const struct origin *origin, const char *path, char **ret_t
     return 0;
 }
 
+static int read_text(const struct origin *origin, const char *path, char **ret_text, size_t *ret_size,
+                     struct adl_error *err)
+{
+    return origin->shipped ? read_shipped(path, ret_text, ret_size, err)
+                           : adl_text_file_read(path, ret_text, ret_size, err);
+}
+
+/* The catalogue beside a file on disk; if there is none, the shipped one of that name. */
+static int read_catalogue(const struct origin *origin, const char *path, char **ret_text, size_t *ret_size,
+                          struct adl_error *err)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct stat info;
+    const bool absent = stat(path, &info) != 0 && errno == ENOENT;
+    if (origin->shipped || !absent || !adl_shipped_at(name))
+        return read_text(origin, path, ret_text, ret_size, err);
+    return read_shipped(name, ret_text, ret_size, err);
+}
+
 /* Reads the catalogue and keeps a copy for the caller. */
 static int read_and_keep(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
 {
     struct origin *origin = context;
     char *text = NULL;
     size_t size = 0;
-    const int status = read_text(origin, path, &text, &size, err);
+    const int status = read_catalogue(origin, path, &text, &size, err);
     if (status)
         return status;
     origin->texts.catalogue = copy_text(text, size);

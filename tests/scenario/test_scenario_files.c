@@ -56,11 +56,17 @@ static void a_file_is_loaded_with_the_catalogue_beside_it_and_both_texts_are_kep
     snprintf(expected, sizeof expected, "cannot read %s: Is a directory", folder);
     assert_string_equal(err.text, expected);
 
+    char *name = strstr(text, "catalogue.yaml");
+    assert_non_null(name);
+    memcpy(name, "not-there.yaml", strlen("not-there.yaml"));
     write_whole(path, text);
     assert_int_equal(adl_scenario_load(path, &scenario, &texts, &err), ADL_EIO);
-    snprintf(expected, sizeof expected, "%s:3: catalogue: cannot open %s: No such file or directory", path, beside);
+    snprintf(expected, sizeof expected, "%s:3: catalogue: cannot open %s/not-there.yaml: No such file or directory",
+             path, folder);
     assert_string_equal(err.text, expected);
+    memcpy(name, "catalogue.yaml", strlen("catalogue.yaml"));
 
+    write_whole(path, text);
     write_whole(beside, fixture_catalogue);
     assert_int_equal(adl_scenario_load(path, &scenario, &texts, &err), 0);
     assert_string_equal(scenario.name, "full");
@@ -74,6 +80,24 @@ static void a_file_is_loaded_with_the_catalogue_beside_it_and_both_texts_are_kep
     adl_scenario_clear(&scenario);
     remove(path);
     remove(beside);
+    remove(folder);
+    free(text);
+}
+
+static void a_file_without_its_catalogue_beside_it_uses_the_shipped_one(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/adlro-scenario-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/s.yaml", folder);
+    char *text = read_whole(ADL_SOURCE_DIR "/scenarios/paper16.yaml");
+    struct adl_scenario scenario;
+    struct adl_error err = {{0}};
+    write_whole(path, text);
+    assert_int_equal(adl_scenario_load(path, &scenario, NULL, &err), 0);
+    assert_string_equal(scenario.name, "paper16");
+    adl_scenario_clear(&scenario);
+    remove(path);
     remove(folder);
     free(text);
 }
@@ -127,6 +151,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_loaded_with_the_catalogue_beside_it_and_both_texts_are_kept),
+        cmocka_unit_test(a_file_without_its_catalogue_beside_it_uses_the_shipped_one),
         cmocka_unit_test(every_scenario_of_the_project_loads),
     };
     const struct CMUnitTest shared[] = {
