@@ -60,9 +60,11 @@ struct agree_row {
 
 static const struct adl_policy_config agree_plain = {0};
 static const struct adl_policy_config agree_first_fit = {.settings = "first_fit=true"};
+static const struct adl_policy_config agree_strict = {.settings = "first_fit=false"};
 static const struct adl_policy_config agree_spare = {.settings = "backfill_depth=1"};
 static const struct adl_policy_config agree_before = {.settings = "backfill_rule=ends_before"};
 static const struct adl_policy_config agree_whole = {.settings = "placement=consolidated"};
+static const struct adl_policy_config agree_whole_strict = {.settings = "placement=consolidated\nfirst_fit=false"};
 static const struct adl_policy_config agree_whole_count = {.settings = "placement=consolidated\nby_count=true"};
 static const struct adl_policy_config agree_las = {
     .settings = "las_limits_gpu_s=3250,7200\nlas_running_first=true\nlas_lazy=true"};
@@ -88,10 +90,10 @@ static const struct agree_row agree_rows[] = {
     {"synth1k", 1, 64, "fcfs", &agree_first_fit, "first fit", TA, AGREE_EXACT, 60786151, 840126, 0, 0},
     {"philly992", 1, 64, "fcfs", &agree_first_fit, "first fit", TA, AGREE_EXACT, 476263935, 8171961, 0, 0},
     {"synth10k", 8, 64, "fcfs", &agree_first_fit, "first fit", T, AGREE_EXACT, 84232873, 1193193, 0, 0},
-    {"synth1k", 1, 64, "sjf", &agree_plain, "head blocks", A, AGREE_EXACT, 36243704, 958958, 0, 0},
-    {"synth1k", 1, 64, "sjf", &agree_plain, "head blocks, one by one", C, AGREE_EXACT, 36243837, 958958,
+    {"synth1k", 1, 64, "sjf", &agree_strict, "head blocks", A, AGREE_EXACT, 36243704, 958958, 0, 0},
+    {"synth1k", 1, 64, "sjf", &agree_strict, "head blocks, one by one", C, AGREE_EXACT, 36243837, 958958,
      AGREE_ONE_BY_ONE, 0},
-    {"philly992", 1, 64, "sjf", &agree_plain, "head blocks", AC, AGREE_EXACT, 260010004, 8171961, 0, 0},
+    {"philly992", 1, 64, "sjf", &agree_strict, "head blocks", AC, AGREE_EXACT, 260010004, 8171961, 0, 0},
     {"synth1k", 1, 64, "easy", &agree_spare, "spare GPUs may be used", C, AGREE_EXACT, 90157033, 885486, 0, 0},
     {"synth1k", 1, 64, "easy", &agree_before, "must end before", B, AGREE_EXACT, 83362717, 887303, AGREE_ONE_BY_ONE, 0},
     {"philly992", 1, 64, "easy", &agree_before, "must end before", BR, AGREE_EXACT, 439391901, 8171961, 0, 0},
@@ -102,7 +104,7 @@ static const struct agree_row agree_rows[] = {
      AGREE_ONE_BY_ONE, 0},
     {"synth1k", 1, 64, "conservative", &agree_plain, "other order", L, AGREE_SHOWN, 100856252, 878527, 0, 0},
     {"synth1k", 8, 8, "fcfs", &agree_whole, "consolidated", HL, AGREE_EXACT, 233108032, 1044312, 0, 0},
-    {"synth1k", 8, 8, "sjf", &agree_whole, "consolidated", HL, AGREE_EXACT, 42397171, 990047, 0, 0},
+    {"synth1k", 8, 8, "sjf", &agree_whole_strict, "consolidated", HL, AGREE_EXACT, 42397171, 990047, 0, 0},
     {"philly992", 8, 8, "fcfs", &agree_whole, "consolidated", H, AGREE_EXACT, 983285493, 8171961, 0, 0},
     {"synth1k", 1, 64, "las", &agree_las, "dlas-gpu", T, AGREE_EXACT, 42935928, 835540, 0, 2659},
     {"synth1k", 1, 64, "srtf", &agree_first_fit, "by time", T, AGREE_EXACT, 28087073, 930067, 0, 0},

@@ -14,7 +14,7 @@ static const struct adl_policy_option options[] = {
      .offset = offsetof(struct lwf_options, by_time),
      .value = "false",
      .help = "rank by predicted run time alone"},
-    ADL_POLICY_FIRST_FIT(struct lwf_options),
+    ADL_POLICY_FIRST_FIT(struct lwf_options, "false"),
     ADL_POLICY_SHARE(struct lwf_options),
 };
 

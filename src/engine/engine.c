@@ -37,7 +37,7 @@ struct adl_engine {
     uint64_t instant_hash;
     bool observer_failed;
     int64_t preempted_us;     /* the time of the last preemption ... */
-    uint32_t preempted_count; /* ... and how many there were at that time */
+    uint32_t preempted_count; /* ... and how many there were at that time since the last submission */
 };
 
 int adl_engine_create(const struct adl_engine_config *config, struct adl_engine **ret, struct adl_error *err)
@@ -259,8 +259,10 @@ static int check_progress(const struct adl_engine *engine, const struct adl_even
 
 static int apply_job(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
 {
-    if (event->kind == ADL_EVENT_SUBMIT)
+    if (event->kind == ADL_EVENT_SUBMIT) {
+        engine->preempted_count = 0;
         return admit(engine, event, err);
+    }
     int status = check_job(engine, event, err);
     if (status)
         return status;
@@ -349,7 +351,8 @@ static void hash_command(struct adl_engine *engine, const struct adl_command *co
     engine->instant_hash = hash;
 }
 
-/* Two jobs that preempt each other could livelock: no instant needs more preemptions than there are job places. */
+/* Two jobs that preempt each other could livelock: between two submissions no instant needs more preemptions than there
+ * are job places. */
 static int count_preemption(struct adl_engine *engine, struct adl_error *err)
 {
     if (engine->preempted_us != engine->state->now_us)

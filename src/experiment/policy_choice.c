@@ -149,6 +149,11 @@ static int choose(const struct adl_policy_request *request, const char *name, st
         if (strcmp(ret->policies[i]->name, name) == 0)
             return adl_fail(err, ADL_EINVAL, "policy '%s' is listed twice", name);
     int status = add_sets(request, ops, "", &text, err);
+    if (ops->variant_of) {
+        status = status ? status : add_sets(request, ops, ops->variant_of, &text, err);
+        if (text.size > 0)
+            adl_text_put(&text, ops->settings);
+    }
     status = status ? status : add_sets(request, ops, ops->name, &text, err);
     if (variant) {
         status = status ? status : add_variant(request, ops, variant, &text, err);
@@ -164,7 +169,7 @@ static int choose(const struct adl_policy_request *request, const char *name, st
     *copy = *ops;
     copy->settings = ret->settings[ret->count] = text.data;
     copy->name = variant ? variant->name : ops->name;
-    copy->variant_of = variant ? ops->name : NULL;
+    copy->variant_of = variant ? ops->name : ops->variant_of;
     ret->policies[ret->count++] = variant || text.data ? copy : ops;
     return 0;
 }

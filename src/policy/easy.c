@@ -2,10 +2,11 @@
  * place and time they can have (a reservation), and a later job may start if it delays no promise. Depth 1 is EASY; a
  * promise for every job is conservative backfill.
  *
- * Readings taken where the name leaves one open: promises are made anew at each decision; candidates go in queue order,
- * each start counts against what the promises spare; a job that is predicted to end exactly at a promised start is in
- * time. Whether GPUs that a promise spares may be used beyond its start is enum backfill_rule; that they may is the
- * default, as the authors of EASY have it. docs/agreement.md tells which simulators read it which way. */
+ * Readings taken where the name leaves one open: promises are made anew at each decision; candidates go in queue order
+ * or, with backfill_order shortest (easy-sjf), by predicted run time; each start counts against what the promises
+ * spare; a job that is predicted to end exactly at a promised start is in time. Whether GPUs that a promise spares may
+ * be used beyond its start is enum backfill_rule; that they may is the default, as the authors of EASY have it.
+ * docs/agreement.md tells which simulators read it which way. */
 #include "policy/mechanism/forecast.h"
 #include "policy/mechanism/placement.h"
 #include "policy/mechanism/reason.h"
@@ -25,6 +26,7 @@ struct easy {
     uint32_t *owed;                    /* jobs whose promise is put off */
     uint32_t owed_count;
     uint32_t depth;
+    bool shortest;             /* later jobs are tried in order of their run times */
     bool settled;              /* no job that waited at the last decision could start ... */
     uint64_t settled_releases; /* ... and that holds until something becomes free */
     uint64_t settled_sequence; /* of the next job to join the queue then */
@@ -43,11 +45,15 @@ enum backfill_rule {
     BACKFILL_ENDS_BEFORE, /* it ends by the promised start; nothing is spared on GPUs of the promised type */
 };
 
+/* In which order later jobs are tried. */
+enum backfill_order { BACKFILL_BY_SUBMISSION, BACKFILL_SHORTEST };
+
+static const char *const order_words[] = {"submission", "shortest", NULL};    /* of enum backfill_order */
 static const char *const rule_words[] = {"queue_order", "ends_before", NULL}; /* of enum backfill_rule */
 
 struct easy_options {
     int64_t depth;
-    int rule;
+    int rule, order;
     bool share;
 };
 
@@ -66,6 +72,13 @@ static const struct adl_policy_option easy_table[] = {
      .words = rule_words,
      .help = "a later job may start if it ends before a promised start or uses GPUs that the promise spares; "
              "`ends_before`: only if it ends before"},
+    {.name = "backfill_order",
+     .type = ADL_POLICY_WORD,
+     .offset = offsetof(struct easy_options, order),
+     .value = "submission",
+     .words = order_words,
+     .help = "order in which later jobs are tried beside reservations: by submission or by predicted run time",
+     .source = "shortest: SJBF (Tsafrir, Etsion, Feitelson, IEEE TPDS 2007)"},
     ADL_POLICY_SHARE(struct easy_options),
 };
 
@@ -107,7 +120,10 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     (void)seed;
     const struct easy_options *own = config->options;
     const bool sparing = own->rule != BACKFILL_ENDS_BEFORE;
-    return create_depth((uint32_t)own->depth, sparing, own->share, cluster, ret_policy, err);
+    const int status = create_depth((uint32_t)own->depth, sparing, own->share, cluster, ret_policy, err);
+    if (status == 0)
+        ((struct easy *)*ret_policy)->shortest = own->order == BACKFILL_SHORTEST;
+    return status;
 }
 
 static int create_conservative(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
@@ -301,9 +317,64 @@ static bool decide_arrived(struct easy *self, const struct adl_state *state, str
     return true;
 }
 
+/* ---- shortest first ---- */
+
+/* Starts the first job of the queue that fits, or promises places to the first `depth` jobs. True if one starts. */
+static bool serve_first(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    const struct adl_queue *queue = &state->queue;
+    adl_walk_begin(queue);
+    for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE && self->place.reservation_count < self->depth;
+         adl_walk_next(queue)) {
+        if (start(self, state, slot, plan))
+            return true;
+        promise(self, state, slot);
+    }
+    return false;
+}
+
+static bool shorter(const struct adl_order_node *nodes, uint32_t a, uint32_t b)
+{
+    return nodes[a].weight < nodes[b].weight ||
+           (nodes[a].weight == nodes[b].weight && adl_order_before(&nodes[a], &nodes[b]));
+}
+
+/* The shortest job of the lane whose shortest job comes next after the given one (ADL_NONE: from the start), by run
+ * time and then by submission. */
+static uint32_t next_shortest(const struct adl_queue *queue, uint32_t after)
+{
+    const struct adl_order_node *nodes = queue->nodes;
+    uint32_t best = ADL_NONE;
+    for (uint32_t i = 0; i < queue->heap_count; i++) {
+        const struct adl_order *jobs = &queue->lanes[queue->heap[i]].jobs;
+        const uint32_t slot = adl_order_next_light(nodes, jobs, ADL_NONE, nodes[jobs->root].least);
+        if (after != ADL_NONE && (slot == after || shorter(nodes, slot, after)))
+            continue;
+        if (best == ADL_NONE || shorter(nodes, slot, best))
+            best = slot;
+    }
+    return best;
+}
+
+/* Where the shortest job of a lane disturbs a promise, so do the longer ones: each lane is tried once. */
+static void decide_shortest(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    forget(self);
+    if ((!self->place.share && !something_free(state)) || serve_first(self, state, plan))
+        return;
+    for (uint32_t slot = next_shortest(&state->queue, ADL_NONE); slot != ADL_NONE;
+         slot = next_shortest(&state->queue, slot))
+        if ((self->place.share || adl_fit_room(state, slot)) && start(self, state, slot, plan))
+            return;
+}
+
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     struct easy *self = policy;
+    if (self->shortest) {
+        decide_shortest(self, state, plan);
+        return 0;
+    }
     const bool settled = still_settled(self, state);
     const uint32_t arrived_count = self->arrived_count;
     self->settled_sequence = state->queue.next_sequence;
@@ -404,6 +475,19 @@ const struct adl_policy_ops adl_policy_easy = {
     .summary = "EASY backfill: later jobs may overtake if they do not delay the first that waits",
     .track_running = true,
     ADL_POLICY_OPTIONS(easy_table, struct easy_options),
+    .create = create,
+    .destroy = destroy,
+    .decide = decide,
+    .observe = observe,
+};
+
+const struct adl_policy_ops adl_policy_easy_sjf = {
+    .name = "easy-sjf",
+    .summary = "easy with the shortest jobs first among those that may overtake",
+    .track_running = true,
+    ADL_POLICY_OPTIONS(easy_table, struct easy_options),
+    .settings = "backfill_order=shortest\n",
+    .variant_of = "easy",
     .create = create,
     .destroy = destroy,
     .decide = decide,

@@ -9,7 +9,7 @@ struct fcfs_options {
 };
 
 static const struct adl_policy_option options[] = {
-    ADL_POLICY_FIRST_FIT(struct fcfs_options),
+    ADL_POLICY_FIRST_FIT(struct fcfs_options, "false"),
     ADL_POLICY_SHARE(struct fcfs_options),
 };
 
@@ -26,6 +26,17 @@ const struct adl_policy_ops adl_policy_fcfs = {
     .name = "fcfs",
     .summary = "first come, first served on any GPU that fits; the head of the queue blocks",
     ADL_POLICY_OPTIONS(options, struct fcfs_options),
+    .create = create,
+    .destroy = free,
+    .decide = adl_list_scheduler_decide,
+};
+
+const struct adl_policy_ops adl_policy_fcfs_ff = {
+    .name = "fcfs-ff",
+    .summary = "fcfs with first fit: the first job that fits starts",
+    ADL_POLICY_OPTIONS(options, struct fcfs_options),
+    .settings = "first_fit=true\n",
+    .variant_of = "fcfs",
     .create = create,
     .destroy = free,
     .decide = adl_list_scheduler_decide,

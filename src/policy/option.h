@@ -65,9 +65,9 @@ struct adl_policy_option {
         .name = "share", .type = ADL_POLICY_BOOL, .offset = offsetof(struct_type, share), .value = "false",            \
         .help = "let jobs that allow it share a GPU when none is free"                                                 \
     }
-#define ADL_POLICY_FIRST_FIT(struct_type)                                                                              \
+#define ADL_POLICY_FIRST_FIT(struct_type, by_default)                                                                  \
     {                                                                                                                  \
-        .name = "first_fit", .type = ADL_POLICY_BOOL, .offset = offsetof(struct_type, first_fit), .value = "false",    \
+        .name = "first_fit", .type = ADL_POLICY_BOOL, .offset = offsetof(struct_type, first_fit), .value = by_default, \
         .help = "a job that does not fit does not block those behind it"                                               \
     }
 

@@ -53,13 +53,18 @@ struct adl_policy_ops {
 /* The registry: a row for each policy adl_policy_NAME, in the order in which `adlro policies` shows them. */
 #define ADL_POLICIES(ROW)                                                                                              \
     ROW(fcfs)                                                                                                          \
+    ROW(fcfs_ff)                                                                                                       \
     ROW(static)                                                                                                        \
     ROW(sjf)                                                                                                           \
+    ROW(sjf_strict)                                                                                                    \
     ROW(srtf)                                                                                                          \
+    ROW(srtf_strict)                                                                                                   \
     ROW(easy)                                                                                                          \
+    ROW(easy_sjf)                                                                                                      \
     ROW(conservative)                                                                                                  \
     ROW(las)                                                                                                           \
     ROW(qssf)                                                                                                          \
+    ROW(qssf_strict)                                                                                                   \
     ROW(wfp3)                                                                                                          \
     ROW(unicep)                                                                                                        \
     ROW(f1)                                                                                                            \

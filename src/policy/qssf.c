@@ -1,5 +1,5 @@
 /* qssf: Helios' quasi-shortest service first (Hu et al., SC 2021, algorithm 1): jobs by predicted duration times GPUs,
- * least first, without preemption; the first of them starts or blocks the others (first_fit relaxes that).
+ * least first, without preemption. Helios lets the first of them block the others; that is qssf-strict.
  *
  * The prediction knows what submissions say and how long jobs that have ended took (predict/history.h). A job that
  * comes before anything is known counts with the time its user asked for. A run time that the world reveals, or that
@@ -14,7 +14,7 @@ struct qssf_options {
 };
 
 static const struct adl_policy_option options[] = {
-    ADL_POLICY_FIRST_FIT(struct qssf_options),
+    ADL_POLICY_FIRST_FIT(struct qssf_options, "true"),
     ADL_POLICY_SHARE(struct qssf_options),
 };
 
@@ -114,6 +114,20 @@ const struct adl_policy_ops adl_policy_qssf = {
     .name = "qssf",
     .summary = "Helios: least predicted duration * GPUs first, learned from jobs that have ended",
     ADL_POLICY_OPTIONS(options, struct qssf_options),
+    .create = create,
+    .destroy = destroy,
+    .rank = rank,
+    .decide = decide,
+    .observe = observe,
+    .inherit = inherit,
+};
+
+const struct adl_policy_ops adl_policy_qssf_strict = {
+    .name = "qssf-strict",
+    .summary = "qssf without first fit, as Helios has it: the job with the least work blocks the others",
+    ADL_POLICY_OPTIONS(options, struct qssf_options),
+    .settings = "first_fit=false\n",
+    .variant_of = "qssf",
     .create = create,
     .destroy = destroy,
     .rank = rank,

@@ -8,7 +8,7 @@ struct sjf_options {
 };
 
 static const struct adl_policy_option options[] = {
-    ADL_POLICY_FIRST_FIT(struct sjf_options),
+    ADL_POLICY_FIRST_FIT(struct sjf_options, "true"),
     ADL_POLICY_SHARE(struct sjf_options),
 };
 
@@ -29,8 +29,20 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 
 const struct adl_policy_ops adl_policy_sjf = {
     .name = "sjf",
-    .summary = "shortest job first on the fastest GPUs that are free; the shortest blocks",
+    .summary = "shortest job first on the fastest GPUs that are free; first fit",
     ADL_POLICY_OPTIONS(options, struct sjf_options),
+    .create = create,
+    .destroy = free,
+    .rank = rank,
+    .decide = adl_list_scheduler_decide,
+};
+
+const struct adl_policy_ops adl_policy_sjf_strict = {
+    .name = "sjf-strict",
+    .summary = "sjf without first fit: the shortest job blocks the others",
+    ADL_POLICY_OPTIONS(options, struct sjf_options),
+    .settings = "first_fit=false\n",
+    .variant_of = "sjf",
     .create = create,
     .destroy = free,
     .rank = rank,

@@ -1,10 +1,11 @@
-/* srtf: the shortest remaining time first; a longer job on the wanted GPUs is preempted if the difference is worth it.
- * The first job in the queue is served or blocks the others.
+/* srtf: the shortest remaining time first, preemptive list scheduling (preemptive_list.h): all live jobs by what
+ * remains on their best type, times a power of their GPUs if so told, each given GPUs while they last. This is what
+ * Tiresias' simulator calls `shortest` and, times GPUs, `shortest-gpu`. With by_count the same order is served as
+ * Helios' simulator does (count_scheduler.h).
  *
- * With first_fit or by_gpu_time it is preemptive list scheduling instead (preemptive_list.h): all live jobs by what
- * remains on their best type, times GPUs with by_gpu_time, each given GPUs while they last. This is what Tiresias'
- * simulator calls `shortest` and `shortest-gpu`. With by_count the same order is served as Helios' simulator does
- * (quota.h). */
+ * Without first fit (srtf-strict) the first job in the queue is served or blocks the others; a longer job on the wanted
+ * GPUs is preempted if the difference is worth it. */
+#include "base/real.h"
 #include "policy/mechanism/count_scheduler.h"
 #include "policy/mechanism/placement.h"
 #include "policy/mechanism/preemptive_list.h"
@@ -28,7 +29,7 @@ struct srtf {
     struct tally *banks; /* [bank] */
     uint64_t epoch;
     bool listed; /* by preemptive list scheduling */
-    bool by_gpu_time;
+    double gpus_exponent;
     bool by_count;
     bool failed;   /* out of memory when a job joined the list */
     uint32_t heir; /* the job that others were stopped for and that still waits, or ADL_NONE */
@@ -40,15 +41,22 @@ struct srtf {
 
 struct srtf_options {
     bool share, first_fit, by_gpu_time, by_count;
+    double gpus_exponent;
 };
 
 static const struct adl_policy_option options[] = {
-    ADL_POLICY_FIRST_FIT(struct srtf_options),
+    ADL_POLICY_FIRST_FIT(struct srtf_options, "true"),
     {.name = "by_gpu_time",
      .type = ADL_POLICY_BOOL,
      .offset = offsetof(struct srtf_options, by_gpu_time),
      .value = "false",
-     .help = "rank by remaining time * GPUs"},
+     .help = "rank by remaining time * GPUs: short for gpus_exponent 1"},
+    {.name = "gpus_exponent",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct srtf_options, gpus_exponent),
+     .value = "0",
+     .range = {.min = 0, .max = 4},
+     .help = "rank by remaining time * GPUs^this; 0 = by time alone"},
     {.name = "by_count",
      .type = ADL_POLICY_BOOL,
      .offset = offsetof(struct srtf_options, by_count),
@@ -82,20 +90,30 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     }
     self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = own->share};
     self->cost_us = config->preemption_us;
-    self->by_gpu_time = own->by_gpu_time;
+    self->gpus_exponent = own->by_gpu_time ? 1 : own->gpus_exponent;
     self->refreshed_us = INT64_MIN;
     self->heir = ADL_NONE;
-    self->listed = own->first_fit || own->by_gpu_time || own->by_count;
+    self->listed = own->first_fit || self->gpus_exponent > 0 || own->by_count;
     self->by_count = own->by_count;
     *ret_policy = self;
     return 0;
+}
+
+/* Time weighed by the GPUs of a job: exact where the power is 0 or 1. */
+static int64_t weigh(const struct srtf *self, int64_t time_us, uint16_t gpus)
+{
+    if (self->gpus_exponent == 0 || gpus == 1)
+        return time_us;
+    if (self->gpus_exponent == 1)
+        return time_us * gpus;
+    return (int64_t)((double)time_us * adl_exp(self->gpus_exponent * adl_log(gpus)));
 }
 
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 {
     struct srtf *self = policy;
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    const int64_t key = adl_state_shortest_us(state, slot) * (self->by_gpu_time ? spec->gpus : 1);
+    const int64_t key = weigh(self, adl_state_shortest_us(state, slot), spec->gpus);
     if (self->listed && adl_preemptive_list_add(&self->list, slot, spec, key))
         self->failed = true;
     return key;
@@ -122,7 +140,7 @@ static int64_t key_now(const struct adl_state *state, uint32_t slot, const void 
         if (best_us != here_us)
             left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
     }
-    return (left_us - adl_stop_lost_us(state, slot)) * (self->by_gpu_time ? job->spec.gpus : 1);
+    return weigh(self, left_us - adl_stop_lost_us(state, slot), job->spec.gpus);
 }
 
 /* By what the list is ordered by, but for what a stop would lose: time left, or that times GPUs. */
@@ -132,9 +150,9 @@ static struct adl_reason reason_of(const void *context, const struct adl_state *
     const struct srtf *self = context;
     const struct adl_order_node *nodes = self->list.nodes;
     const int64_t lost_us = stops ? adl_stop_lost_us(state, slot) : 0;
-    const int64_t own_us = nodes[slot].key + lost_us * (self->by_gpu_time ? state->jobs[slot].spec.gpus : 1);
-    const enum adl_rule starts_by = self->by_gpu_time ? ADL_RULE_LEAST_WORK : ADL_RULE_SHORTEST,
-                        stops_by = self->by_gpu_time ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_FOR_SHORTER;
+    const int64_t own_us = nodes[slot].key + weigh(self, lost_us, state->jobs[slot].spec.gpus);
+    const enum adl_rule starts_by = self->gpus_exponent > 0 ? ADL_RULE_LEAST_WORK : ADL_RULE_SHORTEST,
+                        stops_by = self->gpus_exponent > 0 ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_FOR_SHORTER;
     return adl_reason_make(stops ? stops_by : starts_by, other, (double)own_us * 1e-6,
                            other == ADL_NONE ? 0 : (double)nodes[other].key * 1e-6);
 }
@@ -345,6 +363,20 @@ const struct adl_policy_ops adl_policy_srtf = {
     .summary = "shortest remaining time first, preempting longer jobs where it pays",
     .track_running = true,
     ADL_POLICY_OPTIONS(options, struct srtf_options),
+    .create = create,
+    .destroy = destroy,
+    .rank = rank,
+    .decide = decide,
+    .observe = observe,
+};
+
+const struct adl_policy_ops adl_policy_srtf_strict = {
+    .name = "srtf-strict",
+    .summary = "srtf without first fit: the job with the shortest remaining time blocks the others",
+    .track_running = true,
+    ADL_POLICY_OPTIONS(options, struct srtf_options),
+    .settings = "first_fit=false\n",
+    .variant_of = "srtf",
     .create = create,
     .destroy = destroy,
     .rank = rank,

@@ -269,7 +269,7 @@ static const struct adl_yaml_field form_fields[] = {
     {"policy", ADL_YAML_NODE, FORM(policy), .otherwise = "optional",
      .help = "options of policies ([policies.md](policies.md)); each goes to every policy that has it"},
     {"variants", ADL_YAML_NODE, FORM(variants), .otherwise = "none",
-     .help = "policies with options of their own, by name: `{sjf-strict: {policy: sjf, first_fit: false}}`"},
+     .help = "policies with options of their own, by name: `{sjf-shared: {policy: sjf, share: true}}`"},
 };
 
 static const struct adl_scenario_form form_defaults = {

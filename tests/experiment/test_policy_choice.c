@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static struct adl_variant variants[] = {{.name = "sjf-strict", .policy = "sjf", .settings = "first_fit=false\n", 3},
+static struct adl_variant variants[] = {{.name = "sjf-blocks", .policy = "sjf", .settings = "first_fit=false\n", 3},
                                         {.name = "fast-las", .policy = "las", .settings = "las_promote=8\n", 4},
                                         {.name = "lost", .policy = "nowhere", .line = 5},
                                         {.name = "wrong", .policy = "sjf", .settings = "las_promote=8\n", 6}};
@@ -29,14 +29,14 @@ static void each_policy_gets_the_settings_that_concern_it(void **state)
 {
     (void)state;
     const char *const sets[] = {"first_fit=true", "sjf.share=true", "las_promote=2", "fast-las.las_lazy=true"};
-    const struct adl_policy_request request = request_for("sjf,sjf-strict,easy,fast-las", sets, 4);
+    const struct adl_policy_request request = request_for("sjf,sjf-blocks,easy,fast-las", sets, 4);
     struct adl_policy_choices choices;
     assert_int_equal(adl_policy_choices_make(&request, &choices, NULL), 0);
     assert_int_equal(choices.count, 4);
     assert_string_equal(choices.policies[0]->settings, "first_fit=true\nshare=true\n");
     assert_null(choices.policies[0]->variant_of);
     /* What the variant says comes last and wins. */
-    assert_string_equal(choices.policies[1]->name, "sjf-strict");
+    assert_string_equal(choices.policies[1]->name, "sjf-blocks");
     assert_string_equal(choices.policies[1]->variant_of, "sjf");
     assert_string_equal(choices.policies[1]->settings, "first_fit=true\nshare=true\nfirst_fit=false\n");
     assert_ptr_equal(choices.policies[2], &adl_policy_easy);
@@ -81,7 +81,7 @@ static void a_wrong_name_option_or_value_is_refused_with_those_that_are_known(vo
 static void a_variant_may_not_have_the_name_of_another_or_of_a_policy(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sjf-strict", "easy"};
+    static const char *const names[] = {"sjf-blocks", "easy"};
     for (int i = 0; i < 2; i++) {
         struct adl_policy_request request = request_for("sjf", NULL, 0);
         struct adl_policy_choices choices;
@@ -98,6 +98,23 @@ static void a_variant_may_not_have_the_name_of_another_or_of_a_policy(void **sta
 }
 
 /* Two readings of one policy stand in one comparison, and decide as each does alone. */
+/* What is set for a shipped variant wins over what it says, and that over what is set for its policy or for all. */
+static void a_shipped_variant_keeps_its_option_unless_it_is_set_for_it_by_name(void **state)
+{
+    (void)state;
+    struct adl_scenario s = tiny_plain(20, 4, 100, 0);
+    const char *const sets[] = {"first_fit=true", "sjf.share=true", "srtf-strict.first_fit=true"};
+    struct adl_policy_request request = request_for("sjf-strict,srtf-strict,fcfs-ff", sets, 3);
+    struct adl_policy_choices choices;
+    request.scenario = &s;
+    assert_int_equal(adl_policy_choices_make(&request, &choices, NULL), 0);
+    assert_string_equal(choices.policies[0]->settings, "first_fit=true\nshare=true\nfirst_fit=false\n");
+    assert_string_equal(choices.policies[0]->variant_of, "sjf");
+    assert_string_equal(choices.policies[1]->settings, "first_fit=true\nfirst_fit=false\nfirst_fit=true\n");
+    adl_policy_choices_clear(&choices);
+    adl_scenario_clear(&s);
+}
+
 static void variants_of_one_policy_differ_in_one_comparison(void **state)
 {
     (void)state;
@@ -105,7 +122,7 @@ static void variants_of_one_policy_differ_in_one_comparison(void **state)
     s.workload.mix[0].gang_count = 2;
     s.workload.mix[0].gang_gpus[1] = 3;
     s.workload.mix[0].gang_weight[1] = 1;
-    struct adl_policy_request request = request_for("sjf,sjf-strict", (const char *const[]){"sjf.first_fit=true"}, 1);
+    struct adl_policy_request request = request_for("sjf,sjf-blocks", (const char *const[]){"sjf.first_fit=true"}, 1);
     struct adl_policy_choices choices;
     struct adl_comparison comparison = {0};
     request.scenario = &s;
@@ -118,10 +135,10 @@ static void variants_of_one_policy_differ_in_one_comparison(void **state)
                                                 .threads = 1};
     assert_int_equal(adl_comparison_run(&runs, &comparison, NULL), 0);
     assert_string_equal(comparison.policies[0].name, "sjf");
-    assert_string_equal(comparison.policies[0].options, "first_fit=true\n");
-    assert_string_equal(comparison.policies[1].name, "sjf-strict");
+    assert_null(comparison.policies[0].options); /* what is set is the default */
+    assert_string_equal(comparison.policies[1].name, "sjf-blocks");
     assert_string_equal(comparison.policies[1].variant_of, "sjf");
-    assert_null(comparison.policies[1].options); /* it ends up with the default */
+    assert_string_equal(comparison.policies[1].options, "first_fit=false\n");
     assert_true(comparison.policies[0].runs[0].plan_hash != comparison.policies[1].runs[0].plan_hash);
     adl_comparison_clear(&comparison);
     adl_policy_choices_clear(&choices);
@@ -134,6 +151,7 @@ int main(void)
         cmocka_unit_test(each_policy_gets_the_settings_that_concern_it),
         cmocka_unit_test(a_wrong_name_option_or_value_is_refused_with_those_that_are_known),
         cmocka_unit_test(a_variant_may_not_have_the_name_of_another_or_of_a_policy),
+        cmocka_unit_test(a_shipped_variant_keeps_its_option_unless_it_is_set_for_it_by_name),
         cmocka_unit_test(variants_of_one_policy_differ_in_one_comparison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

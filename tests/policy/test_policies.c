@@ -187,11 +187,11 @@ static void sjf_starts_the_shortest_first_and_on_its_fastest_type(void **state)
     desk_close(&shared);
 }
 
-static void sjf_lets_the_shortest_block_even_if_a_longer_one_would_fit(void **state)
+static void sjf_strict_lets_the_shortest_block_even_if_a_longer_one_would_fit(void **state)
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct shared shared = desk_open(&adl_policy_sjf, fixture_plain(2), &plain_config);
+    struct shared shared = desk_open(&adl_policy_sjf_strict, fixture_plain(2), &plain_config);
     desk_submit_plain(&shared, 0, 1, 100, 0);
     desk_settle(&shared, started);
     desk_submit_plain(&shared, 1, 1, 50, 0);
@@ -225,7 +225,7 @@ static struct shared srtf_desk(int64_t cost_us, int flags)
     uint32_t started[16] = {0};
     struct adl_policy_config config = plain_config;
     config.preemption_us = cost_us;
-    struct shared shared = desk_open(&adl_policy_srtf, fixture_plain(2), &config);
+    struct shared shared = desk_open(&adl_policy_srtf_strict, fixture_plain(2), &config);
     desk_submit_plain(&shared, 0, 1, 1000, flags);
     desk_submit_plain(&shared, 1, 1, 900, flags);
     desk_settle(&shared, started);
@@ -297,7 +297,7 @@ static void srtf_stops_nothing_for_a_gang_that_it_could_not_make_room_for(void *
 {
     (void)state;
     uint32_t started[16] = {0};
-    struct shared shared = desk_open(&adl_policy_srtf, fixture_plain(2), &plain_config);
+    struct shared shared = desk_open(&adl_policy_srtf_strict, fixture_plain(2), &plain_config);
     desk_submit_plain(&shared, 0, 1, 1000, ADL_JOB_PREEMPTIBLE);
     desk_submit_plain(&shared, 1, 1, 900, 0);
     desk_settle(&shared, started);
@@ -361,7 +361,7 @@ static void srtf_never_loops(void **state)
         for (uint32_t i = 0; i < world.count; i++)
             world.jobs[i].spec.flags = (uint8_t)((adl_rng_below(&rng, 4) ? ADL_JOB_PREEMPTIBLE : 0) |
                                                  (adl_rng_below(&rng, 4) ? 0 : ADL_JOB_SHARE));
-        toy_run(&world, &adl_policy_srtf, &config, &counts);
+        toy_run(&world, &adl_policy_srtf_strict, &config, &counts);
         if (counts.refused)
             fail_msg("seed %llu: %s", (unsigned long long)seed, counts.last_refusal.text);
         uint64_t here = 0;
@@ -555,7 +555,7 @@ int main(void)
         cmocka_unit_test(static_lines_of_other_kinds_do_not_block_each_other),
         cmocka_unit_test(static_first_comes_first_within_a_kind_even_if_a_later_job_would_fit),
         cmocka_unit_test(sjf_starts_the_shortest_first_and_on_its_fastest_type),
-        cmocka_unit_test(sjf_lets_the_shortest_block_even_if_a_longer_one_would_fit),
+        cmocka_unit_test(sjf_strict_lets_the_shortest_block_even_if_a_longer_one_would_fit),
         cmocka_unit_test(sharing_is_used_where_no_gpu_is_free_and_only_if_it_is_on),
         cmocka_unit_test(srtf_stops_the_job_with_the_most_left_for_a_shorter_one),
         cmocka_unit_test(srtf_stops_nothing_more_while_what_it_needs_is_stopping),

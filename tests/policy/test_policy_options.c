@@ -157,10 +157,17 @@ static bool same(const struct adl_policy_option *a, const struct adl_policy_opti
     return b && strcmp(a->help, b->help) == 0 && strcmp(a->value, b->value) == 0;
 }
 
+/* Shipped variants have the options of their policies. */
+static bool has(uint32_t policy, const struct adl_policy_option *option)
+{
+    const struct adl_policy_ops *ops = adl_policy_at(policy);
+    return !ops->variant_of && same(option, adl_policy_option_find(ops, option->name));
+}
+
 static bool shown_before(uint32_t policy, const struct adl_policy_option *option)
 {
     for (uint32_t p = 0; p < policy; p++)
-        if (same(option, adl_policy_option_find(adl_policy_at(p), option->name)))
+        if (has(p, option))
             return true;
     return false;
 }
@@ -168,15 +175,17 @@ static bool shown_before(uint32_t policy, const struct adl_policy_option *option
 static void put_row(const struct adl_policy_option *option)
 {
     char row[1024], value[ADL_REFUSAL_SIZE];
-    uint32_t count = 0;
+    uint32_t count = 0, policies = 0;
     snprintf(row, sizeof row, "| `%s` | ", option->name);
     put(row);
-    for (uint32_t p = 0; p < adl_policy_count(); p++)
-        count += same(option, adl_policy_option_find(adl_policy_at(p), option->name));
-    if (count == adl_policy_count())
+    for (uint32_t p = 0; p < adl_policy_count(); p++) {
+        count += has(p, option);
+        policies += !adl_policy_at(p)->variant_of;
+    }
+    if (count == policies)
         put("all");
-    for (uint32_t p = 0, listed = 0; p < adl_policy_count() && count < adl_policy_count(); p++)
-        if (same(option, adl_policy_option_find(adl_policy_at(p), option->name))) {
+    for (uint32_t p = 0, listed = 0; p < adl_policy_count() && count < policies; p++)
+        if (has(p, option)) {
             put(listed++ > 0 ? ", " : "");
             put(adl_policy_at(p)->name);
         }
@@ -191,7 +200,7 @@ static void print_page(void)
     put("| Option | Policies | Value | Default | Meaning | Source |\n|---|---|---|---|---|---|\n");
     for (uint32_t p = 0; p < adl_policy_count(); p++)
         for (uint32_t i = 0; i < adl_policy_option_count(adl_policy_at(p)); i++)
-            if (!shown_before(p, adl_policy_option_at(adl_policy_at(p), i)))
+            if (!adl_policy_at(p)->variant_of && !shown_before(p, adl_policy_option_at(adl_policy_at(p), i)))
                 put_row(adl_policy_option_at(adl_policy_at(p), i));
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-extern const struct adl_policy_ops adl_policy_qssf, adl_policy_sjf;
+extern const struct adl_policy_ops adl_policy_qssf, adl_policy_qssf_strict, adl_policy_sjf;
 
 #define SECOND INT64_C(1000000)
 
@@ -226,9 +226,10 @@ static void the_first_in_line_blocks_unless_first_fit(void **unused)
     struct peer_job jobs[] = {{0, 0, 1, 100}, {1, 1, 4, 10}, {2, 2, 2, 50}};
     struct peer_trace trace = {.jobs = jobs, .count = 3};
     struct adl_scenario scenario = peer_check_scenario(1, 4);
-    assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 158) * SECOND);
-    scenario.policy.settings = "first_fit=true";
     assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 50) * SECOND);
+    assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf_strict).jct_us, (100 + 109 + 158) * SECOND);
+    scenario.policy.settings = "first_fit=false";
+    assert_int_equal(peer_check_run(&scenario, &trace, &adl_policy_qssf).jct_us, (100 + 109 + 158) * SECOND);
     adl_scenario_clear(&scenario);
 }
 

@@ -51,7 +51,7 @@ static void wait_for_starts(uint64_t id, int count)
 
 static uint64_t evicted_job(uint64_t *ret_short)
 {
-    start_service(service_slots_yaml(1, "policy: {name: srtf}\n"));
+    start_service(service_slots_yaml(1, "policy: {name: srtf-strict}\n"));
     const uint64_t id = submit("long", "60", 0, ",\"requeue\":true,\"time_limit_s\":90000");
     marked_pid("long");
     nap_ms(700);
@@ -84,13 +84,13 @@ static void a_stop_names_the_job_that_gets_the_gpu_and_a_wait_leaves_out_what_th
     char words[80];
     const uint64_t id = evicted_job(&next);
     assert_int_equal(gather(id, "preempt"), 1);
-    snprintf(words, sizeof words, "srtf: makes room for job %llu, which has 60 s left (this one 25.0 h)",
+    snprintf(words, sizeof words, "srtf-strict: makes room for job %llu, which has 60 s left (this one 25.0 h)",
              (unsigned long long)next);
     assert_string_equal(told[0].why, words);
     expect(200, NULL, "GET /v1/decisions?limit=10");
     expect_text(words);
     wait_for_starts(next, 1);
-    snprintf(words, sizeof words, "srtf: the jobs that were stopped for it have left; waited ");
+    snprintf(words, sizeof words, "srtf-strict: the jobs that were stopped for it have left; waited ");
     if (strncmp(told[0].why, words, strlen(words)) != 0)
         fail_msg("%s", told[0].why);
     wait_for(next, "state", "CD");

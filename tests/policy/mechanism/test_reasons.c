@@ -72,7 +72,8 @@ static void other_readings_of_the_policies_say_why_as_well(void **state)
                 count[r] += checker.count[r];
             followed += checker.followed;
             /* Who is chosen by count may find no place together, and keeps others from the GPUs all the same. */
-            const bool may_wait = i % 3 == 0 && adl_policy_at(p) == &adl_policy_srtf;
+            const bool may_wait =
+                i % 3 == 0 && (adl_policy_at(p) == &adl_policy_srtf || adl_policy_at(p) == &adl_policy_srtf_strict);
             if (checker.unfollowed > 0 && !may_wait)
                 fail_msg("%s: %llu jobs that others were stopped for did not start when these had left", label,
                          (unsigned long long)checker.unfollowed);
