@@ -14,8 +14,10 @@
  *
  * Extension beyond the paper, which knows one-GPU jobs alone: a gang takes GPUs of one type as a unit, in order of
  * remaining time, if it fits beside as many one-GPU jobs as are shorter, and else takes what they leave. A gang that is
- * the shortest of all jobs that wait, or has waited PATIENCE times its remaining time, is promised the earliest place
- * and time that it can have, and no other start may disturb that: gangs do not starve. */
+ * the shortest of all jobs that wait, or has waited allox_patience times its remaining time and the mean of all jobs so
+ * far, is promised the earliest place and time that it can have, and no other start may delay that: gangs do not
+ * starve. GPUs idle for such a promise, so a short patience costs most where run times are predicted well, which is to
+ * say shorter than limits. */
 #include "policy/allox.h"
 
 #include "policy/mechanism/forecast.h"
@@ -26,8 +28,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define WINDOW   ADL_ALLOX_WINDOW
-#define PATIENCE INT64_C(8)
+#define WINDOW ADL_ALLOX_WINDOW
 
 struct column {
     double ready_us;
@@ -40,8 +41,26 @@ struct start {
     uint32_t slot, type;
 };
 
+struct allox_options {
+    double patience;
+};
+
+static const struct adl_policy_option options[] = {
+    {.name = "allox_patience",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct allox_options, patience),
+     .value = "32",
+     .range = {.min = 1, .max = 1e6},
+     .help =
+         "a gang gets a reservation when it has waited this many times its remaining run time and the mean run time "
+         "of all jobs so far"},
+};
+
 struct allox {
     const struct adl_cluster *cluster;
+    double patience;
+    double seen_us; /* predicted run times of the jobs so far, on their best types */
+    uint64_t seen;
     struct adl_placement_request place;
     struct adl_forecast *forecast;
     struct adl_assignment *assignment;
@@ -94,7 +113,8 @@ static uint32_t width(uint32_t gpus, uint32_t jobs, uint32_t k)
 static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                   void **ret_policy, struct adl_error *err)
 {
-    (void)config, (void)seed;
+    (void)seed;
+    const struct allox_options *own = config->options;
     struct allox *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy allox");
@@ -110,6 +130,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy allox");
     }
     self->cluster = cluster;
+    self->patience = own->patience;
     self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true};
     adl_order_init(&self->gangs);
     *ret_policy = self;
@@ -158,13 +179,25 @@ static uint32_t urgent_gang(struct allox *self, const struct adl_state *state)
     return head != ADL_NONE && state->jobs[head].spec.gpus > 1 ? head : ADL_NONE;
 }
 
-/* Asked whenever a job joins the queue: the place to note gangs, for here their run times are known. */
+/* How long a gang waits before it gets a reservation. */
+static double patience_us(const struct allox *self, int64_t shortest_us)
+{
+    return self->patience * ((double)shortest_us + (self->seen > 0 ? self->seen_us / (double)self->seen : 0));
+}
+
+/* Asked whenever a job joins the queue: the place to note gangs, because here their run times are known. */
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 {
+    struct allox *self = policy;
     const struct adl_job *job = &state->jobs[slot];
     const int64_t shortest_us = adl_state_shortest_us(state, slot);
-    if (job->spec.gpus > 1 && shortest_us < INT64_MAX / (2 * PATIENCE))
-        note_gang(policy, slot, job->submit_us + PATIENCE * shortest_us);
+    if (job->attempts == 0) {
+        self->seen_us += (double)shortest_us;
+        self->seen++;
+    }
+    const double patient_us = patience_us(self, shortest_us);
+    if (job->spec.gpus > 1 && patient_us < ADL_REMAINING_MAX_US)
+        note_gang(self, slot, job->submit_us + (int64_t)patient_us);
     return shortest_us;
 }
 
@@ -327,7 +360,7 @@ static bool serve_urgent_gang(struct allox *self, const struct adl_state *state,
         return false;
     if (adl_placement_start(state, urgent, &self->place, plan)) {
         const double age_s = (double)(state->now_us - state->jobs[urgent].submit_us) * 1e-6;
-        const double most_s = (double)(PATIENCE * adl_state_shortest_us(state, urgent)) * 1e-6;
+        const double most_s = (double)(self->gang_nodes[urgent].key - state->jobs[urgent].submit_us) * 1e-6;
         adl_plan_because(plan, urgent == adl_queue_head(&state->queue)
                                    ? adl_reason_ranked(state, &state->queue, urgent, ADL_RULE_SHORTEST)
                                    : adl_reason_make(ADL_RULE_OVERDUE, ADL_NONE, age_s, most_s));
@@ -477,6 +510,7 @@ const struct adl_policy_ops adl_policy_allox = {
     .name = "allox",
     .summary = "AlloX: one-GPU jobs to GPU types and places in line by minimum-cost matching",
     .track_running = true,
+    ADL_POLICY_OPTIONS(options, struct allox_options),
     .create = create,
     .destroy = destroy,
     .rank = rank,

@@ -1,6 +1,9 @@
 /* AlloX: starts that a matching by hand gives, optimal sums of completion times, gangs that do not starve, the window.
  */
+#include "experiment/run.h"
 #include "policy/allox.h"
+#include "scenario/scenario.h"
+#include "sim/world_sim.h"
 #include "toy_world.h"
 
 #include <stdlib.h>
@@ -109,10 +112,11 @@ static void a_gang_starts_though_short_jobs_keep_coming(void **state)
     const uint32_t gang = world->count - 1;
     for (int i = 0; i < 300; i++)
         toy_add(world, 6 + 10 * i, 1, 40);
-    toy_run(world, &adl_policy_allox, &config, NULL);
-    /* It is the longest job all the time, until it has waited eight times its run time; then what runs may end. */
-    assert_true(world->jobs[gang].start_us >= 5 + 800);
-    assert_true(world->jobs[gang].start_us <= 5 + 800 + 40 + 10);
+    toy_run(world, &adl_policy_allox, &(struct adl_policy_config){.settings = "allox_patience=5"}, NULL);
+    /* It is the longest job all the time, until it has waited five times its run time and the mean of the five jobs so
+     * far, 100 + 52; then what runs may end. */
+    assert_true(world->jobs[gang].start_us >= 5 + 760);
+    assert_true(world->jobs[gang].start_us <= 5 + 760 + 40 + 10);
     free(world);
     adl_cluster_clear(&cluster);
 }
@@ -180,6 +184,39 @@ static void more_free_gpus_than_the_window_holds_jobs_are_all_used(void **state)
     adl_cluster_clear(&cluster);
 }
 
+static double mean_jct_s(const struct adl_scenario *s, int regime)
+{
+    struct adl_error err = {.text = ""};
+    double sum_s = 0;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        const struct adl_run run = {.scenario = s, .policy = &adl_policy_allox, .seed = seed, .regime = regime};
+        struct adl_result result;
+        if (adl_run(&run, &result, &err))
+            fail_msg("%s", err.text);
+        sum_s += result.value[ADL_METRIC_JCT_MEAN];
+    }
+    return sum_s / 6;
+}
+
+/* With allox_patience 8 surge16 takes longer in regime oracle than in declared. */
+static void better_information_gives_shorter_completion_times(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {ADL_SOURCE_DIR "/scenarios/paper16.yaml",
+                                        ADL_SOURCE_DIR "/scenarios/surge16.yaml"};
+    for (int i = 0; i < 2; i++) {
+        struct adl_scenario s;
+        struct adl_error err = {.text = ""};
+        if (adl_scenario_load(paths[i], &s, NULL, &err))
+            fail_msg("%s", err.text);
+        const double oracle_s = mean_jct_s(&s, ADL_REGIME_ORACLE), declared_s = mean_jct_s(&s, ADL_REGIME_DECLARED),
+                     learned_s = mean_jct_s(&s, ADL_REGIME_LEARNED);
+        if (oracle_s > declared_s || declared_s > 1.05 * learned_s)
+            fail_msg("%s: oracle %.1f s, declared %.1f s, learned %.1f s", paths[i], oracle_s, declared_s, learned_s);
+        adl_scenario_clear(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_gang_starts_though_short_jobs_keep_coming),
         cmocka_unit_test(random_worlds_finish_without_a_refusal_or_a_preemption),
         cmocka_unit_test(a_queue_beyond_the_window_is_told),
+        cmocka_unit_test(better_information_gives_shorter_completion_times),
         cmocka_unit_test(more_free_gpus_than_the_window_holds_jobs_are_all_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
