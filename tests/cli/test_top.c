@@ -137,6 +137,92 @@ static void a_job_is_held_and_released_and_refusals_are_told(void **state)
     quit_top();
 }
 
+/* Job 1 ends: all rows below it move up. */
+static void the_cursor_stays_on_its_job_when_the_list_shifts(void **state)
+{
+    (void)state;
+    start_top("xterm", 40, 120);
+    terminal_wait_marked(&terminal, "   1 ");
+    terminal_type(&terminal, "jj");
+    terminal_wait_marked(&terminal, "   2 ");
+    service->state_of_1 = "CD";
+    terminal_wait_no_text(&terminal, "    1 train");
+    terminal_wait_marked(&terminal, "   2 ");
+    terminal_type(&terminal, "h");
+    terminal_wait_text(&terminal, "job 2 held");
+    assert_string_equal(service->last, "hold 2 ");
+    service->state_of_1 = "R";
+    terminal_wait_text(&terminal, "    1 train");
+    terminal_wait_marked(&terminal, "   2 ");
+    terminal_type(&terminal, "r");
+    terminal_wait_text(&terminal, "job 2 released");
+    quit_top();
+}
+
+static void a_question_is_about_its_job_when_the_list_shifts(void **state)
+{
+    (void)state;
+    start_top("xterm", 40, 120);
+    terminal_wait_marked(&terminal, "   1 ");
+    terminal_type(&terminal, "c");
+    terminal_wait_text(&terminal, "cancel job 1? y/n");
+    service->state_of_1 = "PD"; /* behind job 5 now */
+    terminal_wait_marked(&terminal, " PD ");
+    terminal_wait_marked(&terminal, "   1 ");
+    terminal_wait_text(&terminal, "cancel job 1? y/n");
+    terminal_type(&terminal, "y");
+    terminal_wait_text(&terminal, "job 1 cancelled");
+    assert_string_equal(service->last, "cancel 1 ");
+    quit_top();
+}
+
+static void a_question_about_a_job_that_left_is_dismissed(void **state)
+{
+    (void)state;
+    start_top("xterm", 40, 120);
+    terminal_wait_marked(&terminal, "   1 ");
+    terminal_type(&terminal, "c");
+    terminal_wait_text(&terminal, "cancel job 1? y/n");
+    service->state_of_1 = "CD";
+    terminal_wait_text(&terminal, "job 1 has left the list; nothing was cancelled");
+    terminal_wait_marked(&terminal, "   5 ");
+    terminal_type(&terminal, "y");
+    terminal_wait_text(&terminal, "q quit");
+    assert_string_equal(service->last, "");
+    quit_top();
+}
+
+/* Job 5 and the one before it leave at once: the next job is in the first row then. */
+static void the_cursor_of_a_job_that_left_goes_to_the_next_job(void **state)
+{
+    (void)state;
+    start_top("xterm", 40, 120);
+    terminal_wait_marked(&terminal, "   1 ");
+    terminal_type(&terminal, "j");
+    terminal_wait_marked(&terminal, "   5 ");
+    service->state_of_1 = "CD";
+    service->ends_after = -1;
+    terminal_wait_no_text(&terminal, "    1 train");
+    terminal_wait_no_text(&terminal, "    5 train");
+    terminal_wait_marked(&terminal, "   2 ");
+    quit_top();
+}
+
+static void another_size_leaves_the_question(void **state)
+{
+    (void)state;
+    start_top("xterm", 24, 120);
+    terminal_wait_marked(&terminal, "   1 ");
+    terminal_type(&terminal, "c");
+    terminal_wait_row(&terminal, 23, "cancel job 1? y/n");
+    terminal_resize(&terminal, 45, 150);
+    terminal_wait_row(&terminal, 44, "cancel job 1? y/n");
+    terminal_type(&terminal, "y");
+    terminal_wait_text(&terminal, "job 1 cancelled");
+    assert_string_equal(service->last, "cancel 1 ");
+    quit_top();
+}
+
 static void another_size_is_filled_at_once(void **state)
 {
     (void)state;
@@ -196,8 +282,11 @@ static void a_service_that_is_not_there_is_waited_for(void **state)
 static void a_terminal_of_an_unknown_kind_is_refused_with_the_remedy(void **state)
 {
     (void)state;
-    start_top("no-such-terminal", 24, 120);
+    start_top("no-such-terminal", 24, 200);
+    terminal_wait_text(&terminal, "the terminal type 'no-such-terminal' is unknown");
+    terminal_wait_text(&terminal, "TERM=xterm");
     terminal_wait_text(&terminal, "--once prints a frame as text");
+    terminal_wait_no_text(&terminal, "not a terminal");
     assert_int_equal(terminal_end(&terminal), 1);
 }
 
@@ -211,6 +300,11 @@ int main(void)
         TEST(the_cursor_moves_by_lines_and_pages_in_the_pane_that_has_it),
         TEST(a_job_is_cancelled_only_after_a_yes),
         TEST(a_job_is_held_and_released_and_refusals_are_told),
+        TEST(the_cursor_stays_on_its_job_when_the_list_shifts),
+        TEST(a_question_is_about_its_job_when_the_list_shifts),
+        TEST(a_question_about_a_job_that_left_is_dismissed),
+        TEST(the_cursor_of_a_job_that_left_goes_to_the_next_job),
+        TEST(another_size_leaves_the_question),
         TEST(another_size_is_filled_at_once),
         TEST(a_terminal_that_is_too_small_shows_what_fits),
         TEST(a_service_that_is_gone_leaves_its_last_frame_and_is_found_again),

@@ -48,6 +48,7 @@ struct top {
     char trouble[MESSAGE_SIZE];
     char prompt[MESSAGE_SIZE];
     char asking[ADL_JOB_LABEL_SIZE]; /* job whose cancellation is to be confirmed; "" = none */
+    bool jumped;                     /* the job under the cursor left the list, and no frame shows it yet */
     struct adl_top_view view;
 };
 
@@ -67,6 +68,73 @@ static void move_all(cJSON *to, cJSON *answer)
         cJSON_AddItemToArray(to, cJSON_DetachItemViaPointer(list, list->child));
 }
 
+static void say(struct top *top, const char *text)
+{
+    snprintf(top->prompt, sizeof top->prompt, "%s", text);
+}
+
+/* -1: it is not among them. */
+static int row_of(const cJSON *jobs, const char *label)
+{
+    const cJSON *job;
+    char other[ADL_JOB_LABEL_SIZE];
+    int row = 0;
+    cJSON_ArrayForEach(job, jobs)
+    {
+        if (strcmp(adl_job_label(job, other), label) == 0)
+            return row;
+        row++;
+    }
+    return -1;
+}
+
+/* The row in fresh of the first job from row of old on, by steps of 1 or -1, that is in both; -1: there is none. */
+static int find_neighbour(const cJSON *old, int row, int step, const cJSON *fresh)
+{
+    char label[ADL_JOB_LABEL_SIZE];
+    int found = -1;
+    for (; found < 0 && row >= 0 && row < cJSON_GetArraySize(old); row += step)
+        found = row_of(fresh, adl_job_label(cJSON_GetArrayItem(old, row), label));
+    return found;
+}
+
+/* The cursor stays on its job. If the job has left, it goes to the next one, at the end of the list to the one before.
+ */
+static void follow_job(struct top *top, const cJSON *fresh)
+{
+    int *cursor = &top->view.cursor[ADL_PANE_JOBS];
+    const int count = cJSON_GetArraySize(top->jobs), row = *cursor < count ? *cursor : count - 1;
+    char label[ADL_JOB_LABEL_SIZE];
+    if (row < 0)
+        return;
+    top->jumped = top->jumped || row_of(fresh, adl_job_label(cJSON_GetArrayItem(top->jobs, row), label)) < 0;
+    const int next = find_neighbour(top->jobs, row, 1, fresh);
+    *cursor = next >= 0 ? next : find_neighbour(top->jobs, row, -1, fresh);
+}
+
+static void dismiss_question(struct top *top, const cJSON *fresh)
+{
+    char text[MESSAGE_SIZE];
+    if (top->asking[0] == '\0' || row_of(fresh, top->asking) >= 0)
+        return;
+    snprintf(text, sizeof text, "job %s has left the list; nothing was cancelled", top->asking);
+    say(top, text);
+    top->asking[0] = '\0';
+}
+
+static void take_data(struct top *top, cJSON *cluster, cJSON *running, cJSON *pending)
+{
+    cJSON *jobs = cJSON_CreateArray();
+    move_all(jobs, running);
+    move_all(jobs, pending);
+    follow_job(top, jobs);
+    dismiss_question(top, jobs);
+    clear_data(top);
+    top->cluster = cluster;
+    top->jobs = jobs;
+    top->trouble[0] = '\0';
+}
+
 /* On failure keeps the old data, and trouble says why. */
 static int fetch_data(struct top *top)
 {
@@ -83,12 +151,7 @@ static int fetch_data(struct top *top)
         snprintf(top->trouble, sizeof top->trouble, "reconnecting: %s", err.text);
         cJSON_Delete(cluster);
     } else {
-        clear_data(top);
-        top->trouble[0] = '\0';
-        top->cluster = cluster;
-        top->jobs = cJSON_CreateArray();
-        move_all(top->jobs, running);
-        move_all(top->jobs, pending);
+        take_data(top, cluster, running, pending);
     }
     cJSON_Delete(running);
     cJSON_Delete(pending);
@@ -103,11 +166,6 @@ static int fetch_data(struct top *top)
 static const cJSON *chosen_job(const struct top *top)
 {
     return top->view.pane == ADL_PANE_JOBS ? cJSON_GetArrayItem(top->jobs, top->view.cursor[ADL_PANE_JOBS]) : NULL;
-}
-
-static void say(struct top *top, const char *text)
-{
-    snprintf(top->prompt, sizeof top->prompt, "%s", text);
 }
 
 static void act(struct top *top, const char *label, const char *method, const char *suffix, const char *done)
@@ -242,16 +300,25 @@ static void draw(struct top *top)
             mvchgat(span->row, span->column, span->length, attributes_of(span->tone, colour),
                     pair_of(span->tone, colour), NULL);
     }
+    if (top->jumped)
+        flushinp(); /* keys that were pressed for the job that left */
+    top->jumped = false;
     refresh();
     adl_frame_clear(&frame);
 }
 
-static bool begin_screen(SCREEN **ret)
+static int begin_screen(SCREEN **ret, struct adl_error *err)
 {
+    const char *type = getenv("TERM");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return adl_fail(err, ADL_EIO, "standard input or output is not a terminal; --once prints a frame as text");
     setlocale(LC_CTYPE, "");
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen)
-        return false;
+        return adl_fail(err, ADL_EIO,
+                        "TERM: the terminal type '%.60s' is unknown; set one that this system knows, for example "
+                        "TERM=xterm; --once prints a frame as text",
+                        type ? type : "");
     set_term(screen);
     cbreak();
     noecho();
@@ -265,7 +332,7 @@ static bool begin_screen(SCREEN **ret)
         init_pair(3, COLOR_RED, -1);
     }
     *ret = screen;
-    return true;
+    return 0;
 }
 
 static int64_t now_ms(void)
@@ -288,7 +355,7 @@ static void run_screen(struct top *top, double interval_s)
         const int64_t left_ms = next_ms - now_ms();
         timeout(left_ms < 0 ? 0 : (int)left_ms);
         const int key = getch();
-        if (key != ERR && !press(top, key))
+        if (key != ERR && key != KEY_RESIZE && !press(top, key))
             return;
     }
 }
@@ -322,9 +389,8 @@ static int run(int argc, char **argv)
         status = print_once(&top, &err);
     } else if (status == 0) {
         adl_client_set_timeout(top.client, CALL_US);
-        if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !begin_screen(&screen)) {
-            status = adl_fail(&err, ADL_EIO, "standard output is not a terminal; --once prints a frame as text");
-        } else {
+        status = begin_screen(&screen, &err);
+        if (status == 0) {
             run_screen(&top, o.interval_s);
             endwin();
             delscreen(screen);
