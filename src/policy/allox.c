@@ -15,9 +15,9 @@
  * Extension beyond the paper, which knows one-GPU jobs alone: a gang takes GPUs of one type as a unit, in order of
  * remaining time, if it fits beside as many one-GPU jobs as are shorter, and else takes what they leave. A gang that is
  * the shortest of all jobs that wait, or has waited allox_patience times its remaining time and the mean of all jobs so
- * far, is promised the earliest place and time that it can have, and no other start may delay that: gangs do not
- * starve. GPUs idle for such a promise, so a short patience costs most where run times are predicted well, which is to
- * say shorter than limits. */
+ * far, gets a reservation, the earliest place and time that it can have, and no other start may delay that: gangs do
+ * not starve. GPUs idle for such a reservation, so a short patience costs most where run times are predicted well,
+ * which is to say shorter than limits. */
 #include "policy/allox.h"
 
 #include "policy/mechanism/forecast.h"
@@ -350,7 +350,7 @@ static void match(struct allox *self, const struct adl_state *state, bool window
 
 /* ---- decisions ---- */
 
-/* Starts the gang that comes before all others or promises it a place. True if it starts. */
+/* Starts the gang that comes before all others or reserves a place for it. True if it starts. */
 static bool serve_urgent_gang(struct allox *self, const struct adl_state *state, struct adl_plan *plan)
 {
     adl_forecast_clear(self->forecast);

@@ -1,12 +1,12 @@
-/* easy: backfill. Jobs are taken in order of submission; the first `depth` that do not fit are promised the earliest
- * place and time they can have (a reservation), and a later job may start if it delays no promise. Depth 1 is EASY; a
- * promise for every job is conservative backfill.
+/* easy: backfill. Jobs are taken in order of submission; the first `depth` that do not fit get a
+ * reservation: the earliest place and time they can have. A later job may start if it delays no reservation. Depth 1 is
+ * EASY; a reservation for every job is conservative backfill.
  *
- * Readings taken where the name leaves one open: promises are made anew at each decision; candidates go in queue order
- * or, with backfill_order shortest (easy-sjf), by predicted run time; each start counts against what the promises
- * spare; a job that is predicted to end exactly at a promised start is in time. Whether GPUs that a promise spares may
- * be used beyond its start is enum backfill_rule; that they may is the default, as the authors of EASY have it.
- * docs/agreement.md tells which simulators read it which way. */
+ * Readings taken where the name leaves one open: reservations are made anew at each decision; candidates go in queue
+ * order or, with backfill_order shortest (easy-sjf), by predicted run time; each start counts against what the
+ * reservations spare; a job that is predicted to end exactly at a reserved start is in time. Whether GPUs that a
+ * reservation spares may be used beyond its start is enum backfill_rule; that they may is the default, as the authors
+ * of EASY have it. docs/agreement.md tells which simulators read it which way. */
 #include "policy/mechanism/forecast.h"
 #include "policy/mechanism/placement.h"
 #include "policy/mechanism/reason.h"
@@ -14,16 +14,16 @@
 
 #include <stdlib.h>
 
-/* Promises of conservative backfill. In one bank they are kept from decision to decision and cost little; over several
- * banks they are made anew each time, so fewer jobs get one, as in production schedulers. */
+/* Reservations of conservative backfill. In one bank they are kept from decision to decision and cost little; over
+ * several banks they are made anew each time, so fewer jobs get one, as in production schedulers. */
 #define CONSERVATIVE_DEPTH_ONE_BANK 1024
 #define CONSERVATIVE_DEPTH          64
 
 struct easy {
     struct adl_placement_request place;
     struct adl_forecast *forecast;
-    struct adl_reservation *unsparing; /* the promises as they stand if they spare nothing; NULL = they spare */
-    uint32_t *owed;                    /* jobs whose promise is put off */
+    struct adl_reservation *unsparing; /* the reservations as they stand if they spare nothing; NULL = they spare */
+    uint32_t *owed;                    /* jobs whose reservation is put off */
     uint32_t owed_count;
     uint32_t depth;
     bool shortest;             /* later jobs are tried in order of their run times */
@@ -35,14 +35,14 @@ struct easy {
     int64_t pass_us;           /* ... at the same time */
     uint32_t arrived;          /* the job submitted since then, if arrived_count is 1 */
     uint32_t arrived_count;
-    bool kept;      /* conservative: every waiting job has its promise or is owed one, and all went as promised */
+    bool kept;      /* conservative: every waiting job has its reservation or is owed one, and all went as planned */
     bool surprised; /* since then something did not */
 };
 
-/* When a later job may start before one that holds a promise; docs/agreement.md says who reads EASY which way. */
+/* When a later job may start before one that holds a reservation; docs/agreement.md says who reads EASY which way. */
 enum backfill_rule {
-    BACKFILL_QUEUE_ORDER, /* it ends by the promised start, or uses only GPUs that the promise spares */
-    BACKFILL_ENDS_BEFORE, /* it ends by the promised start; nothing is spared on GPUs of the promised type */
+    BACKFILL_QUEUE_ORDER, /* it ends by the reserved start, or uses only GPUs that the reservation spares */
+    BACKFILL_ENDS_BEFORE, /* it ends by the reserved start; nothing is spared on GPUs of the reserved type */
 };
 
 /* In which order later jobs are tried. */
@@ -70,7 +70,7 @@ static const struct adl_policy_option easy_table[] = {
      .offset = offsetof(struct easy_options, rule),
      .value = "queue_order",
      .words = rule_words,
-     .help = "a later job may start if it ends before a promised start or uses GPUs that the promise spares; "
+     .help = "a later job may start if it ends before a reserved start or uses GPUs that the reservation spares; "
              "`ends_before`: only if it ends before"},
     {.name = "backfill_order",
      .type = ADL_POLICY_WORD,
@@ -106,7 +106,7 @@ static int create_depth(uint32_t depth, bool sparing, bool share, const struct a
     if (!self || !self->owed || (!sparing && !self->unsparing) ||
         adl_forecast_create(cluster, depth, &self->forecast)) {
         destroy(self);
-        return adl_fail(err, ADL_ENOMEM, "out of memory for backfill with %u promises", depth);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for backfill with %u reservations", depth);
     }
     self->depth = depth;
     self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = share};
@@ -143,7 +143,7 @@ static bool something_free(const struct adl_state *state)
     return false;
 }
 
-/* True if some GPUs would take the job were there no promises. */
+/* True if some GPUs would take the job were there no reservations. */
 static bool fits_at_all(const struct adl_state *state, uint32_t slot, bool share, struct adl_plan *plan)
 {
     const struct adl_placement_request bare = {.types = UINT32_MAX, .share = share};
@@ -160,8 +160,8 @@ static void forget(struct easy *self)
     self->place.reservation_count = self->owed_count = 0;
 }
 
-/* Promises the job a place, and lets what follows respect it; false if it can have none. */
-static bool promise(struct easy *self, const struct adl_state *state, uint32_t slot)
+/* Reserves a place for the job, and lets what follows respect it; false if it can have none. */
+static bool reserve(struct easy *self, const struct adl_state *state, uint32_t slot)
 {
     struct adl_placement_request *place = &self->place;
     if (place->reservation_count == self->depth || !adl_forecast_reserve(self->forecast, state, slot))
@@ -177,18 +177,18 @@ static bool promise(struct easy *self, const struct adl_state *state, uint32_t s
     return true;
 }
 
-/* Makes the promises that were put off, in their order; false if one cannot be made. */
+/* Makes the reservations that were put off, in their order; false if one cannot be made. */
 static bool keep_word(struct easy *self, const struct adl_state *state)
 {
     bool kept = true;
     for (uint32_t i = 0; i < self->owed_count && kept; i++)
-        kept = promise(self, state, self->owed[i]);
+        kept = reserve(self, state, self->owed[i]);
     self->owed_count = 0;
     return kept;
 }
 
-/* How long an equal of a job that disturbs a promise may run at most to disturb none: shorter than it, and not beyond
- * the last promised start, for else it would be in the way of the same promises. */
+/* How long an equal of a job that disturbs a reservation may run at most to disturb none: shorter than it, and not
+ * beyond the last reserved start, for else it would be in the way of the same reservations. */
 static int64_t limit_of_equals(const struct adl_placement_request *place, const struct adl_state *state, uint32_t slot)
 {
     const int64_t own_us = adl_state_shortest_us(state, slot) - 1;
@@ -198,9 +198,9 @@ static int64_t limit_of_equals(const struct adl_placement_request *place, const 
     return last_us - state->now_us < own_us ? last_us - state->now_us : own_us;
 }
 
-/* A job starts beside promises. Where there is one bank they keep their times, and only if it may still be there at one
- * of these do they spare less: then all are put off until they are asked for again. Elsewhere they may move to other
- * places. True if nobody passed over can start because of it. */
+/* A job starts beside reservations. Where there is one bank they keep their times, and only if it may still be there at
+ * one of these do they spare less: then all are put off until they are asked for again. Elsewhere they may move to
+ * other places. True if nobody passed over can start because of it. */
 static bool note_start(struct easy *self, const struct adl_state *state, const struct adl_plan *plan)
 {
     const struct adl_command *start = &plan->commands[plan->command_count - 1];
@@ -221,7 +221,7 @@ static bool note_start(struct easy *self, const struct adl_state *state, const s
     return true;
 }
 
-/* Starts a job beside the promises made so far, if it can. */
+/* Starts a job beside the reservations made so far, if it can. */
 static bool start(struct easy *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
     const struct adl_placement_request *place = &self->place;
@@ -242,9 +242,9 @@ static bool start(struct easy *self, const struct adl_state *state, uint32_t slo
     return true;
 }
 
-/* One pass down the queue from where the walk stands, until something starts. Promises matter only to a later job that
- * would fit, so with put_off they are made when the first such job turns up. False if one could not be made then: who
- * comes after would have got it, which only a pass that does not put off finds out. */
+/* One pass down the queue from where the walk stands, until something starts. Reservations matter only to a later job
+ * that would fit, so with put_off they are made when the first such job turns up. False if one could not be made then:
+ * who comes after would have got it, which only a pass that does not put off finds out. */
 static bool pass(struct easy *self, const struct adl_state *state, bool put_off, struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
@@ -262,7 +262,7 @@ static bool pass(struct easy *self, const struct adl_state *state, bool put_off,
         if (put_off && place->reservation_count + self->owed_count < self->depth) {
             self->owed[self->owed_count++] = slot;
             adl_walk_next(queue);
-        } else if (!put_off && promise(self, state, slot)) {
+        } else if (!put_off && reserve(self, state, slot)) {
             adl_walk_next(queue);
         } else if (asked && !place->share ? may_fit : fits_at_all(state, slot, false, plan)) {
             adl_walk_narrow(queue, limit_of_equals(place, state, slot));
@@ -285,7 +285,7 @@ static void pass_anew(struct easy *self, const struct adl_state *state, struct a
     pass(self, state, false, plan);
 }
 
-/* A job that outlives its prediction moves promises. */
+/* A job that outlives its prediction moves reservations. */
 static bool some_overdue(const struct adl_state *state)
 {
     for (uint32_t t = 0; t < state->cluster->type_count; t++) {
@@ -296,7 +296,7 @@ static bool some_overdue(const struct adl_state *state)
     return false;
 }
 
-/* While nothing becomes free, time only makes it harder to end before a promise, unless promises move. */
+/* While nothing becomes free, time only makes it harder to end before a reservation, unless reservations move. */
 static bool still_settled(const struct easy *self, const struct adl_state *state)
 {
     return self->settled && self->settled_releases == state->releases &&
@@ -319,7 +319,7 @@ static bool decide_arrived(struct easy *self, const struct adl_state *state, str
 
 /* ---- shortest first ---- */
 
-/* Starts the first job of the queue that fits, or promises places to the first `depth` jobs. True if one starts. */
+/* Starts the first job of the queue that fits, or reserves places for the first `depth` jobs. True if one starts. */
 static bool serve_first(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
@@ -328,7 +328,7 @@ static bool serve_first(struct easy *self, const struct adl_state *state, struct
          adl_walk_next(queue)) {
         if (start(self, state, slot, plan))
             return true;
-        promise(self, state, slot);
+        reserve(self, state, slot);
     }
     return false;
 }
@@ -356,7 +356,7 @@ static uint32_t next_shortest(const struct adl_queue *queue, uint32_t after)
     return best;
 }
 
-/* Where the shortest job of a lane disturbs a promise, so do the longer ones: each lane is tried once. */
+/* Where the shortest job of a lane disturbs a reservation, so do the longer ones: each lane is tried once. */
 static void decide_shortest(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
     forget(self);
@@ -397,17 +397,17 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     return 0;
 }
 
-/* Starts the first job whose promised time has come; false if it came and went, or the job does not fit after all. */
+/* Starts the first job whose reserved time has come; false if it came and went, or the job does not fit after all. */
 static bool start_due(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
     uint32_t due = 0, count = 0;
-    const struct adl_reservation *promises = adl_forecast_reservations(self->forecast, &count);
-    while (due < count && promises[due].start_us > state->now_us)
+    const struct adl_reservation *reservations = adl_forecast_reservations(self->forecast, &count);
+    while (due < count && reservations[due].start_us > state->now_us)
         due++;
     if (due == count)
         return true;
     const struct adl_placement_request bare = {.types = UINT32_MAX};
-    if (promises[due].start_us < state->now_us || !adl_placement_start(state, promises[due].job, &bare, plan))
+    if (reservations[due].start_us < state->now_us || !adl_placement_start(state, reservations[due].job, &bare, plan))
         return false;
     adl_plan_because(plan, adl_reason_make(ADL_RULE_RESERVED, ADL_NONE, 0, 0));
     adl_forecast_remove(self->forecast, due);
@@ -415,10 +415,10 @@ static bool start_due(struct easy *self, const struct adl_state *state, struct a
     return true;
 }
 
-/* As long as all goes as predicted, promises made anew would be the same: the jobs that started did not disturb them,
- * and nothing was free earlier. So only jobs that came since need one. True where all GPUs are in one bank; elsewhere
- * the place matters beside the time. False if promises have to be made anew. */
-static bool follow_promises(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+/* As long as all goes as predicted, reservations made anew would be the same: the jobs that started did not disturb
+ * them, and nothing was free earlier. So only jobs that came since need one. True where all GPUs are in one bank;
+ * elsewhere the place matters beside the time. False if reservations have to be made anew. */
+static bool follow_reservations(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
     if (self->surprised || some_overdue(state) ||
         self->place.reservation_count + self->owed_count != state->queue.count)
@@ -432,7 +432,7 @@ static int decide_conservative(void *policy, const struct adl_state *state, stru
 {
     struct easy *self = policy;
     if (self->kept) {
-        if (follow_promises(self, state, plan))
+        if (follow_reservations(self, state, plan))
             return 0;
         self->settled = false;
     }
@@ -457,7 +457,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     case ADL_EVENT_FINISH:
         self->surprised |= state->jobs[event->job].expected_us != event->time_us;
         break;
-    case ADL_EVENT_GPU_DOWN: /* promises move */
+    case ADL_EVENT_GPU_DOWN: /* reservations move */
         self->settled = false;
         self->surprised = true;
         break;
