@@ -168,7 +168,7 @@ static uint32_t check_scenario(const char *path)
 static void oracle_tells_how_long_every_gang_takes_on_every_type_and_placement(void **unused)
 {
     (void)unused;
-    static const char *const names[] = {"paper16", "surge16", "mixed64", "wear64", "campus512"};
+    static const char *const names[] = {"paper16", "paper16p", "surge16", "mixed64", "wear64", "campus512"};
     uint32_t placements = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[512];
