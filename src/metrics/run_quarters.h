@@ -5,9 +5,10 @@
  * boundary of two quarters is split in proportion, an error of less than 1/250 of a quarter. Sums over the quarters are
  * exact.
  *
- * The work of an attempt is spread evenly over the attempt. The energy of a job is known for all its attempts together
- * and is divided by their time and their GPUs' maximum draw; GPUs that are up and free draw idle power. Metered energy
- * beyond that is spread evenly over the run. */
+ * The work of an attempt is spread evenly over the attempt. How much of a preempted job's work an attempt did is what
+ * was predicted when it was stopped, and exact in regime oracle alone. The energy of a job is known for all its
+ * attempts together and is divided by their time and their GPUs' maximum draw; GPUs that are up and free draw idle
+ * power. Metered energy beyond that is spread evenly over the run. */
 #ifndef ADLRO_METRICS_RUN_QUARTERS_H
 #define ADLRO_METRICS_RUN_QUARTERS_H
 

@@ -198,7 +198,7 @@ static void no_plan_depends_on_what_nobody_could_have_seen(void **unused)
     assert_non_null(diaries);
     static const int regimes[] = {ADL_REGIME_DECLARED, ADL_REGIME_LEARNED};
     uint32_t evicted = 0;
-    for (uint32_t p = 0; adl_policy_at(p); p++)
+    for (uint32_t p = 0; p < adl_policy_count(); p++)
         for (int r = 0; r < 2; r++)
             evicted += check_worlds(adl_policy_at(p), regimes[r], diaries);
     print_message("%u stops of changed jobs\n", evicted);

@@ -14,14 +14,14 @@ static void assert_about(double value, double expected, double error)
         fail_msg("%.12g is not %.12g", value, expected);
 }
 
-/* A scripted run with its quarters. */
+/* A scripted run with its quarters, in the regime that tells how much of a preempted job is left. */
 static void run_quarters(const struct adl_scenario *s, const struct script_row *rows, uint32_t count,
                          struct adl_run_quarter ret[ADL_RUN_QUARTERS])
 {
     struct adl_result result;
     struct adl_error err;
     script_now = (struct script){.rows = rows, .count = count, .woken_us = -1};
-    const struct adl_run run = {.scenario = s, .policy = &script_policy, .seed = 1};
+    const struct adl_run run = {.scenario = s, .policy = &script_policy, .seed = 1, .regime = ADL_REGIME_ORACLE};
     if (adl_run(&run, &result, &err))
         fail_msg("%s", err.text);
     assert_int_equal(script_now.done, count);
