@@ -67,8 +67,8 @@ struct adl_policy_option {
     }
 #define ADL_POLICY_FIRST_FIT(struct_type, by_default)                                                                  \
     {                                                                                                                  \
-        .name = "first_fit", .type = ADL_POLICY_BOOL, .offset = offsetof(struct_type, first_fit), .value = by_default, \
-        .help = "a job that does not fit does not block those behind it"                                               \
+        .name = "first_fit", .type = ADL_POLICY_BOOL, .offset = offsetof(struct_type, first_fit),                      \
+        .value = (by_default), .help = "a job that does not fit does not block those behind it"                        \
     }
 
 /* A policy's options, its own first, then those that every policy has. */

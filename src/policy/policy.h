@@ -59,6 +59,7 @@ struct adl_policy_ops {
     ROW(sjf_strict)                                                                                                    \
     ROW(srtf)                                                                                                          \
     ROW(srtf_strict)                                                                                                   \
+    ROW(gittins)                                                                                                       \
     ROW(easy)                                                                                                          \
     ROW(easy_sjf)                                                                                                      \
     ROW(conservative)                                                                                                  \

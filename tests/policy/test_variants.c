@@ -57,12 +57,22 @@ static void srtf_weighs_gpus_by_the_power_it_is_told(void **unused)
     assert_int_equal(sum_s(&adl_policy_srtf, "by_gpu_time=true", 4, twenty_five, 2), 25 + 35);
 }
 
+/* Exact predictions: by remaining time * GPUs, 40 against 15 or 25. */
+static void gittins_with_exact_predictions_goes_by_gpu_time(void **unused)
+{
+    (void)unused;
+    struct peer_job four[] = {{0, 0, 4, 10}, {1, 0, 1, 25}}, one[] = {{0, 0, 4, 10}, {1, 0, 1, 45}};
+    assert_int_equal(sum_s(&adl_policy_gittins, NULL, 4, four, 2), 25 + 35);
+    assert_int_equal(sum_s(&adl_policy_gittins, NULL, 4, one, 2), 10 + 55);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_does_not_fit_blocks_in_strict_variants_alone),
         cmocka_unit_test(easy_sjf_lets_the_shortest_overtake_first),
         cmocka_unit_test(srtf_weighs_gpus_by_the_power_it_is_told),
+        cmocka_unit_test(gittins_with_exact_predictions_goes_by_gpu_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
