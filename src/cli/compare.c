@@ -105,7 +105,7 @@ static int run(int argc, char **argv)
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a wrong file name */
     if (o.jobs > 0)
-        scenario.workload.jobs = (uint64_t)o.jobs;
+        adl_scenario_set_jobs(&scenario, (uint64_t)o.jobs);
     if (status == 0)
         status = run_comparison(&o, &scenario, &choices.choices, &err);
     adl_cli_choices_clear(&choices);

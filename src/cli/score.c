@@ -13,32 +13,33 @@ struct options {
 
 #define TERM(name, help)                                                                                               \
     {                                                                                                                  \
-#name, 0, ADL_OPTION_REAL, offsetof(struct options, terms.name), 1e-6, 1, NULL, "X", help                      \
+#name, 0, ADL_OPTION_REAL, offsetof(struct options, terms.name), 0, 1e6, NULL, "X", help                       \
     }
 
 static const struct adl_option table[] = {
-    TERM(jct, "lower bound on mean JCT / mean JCT"),
-    TERM(throughput, "least makespan / makespan"),
-    TERM(utilization, "GPU utilization"),
-    TERM(sla, "SLA attainment"),
-    TERM(energy, "least energy / energy"),
-    {"value", 'V', ADL_OPTION_REAL, offsetof(struct options, v), -1, 1, NULL, "V",
+    TERM(jct, "reference / mean JCT"),
+    TERM(p99, "reference / p99 JCT"),
+    TERM(throughput, "throughput / reference"),
+    TERM(energy, "reference / energy"),
+    TERM(slowdown, "reference / slowdown"),
+    TERM(sla, "SLA attainment / reference"),
+    {"value", 'V', ADL_OPTION_REAL, offsetof(struct options, v), -1, 1e6, NULL, "V",
      "use this V; negative = compute it from the terms"},
     {"json", 0, ADL_OPTION_FLAG, offsetof(struct options, json), 0, 0, NULL, NULL, "as JSON"},
 };
 
 static const struct adl_verb verb = {
     .name = "score",
-    .summary =
-        "Computes HyperScore = 100 [1 + sigma(5 ln V - ln 2)^2.1] from metrics; V is the geometric mean of the terms.",
+    .summary = "Computes HyperScore = 100 [1 + sigma(5 ln V - ln 2)^2.1]; V is the weighted geometric mean of the "
+               "terms given.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro score --jct 0.6 --throughput 0.9 --utilization 0.8 --sla 1 --energy 0.7",
+    .example = "adlro score --jct 1.5 --p99 0.66 --throughput 0.96 --energy 0.99 --slowdown 2.2",
 };
 
 static int run(int argc, char **argv)
 {
-    struct options o = {.terms = {1, 1, 1, 1, 1}, .v = -1};
+    struct options o = {.v = -1};
     struct adl_operands operands;
     struct adl_text text = {0};
     struct adl_error err;

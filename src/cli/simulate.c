@@ -226,7 +226,7 @@ static int run(int argc, char **argv)
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a wrong file name */
     if (o.jobs > 0)
-        scenario.workload.jobs = (uint64_t)o.jobs;
+        adl_scenario_set_jobs(&scenario, (uint64_t)o.jobs);
     if (status == 0 && (uint64_t)o.explain > scenario.workload.jobs)
         status = adl_fail(&err, ADL_EINVAL, "there is no job %lld in this run: it has %llu jobs, numbered from 1",
                           (long long)o.explain, (unsigned long long)scenario.workload.jobs);

@@ -189,6 +189,35 @@ static int summarize_quarters(struct adl_policy_result *result, uint32_t seeds, 
     return status;
 }
 
+/* Means over the seeds. */
+static struct adl_score_figures mean_figures(const struct adl_policy_result *result, uint32_t seeds)
+{
+    struct adl_score_figures mean = {0};
+    for (uint32_t s = 0; s < seeds; s++) {
+        const struct adl_score_figures figures = adl_result_figures(&result->runs[s]);
+        mean.jct_s += figures.jct_s / seeds;
+        mean.p99_s += figures.p99_s / seeds;
+        mean.jobs_per_h += figures.jobs_per_h / seeds;
+        mean.energy_mj += figures.energy_mj / seeds;
+        mean.slowdown += figures.slowdown / seeds;
+        mean.sla += figures.sla / seeds;
+    }
+    return mean;
+}
+
+/* If the scenario has no references, the first policy is the reference. */
+static void score_runs(struct adl_comparison *c)
+{
+    c->references = c->scenario->references;
+    if (c->references.jct_s > 0)
+        return;
+    c->references = mean_figures(&c->policies[0], c->seed_count);
+    c->references_from = c->policies[0].name;
+    for (uint32_t p = 0; p < c->policy_count; p++)
+        for (uint32_t s = 0; s < c->seed_count; s++)
+            adl_result_score(&c->policies[p].runs[s], &c->references);
+}
+
 static int summarize(struct adl_comparison *c)
 {
     const size_t all = (size_t)c->policy_count * c->seed_count;
@@ -238,6 +267,8 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
     pthread_mutex_init(&tasks.lock, NULL);
     if (status == 0)
         status = run_tasks(&tasks, err);
+    if (status == 0)
+        score_runs(&comparison);
     if (status == 0 && summarize(&comparison))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for statistics");
     pthread_mutex_destroy(&tasks.lock);

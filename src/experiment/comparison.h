@@ -39,6 +39,8 @@ struct adl_comparison {
     const char *regime; /* "declared", "oracle", "learned" */
     const char *told;   /* what policies are told in it; NULL = not said */
     struct adl_limits_given limits;
+    struct adl_score_figures references; /* of HyperScore */
+    const char *references_from;         /* the policy whose means they are; NULL = the scenario's file has them */
     uint64_t first_seed;
     uint32_t seed_count;
     uint32_t policy_count;

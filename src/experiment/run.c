@@ -54,6 +54,8 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
         status = adl_engine_run(engine, err);
     if (status == 0) {
         adl_metrics_result(metrics, engine, &run->bound, ret);
+        if (run->scenario->references.jct_s > 0)
+            adl_result_score(ret, &run->scenario->references);
         adl_run_quarters_result(quarters, ret->quarters);
         ret->value[ADL_METRIC_WALL] = (double)(adl_clock_ns() - start_ns) * 1e-9;
     }

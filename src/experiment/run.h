@@ -19,6 +19,7 @@ struct adl_run {
     const struct adl_observer *observer; /* one more observer, or NULL */
 };
 
+/* HyperScore is 0 if the scenario has no references. */
 int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error *err);
 
 /* The policy configuration of a scenario, completed from its other parts. */

@@ -25,7 +25,8 @@ const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT] = {
         {"allocation_efficiency", "allocation efficiency", "",
          "GPU time completed jobs would need alone on their best type, over GPU time in which GPUs held jobs", 1},
     [ADL_METRIC_HYPERSCORE] = {"hyperscore", "HyperScore", "",
-                               "one figure from JCT, throughput, utilization, SLA and energy, see docs/metrics.md", 1},
+                               "one figure from JCT, p99, throughput, energy, slowdown and SLA, see docs/metrics.md",
+                               1},
     [ADL_METRIC_REWARD] = {"reward", "reward", "s", "minus the sum of completion times and lambda times idle GPU time",
                            1},
     [ADL_METRIC_DECISION_P50] = {"decision_us_p50", "decision p50", "us", "median wall time of one decision", -1},
@@ -171,6 +172,7 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
     const double jobs = (double)metrics->jobs, end_s = (double)metrics->last_end_us * 1e-6;
     *ret = (struct adl_result){.jobs = metrics->jobs,
                                .timeouts = metrics->timeouts,
+                               .sla_jobs = metrics->sla_jobs,
                                .evictions = metrics->evictions,
                                .lost_gpu_s = (uint64_t)(metrics->lost_gpu_s + 0.5),
                                .events = counts->events,
@@ -191,11 +193,23 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
     value[ADL_METRIC_SLA] = metrics->sla_jobs ? (double)metrics->sla_met / (double)metrics->sla_jobs : 1.0;
     value[ADL_METRIC_EFFICIENCY] = ratio(metrics->ideal_gpu_s, metrics->busy_at_last_end_s);
     value[ADL_METRIC_REWARD] = metrics->reward;
-    const struct adl_score_terms terms = {.jct = ratio(bound->jct_mean_s, value[ADL_METRIC_JCT_MEAN]),
-                                          .throughput = ratio(bound->makespan_s, end_s),
-                                          .utilization = value[ADL_METRIC_UTILIZATION],
-                                          .sla = value[ADL_METRIC_SLA],
-                                          .energy = ratio(bound->energy_j, metrics->energy_j)};
-    value[ADL_METRIC_HYPERSCORE] = adl_hyperscore(adl_score_v(&terms));
     fill_decision_times(counts, ret);
+}
+
+struct adl_score_figures adl_result_figures(const struct adl_result *result)
+{
+    const double *value = result->value;
+    return (struct adl_score_figures){.jct_s = value[ADL_METRIC_JCT_MEAN],
+                                      .p99_s = value[ADL_METRIC_JCT_P99],
+                                      .jobs_per_h = value[ADL_METRIC_THROUGHPUT],
+                                      .energy_mj = value[ADL_METRIC_ENERGY] * 1e-6,
+                                      .slowdown = value[ADL_METRIC_SLOWDOWN_MEAN],
+                                      .sla = result->sla_jobs ? value[ADL_METRIC_SLA] : 0.0};
+}
+
+void adl_result_score(struct adl_result *result, const struct adl_score_figures *references)
+{
+    const struct adl_score_figures figures = adl_result_figures(result);
+    const struct adl_score_terms terms = adl_score_relate(&figures, references);
+    result->value[ADL_METRIC_HYPERSCORE] = adl_hyperscore(adl_score_v(&terms));
 }

@@ -44,6 +44,7 @@ struct adl_result {
     double value[ADL_METRIC_COUNT];
     uint64_t jobs; /* finished, however they ended */
     uint64_t timeouts;
+    uint64_t sla_jobs;   /* finished ones with a deadline or a least throughput */
     uint64_t evictions;  /* preemptions and faults */
     uint64_t lost_gpu_s; /* GPU time of work lost by preemptions, according to the jobs' specifications */
     uint64_t events;
@@ -64,8 +65,11 @@ int adl_metrics_reserve(struct adl_metrics *metrics,
                         size_t jobs); /* room for that many finished jobs; 0 or ADL_ENOMEM */
 struct adl_observer adl_metrics_observer(struct adl_metrics *metrics);
 
-/* The figures of the run so far. The caller fills in the wall time. */
+/* The figures of the run so far. The caller fills in the wall time and, by adl_result_score(), HyperScore. */
 void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,
                         const struct adl_lower_bound *bound, struct adl_result *ret);
+
+struct adl_score_figures adl_result_figures(const struct adl_result *result);
+void adl_result_score(struct adl_result *result, const struct adl_score_figures *references); /* sets HyperScore */
 
 #endif

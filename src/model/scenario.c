@@ -24,6 +24,13 @@ void adl_scenario_clear(struct adl_scenario *scenario)
     *scenario = (struct adl_scenario){0};
 }
 
+void adl_scenario_set_jobs(struct adl_scenario *scenario, uint64_t jobs)
+{
+    if (jobs != scenario->workload.jobs)
+        scenario->references = (struct adl_score_figures){0};
+    scenario->workload.jobs = jobs;
+}
+
 int adl_scenario_add_setting(struct adl_scenario *scenario, const char *name, const char *value)
 {
     struct adl_text text = {0};

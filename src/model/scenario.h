@@ -164,6 +164,16 @@ struct adl_variant {
     uint32_t line;  /* of the file that has it */
 };
 
+/* A run's figures that HyperScore uses, and the references that they are compared with. 0 = there is no such figure. */
+struct adl_score_figures {
+    double jct_s; /* mean */
+    double p99_s;
+    double jobs_per_h;
+    double energy_mj;
+    double slowdown; /* mean */
+    double sla;      /* share attained */
+};
+
 struct adl_scenario {
     char name[ADL_NAME_SIZE];
     char description[400];
@@ -179,9 +189,10 @@ struct adl_scenario {
     char *settings; /* owned text of policy.settings; NULL = none */
     struct adl_variant *variants;
     uint32_t variant_count;
-    bool kill_at_limit; /* a job that reaches its limit is killed, as on a real cluster */
-    bool one_by_one;    /* a decision after each end and each submission, even within one instant */
-    double lambda;      /* weight of idle GPU time in the reward */
+    bool kill_at_limit;                  /* a job that reaches its limit is killed, as on a real cluster */
+    bool one_by_one;                     /* a decision after each end and each submission, even within one instant */
+    double lambda;                       /* weight of idle GPU time in the reward */
+    struct adl_score_figures references; /* of HyperScore, for this workload; jct_s 0 = none are given */
     /* Measurements of the classes; NULL or 0 = not measured, the simulator's model applies. */
     double *pair_speed; /* [class][class beside it][type] speed relative to alone, at most 1 */
     double *gang_speed; /* [class][type][ADL_GANG_SPEEDS] speed of 2, 4, 8 GPUs relative to one; negative = not there */
@@ -203,6 +214,9 @@ double adl_scenario_gang_speed(const struct adl_scenario *scenario, uint32_t cla
 
 void adl_scenario_clear(struct adl_scenario *scenario);                /* accepts a zeroed or half-built one */
 void adl_variants_clear(struct adl_variant *variants, uint32_t count); /* frees; accepts NULL with a count of 0 */
+
+/* Another number of jobs; the references, which were measured with the file's, no longer hold. */
+void adl_scenario_set_jobs(struct adl_scenario *scenario, uint64_t jobs);
 
 /* Adds a line to the settings of policies. 0 or ADL_ENOMEM. */
 int adl_scenario_add_setting(struct adl_scenario *scenario, const char *name, const char *value);

@@ -174,6 +174,7 @@ struct adl_result adl_policy_totals(const struct adl_policy_result *policy, uint
         const struct adl_result *run = &policy->runs[i];
         sum.jobs += run->jobs;
         sum.timeouts += run->timeouts;
+        sum.sla_jobs += run->sla_jobs;
         sum.evictions += run->evictions;
         sum.lost_gpu_s += run->lost_gpu_s;
         sum.events += run->events;

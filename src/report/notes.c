@@ -110,6 +110,20 @@ static void note_regression(struct adl_text *text, const struct adl_comparison *
                     adl_figure_print_p(p, fit->slope_p));
 }
 
+static void note_references(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    if (!(comparison->references.jct_s > 0))
+        return;
+    adl_text_put(text, "HyperScore compares with ");
+    if (comparison->references_from) {
+        adl_notes_put_name(text, comparison->references_from);
+        adl_text_put(text, ", the first policy, because the scenario has no references for this workload");
+    } else {
+        adl_text_put(text, "the references in the scenario's file");
+    }
+    adl_text_put(text, "; a run equal to them scores 109.96.\n");
+}
+
 static void note_modelled(struct adl_text *text, const struct adl_scenario *scenario)
 {
     const char *before = "Speeds of some or all jobs are modelled from specifications, not measured, on: ";
@@ -187,6 +201,7 @@ void adl_notes_put(struct adl_text *text, const struct adl_comparison *compariso
     note_significance(text, comparison);
     note_bound(text, comparison);
     note_regression(text, comparison);
+    note_references(text, comparison);
     note_modelled(text, comparison->scenario);
     note_counters(text, comparison);
 }

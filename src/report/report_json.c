@@ -50,6 +50,7 @@ static void put_counters(struct adl_json *json, const struct adl_result *totals)
 {
     adl_json_put_uint(json, "jobs", totals->jobs);
     adl_json_put_uint(json, "timeouts", totals->timeouts);
+    adl_json_put_uint(json, "sla_jobs", totals->sla_jobs);
     adl_json_put_uint(json, "evictions", totals->evictions);
     adl_json_put_uint(json, "lost_gpu_s", totals->lost_gpu_s);
     adl_json_put_uint(json, "events", totals->events);
@@ -159,6 +160,23 @@ static void put_information(struct adl_json *json, const struct adl_comparison *
     adl_json_end(json);
 }
 
+/* What HyperScore is relative to; a figure that is 0 does not count. */
+static void put_references(struct adl_json *json, const struct adl_comparison *comparison)
+{
+    const struct adl_score_figures *references = &comparison->references;
+    adl_json_key(json, "references");
+    adl_json_flat(json);
+    adl_json_object(json);
+    adl_json_put_string(json, "from", comparison->references_from ? comparison->references_from : "scenario");
+    adl_json_put_real(json, "jct_s", references->jct_s);
+    adl_json_put_real(json, "p99_s", references->p99_s);
+    adl_json_put_real(json, "jobs_per_h", references->jobs_per_h);
+    adl_json_put_real(json, "energy_mj", references->energy_mj);
+    adl_json_put_real(json, "slowdown", references->slowdown);
+    adl_json_put_real(json, "sla", references->sla);
+    adl_json_end(json);
+}
+
 void adl_report_json(struct adl_text *text, const struct adl_comparison *comparison, bool timing,
                      const struct adl_report_more *more)
 {
@@ -171,6 +189,7 @@ void adl_report_json(struct adl_text *text, const struct adl_comparison *compari
     adl_json_put_uint(&json, "first_seed", comparison->first_seed);
     put_summary(&json, "bound_jct_s", &comparison->bound_jct_s);
     put_regression(&json, &comparison->jct_on_utilization);
+    put_references(&json, comparison);
     put_modelled(&json, comparison->scenario);
     if (more)
         more->put(more->self, &json);

@@ -197,6 +197,8 @@ static int read_preemption(struct adl_scenario_reader *reader)
 static int build(struct adl_scenario_reader *reader, bool with_jobs)
 {
     copy_plain(reader->form, reader->scenario);
+    if (with_jobs)
+        reader->scenario->references = reader->form->references;
     int status = read_preemption(reader);
     status = status ? status : adl_scenario_read_cluster(reader);
     if (!status)

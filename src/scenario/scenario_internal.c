@@ -243,6 +243,20 @@ static const struct adl_yaml_field preemption_fields[] = {
 };
 static const struct adl_yaml_table preemption_table = {TABLE(preemption_fields, struct adl_form_preemption)};
 
+#define REFERENCES(member) ADL_YAML_AT(struct adl_score_figures, member)
+#define REFERENCE          .min = 1e-9, .max = 1e12
+static const struct adl_yaml_field references_fields[] = {
+    {"jct_s", ADL_YAML_REAL, REFERENCES(jct_s), REFERENCE, .required = true, .help = "mean JCT"},
+    {"p99_s", ADL_YAML_REAL, REFERENCES(p99_s), REFERENCE, .required = true, .help = "99th percentile of JCT"},
+    {"jobs_per_h", ADL_YAML_REAL, REFERENCES(jobs_per_h), REFERENCE, .required = true, .help = "throughput"},
+    {"energy_mj", ADL_YAML_REAL, REFERENCES(energy_mj), REFERENCE, .or_zero = true,
+     .help = "energy in MJ; 0 = it does not count"},
+    {"slowdown", ADL_YAML_REAL, REFERENCES(slowdown), REFERENCE, .required = true, .help = "mean slowdown"},
+    {"sla", ADL_YAML_REAL, REFERENCES(sla), .min = 1e-9, .max = 1, .or_zero = true,
+     .help = "SLA attainment; 0 = it does not count"},
+};
+static const struct adl_yaml_table references_table = {TABLE(references_fields, struct adl_score_figures)};
+
 #define FORM(member) ADL_YAML_AT(struct adl_scenario_form, member)
 static const struct adl_yaml_field form_fields[] = {
     {"name", ADL_YAML_WORD, FORM(name), .required = true, .help = "what reports call it"},
@@ -266,6 +280,9 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "readings of each GPU"},
     {"preemption", ADL_YAML_GROUP, FORM(preemption), .table = &preemption_table, .otherwise = "optional",
      .help = "what stopping and resuming a job costs"},
+    {"references", ADL_YAML_GROUP, FORM(references), .table = &references_table,
+     .otherwise = "the first policy's figures",
+     .help = "what HyperScore compares with ([metrics.md](metrics.md)); `--jobs` and traces ignore them"},
     {"policy", ADL_YAML_NODE, FORM(policy), .otherwise = "optional",
      .help = "options of policies ([policies.md](policies.md)); each goes to every policy that has it"},
     {"variants", ADL_YAML_NODE, FORM(variants), .otherwise = "none",

@@ -119,6 +119,7 @@ struct adl_scenario_form {
     struct adl_form_drift drift;
     struct adl_telemetry_model telemetry;
     struct adl_form_preemption preemption;
+    struct adl_score_figures references;
     const struct adl_yaml_node *policy, *variants; /* NULL = not given */
 };
 

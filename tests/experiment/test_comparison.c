@@ -29,6 +29,9 @@ static struct adl_comparison compare(const struct adl_comparison_request *reques
     return comparison;
 }
 
+static const struct adl_score_figures some_references = {
+    .jct_s = 3000, .p99_s = 20000, .jobs_per_h = 20, .energy_mj = 50, .slowdown = 4};
+
 static void json_without_timing_does_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -52,6 +55,7 @@ static void each_result_is_that_of_its_own_policy_and_seed(void **state)
 {
     (void)state;
     struct adl_scenario s = random_scenario(8, 60);
+    s.references = some_references;
     const struct adl_comparison_request request = request_for(&s, 2);
     struct adl_comparison c = compare(&request);
     for (uint32_t p = 0; p < 3; p++) {
@@ -320,6 +324,63 @@ static void an_observer_that_fails_fails_the_comparison(void **state)
     adl_scenario_clear(&s);
 }
 
+static double score(const struct adl_comparison *c, uint32_t policy, uint32_t seed)
+{
+    return c->policies[policy].runs[seed].value[ADL_METRIC_HYPERSCORE];
+}
+
+static void a_policy_more_changes_nobodys_score(void **state)
+{
+    (void)state;
+    for (int pinned = 0; pinned < 2; pinned++) {
+        struct adl_scenario s = random_scenario(11, 60);
+        s.references = pinned ? some_references : (struct adl_score_figures){0};
+        struct adl_comparison_request request = request_for(&s, 1);
+        struct adl_comparison all = compare(&request);
+        request.policy_count = 2;
+        struct adl_comparison two = compare(&request);
+        for (uint32_t p = 0; p < 2; p++)
+            for (uint32_t i = 0; i < SEEDS; i++)
+                assert_true(score(&two, p, i) == score(&all, p, i));
+        adl_comparison_clear(&all);
+        adl_comparison_clear(&two);
+        adl_scenario_clear(&s);
+    }
+}
+
+static void pinned_references_score_a_policy_the_same_in_any_order(void **state)
+{
+    (void)state;
+    static const struct adl_policy_ops *const other_way[] = {&adl_policy_easy, &adl_policy_sjf, &adl_policy_fcfs};
+    struct adl_scenario s = random_scenario(12, 60);
+    s.references = some_references;
+    struct adl_comparison_request request = request_for(&s, 1);
+    struct adl_comparison one = compare(&request);
+    request.policies = other_way;
+    struct adl_comparison other = compare(&request);
+    assert_null(one.references_from);
+    for (uint32_t p = 0; p < 3; p++)
+        for (uint32_t i = 0; i < SEEDS; i++)
+            assert_true(score(&one, p, i) == score(&other, 2 - p, i));
+    adl_comparison_clear(&one);
+    adl_comparison_clear(&other);
+    adl_scenario_clear(&s);
+}
+
+static void without_references_the_first_policy_is_the_reference(void **state)
+{
+    (void)state;
+    struct adl_scenario s = random_scenario(13, 60);
+    struct adl_comparison_request request = request_for(&s, 1);
+    request.seed_count = 1;
+    struct adl_comparison c = compare(&request);
+    assert_string_equal(c.references_from, "fcfs");
+    assert_true(fabs(c.references.jct_s - c.policies[0].runs[0].value[ADL_METRIC_JCT_MEAN]) < 1e-9);
+    assert_true(fabs(score(&c, 0, 0) - 109.9551) < 5e-5);
+    adl_comparison_clear(&c);
+    adl_scenario_clear(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +391,9 @@ int main(void)
         cmocka_unit_test(jct_is_regressed_on_utilization_and_not_the_other_way),
         cmocka_unit_test(later_first_seeds_give_the_later_runs),
         cmocka_unit_test(timelines_are_of_the_first_seed_and_only_on_request),
+        cmocka_unit_test(a_policy_more_changes_nobodys_score),
+        cmocka_unit_test(pinned_references_score_a_policy_the_same_in_any_order),
+        cmocka_unit_test(without_references_the_first_policy_is_the_reference),
         cmocka_unit_test(progress_counts_every_run_once),
         cmocka_unit_test(a_policy_that_cannot_be_created_fails_the_comparison),
         cmocka_unit_test(a_policy_that_runs_out_of_memory_fails_the_comparison),

@@ -156,6 +156,8 @@ static void every_key_of_a_scenario_is_read(void **state)
     assert_true(s.preemption.restart_by_gpus_s[2] == 60.5);
     assert_true(s.preemption.rework_by_gpus_s[0] == 1 && s.preemption.rework_by_gpus_s[1] == 2);
     assert_true(s.preemption.rework_by_gpus_s[2] == 3.5 && s.one_by_one);
+    assert_true(s.references.jct_s == 60 && s.references.p99_s == 200 && s.references.jobs_per_h == 2000);
+    assert_true(s.references.energy_mj == 1.5 && s.references.slowdown == 10 && s.references.sla == 0.9);
     adl_scenario_clear(&s);
 }
 
@@ -196,6 +198,7 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 && s.preemption.interval_s == 0);
     assert_null(s.policy.settings);
     assert_true(s.preemption.rework_by_gpus_s[2] == 0 && s.preemption.restart_by_gpus_s[0] == 0 && !s.one_by_one);
+    assert_true(s.references.jct_s == 0);
     adl_scenario_clear(&s);
 }
 
@@ -233,7 +236,8 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {5, "kill_at_limt: true",
          "dir/t.yaml:5: unknown key 'kill_at_limt'; did you mean 'kill_at_limit'? (keys: name, description, "
          "catalogue, "
-         "lambda, kill_at_limit, events, cluster, workload, faults, drift, telemetry, preemption, policy, variants)"},
+         "lambda, kill_at_limit, events, cluster, workload, faults, drift, telemetry, preemption, references, policy, "
+         "variants)"},
         {7, "  network_gbs: fast", "dir/t.yaml:7: cluster.network_gbs must be a finite decimal number, got 'fast'"},
         {9, "    - name: a123456789012345678901234567890123456789012345",
          "dir/t.yaml:9: cluster.nodes[0].name is too long to be numbered up to 1"},
