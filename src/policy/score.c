@@ -159,6 +159,13 @@ static uint32_t best_lane(const struct score *self, const struct adl_state *stat
     return best;
 }
 
+/* The best job of a lane; without a lane, none. */
+static struct scored scored_at(const struct score *self, uint32_t lane)
+{
+    const struct scored none = {.slot = ADL_NONE};
+    return lane == ADL_NONE ? none : self->lanes[lane];
+}
+
 /* Starts the job of highest score that fits. If one job of a lane does not fit, none of that lane does. */
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
@@ -172,15 +179,12 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     for (uint32_t i = 0; i < queue->heap_count; i++)
         self->lanes[i] = best_of_lane(self, state, &queue->lanes[queue->heap[i]]);
     const uint32_t head = best_lane(self, state, ADL_NONE);
-    const struct scored first = head == ADL_NONE ? (struct scored){.slot = ADL_NONE} : self->lanes[head];
+    const struct scored first = scored_at(self, head);
     for (uint32_t lane = head; lane != ADL_NONE; lane = best_lane(self, state, ADL_NONE)) {
         const struct scored job = self->lanes[lane];
         if ((self->place.share || adl_fit_room(state, job.slot)) &&
             adl_placement_start(state, job.slot, &self->place, plan)) {
-            const uint32_t second = lane == head ? best_lane(self, state, head) : ADL_NONE;
-            const struct scored other = lane != head         ? first
-                                        : second == ADL_NONE ? (struct scored){.slot = ADL_NONE}
-                                                             : self->lanes[second];
+            const struct scored other = lane == head ? scored_at(self, best_lane(self, state, head)) : first;
             struct adl_reason reason = adl_reason_make(ADL_RULE_SCORE, other.slot, job.score, other.score);
             reason.passed = lane != head;
             adl_plan_because(plan, reason);
