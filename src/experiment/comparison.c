@@ -221,7 +221,7 @@ static void score_runs(struct adl_comparison *c)
 static int summarize(struct adl_comparison *c)
 {
     const size_t all = (size_t)c->policy_count * c->seed_count;
-    double *x = malloc(all * sizeof *x), *y = malloc(all * sizeof *y);
+    double *x = malloc((all + 1) * sizeof *x), *y = malloc((all + 1) * sizeof *y);
     int status = x && y ? 0 : ADL_ENOMEM;
     for (uint32_t p = 0; p < c->policy_count && status == 0; p++) {
         struct adl_policy_result *result = &c->policies[p];

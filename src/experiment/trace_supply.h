@@ -16,7 +16,7 @@ struct adl_trace_plan {
     int64_t site_limit_us;                     /* what policies are told of rows without a limit; 0 = a week */
 };
 
-#define ADL_SITE_LIMIT_US (7 * 86400 * INT64_C(1000000))
+#define ADL_SITE_LIMIT_US (INT64_C(7) * 86400 * INT64_C(1000000))
 
 /* How the rows were used. */
 struct adl_trace_account {

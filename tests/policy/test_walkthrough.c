@@ -9,7 +9,7 @@
 
 extern const struct adl_policy_ops adl_policy_lwf;
 
-#include "../../examples/new_policy.c"
+#include "../../examples/new_policy.c" // NOLINT(bugprone-suspicious-include): the listing, as it stands
 
 static uint64_t plans_of(const struct adl_scenario *s, const struct adl_policy_ops *policy)
 {

@@ -28,6 +28,13 @@ static char *read_whole(const char *path)
     return text;
 }
 
+/* In the middle of a text: no zero byte follows. */
+static void overwrite(char *at, const char *with)
+{
+    while (*with)
+        *at++ = *with++;
+}
+
 static void write_whole(const char *path, const char *text)
 {
     FILE *file = fopen(path, "wb");
@@ -58,13 +65,13 @@ static void a_file_is_loaded_with_the_catalogue_beside_it_and_both_texts_are_kep
 
     char *name = strstr(text, "catalogue.yaml");
     assert_non_null(name);
-    memcpy(name, "not-there.yaml", strlen("not-there.yaml"));
+    overwrite(name, "not-there.yaml");
     write_whole(path, text);
     assert_int_equal(adl_scenario_load(path, &scenario, &texts, &err), ADL_EIO);
     snprintf(expected, sizeof expected, "%s:3: catalogue: cannot open %s/not-there.yaml: No such file or directory",
              path, folder);
     assert_string_equal(err.text, expected);
-    memcpy(name, "catalogue.yaml", strlen("catalogue.yaml"));
+    overwrite(name, "catalogue.yaml");
 
     write_whole(path, text);
     write_whole(beside, fixture_catalogue);
