@@ -4,7 +4,7 @@
  * that has outlived what most jobs take falls back behind younger ones.
  *
  * With exact predictions this is srtf by GPU time. The distribution in use changes when a tenth more jobs have ended:
- * then all jobs are ranked anew. */
+ * then all jobs are ranked again. */
 #include "policy/mechanism/gittins_index.h"
 #include "policy/mechanism/preemptive_list.h"
 #include "policy/policy.h"
@@ -158,7 +158,6 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     self->list.bonus = self->cost_us;
     self->list.reason = reason_of;
     self->list.reason_context = self;
-    self->list.weighs_loss = true;
     if (self->refreshed_us != state->now_us) { /* who started since has the key it would get */
         relearn(self, state);
         adl_preemptive_list_refresh(&self->list, state, key_now, self);
