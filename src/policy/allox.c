@@ -4,7 +4,7 @@
  * job j at the k-th place from the END of a GPU's queue delays itself and k - 1 others by its run time there, so the
  * pair costs k * remaining_j(type) + ready(GPU), where ready is the time until the GPU's running job ends (eq. 5 with
  * their d_i). What a job has waited already is a constant of its row and changes no matching. Whenever something
- * happened the matching is made anew; only the first job of a free GPU's queue starts, and nothing is preempted.
+ * happened the matching is made again; only the first job of a free GPU's queue starts, and nothing is preempted.
  *
  * Columns: of the GPUs of one type, those ready earlier are used at least as deep, and place k only after place k - 1;
  * so with n jobs the k-th place is used on at most n / k GPUs, the earliest ones. Leaving out the others changes

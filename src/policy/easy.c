@@ -2,7 +2,7 @@
  * reservation: the earliest place and time they can have. A later job may start if it delays no reservation. Depth 1 is
  * EASY; a reservation for every job is conservative backfill.
  *
- * Readings taken where the name leaves one open: reservations are made anew at each decision; candidates go in queue
+ * Readings taken where the name leaves one open: reservations are made again at each decision; candidates go in queue
  * order or, with backfill_order shortest (easy-sjf), by predicted run time; each start counts against what the
  * reservations spare; a job that is predicted to end exactly at a reserved start is in time. Whether GPUs that a
  * reservation spares may be used beyond its start is enum backfill_rule; that they may is the default, as the authors
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* Reservations of conservative backfill. In one bank they are kept from decision to decision and cost little; over
- * several banks they are made anew each time, so fewer jobs get one, as in production schedulers. */
+ * several banks they are made again each time, so fewer jobs get one, as in production schedulers. */
 #define CONSERVATIVE_DEPTH_ONE_BANK 1024
 #define CONSERVATIVE_DEPTH          64
 
@@ -274,7 +274,7 @@ static bool pass(struct easy *self, const struct adl_state *state, bool put_off,
 }
 
 /* A pass from the head of the queue. */
-static void pass_anew(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
+static void repeat_pass(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
     forget(self);
     adl_walk_begin(&state->queue);
@@ -389,7 +389,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if (!self->place.share && !something_free(state))
         forget(self);
     else if (!goes_on || !pass(self, state, true, plan))
-        pass_anew(self, state, plan);
+        repeat_pass(self, state, plan);
     self->pass_us = state->now_us;
     self->settled = plan->command_count == 0;
     self->settled_count = state->queue.count - plan->command_count;
@@ -415,9 +415,9 @@ static bool start_due(struct easy *self, const struct adl_state *state, struct a
     return true;
 }
 
-/* As long as all goes as predicted, reservations made anew would be the same: the jobs that started did not disturb
+/* As long as all goes as predicted, reservations made again would be the same: the jobs that started did not disturb
  * them, and nothing was free earlier. So only jobs that came since need one. True where all GPUs are in one bank;
- * elsewhere the place matters beside the time. False if reservations have to be made anew. */
+ * elsewhere the place matters beside the time. False if reservations have to be made again. */
 static bool follow_reservations(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
     if (self->surprised || some_overdue(state) ||

@@ -106,7 +106,7 @@ struct gavel_options {
     int objective;
     bool type_by_type;  /* a round fills the first type, then the second ...; else all in one ranking */
     bool by_owed_time;  /* rounds go by the time that jobs are owed; else by share / part of the time had */
-    bool new_jobs_wait; /* a job holds GPUs idle until shares are computed anew; else it may run before */
+    bool new_jobs_wait; /* a job holds GPUs idle until shares are recomputed; else it may run before */
 };
 
 #define PAPER       "Narayanan et al., OSDI 2020"
@@ -130,7 +130,7 @@ static const struct adl_policy_option options[] = {
      .type = ADL_POLICY_BOOL,
      .offset = offsetof(struct gavel_options, new_jobs_wait),
      .value = "false",
-     .help = "a new job holds its GPUs idle until shares are computed anew; else it may run before",
+     .help = "a new job holds its GPUs idle until shares are recomputed; else it may run before",
      .source = "Gavel's simulator"},
     {.name = "gavel_objective",
      .type = ADL_POLICY_WORD,

@@ -1,4 +1,4 @@
-/* wfp3, unicep, f1: list scheduling with first fit, by a score that is computed anew for each decision. t is the
+/* wfp3, unicep, f1: list scheduling with first fit, by a score that is recomputed for each decision. t is the
  * believed run time on the best type, n the number of GPUs, wait the time since submission; times are in seconds.
  *   wfp3    (wait / t)^3 n               W. Tang, Z. Lan, N. Desai, D. Buettner, "Fault-Aware, Utility-Based Job
  *   unicep  wait / (log2(n) t)           Scheduling on Blue Gene/P Systems", CLUSTER 2009

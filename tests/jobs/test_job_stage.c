@@ -160,7 +160,7 @@ static void describe_stages(struct adl_text *text)
     static const char *const orders[] = {"", "start", "stop", "stop, to run again"};
     adl_text_printf(
         text,
-        "| stage | shown as | state | GPUs | what it means | the executor is told |\n|---|---|---|---|---|---|\n");
+        "| stage | shown as | state | GPUs | what it means | order to the executor |\n|---|---|---|---|---|---|\n");
     for (int stage = 0; stage < ADL_STAGE_COUNT; stage++) {
         const struct adl_stage_info *info = &adl_stages[stage];
         adl_text_printf(text, "| %s | `%s` | %s | %s | %s | %s |\n", info->name, info->shown,

@@ -143,7 +143,7 @@ static int64_t naive_earliest(const struct naive *naive, const struct slot *slot
     return best_us;
 }
 
-/* Conservative, with all promises made anew: true if something started. */
+/* Conservative, with all promises made again: true if something started. */
 static bool naive_conservative(struct naive *naive)
 {
     static struct slot slots[TOY_JOBS_MAX];

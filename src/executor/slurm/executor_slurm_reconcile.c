@@ -125,7 +125,7 @@ static void wait_queued(struct adl_executor_slurm *executor, struct adl_mirror_j
         return;
     if (job->changed && job->stopping == ADL_ORDER_NONE) {
         adl_executor_slurm_post_ended_as(executor, job, ADL_END_CANCELLED,
-                                         "what it asks for was changed: it is queued anew");
+                                         "what it asks for was changed: it is queued again");
         return;
     }
     ask_of_waiting(executor, job);

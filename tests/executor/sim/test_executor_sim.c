@@ -1,4 +1,4 @@
-/* test_executor_sim: the twin under scripted and random commands: nothing is told before its time, every job ends once.
+/* test_executor_sim: the twin under scripted and random commands: no event comes before its time, every job ends once.
  */
 #include "random_scenario.h"
 

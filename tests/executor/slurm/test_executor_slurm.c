@@ -135,7 +135,7 @@ static void a_job_whose_demand_changes_is_queued_anew(void **state)
     struct adl_report report = next_report(ADL_REPORT_ENDED);
     assert_true(report.number == 1);
     assert_int_equal(report.outcome.end, ADL_END_CANCELLED);
-    assert_string_equal(report.text, "what it asks for was changed: it is queued anew");
+    assert_string_equal(report.text, "what it asks for was changed: it is queued again");
     slurm.executor.ops->withdraw(slurm.executor.self, slot);
     slurm.executor.ops->forget(slurm.executor.self, 1, 1);
     report = next_report(ADL_REPORT_ARRIVED);

@@ -73,7 +73,7 @@ static void a_demand_that_changed_while_the_service_was_down_ends_the_job(void *
     struct adl_job_entry job = service_job(1, 7);
     job.spec.limit_us = 60 * S;
     service_admits(&job);
-    assert_string_equal(next_report(ADL_REPORT_ENDED).text, "what it asks for was changed: it is queued anew");
+    assert_string_equal(next_report(ADL_REPORT_ENDED).text, "what it asks for was changed: it is queued again");
 }
 
 static int open_after_an_end(void **state)
