@@ -158,6 +158,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     self->list.bonus = self->cost_us;
     self->list.reason = reason_of;
     self->list.reason_context = self;
+    self->list.weighs_loss = true;
     if (self->refreshed_us != state->now_us) { /* who started since has the key it would get */
         relearn(self, state);
         adl_preemptive_list_refresh(&self->list, state, key_now, self);

@@ -168,6 +168,7 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
     self->list.bonus = self->cost_us;
     self->list.reason = reason_of;
     self->list.reason_context = self;
+    self->list.weighs_loss = true;
     if (self->by_count || self->refreshed_us != state->now_us) /* who started since has the key it would get */
         adl_preemptive_list_refresh(&self->list, state, key_now, self);
     self->refreshed_us = state->now_us;

@@ -18,9 +18,9 @@ static inline int64_t adl_stop_cost_us(const struct adl_state *state, uint32_t s
     return adl_stop_lost_us(state, slot) + switch_us;
 }
 
-/* True if the preemptor (wanted) has waited for at least as much GPU time as
- * stopping the victim would lose; twice as much if the victim was stopped before, and so on. So no policy loses more
- * GPU time than jobs have waited for, and no job is stopped again and again. */
+/* For policies whose order does not weigh what a stop loses: true if the preemptor (wanted) has waited for at least as
+ * much GPU time as stopping the victim would lose; twice as much if the victim was stopped before, and so on. So no
+ * policy loses more GPU time than jobs have waited for, and no job is stopped again and again. */
 bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted);
 
 /* True if a stop would lose all work of this attempt. Policies that stop jobs periodically wait for a checkpoint,

@@ -177,11 +177,12 @@ static bool comes_after(const struct adl_preemptive_list *list, uint32_t holder,
     return list->nodes[holder].key - list->bonus > list->nodes[waiting].key;
 }
 
-static bool may_stop(const struct adl_state *state, uint32_t victim, uint32_t wanted)
+static bool may_stop(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t victim,
+                     uint32_t wanted)
 {
     const struct adl_job *job = &state->jobs[victim];
     return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE) &&
-           adl_stop_pays(state, victim, wanted);
+           (list->weighs_loss || adl_stop_pays(state, victim, wanted));
 }
 
 /* GPUs of the type not reserved for jobs of higher rank: free now, and once stopping jobs have left. */
@@ -202,7 +203,7 @@ static int64_t preemptible_below(const struct adl_preemptive_list *list, const s
     int64_t found = 0;
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && found < wanted && comes_after(list, v, waiting);
          v = list->nodes[v].previous)
-        if (may_stop(state, v, waiting))
+        if (may_stop(list, state, v, waiting))
             found += state->jobs[v].spec.gpus;
     return found;
 }
@@ -229,7 +230,7 @@ static enum verdict pass_down(struct adl_preemptive_list *list, const struct adl
     uint32_t holder = ADL_NONE, last = slot; /* the last waiting job that is served */
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous) {
-        left += may_stop(state, v, slot) ? state->jobs[v].spec.gpus : 0;
+        left += may_stop(list, state, v, slot) ? state->jobs[v].spec.gpus : 0;
         holder = v;
     }
     adl_walk_next(queue);
@@ -237,7 +238,7 @@ static enum verdict pass_down(struct adl_preemptive_list *list, const struct adl
         const uint32_t waiting = adl_walk_job(queue);
         if (waiting == ADL_NONE || !comes_after(list, holder, waiting)) {
             const struct adl_job *job = &state->jobs[holder];
-            if (!may_stop(state, holder, slot))
+            if (!may_stop(list, state, holder, slot))
                 ;
             else if (job->spec.gpus <= left)
                 left -= job->spec.gpus;
@@ -409,7 +410,7 @@ static enum verdict preempt_for_place(struct adl_preemptive_list *list, const st
     release_stopping(list, state, &search);
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && !suffices(list, state, &search, place);
          v = list->nodes[v].previous) {
-        if (!may_stop(state, v, slot) || !holds_in(list, state, v, place))
+        if (!may_stop(list, state, v, slot) || !holds_in(list, state, v, place))
             continue;
         search_release(list, state, &search, v);
         if (adl_plan_preempt(plan, v))
@@ -451,7 +452,7 @@ static enum verdict find_place(struct adl_preemptive_list *list, const struct ad
         return UNSERVED;
     for (uint32_t v = list->holding[type].last; v != ADL_NONE && search.found == ADL_NONE && comes_after(list, v, slot);
          v = list->nodes[v].previous)
-        if (may_stop(state, v, slot))
+        if (may_stop(list, state, v, slot))
             search_release(list, state, &search, v);
     return search.found == ADL_NONE ? UNSERVED : preempt_for_place(list, state, slot, type, search.found, plan);
 }

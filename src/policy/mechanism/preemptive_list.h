@@ -44,6 +44,7 @@ struct adl_preemptive_list {
                                 bool stops);
     const void *reason_context;
     int64_t bonus;            /* a job that holds GPUs counts as if its key were lower by this */
+    bool weighs_loss;         /* keys of holders include the work a stop would lose; else adl_stop_pays decides */
     uint64_t sequence;        /* of insertions into holding */
     uint32_t preemptor;       /* a job that others were stopped for and that still waits, or ADL_NONE ... */
     uint32_t preemptor_place; /* ... for the bank that they leave; or any of the type */
