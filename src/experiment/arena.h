@@ -30,11 +30,11 @@ struct adl_arena_cell {
     int state;               /* enum adl_arena_state; what follows is 0 unless it is done */
     struct adl_result *runs; /* [seed_count of the workload], without quarters */
     struct adl_summary metrics[ADL_METRIC_COUNT];
-    double evictions;                    /* mean of a run */
-    double lost_gpu_s;                   /* mean of a run: GPU time of work lost by preemptions */
-    uint64_t unfinished, refused;        /* sums over the seeds */
-    double cpu_s;                        /* processor time that the cell took; also set if it is over budget */
-    struct adl_arena_ratio versus_other; /* against the best policy but this one; p not corrected */
+    double evictions;                   /* mean of a run */
+    double lost_gpu_s;                  /* mean of a run: GPU time of work lost by preemptions */
+    uint64_t unfinished, refused;       /* sums over the seeds */
+    double cpu_s;                       /* processor time that the cell took; also set if it is over budget */
+    struct adl_arena_ratio versus_peer; /* to the workload's best peer, whose own is 1; p not corrected */
 };
 
 struct adl_arena_policy {
