@@ -52,8 +52,8 @@
 #include "metrics/lower_bound.h"
 
 #include "model/plan.h"
-#include "sim/drift.h"
 #include "sim/power.h"
+#include "sim/true_drift.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -268,7 +268,7 @@ static int prepare(const struct adl_scenario *scenario, struct terms *ret)
     if (!ret->least_draws)
         return ADL_ENOMEM;
     for (uint32_t t = 0; t < cluster->type_count; t++) {
-        ret->ceiling[t] = adl_drift_ceiling(scenario, t);
+        ret->ceiling[t] = adl_true_drift_ceiling(scenario, t);
         for (uint32_t c = 0; c < scenario->class_count; c++)
             ret->least_draws[(size_t)c * cluster->type_count + t] =
                 least_draw_of(&cluster->types[t], scenario->classes[c].activity);

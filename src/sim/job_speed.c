@@ -59,7 +59,7 @@ static double relative_speed(const struct adl_world_sim *world, uint32_t slot)
         const struct sim_gpu *it = &world->gpus[gpu];
         place = it->job[0] == slot ? 0 : 1;
         const uint32_t type = adl_gpu_type_of(cluster, gpu);
-        double speed = adl_drift_speed(&world->drift, gpu, type) * world->caps[gpu].speed;
+        double speed = adl_true_drift_speed(&world->drift, gpu, type) * world->caps[gpu].speed;
         const uint32_t other = it->job[1 - place];
         if (other != ADL_NONE && world->jobs[other].phase == SIM_RUNNING)
             speed *= interference(world, slot, other, type);
@@ -289,7 +289,7 @@ static void leave_unshared(struct adl_world_sim *world, struct sim_job *job)
     const double idle_w = cluster->types[adl_gpu_type_of(cluster, job->first_gpu)].idle_w;
     const int64_t now_us = world->now_us;
     struct sim_gpu *gpus = world->gpus;
-    struct adl_drift_gpu *drift = world->drift.gpus;
+    struct adl_true_drift_gpu *drift = world->drift.gpus;
     double energy_j = job->energy_j;
     for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = gpus[gpu].next_gpu[0]) {
         struct sim_gpu *it = &gpus[gpu];

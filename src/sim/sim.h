@@ -4,10 +4,10 @@
 #define ADLRO_SIM_SIM_H
 
 #include "base/heap.h"
-#include "sim/drift.h"
 #include "sim/power.h"
 #include "sim/sampler.h"
 #include "sim/source.h"
+#include "sim/true_drift.h"
 #include "sim/world_sim.h"
 
 /* Events in the heap, in order of precedence: at one instant jobs end before others begin. */
@@ -95,7 +95,7 @@ struct adl_world_sim {
     uint32_t shared_gpus; /* that hold two jobs */
     struct sim_cap *caps; /* [gpu] not in sim_gpu, because caps are rare */
     uint32_t capped_gpus; /* that have one */
-    struct adl_drift_state drift;
+    struct adl_true_drift drift;
     bool steady; /* no GPU ever changes its speed */
     struct adl_sampler sampler;
     struct adl_rng faults;

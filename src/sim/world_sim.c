@@ -264,7 +264,7 @@ static void report_gpu(struct adl_world_sim *world, uint32_t gpu, struct adl_eve
     }
     const double capped = world->gpus[gpu].job[0] == ADL_NONE ? 1.0 : world->caps[gpu].speed;
     struct adl_gpu_truth truth = {.power_w = world->gpus[gpu].meter.power_w,
-                                  .speed = adl_drift_speed(&world->drift, gpu, type) * capped};
+                                  .speed = adl_true_drift_speed(&world->drift, gpu, type) * capped};
     adl_sim_activity(world, gpu, &truth.activity, &truth.bandwidth);
     adl_sampler_read(&world->sampler, gpu, &cluster->types[type], &truth, &ret->telemetry);
 }
@@ -431,7 +431,7 @@ int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_jo
     world->free_slot = ADL_NONE;
     world->gpus = calloc(scenario->cluster.gpu_count + 1, sizeof *world->gpus);
     world->caps = calloc(scenario->cluster.gpu_count + 1, sizeof *world->caps);
-    if (!world->gpus || !world->caps || adl_drift_create(&world->drift, scenario, seed) ||
+    if (!world->gpus || !world->caps || adl_true_drift_create(&world->drift, scenario, seed) ||
         adl_sampler_create(&world->sampler, scenario, seed)) {
         adl_world_sim_destroy(world);
         return adl_fail(err, ADL_ENOMEM, "out of memory for a simulated cluster of %u GPUs",
@@ -451,7 +451,7 @@ int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_e
 {
     if (!world->source.rewind || world->source.rewind(world->source.self, seed))
         return adl_fail(err, ADL_EINVAL, "these jobs cannot be restarted with another seed");
-    adl_drift_reset(&world->drift, world->scenario, seed);
+    adl_true_drift_reset(&world->drift, world->scenario, seed);
     adl_sampler_reset(&world->sampler, world->scenario, seed);
     world->heap.count = 0;
     world->now_us = 0;
@@ -484,7 +484,7 @@ void adl_world_sim_destroy(struct adl_world_sim *world)
         return;
     adl_heap_clear(&world->heap);
     world->source.close(world->source.self);
-    adl_drift_clear(&world->drift);
+    adl_true_drift_clear(&world->drift);
     adl_sampler_clear(&world->sampler);
     free(world->jobs);
     free(world->runtime_us);

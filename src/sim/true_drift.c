@@ -1,8 +1,8 @@
-#include "sim/drift.h"
+#include "sim/true_drift.h"
 
 #include <stdlib.h>
 
-void adl_drift_reset(struct adl_drift_state *drift, const struct adl_scenario *scenario, uint64_t seed)
+void adl_true_drift_reset(struct adl_true_drift *drift, const struct adl_scenario *scenario, uint64_t seed)
 {
     struct adl_rng rng;
     adl_rng_seed(&rng, seed, "drift");
@@ -11,41 +11,41 @@ void adl_drift_reset(struct adl_drift_state *drift, const struct adl_scenario *s
     for (uint32_t g = 0; drift->gpus && g < scenario->cluster.gpu_count; g++) {
         const bool throttles = adl_rng_uniform(&rng) < drift->model->throttle_share;
         const double wear_rate = drift->model->wear_per_kh * 2.0 * adl_rng_uniform(&rng);
-        drift->gpus[g] = (struct adl_drift_gpu){.throttles = throttles, .wear_rate = wear_rate};
+        drift->gpus[g] = (struct adl_true_drift_gpu){.throttles = throttles, .wear_rate = wear_rate};
     }
 }
 
-int adl_drift_create(struct adl_drift_state *ret, const struct adl_scenario *scenario, uint64_t seed)
+int adl_true_drift_create(struct adl_true_drift *ret, const struct adl_scenario *scenario, uint64_t seed)
 {
-    struct adl_drift_state drift = {.model = &scenario->drift};
+    struct adl_true_drift drift = {.model = &scenario->drift};
     if (drift.model->wear_per_kh > 0 || drift.model->throttle_share > 0) {
         drift.gpus = calloc(scenario->cluster.gpu_count, sizeof *drift.gpus);
         if (!drift.gpus)
             return ADL_ENOMEM;
     }
-    adl_drift_reset(&drift, scenario, seed);
+    adl_true_drift_reset(&drift, scenario, seed);
     *ret = drift;
     return 0;
 }
 
-void adl_drift_clear(struct adl_drift_state *drift)
+void adl_true_drift_clear(struct adl_true_drift *drift)
 {
     free(drift->gpus);
-    *drift = (struct adl_drift_state){0};
+    *drift = (struct adl_true_drift){0};
 }
 
-double adl_drift_speed(const struct adl_drift_state *drift, uint32_t gpu, uint32_t type)
+double adl_true_drift_speed(const struct adl_true_drift *drift, uint32_t gpu, uint32_t type)
 {
     double speed = drift->update_factor[type];
     if (!drift->gpus)
         return speed;
-    const struct adl_drift_gpu *it = &drift->gpus[gpu];
+    const struct adl_true_drift_gpu *it = &drift->gpus[gpu];
     const double worn = 1.0 - it->wear_rate * it->busy_s / 3.6e6;
     speed *= worn > drift->model->wear_floor ? worn : drift->model->wear_floor;
     return it->hot ? speed * drift->model->throttle_factor : speed;
 }
 
-double adl_drift_ceiling(const struct adl_scenario *scenario, uint32_t type)
+double adl_true_drift_ceiling(const struct adl_scenario *scenario, uint32_t type)
 {
     double factor = 1.0, highest = 1.0;
     for (uint32_t i = 0; i < scenario->drift.update_count; i++)
