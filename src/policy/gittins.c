@@ -16,11 +16,18 @@ struct gittins {
     struct adl_preemptive_list list;
     struct adl_gittins_index learned, used;
     int64_t cost_us; /* of one preemption and the restart after it */
-    double *done;    /* [slot] kept by earlier attempts, in units of predicted run time */
+    double stop_margin;
+    double *done; /* [slot] kept by earlier attempts, in units of predicted run time */
     size_t done_capacity;
     int64_t refreshed_us; /* when the keys of those that run were last set */
     bool failed;          /* out of memory when a job joined the list */
 };
+
+struct gittins_options {
+    double stop_margin;
+};
+
+static const struct adl_policy_option options[] = {ADL_POLICY_STOP_MARGIN(struct gittins_options, "8")};
 
 static void destroy(void *policy)
 {
@@ -36,6 +43,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                   void **ret_policy, struct adl_error *err)
 {
     (void)seed;
+    const struct gittins_options *own = config->options;
     struct gittins *self = calloc(1, sizeof *self);
     if (!self || adl_preemptive_list_create(&self->list, cluster)) {
         free(self);
@@ -44,6 +52,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     adl_gittins_index_init(&self->learned);
     self->used = self->learned;
     self->cost_us = config->preemption_us;
+    self->stop_margin = own->stop_margin;
+    self->list.bonus = (int64_t)(own->stop_margin * (double)config->preemption_us);
     self->refreshed_us = INT64_MIN;
     *ret_policy = self;
     return 0;
@@ -59,15 +69,17 @@ static int64_t whole_us(const struct adl_state *state, uint32_t slot)
     return best_us;
 }
 
-/* What the present attempt of a job would keep if it ended at a time, in units of predicted run time. */
-static double kept(const struct adl_state *state, uint32_t slot, int64_t time_us)
+/* What the present attempt of a job has done at a time, in units of predicted run time; if it is stopped then: less
+ * what it loses. */
+static double done_by(const struct adl_state *state, uint32_t slot, int64_t time_us, bool stops)
 {
     const struct adl_job *job = &state->jobs[slot];
     if (job->phase < ADL_PHASE_RUNNING)
         return 0;
     const int64_t end_us = job->phase == ADL_PHASE_STOPPING ? job->stop_us : time_us;
     const int64_t ran_us = end_us > job->start_us ? end_us - job->start_us : 0;
-    return (double)(ran_us - adl_job_lost_us(&job->spec, ran_us)) / (double)adl_state_runtime(state, slot, job->type);
+    const int64_t lost_us = stops ? adl_job_lost_us(&job->spec, ran_us) : 0;
+    return (double)(ran_us - lost_us) / (double)adl_state_runtime(state, slot, job->type);
 }
 
 static int64_t key_after(const struct gittins *self, const struct adl_state *state, uint32_t slot, double ran)
@@ -77,12 +89,19 @@ static int64_t key_after(const struct gittins *self, const struct adl_state *sta
     return key < ADL_REMAINING_MAX_US ? (int64_t)key : (int64_t)ADL_REMAINING_MAX_US;
 }
 
-/* What rank would say of a running job, were it stopped now, less what it would lose twice: the loss itself, and as
- * much again, so that only a job that gains more than that is served before it. */
+/* What rank would say of a running job, were it stopped now and had it kept all its work. */
+static int64_t left_now(const struct gittins *self, const struct adl_state *state, uint32_t slot)
+{
+    return key_after(self, state, slot, done_by(state, slot, state->now_us, false));
+}
+
+/* Less the price of a stop: only a job that gains more than that is served before it. The list's bonus, which also
+ * protects jobs that started at this instant, is part of the price. */
 static int64_t key_now(const struct adl_state *state, uint32_t slot, const void *context)
 {
-    return key_after(context, state, slot, kept(state, slot, state->now_us)) -
-           2 * adl_stop_lost_us(state, slot) * state->jobs[slot].spec.gpus;
+    const struct gittins *self = context;
+    const int64_t price_us = adl_stop_price_us(state, slot, self->cost_us, self->stop_margin);
+    return left_now(self, state, slot) - price_us * state->jobs[slot].spec.gpus + self->list.bonus;
 }
 
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
@@ -110,7 +129,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
         return;
     const struct adl_job *job = &state->jobs[event->job];
     if (event->kind == ADL_EVENT_EVICT)
-        self->done[event->job] += kept(state, event->job, event->time_us);
+        self->done[event->job] += done_by(state, event->job, event->time_us, true);
     else
         adl_gittins_index_learn(&self->learned,
                                 self->done[event->job] + (double)(event->time_us - job->start_us) /
@@ -129,9 +148,8 @@ static struct adl_reason reason_of(const void *context, const struct adl_state *
 {
     const struct gittins *self = context;
     const struct adl_order_node *nodes = self->list.nodes;
-    const int64_t lost_us = stops ? 2 * adl_stop_lost_us(state, slot) * state->jobs[slot].spec.gpus : 0;
-    return adl_reason_make(stops ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_LEAST_WORK, other,
-                           (double)(nodes[slot].key + lost_us) * 1e-6,
+    const int64_t own_us = stops ? left_now(self, state, slot) : nodes[slot].key;
+    return adl_reason_make(stops ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_LEAST_WORK, other, (double)own_us * 1e-6,
                            other == ADL_NONE ? 0 : (double)nodes[other].key * 1e-6);
 }
 
@@ -155,7 +173,6 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
         ;
     if (self->list.queue.count == 0)
         return 0;
-    self->list.bonus = self->cost_us;
     self->list.reason = reason_of;
     self->list.reason_context = self;
     self->list.weighs_loss = true;
@@ -171,6 +188,7 @@ const struct adl_policy_ops adl_policy_gittins = {
     .name = "gittins",
     .summary = "least expected GPU time of a completion first (Gittins index), preempting where it pays",
     .track_running = true,
+    ADL_POLICY_OPTIONS(options, struct gittins_options),
     .create = create,
     .destroy = destroy,
     .rank = rank,

@@ -70,6 +70,13 @@ struct adl_policy_option {
         .name = "first_fit", .type = ADL_POLICY_BOOL, .offset = offsetof(struct_type, first_fit),                      \
         .value = (by_default), .help = "a job that does not fit does not block those behind it"                        \
     }
+#define ADL_POLICY_STOP_MARGIN(struct_type, by_default)                                                                \
+    {                                                                                                                  \
+        .name = "stop_margin", .type = ADL_POLICY_REAL, .offset = offsetof(struct_type, stop_margin),                  \
+        .value = (by_default), .range = {.max = 1e6},                                                                  \
+        .help = "a job is stopped only if that gains more than this many times what the stop costs, times 1 + its "    \
+                "earlier stops"                                                                                        \
+    }
 
 /* A policy's options, its own first, then those that every policy has. */
 uint32_t adl_policy_option_count(const struct adl_policy_ops *ops);

@@ -5,7 +5,7 @@
  *   f1      -(log10(t) n + 870 log10(s)) D. Carastan-Santos, R. de Camargo, "Obtaining Dynamic Scheduling Policies
  *                                        with Simulation and Machine Learning", SC 2017; s is the time from the first
  *                                        submission to that of the job
- * With one GPU log2(n) is 0: unicep serves such jobs before all others as soon as they have waited.
+ * With one GPU log2(n) is 0 and unicep is undefined: its log2(n) is at least 1 here, so one GPU counts as two.
  *
  * No score falls if a job is shorter or was submitted earlier. So inside a lane, which is in order of submission, only
  * a job that is shorter than all before it can have the highest score: a pass looks at few of them. */
@@ -15,10 +15,9 @@
 
 #include <stdlib.h>
 
-#define UNICEP_ONE_GPU 1e-15 /* instead of log2(1) */
-#define F1_SUBMIT      870
-#define LOG_2          0.69314718055994531
-#define LOG_10         2.3025850929940457
+#define F1_SUBMIT 870
+#define LOG_2     0.69314718055994531
+#define LOG_10    2.3025850929940457
 
 struct scored {
     uint32_t slot; /* ADL_NONE: none is left */
@@ -53,7 +52,7 @@ static double score_wfp3(const struct facts *facts)
 static double score_unicep(const struct facts *facts)
 {
     const double doublings = adl_log(facts->gpus) / LOG_2;
-    return facts->wait_s / ((doublings > 0 ? doublings : UNICEP_ONE_GPU) * facts->run_s);
+    return facts->wait_s / ((doublings > 1 ? doublings : 1) * facts->run_s);
 }
 
 static double score_f1(const struct facts *facts)

@@ -25,7 +25,8 @@ struct tally {
 
 struct srtf {
     struct adl_placement_request place;
-    int64_t cost_us;     /* of one preemption and the restart after it */
+    int64_t cost_us; /* of one preemption and the restart after it */
+    double stop_margin;
     struct tally *banks; /* [bank] */
     uint64_t epoch;
     bool listed; /* by preemptive list scheduling */
@@ -41,7 +42,7 @@ struct srtf {
 
 struct srtf_options {
     bool share, first_fit, by_gpu_time, by_count;
-    double gpus_exponent;
+    double gpus_exponent, stop_margin;
 };
 
 static const struct adl_policy_option options[] = {
@@ -64,6 +65,7 @@ static const struct adl_policy_option options[] = {
      .help = "choose which jobs run by the number of GPUs alone; a chosen job that finds no place waits and no other "
              "job gets its GPUs",
      .source = "Tiresias' simulator"},
+    ADL_POLICY_STOP_MARGIN(struct srtf_options, "8"),
     ADL_POLICY_SHARE(struct srtf_options),
 };
 
@@ -90,6 +92,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     }
     self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = own->share};
     self->cost_us = config->preemption_us;
+    self->stop_margin = own->stop_margin;
+    self->list.bonus = (int64_t)(own->stop_margin * (double)config->preemption_us);
     self->gpus_exponent = own->by_gpu_time ? 1 : own->gpus_exponent;
     self->refreshed_us = INT64_MIN;
     self->heir = ADL_NONE;
@@ -127,11 +131,9 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
         adl_preemptive_list_remove(&self->list, event->job);
 }
 
-/* What rank would say of a running job, were it stopped now and had it kept all its work, less what it would lose: only
- * a job that is shorter by that, too, is served before it. */
-static int64_t key_now(const struct adl_state *state, uint32_t slot, const void *context)
+/* What rank would say of a running job, were it stopped now and had it kept all its work. */
+static int64_t left_now(const struct srtf *self, const struct adl_state *state, uint32_t slot)
 {
-    const struct srtf *self = context;
     const struct adl_job *job = &state->jobs[slot];
     int64_t left_us = job->expected_us > state->now_us ? job->expected_us - state->now_us : 0;
     if (job->eligible & (job->eligible - 1)) { /* more than one type */
@@ -140,17 +142,30 @@ static int64_t key_now(const struct adl_state *state, uint32_t slot, const void 
         if (best_us != here_us)
             left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
     }
-    return weigh(self, left_us - adl_stop_lost_us(state, slot), job->spec.gpus);
+    return weigh(self, left_us, job->spec.gpus);
 }
 
-/* By what the list is ordered by, but for what a stop would lose: time left, or that times GPUs. */
+static int64_t price_us(const struct srtf *self, const struct adl_state *state, uint32_t slot)
+{
+    return adl_stop_price_us(state, slot, self->cost_us, self->stop_margin);
+}
+
+/* Less the price of a stop: only a job that is shorter by that, too, is served before it. The list's bonus, which also
+ * protects jobs that started at this instant, is part of the price. */
+static int64_t key_now(const struct adl_state *state, uint32_t slot, const void *context)
+{
+    const struct srtf *self = context;
+    return left_now(self, state, slot) - weigh(self, price_us(self, state, slot), state->jobs[slot].spec.gpus) +
+           self->list.bonus;
+}
+
+/* By what the list is ordered by, but for the price of a stop: time left, or that times GPUs. */
 static struct adl_reason reason_of(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
                                    bool stops)
 {
     const struct srtf *self = context;
     const struct adl_order_node *nodes = self->list.nodes;
-    const int64_t lost_us = stops ? adl_stop_lost_us(state, slot) : 0;
-    const int64_t own_us = nodes[slot].key + weigh(self, lost_us, state->jobs[slot].spec.gpus);
+    const int64_t own_us = stops ? left_now(self, state, slot) : nodes[slot].key;
     const enum adl_rule starts_by = self->gpus_exponent > 0 ? ADL_RULE_LEAST_WORK : ADL_RULE_SHORTEST,
                         stops_by = self->gpus_exponent > 0 ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_FOR_SHORTER;
     return adl_reason_make(stops ? stops_by : starts_by, other, (double)own_us * 1e-6,
@@ -165,7 +180,6 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
         ;
     if (self->list.queue.count == 0)
         return 0;
-    self->list.bonus = self->cost_us;
     self->list.reason = reason_of;
     self->list.reason_context = self;
     self->list.weighs_loss = true;
@@ -238,7 +252,7 @@ static bool can_stay(struct srtf *self, const struct adl_state *state, uint32_t 
 static bool worth_stopping(const struct srtf *self, const struct adl_state *state, uint32_t victim, uint32_t wanted)
 {
     const struct adl_job *job = &state->jobs[victim];
-    const int64_t left_us = job->expected_us - state->now_us, cost_us = adl_stop_cost_us(state, victim, self->cost_us);
+    const int64_t left_us = job->expected_us - state->now_us, cost_us = price_us(self, state, victim);
     if (job->phase != ADL_PHASE_RUNNING || !(job->spec.flags & ADL_JOB_PREEMPTIBLE) ||
         left_us <= adl_state_remaining_us(state, wanted, job->type) + cost_us)
         return false;
@@ -276,7 +290,7 @@ static uint32_t find_bank(struct srtf *self, const struct adl_state *state, uint
     self->epoch++;
     uint32_t found = count_stopping(self, state, type, spec);
     for (uint32_t v = state->running[type].last; v != ADL_NONE && found == ADL_NONE; v = state->nodes[v].previous) {
-        if (state->jobs[v].expected_us - state->now_us <= wanted_us + self->cost_us)
+        if (state->jobs[v].expected_us - state->now_us <= wanted_us + self->list.bonus)
             break;
         if (worth_stopping(self, state, v, wanted))
             found = give_back(self, state, v, spec);

@@ -1,5 +1,11 @@
 #include "state/stop.h"
 
+int64_t adl_stop_price_us(const struct adl_state *state, uint32_t slot, int64_t switch_us, double margin)
+{
+    const uint32_t attempts = state->jobs[slot].attempts;
+    return (int64_t)(margin * (attempts > 1 ? attempts : 1) * (double)adl_stop_cost_us(state, slot, switch_us));
+}
+
 bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted)
 {
     const int64_t lost_us = adl_stop_lost_us(state, victim);

@@ -18,6 +18,10 @@ static inline int64_t adl_stop_cost_us(const struct adl_state *state, uint32_t s
     return adl_stop_lost_us(state, slot) + switch_us;
 }
 
+/* What must be gained before a policy that orders jobs by time stops a running one: a margin times the cost of the
+ * stop, twice that if the job was stopped before, three times after two stops, and so on. */
+int64_t adl_stop_price_us(const struct adl_state *state, uint32_t slot, int64_t switch_us, double margin);
+
 /* For policies whose order does not weigh what a stop loses: true if the preemptor (wanted) has waited for at least as
  * much GPU time as stopping the victim would lose; twice as much if the victim was stopped before, and so on. So no
  * policy loses more GPU time than jobs have waited for, and no job is stopped again and again. */

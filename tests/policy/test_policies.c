@@ -225,6 +225,7 @@ static struct shared srtf_desk(int64_t cost_us, int flags)
     uint32_t started[16] = {0};
     struct adl_policy_config config = plain_config;
     config.preemption_us = cost_us;
+    config.settings = "stop_margin=3";
     struct shared shared = desk_open(&adl_policy_srtf_strict, fixture_plain(2), &config);
     desk_submit_plain(&shared, 0, 1, 1000, flags);
     desk_submit_plain(&shared, 1, 1, 900, flags);
@@ -280,9 +281,9 @@ static void srtf_stops_nothing_where_it_does_not_pay(void **state)
     } cases[] = {
         {0, 999, ADL_JOB_PREEMPTIBLE, true},
         {0, 1000, ADL_JOB_PREEMPTIBLE, false},
-        {300, 699, ADL_JOB_PREEMPTIBLE, true},
-        {300, 700, ADL_JOB_PREEMPTIBLE, false},
-        {300, 1, 0, false},
+        {100, 699, ADL_JOB_PREEMPTIBLE, true},
+        {100, 700, ADL_JOB_PREEMPTIBLE, false},
+        {100, 1, 0, false},
         {0, 1, ADL_JOB_SHARE, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -83,16 +83,16 @@ static void wfp3_weighs_gpus_and_passes_over_what_does_not_fit(void **unused)
     close_policy();
 }
 
-/* After 60 s: 1 / (0 * 1000), 60 / (2 * 20) = 1.5, 20 / (1 * 20) = 1. */
-static void unicep_serves_one_gpu_jobs_first_and_then_by_wait(void **unused)
+/* After 60 s: 60 / (2 * 20) = 1.5, 20 / (1 * 20) = 1, and one GPU as two, 40 / (1 * 32) = 1.25. */
+static void unicep_counts_one_gpu_as_two(void **unused)
 {
     (void)unused;
     open_policy(&adl_policy_unicep, 5);
     submit(0, 0, 4, 20);
+    submit(2, 20, 1, 32);
     submit(1, 40, 2, 20);
-    submit(2, 59, 1, 1000);
-    assert_int_equal(start_at(60), 2);
     assert_int_equal(start_at(60), 0);
+    assert_int_equal(start_at(60), 2);
     assert_int_equal(start_at(60), ADL_NONE);
     adl_state_finish(now, 0);
     assert_int_equal(start_at(60), 1);
@@ -121,7 +121,7 @@ static double naive_score(const struct adl_state *state, uint32_t slot, int64_t 
     if (ops == &adl_policy_wfp3)
         return pow(wait / t, 3) * n;
     if (ops == &adl_policy_unicep)
-        return n > 1 ? wait / (log2(n) * t) : 1e15 * wait / t;
+        return wait / (fmax(log2(n), 1) * t);
     return -log10(t) * n - 870 * log10(s > 1 ? s : 1);
 }
 
@@ -173,7 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wfp3_changes_the_order_of_two_jobs_as_they_wait),
         cmocka_unit_test(wfp3_weighs_gpus_and_passes_over_what_does_not_fit),
-        cmocka_unit_test(unicep_serves_one_gpu_jobs_first_and_then_by_wait),
+        cmocka_unit_test(unicep_counts_one_gpu_as_two),
         cmocka_unit_test(f1_goes_by_submission_before_length),
         cmocka_unit_test(the_choice_is_that_of_one_who_scores_every_job),
     };

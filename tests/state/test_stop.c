@@ -61,6 +61,21 @@ static void a_prediction_of_what_is_left_counts_work_that_was_saved(void **unuse
     adl_cluster_clear(&cluster);
 }
 
+static void the_price_of_a_stop_grows_with_the_stops_before_it(void **unused)
+{
+    (void)unused;
+    struct adl_cluster cluster = fixture_plain(1);
+    struct adl_state *state = fixture_state(&cluster);
+    const struct adl_job_spec spec = spec_of(ADL_LOSS_ALL, 0, 1);
+    fixture_run(state, 0, &spec, 1000, 0);
+    state->now_us += 70;
+    assert_int_equal(adl_stop_price_us(state, 0, 30, 2.5), 250);
+    state->jobs[0].attempts = 3;
+    assert_int_equal(adl_stop_price_us(state, 0, 30, 2.5), 750);
+    adl_state_destroy(state);
+    adl_cluster_clear(&cluster);
+}
+
 /* A job of two GPUs that waits for 50 has waited for as much GPU time as one GPU loses in 100. */
 static void a_stop_pays_once_as_much_was_waited_for_as_it_loses(void **unused)
 {
@@ -114,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stop_loses_what_the_specification_says),
         cmocka_unit_test(a_prediction_of_what_is_left_counts_work_that_was_saved),
+        cmocka_unit_test(the_price_of_a_stop_grows_with_the_stops_before_it),
         cmocka_unit_test(a_stop_pays_once_as_much_was_waited_for_as_it_loses),
         cmocka_unit_test(srtf_and_las_do_not_stop_a_job_that_would_lose_more_than_that_gains),
     };
