@@ -301,6 +301,16 @@ static int predict_remaining(const struct adl_engine *engine, struct adl_event *
     return status;
 }
 
+/* What the policy and the predictions learn of a job that ended: its steps if it reported progress, and not what it
+ * would have taken elsewhere. Observers, who measure, have seen both. */
+static void hide_truth(const struct adl_engine *engine, struct adl_event *event)
+{
+    const struct adl_state *state = engine->state;
+    event->outcome.ideal_us = 0;
+    if (event->job >= state->job_capacity || !state->jobs[event->job].reports)
+        event->outcome.steps = 0;
+}
+
 static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_error *err)
 {
     if (event->time_us < engine->state->now_us)
@@ -316,6 +326,8 @@ static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_
         if (status)
             return adl_fail(err, status, "an observer of events failed");
     }
+    if (event->kind == ADL_EVENT_FINISH)
+        hide_truth(engine, event);
     if (engine->config.policy->observe)
         engine->config.policy->observe(engine->policy, event, engine->state);
     engine->state->now_us = event->time_us;
@@ -325,6 +337,7 @@ static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_
     case ADL_EVENT_EVICT:
         return apply_job(engine, event, err);
     case ADL_EVENT_PROGRESS:
+        engine->state->jobs[event->job].reports = true;
         adl_runtime_learn(engine->runtime, event, engine->state);
         return 0;
     case ADL_EVENT_GPU_DOWN:

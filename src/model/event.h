@@ -26,8 +26,8 @@ struct adl_outcome {
     uint8_t end;      /* enum adl_job_end */
     double energy_j;  /* drawn by its share of its GPUs; 0 = unknown */
     int64_t run_us;   /* time it held GPUs, all attempts */
-    int64_t ideal_us; /* run time alone on its fastest acceptable GPU type */
-    double steps;     /* work done */
+    int64_t ideal_us; /* run time alone on its fastest acceptable GPU type; policies see 0 */
+    double steps;     /* work done; policies see 0 unless the job reported progress */
 };
 
 enum adl_reading {

@@ -32,6 +32,7 @@ struct adl_job {
     uint32_t first_gpu;  /* while it holds GPUs: chain through adl_gpu_use */
     uint16_t type;       /* of its GPUs */
     uint8_t phase;       /* enum adl_phase */
+    bool reports;        /* it has reported progress */
     uint32_t attempts;
 };
 

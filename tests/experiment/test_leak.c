@@ -13,7 +13,7 @@
 #define OF_STRUCT(it) &(it), sizeof(it)
 
 /* How the second world differs from the first. */
-enum { LONGER, OTHER_SPEEDS, OTHER_ARRIVALS, CHANGES };
+enum { LONGER, OTHER_SPEEDS, OTHER_ARRIVALS, MORE_STEPS, CHANGES };
 
 struct hidden {
     const struct adl_scenario *scenario;
@@ -32,7 +32,9 @@ static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
     hidden->given++;
     if (hidden->change == OTHER_ARRIVALS)
         return hidden->given < hidden->job;
-    if (hidden->given != hidden->job)
+    if (hidden->change == MORE_STEPS) /* of half the size, of every second job */
+        ret->steps *= hidden->given % 2 ? 2 : 1;
+    if (hidden->change == MORE_STEPS || hidden->given != hidden->job)
         return status;
     /* Twice the work at the same speed; or the same work, at another speed on each type. */
     for (uint32_t t = 0; t < hidden->scenario->cluster.type_count; t++)
@@ -70,7 +72,7 @@ struct diary {
     } instants[INSTANTS_MAX];
 };
 
-static uint64_t hash_observable(uint64_t hash, const struct adl_event *event)
+static uint64_t hash_observable(uint64_t hash, const struct adl_event *event, const struct adl_state *state)
 {
     hash = adl_hash_u64(hash, (uint64_t)event->time_us);
     hash = adl_hash_u64(hash, (uint64_t)event->kind << 32 | event->job);
@@ -80,7 +82,8 @@ static uint64_t hash_observable(uint64_t hash, const struct adl_event *event)
         return adl_hash_u64(hash, event->submit.spec->id);
     case ADL_EVENT_FINISH:
         hash = adl_hash_u64(hash, (uint64_t)event->outcome.run_us);
-        hash = adl_hash_bytes(hash, OF_STRUCT(event->outcome.steps));
+        if (state->jobs[event->job].reports)
+            hash = adl_hash_bytes(hash, OF_STRUCT(event->outcome.steps));
         return adl_hash_u64(hash, event->outcome.end);
     case ADL_EVENT_EVICT:
         return adl_hash_u64(hash, event->evict.fault);
@@ -94,7 +97,7 @@ static uint64_t hash_observable(uint64_t hash, const struct adl_event *event)
 static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     struct diary *diary = self;
-    diary->seen = hash_observable(diary->seen, event);
+    diary->seen = hash_observable(diary->seen, event, state);
     if (event->kind == ADL_EVENT_EVICT) {
         const uint64_t id = state->jobs[event->job].spec.id;
         diary->evicted += id == diary->job;

@@ -170,7 +170,10 @@ static void learn_work(struct adl_cost_model *cost_model, const struct adl_event
     const struct adl_job *job = &state->jobs[event->job];
     const struct memo *memo = &cost_model->memos[event->job];
     const double best = best_rate(cost_model, memo->profile, job->eligible & memo->types);
-    const double work_us = best > 0 ? event->outcome.steps / best * 1e6 : 0;
+    const double rate =
+        job->phase < ADL_PHASE_RUNNING ? 0 : estimate(cost_model, memo->profile, job->type, ADL_NONE).steps_per_s;
+    const double steps = event->outcome.steps > 0 ? event->outcome.steps : rate * (double)event->outcome.run_us * 1e-6;
+    const double work_us = best > 0 ? steps / best * 1e6 : 0;
     struct adl_traits traits;
     if (event->outcome.end != ADL_END_COMPLETED || !(work_us >= 1) || !(work_us < ADL_REMAINING_MAX_US))
         return;
