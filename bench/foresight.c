@@ -1,8 +1,8 @@
 #include "foresight.h"
 
 #include "base/heap.h"
+#include "predict/belief.h"
 #include "predict/history.h"
-#include "predict/runtime.h"
 
 #include <string.h>
 
@@ -98,16 +98,17 @@ struct past_job *jobs_of_scenario(const struct adl_scenario *scenario, uint64_t 
 {
     struct past_job *jobs = calloc(scenario->workload.jobs, sizeof *jobs);
     struct adl_workload_stream stream;
-    struct adl_runtime *runtime = NULL;
+    struct adl_belief *belief = NULL;
     struct adl_true_job job;
-    if (!jobs || adl_workload_begin(&stream, scenario, seed) || adl_runtime_create(&scenario->cluster, false, &runtime))
+    if (!jobs || adl_workload_begin(&stream, scenario, seed) || adl_belief_create(&scenario->cluster, false, &belief))
         exit(1);
     *ret_count = 0;
     while (adl_workload_next(&stream, &job)) {
         struct past_job *to = &jobs[(*ret_count)++];
         const struct adl_event submit = {.kind = ADL_EVENT_SUBMIT, .submit.spec = &job.spec};
         struct adl_runtimes told;
-        adl_runtime_predict(runtime, &submit, &told);
+        if (adl_belief_admit(belief, &submit, &told))
+            exit(1);
         adl_traits_read(&to->traits, &job.spec, job.submit_us);
         to->spec = job.spec;
         to->submit_us = job.submit_us;
@@ -119,7 +120,7 @@ struct past_job *jobs_of_scenario(const struct adl_scenario *scenario, uint64_t 
                 to->told_us = told.best_us[t];
     }
     adl_workload_end(&stream);
-    adl_runtime_destroy(runtime);
+    adl_belief_destroy(belief);
     return jobs;
 }
 

@@ -39,7 +39,7 @@ struct foresight look_ahead(const struct past_job *jobs, size_t count, size_t fi
                             struct adl_similar *similar);
 
 /* A scenario's workload: run times are those on the fastest type a job accepts, and what the user says is what is made
- * of the limit for that type where nothing else is known (predict/runtime.h). */
+ * of the limit for that type where nothing else is known (predict/belief.h). */
 struct past_job *jobs_of_scenario(const struct adl_scenario *scenario, uint64_t seed, size_t *ret_count);
 
 /* Chronus: model, virtual cluster and GPUs are known, and of jobs with a deadline how long they may take, the only

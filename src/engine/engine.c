@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "engine/validate.h"
 #include "policy/mechanism/reason.h"
-#include "predict/runtime.h"
+#include "predict/belief.h"
 #include "state/stop.h"
 
 #include <assert.h>
@@ -28,7 +28,7 @@ struct adl_engine {
     struct adl_engine_config config;
     struct adl_state *state;
     struct adl_validator *validator;
-    struct adl_runtime *runtime;
+    struct adl_belief *belief;
     void *policy;
     struct learner learners[LEARNERS_MAX]; /* one of each kind, except the policy's; unused: ops NULL */
     struct adl_plan plan;
@@ -57,7 +57,7 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
         status = engine->decision_ns ? 0 : ADL_ENOMEM;
     }
     if (status == 0)
-        status = adl_runtime_create(config->cluster, config->learned, &engine->runtime);
+        status = adl_belief_create(config->cluster, config->learned, &engine->belief);
     if (status)
         adl_fail(err, status, "out of memory for a cluster of %u GPUs", config->cluster->gpu_count);
     else
@@ -69,6 +69,7 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     }
     engine->state->track_running = config->policy->track_running;
     engine->state->learned = config->learned;
+    engine->state->belief = engine->belief;
     engine->state->placement = (uint8_t)engine->config.policy_config.placement;
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
@@ -88,7 +89,7 @@ void adl_engine_destroy(struct adl_engine *engine)
     for (int i = 0; i < LEARNERS_MAX; i++)
         if (engine->learners[i].ops)
             engine->learners[i].ops->destroy(engine->learners[i].policy);
-    adl_runtime_destroy(engine->runtime);
+    adl_belief_destroy(engine->belief);
     adl_plan_clear(&engine->plan);
     adl_validator_destroy(engine->validator);
     adl_state_destroy(engine->state);
@@ -133,7 +134,7 @@ static void take_learner(struct adl_engine *engine, struct learner learner)
 void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from)
 {
     assert(engine->config.cluster == from->config.cluster);
-    adl_runtime_inherit(engine->runtime, from->runtime);
+    adl_belief_inherit(engine->belief, from->belief);
     for (int i = 0; i < LEARNERS_MAX; i++)
         if (from->learners[i].ops)
             take_learner(engine, from->learners[i]);
@@ -146,7 +147,8 @@ void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from)
 
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs)
 {
-    return adl_state_reserve(engine->state, jobs);
+    const int status = adl_belief_reserve(engine->belief, jobs);
+    return status ? status : adl_state_reserve(engine->state, jobs);
 }
 
 void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size)
@@ -205,8 +207,9 @@ static int admit(struct adl_engine *engine, const struct adl_event *event, struc
     const struct adl_job_spec *spec = event->submit.spec;
     if (spec->gpus < 1)
         return adl_fail(err, ADL_EINVAL, "job %llu asks for no GPU", (unsigned long long)spec->id);
-    adl_runtime_predict(engine->runtime, event, &predicted);
-    int status = adl_state_admit(engine->state, event->job, spec, predicted.best_us);
+    int status = adl_belief_admit(engine->belief, event, &predicted);
+    if (status == 0)
+        status = adl_state_admit(engine->state, event->job, spec, predicted.best_us);
     if (status == ADL_EINVAL)
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
     if (status == 0 && event->submit.since_us > 0 && event->submit.since_us < event->time_us)
@@ -267,10 +270,11 @@ static int apply_job(struct adl_engine *engine, const struct adl_event *event, s
     if (status)
         return status;
     if (event->kind == ADL_EVENT_FINISH) {
-        adl_runtime_learn(engine->runtime, event, engine->state);
+        adl_belief_learn(engine->belief, event, engine->state);
         adl_state_finish(engine->state, event->job);
         return 0;
     }
+    adl_belief_learn(engine->belief, event, engine->state);
     adl_state_evict(engine->state, event->job, event->evict.remaining);
     status = enqueue(engine, event->job);
     return status ? adl_fail(err, status, "out of memory for an evicted job") : 0;
@@ -338,7 +342,7 @@ static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_
         return apply_job(engine, event, err);
     case ADL_EVENT_PROGRESS:
         engine->state->jobs[event->job].reports = true;
-        adl_runtime_learn(engine->runtime, event, engine->state);
+        adl_belief_learn(engine->belief, event, engine->state);
         return 0;
     case ADL_EVENT_GPU_DOWN:
     case ADL_EVENT_GPU_UP:

@@ -52,8 +52,11 @@ struct adl_node_use {
     int32_t free_memory_mib;
 };
 
+struct adl_belief;
+
 struct adl_state {
     const struct adl_cluster *cluster;
+    const struct adl_belief *belief; /* of run times, set by the engine (predict/belief.h) */
     int64_t now_us;
     struct adl_job *jobs;         /* [slot] */
     int64_t *runtime_us;          /* [slot][type] predicted run time of the whole job alone; 0 = it cannot run there */

@@ -1,0 +1,324 @@
+#include "predict/belief.h"
+
+#include "base/real.h"
+#include "predict/residuals.h"
+#include "predict/similar.h"
+#include "predict/speeds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Completed jobs that run times are predicted from: a larger history did not improve campus512. */
+#define REMEMBERED_JOBS 4096
+
+/* What predictions rest on; each kind errs in its own way. */
+enum basis {
+    BY_WORLD,      /* the truth */
+    BY_LIMIT,      /* the user's limit */
+    BY_NEIGHBOURS, /* similar jobs */
+    BASIS_COUNT,
+};
+
+/* Of ln(actual / predicted), where a prediction says nothing of its error. Any will do: what is learned is relative. */
+static const double usual_scale[BASIS_COUNT] = {[BY_WORLD] = 0.25, [BY_LIMIT] = 1.0, [BY_NEIGHBOURS] = 1.0};
+
+/* A live job. */
+struct believed {
+    double predicted_us; /* of the whole, on the best type */
+    double done_us;      /* kept by earlier attempts, as time on the best type */
+    double scale;        /* of the residual */
+    double spread;
+    uint32_t neighbours;
+    uint8_t basis; /* enum basis */
+};
+
+struct adl_belief {
+    const struct adl_cluster *cluster;
+    double spec_speed[ADL_KIND_COUNT][ADL_TYPES_MAX]; /* relative speed by specification */
+    struct adl_similar *similar;                      /* NULL unless run times are learned */
+    struct adl_speeds *speeds;                        /* the same; NULL, too, if there is one type */
+    struct adl_residuals residuals[BASIS_COUNT];
+    struct believed *jobs; /* [slot] */
+    size_t job_capacity;
+};
+
+/* What limits each kind by specification: training and inference by matrix units and bandwidth, simulation by FP32 and
+ * bandwidth, data processing by bandwidth. The geometric mean of the two keeps one inflated figure from deciding alone.
+ */
+static double speed_by_specification(const struct adl_gpu_type *type, int kind)
+{
+    const double matrix = type->fp16_tflops > 0 ? sqrt(type->fp32_tflops * type->fp16_tflops) : type->fp32_tflops;
+    switch (kind) {
+    case ADL_KIND_TRAINING:
+    case ADL_KIND_INFERENCE:
+        return sqrt(matrix * type->bandwidth_gbs);
+    case ADL_KIND_SIMULATION:
+        return sqrt(type->fp32_tflops * type->bandwidth_gbs);
+    default:
+        return type->bandwidth_gbs;
+    }
+}
+
+int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret)
+{
+    struct adl_belief *belief = calloc(1, sizeof *belief);
+    if (!belief)
+        return ADL_ENOMEM;
+    belief->cluster = cluster;
+    for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
+        for (uint32_t t = 0; t < cluster->type_count; t++)
+            belief->spec_speed[kind][t] = speed_by_specification(&cluster->types[t], kind);
+    for (int b = 0; b < BASIS_COUNT; b++)
+        adl_residuals_init(&belief->residuals[b]);
+    if ((learned && adl_similar_create(REMEMBERED_JOBS, &belief->similar, NULL)) ||
+        (learned && cluster->type_count > 1 && adl_speeds_create(cluster, &belief->speeds, NULL))) {
+        adl_belief_destroy(belief);
+        return ADL_ENOMEM;
+    }
+    *ret = belief;
+    return 0;
+}
+
+void adl_belief_destroy(struct adl_belief *belief)
+{
+    if (!belief)
+        return;
+    adl_similar_destroy(belief->similar);
+    adl_speeds_destroy(belief->speeds);
+    free(belief->jobs);
+    free(belief);
+}
+
+int adl_belief_reserve(struct adl_belief *belief, size_t jobs)
+{
+    return jobs <= belief->job_capacity
+               ? 0
+               : adl_grow((void **)&belief->jobs, &belief->job_capacity, jobs, sizeof *belief->jobs);
+}
+
+void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
+{
+    memcpy(belief->residuals, from->residuals, sizeof belief->residuals);
+    if (!belief->similar || !from->similar)
+        return;
+    struct adl_similar *similar = belief->similar;
+    struct adl_speeds *speeds = belief->speeds;
+    belief->similar = from->similar;
+    belief->speeds = from->speeds;
+    from->similar = similar;
+    from->speeds = speeds;
+}
+
+/* Speeds [type] of one kind of job, measured or by specification. */
+struct job_speeds {
+    double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* on the best placement; across nodes */
+    double best, slowest;                              /* of those here, on types that it accepts */
+};
+
+static void find_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec, struct job_speeds *ret)
+{
+    const uint32_t types = belief->cluster->type_count;
+    if (!belief->speeds || !adl_speeds_find(belief->speeds, spec, ret->here, ret->across)) {
+        memcpy(ret->here, belief->spec_speed[spec->kind], sizeof ret->here);
+        memcpy(ret->across, belief->spec_speed[spec->kind], sizeof ret->across);
+    }
+    ret->best = 0;
+    ret->slowest = HUGE_VAL;
+    for (uint32_t t = 0; t < types; t++) {
+        if (!(spec->types >> t & 1))
+            continue;
+        ret->best = ret->here[t] > ret->best ? ret->here[t] : ret->best;
+        ret->slowest = ret->here[t] < ret->slowest ? ret->here[t] : ret->slowest;
+    }
+}
+
+/* The truth, where the world tells it. */
+static void copy_revealed(const struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
+{
+    const int64_t *best_us = event->submit.runtime_us;
+    const int64_t *across_us = event->submit.spanning_us ? event->submit.spanning_us : best_us;
+    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
+        const bool acceptable = event->submit.spec->types >> t & 1;
+        ret->best_us[t] = acceptable ? best_us[t] : 0;
+        ret->across_us[t] = acceptable ? across_us[t] : 0;
+    }
+}
+
+/* From completed jobs, if run times are learned; until the first has completed there are only the users' limits. */
+static void predict(struct adl_belief *belief, const struct adl_event *event, struct believed *job,
+                    struct adl_runtimes *ret)
+{
+    const struct adl_job_spec *spec = event->submit.spec;
+    struct job_speeds speeds;
+    struct adl_traits traits;
+    struct adl_similar_prediction prediction;
+    find_speeds(belief, spec, &speeds);
+    double work = (double)spec->limit_us * speeds.slowest; /* time * speed, the same on each type */
+    if (belief->similar) {
+        adl_traits_read(&traits, spec, event->time_us);
+        if (adl_similar_predict(belief->similar, &traits, &prediction)) {
+            work = (double)prediction.run_us * speeds.best;
+            *job = (struct believed){
+                .basis = BY_NEIGHBOURS, .neighbours = prediction.neighbours, .spread = prediction.spread};
+        }
+    }
+    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
+        const bool acceptable = spec->types >> t & 1;
+        ret->best_us[t] = acceptable ? (int64_t)(work / speeds.here[t]) + 1 : 0;
+        ret->across_us[t] = acceptable ? (int64_t)(work / speeds.across[t]) + 1 : 0;
+    }
+}
+
+int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
+{
+    if (adl_belief_reserve(belief, (size_t)event->job + 1))
+        return ADL_ENOMEM;
+    struct believed *job = &belief->jobs[event->job];
+    *job = (struct believed){.basis = event->submit.runtime_us ? BY_WORLD : BY_LIMIT};
+    if (job->basis == BY_WORLD)
+        copy_revealed(belief, event, ret);
+    else
+        predict(belief, event, job, ret);
+    job->scale = usual_scale[job->basis];
+    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
+        const double there_us = (double)ret->best_us[t];
+        if (there_us > 0 && (job->predicted_us == 0 || there_us < job->predicted_us))
+            job->predicted_us = there_us;
+    }
+    job->predicted_us += job->predicted_us == 0; /* it can run nowhere: the engine refuses it */
+    return 0;
+}
+
+/* ---- learning ---- */
+
+/* A job that ended: what it would have taken on the best type that it accepts. */
+static void learn_similar(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[event->job];
+    struct job_speeds speeds;
+    struct adl_traits traits;
+    if (event->outcome.run_us <= 0)
+        return;
+    find_speeds(belief, &job->spec, &speeds);
+    const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job);
+    const double speed = spans ? speeds.across[job->type] : speeds.here[job->type];
+    adl_traits_read(&traits, &job->spec, job->submit_us);
+    adl_similar_learn(belief->similar, &traits, (int64_t)((double)event->outcome.run_us * speed / speeds.best) + 1,
+                      job->spec.class_index);
+}
+
+/* Time of the present attempt up to a time, and the same as time on the best type. */
+static int64_t ran_us(const struct adl_job *job, int64_t now_us)
+{
+    const int64_t end_us = job->phase == ADL_PHASE_STOPPING ? job->stop_us : now_us;
+    return job->phase >= ADL_PHASE_RUNNING && end_us > job->start_us ? end_us - job->start_us : 0;
+}
+
+static double at_best(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t time_us)
+{
+    if (time_us <= 0)
+        return 0;
+    const struct adl_job *job = &state->jobs[slot];
+    const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
+    const double factor = adl_belief_type_factor(belief, state, slot, job->type, spans);
+    return factor > 0 ? (double)time_us / factor : (double)time_us;
+}
+
+static void learn_residual(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct believed *job = &belief->jobs[event->job];
+    const double took_us =
+        job->done_us + at_best(belief, state, event->job, ran_us(&state->jobs[event->job], event->time_us));
+    if (took_us > 0 && job->predicted_us > 0)
+        adl_residuals_learn(&belief->residuals[job->basis], adl_log(took_us / job->predicted_us) / job->scale);
+}
+
+/* A job that saves its work when it is told to stop has not saved it when it fails. */
+static void keep(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[event->job];
+    const int64_t attempt_us = ran_us(job, event->time_us);
+    const bool unsaved =
+        event->evict.fault && job->phase != ADL_PHASE_STOPPING && job->spec.stop_loss == ADL_LOSS_NOTHING;
+    const int64_t kept_us = unsaved ? 0 : attempt_us - adl_job_lost_us(&job->spec, attempt_us);
+    belief->jobs[event->job].done_us += at_best(belief, state, event->job, kept_us);
+}
+
+void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
+{
+    const bool held = state->jobs[event->job].phase >= ADL_PHASE_RUNNING;
+    if (event->kind == ADL_EVENT_FINISH && held) {
+        learn_residual(belief, event, state);
+        if (belief->similar)
+            learn_similar(belief, event, state);
+    } else if (event->kind == ADL_EVENT_EVICT && held) {
+        keep(belief, event, state);
+    } else if (event->kind == ADL_EVENT_PROGRESS && belief->speeds) {
+        adl_speeds_measure(belief->speeds, state, event->job, event->steps_per_s);
+    }
+}
+
+/* ---- reading ---- */
+
+double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
+{
+    return belief->jobs[slot].done_us + at_best(belief, state, slot, ran_us(&state->jobs[slot], state->now_us));
+}
+
+double adl_belief_kept_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const int64_t attempt_us = ran_us(job, state->now_us);
+    return belief->jobs[slot].done_us +
+           at_best(belief, state, slot, attempt_us - adl_job_lost_us(&job->spec, attempt_us));
+}
+
+double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q)
+{
+    const struct believed *job = &belief->jobs[slot];
+    return job->predicted_us *
+           adl_residuals_quantile(&belief->residuals[job->basis], job->scale, done_us / job->predicted_us, q);
+}
+
+double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us)
+{
+    const struct believed *job = &belief->jobs[slot];
+    return job->predicted_us *
+           adl_residuals_mean(&belief->residuals[job->basis], job->scale, done_us / job->predicted_us);
+}
+
+double adl_belief_within(const struct adl_belief *belief, uint32_t slot, double done_us, double rest_us)
+{
+    const struct believed *job = &belief->jobs[slot];
+    return adl_residuals_within(&belief->residuals[job->basis], job->scale, done_us / job->predicted_us,
+                                rest_us / job->predicted_us);
+}
+
+double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us)
+{
+    const struct believed *job = &belief->jobs[slot];
+    return job->predicted_us *
+           adl_residuals_cost(&belief->residuals[job->basis], job->scale, done_us / job->predicted_us);
+}
+
+double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
+                              uint32_t type, bool across)
+{
+    const int64_t *row = across ? state->spanning_us : state->runtime_us;
+    return (double)row[(size_t)slot * state->cluster->type_count + type] / belief->jobs[slot].predicted_us;
+}
+
+struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
+{
+    const struct believed *job = &belief->jobs[slot];
+    return (struct adl_certainty){job->spread, job->neighbours, belief->residuals[job->basis].count};
+}
+
+uint64_t adl_belief_count(const struct adl_belief *belief)
+{
+    uint64_t count = 0;
+    for (int b = 0; b < BASIS_COUNT; b++)
+        count += belief->residuals[b].count;
+    return count;
+}

@@ -1,0 +1,78 @@
+/* belief: what is believed of the run time of each live job: its distribution on each GPU type, given what the job has
+ * run so far, and how sure that is. The engine owns it and tells it every event; policies read it (adl_state.belief).
+ *
+ * The point prediction. Declared: the user's limit holds for the slowest type the job accepts; on faster types it is
+ * scaled by the ratio of speeds by specification for that kind of job. Learned: the time on the best type is predicted
+ * from completed jobs (predict/similar.h), and scaled to other types by measured speeds (predict/speeds.h), until there
+ * are any in the same way. Oracle: the world tells the true times.
+ *
+ * The distribution around it: how actual run times related to such predictions so far (predict/residuals.h), in every
+ * regime, because everyone sees jobs end.
+ *
+ * All data come in through events: equal sequences of events give equal beliefs. */
+#ifndef ADLRO_PREDICT_BELIEF_H
+#define ADLRO_PREDICT_BELIEF_H
+
+#include "base/error.h"
+#include "model/cluster.h"
+#include "model/event.h"
+#include "state/state.h"
+
+struct adl_belief;
+
+/* Of a whole job [type], 0 = not acceptable. */
+struct adl_runtimes {
+    int64_t best_us[ADL_TYPES_MAX];   /* on the best placement that the type has */
+    int64_t across_us[ADL_TYPES_MAX]; /* across nodes */
+};
+
+int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret); /* 0 or ADL_ENOMEM */
+void adl_belief_destroy(struct adl_belief *belief);                                              /* accepts NULL */
+int adl_belief_reserve(struct adl_belief *belief, size_t jobs); /* room for that many live jobs; 0 or ADL_ENOMEM */
+
+/* Takes over what another of the same cluster has learned, which gets what this one has. */
+void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from);
+
+/* The job that a SUBMIT tells of. ADL_ENOMEM only if its slot is beyond what is reserved; what follows allocates
+ * nothing. */
+int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret);
+
+/* From a FINISH, EVICT or PROGRESS, before the state knows of it. */
+void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state);
+
+/* ---- what policies read, of a live job ----
+ *
+ * All times are run times on the job's best type; multiply by adl_belief_type_factor for another. done_us is how much
+ * the job has run: ask with adl_belief_done_us for a job that goes on, with adl_belief_kept_us for one that is stopped
+ * now, with 0 for the whole. Each costs O(bins), less than a microsecond. */
+
+/* What all attempts so far amount to, less what stops lost. kept: the same if it were stopped now. */
+double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot);
+double adl_belief_kept_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot);
+
+/* The rest of the run: its quantile (0 <= q < 1; 0.5 is the median), its mean, and the probability that it is at most
+ * rest_us. The first two never decrease a deadline: done + rest grows with done. */
+double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q);
+double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us);
+double adl_belief_within(const struct adl_belief *belief, uint32_t slot, double done_us, double rest_us);
+
+/* Expected run time that a completion costs: the reciprocal of the Gittins index. Beside the mean it counts that the
+ * job may be stopped again as soon as it turns out to be long. */
+double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us);
+
+/* Run time on a type relative to the best type, on the best placement or across nodes; 0 = it cannot run there. */
+double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
+                              uint32_t type, bool across);
+
+/* How sure it is. */
+struct adl_certainty {
+    double spread;       /* standard deviation of the logarithm of the run time among similar jobs; 0: none known */
+    uint32_t neighbours; /* similar jobs that it is predicted from; 0: from the limit, or told by the world */
+    uint64_t learned;    /* ended jobs that the distribution rests on */
+};
+struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot);
+
+/* Jobs whose end was learned from, in all: grows with each. */
+uint64_t adl_belief_count(const struct adl_belief *belief);
+
+#endif
