@@ -34,6 +34,7 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
     if (status == 0 && (adl_metrics_create(run->scenario->lambda, &metrics) || adl_run_quarters_create(&quarters)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for metrics");
     if (status == 0) {
+        adl_metrics_price_stops(metrics, &run->scenario->preemption);
         struct adl_engine_config config = {.cluster = &run->scenario->cluster,
                                            .policy = run->policy,
                                            .policy_config = adl_run_policy_config(run->scenario),

@@ -41,6 +41,7 @@ struct adl_metrics {
     size_t jct_capacity;
     uint64_t jobs, timeouts, evictions;
     double lost_gpu_s;
+    struct adl_preemption preemption; /* times of a stop */
     double jct_sum_s, wait_sum_s, slowdown_sum;
     double ideal_gpu_s;
     uint64_t sla_jobs, sla_met;
@@ -131,14 +132,27 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     return 0;
 }
 
+void adl_metrics_price_stops(struct adl_metrics *metrics, const struct adl_preemption *preemption)
+{
+    metrics->preemption = *preemption;
+}
+
+/* GPU time that stopping a running job now loses. */
+static double stop_gpu_s(const struct adl_metrics *metrics, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_preemption *preemption = &metrics->preemption;
+    const uint32_t gpus = state->jobs[slot].spec.gpus;
+    return gpus * ((double)adl_stop_lost_us(state, slot) * 1e-6 + preemption->checkpoint_s +
+                   adl_preemption_restart_s(preemption, gpus) + adl_preemption_rework_s(preemption, gpus));
+}
+
 static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus,
                       const struct adl_state *state)
 {
     (void)gpus;
     struct adl_metrics *metrics = self;
     if (command->kind == ADL_COMMAND_PREEMPT)
-        metrics->lost_gpu_s +=
-            (double)adl_stop_lost_us(state, command->job) * 1e-6 * state->jobs[command->job].spec.gpus;
+        metrics->lost_gpu_s += stop_gpu_s(metrics, state, command->job);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "metrics/lower_bound.h"
 #include "metrics/run_quarters.h"
+#include "model/scenario.h"
 
 #include <stdint.h>
 
@@ -46,7 +47,8 @@ struct adl_result {
     uint64_t timeouts;
     uint64_t sla_jobs;   /* finished ones with a deadline or a least throughput */
     uint64_t evictions;  /* preemptions and faults */
-    uint64_t lost_gpu_s; /* GPU time of work lost by preemptions, according to the jobs' specifications */
+    uint64_t lost_gpu_s; /* GPU time lost by preemptions: work to repeat, according to the jobs' specifications, and
+                          * what adl_metrics_price_stops() says */
     uint64_t events;
     uint64_t decisions;
     uint64_t refused;                                  /* commands that failed validation; the guard took over */
@@ -61,6 +63,8 @@ struct adl_metrics;
 int adl_metrics_create(double lambda, struct adl_metrics **ret); /* 0 or ADL_ENOMEM */
 void adl_metrics_destroy(struct adl_metrics *metrics);           /* accepts NULL */
 void adl_metrics_reset(struct adl_metrics *metrics);             /* as after create; memory is kept */
+/* From now on GPU time lost includes the time to stop and restart. After create or reset, stops take no time. */
+void adl_metrics_price_stops(struct adl_metrics *metrics, const struct adl_preemption *preemption);
 int adl_metrics_reserve(struct adl_metrics *metrics,
                         size_t jobs); /* room for that many finished jobs; 0 or ADL_ENOMEM */
 struct adl_observer adl_metrics_observer(struct adl_metrics *metrics);

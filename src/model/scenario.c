@@ -5,6 +5,24 @@
 
 #include <stdlib.h>
 
+/* Selects from figures for 1, 2 to 8 and more GPUs. */
+static double by_gpus(const double figures[3], uint32_t gpus)
+{
+    return figures[gpus > 8 ? 2 : gpus > 1];
+}
+
+double adl_preemption_restart_s(const struct adl_preemption *preemption, uint32_t gpus)
+{
+    const double *by_gpus_s = preemption->restart_by_gpus_s;
+    const bool graded = by_gpus_s[0] > 0 || by_gpus_s[1] > 0 || by_gpus_s[2] > 0;
+    return graded ? by_gpus(by_gpus_s, gpus) : preemption->restart_s;
+}
+
+double adl_preemption_rework_s(const struct adl_preemption *preemption, uint32_t gpus)
+{
+    return by_gpus(preemption->rework_by_gpus_s, gpus);
+}
+
 void adl_variants_clear(struct adl_variant *variants, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)

@@ -134,6 +134,10 @@ struct adl_preemption {
     double rework_by_gpus_s[3];  /* run time that each preemption adds to the work left of such a job */
 };
 
+/* Time to restart a job of that many GPUs, and run time that a preemption adds to its work. */
+double adl_preemption_restart_s(const struct adl_preemption *preemption, uint32_t gpus);
+double adl_preemption_rework_s(const struct adl_preemption *preemption, uint32_t gpus);
+
 /* How the GPUs of a job are chosen among those that fit. */
 enum adl_placement {
     ADL_PLACEMENT_BEST_FIT,     /* the fullest bank that suffices; a job that may span nodes takes the emptiest banks */

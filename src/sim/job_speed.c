@@ -219,20 +219,6 @@ int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase
     return status || phase != SIM_RUNNING ? status : adl_sim_set_speed(world, slot);
 }
 
-/* Selects from figures for 1, 2 to 8 and more GPUs. */
-static double by_gpus(const double figures[3], uint32_t gpus)
-{
-    return figures[gpus > 8 ? 2 : gpus > 1];
-}
-
-/* Time to read a checkpoint back, for a job of that many GPUs. */
-static int64_t restart_us_of(const struct adl_preemption *preemption, uint32_t gpus)
-{
-    const double *by_gpus_s = preemption->restart_by_gpus_s;
-    const bool graded = by_gpus_s[0] > 0 || by_gpus_s[1] > 0 || by_gpus_s[2] > 0;
-    return adl_sim_us(graded ? by_gpus(by_gpus_s, gpus) : preemption->restart_s);
-}
-
 /* Puts a job on its GPUs; true if it shares one of them. */
 static bool take_gpus(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
 {
@@ -268,7 +254,8 @@ static bool take_gpus(struct adl_world_sim *world, const struct adl_command *com
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
 {
     struct sim_job *job = &world->jobs[command->job];
-    const int64_t restart_us = job->attempts > 0 ? restart_us_of(&world->scenario->preemption, job->gpus) : 0;
+    const int64_t restart_us =
+        job->attempts > 0 ? adl_sim_us(adl_preemption_restart_s(&world->scenario->preemption, job->gpus)) : 0;
     job->start_us = job->since_us = world->now_us;
     job->saved = job->remaining;
     job->attempts++;
@@ -379,7 +366,7 @@ static double rework(const struct adl_world_sim *world, uint32_t slot)
     const struct sim_job *job = &world->jobs[slot];
     const uint32_t type = adl_gpu_type_of(cluster, job->first_gpu);
     const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + type];
-    return by_gpus(world->scenario->preemption.rework_by_gpus_s, job->gpus) * 1e6 / whole_us;
+    return adl_preemption_rework_s(&world->scenario->preemption, job->gpus) * 1e6 / whole_us;
 }
 
 int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
@@ -403,7 +390,8 @@ int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
 double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct sim_job *job = &world->jobs[slot];
-    const int64_t restart_us = job->attempts > 1 ? restart_us_of(&world->scenario->preemption, job->gpus) : 0;
+    const int64_t restart_us =
+        job->attempts > 1 ? adl_sim_us(adl_preemption_restart_s(&world->scenario->preemption, job->gpus)) : 0;
     if (job->phase != SIM_RUNNING || job->since_us == world->now_us ||
         (job->since_us > world->swept_us && job->since_us != job->start_us + restart_us))
         return 0;

@@ -4,6 +4,7 @@
 #include "experiment/comparison.h"
 #include "experiment/run.h"
 #include "report/report_json.h"
+#include "scenario/scenario.h"
 #include "sim/workload.h"
 #include "sim/world_sim.h"
 
@@ -367,6 +368,26 @@ static void pinned_references_score_a_policy_the_same_in_any_order(void **state)
     adl_scenario_clear(&s);
 }
 
+/* A stop costs 1 s and a restart 1 s, on each GPU of the job; jobs checkpoint when told, so no work is repeated. */
+static void gpu_time_lost_includes_the_time_to_stop_and_restart(void **state)
+{
+    (void)state;
+    struct adl_scenario s;
+    struct adl_error err = {.text = ""};
+    struct adl_result result;
+    if (adl_scenario_load(ADL_SOURCE_DIR "/scenarios/paper16p.yaml", &s, NULL, &err))
+        fail_msg("%s", err.text);
+    const struct adl_run run = {.scenario = &s, .policy = &adl_policy_srtf, .seed = 1};
+    assert_int_equal(adl_run(&run, &result, &err), 0);
+    assert_true(result.evictions > 0);
+    assert_true(result.lost_gpu_s >= 2 * result.evictions && result.lost_gpu_s <= 2 * 8 * result.evictions);
+    s.preemption.checkpoint_s = s.preemption.restart_s = 0;
+    assert_int_equal(adl_run(&run, &result, &err), 0);
+    assert_true(result.evictions > 0);
+    assert_int_equal(result.lost_gpu_s, 0);
+    adl_scenario_clear(&s);
+}
+
 static void without_references_the_first_policy_is_the_reference(void **state)
 {
     (void)state;
@@ -394,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_policy_more_changes_nobodys_score),
         cmocka_unit_test(pinned_references_score_a_policy_the_same_in_any_order),
         cmocka_unit_test(without_references_the_first_policy_is_the_reference),
+        cmocka_unit_test(gpu_time_lost_includes_the_time_to_stop_and_restart),
         cmocka_unit_test(progress_counts_every_run_once),
         cmocka_unit_test(a_policy_that_cannot_be_created_fails_the_comparison),
         cmocka_unit_test(a_policy_that_runs_out_of_memory_fails_the_comparison),
