@@ -18,8 +18,8 @@
 bool adl_chart_jct(struct adl_text *text, const struct adl_comparison *comparison);
 bool adl_chart_energy(struct adl_text *text, const struct adl_comparison *comparison);
 bool adl_chart_energy_by_type(struct adl_text *text, const struct adl_comparison *comparison);
-/* The change of every metric from the first policy to another one. */
-bool adl_chart_change(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy);
+/* The last policy against the best of the others, metric by metric. */
+bool adl_chart_change(struct adl_text *text, const struct adl_comparison *comparison);
 
 /* A curve or a cloud for each policy. */
 bool adl_chart_cdf(struct adl_text *text, const struct adl_comparison *comparison);

@@ -112,7 +112,7 @@ static void put_fit(struct adl_text *text, const struct adl_regression *fit, dou
                     const struct adl_axis *y, double from, double to)
 {
     const double slope = fit->slope / 100 * factor, start = fit->intercept * factor;
-    if (fit->count < 3 || !isfinite(slope) || !isfinite(start))
+    if (fit->count < ADL_REGRESSION_POINTS_MIN || !isfinite(slope) || !isfinite(start))
         return;
     if (fabs(slope) > 0) {
         const double at_lo = (y->lo - start) / slope, at_hi = (y->hi - start) / slope;

@@ -2,6 +2,7 @@
 #include "report/chart.h"
 
 #include "report/figure.h"
+#include "report/headline.h"
 #include "report/svg.h"
 
 #include <math.h>
@@ -209,16 +210,30 @@ bool adl_chart_energy_by_type(struct adl_text *text, const struct adl_comparison
 
 #define CHANGE_LIMIT 100.0 /* percent: bars are clipped there; their labels are not */
 
-static void put_change(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric,
-                       const struct rows *rows, const struct adl_axis *axis)
+/* Metrics of the chart: those of tables that do not depend on the machine. */
+static size_t change_metrics(const struct adl_comparison *comparison, int ret[ADL_METRIC_FIRST_TIMING])
 {
-    const struct adl_policy_result *result = &comparison->policies[policy];
-    const double change =
-        adl_change_percent(result->metrics[metric].mean, comparison->policies[0].metrics[metric].mean);
-    const uint32_t row = (uint32_t)metric;
+    size_t count = 0;
+    for (int metric = 0; metric <= ADL_METRIC_HYPERSCORE; metric++)
+        if (adl_column_shown(comparison, metric))
+            ret[count++] = metric;
+    return count;
+}
+
+static double change_of(const struct adl_comparison *comparison, const struct adl_headline *headline, int metric)
+{
+    return adl_change_percent(adl_column_mean(comparison, headline->policy, metric),
+                              adl_column_mean(comparison, headline->peer, metric));
+}
+
+static void put_change(struct adl_text *text, const struct adl_comparison *comparison,
+                       const struct adl_headline *headline, int metric, const struct rows *rows, uint32_t row,
+                       const struct adl_axis *axis)
+{
+    const double change = change_of(comparison, headline, metric);
     const double y = row_y(rows, row), thick = fmin(16, rows->pitch * 0.66);
     const int better = adl_metric_table[metric].better;
-    const char *mark = comparison->seed_count > 1 ? adl_significance(result->versus_first[metric].wilcoxon_p) : "";
+    const char *mark = comparison->seed_count > 1 ? adl_significance(headline->metric_p[metric]) : "";
     char number[ADL_FIGURE_SIZE], label[64];
     put_row_name(text, "name end", rows, row, adl_metric_table[metric].label);
     if (!isfinite(change)) {
@@ -241,14 +256,18 @@ static void put_change(struct adl_text *text, const struct adl_comparison *compa
                       y + 4.5, label);
 }
 
-bool adl_chart_change(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
+bool adl_chart_change(struct adl_text *text, const struct adl_comparison *comparison)
 {
-    if (policy == 0 || policy >= comparison->policy_count)
+    struct adl_headline headline;
+    const int status = adl_headline_compute(comparison, &headline);
+    text->failed = text->failed || status == ADL_ENOMEM;
+    if (status)
         return false;
+    int metrics[ADL_METRIC_FIRST_TIMING];
+    const size_t count = change_metrics(comparison, metrics);
     double lo = 0, hi = 0;
-    for (int metric = 0; metric <= ADL_METRIC_HYPERSCORE; metric++) {
-        const double change = adl_change_percent(comparison->policies[policy].metrics[metric].mean,
-                                                 comparison->policies[0].metrics[metric].mean);
+    for (size_t i = 0; i < count; i++) {
+        const double change = change_of(comparison, &headline, metrics[i]);
         lo = isfinite(change) ? fmin(lo, change) : lo;
         hi = isfinite(change) ? fmax(hi, change) : hi;
     }
@@ -258,14 +277,15 @@ bool adl_chart_change(struct adl_text *text, const struct adl_comparison *compar
     lo = fmax(lo, -CHANGE_LIMIT);
     hi = fmin(hi, CHANGE_LIMIT);
     const double span = hi - lo;
-    struct rows rows = rows_lay_out(ADL_METRIC_HYPERSCORE + 1, 10);
+    struct rows rows = rows_lay_out((uint32_t)count, 10);
     const struct adl_axis axis = adl_axis_linear(fmin(lo, -0.1 * span), fmax(hi, 0.1 * span), LEFT_PX, EDGE_PX - 14, 6);
-    adl_svg_open(text, ADL_CHART_PANEL_PX, rows.height, "Change of every metric against the first policy",
+    adl_svg_open(text, ADL_CHART_PANEL_PX, rows.height,
+                 "Change of every metric from the best of the others to the last policy",
                  "A bar for each metric; the colour shows whether the change is an improvement.", NULL, "");
     adl_svg_axis_x(text, &axis, 6, rows.top, rows.bottom);
     put_axis_title(text, &rows, "relative change", "%");
-    for (int metric = 0; metric <= ADL_METRIC_HYPERSCORE; metric++)
-        put_change(text, comparison, policy, metric, &rows, &axis);
+    for (size_t i = 0; i < count; i++)
+        put_change(text, comparison, &headline, metrics[i], &rows, (uint32_t)i, &axis);
     adl_svg_line(text, "base", adl_axis_px(&axis, 0), rows.top, adl_axis_px(&axis, 0), rows.bottom);
     adl_svg_close(text);
     return true;

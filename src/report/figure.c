@@ -40,15 +40,85 @@ struct adl_scale adl_scale_energy(double largest_j)
     return scale_of(largest_j, factor, units[unit]);
 }
 
-struct adl_scale adl_scale_metric(const struct adl_comparison *comparison, int metric)
+const struct adl_metric_info *adl_column_info(int column)
+{
+    static const struct adl_metric_info counters[] = {
+        {"evictions", "evictions", "a run", "preemptions and failures of running jobs in a run, mean over seeds", -1},
+        {"lost_gpu_s", "GPU time lost", "GPU-s",
+         "GPU time lost by preemptions in a run: work to repeat, and the time to stop and restart; mean over seeds",
+         -1},
+    };
+    return column < ADL_METRIC_COUNT ? &adl_metric_table[column] : &counters[column - ADL_METRIC_COUNT];
+}
+
+double adl_column_mean(const struct adl_comparison *comparison, uint32_t policy, int column)
+{
+    const struct adl_policy_result *result = &comparison->policies[policy];
+    if (column < ADL_METRIC_COUNT)
+        return result->metrics[column].mean;
+    const struct adl_result totals = adl_policy_totals(result, comparison->seed_count);
+    return (double)(column == ADL_COLUMN_EVICTIONS ? totals.evictions : totals.lost_gpu_s) / comparison->seed_count;
+}
+
+/* The largest absolute mean of the policies. */
+static double column_largest(const struct adl_comparison *comparison, int column)
 {
     double largest = 0;
     for (uint32_t i = 0; i < comparison->policy_count; i++) {
-        const double mean = fabs(comparison->policies[i].metrics[metric].mean);
+        const double mean = fabs(adl_column_mean(comparison, i, column));
         if (isfinite(mean) && mean > largest)
             largest = mean;
     }
-    switch (metric) {
+    return largest;
+}
+
+static bool has_sla(const struct adl_comparison *comparison)
+{
+    for (uint32_t i = 0; i < comparison->policy_count; i++)
+        if (adl_policy_totals(&comparison->policies[i], comparison->seed_count).sla_jobs > 0)
+            return true;
+    return false;
+}
+
+static bool has_several_types(const struct adl_cluster *cluster)
+{
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < cluster->type_count; i++)
+        used += cluster->type_gpus[i] > 0;
+    return used > 1;
+}
+
+bool adl_column_shown(const struct adl_comparison *comparison, int column)
+{
+    switch (column) {
+    case ADL_METRIC_SLA:
+        return has_sla(comparison);
+    case ADL_METRIC_EFFICIENCY:
+        return has_several_types(&comparison->scenario->cluster);
+    case ADL_METRIC_ENERGY:
+        return column_largest(comparison, column) > 0;
+    case ADL_METRIC_HYPERSCORE:
+        return comparison->policy_count > 1 || !comparison->references_from;
+    case ADL_COLUMN_LOST:
+        return column_largest(comparison, ADL_COLUMN_EVICTIONS) > 0;
+    default:
+        return true;
+    }
+}
+
+/* A mean of counts: whole for one seed, and if it is large or 0. */
+static struct adl_scale scale_count(const struct adl_comparison *comparison, double largest, double factor,
+                                    const char *unit)
+{
+    const double shown = largest * factor;
+    const bool whole = !(shown > 0) || shown >= 99.95 || (comparison->seed_count == 1 && factor >= 1);
+    return (struct adl_scale){.factor = factor, .unit = unit, .decimals = whole ? 0 : 1};
+}
+
+struct adl_scale adl_scale_metric(const struct adl_comparison *comparison, int column)
+{
+    const double largest = column_largest(comparison, column);
+    switch (column) {
     case ADL_METRIC_JCT_MEAN:
     case ADL_METRIC_JCT_P99:
     case ADL_METRIC_WAIT_MEAN:
@@ -68,8 +138,13 @@ struct adl_scale adl_scale_metric(const struct adl_comparison *comparison, int m
         return scale_of(largest, 1, "jobs/h");
     case ADL_METRIC_SLOWDOWN_MEAN:
         return scale_of(largest, 1, "\u00d7");
+    case ADL_COLUMN_EVICTIONS:
+        return scale_count(comparison, largest, 1, "a run");
+    case ADL_COLUMN_LOST:
+        return largest >= 9999.5 ? scale_count(comparison, largest, 1 / 3600.0, "GPU-h")
+                                 : scale_count(comparison, largest, 1, "GPU-s");
     default:
-        return scale_of(largest, 1, adl_metric_table[metric].unit);
+        return scale_of(largest, 1, adl_metric_table[column].unit);
     }
 }
 
@@ -185,15 +260,15 @@ struct adl_result adl_policy_totals(const struct adl_policy_result *policy, uint
     return sum;
 }
 
-uint32_t adl_comparison_best(const struct adl_comparison *comparison, uint32_t first)
+uint32_t adl_comparison_best(const struct adl_comparison *comparison, uint32_t except)
 {
     uint32_t best = ADL_NONE;
     bool best_complete = false;
-    for (uint32_t i = first; i < comparison->policy_count; i++) {
+    for (uint32_t i = 0; i < comparison->policy_count; i++) {
         const struct adl_policy_result *policy = &comparison->policies[i];
         const double mean = policy->metrics[ADL_METRIC_JCT_MEAN].mean;
         const bool complete = adl_policy_totals(policy, comparison->seed_count).unfinished == 0;
-        if (!isfinite(mean))
+        if (i == except || !isfinite(mean))
             continue;
         const bool lower = best == ADL_NONE || mean < comparison->policies[best].metrics[ADL_METRIC_JCT_MEAN].mean;
         if (best == ADL_NONE || (complete && !best_complete) || (complete == best_complete && lower)) {

@@ -80,7 +80,7 @@ static void note_significance(struct adl_text *text, const struct adl_comparison
 static void note_bound(struct adl_text *text, const struct adl_comparison *comparison)
 {
     const double bound = comparison->bound_jct_s.mean;
-    const uint32_t best = adl_comparison_best(comparison, 0);
+    const uint32_t best = adl_comparison_best(comparison, ADL_NONE);
     char number[ADL_FIGURE_SIZE];
     if (!isfinite(bound) || bound <= 0)
         return;
@@ -99,7 +99,7 @@ static void note_regression(struct adl_text *text, const struct adl_comparison *
 {
     const struct adl_regression *fit = &comparison->jct_on_utilization;
     char slope[ADL_FIGURE_SIZE], r2[ADL_FIGURE_SIZE], p[ADL_FIGURE_SIZE];
-    if (fit->count < 3 || !isfinite(fit->slope) || !isfinite(fit->r2))
+    if (fit->count < ADL_REGRESSION_POINTS_MIN || !isfinite(fit->slope) || !isfinite(fit->r2))
         return;
     const bool below = fit->slope_p < 0.001;
     adl_text_printf(text,
@@ -112,7 +112,7 @@ static void note_regression(struct adl_text *text, const struct adl_comparison *
 
 static void note_references(struct adl_text *text, const struct adl_comparison *comparison)
 {
-    if (!(comparison->references.jct_s > 0))
+    if (!(comparison->references.jct_s > 0) || !adl_column_shown(comparison, ADL_METRIC_HYPERSCORE))
         return;
     adl_text_put(text, "HyperScore compares with ");
     if (comparison->references_from) {

@@ -26,45 +26,58 @@ static void put_row_head(struct adl_text *text, const struct adl_comparison *com
     adl_text_put(text, "</span></th>");
 }
 
-/* Two tables are easier to read than one of sixteen columns, and fit a page. */
-static const int service_metrics[] = {ADL_METRIC_JCT_MEAN,      ADL_METRIC_JCT_P99,    ADL_METRIC_WAIT_MEAN,
-                                      ADL_METRIC_SLOWDOWN_MEAN, ADL_METRIC_THROUGHPUT, ADL_METRIC_SLA,
-                                      ADL_METRIC_MAKESPAN};
-static const int machine_metrics[] = {ADL_METRIC_UTILIZATION,  ADL_METRIC_EFFICIENCY, ADL_METRIC_ENERGY,
-                                      ADL_METRIC_HYPERSCORE,   ADL_METRIC_REWARD,     ADL_METRIC_DECISION_P50,
-                                      ADL_METRIC_DECISION_P99, ADL_METRIC_WALL};
+#define COLUMNS_MAX 8
 
-static bool has_change_column(const struct adl_comparison *comparison, int metric)
+/* Two tables are easier to read than one of fifteen columns, and fit a page. Reward and wall time are in JSON and CSV
+ * alone. */
+static const int tables[2][COLUMNS_MAX] = {
+    {ADL_METRIC_JCT_MEAN, ADL_METRIC_JCT_P99, ADL_METRIC_WAIT_MEAN, ADL_METRIC_SLOWDOWN_MEAN, ADL_METRIC_THROUGHPUT,
+     ADL_METRIC_SLA, ADL_METRIC_MAKESPAN, ADL_COLUMN_COUNT},
+    {ADL_METRIC_UTILIZATION, ADL_METRIC_EFFICIENCY, ADL_COLUMN_EVICTIONS, ADL_COLUMN_LOST, ADL_METRIC_ENERGY,
+     ADL_METRIC_HYPERSCORE, ADL_METRIC_DECISION_P50, ADL_METRIC_DECISION_P99},
+};
+
+/* Of the columns of a table those that say something about these runs. */
+static size_t columns_choose(int ret[COLUMNS_MAX], const struct adl_comparison *comparison, int table)
 {
-    return metric == ADL_METRIC_JCT_MEAN && comparison->policy_count > 1;
+    size_t count = 0;
+    for (size_t i = 0; i < COLUMNS_MAX; i++)
+        if (tables[table][i] < ADL_COLUMN_COUNT && adl_column_shown(comparison, tables[table][i]))
+            ret[count++] = tables[table][i];
+    return count;
+}
+
+static bool has_change_column(const struct adl_comparison *comparison, int column)
+{
+    return column == ADL_METRIC_JCT_MEAN && comparison->policy_count > 1;
 }
 
 /* Figures of two or more seeds are followed by space for marks of significance; headings align with them. */
-static const char *mark_room(const struct adl_comparison *comparison, int metric)
+static const char *mark_room(const struct adl_comparison *comparison, int column)
 {
-    return comparison->policy_count > 1 && comparison->seed_count > 1 && metric < ADL_METRIC_FIRST_TIMING
+    return comparison->policy_count > 1 && comparison->seed_count > 1 && column < ADL_METRIC_FIRST_TIMING
                ? "<sup></sup>"
                : "";
 }
 
-static void put_figure_heads(struct adl_text *text, const struct adl_comparison *comparison, const int *metrics,
+static void put_figure_heads(struct adl_text *text, const struct adl_comparison *comparison, const int *columns,
                              size_t count)
 {
     adl_text_put(text, "<thead><tr><th scope=\"col\">policy</th>");
     for (size_t i = 0; i < count; i++) {
-        const struct adl_scale scale = adl_scale_metric(comparison, metrics[i]);
-        const char *room = mark_room(comparison, metrics[i]);
+        const struct adl_scale scale = adl_scale_metric(comparison, columns[i]);
+        const char *room = mark_room(comparison, columns[i]);
         adl_text_put(text, "<th scope=\"col\" title=\"");
-        adl_html_put(text, adl_metric_table[metrics[i]].about);
+        adl_html_put(text, adl_column_info(columns[i])->about);
         adl_text_put(text, "\">");
-        adl_html_put(text, adl_metric_table[metrics[i]].label);
+        adl_html_put(text, adl_column_info(columns[i])->label);
         adl_text_printf(text, "%s<small>", room);
         if (*scale.unit)
             adl_html_put(text, scale.unit);
         else
             adl_text_put(text, "&#160;");
         adl_text_printf(text, "%s</small></th>", room);
-        if (has_change_column(comparison, metrics[i])) {
+        if (has_change_column(comparison, columns[i])) {
             adl_text_put(text, "<th scope=\"col\">vs ");
             adl_html_put_cut(text, comparison->policies[0].name, 12);
             adl_text_put(text, "<small>%</small></th>");
@@ -73,14 +86,14 @@ static void put_figure_heads(struct adl_text *text, const struct adl_comparison 
     adl_text_put(text, "</tr></thead>\n");
 }
 
-/* True if no policy does better on this metric, and some policy does worse. */
-static bool is_best(const struct adl_comparison *comparison, uint32_t policy, int metric)
+/* True if no policy does better in this column, and some policy does worse. */
+static bool is_best(const struct adl_comparison *comparison, uint32_t policy, int column)
 {
-    const double mean = comparison->policies[policy].metrics[metric].mean;
-    const int better = adl_metric_table[metric].better;
+    const double mean = adl_column_mean(comparison, policy, column);
+    const int better = adl_column_info(column)->better;
     bool ahead = false;
     for (uint32_t i = 0; i < comparison->policy_count; i++) {
-        const double gain = (mean - comparison->policies[i].metrics[metric].mean) * better;
+        const double gain = (mean - adl_column_mean(comparison, i, column)) * better;
         if (gain < 0)
             return false;
         ahead = ahead || gain > 0;
@@ -88,11 +101,11 @@ static bool is_best(const struct adl_comparison *comparison, uint32_t policy, in
     return ahead;
 }
 
-static const char *mark_of(const struct adl_comparison *comparison, uint32_t policy, int metric)
+static const char *mark_of(const struct adl_comparison *comparison, uint32_t policy, int column)
 {
-    if (policy == 0 || comparison->seed_count < 2 || metric >= ADL_METRIC_FIRST_TIMING)
+    if (policy == 0 || comparison->seed_count < 2 || column >= ADL_METRIC_FIRST_TIMING)
         return "";
-    return adl_significance(comparison->policies[policy].versus_first[metric].wilcoxon_p);
+    return adl_significance(comparison->policies[policy].versus_first[column].wilcoxon_p);
 }
 
 /* The tooltip of a figure: spread, interval, tests. */
@@ -129,44 +142,52 @@ static void put_change_cell(struct adl_text *text, const struct adl_comparison *
     adl_text_put(text, "</td>");
 }
 
-static void put_figure_cell(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric)
+static void put_half_interval(struct adl_text *text, const struct adl_summary *summary, struct adl_scale scale)
 {
-    const struct adl_summary *summary = &comparison->policies[policy].metrics[metric];
-    const struct adl_scale scale = adl_scale_metric(comparison, metric);
-    const char *mark = mark_of(comparison, policy, metric);
     char number[ADL_FIGURE_SIZE];
-    const bool timing = metric >= ADL_METRIC_FIRST_TIMING;
+    if (!isfinite(summary->hi - summary->lo))
+        return;
+    adl_text_put(text, " <small>\u00b1 ");
+    adl_page_put_figure(text, adl_figure_print(number, (summary->hi - summary->lo) / 2, scale));
+    adl_text_put(text, "</small>");
+}
+
+static void put_figure_cell(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int column)
+{
+    const struct adl_scale scale = adl_scale_metric(comparison, column);
+    const bool timing = column >= ADL_METRIC_FIRST_TIMING && column < ADL_METRIC_COUNT;
+    const bool several = comparison->seed_count > 1 && column < ADL_METRIC_COUNT;
+    const char *mark = mark_of(comparison, policy, column);
+    char number[ADL_FIGURE_SIZE];
     adl_text_printf(text, "<td%s",
                     timing                                ? " class=\"t\""
-                    : is_best(comparison, policy, metric) ? " class=\"best\""
+                    : is_best(comparison, policy, column) ? " class=\"best\""
                                                           : "");
-    if (comparison->seed_count > 1)
-        put_details(text, comparison, policy, metric, scale);
+    if (several)
+        put_details(text, comparison, policy, column, scale);
     adl_text_char(text, '>');
-    adl_page_put_figure(text, adl_figure_print(number, summary->mean, scale));
-    if (comparison->seed_count > 1 && !timing && isfinite(summary->hi - summary->lo)) {
-        adl_text_put(text, " <small>\u00b1 ");
-        adl_page_put_figure(text, adl_figure_print(number, (summary->hi - summary->lo) / 2, scale));
-        adl_text_put(text, "</small>");
-    }
+    adl_page_put_figure(text, adl_figure_print(number, adl_column_mean(comparison, policy, column), scale));
+    if (several && !timing)
+        put_half_interval(text, &comparison->policies[policy].metrics[column], scale);
     if (*mark)
         adl_text_printf(text, "<sup>%s</sup>", mark);
     else
-        adl_text_put(text, mark_room(comparison, metric));
+        adl_text_put(text, mark_room(comparison, column));
     adl_text_put(text, "</td>");
 }
 
-static void put_figure_table(struct adl_text *text, const struct adl_comparison *comparison, const int *metrics,
-                             size_t count)
+static void put_figure_table(struct adl_text *text, const struct adl_comparison *comparison, int table)
 {
+    int columns[COLUMNS_MAX];
+    const size_t count = columns_choose(columns, comparison, table);
     adl_text_put(text, "<table>\n");
-    put_figure_heads(text, comparison, metrics, count);
+    put_figure_heads(text, comparison, columns, count);
     adl_text_put(text, "<tbody>\n");
     for (uint32_t policy = 0; policy < comparison->policy_count; policy++) {
         put_row_head(text, comparison, policy);
         for (size_t i = 0; i < count; i++) {
-            put_figure_cell(text, comparison, policy, metrics[i]);
-            if (has_change_column(comparison, metrics[i]))
+            put_figure_cell(text, comparison, policy, columns[i]);
+            if (has_change_column(comparison, columns[i]))
                 put_change_cell(text, comparison, policy);
         }
         adl_text_put(text, "</tr>\n");
@@ -177,8 +198,8 @@ static void put_figure_table(struct adl_text *text, const struct adl_comparison 
 void adl_page_put_figures(struct adl_text *text, const struct adl_comparison *comparison)
 {
     adl_text_put(text, "<div class=\"scroll\">\n");
-    put_figure_table(text, comparison, service_metrics, sizeof service_metrics / sizeof *service_metrics);
-    put_figure_table(text, comparison, machine_metrics, sizeof machine_metrics / sizeof *machine_metrics);
+    put_figure_table(text, comparison, 0);
+    put_figure_table(text, comparison, 1);
     adl_text_put(text, "</div>\n");
 }
 
@@ -215,18 +236,21 @@ void adl_page_put_policies(struct adl_text *text, const struct adl_comparison *c
     adl_text_put(text, "</dl>\n");
 }
 
-void adl_page_put_metrics(struct adl_text *text)
+void adl_page_put_metrics(struct adl_text *text, const struct adl_comparison *comparison)
 {
     adl_text_put(text, "<dl>\n");
-    for (int metric = 0; metric < ADL_METRIC_COUNT; metric++) {
-        adl_text_put(text, "<dt>");
-        adl_html_put(text, adl_metric_table[metric].label);
-        adl_text_put(text, "</dt><dd>");
-        adl_html_put(text, adl_metric_table[metric].about);
-        adl_text_put(text, adl_metric_table[metric].better < 0   ? " (lower is better)"
-                           : adl_metric_table[metric].better > 0 ? " (higher is better)"
-                                                                 : "");
-        adl_text_put(text, "</dd>\n");
+    for (int table = 0; table < 2; table++) {
+        int columns[COLUMNS_MAX];
+        const size_t count = columns_choose(columns, comparison, table);
+        for (size_t i = 0; i < count; i++) {
+            const struct adl_metric_info *info = adl_column_info(columns[i]);
+            adl_text_put(text, "<dt>");
+            adl_html_put(text, info->label);
+            adl_text_put(text, "</dt><dd>");
+            adl_html_put(text, info->about);
+            adl_text_put(text, info->better < 0 ? " (lower is better)" : info->better > 0 ? " (higher is better)" : "");
+            adl_text_put(text, "</dd>\n");
+        }
     }
     adl_text_put(text, "</dl>\n");
 }

@@ -2,6 +2,7 @@
 
 #include "report/chart.h"
 #include "report/figure.h"
+#include "report/headline.h"
 #include "report/notes.h"
 #include "report/page_frame.h"
 #include "report/page_table.h"
@@ -40,70 +41,75 @@ static void put_header(struct adl_text *text, const struct adl_comparison *compa
     adl_text_clear(&cluster);
 }
 
-/* The figure of one policy, large, and its change against the first: in percentage points for ratios, else in
- * percent. */
-static void put_card(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, int metric)
+/* The figure of one policy, large, and its change against the peer: in percentage points for ratios, as the peer's
+ * figure alone for counts, else in percent. */
+static void put_card(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy, uint32_t peer,
+                     int column)
 {
-    const struct adl_scale scale = adl_scale_metric(comparison, metric);
-    const double mean = comparison->policies[policy].metrics[metric].mean;
-    const double base = comparison->policies[0].metrics[metric].mean;
+    const struct adl_scale scale = adl_scale_metric(comparison, column);
+    const double mean = adl_column_mean(comparison, policy, column);
+    const double base = peer == ADL_NONE ? NAN : adl_column_mean(comparison, peer, column);
     const bool points = strcmp(scale.unit, "%") == 0;
     const double change = points ? (mean - base) * 100 : adl_change_percent(mean, base);
-    const int gain = fabs(change) < 0.05 ? 0 : (change > 0) == (adl_metric_table[metric].better > 0) ? 1 : -1;
+    const int gain = fabs(change) < 0.05 ? 0 : (change > 0) == (adl_column_info(column)->better > 0) ? 1 : -1;
     char number[ADL_FIGURE_SIZE];
     adl_text_put(text, "<div class=\"card\"><h3>");
-    adl_html_put(text, adl_metric_table[metric].label);
+    adl_html_put(text, adl_column_info(column)->label);
     adl_text_put(text, "</h3><p class=\"big\">");
     adl_page_put_figure(text, adl_figure_print(number, mean, scale));
     adl_text_put(text, " <small>");
     adl_html_put(text, scale.unit);
     adl_text_put(text, "</small></p>");
-    if (policy > 0 && isfinite(change)) {
-        adl_text_printf(text, "<p><span class=\"change %s\">", gain > 0 ? "up" : gain < 0 ? "down" : "dim");
-        adl_page_put_figure(text, adl_figure_print_change(number, change));
-        adl_text_printf(text, "%s</span> <span class=\"dim\">against ", points ? " points" : " %");
+    if (isfinite(base)) {
+        adl_text_put(text, "<p>");
+        if (isfinite(change)) {
+            adl_text_printf(text, "<span class=\"change %s\">", gain > 0 ? "up" : gain < 0 ? "down" : "dim");
+            adl_page_put_figure(text, adl_figure_print_change(number, change));
+            adl_text_printf(text, "%s</span> ", points ? " points" : " %");
+        }
+        adl_text_put(text, "<span class=\"dim\">against ");
         adl_page_put_figure(text, adl_figure_print(number, base, scale));
         adl_text_put(text, "</span></p>");
     }
     adl_text_put(text, "</div>\n");
 }
 
-/* One sentence: does the best of the other policies beat the first, by how much, and is it more than chance?
- */
-static void put_headline(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
+/* Plain text that was appended to words, as a paragraph. */
+static void put_words(struct adl_text *text, const char *class_name, struct adl_text *words)
 {
-    const struct adl_policy_result *first = &comparison->policies[0], *other = &comparison->policies[policy];
-    const double change =
-        adl_change_percent(other->metrics[ADL_METRIC_JCT_MEAN].mean, first->metrics[ADL_METRIC_JCT_MEAN].mean);
-    const double p = other->versus_first[ADL_METRIC_JCT_MEAN].wilcoxon_p;
-    char number[ADL_FIGURE_SIZE];
-    adl_text_put(text, "<p class=\"headline\">");
-    adl_html_put(text, policy == 0 ? first->name : other->name);
-    if (policy == 0 || !isfinite(change)) {
-        adl_text_put(text, " in figures");
-    } else {
-        adl_text_put(text, change < 0 ? " finishes jobs " : ", the closest of the others, takes ");
-        adl_text_put(text, adl_figure_print_change(number, fabs(change)) + (fabs(change) >= 0.05 ? 1 : 0));
-        adl_text_put(text, change < 0 ? " % sooner than " : " % longer than ");
-        adl_html_put(text, first->name);
-        if (comparison->seed_count > 1) {
-            adl_text_put(text, p < 0.05 ? " <small>(p " : " <small>(not significant, p ");
-            adl_text_put(text, p < 0.001 ? "" : "= ");
-            adl_html_put(text, adl_figure_print_p(number, p));
-            adl_text_put(text, ")</small>");
-        }
-    }
+    text->failed = text->failed || words->failed;
+    adl_text_printf(text, "<p class=\"%s\">", class_name);
+    adl_html_put(text, words->data ? words->data : "");
     adl_text_put(text, "</p>\n");
+    adl_text_clear(words);
 }
 
-static void put_cards(struct adl_text *text, const struct adl_comparison *comparison, uint32_t policy)
+static void put_headline(struct adl_text *text, const struct adl_comparison *comparison,
+                         const struct adl_headline *headline)
 {
-    static const int metrics[] = {ADL_METRIC_JCT_MEAN, ADL_METRIC_THROUGHPUT, ADL_METRIC_UTILIZATION,
-                                  ADL_METRIC_ENERGY};
-    put_headline(text, comparison, policy);
+    struct adl_text words = {0};
+    if (headline->peer == ADL_NONE) {
+        adl_text_printf(&words, "%s in figures", comparison->policies[headline->policy].name);
+        put_words(text, "headline", &words);
+        return;
+    }
+    adl_headline_put(&words, comparison, headline);
+    put_words(text, "headline", &words);
+    adl_headline_put_details(&words, comparison, headline);
+    put_words(text, "details", &words);
+}
+
+static void put_cards(struct adl_text *text, const struct adl_comparison *comparison,
+                      const struct adl_headline *headline)
+{
+    const int columns[] = {ADL_METRIC_JCT_MEAN, ADL_METRIC_JCT_P99,
+                           adl_column_shown(comparison, ADL_METRIC_ENERGY) ? (int)ADL_METRIC_ENERGY
+                                                                           : (int)ADL_METRIC_UTILIZATION,
+                           ADL_COLUMN_EVICTIONS};
+    put_headline(text, comparison, headline);
     adl_text_put(text, "<div class=\"cards\">\n");
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        put_card(text, comparison, policy, metrics[i]);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        put_card(text, comparison, headline->policy, headline->peer, columns[i]);
     adl_text_put(text, "</div>\n");
 }
 
@@ -182,12 +188,8 @@ static void put_gantt(struct adl_text *text, const struct adl_comparison *compar
         adl_text_truncate(text, before);
 }
 
-static bool chart_change(struct adl_text *text, const struct adl_comparison *comparison)
-{
-    return adl_chart_change(text, comparison, adl_comparison_best(comparison, 1));
-}
-
-static void put_time_sections(struct adl_text *text, const struct adl_comparison *comparison, uint32_t best)
+static void put_time_sections(struct adl_text *text, const struct adl_comparison *comparison,
+                              const struct adl_headline *headline)
 {
     if (!(adl_chart_end_s(comparison) > 0)) {
         adl_text_put(text, "<p class=\"dim\">Without timelines there are no charts over time.</p>\n");
@@ -198,9 +200,9 @@ static void put_time_sections(struct adl_text *text, const struct adl_comparison
               "first seed; each strip runs from 0 to 100 %, its mean over the run at the right");
     put_chart(text, comparison, adl_chart_queue, true, "Jobs waiting",
               "first seed; jobs that were submitted and have not started");
-    put_gantt(text, comparison, 0);
-    if (best != ADL_NONE && best != 0)
-        put_gantt(text, comparison, best);
+    if (headline->peer != ADL_NONE)
+        put_gantt(text, comparison, headline->peer);
+    put_gantt(text, comparison, headline->policy);
 }
 
 /* Charts side by side under a heading; nothing if there is no chart. */
@@ -218,7 +220,8 @@ static void put_panels(struct adl_text *text, const struct adl_comparison *compa
         adl_text_truncate(text, before);
 }
 
-static void put_sections(struct adl_text *text, const struct adl_comparison *comparison, uint32_t best)
+static void put_sections(struct adl_text *text, const struct adl_comparison *comparison,
+                         const struct adl_headline *headline)
 {
     static const struct panel service[] = {
         {adl_chart_jct, "Mean job completion time",
@@ -230,15 +233,15 @@ static void put_sections(struct adl_text *text, const struct adl_comparison *com
         {adl_chart_energy_by_type, "Energy of one GPU, by type",
          "first seed; mean over the GPUs of a type, idle time included"},
         {adl_chart_scatter, "Completion time against utilization",
-         "a point for each policy and seed; dashed: regression over all of them"},
-        {chart_change, "Best policy against the first, metric by metric",
-         "green is better, orange is worse; pale if not significant"},
+         "a point for each policy and seed; dashed, from 30 points on: regression over all of them"},
+        {adl_chart_change, "The last policy against the best of the others, metric by metric",
+         "green is better, orange is worse; pale if not significant (Wilcoxon, Holm-corrected over the metrics)"},
     };
     put_panels(text, comparison, "How long jobs take", service, sizeof service / sizeof *service);
     adl_text_put(text, "<h2>All figures</h2>\n<figure>");
     adl_page_put_figures(text, comparison);
     adl_text_put(text, "</figure>\n");
-    put_time_sections(text, comparison, best);
+    put_time_sections(text, comparison, headline);
     put_panels(text, comparison, "Energy, utilization and everything else", machine, sizeof machine / sizeof *machine);
 }
 
@@ -264,14 +267,15 @@ static void put_notes(struct adl_text *text, const struct adl_comparison *compar
 
 void adl_report_html(struct adl_text *text, const struct adl_comparison *comparison)
 {
-    const uint32_t best = adl_comparison_best(comparison, 1);
+    struct adl_headline headline = {.policy = comparison->policy_count - 1, .peer = ADL_NONE};
+    text->failed = text->failed || adl_headline_compute(comparison, &headline) == ADL_ENOMEM;
     adl_page_open(text, comparison->scenario->name, "comparison of scheduling policies");
     put_header(text, comparison);
     adl_text_put(text, "<main>\n");
     if (comparison->policy_count > 0) {
-        put_cards(text, comparison, best == ADL_NONE ? 0 : best);
+        put_cards(text, comparison, &headline);
         put_legend(text, comparison);
-        put_sections(text, comparison, best);
+        put_sections(text, comparison, &headline);
     }
     put_notes(text, comparison);
     adl_text_put(text, "<h2>Counts over all seeds</h2>\n<figure>");
@@ -279,7 +283,7 @@ void adl_report_html(struct adl_text *text, const struct adl_comparison *compari
     adl_text_put(text, "</figure>\n<h2>Policies</h2>\n");
     adl_page_put_policies(text, comparison);
     adl_text_put(text, "<h2>What the figures mean</h2>\n");
-    adl_page_put_metrics(text);
+    adl_page_put_metrics(text, comparison);
     adl_text_put(text, "</main>\n");
     adl_page_close(text);
 }

@@ -1,6 +1,7 @@
 #include "report/report_table.h"
 
 #include "report/figure.h"
+#include "report/headline.h"
 #include "report/notes.h"
 
 #include <inttypes.h>
@@ -9,14 +10,14 @@
 #include <string.h>
 
 #define CELL_SIZE   64
-#define COLUMNS_MAX 8
+#define COLUMNS_MAX 9
 #define NAME_LEAST  6
 
 /* What a column shows of its metric. */
 enum column_kind { COLUMN_MEAN, COLUMN_INTERVAL, COLUMN_CHANGE };
 
 struct column {
-    int metric;
+    int column; /* enum adl_metric or adl_column */
     enum column_kind kind;
     const char *label;    /* at most 10 characters, so that the widest block leaves space for names */
     const char *sublabel; /* beside the unit; "" for none */
@@ -35,6 +36,8 @@ static const struct column service_columns[] = {
 static const struct column machine_columns[] = {
     {ADL_METRIC_UTILIZATION, COLUMN_MEAN, "GPUs busy", ""},
     {ADL_METRIC_EFFICIENCY, COLUMN_MEAN, "alloc.eff", ""},
+    {ADL_COLUMN_EVICTIONS, COLUMN_MEAN, "evictions", ""},
+    {ADL_COLUMN_LOST, COLUMN_MEAN, "lost", ""},
     {ADL_METRIC_ENERGY, COLUMN_MEAN, "energy", ""},
     {ADL_METRIC_MAKESPAN, COLUMN_MEAN, "makespan", ""},
     {ADL_METRIC_HYPERSCORE, COLUMN_MEAN, "HyperScore", ""},
@@ -75,22 +78,23 @@ static void cell_print(char ret[CELL_SIZE], const struct adl_comparison *compari
                        uint32_t index)
 {
     const struct adl_policy_result *policy = &comparison->policies[index];
-    const struct adl_summary *summary = &policy->metrics[column->metric];
-    const struct adl_scale scale = adl_scale_metric(comparison, column->metric);
+    const struct adl_scale scale = adl_scale_metric(comparison, column->column);
+    const double mean = adl_column_mean(comparison, index, column->column);
     char number[ADL_FIGURE_SIZE], half[ADL_FIGURE_SIZE];
-    if (column->kind == COLUMN_CHANGE) {
-        const double base = comparison->policies[0].metrics[column->metric].mean;
-        if (index == 0)
-            snprintf(ret, CELL_SIZE, "   ");
-        else
-            snprintf(
-                ret, CELL_SIZE, "%s %-3s", adl_figure_print_change(number, adl_change_percent(summary->mean, base)),
-                comparison->seed_count > 1 ? adl_significance(policy->versus_first[column->metric].wilcoxon_p) : "");
-    } else if (column->kind == COLUMN_INTERVAL && comparison->seed_count > 1 && isfinite(summary->hi - summary->lo)) {
-        snprintf(ret, CELL_SIZE, "%s \u00b1 %s", adl_figure_print(number, summary->mean, scale),
-                 adl_figure_print(half, (summary->hi - summary->lo) / 2, scale));
+    if (column->kind == COLUMN_CHANGE && index == 0) {
+        snprintf(ret, CELL_SIZE, "   ");
+    } else if (column->kind == COLUMN_CHANGE) {
+        const double change = adl_change_percent(mean, adl_column_mean(comparison, 0, column->column));
+        const double p = policy->versus_first[column->column].wilcoxon_p;
+        snprintf(ret, CELL_SIZE, "%s %-3s", adl_figure_print_change(number, change),
+                 comparison->seed_count > 1 ? adl_significance(p) : "");
+    } else if (column->kind == COLUMN_INTERVAL && comparison->seed_count > 1) {
+        const struct adl_summary *summary = &policy->metrics[column->column];
+        const bool finite = isfinite(summary->hi - summary->lo);
+        snprintf(ret, CELL_SIZE, "%s%s%s", adl_figure_print(number, mean, scale), finite ? " \u00b1 " : "",
+                 finite ? adl_figure_print(half, (summary->hi - summary->lo) / 2, scale) : "");
     } else {
-        snprintf(ret, CELL_SIZE, "%s", adl_figure_print(number, summary->mean, scale));
+        snprintf(ret, CELL_SIZE, "%s", adl_figure_print(number, mean, scale));
     }
 }
 
@@ -98,7 +102,7 @@ static void cell_print(char ret[CELL_SIZE], const struct adl_comparison *compari
 static void header_print(char ret_label[CELL_SIZE], char ret_unit[CELL_SIZE], const struct adl_comparison *comparison,
                          const struct column *column)
 {
-    const struct adl_scale scale = adl_scale_metric(comparison, column->metric);
+    const struct adl_scale scale = adl_scale_metric(comparison, column->column);
     char name[CELL_SIZE] = "";
     if (column->kind == COLUMN_CHANGE) {
         name_fit(name, comparison->policies[0].name, 6);
@@ -135,9 +139,23 @@ static void put_line_end(struct adl_text *text)
     adl_text_char(text, '\n');
 }
 
-static void put_block(struct adl_text *text, const struct adl_comparison *comparison, const struct column *columns,
-                      size_t column_count)
+/* Of the columns those that say something about these runs. */
+static size_t columns_choose(struct column ret[COLUMNS_MAX], const struct adl_comparison *comparison,
+                             const struct column *columns, size_t count)
 {
+    size_t chosen = 0;
+    for (size_t i = 0; i < count; i++)
+        if (adl_column_shown(comparison, columns[i].column) &&
+            (columns[i].kind != COLUMN_CHANGE || comparison->policy_count > 1))
+            ret[chosen++] = columns[i];
+    return chosen;
+}
+
+static void put_block(struct adl_text *text, const struct adl_comparison *comparison, const struct column *all,
+                      size_t count)
+{
+    struct column columns[COLUMNS_MAX];
+    const size_t column_count = columns_choose(columns, comparison, all, count);
     size_t width[COLUMNS_MAX], name_width = NAME_LEAST, rest = 0;
     char cell[CELL_SIZE], unit[CELL_SIZE];
     for (size_t i = 0; i < column_count; i++) {
@@ -197,8 +215,8 @@ static void put_wrapped(struct adl_text *text, const char *words, const char *en
             continue;
         }
         size_t columns;
-        const size_t size = word_length(words, end, ADL_TABLE_COLUMNS - indent, &columns);
-        if (at > 0 && at + 1 + columns > ADL_TABLE_COLUMNS) {
+        const size_t size = word_length(words, end, ADL_PROSE_COLUMNS - indent, &columns);
+        if (at > 0 && at + 1 + columns > ADL_PROSE_COLUMNS) {
             adl_text_char(text, '\n');
             at = 0;
             first_line = false;
@@ -231,6 +249,23 @@ static void put_paragraphs(struct adl_text *text, const struct adl_text *paragra
     }
 }
 
+static void put_headline(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    struct adl_headline headline;
+    struct adl_text words = {0};
+    const int status = adl_headline_compute(comparison, &headline);
+    text->failed = text->failed || status == ADL_ENOMEM;
+    if (status)
+        return;
+    adl_headline_put(&words, comparison, &headline);
+    adl_text_put(&words, ": ");
+    adl_headline_put_details(&words, comparison, &headline);
+    adl_text_put(&words, ".\n");
+    put_paragraphs(text, &words, 0);
+    adl_text_char(text, '\n');
+    adl_text_clear(&words);
+}
+
 void adl_report_table(struct adl_text *text, const struct adl_comparison *comparison)
 {
     const struct adl_scenario *scenario = comparison->scenario;
@@ -253,6 +288,7 @@ void adl_report_table(struct adl_text *text, const struct adl_comparison *compar
         adl_text_char(text, '\n');
         put_block(text, comparison, machine_columns, sizeof machine_columns / sizeof *machine_columns);
         adl_text_char(text, '\n');
+        put_headline(text, comparison);
     }
 
     adl_notes_put(&words, comparison);

@@ -191,7 +191,7 @@ static void the_csv_has_a_full_row_for_every_policy_and_seed(void **state)
     }
 }
 
-static void no_line_of_the_table_is_wider_than_100_columns(void **state)
+static void no_line_of_the_table_is_wider_than_120_columns(void **state)
 {
     (void)state;
     for (size_t i = 0; i < RECIPE_COUNT; i++) {
@@ -219,6 +219,94 @@ static void the_table_names_what_a_reader_must_know(void **state)
             fail_msg("the table lacks \"%s\"", needed[i]);
     assert_null(strstr(text.data, "unfinished"));
     adl_text_clear(&text);
+}
+
+static void check_columns(const struct adl_comparison *comparison, bool shown)
+{
+    struct adl_text table = {0}, page = {0}, json = {0};
+    adl_report_table(&table, comparison);
+    adl_report_html(&page, comparison);
+    adl_report_json(&json, comparison, true, NULL);
+    const char *const in_table[] = {"SLA met", "alloc.eff", "  lost", "energy", "R\u00b2"};
+    const char *const on_page[] = {">SLA", ">allocation", ">GPU time lost", ">energy<", "R\u00b2"};
+    for (size_t i = 0; i < sizeof in_table / sizeof *in_table; i++) {
+        if (!strstr(table.data, in_table[i]) == shown)
+            fail_msg("the table %s \"%s\"", shown ? "lacks" : "has", in_table[i]);
+        if (!strstr(page.data, on_page[i]) == shown)
+            fail_msg("the page %s \"%s\"", shown ? "lacks" : "has", on_page[i]);
+    }
+    assert_non_null(strstr(table.data, "evictions"));
+    assert_non_null(strstr(page.data, ">evictions"));
+    assert_non_null(strstr(json.data, "sla_attainment"));
+    assert_non_null(strstr(json.data, "lost_gpu_s"));
+    adl_text_clear(&table);
+    adl_text_clear(&page);
+    adl_text_clear(&json);
+}
+
+static void tables_leave_out_what_says_nothing_about_the_runs(void **state)
+{
+    (void)state;
+    struct report_sample *sample = sample_create(&recipes[0]);
+    struct adl_comparison *comparison = &sample->comparison;
+    check_columns(comparison, true);
+    for (uint32_t p = 0; p < comparison->policy_count; p++) {
+        comparison->policies[p].metrics[ADL_METRIC_ENERGY] = (struct adl_summary){0};
+        for (uint32_t i = 0; i < comparison->seed_count; i++) {
+            struct adl_result *run = &comparison->policies[p].runs[i];
+            run->sla_jobs = run->evictions = run->lost_gpu_s = 0;
+        }
+    }
+    sample->scenario.cluster.type_gpus[1] = sample->scenario.cluster.type_gpus[2] = 0;
+    comparison->jct_on_utilization.count = ADL_REGRESSION_POINTS_MIN - 1;
+    check_columns(comparison, false);
+    sample_destroy(sample);
+}
+
+/* The sample's policies get better from the first to the last, but for the fifth. */
+static void the_headline_compares_the_last_policy_with_the_best_of_the_others(void **state)
+{
+    (void)state;
+    struct report_sample *sample = sample_create(&recipes[0]);
+    struct adl_comparison *comparison = &sample->comparison;
+    struct adl_text text = {0};
+    adl_report_table(&text, comparison);
+    assert_non_null(strstr(text.data, "adlro finishes jobs 9."));
+    assert_non_null(strstr(text.data, " % sooner than srtf, the best of the others: mean JCT "));
+    assert_non_null(strstr(text.data, "9.0 against 6.0 a run"));
+    assert_non_null(strstr(text.data, "210 against 140 GPU-s"));
+    adl_text_clear(&text);
+    const struct adl_policy_result last = comparison->policies[3];
+    comparison->policies[3] = comparison->policies[0];
+    comparison->policies[0] = last;
+    adl_report_table(&text, comparison);
+    assert_non_null(strstr(text.data, " % later than adlro, the best of the others: mean JCT "));
+    adl_text_clear(&text);
+    adl_report_html(&text, comparison);
+    assert_non_null(strstr(text.data, " % later than adlro, the best of the others</p>"));
+    assert_non_null(strstr(text.data, "95 % interval +"));
+    assert_non_null(strstr(text.data, "p &lt; 0.001"));
+    adl_text_clear(&text);
+    sample_destroy(sample);
+}
+
+static void a_difference_that_may_be_chance_is_called_so(void **state)
+{
+    (void)state;
+    struct report_sample *sample = sample_create(&recipes[0]);
+    struct adl_comparison *comparison = &sample->comparison;
+    struct adl_policy_result *last = &comparison->policies[3], *peer = &comparison->policies[2];
+    double values[30];
+    for (uint32_t i = 0; i < 30; i++) /* better on one seed, worse on the next */
+        values[i] = last->runs[i].value[ADL_METRIC_JCT_MEAN] =
+            peer->runs[i].value[ADL_METRIC_JCT_MEAN] * (i % 2 ? 1.1 : 0.9) + 0.001 * i;
+    last->metrics[ADL_METRIC_JCT_MEAN] = adl_summarize(values, 30);
+    struct adl_text text = {0};
+    adl_report_table(&text, comparison);
+    assert_non_null(strstr(text.data, "adlro and srtf, the best of the others, differ by "));
+    assert_non_null(strstr(text.data, " % in mean JCT, which may be chance: "));
+    adl_text_clear(&text);
+    sample_destroy(sample);
 }
 
 static bool is_void_tag(const char *name)
@@ -399,8 +487,11 @@ int main(void)
         cmocka_unit_test(the_json_says_what_the_comparison_says),
         cmocka_unit_test(without_timing_runs_that_differ_in_speed_alone_give_equal_bytes),
         cmocka_unit_test(the_csv_has_a_full_row_for_every_policy_and_seed),
-        cmocka_unit_test(no_line_of_the_table_is_wider_than_100_columns),
+        cmocka_unit_test(no_line_of_the_table_is_wider_than_120_columns),
         cmocka_unit_test(the_table_names_what_a_reader_must_know),
+        cmocka_unit_test(tables_leave_out_what_says_nothing_about_the_runs),
+        cmocka_unit_test(the_headline_compares_the_last_policy_with_the_best_of_the_others),
+        cmocka_unit_test(a_difference_that_may_be_chance_is_called_so),
         cmocka_unit_test(every_page_is_balanced_small_and_fetches_nothing),
         cmocka_unit_test(a_page_has_the_charts_its_data_allow),
         cmocka_unit_test(names_are_escaped_in_pages),
