@@ -393,12 +393,12 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
          "dir/t.yaml:69: preemption.rework_by_gpus_s[1] must be at most 100000 s"},
         {76, "  first_fits: true",
          "dir/t.yaml:76: unknown key 'first_fits' in policy; did you mean 'first_fit'? (keys: first_fit, share, "
-         "placement, priority_s, affinity, by_gpu_time, gpus_exponent, by_count, backfill_depth, backfill_rule, "
-         "backfill_order, las_limits_gpu_s, las_promote, las_running_first, las_lazy, ...)"},
+         "placement, priority_s, affinity, by_gpu_time, gpus_exponent, by_count, stop_margin, backfill_depth, "
+         "backfill_rule, backfill_order, las_limits_gpu_s, las_promote, ...)"},
         {76, "  name: sjf",
          "dir/t.yaml:76: unknown key 'name' in policy (keys: first_fit, share, placement, "
-         "priority_s, affinity, by_gpu_time, gpus_exponent, by_count, backfill_depth, backfill_rule, "
-         "backfill_order, las_limits_gpu_s, las_promote, las_running_first, las_lazy, ...)"},
+         "priority_s, affinity, by_gpu_time, gpus_exponent, by_count, stop_margin, backfill_depth, "
+         "backfill_rule, backfill_order, las_limits_gpu_s, las_promote, ...)"},
         {76, "  share: true", "dir/t.yaml:76: policy.share is given twice; the first is on line 73"},
         {76, "  first_fit: yes", "dir/t.yaml:76: policy.first_fit must be true or false, got 'yes'"},
         {76, "  first_fit:", "dir/t.yaml:76: policy.first_fit must be true or false, got nothing"},
