@@ -119,3 +119,12 @@ void adl_list_append(char *buffer, size_t size, const char *word)
     else if (length + sizeof more <= size)
         memcpy(buffer + length, more, sizeof more);
 }
+
+bool adl_list_has(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strcspn(at, ",") == length && strncmp(at, word, length) == 0)
+            return true;
+    return false;
+}

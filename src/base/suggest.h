@@ -2,6 +2,7 @@
 #ifndef ADLRO_BASE_SUGGEST_H
 #define ADLRO_BASE_SUGGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ADL_QUOTE_SIZE  56
@@ -29,5 +30,8 @@ const char *adl_quote(const char *text, char buffer[ADL_QUOTE_SIZE]);
 
 /* Appends "word" or ", word"; once the buffer is full it ends in ", ...". */
 void adl_list_append(char *buffer, size_t size, const char *word);
+
+/* True if a list of words with commas between them, NULL = an empty one, has the word. */
+bool adl_list_has(const char *list, const char *word);
 
 #endif

@@ -18,6 +18,7 @@ struct adl_command_verb {
 };
 
 extern const struct adl_command_verb adl_verb_compare;
+extern const struct adl_command_verb adl_verb_arena;
 extern const struct adl_command_verb adl_verb_simulate;
 extern const struct adl_command_verb adl_verb_replay;
 extern const struct adl_command_verb adl_verb_train;

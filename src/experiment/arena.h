@@ -1,10 +1,11 @@
-/* arena: the results of every policy on every workload of a suite, and how one policy compares with the best of the
- * others on each. */
+/* arena: runs every policy on every workload of a suite, and compares one policy with the best of the others on
+ * each. */
 #ifndef ADLRO_EXPERIMENT_ARENA_H
 #define ADLRO_EXPERIMENT_ARENA_H
 
 #include "metrics/metrics.h"
 #include "metrics/statistics.h"
+#include "policy/policy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +48,7 @@ struct adl_arena_policy {
 
 struct adl_arena_workload {
     char name[ADL_NAME_SIZE];
-    const char *group;  /* "frozen", "shift", "random", "trace" */
+    const char *group;  /* one of adl_arena_group_names */
     char about[200];    /* one line */
     char skipped[200];  /* why it did not run; empty: it ran */
     const char *regime; /* "declared", "learned", "oracle" */
@@ -69,7 +70,8 @@ struct adl_arena_total {
     struct adl_arena_ratio ratio; /* geometric mean over workloads; interval and p over the workloads */
 };
 
-#define ADL_ARENA_GROUPS 4 /* "frozen", "shift", "random", "trace" */
+enum adl_arena_group { ADL_ARENA_FROZEN, ADL_ARENA_SHIFT, ADL_ARENA_RANDOM, ADL_ARENA_TRACE, ADL_ARENA_GROUPS };
+extern const char *const adl_arena_group_names[]; /* "frozen", "shift", "random", "trace"; ends with NULL */
 
 struct adl_arena {
     char version[64];   /* of the program that ran the cells */
@@ -83,5 +85,49 @@ struct adl_arena {
     struct adl_arena_cell *cells;                         /* [workload * policy_count + policy] */
     struct adl_arena_total all, groups[ADL_ARENA_GROUPS]; /* a group without workloads has 0 of them */
 };
+
+/* A cell was finished, or found in the folder. */
+struct adl_arena_progress {
+    uint32_t done, total; /* cells */
+    uint32_t reused;      /* of these, from the folder */
+    double left_s;        /* of wall time, if the rest is like what was done; 0 = not known yet */
+    const char *workload, *policy;
+};
+
+struct adl_arena_request {
+    bool quick;             /* few small workloads on few seeds */
+    uint64_t first_seed;    /* of runs, and of random scenarios */
+    uint32_t seeds;         /* runs of each policy on each workload; 0 = as the suite says */
+    const char *seeds_name; /* of the range, for people */
+    int regime;             /* enum adl_regime; a trace without limits is learned instead of declared */
+    const char *workloads;  /* names and groups, with commas; NULL = all */
+    const char *policies;   /* names, with commas */
+    const char *ours;       /* one of them */
+    double budget_s;        /* processor time of a cell; 0 = no limit */
+    uint32_t threads;       /* cells that run at a time, at least 1 */
+
+    const char *const *data; /* folders with traces and measurements */
+    uint32_t data_count;
+    const char *throughputs; /* file with measured speeds; NULL = that of the data folders */
+
+    const char *const *sets; /* these five as in struct adl_policy_request */
+    uint32_t set_count;
+    const char *variants; /* a file with variants; NULL = none */
+    const struct adl_policy_ops *const *plugins;
+    uint32_t plugin_count;
+    const void *model; /* dqn: a trained network's bytes; NULL = the shipped one */
+    size_t model_size;
+
+    const char *folder;  /* where finished cells are kept; exists */
+    const char *version; /* of the program, for people */
+    uint64_t build;      /* changes with the program and its plugins: cells of another build are run again */
+    bool other_builds;   /* but those of peers are not */
+    void (*progress)(void *self, const struct adl_arena_progress *progress); /* may be NULL; one thread at a time */
+    void *progress_self;
+};
+
+/* Runs the cells that the folder lacks. On failure *ret is untouched; finished cells stay in the folder. */
+int adl_arena_run(const struct adl_arena_request *request, struct adl_arena *ret, struct adl_error *err);
+void adl_arena_clear(struct adl_arena *arena); /* frees; accepts a zeroed one */
 
 #endif
