@@ -52,9 +52,12 @@ struct adl_arena_workload {
     char about[200];    /* one line */
     char skipped[200];  /* why it did not run; empty: it ran */
     const char *regime; /* "declared", "learned", "oracle" */
+    const char *told;   /* what policies are told in it */
+    bool trace;         /* its jobs are a trace's, not a scenario's */
     uint32_t gpus;
-    uint64_t jobs;       /* a seed */
-    uint64_t first_seed; /* seeds are first_seed .. first_seed + seed_count - 1 */
+    uint64_t jobs;          /* a seed */
+    uint64_t without_limit; /* of these, jobs of a trace without a limit of their user */
+    uint64_t first_seed;    /* seeds are first_seed .. first_seed + seed_count - 1 */
     uint32_t seed_count;
     bool sla;                    /* some job has a deadline or a least throughput */
     uint32_t best_peer;          /* the policy of least geometric mean JCT that is not ours; ADL_NONE = none is done */

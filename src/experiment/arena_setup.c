@@ -229,6 +229,9 @@ static void describe(const struct adl_arena_entry *entry, const struct adl_arena
     workload->jobs = setup->scenario.workload.jobs;
     workload->sla = has_sla(&setup->scenario);
     workload->regime = adl_regime_name(setup->regime);
+    workload->told = adl_regime_told(setup->regime);
+    workload->trace = entry->trace != NULL;
+    workload->without_limit = setup->trace ? adl_trace_supply_account(setup->trace).without_limit : 0;
     if (entry->group == ADL_ARENA_SHIFT)
         snprintf(workload->about, sizeof workload->about, "paper16 shifted: %s", entry->name);
     else if (entry->trace)

@@ -61,6 +61,7 @@ static void put_workload(struct adl_json *json, const struct adl_arena *arena, u
         adl_json_put_string(json, "regime", workload->regime);
         adl_json_put_uint(json, "gpus", workload->gpus);
         adl_json_put_uint(json, "jobs", workload->jobs);
+        adl_json_put_uint(json, "without_limit", workload->without_limit);
         adl_json_put_uint(json, "first_seed", workload->first_seed);
         adl_json_put_uint(json, "seeds", workload->seed_count);
         adl_json_put_string(json, "best_peer",

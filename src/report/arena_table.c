@@ -1,6 +1,7 @@
 #include "report/arena_table.h"
 
 #include "report/figure.h"
+#include "report/paragraphs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -303,26 +304,65 @@ static void put_totals(struct adl_text *text, const struct adl_arena *arena)
     put_columns(text, &lines, 1u << 0);
 }
 
+/* Each regime once, with what it tells. */
+static void put_regimes(struct adl_text *text, const struct adl_arena *arena)
+{
+    for (uint32_t w = 0; w < arena->workload_count; w++) {
+        bool known = !ran(arena, w);
+        for (uint32_t before = 0; before < w && !known; before++)
+            known = ran(arena, before) && strcmp(arena->workloads[before].regime, arena->workloads[w].regime) == 0;
+        if (!known)
+            adl_text_printf(text, "Information regime %s: %s.\n", arena->workloads[w].regime,
+                            arena->workloads[w].told ? arena->workloads[w].told : "");
+    }
+}
+
+/* Which share of the rows of each trace had limits. */
+static void put_limits(struct adl_text *text, const struct adl_arena *arena)
+{
+    for (uint32_t w = 0; w < arena->workload_count; w++) {
+        const struct adl_arena_workload *workload = &arena->workloads[w];
+        if (!ran(arena, w) || !workload->trace || workload->jobs == 0)
+            continue;
+        adl_text_printf(text, "%s runs in regime %s: ", workload->name, workload->regime);
+        put_number(text, 100 - 100 * (double)workload->without_limit / (double)workload->jobs, 1);
+        adl_text_put(text, " % of its jobs have a time limit of their user.\n");
+    }
+}
+
 static void put_head(struct adl_text *text, const struct adl_arena *arena)
 {
     uint32_t running = 0, first = 0;
+    struct adl_text words = {0};
     for (uint32_t w = 0; w < arena->workload_count; w++)
         running += ran(arena, w);
     while (first + 1 < arena->workload_count && !ran(arena, first))
         first++;
-    adl_text_printf(text, "Arena: %" PRIu32 " policies on %" PRIu32 " workloads; ours is %s. (%s)\n",
+    adl_text_printf(&words, "Arena: %" PRIu32 " policies on %" PRIu32 " workloads; ours is %s. (%s)\n",
                     arena->policy_count, running, arena->policies[arena->ours].name, arena->version);
-    adl_text_printf(text, "Seeds from %" PRIu64 " on, of the %s range, the same for every policy; regime %s.\n",
-                    arena->workloads[first].first_seed, arena->seeds, arena->regime);
-    for (uint32_t w = 0; w < arena->workload_count; w++)
-        if (ran(arena, w) && strcmp(arena->workloads[w].regime, arena->regime) != 0)
-            adl_text_printf(text, "Regime %s on %s: its jobs have no limits.\n", arena->workloads[w].regime,
-                            arena->workloads[w].name);
+    adl_text_printf(&words, "Seeds from %" PRIu64 " on, of the %s range, the same for every policy.\n",
+                    arena->workloads[first].first_seed, arena->seeds);
+    put_regimes(&words, arena);
+    put_limits(&words, arena);
     if (arena->budget_s > 0) {
-        adl_text_put(text, "A policy may take ");
-        put_duration(text, arena->budget_s);
-        adl_text_put(text, " of processor time on a workload, all seeds together.\n");
+        adl_text_put(&words, "A policy may take ");
+        put_duration(&words, arena->budget_s);
+        adl_text_put(&words, " of processor time on a workload, all seeds together.\n");
     }
+    adl_paragraphs_put(text, &words, 2);
+    adl_text_clear(&words);
+}
+
+static void put_notes(struct adl_text *text, const struct adl_arena *arena)
+{
+    struct adl_text words = {0};
+    put_missing(&words, arena);
+    adl_text_put(&words,
+                 "A ratio below 1 means a shorter mean JCT than that of the best peer of the workload, which is chosen "
+                 "after the fact, in the peers' favour. Ratios are geometric means over seeds, p is a paired t test of "
+                 "their logarithms, Holm-corrected over the workloads; a win or a loss has p < 0.05. docs/arena.md\n");
+    adl_paragraphs_put(text, &words, 2);
+    adl_text_clear(&words);
 }
 
 void adl_arena_table(struct adl_text *text, const struct adl_arena *arena)
@@ -337,9 +377,5 @@ void adl_arena_table(struct adl_text *text, const struct adl_arena *arena)
     adl_text_char(text, '\n');
     put_totals(text, arena);
     adl_text_char(text, '\n');
-    put_missing(text, arena);
-    adl_text_put(
-        text, "A ratio below 1 means a shorter mean JCT than that of the best peer of the workload, which is chosen\n"
-              "after the fact, in the peers' favour. Ratios are geometric means over seeds, p is a paired t test of\n"
-              "their logarithms, Holm-corrected over the workloads; a win or a loss has p < 0.05. docs/arena.md\n");
+    put_notes(text, arena);
 }

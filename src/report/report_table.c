@@ -3,6 +3,7 @@
 #include "report/figure.h"
 #include "report/headline.h"
 #include "report/notes.h"
+#include "report/paragraphs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -191,64 +192,6 @@ static void put_block(struct adl_text *text, const struct adl_comparison *compar
     }
 }
 
-/* Bytes and width of the next word; a word wider than a line is broken. */
-static size_t word_length(const char *words, const char *end, size_t room, size_t *ret_columns)
-{
-    size_t size = 0, columns = 0;
-    while (words + size < end && words[size] != ' ' && columns < room) {
-        const size_t length = adl_utf8_length(words + size);
-        size += length ? length : 1;
-        columns++;
-    }
-    *ret_columns = columns;
-    return size;
-}
-
-/* One paragraph, broken between words; the lines after the first are indented. */
-static void put_wrapped(struct adl_text *text, const char *words, const char *end, size_t indent)
-{
-    size_t at = 0;
-    bool first_line = true;
-    while (words < end) {
-        if (*words == ' ') {
-            words++;
-            continue;
-        }
-        size_t columns;
-        const size_t size = word_length(words, end, ADL_PROSE_COLUMNS - indent, &columns);
-        if (at > 0 && at + 1 + columns > ADL_PROSE_COLUMNS) {
-            adl_text_char(text, '\n');
-            at = 0;
-            first_line = false;
-        }
-        if (at > 0) {
-            adl_text_char(text, ' ');
-            at++;
-        } else if (!first_line) {
-            adl_text_repeat(text, ' ', indent);
-            at = indent;
-        }
-        adl_text_bytes(text, words, size);
-        at += columns;
-        words += size;
-    }
-    adl_text_char(text, '\n');
-}
-
-static void put_paragraphs(struct adl_text *text, const struct adl_text *paragraphs, size_t indent)
-{
-    const char *line = paragraphs->data;
-    if (paragraphs->failed)
-        text->failed = true;
-    while (line && *line) {
-        const char *end = strchr(line, '\n');
-        if (!end)
-            end = line + strlen(line);
-        put_wrapped(text, line, end, indent);
-        line = *end ? end + 1 : end;
-    }
-}
-
 static void put_headline(struct adl_text *text, const struct adl_comparison *comparison)
 {
     struct adl_headline headline;
@@ -261,7 +204,7 @@ static void put_headline(struct adl_text *text, const struct adl_comparison *com
     adl_text_put(&words, ": ");
     adl_headline_put_details(&words, comparison, &headline);
     adl_text_put(&words, ".\n");
-    put_paragraphs(text, &words, 0);
+    adl_paragraphs_put(text, &words, 0);
     adl_text_char(text, '\n');
     adl_text_clear(&words);
 }
@@ -279,7 +222,7 @@ void adl_report_table(struct adl_text *text, const struct adl_comparison *compar
     adl_notes_put_cluster(&words, &scenario->cluster);
     adl_text_printf(&words, "; %" PRIu64 " jobs%s\n", scenario->workload.jobs,
                     scenario->workload.mix_count > 0 ? " a seed" : " of a trace");
-    put_paragraphs(text, &words, 0);
+    adl_paragraphs_put(text, &words, 0);
     adl_text_clear(&words);
 
     adl_text_char(text, '\n');
@@ -292,6 +235,6 @@ void adl_report_table(struct adl_text *text, const struct adl_comparison *compar
     }
 
     adl_notes_put(&words, comparison);
-    put_paragraphs(text, &words, 2);
+    adl_paragraphs_put(text, &words, 2);
     adl_text_clear(&words);
 }

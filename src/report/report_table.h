@@ -6,8 +6,7 @@
 #include "base/text.h"
 #include "experiment/comparison.h"
 
-#define ADL_TABLE_COLUMNS 120 /* of figures */
-#define ADL_PROSE_COLUMNS 100
+#define ADL_TABLE_COLUMNS 120 /* of figures; prose has ADL_PROSE_COLUMNS */
 
 void adl_report_table(struct adl_text *text, const struct adl_comparison *comparison);
 
