@@ -129,10 +129,12 @@ static double jct_of(const struct adl_arena_cell *cell)
 /* Of the peer and of ours, in one unit. */
 static void put_jcts(struct adl_text *text, double peer_s, double ours_s)
 {
-    char peer[ADL_FIGURE_SIZE], ours[ADL_FIGURE_SIZE];
+    const double both_s[] = {peer_s, ours_s};
     const struct adl_scale scale = adl_scale_time(fmax(peer_s, ours_s));
-    adl_text_printf(text, "%s\t%s %s\t", adl_figure_print(peer, peer_s, scale), adl_figure_print(ours, ours_s, scale),
-                    scale.unit);
+    char number[ADL_FIGURE_SIZE];
+    for (int i = 0; i < 2; i++)
+        adl_text_printf(text, "%s%s%s\t", adl_figure_print(number, both_s[i], scale), isfinite(both_s[i]) ? " " : "",
+                        isfinite(both_s[i]) ? scale.unit : "");
 }
 
 static void put_workload(struct adl_text *text, const struct adl_arena *arena, uint32_t index)
