@@ -145,6 +145,11 @@ void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from)
     }
 }
 
+struct adl_belief *adl_engine_belief(struct adl_engine *engine)
+{
+    return engine->belief;
+}
+
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs)
 {
     const int status = adl_belief_reserve(engine->belief, jobs);

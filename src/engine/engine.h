@@ -6,6 +6,7 @@
 #include "engine/world.h"
 #include "model/scenario.h"
 #include "policy/policy.h"
+#include "predict/belief.h"
 #include "state/state.h"
 
 /* Observes a run. It sees events before they change the state, commands after they did. Any function may be NULL; a
@@ -76,6 +77,9 @@ int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOM
  * learned is kept until the same policy is used again. Before the first event; from may only be destroyed afterwards.
  */
 void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from);
+
+/* What it has learned about jobs: to be read, written as bytes, or replaced by bytes (adl_belief_decode). */
+struct adl_belief *adl_engine_belief(struct adl_engine *engine);
 
 /* Why a job waits, as text: from the policy, or else from the state (policy/mechanism/reason.h). */
 void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size);

@@ -62,6 +62,11 @@ uint32_t adl_memory_count(const struct adl_memory *memory)
     return memory->count;
 }
 
+uint32_t adl_memory_oldest(const struct adl_memory *memory)
+{
+    return memory->count < memory->capacity ? 0 : memory->next;
+}
+
 static uint32_t age_of(const struct adl_memory *memory, uint32_t place)
 {
     return place < memory->next ? memory->next - place : memory->next + memory->capacity - place;

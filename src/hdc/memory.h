@@ -24,6 +24,7 @@ void adl_memory_destroy(struct adl_memory *memory); /* accepts NULL */
 
 uint32_t adl_memory_add(struct adl_memory *memory, const struct adl_hypervector *vector); /* the place it took */
 uint32_t adl_memory_count(const struct adl_memory *memory);
+uint32_t adl_memory_oldest(const struct adl_memory *memory); /* its place; the others follow in a ring */
 
 /* Up to `most` nearest neighbours in order of distance, ties newest first; returns their number. most is at most
  * ADL_NEIGHBOURS_MAX; ret has room for as many. */

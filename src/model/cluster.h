@@ -15,6 +15,7 @@
 #define ADL_BANK_GPUS_MAX    64 /* GPUs of one type in one node */
 #define ADL_CLUSTER_GPUS_MAX (1u << 22)
 #define ADL_NAME_SIZE        48
+#define ADL_TYPE_ANY         "any" /* a GPU type of this name stands for all: nobody said on which jobs ran */
 
 struct adl_gpu_type {
     char name[ADL_NAME_SIZE];

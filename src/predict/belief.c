@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Completed jobs that run times are predicted from: a larger history did not improve campus512. */
-#define REMEMBERED_JOBS 4096
-
 /* What predictions rest on; each kind errs in its own way. */
 enum basis {
     BY_WORLD,      /* the truth */
@@ -71,7 +68,7 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
             belief->spec_speed[kind][t] = speed_by_specification(&cluster->types[t], kind);
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
-    if ((learned && adl_similar_create(REMEMBERED_JOBS, &belief->similar, NULL)) ||
+    if ((learned && adl_similar_create(ADL_REMEMBERED_JOBS, &belief->similar, NULL)) ||
         (learned && cluster->type_count > 1 && adl_speeds_create(cluster, &belief->speeds, NULL))) {
         adl_belief_destroy(belief);
         return ADL_ENOMEM;
@@ -108,6 +105,40 @@ void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
     belief->speeds = from->speeds;
     from->similar = similar;
     from->speeds = speeds;
+}
+
+static const char *const basis_names[BASIS_COUNT] = {
+    [BY_WORLD] = "world", [BY_LIMIT] = "limit", [BY_NEIGHBOURS] = "neighbours"};
+
+static struct adl_belief_parts parts_of(struct adl_belief *belief)
+{
+    struct adl_belief_parts parts = {.similar = belief->similar, .speeds = belief->speeds};
+    for (int b = 0; b < BASIS_COUNT; b++) {
+        parts.residuals[b] = &belief->residuals[b];
+        parts.residual_names[b] = basis_names[b];
+    }
+    return parts;
+}
+
+void adl_belief_encode(const struct adl_belief *belief, const struct adl_belief_terms *terms, struct adl_text *ret)
+{
+    struct adl_belief copy = *belief; /* parts are not const */
+    const struct adl_belief_parts parts = parts_of(&copy);
+    adl_belief_parts_encode(&parts, terms, ret);
+}
+
+int adl_belief_decode(struct adl_belief *belief, const void *bytes, size_t size, const struct adl_belief_terms *terms,
+                      struct adl_belief_account *ret, struct adl_error *err)
+{
+    struct adl_belief *read = NULL;
+    if (adl_belief_create(belief->cluster, belief->similar != NULL, &read))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for a belief");
+    const struct adl_belief_parts parts = parts_of(read);
+    const int status = adl_belief_parts_decode(bytes, size, terms, &parts, ret, err);
+    if (status == 0)
+        adl_belief_inherit(belief, read);
+    adl_belief_destroy(read);
+    return status;
 }
 
 /* Speeds [type] of one kind of job, measured or by specification. */

@@ -16,7 +16,11 @@
 #include "base/error.h"
 #include "model/cluster.h"
 #include "model/event.h"
+#include "predict/belief_bytes.h"
 #include "state/state.h"
+
+/* Completed jobs that run times are predicted from: a larger history did not improve campus512. */
+#define ADL_REMEMBERED_JOBS 4096
 
 struct adl_belief;
 
@@ -32,6 +36,12 @@ int adl_belief_reserve(struct adl_belief *belief, size_t jobs); /* room for that
 
 /* Takes over what another of the same cluster has learned, which gets what this one has. */
 void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from);
+
+/* What it has learned, as bytes (predict/belief_bytes.h); and back, in place of what it has learned. On failure it
+ * stays as it was. */
+void adl_belief_encode(const struct adl_belief *belief, const struct adl_belief_terms *terms, struct adl_text *ret);
+int adl_belief_decode(struct adl_belief *belief, const void *bytes, size_t size, const struct adl_belief_terms *terms,
+                      struct adl_belief_account *ret, struct adl_error *err);
 
 /* The job that a SUBMIT tells of. ADL_ENOMEM only if its slot is beyond what is reserved; what follows allocates
  * nothing. */

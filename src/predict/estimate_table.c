@@ -182,6 +182,9 @@ static void read_profile(const struct adl_job_spec *spec, bool spans, struct adl
 {
     *ret = (struct adl_profile){
         .family = spec->name_id ? spec->name_id : (uint32_t)spec->class_index,
+        .name_id = spec->name_id,
+        .class_index = spec->class_index,
+        .gpus = spec->gpus,
         .kind = spec->kind < ADL_KIND_COUNT ? spec->kind : 0,
         .spans = spans,
         .knows_gflop = spec->step_gflop > 0,
@@ -298,12 +301,38 @@ static uint32_t take_slot(struct adl_estimate_table *k)
     return oldest;
 }
 
+static uint64_t key_of(uint32_t class_index, uint32_t name_id, uint32_t gpus, bool spans)
+{
+    const uint64_t key = adl_hash_u64(adl_hash_start(), (uint64_t)class_index << 32 | name_id);
+    return adl_hash_u64(key, (uint64_t)gpus << 1 | spans) | 1;
+}
+
+static void complete_profile(struct adl_estimate_table *k, uint32_t index)
+{
+    for (uint32_t t = 0; t < k->type_count; t++)
+        compute_nominal(&k->profiles[index], &k->types[t], &k->nominals[adl_estimate_table_at(k, index, t)]);
+    encode_profile(k, index);
+    compare_profiles(k, index);
+}
+
+bool adl_estimate_table_restore(struct adl_estimate_table *table, uint32_t index, const struct adl_profile *profile)
+{
+    struct adl_estimate_table *k = table;
+    const uint64_t key = key_of(profile->class_index, profile->name_id, profile->gpus, profile->spans);
+    for (uint32_t i = 0; i < k->capacity; i++)
+        if (k->profiles[i].key == key)
+            return false;
+    k->profiles[index] = *profile;
+    k->profiles[index].key = key;
+    complete_profile(k, index);
+    return true;
+}
+
 uint32_t adl_estimate_table_profile(struct adl_estimate_table *table, const struct adl_job_spec *spec, bool spans,
                                     bool *ret_new)
 {
     struct adl_estimate_table *k = table;
-    uint64_t key = adl_hash_u64(adl_hash_start(), (uint64_t)spec->class_index << 32 | spec->name_id);
-    key = adl_hash_u64(key, (uint64_t)spec->gpus << 1 | spans) | 1;
+    const uint64_t key = key_of(spec->class_index, spec->name_id, spec->gpus, spans);
     *ret_new = false;
     for (uint32_t i = 0; i < k->capacity; i++)
         if (k->profiles[i].key == key) {
@@ -314,10 +343,7 @@ uint32_t adl_estimate_table_profile(struct adl_estimate_table *table, const stru
     read_profile(spec, spans, &k->profiles[index]);
     k->profiles[index].key = key;
     k->profiles[index].last_used = ++k->clock;
-    for (uint32_t t = 0; t < k->type_count; t++)
-        compute_nominal(&k->profiles[index], &k->types[t], &k->nominals[adl_estimate_table_at(k, index, t)]);
-    encode_profile(k, index);
-    compare_profiles(k, index);
+    complete_profile(k, index);
     *ret_new = true;
     return index;
 }

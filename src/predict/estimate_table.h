@@ -23,6 +23,8 @@ struct adl_profile {
     uint64_t key;       /* 0 = unused */
     uint64_t last_used; /* clock of its last use; the least recently used is evicted */
     uint32_t family;    /* class or name, without the number of GPUs */
+    uint32_t name_id;
+    uint16_t class_index, gpus;
     uint8_t kind;
     bool spans;
     bool knows_gflop, knows_gb, knows_least;
@@ -113,6 +115,10 @@ void adl_estimate_table_clear(struct adl_estimate_table *table); /* forgets all 
 /* The profile of such a job, created if it is new: then *ret_new, and it has no estimates yet. */
 uint32_t adl_estimate_table_profile(struct adl_estimate_table *table, const struct adl_job_spec *spec, bool spans,
                                     bool *ret_new);
+
+/* The same at an index that is unused, as it was read from bytes, with its key and what follows from it. False: there
+ * is such a profile already. */
+bool adl_estimate_table_restore(struct adl_estimate_table *table, uint32_t index, const struct adl_profile *profile);
 
 /* Adds a measurement; true if the cell had none before. neighbour ADL_NONE = alone. */
 bool adl_estimate_table_measure(struct adl_estimate_table *table, uint32_t profile, uint32_t type, uint32_t neighbour,

@@ -290,3 +290,132 @@ void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile,
     fill((double)rate->mean + mean, sqrt(half * half + wide * wide), 0,
          e->memo.refined[pair] && source == ADL_ESTIMATE_INITIAL ? ADL_ESTIMATE_REFINED : source, ret);
 }
+
+/* ---- bytes ---- */
+
+#define STAMP_MOST (UINT64_C(1) << 62)
+
+static bool is_memo(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour)
+{
+    return is_valid(e->table, profile) && is_valid(e->table, neighbour) &&
+           e->memo.share_stamp[(size_t)profile * e->table->capacity + neighbour] != 0;
+}
+
+static void encode_memo(const struct adl_estimates *e, uint32_t profile, uint32_t neighbour, struct adl_text *ret)
+{
+    const struct adl_estimate_table *k = e->table;
+    const size_t pair = (size_t)profile * k->capacity + neighbour;
+    adl_bytes_put_u32(ret, profile);
+    adl_bytes_put_u32(ret, neighbour);
+    adl_bytes_put_u64(ret, e->memo.share_stamp[pair]);
+    adl_text_char(ret, (char)e->memo.refined[pair]);
+    for (uint32_t t = 0; t < k->type_count; t++)
+        adl_bytes_put_floats(ret,
+                             (const float[]){e->memo.shares[pair * k->type_count + t].mean,
+                                             e->memo.shares[pair * k->type_count + t].spread},
+                             2);
+}
+
+void adl_estimates_encode(const struct adl_estimates *estimates, struct adl_text *ret)
+{
+    const struct adl_estimates *e = estimates;
+    const uint32_t capacity = e->table->capacity;
+    uint32_t memos = 0;
+    adl_estimate_table_encode(e->table, ret);
+    adl_bytes_put_u64(ret, e->cells);
+    adl_bytes_put_u64(ret, e->pairs);
+    for (uint32_t p = 0; p < capacity; p++) {
+        if (is_valid(e->table, p)) {
+            adl_bytes_put_u64(ret, e->versions[p]);
+            adl_bytes_put_u64(ret, e->memo.rate_stamp[p]);
+        }
+        for (uint32_t n = 0; n < capacity; n++)
+            memos += is_memo(e, p, n);
+    }
+    adl_bytes_put_u32(ret, memos);
+    for (uint32_t p = 0; p < capacity && memos > 0; p++)
+        for (uint32_t n = 0; n < capacity; n++)
+            if (is_memo(e, p, n))
+                encode_memo(e, p, n, ret);
+}
+
+static uint64_t read_stamp(struct adl_unpack *from)
+{
+    const uint64_t stamp = adl_unpack_u64(from);
+    from->failed |= stamp > STAMP_MOST;
+    return from->failed ? 0 : stamp;
+}
+
+static void decode_memo(struct adl_estimates *e, struct adl_unpack *from)
+{
+    const struct adl_estimate_table *k = e->table;
+    const uint32_t profile = adl_unpack_u32(from, k->capacity - 1), neighbour = adl_unpack_u32(from, k->capacity - 1);
+    const size_t pair = (size_t)profile * k->capacity + neighbour;
+    const uint64_t stamp = read_stamp(from);
+    const uint8_t refined = adl_unpack_u8(from);
+    from->failed |=
+        stamp == 0 || refined > 1 || !is_valid(k, profile) || !is_valid(k, neighbour) || e->memo.share_stamp[pair] != 0;
+    for (uint32_t t = 0; t < k->type_count && !from->failed; t++) {
+        e->memo.shares[pair * k->type_count + t].mean = adl_unpack_float(from, 1e3f);
+        e->memo.shares[pair * k->type_count + t].spread = adl_unpack_float(from, 1e3f);
+    }
+    if (from->failed)
+        return;
+    e->memo.share_stamp[pair] = stamp;
+    e->memo.refined[pair] = refined;
+}
+
+/* In place of the memo: what was estimated of other types or classes is estimated again, from what was measured. */
+static void estimate_again(struct adl_estimates *e)
+{
+    struct adl_estimate_table *k = e->table;
+    for (uint32_t p = 0; p < k->capacity; p++)
+        if (is_valid(k, p))
+            predict_rates(e, p);
+    for (uint32_t p = 0; p < k->capacity; p++)
+        if (is_valid(k, p) && is_measured(k, p)) {
+            refine_rates(e, p);
+            adl_estimate_table_update_rates(k, p);
+        }
+}
+
+/* What follows the table, in bytes of numbers that mean the same here. */
+static int decode_state(struct adl_estimates *e, struct adl_unpack *from, struct adl_error *err)
+{
+    e->cells = read_stamp(from);
+    e->pairs = read_stamp(from);
+    for (uint32_t p = 0; p < e->table->capacity; p++)
+        if (is_valid(e->table, p)) {
+            e->versions[p] = read_stamp(from);
+            e->memo.rate_stamp[p] = read_stamp(from);
+        }
+    const uint32_t memos = adl_unpack_u32(from, UINT32_MAX);
+    for (uint32_t i = 0; i < memos && !from->failed; i++)
+        decode_memo(e, from);
+    return from->failed ? adl_fail(err, ADL_EINVAL, "its estimated shares are damaged") : 0;
+}
+
+/* Of other numbers: they are as many as the table says, and are passed over. */
+static int skip_state(struct adl_estimates *e, struct adl_unpack *from, const struct adl_translation *to,
+                      uint32_t profiles, struct adl_error *err)
+{
+    e->cells = read_stamp(from);
+    e->pairs = read_stamp(from);
+    adl_unpack_bytes(from, (size_t)profiles * 16);
+    const uint32_t memos = adl_unpack_u32(from, UINT32_MAX);
+    adl_unpack_bytes(from, (size_t)memos * (17 + 8 * (size_t)to->type_count));
+    if (from->failed)
+        return adl_fail(err, ADL_EINVAL, "its estimated shares are damaged");
+    estimate_again(e);
+    return 0;
+}
+
+int adl_estimates_decode(struct adl_estimates *estimates, struct adl_unpack *from, const struct adl_translation *to,
+                         struct adl_estimate_account *ret, struct adl_error *err)
+{
+    const int status = adl_estimate_table_decode(estimates->table, from, to, ret, err);
+    if (status)
+        return status;
+    return to->same ? decode_state(estimates, from, err)
+                    : skip_state(estimates, from, to, ret->profiles + ret->forgotten, err);
+}

@@ -15,6 +15,7 @@
 #include "base/index.h"
 #include "model/cluster.h"
 #include "model/job.h"
+#include "predict/estimate_bytes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +55,11 @@ void adl_estimates_measure(struct adl_estimates *estimates, uint32_t profile, ui
 /* The estimate of one cell. steps_per_s 0: it does not run there. */
 void adl_estimates_find(const struct adl_estimates *estimates, uint32_t profile, uint32_t type, uint32_t neighbour,
                         struct adl_estimate *ret);
+
+/* All measurements and what was estimated from them, as bytes; and back, into one without profiles. On failure it is to
+ * be destroyed. */
+void adl_estimates_encode(const struct adl_estimates *estimates, struct adl_text *ret);
+int adl_estimates_decode(struct adl_estimates *estimates, struct adl_unpack *from, const struct adl_translation *to,
+                         struct adl_estimate_account *ret, struct adl_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HOUR_US      3.6e9
 #define SEED         UINT64_C(0x73696d696c6172)
@@ -41,6 +42,8 @@ struct past {
     double log_limit;
     bool has_limit;
     uint32_t class_index;
+    uint32_t known;                   /* bit per trait */
+    uint64_t traits[ADL_TRAIT_COUNT]; /* symbols, or the bits of numbers: to encode it again */
 };
 
 /* Sums over all jobs that had a limit, for the slope of log run time on log limit. */
@@ -51,6 +54,7 @@ struct moments {
 struct adl_similar {
     struct adl_encoder *encoder;
     struct adl_memory *memory;
+    uint32_t capacity;
     struct past *past; /* [place in memory] */
     struct moments moments;
 };
@@ -100,6 +104,7 @@ int adl_similar_create(uint32_t capacity, struct adl_similar **ret, struct adl_e
     struct adl_similar *similar = calloc(1, sizeof *similar);
     if (!similar)
         return adl_fail(err, ADL_ENOMEM, "out of memory for past jobs");
+    similar->capacity = capacity;
     int status = adl_memory_create(capacity, NULL, &similar->memory, err);
     if (status == 0)
         status = adl_encoder_create(fields, ADL_TRAIT_COUNT, SEED, NULL, &similar->encoder, err);
@@ -122,24 +127,39 @@ void adl_similar_destroy(struct adl_similar *similar)
     free(similar);
 }
 
+static bool is_symbol(int trait)
+{
+    return fields[trait].kind == ADL_FIELD_SYMBOL;
+}
+
+static void remember(struct adl_similar *similar, const struct adl_traits *traits, double log_us, uint32_t class_index)
+{
+    const struct adl_value *limit = &traits->values[ADL_TRAIT_LIMIT_US];
+    struct past past = {
+        .log_us = log_us, .log_limit = limit->number, .has_limit = limit->known, .class_index = class_index};
+    struct adl_hypervector vector;
+    for (int t = 0; t < ADL_TRAIT_COUNT; t++) {
+        const struct adl_value *value = &traits->values[t];
+        past.known |= (uint32_t)value->known << t;
+        memcpy(&past.traits[t], is_symbol(t) ? (const void *)&value->symbol : &value->number, sizeof past.traits[t]);
+    }
+    adl_encoder_encode(similar->encoder, traits->values, &vector);
+    similar->past[adl_memory_add(similar->memory, &vector)] = past;
+}
+
 void adl_similar_learn(struct adl_similar *similar, const struct adl_traits *traits, int64_t run_us,
                        uint32_t class_index)
 {
     const struct adl_value *limit = &traits->values[ADL_TRAIT_LIMIT_US];
-    const struct past past = {.log_us = adl_log(run_us > 1 ? (double)run_us : 1.0),
-                              .log_limit = limit->number,
-                              .has_limit = limit->known,
-                              .class_index = class_index};
-    struct adl_hypervector vector;
-    adl_encoder_encode(similar->encoder, traits->values, &vector);
-    similar->past[adl_memory_add(similar->memory, &vector)] = past;
-    if (past.has_limit) {
+    const double log_us = adl_log(run_us > 1 ? (double)run_us : 1.0);
+    remember(similar, traits, log_us, class_index);
+    if (limit->known) {
         struct moments *m = &similar->moments;
         m->count += 1.0;
-        m->x += past.log_limit;
-        m->y += past.log_us;
-        m->xx += past.log_limit * past.log_limit;
-        m->xy += past.log_limit * past.log_us;
+        m->x += limit->number;
+        m->y += log_us;
+        m->xx += limit->number * limit->number;
+        m->xy += limit->number * log_us;
     }
 }
 
@@ -236,4 +256,136 @@ bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *t
              &prediction);
     *ret = prediction;
     return true;
+}
+
+/* ---- bytes: names of traits, sums, then the jobs from the oldest on ---- */
+
+#define TRAITS_READ 32   /* that bytes may have: as many as a mask has bits */
+#define NUMBER_MOST 1e19 /* of a trait */
+
+static void encode_job(const struct past *past, struct adl_text *ret)
+{
+    adl_pack_real(ret, past->log_us);
+    adl_bytes_put_u32(ret, past->class_index);
+    adl_bytes_put_u32(ret, past->known);
+    for (int t = 0; t < ADL_TRAIT_COUNT; t++)
+        if (past->known >> t & 1)
+            adl_bytes_put_u64(ret, past->traits[t]);
+}
+
+void adl_similar_encode(const struct adl_similar *similar, struct adl_text *ret)
+{
+    const struct moments *m = &similar->moments;
+    const double sums[] = {m->count, m->x, m->y, m->xx, m->xy};
+    const uint32_t count = adl_memory_count(similar->memory), first = adl_memory_oldest(similar->memory);
+    adl_bytes_put_u32(ret, ADL_TRAIT_COUNT);
+    for (int t = 0; t < ADL_TRAIT_COUNT; t++) {
+        adl_text_char(ret, (char)fields[t].kind);
+        adl_pack_name(ret, fields[t].name);
+    }
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        adl_pack_real(ret, sums[i]);
+    adl_bytes_put_u32(ret, count);
+    for (uint32_t i = 0; i < count; i++)
+        encode_job(&similar->past[(first + i) % similar->capacity], ret);
+}
+
+/* Which of our traits each of theirs is, -1 = none. Returns how many there are. */
+static uint32_t decode_names(struct adl_unpack *from, int ret[TRAITS_READ])
+{
+    const uint32_t count = adl_unpack_u32(from, TRAITS_READ);
+    for (uint32_t i = 0; i < count; i++) {
+        char name[ADL_NAME_SIZE];
+        const uint8_t kind = adl_unpack_u8(from);
+        adl_unpack_name(from, name, sizeof name);
+        ret[i] = -1;
+        for (int t = 0; t < ADL_TRAIT_COUNT; t++)
+            if (fields[t].kind == kind && strcmp(fields[t].name, name) == 0)
+                ret[i] = t;
+    }
+    return count;
+}
+
+static void decode_value(struct adl_unpack *from, int trait, struct adl_value *ret)
+{
+    if (trait < 0 || is_symbol(trait))
+        *ret = symbol(adl_unpack_u64(from));
+    else
+        *ret = number(adl_unpack_real(from, fields[trait].kind == ADL_FIELD_MOMENT ? 0 : -NUMBER_MOST, NUMBER_MOST));
+}
+
+/* Numbers of the cluster and of the clock that it was learned on become those of this one, or unknown. False: it ran on
+ * types that this cluster does not have. */
+static bool translate(const struct adl_translation *to, struct adl_traits *traits, uint32_t *class_index)
+{
+    struct adl_value *values = traits->values, *class = &values[ADL_TRAIT_CLASS], *types = &values[ADL_TRAIT_TYPES];
+    values[ADL_TRAIT_USER].known &= to->same_users;
+    values[ADL_TRAIT_DAYTIME_US].known &= to->same_time;
+    values[ADL_TRAIT_SUBMIT_US].known &= to->same_time;
+    if (to->same)
+        return true;
+    *class_index = adl_translate_class(to, *class_index);
+    class->symbol = adl_translate_class(to, (uint32_t) class->symbol);
+    class->known &= class->symbol != ADL_NONE;
+    types->symbol = adl_translate_types(to, (uint32_t)types->symbol);
+    return !types->known || types->symbol != 0;
+}
+
+static void count_job(const struct adl_traits *traits, struct adl_similar_account *account)
+{
+    const struct adl_value *submit = &traits->values[ADL_TRAIT_SUBMIT_US];
+    account->jobs++;
+    if (!submit->known)
+        return;
+    account->first_us =
+        account->first_us > 0 && account->first_us < submit->number ? account->first_us : submit->number;
+    account->last_us = submit->number > account->last_us ? submit->number : account->last_us;
+}
+
+static void decode_job(struct adl_similar *similar, struct adl_unpack *from, const int *names, uint32_t traits_count,
+                       const struct adl_translation *to, struct adl_similar_account *account)
+{
+    struct adl_traits traits = {0};
+    const double log_us = adl_unpack_real(from, 0, LOG_LIMIT * 2);
+    uint32_t class_index = adl_unpack_u32(from, UINT32_MAX);
+    const uint32_t known = adl_unpack_u32(from, UINT32_MAX);
+    from->failed |= traits_count < 32 && known >> traits_count;
+    for (uint32_t i = 0; i < traits_count && !from->failed; i++) {
+        struct adl_value value = {0};
+        if (known >> i & 1)
+            decode_value(from, names[i], &value);
+        if (names[i] >= 0)
+            traits.values[names[i]] = value;
+    }
+    if (from->failed)
+        return;
+    if (!translate(to, &traits, &class_index)) {
+        account->skipped++;
+        return;
+    }
+    remember(similar, &traits, log_us, class_index);
+    count_job(&traits, account);
+}
+
+int adl_similar_decode(struct adl_similar *similar, struct adl_unpack *from, const struct adl_translation *to,
+                       struct adl_similar_account *ret, struct adl_error *err)
+{
+    int names[TRAITS_READ] = {0};
+    struct moments *m = &similar->moments;
+    double *const sums[] = {&m->count, &m->x, &m->y, &m->xx, &m->xy};
+    *ret = (struct adl_similar_account){0};
+    const uint32_t traits = decode_names(from, names);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        *sums[i] = adl_unpack_real(from, 0, NUMBER_MOST);
+    const uint32_t count = adl_unpack_u32(from, UINT32_MAX);
+    if (from->failed)
+        return adl_fail(err, ADL_EINVAL, "the names of the traits of its jobs, or their sums, are damaged");
+    ret->learned = m->count;
+    for (uint32_t i = 0; i < count; i++) {
+        decode_job(similar, from, names, traits, to, ret);
+        if (from->failed)
+            return adl_fail(err, ADL_EINVAL, "remembered job %u of %u is damaged", i + 1, count);
+    }
+    ret->jobs = adl_memory_count(similar->memory);
+    return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "hdc/encoder.h"
 #include "model/job.h"
+#include "predict/packing.h"
 
 /* Traits of a submission. A new one needs a line here and one in the table of similar.c. */
 enum adl_trait {
@@ -62,5 +63,21 @@ void adl_similar_learn(struct adl_similar *similar, const struct adl_traits *tra
 /* False, with ret untouched, if no job has completed yet. */
 bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *traits,
                          struct adl_similar_prediction *ret);
+
+/* What it knows, as bytes: the traits of the jobs, not their hypervectors, which a later program may encode otherwise.
+ */
+void adl_similar_encode(const struct adl_similar *similar, struct adl_text *ret);
+
+struct adl_similar_account {
+    uint32_t jobs;            /* that are remembered */
+    uint32_t skipped;         /* because this cluster has none of the GPU types they accept */
+    double learned;           /* jobs ever learned from that had a limit */
+    double first_us, last_us; /* submission of the jobs; 0 = not known */
+};
+
+/* Reads them into one that has learned nothing; the last jobs if it has room for fewer. On failure it is to be
+ * destroyed. */
+int adl_similar_decode(struct adl_similar *similar, struct adl_unpack *from, const struct adl_translation *to,
+                       struct adl_similar_account *ret, struct adl_error *err);
 
 #endif

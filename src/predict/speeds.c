@@ -87,3 +87,19 @@ bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec,
         ret[t] = speeds->widest[t] < spec->gpus ? ret_across[t] : ret[t];
     return true;
 }
+
+void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret)
+{
+    adl_text_char(ret, (char)speeds->measured);
+    adl_estimates_encode(speeds->estimates, ret);
+}
+
+int adl_speeds_decode(struct adl_speeds *speeds, struct adl_unpack *from, const struct adl_translation *to,
+                      struct adl_estimate_account *ret, struct adl_error *err)
+{
+    const uint8_t measured = adl_unpack_u8(from);
+    if (from->failed || measured > 1)
+        return adl_fail(err, ADL_EINVAL, "the heading of its measured speeds is damaged");
+    speeds->measured = measured;
+    return adl_estimates_decode(speeds->estimates, from, to, ret, err);
+}

@@ -19,4 +19,9 @@ void adl_speeds_measure(struct adl_speeds *speeds, const struct adl_state *state
 bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, double ret[ADL_TYPES_MAX],
                      double ret_across[ADL_TYPES_MAX]);
 
+/* As bytes, and back into one that was not told anything; on failure it is to be destroyed. */
+void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret);
+int adl_speeds_decode(struct adl_speeds *speeds, struct adl_unpack *from, const struct adl_translation *to,
+                      struct adl_estimate_account *ret, struct adl_error *err);
+
 #endif
