@@ -288,4 +288,24 @@ int adl_store_swap_append(struct adl_store *store, const struct adl_store_swap *
 int adl_store_swap_last(struct adl_store *store, int kind, adl_store_swap_visit *visit, void *context,
                         struct adl_error *err);
 
+/* ---- what was learned about jobs (predict/belief_bytes.h) ---- */
+
+#define ADL_BELIEF_PRESENT "present"
+#define ADL_BELIEF_REFUSED "refused" /* it could not be read: kept aside */
+
+struct adl_store_belief {
+    int64_t time_us;   /* when it was written */
+    uint64_t sequence; /* the last event that it knows of */
+    const void *content;
+    size_t size;
+};
+
+typedef int adl_store_belief_visit(void *context, const struct adl_store_belief *belief, struct adl_error *err);
+
+/* In place of the one of that name. */
+int adl_store_belief_set(struct adl_store *store, const char *name, const struct adl_store_belief *belief,
+                         struct adl_error *err);
+int adl_store_belief_read(struct adl_store *store, const char *name, adl_store_belief_visit *visit, void *context,
+                          struct adl_error *err);
+
 #endif

@@ -32,6 +32,8 @@ static const char *const fixed_sql[ADL_SQL_FIXED_COUNT] = {
     [ADL_SQL_PRUNE] = "DELETE FROM sample WHERE (time_us, gpu) IN "
                       "(SELECT time_us, gpu FROM sample WHERE time_us < ?1 ORDER BY time_us, gpu LIMIT ?2)",
     [ADL_SQL_SWAP_APPEND] = "INSERT INTO swap (time_us, kind, name, content) VALUES (?1, ?2, ?3, ?4)",
+    [ADL_SQL_BELIEF_SET] = "INSERT OR REPLACE INTO belief (name, time_us, sequence, content) VALUES (?1, ?2, ?3, ?4)",
+    [ADL_SQL_BELIEF] = "SELECT time_us, sequence, content FROM belief WHERE name = ?1",
     [ADL_SQL_SWAP_LAST] = "SELECT time_us, kind, name, content FROM swap WHERE kind = ?1 ORDER BY id DESC LIMIT 1",
     [ADL_SQL_DRAIN_SET] = "INSERT OR REPLACE INTO drain (gpu, reason, time_us) VALUES (?1, ?2, ?3)",
     [ADL_SQL_DRAIN_END] = "DELETE FROM drain WHERE gpu = ?1",
