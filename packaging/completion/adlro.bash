@@ -93,6 +93,7 @@ _adlro() {
         drain) mapfile -t COMPREPLY < <(compgen -W "$(_adlro_gpus "$program")" -- "$word") ;;
         token) mapfile -t COMPREPLY < <(compgen -u -W "list revoke" -- "$word") ;;
         scenario) mapfile -t COMPREPLY < <(compgen -W random -- "$word") ;;
+        belief) mapfile -t COMPREPLY < <(compgen -f -W "show export import" -- "$word") ;;
         slurm) mapfile -t COMPREPLY < <(compgen -W check -- "$word") ;;
         queue | top | policies) ;;
         *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

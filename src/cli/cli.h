@@ -29,6 +29,7 @@ extern const struct adl_command_verb adl_verb_policies;
 extern const struct adl_command_verb adl_verb_serve;
 extern const struct adl_command_verb adl_verb_slurm;
 extern const struct adl_command_verb adl_verb_backup;
+extern const struct adl_command_verb adl_verb_belief;
 
 /* Those that talk to a running service. */
 extern const struct adl_command_verb adl_verb_submit;

@@ -1,7 +1,9 @@
 /* compare: several policies on the same seeds of a scenario. */
+#include "cli/belief_file.h"
 #include "cli/choices.h"
 #include "cli/cli.h"
 #include "cli/reports.h"
+#include "experiment/run.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
@@ -19,6 +21,7 @@ struct options {
     int regime;
     const char *model;
     const char *throughputs;
+    const char *belief;
     const char *json, *csv, *html;
     bool no_timing;
 };
@@ -33,6 +36,7 @@ static const struct adl_option table[] = {
     {"first-seed", 0, ADL_OPTION_INT, AT(first_seed), 0, 9e15, NULL, "K", "seeds are K .. K+N-1"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, adl_regime_names, "NAME",
      "what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
+    {"belief", 0, ADL_OPTION_TEXT, AT(belief), 0, 0, NULL, "FILE", ADL_BELIEF_HELP ", the same for every run"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
@@ -62,7 +66,8 @@ static const struct adl_verb verb = {
 };
 
 static int run_comparison(const struct options *o, const struct adl_scenario *scenario,
-                          const struct adl_policy_choices *choices, struct adl_error *err)
+                          const struct adl_policy_choices *choices, const struct adl_belief_file *belief,
+                          struct adl_error *err)
 {
     struct adl_comparison comparison = {0};
     const struct adl_comparison_request request = {
@@ -74,9 +79,12 @@ static int run_comparison(const struct options *o, const struct adl_scenario *sc
         .regime = o->regime,
         .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
         .timelines = o->html != NULL,
+        .belief = belief->bytes,
+        .belief_size = belief->size,
     };
     const struct adl_reports reports = {.json = o->json, .csv = o->csv, .html = o->html, .timing = !o->no_timing};
     int status = adl_reports_compare(request, &comparison, err);
+    comparison.belief = belief->note.data;
     if (status == 0)
         status = adl_reports_write(&reports, &comparison, err);
     adl_comparison_clear(&comparison);
@@ -90,6 +98,7 @@ static int run(int argc, char **argv)
     struct adl_error err;
     struct adl_cli_choices choices = {0};
     struct adl_scenario scenario = {0};
+    struct adl_belief_file belief = {0};
     char *model = NULL;
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
@@ -106,8 +115,13 @@ static int run(int argc, char **argv)
         status = ADL_EINVAL; /* a wrong file name */
     if (o.jobs > 0)
         adl_scenario_set_jobs(&scenario, (uint64_t)o.jobs);
+    const struct adl_belief_terms terms = adl_run_terms(&scenario, NULL);
     if (status == 0)
-        status = run_comparison(&o, &scenario, &choices.choices, &err);
+        status = adl_belief_file_read(o.belief, &terms, o.regime == ADL_REGIME_LEARNED, &belief, &err);
+    adl_belief_file_warn_seeds(&belief, scenario.name, (uint64_t)o.first_seed, (uint64_t)o.seeds);
+    if (status == 0)
+        status = run_comparison(&o, &scenario, &choices.choices, &belief, &err);
+    adl_belief_file_clear(&belief);
     adl_cli_choices_clear(&choices);
     adl_scenario_clear(&scenario);
     free(model);

@@ -45,7 +45,10 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     struct adl_engine *engine = NULL;
     const struct adl_policy_ops *policy = NULL;
     struct adl_world_log world = {.source = {recording, adl_recording_next}};
-    int status = adl_replay_prepare(head, NULL, NULL, &policy, &scenario, err);
+    int status = head->belief ? adl_fail(err, ADL_EINVAL,
+                                         "the recorded run started with a belief (--belief): speeds are read from "
+                                         "recordings of runs without one")
+                              : adl_replay_prepare(head, NULL, NULL, &policy, &scenario, err);
     if (status == 0) {
         const struct adl_engine_config config = {.cluster = &scenario.cluster,
                                                  .policy = policy,

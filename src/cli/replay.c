@@ -2,6 +2,7 @@
  * replay_trace.c: a file whose first line is not the header of a recording. */
 #include "cli/replay.h"
 #include "base/json.h"
+#include "cli/belief_file.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
 #include "engine/world_log.h"
@@ -39,6 +40,10 @@ static const struct adl_option table[] = {
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
      "JSON with measured steps/s by GPU type and job: for a recording whose scenario names it; for a trace whose "
      "jobs give their work in steps"},
+    {"belief", 0, ADL_OPTION_TEXT, AT(belief), 0, 0, NULL, "FILE",
+     ADL_BELIEF_HELP "; of a recording: the one that it was made with"},
+    {"learn", 0, ADL_OPTION_TEXT, AT(learn), 0, 0, NULL, "FILE",
+     "trace: write what its jobs teach, for --belief, and run nothing; GPU types count only with --cluster"},
     {"strict", 0, ADL_OPTION_FLAG, AT(strict), 0, 0, NULL, NULL,
      "trace: treat a row that cannot be used as an error instead of counting it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "trace: only the first N jobs; 0 = all"},
@@ -68,7 +73,8 @@ static const struct adl_verb verb = {
     .option_count = sizeof table / sizeof *table,
     .alias = {"policy", "policies"},
     .example = "adlro simulate paper16 --log run.log && adlro replay run.log\n"
-               "adlro replay month.csv --cluster pool64 --policies fcfs,easy",
+               "adlro replay month.csv --cluster pool64 --policies fcfs,easy\n"
+               "adlro replay year.sacct --learn belief.db",
 };
 
 static int read_catalogue(void *text, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
@@ -116,9 +122,30 @@ static int report(const struct adl_engine *engine, const struct adl_recording_he
     return status;
 }
 
+/* Only the belief that the recorded run started with gives its decisions again. */
+static int take_belief(const struct adl_recording_head *head, const char *path, const struct adl_belief_terms *terms,
+                       struct adl_engine *engine, struct adl_error *err)
+{
+    struct adl_belief_file file = {0};
+    char sealed[20];
+    if (head->belief && !path)
+        return adl_fail(err, ADL_EINVAL,
+                        "the recorded run started with a belief of checksum %.16s: give the file as --belief FILE",
+                        head->belief);
+    int status = adl_belief_file_read(path, terms, strcmp(head->regime, "learned") == 0, &file, err);
+    adl_belief_file_seal(&file, sealed);
+    if (status == 0 && path && (!head->belief || strcmp(sealed, head->belief) != 0))
+        status = adl_fail(err, ADL_EINVAL, "%.150s has checksum %s, and the recorded run started with %.16s%s", path,
+                          sealed, head->belief ? head->belief : "no belief", head->belief ? ": another belief" : "");
+    if (status == 0 && path)
+        status = adl_belief_decode(adl_engine_belief(engine), file.bytes, file.size, terms, &file.account, err);
+    adl_belief_file_clear(&file);
+    return status;
+}
+
 static int run_recording(struct adl_recording *recording, const struct adl_recording_head *head,
-                         const struct adl_policy_ops *policy, const struct adl_scenario *scenario, const char *json,
-                         struct adl_error *err)
+                         const struct adl_policy_ops *policy, const struct adl_scenario *scenario,
+                         const struct adl_replay_options *o, struct adl_error *err)
 {
     struct adl_engine *engine = NULL;
     struct adl_world_log world = {.source = {recording, adl_recording_next}};
@@ -130,14 +157,17 @@ static int run_recording(struct adl_recording *recording, const struct adl_recor
                                              .world_ops = &adl_world_log_ops,
                                              .world = &world};
     adl_recording_set_types(recording, scenario->cluster.type_count);
+    const struct adl_belief_terms terms = adl_run_terms(scenario, NULL);
     int status = adl_engine_create(&config, &engine, err);
+    if (status == 0)
+        status = take_belief(head, o->belief, &terms, engine, err);
     if (status == 0) {
         status = adl_engine_run(engine, err);
         if (status)
             adl_recording_blame(recording, status, err);
     }
     if (status == 0)
-        status = report(engine, head, &world, json, err);
+        status = report(engine, head, &world, o->json, err);
     adl_engine_destroy(engine);
     return status;
 }
@@ -215,7 +245,7 @@ static int replay(struct adl_recording *recording, const struct adl_recording_he
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a wrong file name */
     if (status == 0)
-        status = run_recording(recording, head, policy, &scenario, o->json, err);
+        status = run_recording(recording, head, policy, &scenario, o, err);
     adl_cli_plugins_unload(&plugins);
     adl_scenario_clear(&scenario);
     free(model);

@@ -15,6 +15,7 @@ struct adl_replay_options {
     const char *model;
     const char *format;
     const char *throughputs;
+    const char *belief, *learn;
     const char *export;
     const char *json, *csv, *html;
     int regime; /* ADL_REGIME_COUNT = declared if the trace has limits, else learned */

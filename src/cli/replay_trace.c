@@ -1,10 +1,13 @@
 /* replay_trace: a trace of jobs under several policies on a cluster: the output of compare, and how many rows were
  * used. */
 #include "base/suggest.h"
+#include "cli/belief_file.h"
 #include "cli/cli.h"
 #include "cli/quantity.h"
 #include "cli/replay.h"
 #include "cli/reports.h"
+#include "experiment/learning.h"
+#include "experiment/run.h"
 #include "experiment/trace_supply.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
@@ -25,6 +28,7 @@ struct replay {
     struct adl_cli_choices choices;
     struct adl_scenario scenario;
     struct adl_trace_account account;
+    struct adl_belief_file belief;
     int regime;
     int64_t site_limit_us;
 };
@@ -156,6 +160,8 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
         .regime = replay->regime,
         .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
         .timelines = o->html != NULL,
+        .belief = replay->belief.bytes,
+        .belief_size = replay->belief.size,
     };
     const struct adl_report_more more = {put_account_json, replay};
     const struct adl_reports reports = {.json = o->json,
@@ -171,6 +177,7 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
     replay->scenario.workload.jobs = replay->account.jobs;
     if (status == 0 && replay->scenario.workload.jobs == 0)
         status = no_jobs(replay, err);
+    comparison.belief = replay->belief.note.data;
     comparison.limits =
         (struct adl_limits_given){replay->account.jobs, replay->account.without_limit, replay->site_limit_us};
     if (status == 0)
@@ -184,6 +191,64 @@ static int export_trace(const struct replay *replay, struct adl_error *err)
 {
     const struct adl_replay_options *o = replay->options;
     return o->export ? adl_trace_export(replay->path, &replay->trace, (uint64_t)o->jobs, o->export, err) : 0;
+}
+
+/* ---- learning from a trace ---- */
+
+static int write_learned(struct replay *replay, struct adl_trace_supply *supply, struct adl_error *err)
+{
+    const struct adl_replay_options *o = replay->options;
+    const struct adl_job_supply jobs = adl_trace_supply_jobs(supply);
+    char run[ADL_NAME_SIZE + 8], origin[ADL_ORIGIN_SIZE];
+    struct adl_text learned = {0};
+    uint64_t taught = 0;
+    snprintf(run, sizeof run, "trace %s", replay->scenario.name);
+    adl_belief_file_origin(&replay->belief, run, origin);
+    const struct adl_learning learning = {&jobs, &replay->scenario, replay->belief.bytes, replay->belief.size, origin};
+    int status = adl_learning_run(&learning, &learned, &taught, err);
+    replay->account = adl_trace_supply_account(supply);
+    if (status == 0 && taught == 0)
+        status = no_jobs(replay, err);
+    if (status == 0)
+        status = adl_output_write(o->learn, &learned, err);
+    if (status == 0) {
+        struct adl_text text = {0};
+        put_account(&text, replay);
+        fprintf(stderr, "%s: learned from %" PRIu64 " jobs, %zu bytes, checksum %016" PRIx64 "%s", o->learn, taught,
+                learned.size, adl_belief_seal(learned.data, learned.size), text.data ? text.data : "\n");
+        adl_text_clear(&text);
+    }
+    adl_text_clear(&learned);
+    return status;
+}
+
+/* Without a cluster nothing is known of the GPUs on which the jobs ran. */
+static int learn(struct replay *replay, struct adl_error *err)
+{
+    const struct adl_replay_options *o = replay->options;
+    struct adl_trace_supply *supply = NULL;
+    struct adl_throughputs *throughputs = NULL;
+    int status = o->throughputs ? adl_throughputs_load(o->throughputs, &throughputs, err) : 0;
+    if (status == 0)
+        status = o->cluster ? adl_cluster_load(o->cluster, &replay->scenario, err)
+                            : adl_learning_any_cluster(&replay->scenario.cluster, err);
+    if (status == 0) {
+        const struct adl_trace_plan plan = {replay->path, replay->trace,     &replay->scenario,
+                                            throughputs,  (uint64_t)o->jobs, replay->site_limit_us};
+        name_scenario(replay);
+        status = adl_trace_supply_create(&plan, &supply, err);
+    }
+    const struct adl_job_supply jobs = {0};
+    const struct adl_belief_terms terms = adl_run_terms(&replay->scenario, &jobs);
+    if (status == 0)
+        status = adl_belief_file_read(o->belief, &terms, true, &replay->belief, err);
+    if (status == 0)
+        status = write_learned(replay, supply, err);
+    adl_trace_supply_destroy(supply);
+    adl_throughputs_destroy(throughputs);
+    adl_belief_file_clear(&replay->belief);
+    adl_scenario_clear(&replay->scenario);
+    return status;
 }
 
 static int run_on_cluster(struct replay *replay, struct adl_error *err)
@@ -210,8 +275,15 @@ static int run_on_cluster(struct replay *replay, struct adl_error *err)
         name_scenario(replay);
         status = adl_trace_supply_create(&plan, &supply, err);
     }
+    if (status == 0 && o->belief) {
+        const struct adl_job_supply jobs = {0};
+        const struct adl_belief_terms terms = adl_run_terms(&replay->scenario, &jobs);
+        status = adl_belief_file_read(o->belief, &terms, replay->regime == ADL_REGIME_LEARNED, &replay->belief, err);
+        adl_belief_file_warn_trace(&replay->belief, replay->scenario.name);
+    }
     if (status == 0)
         status = compare(replay, supply, err);
+    adl_belief_file_clear(&replay->belief);
     adl_trace_supply_destroy(supply);
     adl_throughputs_destroy(throughputs);
     adl_cli_choices_clear(&replay->choices);
@@ -245,15 +317,21 @@ int adl_replay_trace(const char *path, const struct adl_replay_options *options,
 {
     struct replay replay = {
         .path = path, .options = options, .trace = {.unit_s = unit_s[options->time_unit], .strict = options->strict}};
-    const char *outputs[] = {options->json, options->csv, options->html, options->export};
+    const char *outputs[] = {options->json, options->csv, options->html, options->export, options->learn};
     int status = find_format(options->format, &replay.trace.format, err);
-    if (status == 0 && !options->cluster && !options->export)
+    if (status == 0 && !options->cluster && !options->export && !options->learn)
         status = adl_fail(err, ADL_EINVAL,
                           "%.200s:1: not a recording of version 1 (`adlro simulate --log FILE` writes one); a trace of "
                           "jobs needs --cluster FILE",
                           path);
     if (status == 0)
-        status = adl_outputs_check(outputs, 4, path, err);
+        status = adl_outputs_check(outputs, 5, path, err);
+    if (status == 0 && options->learn) {
+        status = choose_regime(&replay, err);
+        if (status == 0 && options->export)
+            status = export_trace(&replay, err);
+        return status ? status : learn(&replay, err);
+    }
     if (status || !options->cluster)
         return status ? status : export_trace(&replay, err);
     status = choose_regime(&replay, err);

@@ -1,9 +1,11 @@
 /* simulate: one policy, one seed, with all its decisions recorded. */
+#include "cli/belief_file.h"
 #include "cli/choices.h"
 #include "cli/cli.h"
 #include "cli/job_timeline.h"
 #include "cli/reports.h"
 #include "experiment/recording.h"
+#include "experiment/run.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
@@ -20,6 +22,7 @@ struct options {
     int regime;
     const char *model;
     const char *throughputs;
+    const char *belief, *learn;
     const char *log, *gantt, *json;
     bool no_timing;
 };
@@ -32,6 +35,8 @@ static const struct adl_option table[] = {
     {"seed", 's', ADL_OPTION_INT, AT(seed), 0, 9e15, NULL, "K", "equal seeds give equal runs"},
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, adl_regime_names, "NAME",
      "what the policy knows of run times: declared, learned or oracle"},
+    {"belief", 0, ADL_OPTION_TEXT, AT(belief), 0, 0, NULL, "FILE", ADL_BELIEF_HELP},
+    {"learn", 0, ADL_OPTION_TEXT, AT(learn), 0, 0, NULL, "FILE", ADL_LEARN_HELP},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
@@ -123,8 +128,9 @@ static int on_decided(void *self, uint64_t hash, const struct adl_state *state)
 
 static int recorder_open(struct recorder *recorder, const struct options *o, const char *name,
                          const struct adl_policy_ops *policy, const struct adl_scenario_text *texts,
-                         uint32_t type_count, struct adl_error *err)
+                         uint32_t type_count, const struct adl_belief_file *belief, struct adl_error *err)
 {
+    char sealed[20];
     const int status = adl_output_open(o->log, &recorder->output, err);
     if (status)
         return status;
@@ -135,7 +141,9 @@ static int recorder_open(struct recorder *recorder, const struct options *o, con
                                             (uint64_t)o->seed,
                                             texts->scenario,
                                             texts->catalogue,
-                                            policy->settings};
+                                            policy->settings,
+                                            belief->bytes ? sealed : NULL};
+    adl_belief_file_seal(belief, sealed);
     adl_recording_write_head(&recorder->text, &head);
     seal(recorder, 0);
     return 0;
@@ -165,9 +173,20 @@ static int print_timeline(const struct options *o, const struct adl_job_timeline
     return 0;
 }
 
-static int simulate(const struct options *o, const char *name, const struct adl_scenario *scenario,
-                    const struct adl_scenario_text *texts, const struct adl_policy_ops *policy, struct adl_error *err)
+/* Beside the table, unless standard output is taken. */
+static int write_learned(const struct options *o, const struct adl_text *learned, struct adl_error *err)
 {
+    return o->learn ? adl_output_write(o->learn, learned, err) : 0;
+}
+
+static int simulate(const struct options *o, const char *name, const struct adl_scenario *scenario,
+                    const struct adl_scenario_text *texts, const struct adl_policy_ops *policy,
+                    const struct adl_belief_file *belief, struct adl_error *err)
+{
+    char run[ADL_NAME_SIZE + 32], origin[ADL_ORIGIN_SIZE];
+    struct adl_text learned = {0};
+    snprintf(run, sizeof run, "%s seed %lld", scenario->name, (long long)o->seed);
+    adl_belief_file_origin(belief, run, origin);
     struct recorder recorder = {0};
     struct adl_comparison comparison = {0};
     const struct adl_observer record = {
@@ -182,16 +201,25 @@ static int simulate(const struct options *o, const char *name, const struct adl_
                                                    .regime = o->regime,
                                                    .threads = 1,
                                                    .timelines = o->gantt != NULL,
+                                                   .belief = belief->bytes,
+                                                   .belief_size = belief->size,
+                                                   .learned = o->learn ? &learned : NULL,
+                                                   .origin = origin,
                                                    .observer = o->explain > 0 ? &observer
                                                                : o->log       ? &record
                                                                               : NULL};
     const struct adl_reports reports = {.json = o->json, .html = o->gantt, .timing = !o->no_timing};
-    int status = o->log ? recorder_open(&recorder, o, name, policy, texts, scenario->cluster.type_count, err) : 0;
+    int status =
+        o->log ? recorder_open(&recorder, o, name, policy, texts, scenario->cluster.type_count, belief, err) : 0;
     if (status == 0)
         status = adl_comparison_run(&request, &comparison, err);
     status = recorder_close(&recorder, status, err);
+    comparison.belief = belief->note.data;
+    if (status == 0)
+        status = write_learned(o, &learned, err);
     if (status == 0)
         status = adl_reports_write(&reports, &comparison, err);
+    adl_text_clear(&learned);
     if (status == 0 && o->explain > 0)
         status = print_timeline(o, &timeline, err);
     adl_job_timeline_clear(&timeline);
@@ -207,6 +235,7 @@ static int run(int argc, char **argv)
     struct adl_scenario scenario = {0};
     struct adl_scenario_text texts = {0};
     struct adl_cli_choices choices = {0};
+    struct adl_belief_file belief = {0};
     char *model = NULL;
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
@@ -214,9 +243,11 @@ static int run(int argc, char **argv)
     int status = 0;
     if (adl_output_is_stdout(o.log))
         status = adl_fail(&err, ADL_EINVAL, "--log needs a file name");
-    const char *outputs[] = {o.log, o.gantt, o.json};
+    const char *outputs[] = {o.log, o.gantt, o.json, o.learn};
     if (status == 0)
-        status = adl_outputs_check(outputs, 3, operands.items[0], &err);
+        status = adl_outputs_check(outputs, 4, operands.items[0], &err);
+    if (status == 0 && o.learn && o.regime != ADL_REGIME_LEARNED)
+        status = adl_fail(&err, ADL_EINVAL, "--learn needs --regime learned: in other regimes nothing is learned");
     if (status == 0)
         status = adl_scenario_load_measured(operands.items[0], o.throughputs, &scenario, &texts, &err);
     if (status == 0)
@@ -230,8 +261,13 @@ static int run(int argc, char **argv)
     if (status == 0 && (uint64_t)o.explain > scenario.workload.jobs)
         status = adl_fail(&err, ADL_EINVAL, "there is no job %lld in this run: it has %llu jobs, numbered from 1",
                           (long long)o.explain, (unsigned long long)scenario.workload.jobs);
+    const struct adl_belief_terms terms = adl_run_terms(&scenario, NULL);
     if (status == 0)
-        status = simulate(&o, operands.items[0], &scenario, &texts, choices.choices.policies[0], &err);
+        status = adl_belief_file_read(o.belief, &terms, o.regime == ADL_REGIME_LEARNED, &belief, &err);
+    adl_belief_file_warn_seeds(&belief, scenario.name, (uint64_t)o.seed, 1);
+    if (status == 0)
+        status = simulate(&o, operands.items[0], &scenario, &texts, choices.choices.policies[0], &belief, &err);
+    adl_belief_file_clear(&belief);
     adl_cli_choices_clear(&choices);
     adl_scenario_text_clear(&texts);
     adl_scenario_clear(&scenario);

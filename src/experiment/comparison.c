@@ -35,7 +35,11 @@ static int do_run(struct tasks *tasks, uint32_t task, struct adl_error *err)
                                 .supply = request->supply,
                                 .bound = tasks->bounds[seed],
                                 .timeline = seed == 0 ? result->timeline : NULL,
-                                .observer = request->observer};
+                                .observer = request->observer,
+                                .belief = request->belief,
+                                .belief_size = request->belief_size,
+                                .learned = request->learned,
+                                .origin = request->origin};
     return adl_run(&run, &result->runs[seed], err);
 }
 
@@ -259,7 +263,7 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
                                         .first_seed = request->first_seed,
                                         .seed_count = request->seed_count};
     struct tasks tasks = {.request = request, .comparison = &comparison};
-    assert(!request->observer || (request->policy_count == 1 && request->seed_count == 1));
+    assert((!request->observer && !request->learned) || (request->policy_count == 1 && request->seed_count == 1));
     tasks.bounds = calloc(request->seed_count, sizeof *tasks.bounds);
     int status = tasks.bounds ? allocate(request, &comparison) : ADL_ENOMEM;
     if (status)

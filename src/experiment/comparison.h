@@ -38,6 +38,7 @@ struct adl_comparison {
     const struct adl_scenario *scenario;
     const char *regime; /* "declared", "oracle", "learned" */
     const char *told;   /* what policies are told in it; NULL = not said */
+    const char *belief; /* what every run started with, in words; NULL = nothing */
     struct adl_limits_given limits;
     struct adl_score_figures references; /* of HyperScore */
     const char *references_from;         /* the policy whose means they are; NULL = the scenario's file has them */
@@ -60,6 +61,10 @@ struct adl_comparison_request {
     uint32_t threads;                    /* at least 1; the result does not depend on it */
     bool timelines;                      /* keep the first seed's, for plots */
     const struct adl_observer *observer; /* one more observer, or NULL; only for one policy on one seed */
+    const void *belief;                  /* bytes that every run starts with, as in struct adl_run; NULL = none */
+    size_t belief_size;
+    struct adl_text *learned; /* as in struct adl_run; only for one policy on one seed */
+    const char *origin;
     void (*progress)(void *self, uint64_t done, uint64_t total); /* may be NULL; called by one thread at a time */
     void *progress_self;
 };

@@ -37,6 +37,8 @@ void adl_recording_write_head(struct adl_text *text, const struct adl_recording_
     adl_json_put_string(&json, "catalogue", head->catalogue);
     if (head->settings)
         adl_json_put_string(&json, "settings", head->settings);
+    if (head->belief)
+        adl_json_put_string(&json, "belief", head->belief);
     adl_json_end(&json);
     adl_text_char(text, '\n');
 }
@@ -331,9 +333,10 @@ int adl_recording_open(const char *path, FILE *file, struct adl_recording **ret,
     }
     assert(values[2]);
     const char *settings = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->head, "settings"));
+    const char *belief = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->head, "belief"));
     adl_recording_seal_line(&r->seal, r->line, r->line_size);
     *ret_head = (struct adl_recording_head){values[0], values[1], values[3], strtoull(values[2], NULL, 10),
-                                            values[4], values[5], settings};
+                                            values[4], values[5], settings,  belief};
     *ret = r;
     return 0;
 }

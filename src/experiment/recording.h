@@ -28,6 +28,7 @@ struct adl_recording_head {
     const char *scenario;  /* YAML text */
     const char *catalogue; /* YAML text */
     const char *settings;  /* of the policy, beyond the scenario's: lines of OPTION=VALUE; NULL = none */
+    const char *belief;    /* checksum of the belief that the run started with, 16 digits; NULL = none */
 };
 
 /* Covers every line before the last; zeroed: no line yet. */

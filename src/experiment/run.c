@@ -19,6 +19,34 @@ struct adl_policy_config adl_run_policy_config(const struct adl_scenario *scenar
     return config;
 }
 
+struct adl_belief_terms adl_run_terms(const struct adl_scenario *scenario, const struct adl_job_supply *supply)
+{
+    return (struct adl_belief_terms){.cluster = &scenario->cluster,
+                                     .classes = scenario->classes,
+                                     .class_count = scenario->class_count,
+                                     .users = supply ? ADL_USERS_NAMED : ADL_USERS_DRAWN};
+}
+
+/* Another cluster's belief is taken as far as its GPU types are known here. */
+static int warm_up(const struct adl_run *run, struct adl_engine *engine, struct adl_error *err)
+{
+    const struct adl_belief_terms terms = adl_run_terms(run->scenario, run->supply);
+    struct adl_belief_account account;
+    return run->belief
+               ? adl_belief_decode(adl_engine_belief(engine), run->belief, run->belief_size, &terms, &account, err)
+               : 0;
+}
+
+static int write_learned(const struct adl_run *run, struct adl_engine *engine, struct adl_error *err)
+{
+    struct adl_belief_terms terms = adl_run_terms(run->scenario, run->supply);
+    terms.origin = run->origin;
+    if (!run->learned)
+        return 0;
+    adl_belief_encode(adl_engine_belief(engine), &terms, run->learned);
+    return adl_text_status(run->learned) ? adl_fail(err, ADL_ENOMEM, "out of memory for a belief") : 0;
+}
+
 int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error *err)
 {
     struct adl_world_sim *world = NULL;
@@ -52,7 +80,11 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
         status = adl_engine_create(&config, &engine, err);
     }
     if (status == 0)
+        status = warm_up(run, engine, err);
+    if (status == 0)
         status = adl_engine_run(engine, err);
+    if (status == 0)
+        status = write_learned(run, engine, err);
     if (status == 0) {
         adl_metrics_result(metrics, engine, &run->bound, ret);
         if (run->scenario->references.jct_s > 0)

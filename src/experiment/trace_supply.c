@@ -60,7 +60,7 @@ static uint32_t find_type(const struct adl_cluster *cluster, const char *name)
 static uint32_t find_types(const struct adl_cluster *cluster, const char *names)
 {
     uint32_t types = 0;
-    if (!*names)
+    if (!*names || find_type(cluster, ADL_TYPE_ANY) != 0)
         return all_types(cluster);
     for (const char *at = names; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
         char name[2 * ADL_TRACE_WORD], shorter[ADL_NAME_SIZE];

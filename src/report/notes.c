@@ -56,6 +56,11 @@ static void note_regime(struct adl_text *text, const struct adl_comparison *comp
     adl_text_put(text, "Information regime ");
     adl_notes_put_name(text, comparison->regime);
     adl_text_printf(text, "%s%s.\n", comparison->told ? ": " : "", comparison->told ? comparison->told : "");
+    if (comparison->belief) {
+        adl_text_put(text, "Every run starts with a belief: ");
+        adl_notes_put_name(text, comparison->belief);
+        adl_text_put(text, ".\n");
+    }
     if (limits->jobs == 0)
         return;
     char site[ADL_FIGURE_SIZE];

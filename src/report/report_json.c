@@ -154,6 +154,8 @@ static void put_information(struct adl_json *json, const struct adl_comparison *
     adl_json_key(json, "information");
     adl_json_object(json);
     adl_json_put_string(json, "told", comparison->told);
+    if (comparison->belief)
+        adl_json_put_string(json, "belief", comparison->belief);
     adl_json_put_real(json, "limit_share", share);
     if (limits->without > 0)
         adl_json_put_real(json, "site_limit_s", (double)limits->site_us * 1e-6);

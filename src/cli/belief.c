@@ -1,0 +1,265 @@
+/* belief: what was learned about jobs: shows a file, and moves it into or out of a service's state. */
+#include "predict/belief.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/quantity.h"
+#include "rl/model_store.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct options {
+    const char *state;
+    bool json;
+};
+
+static const struct adl_option table[] = {
+    ADL_ROW_TEXT(struct options, state, "state", 's', "DIR",
+                 "export, import: the service's state, as given to `adlro serve`"),
+    ADL_ROW_FLAG(struct options, json, "json", 0, "show: print it as JSON"),
+};
+
+static const struct adl_verb verb = {
+    .name = "belief",
+    .summary =
+        "Shows a file of what was learned about jobs, exports it from the state of a service, which may be running, "
+        "or imports it into the state of one that is stopped. `adlro replay TRACE --learn FILE` and `adlro "
+        "simulate SCENARIO --learn FILE` write such files, too, and --belief FILE starts a run with one.",
+    .operands = "show FILE | export FILE | import FILE",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro replay year.sacct --learn belief.db && adlro belief show belief.db\n"
+               "adlro belief export belief.db --state /var/lib/adlro",
+};
+
+/* ---- show ---- */
+
+/* What a file holds, read without a cluster of its own. */
+struct content {
+    struct adl_cluster cluster;
+    struct adl_similar *similar;
+    struct adl_speeds *speeds;
+    struct adl_residuals by_neighbours, by_limit;
+    struct adl_belief_account account;
+};
+
+static int read_content(const void *bytes, size_t size, struct content *ret, struct adl_error *err)
+{
+    int status = adl_belief_types(bytes, size, &ret->cluster, err);
+    if (status == 0 && ret->cluster.type_count == 0)
+        status = adl_fail(err, ADL_EINVAL, "it names no GPU type");
+    if (status == 0)
+        status = adl_similar_create(ADL_REMEMBERED_JOBS, &ret->similar, err);
+    if (status == 0)
+        status = adl_speeds_create(&ret->cluster, &ret->speeds, err);
+    const struct adl_belief_parts parts = {.similar = ret->similar,
+                                           .speeds = ret->speeds,
+                                           .residuals = {&ret->by_neighbours, &ret->by_limit},
+                                           .residual_names = {"neighbours", "limit"}};
+    const struct adl_belief_terms terms = {.cluster = &ret->cluster, .users = ADL_USERS_NAMED, .dated = true};
+    return status ? status : adl_belief_parts_decode(bytes, size, &terms, &parts, &ret->account, err);
+}
+
+static void clear_content(struct content *content)
+{
+    adl_similar_destroy(content->similar);
+    adl_speeds_destroy(content->speeds);
+    adl_cluster_clear(&content->cluster);
+}
+
+/* Actual run time over predicted. */
+static double ratio(const struct adl_residuals *residuals, double q)
+{
+    return adl_residuals_quantile(residuals, 1.0, 0.0, q);
+}
+
+static void put_calibration(struct adl_text *text, const struct adl_residuals *residuals, const char *what)
+{
+    if (residuals->count == 0)
+        return;
+    adl_text_printf(text, "%s (%" PRIu64 " jobs): half of them ran ", what, residuals->count);
+    adl_text_fixed(text, ratio(residuals, 0.25), 2);
+    adl_text_put(text, " to ");
+    adl_text_fixed(text, ratio(residuals, 0.75), 2);
+    adl_text_put(text, " times as long, 90 % ");
+    adl_text_fixed(text, ratio(residuals, 0.05), 2);
+    adl_text_put(text, " to ");
+    adl_text_fixed(text, ratio(residuals, 0.95), 2);
+    adl_text_put(text, " times\n");
+}
+
+static void put_span(struct adl_text *text, const struct adl_belief_account *a)
+{
+    char first[ADL_DURATION_SIZE], last[ADL_DURATION_SIZE];
+    if (a->dated && a->jobs.last_us > 0)
+        adl_text_printf(text, ", submitted from %s to %s", adl_moment_print(a->jobs.first_us * 1e-6, first),
+                        adl_moment_print(a->jobs.last_us * 1e-6, last));
+}
+
+static void put_text(const char *path, const struct content *content, struct adl_text *text)
+{
+    static const char *const users[] = {"drawn by a simulated workload", "by name", "by number of this machine"};
+    const struct adl_belief_account *a = &content->account;
+    adl_text_printf(text, "%s: a belief of version %u, %zu bytes, checksum %016" PRIx64 "\n", path, a->version, a->size,
+                    a->seal);
+    if (a->origin[0] != '\0')
+        adl_text_printf(text, "Learned from: %s\n", a->origin);
+    adl_text_printf(text, "Remembered jobs: %u", a->jobs.jobs);
+    put_span(text, a);
+    adl_text_put(text, "\nGPU types:");
+    for (uint32_t t = 0; t < a->types; t++)
+        adl_text_printf(text, "%s %s", t ? "," : "", a->type_names[t]);
+    adl_text_printf(text, "\nClasses of jobs: %u; users are known %s\n", a->classes, users[a->users]);
+    adl_text_printf(text, "Measured speeds: %u cells of %u kinds of jobs\n", a->speeds.cells + a->speeds.skipped,
+                    a->speeds.profiles + a->speeds.forgotten);
+    put_calibration(text, &content->by_neighbours, "Predictions from similar jobs");
+    put_calibration(text, &content->by_limit, "Predictions from time limits");
+    if (a->ignored > 0)
+        adl_text_printf(text, "Not read: section '%s', of a newer adlro\n", a->last_ignored);
+}
+
+static void put_json(const struct content *content, struct adl_text *text)
+{
+    const struct adl_belief_account *a = &content->account;
+    struct adl_json json = adl_json_start(text, true);
+    char seal[20];
+    snprintf(seal, sizeof seal, "%016" PRIx64, a->seal);
+    adl_json_object(&json);
+    adl_json_put_uint(&json, "version", a->version);
+    adl_json_put_uint(&json, "bytes", a->size);
+    adl_json_put_string(&json, "checksum", seal);
+    adl_json_put_string(&json, "origin", a->origin);
+    adl_json_put_uint(&json, "jobs", a->jobs.jobs);
+    adl_json_put_uint(&json, "ended", a->ended);
+    adl_json_put_real(&json, "first_submit_s", a->dated ? a->jobs.first_us * 1e-6 : 0);
+    adl_json_put_real(&json, "last_submit_s", a->dated ? a->jobs.last_us * 1e-6 : 0);
+    adl_json_key(&json, "types");
+    adl_json_array(&json);
+    for (uint32_t t = 0; t < a->types; t++)
+        adl_json_string(&json, a->type_names[t]);
+    adl_json_end(&json);
+    adl_json_put_uint(&json, "classes", a->classes);
+    adl_json_put_uint(&json, "speed_profiles", a->speeds.profiles + a->speeds.forgotten);
+    adl_json_put_uint(&json, "speed_cells", a->speeds.cells + a->speeds.skipped);
+    adl_json_end(&json);
+    adl_text_char(text, '\n');
+}
+
+static int show(const char *path, const struct options *o, struct adl_error *err)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    struct adl_error inner = {{0}};
+    struct content content = {0};
+    struct adl_text text = {0};
+    int status = adl_model_store_read_bytes(path, &bytes, &size, err);
+    if (status)
+        return status == ADL_EIO ? ADL_EINVAL : status; /* a wrong file name */
+    status = read_content(bytes, size, &content, &inner);
+    if (status)
+        adl_fail(err, status, "%.150s: %.200s", path, inner.text);
+    else if (o->json)
+        put_json(&content, &text);
+    else
+        put_text(path, &content, &text);
+    if (status == 0)
+        status = adl_output_write("-", &text, err);
+    adl_text_clear(&text);
+    clear_content(&content);
+    free(bytes);
+    return status;
+}
+
+/* ---- a service's state ---- */
+
+static int take_content(void *context, const struct adl_store_belief *belief, struct adl_error *err)
+{
+    struct adl_text *text = context;
+    if (belief->size > 0)
+        adl_text_bytes(text, belief->content, belief->size);
+    return adl_text_status(text) ? adl_fail(err, ADL_ENOMEM, "out of memory for a belief") : 0;
+}
+
+static int export_belief(const char *path, const struct options *o, struct adl_error *err)
+{
+    struct adl_store *store = NULL;
+    struct adl_text text = {0};
+    int status = adl_store_open(o->state, ADL_STORE_READ, &store, err);
+    if (status)
+        return status;
+    const int found = adl_store_belief_read(store, ADL_BELIEF_PRESENT, take_content, &text, err);
+    status = found < 0 ? found : 0;
+    if (found == 0)
+        status = adl_fail(err, ADL_EABSENT,
+                          "%.200s has no belief yet: the service writes one when jobs have ended and when it stops",
+                          o->state);
+    if (status == 0)
+        status = adl_output_write(path, &text, err);
+    if (status == 0 && !adl_output_is_stdout(path))
+        printf("%s: %zu bytes, checksum %016" PRIx64 "\n", path, text.size, adl_belief_seal(text.data, text.size));
+    adl_text_clear(&text);
+    adl_store_close(store);
+    return status;
+}
+
+static int take_sequence(void *context, const struct adl_store_event *event, struct adl_error *err)
+{
+    (void)err;
+    *(uint64_t *)context = event->sequence;
+    return 0;
+}
+
+static int import_belief(const char *path, const struct options *o, struct adl_error *err)
+{
+    struct adl_store *store = NULL;
+    struct content content = {0};
+    struct adl_error inner = {{0}};
+    struct adl_store_belief belief = {.time_us = (int64_t)time(NULL) * 1000000};
+    char *bytes = NULL;
+    int status = adl_model_store_read_bytes(path, &bytes, &belief.size, err);
+    if (status)
+        return status == ADL_EIO ? ADL_EINVAL : status;
+    belief.content = bytes;
+    status = read_content(bytes, belief.size, &content, &inner);
+    if (status)
+        adl_fail(err, status, "%.150s: %.200s", path, inner.text);
+    if (status == 0)
+        status = adl_store_open(o->state, ADL_STORE_SERVE, &store, err);
+    if (status == 0 && adl_store_event_last(store, take_sequence, &belief.sequence, err) < 0)
+        status = ADL_EIO;
+    if (status == 0)
+        status = adl_store_belief_set(store, ADL_BELIEF_PRESENT, &belief, err);
+    if (status == 0)
+        printf("%s: %u jobs, which the service starts with\n", path, content.account.jobs.jobs);
+    adl_store_close(store);
+    clear_content(&content);
+    free(bytes);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {.state = "/var/lib/adlro"};
+    struct adl_operands operands;
+    struct adl_error err;
+    int code, status;
+    if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
+        return code;
+    const char *what = operands.items[0], *path = operands.items[1];
+    if (strcmp(what, "show") == 0)
+        status = show(path, &o, &err);
+    else if (strcmp(what, "export") == 0)
+        status = export_belief(path, &o, &err);
+    else if (strcmp(what, "import") == 0)
+        status = import_belief(path, &o, &err);
+    else
+        status = adl_fail(&err, ADL_EINVAL, "'%.60s' is not one of show, export and import", what);
+    return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
+}
+
+const struct adl_command_verb adl_verb_belief = {&verb, run};
