@@ -6,6 +6,7 @@
 #include "experiment/arena_setup.h"
 #include "experiment/run.h"
 #include "report/arena_json.h"
+#include "report/arena_page.h"
 #include "report/arena_table.h"
 #include "report/figure.h"
 #include "scenario/generator.h"
@@ -34,7 +35,7 @@ struct options {
     const char *throughputs;
     const char *model;
     bool other_builds;
-    const char *json;
+    const char *json, *html;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -73,6 +74,8 @@ static const struct adl_option table[] = {
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores"},
     {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
      "write all figures as JSON (- is standard output, instead of the table)"},
+    {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE",
+     "write one page: heat map, Pareto plots and table (- is standard output, instead of the table)"},
 };
 
 static const struct adl_verb verb = {
@@ -218,8 +221,10 @@ static int write_report(const char *path, compose_function *compose, const struc
 
 static int write_reports(const struct options *o, const struct adl_arena *arena, struct adl_error *err)
 {
-    const bool taken = adl_output_is_stdout(o->json);
+    const bool taken = adl_output_is_stdout(o->json) || adl_output_is_stdout(o->html);
     int status = write_report(o->json, adl_arena_json, arena, err);
+    if (status == 0)
+        status = write_report(o->html, adl_arena_page, arena, err);
     if (status == 0 && !taken)
         status = write_report("-", adl_arena_table, arena, err);
     return status;
@@ -237,8 +242,8 @@ static int run(int argc, char **argv)
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
-    const char *outputs[] = {o.json};
-    int status = adl_outputs_check(outputs, 1, "", &err);
+    const char *outputs[] = {o.json, o.html};
+    int status = adl_outputs_check(outputs, 2, "", &err);
     if (status == 0)
         status = adl_cli_plugins_load(&o.choice.plugins, &plugins, &err);
     if (status == 0)

@@ -32,7 +32,7 @@ struct adl_arena_cell {
     struct adl_result *runs; /* [seed_count of the workload], without quarters */
     struct adl_summary metrics[ADL_METRIC_COUNT];
     double evictions;                   /* mean of a run */
-    double lost_gpu_s;                  /* mean of a run: GPU time of work lost by preemptions */
+    double lost_gpu_s;                  /* mean of a run: GPU time lost by preemptions */
     uint64_t unfinished, refused;       /* sums over the seeds */
     double cpu_s;                       /* processor time that the cell took; also set if it is over budget */
     struct adl_arena_ratio versus_peer; /* to the workload's best peer, whose own is 1; p not corrected */

@@ -1,5 +1,6 @@
 /* Reports of comparisons that are made up here: plausible ones and extreme ones.
  * With ADL_REPORT_DIR set, the pages and tables are left in that folder to be looked at. */
+#include "page_check.h"
 #include "report/chart.h"
 #include "report/figure.h"
 #include "report/report_csv.h"
@@ -309,62 +310,15 @@ static void a_difference_that_may_be_chance_is_called_so(void **state)
     sample_destroy(sample);
 }
 
-static bool is_void_tag(const char *name)
-{
-    return strcmp(name, "meta") == 0 || strcmp(name, "link") == 0 || strcmp(name, "input") == 0;
-}
-
-/* Every tag that opens is closed in order, and nothing in text or attributes could be taken for a tag. */
-static void check_balance(const char *html)
-{
-    char open[32][16];
-    int depth = 0;
-    const char *at = html + strlen("<!DOCTYPE html>");
-    while ((at = strchr(at, '<')) != NULL) {
-        char name[16] = "";
-        const bool closing = at[1] == '/';
-        at += closing ? 2 : 1;
-        const size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789");
-        assert_true(length > 0 && length < sizeof name);
-        memcpy(name, at, length);
-        const char *end = strchr(at, '>');
-        assert_non_null(end);
-        const char *next = strchr(at, '<');
-        assert_true(!next || end < next);
-        if (closing) {
-            assert_true(depth > 0);
-            assert_string_equal(open[--depth], name);
-        } else if (end[-1] != '/' && !is_void_tag(name)) {
-            assert_true(depth < 32);
-            memcpy(open[depth++], name, sizeof name);
-        }
-        at = end;
-        if (!closing && (strcmp(name, "style") == 0 || strcmp(name, "script") == 0))
-            at = strstr(at, strcmp(name, "style") == 0 ? "</style>" : "</script>");
-    }
-    assert_int_equal(depth, 0);
-}
-
-static size_t count_of(const char *text, const char *word)
-{
-    size_t count = 0;
-    for (; (text = strstr(text, word)) != NULL; text += strlen(word))
-        count++;
-    return count;
-}
-
 static void every_page_is_balanced_small_and_fetches_nothing(void **state)
 {
     (void)state;
     for (size_t i = 0; i < RECIPE_COUNT; i++) {
         struct adl_text text = report_of(&recipes[i], adl_report_html);
         leave_to_be_seen(&recipes[i], "html", &text);
-        check_balance(text.data);
+        page_check_balance(text.data);
         assert_true(text.size < 2000000);
-        const char *const forbidden[] = {"http:", "https:", "//", "@import", "url(", " src=", "nan", "inf,", "=\"inf"};
-        for (size_t j = 0; j < sizeof forbidden / sizeof *forbidden; j++)
-            if (strstr(text.data, forbidden[j]))
-                fail_msg("page \"%s\" contains \"%s\"", recipes[i].label, forbidden[j]);
+        page_check_self_contained(text.data, recipes[i].label);
         assert_int_equal(count_of(text.data, "<svg "), count_of(text.data, " role=\"img\" aria-label="));
         adl_text_clear(&text);
     }
