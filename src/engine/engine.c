@@ -156,6 +156,12 @@ int adl_engine_reserve(struct adl_engine *engine, size_t jobs)
     return status ? status : adl_state_reserve(engine->state, jobs);
 }
 
+double adl_engine_round_s(const struct adl_engine *engine)
+{
+    const struct adl_policy_ops *ops = engine->config.policy;
+    return ops->round_s ? ops->round_s(engine->policy) : 0;
+}
+
 void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size)
 {
     const struct adl_policy_ops *ops = engine->config.policy;

@@ -80,6 +80,7 @@ void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from);
 
 /* What it has learned about jobs: to be read, written as bytes, or replaced by bytes (adl_belief_decode). */
 struct adl_belief *adl_engine_belief(struct adl_engine *engine);
+double adl_engine_round_s(const struct adl_engine *engine); /* the present length of the policy's rounds; 0 = none */
 
 /* Why a job waits, as text: from the policy, or else from the state (policy/mechanism/reason.h). */
 void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size);

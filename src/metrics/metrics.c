@@ -1,5 +1,6 @@
 #include "metrics/metrics.h"
 
+#include "base/median.h"
 #include "metrics/hyperscore.h"
 #include "metrics/reward.h"
 #include "metrics/statistics.h"
@@ -39,6 +40,7 @@ struct adl_metrics {
     double reward;
     double *jct_s; /* of every job that ended */
     size_t jct_capacity;
+    struct adl_median run_us;
     uint64_t jobs, timeouts, evictions;
     double lost_gpu_s;
     struct adl_preemption preemption; /* times of a stop */
@@ -106,6 +108,7 @@ static int count_end(struct adl_metrics *metrics, const struct adl_event *event,
     if (adl_grow((void **)&metrics->jct_s, &metrics->jct_capacity, metrics->jobs + 1, sizeof *metrics->jct_s))
         return ADL_ENOMEM;
     metrics->jct_s[metrics->jobs++] = jct_s;
+    adl_median_add(&metrics->run_us, (double)outcome->run_us);
     metrics->timeouts += outcome->end == ADL_END_TIMEOUT;
     metrics->jct_sum_s += jct_s;
     metrics->wait_sum_s += jct_s - run_s;
@@ -194,6 +197,8 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
                                .refused = counts->refused,
                                .unfinished = (uint64_t)state->queue.count + state->running_jobs,
                                .plan_hash = counts->plan_hash,
+                               .round_s = adl_engine_round_s(engine),
+                               .run_median_s = adl_median_value(&metrics->run_us) * 1e-6,
                                .bound_jct_s = bound->jct_mean_s};
     double *value = ret->value;
     value[ADL_METRIC_JCT_MEAN] = ratio(metrics->jct_sum_s, jobs);

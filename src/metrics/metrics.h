@@ -54,6 +54,8 @@ struct adl_result {
     uint64_t refused;                                  /* commands that failed validation; the guard took over */
     uint64_t unfinished;                               /* jobs queued or running when the world had no more events */
     uint64_t plan_hash;                                /* over every command, in order */
+    double round_s;                                    /* of the policy's rounds at the end; 0 = it has none */
+    double run_median_s;                               /* of the finished jobs, to a tenth */
     double bound_jct_s;                                /* clairvoyant lower bound on the mean JCT of this workload */
     struct adl_run_quarter quarters[ADL_RUN_QUARTERS]; /* filled in by the caller, from an observer of its own */
 };

@@ -51,7 +51,7 @@ struct fgd_options {
 };
 
 static const struct adl_policy_option options[] = {
-    ADL_POLICY_FIRST_FIT(struct fgd_options, "false"),
+    ADL_POLICY_FIRST_FIT(struct fgd_options, "true"),
     ADL_POLICY_SHARE(struct fgd_options),
 };
 

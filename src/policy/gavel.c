@@ -22,7 +22,8 @@
  * and, where they matter, remaining time and age to a factor of 2) share one set; with more than KINDS_MAX kinds the
  * grain is doubled until they fit, which adl_gavel_counts tells.
  *
- * Who runs in which round follows from the shares: policy/mechanism/rounds.c. */
+ * Who runs in which round follows from the shares: policy/mechanism/rounds.c. The authors' rounds are 360 s; unless
+ * round_s says so, ours follow from the predicted run times (docs/policies.md). */
 #include "policy/gavel.h"
 
 #include "base/hash.h"
@@ -102,7 +103,7 @@ _Static_assert(sizeof objective_words / sizeof *objective_words == OBJECTIVE_MAK
                "an objective without a name");
 
 struct gavel_options {
-    double round_s;
+    double round_s, round_part, round_stops;
     int objective;
     bool type_by_type;  /* a round fills the first type, then the second ...; else all in one ranking */
     bool by_owed_time;  /* rounds go by the time that jobs are owed; else by share / part of the time had */
@@ -110,16 +111,28 @@ struct gavel_options {
 };
 
 #define PAPER       "Narayanan et al., OSDI 2020"
-#define JCT_OPTIONS 3 /* those that gavel-jct has too come first */
+#define JCT_OPTIONS 5 /* those that gavel-jct has too come first */
 
 static const struct adl_policy_option options[] = {
     {.name = "round_s",
      .type = ADL_POLICY_REAL,
      .offset = offsetof(struct gavel_options, round_s),
-     .value = "360",
-     .range = {.min = 1, .max = 1e6},
-     .help = "length of a round in seconds",
-     .source = PAPER},
+     .value = "0",
+     .range = {.min = 1, .max = 1e6, .or_zero = true},
+     .help = "length of a round in seconds; 0 = the policy chooses it from the work",
+     .source = "360: " PAPER},
+    {.name = "gavel_round_part",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct gavel_options, round_part),
+     .value = "0.1",
+     .range = {.min = 0.001, .max = 1000},
+     .help = "a round that the policy chooses is this part of the median predicted run time of the jobs so far"},
+    {.name = "gavel_round_stops",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct gavel_options, round_stops),
+     .value = "5",
+     .range = {.max = 1e6},
+     .help = "and at least this many times what a stop and the restart after it cost"},
     {.name = "gavel_type_by_type",
      .type = ADL_POLICY_BOOL,
      .offset = offsetof(struct gavel_options, type_by_type),
@@ -148,9 +161,13 @@ static const struct adl_policy_option options[] = {
              "always does"},
 };
 
-static int create_parts(struct gavel *self, const struct gavel_options *own, uint64_t seed)
+static int create_parts(struct gavel *self, const struct adl_policy_config *config, uint64_t seed)
 {
+    const struct gavel_options *own = config->options;
     const struct adl_rounds_config rounds = {.round_us = (int64_t)(own->round_s * 1e6),
+                                             .round_part = own->round_part,
+                                             .round_least_us =
+                                                 (int64_t)(own->round_stops * (double)config->preemption_us),
                                              .type_by_type = own->type_by_type,
                                              .types_shuffled = own->type_by_type && self->agnostic,
                                              .by_owed_time = self->goal == ADL_SHARES_SUM || own->by_owed_time,
@@ -177,7 +194,7 @@ static int create_form(bool by_completion, const struct adl_policy_config *confi
                                                            : ADL_SHARES_MAX_MIN;
     self->agnostic = !by_completion && own->objective == OBJECTIVE_AGNOSTIC;
     self->makespan = !by_completion && own->objective == OBJECTIVE_MAKESPAN;
-    if (create_parts(self, own, seed)) {
+    if (create_parts(self, config, seed)) {
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gavel");
     }
@@ -200,6 +217,11 @@ static int create_jct(const struct adl_policy_config *config, const struct adl_c
 const struct adl_gavel_counts *adl_gavel_counts(const void *policy)
 {
     return &((const struct gavel *)policy)->counts;
+}
+
+static double round_s(const void *policy)
+{
+    return adl_rounds_length_s(((const struct gavel *)policy)->rounds);
 }
 
 static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
@@ -480,6 +502,7 @@ const struct adl_policy_ops adl_policy_gavel = {
     .destroy = destroy,
     .decide = decide,
     .observe = observe,
+    .round_s = round_s,
 };
 
 const struct adl_policy_ops adl_policy_gavel_jct = {
@@ -492,4 +515,5 @@ const struct adl_policy_ops adl_policy_gavel_jct = {
     .destroy = destroy,
     .decide = decide,
     .observe = observe,
+    .round_s = round_s,
 };

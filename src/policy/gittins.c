@@ -27,7 +27,7 @@ struct gittins_options {
     double stop_margin;
 };
 
-static const struct adl_policy_option options[] = {ADL_POLICY_STOP_MARGIN(struct gittins_options, "8")};
+static const struct adl_policy_option options[] = {ADL_POLICY_STOP_MARGIN(struct gittins_options, "2")};
 
 static void destroy(void *policy)
 {

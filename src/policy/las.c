@@ -3,7 +3,9 @@
  * Attained service of a job = GPUs * time it held them. Queues are bounded by limits of attained service; a lower queue
  * is served first, inside a queue jobs go by time of submission; a job that does not fit is passed over. A job leaves
  * its queue for the next at the very moment its service reaches the limit, and returns to the first, its service
- * forgotten, when it has waited K times as long as it ran (las_promote). Nothing is assumed of durations.
+ * forgotten, when it has waited K times as long as it ran (las_promote). Nothing is assumed of durations. Unless
+ * las_limits_gpu_s has them, the limits are multiples of the median service that jobs had when they ended; until one
+ * has ended there is one queue. They change when a tenth more jobs have ended, and jobs change their queues with them.
  *
  * las_running_first: inside a queue, jobs that run come before those that wait, each in the order they joined it, and
  * those just stopped come first among the waiting. Fewer jobs are stopped.
@@ -11,6 +13,7 @@
  * las_lazy: demotions are noticed only when jobs come or end, and at whole seconds (limit - time held) / GPUs after the
  * last such moment, a job at most one queue at a time. This is what Tiresias' own simulator does: it forgets to
  * multiply the time by the GPUs. The next wake-up is then found by looking at all that run. */
+#include "base/median.h"
 #include "policy/mechanism/preemptive_list.h"
 #include "policy/policy.h"
 
@@ -55,6 +58,9 @@ struct las {
     size_t mark_capacity;
     int64_t limits_us[LIMITS_MAX]; /* GPU-microseconds */
     uint32_t limit_count;
+    struct adl_policy_reals medians; /* limits as multiples of the median service; none = they are set */
+    struct adl_median service;       /* GPU-microseconds that jobs had when they ended */
+    uint32_t learned;                /* jobs that had ended when the limits were set */
     double promote;
     bool running_first, lazy;
     uint64_t arrivals;
@@ -68,7 +74,7 @@ struct las {
 enum { MARK_DUE = 1, MARK_UNSETTLED = 2 };
 
 struct las_options {
-    struct adl_policy_reals limits_gpu_s;
+    struct adl_policy_reals limits_gpu_s, limits_medians;
     double promote;
     bool running_first, lazy;
 };
@@ -77,12 +83,21 @@ static const struct adl_policy_option options[] = {
     {.name = "las_limits_gpu_s",
      .type = ADL_POLICY_REALS,
      .offset = offsetof(struct las_options, limits_gpu_s),
-     .value = "3600,7200,18000",
+     .value = "",
      .range = {.max = 1e15, .open = true},
      .most = LIMITS_MAX,
      .ascending = true,
-     .help = "attained service in GPU seconds that ends each queue but the last",
-     .source = "Gu et al., NSDI 2019"},
+     .help = "attained service in GPU seconds that ends each queue but the last, instead of las_limits_medians",
+     .source = "3600,7200,18000: Gu et al., NSDI 2019"},
+    {.name = "las_limits_medians",
+     .type = ADL_POLICY_REALS,
+     .offset = offsetof(struct las_options, limits_medians),
+     .value = "4,8,20",
+     .range = {.max = 1e6, .open = true},
+     .most = LIMITS_MAX,
+     .ascending = true,
+     .help = "attained service that ends each queue but the last, in multiples of the median of the jobs that have "
+             "ended"},
     {.name = "las_promote",
      .type = ADL_POLICY_REAL,
      .offset = offsetof(struct las_options, promote),
@@ -93,7 +108,7 @@ static const struct adl_policy_option options[] = {
     {.name = "las_running_first",
      .type = ADL_POLICY_BOOL,
      .offset = offsetof(struct las_options, running_first),
-     .value = "false",
+     .value = "true",
      .help = "inside a queue jobs that run come before those that wait, else by submission"},
     {.name = "las_lazy",
      .type = ADL_POLICY_BOOL,
@@ -129,6 +144,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->limit_count = own->limits_gpu_s.count;
     for (uint32_t i = 0; i < self->limit_count; i++)
         self->limits_us[i] = (int64_t)(own->limits_gpu_s.items[i] * 1e6 + 0.5);
+    if (self->limit_count == 0)
+        self->medians = own->limits_medians;
     adl_order_init(&self->due.order);
     adl_order_init(&self->unsettled.order);
     self->promote = own->promote;
@@ -231,6 +248,15 @@ static int evicted(struct las *self, const struct adl_event *event, const struct
     return adl_preemptive_list_add(&self->list, event->job, &state->jobs[event->job].spec, key_of(self, job));
 }
 
+static void ended(struct las *self, const struct adl_event *event)
+{
+    const struct las_job *job = &self->jobs[event->job];
+    if (job->runs)
+        adl_median_add(&self->service, (double)held_us(job, event->time_us) * job->gpus);
+    forget_marks(self, event->job);
+    adl_preemptive_list_remove(&self->list, event->job);
+}
+
 static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
 {
     struct las *self = policy;
@@ -247,8 +273,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     } else if (event->kind == ADL_EVENT_EVICT) {
         status = evicted(self, event, state);
     } else {
-        forget_marks(self, event->job);
-        adl_preemptive_list_remove(&self->list, event->job);
+        ended(self, event);
     }
     self->failed |= status != 0;
 }
@@ -296,6 +321,27 @@ static void change_queue(struct las *self, uint32_t slot, int64_t now_us)
     index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
     if (self->running_first && job->runs)
         index_put(self, &self->unsettled, MARK_UNSETTLED, slot, key_of(self, job));
+}
+
+/* Sets the limits by what jobs have had when they ended, and every job's queue by the limits. */
+static void relearn(struct las *self, int64_t now_us)
+{
+    if (self->medians.count == 0 || self->service.count <= self->learned + self->learned / 10)
+        return;
+    self->learned = self->service.count;
+    self->limit_count = self->medians.count;
+    for (uint32_t i = 0; i < self->limit_count; i++)
+        self->limits_us[i] = (int64_t)(self->medians.items[i] * adl_median_value(&self->service));
+    for (uint32_t slot = 0; slot < self->list.job_capacity; slot++) {
+        struct las_job *job = &self->jobs[slot];
+        if (self->list.jobs[slot].phase == ADL_PREEMPTIVE_ABSENT)
+            continue;
+        job->queue = 0;
+        while (job->queue < self->limit_count && held_us(job, now_us) * job->gpus >= self->limits_us[job->queue])
+            job->queue++;
+        set_due(self, slot);
+        adl_preemptive_list_rerank(&self->list, slot, key_of(self, job));
+    }
 }
 
 /* All that are due, in order of arrival: they are gathered in the second index first, which is empty then. */
@@ -396,6 +442,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if (self->pass_us != state->now_us) {
         self->pass_us = state->now_us;
         settle(self);
+        relearn(self, state->now_us);
         change_queues(self, state->now_us);
     }
     self->awake = false;

@@ -46,6 +46,8 @@ struct adl_policy_ops {
      * is only destroyed afterwards. Called before the policy has seen anything; cannot fail. */
     void (*inherit)(void *policy, void *from);
 
+    double (*round_s)(const void *policy); /* optional: the present length of its rounds, for reports */
+
     /* Optional: why a waiting job waits, in words (policy/mechanism/reason.h), as the policy sees it now. */
     void (*explain)(void *policy, const struct adl_state *, uint32_t slot, char *ret, size_t size);
 };

@@ -65,7 +65,7 @@ static const struct adl_policy_option options[] = {
      .help = "choose which jobs run by the number of GPUs alone; a chosen job that finds no place waits and no other "
              "job gets its GPUs",
      .source = "Tiresias' simulator"},
-    ADL_POLICY_STOP_MARGIN(struct srtf_options, "8"),
+    ADL_POLICY_STOP_MARGIN(struct srtf_options, "16"),
     ADL_POLICY_SHARE(struct srtf_options),
 };
 

@@ -256,6 +256,8 @@ struct adl_result adl_policy_totals(const struct adl_policy_result *policy, uint
         sum.decisions += run->decisions;
         sum.refused += run->refused;
         sum.unfinished += run->unfinished;
+        sum.round_s += run->round_s / seed_count;
+        sum.run_median_s += run->run_median_s / seed_count;
     }
     return sum;
 }

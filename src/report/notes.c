@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#define ROUND_LONG 3 /* rounds of more than this many median run times deserve a warning */
+
 void adl_notes_put_name(struct adl_text *text, const char *name)
 {
     while (*name) {
@@ -198,11 +200,52 @@ static void note_options(struct adl_text *text, const struct adl_comparison *com
         adl_text_put(text, ".\n");
 }
 
+static bool is_round_set(const struct adl_policy_result *policy)
+{
+    const char *at = policy->options;
+    while (at && *at && strncmp(at, "round_s=", 8) != 0)
+        at += strcspn(at, "\n") + 1;
+    return at && *at;
+}
+
+bool adl_notes_put_round(struct adl_text *text, const struct adl_comparison *comparison, uint32_t index)
+{
+    const struct adl_policy_result *policy = &comparison->policies[index];
+    const struct adl_result means = adl_policy_totals(policy, comparison->seed_count);
+    char round[ADL_FIGURE_SIZE], median[ADL_FIGURE_SIZE], times[ADL_FIGURE_SIZE];
+    const bool is_long = means.run_median_s > 0 && means.round_s > ROUND_LONG * means.run_median_s;
+    adl_figure_print_duration(round, means.round_s);
+    adl_figure_print_duration(median, means.run_median_s);
+    if (is_long)
+        adl_text_put(text, "Warning: rounds of ");
+    else
+        adl_text_put(text, "Rounds of ");
+    adl_notes_put_name(text, policy->name);
+    adl_text_printf(text, ": %s, %s; the median run time of its jobs is %s", round,
+                    is_round_set(policy) ? "as round_s says" : "chosen by the policy from predicted run times", median);
+    if (is_long)
+        adl_text_printf(text, ". Rounds are %s times as long, and a job that arrives waits for the next one%s",
+                        adl_figure_print_short(times, means.round_s / means.run_median_s),
+                        is_round_set(policy) ? " (round_s: 0 lets the policy choose)" : "");
+    adl_text_put(text, ".");
+    return is_long;
+}
+
+static void note_rounds(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    for (uint32_t i = 0; i < comparison->policy_count; i++)
+        if (adl_policy_totals(&comparison->policies[i], comparison->seed_count).round_s > 0) {
+            adl_notes_put_round(text, comparison, i);
+            adl_text_char(text, '\n');
+        }
+}
+
 void adl_notes_put(struct adl_text *text, const struct adl_comparison *comparison)
 {
     note_seeds(text, comparison);
     note_regime(text, comparison);
     note_options(text, comparison);
+    note_rounds(text, comparison);
     note_significance(text, comparison);
     note_bound(text, comparison);
     note_regression(text, comparison);

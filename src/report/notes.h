@@ -8,6 +8,9 @@
 /* Appends plain text, one note a line, each ended with '\n'; line breaks in names become spaces. */
 void adl_notes_put(struct adl_text *text, const struct adl_comparison *comparison);
 
+/* A policy's rounds, in one sentence. True if it is a warning: they are far longer than its jobs run. */
+bool adl_notes_put_round(struct adl_text *text, const struct adl_comparison *comparison, uint32_t index);
+
 /* "16 GPUs on 4 nodes: 8 x V100, 4 x T4" */
 void adl_notes_put_cluster(struct adl_text *text, const struct adl_cluster *cluster);
 

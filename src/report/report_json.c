@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "report/figure.h"
+#include "report/notes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,6 +109,19 @@ static void put_options(struct adl_json *json, const char *options)
     adl_json_end(json);
 }
 
+/* Of a policy with rounds: their length, and the warning of the notes if they are long. */
+static void put_round(struct adl_json *json, const struct adl_comparison *comparison, uint32_t index,
+                      const struct adl_result *totals)
+{
+    struct adl_text warning = {0};
+    if (totals->round_s <= 0)
+        return;
+    adl_json_put_real(json, "round_s", totals->round_s);
+    if (adl_notes_put_round(&warning, comparison, index) && adl_text_status(&warning) == 0)
+        adl_json_put_string(json, "warning", warning.data);
+    adl_text_clear(&warning);
+}
+
 static void put_policy(struct adl_json *json, const struct adl_comparison *comparison, uint32_t index, int metric_count)
 {
     const struct adl_policy_result *policy = &comparison->policies[index];
@@ -133,6 +147,8 @@ static void put_policy(struct adl_json *json, const struct adl_comparison *compa
     put_regression(json, &policy->jct_on_utilization);
     put_quarters(json, policy);
     put_counters(json, &totals);
+    adl_json_put_real(json, "run_median_s", totals.run_median_s);
+    put_round(json, comparison, index, &totals);
     put_plan_hashes(json, policy, comparison->seed_count);
     adl_json_end(json);
 }

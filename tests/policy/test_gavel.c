@@ -1,6 +1,8 @@
 /* Gavel: shares of time that are known, rounds, gangs, random worlds. tests/experiment/test_agreement.c has its
  * authors' trace. */
 #include "policy/gavel.h"
+
+#include "peer_check.h"
 #include "random_scenario.h"
 #include "scripted_run.h"
 #include "toy_world.h"
@@ -25,6 +27,7 @@ struct tally {
     uint64_t finished, evicted;
     double jct_s;
     double end_s;
+    double round_s;
     struct adl_gavel_counts counts;
     double type_s[TOY_TYPES_MAX]; /* GPU time by type */
 };
@@ -69,6 +72,7 @@ static struct tally run_world(const struct adl_scenario *scenario, struct adl_wo
     if (adl_engine_counts(engine)->refused)
         fail_msg("%s was refused: %s", policy->name, adl_engine_counts(engine)->last_refusal.text);
     tally.counts = *adl_gavel_counts(created);
+    tally.round_s = policy->round_s(created);
     adl_engine_destroy(engine);
     adl_world_sim_destroy(world);
     return tally;
@@ -88,6 +92,7 @@ static void equal_jobs_take_turns_on_one_gpu(void **state)
 {
     (void)state;
     struct adl_scenario s = tiny_plain(2, 1, 3600, ADL_JOB_PREEMPTIBLE);
+    set_option(&s, "round_s", "360");
     const struct tally tally = run_scenario(&s, &adl_policy_gavel, 1);
     /* 20 rounds of 360 s in turn, the first job ends one round before the second. */
     assert_int_equal(tally.finished, 2);
@@ -105,6 +110,36 @@ static void the_length_of_a_round_is_a_parameter(void **state)
     adl_scenario_clear(&s);
 }
 
+static void rounds_follow_from_run_times_and_the_cost_of_a_stop(void **state)
+{
+    (void)state;
+    for (double run_s = 36; run_s < 4e6; run_s *= 100) {
+        struct adl_scenario s = tiny_plain(2, 1, run_s, ADL_JOB_PREEMPTIBLE);
+        set_option(&s, "gavel_round_part", "0.1");
+        set_option(&s, "gavel_round_stops", "5");
+        const struct tally tally = run_scenario(&s, &adl_policy_gavel, 1);
+        assert_true(fabs(tally.round_s / run_s - 0.1) < 0.01);
+        assert_true(tally.evicted >= 17 && tally.evicted <= 21);
+        s.policy.preemption_us = (int64_t)(run_s * 0.04e6);
+        assert_true(fabs(run_scenario(&s, &adl_policy_gavel, 1).round_s / run_s - 0.2) < 1e-6);
+        adl_scenario_clear(&s);
+    }
+}
+
+/* The first job alone would have rounds of 1,000 s; after the short ones have come they are 1 s. */
+static void a_round_ends_early_when_the_work_turns_out_to_be_short(void **state)
+{
+    (void)state;
+    struct peer_job jobs[] = {{0, 0, 1, 10000}, {1, 10, 1, 10}, {2, 10, 1, 10}, {3, 10, 1, 10}, {4, 10, 1, 10}};
+    struct peer_trace trace = {.jobs = jobs, .count = 5};
+    struct adl_scenario scenario = peer_check_scenario(1, 1);
+    scenario.policy.settings = "gavel_round_part=0.1";
+    const struct peer_answer answer = peer_check_run(&scenario, &trace, &adl_policy_gavel);
+    assert_true(answer.jct_us < (10040 + 4 * 100) * INT64_C(1000000));
+    scenario.policy.settings = NULL;
+    adl_scenario_clear(&scenario);
+}
+
 static void jobs_that_may_not_be_preempted_run_to_their_end(void **state)
 {
     (void)state;
@@ -115,7 +150,8 @@ static void jobs_that_may_not_be_preempted_run_to_their_end(void **state)
     adl_scenario_clear(&s);
 }
 
-/* Rounds of 360 s: a turn ends only at the end of a round in which the job has written a checkpoint. */
+/* Rounds of a tenth of the run time, 360 s: a turn ends only at the end of a round in which the job has written a
+ * checkpoint. */
 static void no_turn_ends_before_something_of_it_is_kept(void **state)
 {
     (void)state;
@@ -298,6 +334,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_jobs_take_turns_on_one_gpu),
         cmocka_unit_test(the_length_of_a_round_is_a_parameter),
+        cmocka_unit_test(rounds_follow_from_run_times_and_the_cost_of_a_stop),
+        cmocka_unit_test(a_round_ends_early_when_the_work_turns_out_to_be_short),
         cmocka_unit_test(jobs_that_may_not_be_preempted_run_to_their_end),
         cmocka_unit_test(no_turn_ends_before_something_of_it_is_kept),
         cmocka_unit_test(jobs_that_keep_their_gpus_are_not_restarted),

@@ -70,10 +70,10 @@ static void service_is_time_times_gpus(void **unused)
     assert_true(ends.end_s[1] == 4.5);
 }
 
-static void without_limits_the_papers_hold(void **unused)
+static void several_limits_make_several_queues(void **unused)
 {
     (void)unused;
-    const struct adl_policy_config config = {0};
+    const struct adl_policy_config config = {.settings = "las_limits_gpu_s=3600,7200,18000\nlas_running_first=false"};
     struct peer_job jobs[] = {{0, 0, 1, 4000}, {1, 100, 1, 10}, {2, 8000, 1, 30000}, {3, 8001, 1, 3700}};
     const struct ends ends = run(jobs, 4, 1, &config, ADL_REGIME_ORACLE);
     assert_true(ends.end_s[1] == 3610);
@@ -81,12 +81,23 @@ static void without_limits_the_papers_hold(void **unused)
     assert_true(ends.end_s[3] == 8000 + 3600 + 3600 + 3600 + 100);
 }
 
+/* The first job ends with 10 GPU-seconds: the second, which has not ended at 20, goes to the next queue at 30. */
+static void without_limits_they_follow_from_the_jobs_that_have_ended(void **unused)
+{
+    (void)unused;
+    const struct adl_policy_config config = {.settings = "las_limits_medians=2\nlas_running_first=false"};
+    struct peer_job jobs[] = {{0, 0, 1, 10}, {1, 10, 1, 100}, {2, 12, 1, 5}};
+    const struct ends ends = run(jobs, 3, 1, &config, ADL_REGIME_DECLARED);
+    assert_true(ends.end_s[2] > 33 && ends.end_s[2] < 37);
+    assert_true(ends.end_s[1] == 115);
+}
+
 /* Two GPUs. 0 is demoted at 5, 1 and 2 at 15, when 3 takes one GPU: of the second queue only 1 fits beside it, not 0,
  * which wants both. At 20 3 ends: 0 was submitted before 1, but 1 runs. */
 static void inside_a_queue_the_earlier_submitted_comes_first_unless_those_that_run_do(void **unused)
 {
     (void)unused;
-    struct adl_policy_config config = {.settings = "las_limits_gpu_s=10"};
+    struct adl_policy_config config = {.settings = "las_limits_gpu_s=10\nlas_running_first=false"};
     struct peer_job jobs[] = {{0, 0, 2, 100}, {1, 1, 1, 30}, {2, 2, 1, 30}, {3, 6, 1, 5}};
     struct ends ends = run(jobs, 4, 2, &config, ADL_REGIME_ORACLE);
     assert_true(ends.end_s[3] == 20 && ends.end_s[0] == 115 && ends.end_s[1] == 130 && ends.end_s[2] == 135);
@@ -98,12 +109,13 @@ static void inside_a_queue_the_earlier_submitted_comes_first_unless_those_that_r
 static void a_job_that_waited_long_enough_is_promoted(void **unused)
 {
     (void)unused;
-    struct adl_policy_config config = {.settings = "las_limits_gpu_s=10"};
+    struct adl_policy_config config = {.settings = "las_limits_gpu_s=10\nlas_running_first=false"};
     struct peer_job jobs[] = {{0, 0, 1, 100}, {1, 1, 1, 10}, {2, 2, 1, 10}, {3, 3, 1, 10}};
     assert_true(run(jobs, 4, 1, &config, ADL_REGIME_ORACLE).end_s[2] == 30);
-    config.settings = "las_limits_gpu_s=10\nlas_promote=1"; /* at 20 job 0 has waited the 10 s that it ran */
+    config.settings =
+        "las_limits_gpu_s=10\nlas_promote=1\nlas_running_first=false"; /* at 20 job 0 has waited the 10 s that it ran */
     assert_true(run(jobs, 4, 1, &config, ADL_REGIME_ORACLE).end_s[2] == 40);
-    config.settings = "las_limits_gpu_s=10\nlas_promote=1.5"; /* at 25 */
+    config.settings = "las_limits_gpu_s=10\nlas_promote=1.5\nlas_running_first=false"; /* at 25 */
     const struct ends ends = run(jobs, 4, 1, &config, ADL_REGIME_ORACLE);
     assert_true(ends.end_s[1] == 20 && ends.end_s[2] == 40);
 }
@@ -131,8 +143,9 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
         struct adl_cluster cluster = {0};
         toy_demanding_round(world, &cluster, &rng, round);
         char settings[128];
-        snprintf(settings, sizeof settings, "las_limits_gpu_s=20e-6,60e-6\nlas_promote=%d\n%s%s", round % 5,
-                 round % 2 ? "las_running_first=true\n" : "", round % 7 == 0 ? "las_lazy=true" : "");
+        snprintf(settings, sizeof settings, "%s\nlas_promote=%d\n%s%s",
+                 round % 3 ? "las_limits_gpu_s=20e-6,60e-6" : "las_limits_medians=0.5,2", round % 5,
+                 round % 2 ? "" : "las_running_first=false\n", round % 7 == 0 ? "las_lazy=true" : "");
         const struct adl_policy_config config = {.settings = settings};
         struct adl_engine_counts counts;
         toy_run(world, &adl_policy_las, &config, &counts);
@@ -148,7 +161,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_yields_at_the_moment_its_service_reaches_the_limit),
         cmocka_unit_test(service_is_time_times_gpus),
-        cmocka_unit_test(without_limits_the_papers_hold),
+        cmocka_unit_test(several_limits_make_several_queues),
+        cmocka_unit_test(without_limits_they_follow_from_the_jobs_that_have_ended),
         cmocka_unit_test(inside_a_queue_the_earlier_submitted_comes_first_unless_those_that_run_do),
         cmocka_unit_test(a_job_that_waited_long_enough_is_promoted),
         cmocka_unit_test(durations_are_not_looked_at),

@@ -394,11 +394,11 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {76, "  first_fits: true",
          "dir/t.yaml:76: unknown key 'first_fits' in policy; did you mean 'first_fit'? (keys: first_fit, share, "
          "placement, priority_s, affinity, by_gpu_time, gpus_exponent, by_count, stop_margin, backfill_depth, "
-         "backfill_rule, backfill_order, las_limits_gpu_s, las_promote, ...)"},
+         "backfill_rule, backfill_order, las_limits_gpu_s, las_limits_medians, ...)"},
         {76, "  name: sjf",
          "dir/t.yaml:76: unknown key 'name' in policy (keys: first_fit, share, placement, "
          "priority_s, affinity, by_gpu_time, gpus_exponent, by_count, stop_margin, backfill_depth, "
-         "backfill_rule, backfill_order, las_limits_gpu_s, las_promote, ...)"},
+         "backfill_rule, backfill_order, las_limits_gpu_s, las_limits_medians, ...)"},
         {76, "  share: true", "dir/t.yaml:76: policy.share is given twice; the first is on line 73"},
         {76, "  first_fit: yes", "dir/t.yaml:76: policy.first_fit must be true or false, got 'yes'"},
         {76, "  first_fit:", "dir/t.yaml:76: policy.first_fit must be true or false, got nothing"},
@@ -407,7 +407,7 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {85, "variants:\n  a: {policy: static, affinity: [{kind: data, types: [huge]}]}",
          "dir/t.yaml:86: variants.a.affinity[0].types[0]: no node has a GPU of type 'huge' (types: big, small)"},
         {85, "variants: {a: sjf}", "dir/t.yaml:85: variants.a must be a mapping, got 'sjf'"},
-        {80, "  round_s: 0", "dir/t.yaml:80: policy.round_s must be between 1 and 1e6, got 0"},
+        {80, "  round_s: -1", "dir/t.yaml:80: policy.round_s must be 0 or between 1 and 1e6, got -1"},
     };
     char *full = read_whole(ADL_SOURCE_DIR "/tests/corpus/scenario/full.yaml");
     for (size_t i = 0; i < COUNT(cases); i++) {

@@ -1,5 +1,6 @@
 #include "policy/mechanism/rounds.h"
 
+#include "base/median.h"
 #include "base/rng.h"
 #include "model/scenario.h"
 #include "policy/mechanism/round_placement.h"
@@ -26,6 +27,9 @@ struct adl_rounds {
     struct adl_round_placement *round_placement;
     uint32_t *live; /* slots in order of arrival */
     uint32_t live_count;
+    uint32_t seen_count;      /* of the live jobs, from the first on, those whose run time is in run_us */
+    struct adl_median run_us; /* predicted, of all jobs so far */
+    int64_t round_us;
     uint32_t *possible; /* [slot] types on which it fits when the cluster is empty */
     bool *shared;       /* [slot] shares were computed since it arrived */
     double *share;      /* [slot][type] X */
@@ -50,6 +54,7 @@ int adl_rounds_create(const struct adl_cluster *cluster, const struct adl_rounds
     self->cluster = cluster;
     self->types = cluster->type_count;
     self->config = *config;
+    self->round_us = config->round_us;
     adl_rng_seed(&self->rng, seed, "rounds");
     for (uint32_t t = 0; t < self->types; t++)
         self->turn[t] = t;
@@ -76,7 +81,7 @@ void adl_rounds_destroy(struct adl_rounds *self)
 
 static double half_round_s(const struct adl_rounds *self)
 {
-    return (double)self->config.round_us * 0.5e-6;
+    return (double)self->round_us * 0.5e-6;
 }
 
 static int grow(struct adl_rounds *self, uint32_t slot)
@@ -129,6 +134,7 @@ static void leave(struct adl_rounds *self, uint32_t slot)
         return;
     memmove(&self->live[at], &self->live[at + 1], (self->live_count - at - 1) * sizeof *self->live);
     self->live_count--;
+    self->seen_count -= at < self->seen_count;
     for (uint32_t t = 0; t < self->types; t++)
         self->type_s[t] -= self->received_s[(size_t)slot * self->types + t];
     adl_round_placement_forget(self->round_placement, slot);
@@ -164,18 +170,43 @@ static double owed_s(const struct adl_rounds *self, size_t at, double passed_s)
     return self->deficit_s[at] + self->share[at] * passed_s - (self->received_s[at] - half_round_s(self));
 }
 
+static void see_new_jobs(struct adl_rounds *self, const struct adl_state *state)
+{
+    for (; self->seen_count < self->live_count; self->seen_count++)
+        if (state->jobs[self->live[self->seen_count]].eligible)
+            adl_median_add(&self->run_us, (double)adl_state_shortest_us(state, self->live[self->seen_count]));
+}
+
+static int64_t round_from_work(const struct adl_rounds *self)
+{
+    const double round_us = self->config.round_part * adl_median_value(&self->run_us);
+    const int64_t least_us = self->config.round_least_us > 0 ? self->config.round_least_us : 1;
+    return round_us > (double)least_us ? (int64_t)round_us : least_us;
+}
+
+/* True if the work wants rounds of less than half the present length. */
+static bool is_round_long(const struct adl_rounds *self)
+{
+    return self->config.round_us == 0 && self->changed && round_from_work(self) < self->round_us / 2;
+}
+
 /* Restarts all clocks; time owed until now is kept as deficit. */
 static void start_clocks(struct adl_rounds *self, int64_t now_us)
 {
-    const double half_s = half_round_s(self), passed_s = (double)(now_us - self->clocks_us) * 1e-6;
-    for (uint32_t t = 0; t < self->types; t++) {
-        self->type_s[t] = half_s * self->live_count;
+    const double passed_s = (double)(now_us - self->clocks_us) * 1e-6;
+    for (uint32_t t = 0; t < self->types; t++)
         for (uint32_t i = 0; i < self->live_count; i++) {
             const size_t at = (size_t)self->live[i] * self->types + t;
             self->deficit_s[at] = owed_s(self, at, passed_s);
-            self->received_s[at] = half_s;
             self->share[at] = 0;
         }
+    if (self->config.round_us == 0)
+        self->round_us = round_from_work(self);
+    const double half_s = half_round_s(self);
+    for (uint32_t t = 0; t < self->types; t++) {
+        self->type_s[t] = half_s * self->live_count;
+        for (uint32_t i = 0; i < self->live_count; i++)
+            self->received_s[(size_t)self->live[i] * self->types + t] = half_s;
     }
     self->clocks_us = now_us;
 }
@@ -222,7 +253,7 @@ static uint32_t rank(struct adl_rounds *self, const struct adl_state *state)
             const double share = self->share[at], received = self->received_s[at], all = self->type_s[t];
             double priority = received > 0 && all > 0 ? share / (received / all) : share * NEW_JOB_PRIORITY;
             if (self->config.by_owed_time)
-                priority = owed_s(self, at, passed_s + (double)self->config.round_us * 1e-6);
+                priority = owed_s(self, at, passed_s + (double)self->round_us * 1e-6);
             self->entries[count++] = (struct entry){.priority = priority,
                                                     .deficit = self->deficit_s[at],
                                                     .share = share,
@@ -250,7 +281,7 @@ static void shuffle_types(struct adl_rounds *self)
 static bool is_allocation_due(const struct adl_rounds *self, const struct adl_state *state)
 {
     return self->changed && (!self->allocated || (self->config.new_jobs_wait && state->running_jobs == 0) ||
-                             state->now_us - self->clocks_us >= self->config.round_us / 3 * 16);
+                             state->now_us - self->clocks_us >= self->round_us / 3 * 16);
 }
 
 /* Chooses jobs in order of rank while GPUs are left. */
@@ -295,7 +326,7 @@ static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rou
         shuffle_types(self);
     choose(self, state);
     const int status = adl_round_placement_preempt(self->round_placement, state, plan);
-    return status ? status : adl_plan_wake(plan, now_us + self->config.round_us);
+    return status ? status : adl_plan_wake(plan, now_us + self->round_us);
 }
 
 /* ---- reasons ---- */
@@ -304,7 +335,7 @@ static int begin(struct adl_rounds *self, const struct adl_state *state, adl_rou
 static double due(const struct adl_rounds *self, uint32_t slot, uint32_t type)
 {
     const size_t at = (size_t)slot * self->types + type;
-    const double until_s = (double)(self->begun_us + self->config.round_us - self->clocks_us) * 1e-6;
+    const double until_s = (double)(self->begun_us + self->round_us - self->clocks_us) * 1e-6;
     return self->config.by_owed_time ? owed_s(self, at, until_s) : self->share[at];
 }
 
@@ -352,7 +383,10 @@ static int decide(struct adl_rounds *self, const struct adl_state *state, adl_ro
         self->under_way = false;
         return 0;
     }
-    const bool over = !self->under_way || state->now_us - self->begun_us >= self->config.round_us;
+    see_new_jobs(self, state);
+    if (is_round_long(self))
+        self->under_way = self->allocated = false;
+    const bool over = !self->under_way || state->now_us - self->begun_us >= self->round_us;
     if (!over) {
         const int status = adl_round_placement_start(self->round_placement, state, plan);
         if (status || plan->command_count > 0 || state->running_jobs > 0 || state->now_us == self->begun_us)
@@ -360,6 +394,11 @@ static int decide(struct adl_rounds *self, const struct adl_state *state, adl_ro
     }
     const int status = begin(self, state, allocate, context, plan);
     return status ? status : adl_round_placement_start(self->round_placement, state, plan);
+}
+
+double adl_rounds_length_s(const struct adl_rounds *self)
+{
+    return (double)self->round_us * 1e-6;
 }
 
 int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, adl_rounds_allocate *allocate,

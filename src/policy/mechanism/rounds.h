@@ -14,7 +14,10 @@
  * As in the authors' scheduler each job is credited half a round on every type when clocks restart, shares are
  * recomputed when jobs have arrived or ended and at least 16/3 rounds have passed (1,920 s for rounds of 360 s), and a
  * job that has no share yet takes GPUs that are left over. In addition, jobs that are not preemptible stay where they
- * are, and a chosen job that found no room for its gang goes first in the next round. */
+ * are, and a chosen job that found no room for its gang goes first in the next round.
+ *
+ * A round that follows from the work is set when shares are recomputed, which happens at once if it would be less than
+ * half as long. */
 #ifndef ADLRO_POLICY_MECHANISM_ROUNDS_H
 #define ADLRO_POLICY_MECHANISM_ROUNDS_H
 
@@ -34,11 +37,13 @@ struct adl_rounds_jobs {
 typedef int adl_rounds_allocate(void *context, const struct adl_state *state, const struct adl_rounds_jobs *jobs);
 
 struct adl_rounds_config {
-    int64_t round_us;
-    bool type_by_type;   /* assign GPUs of the first type, then those of the second ...; else by rank alone */
-    bool types_shuffled; /* the same, in a new random order each round */
-    bool by_owed_time;   /* rank by the time that a job is owed, including earlier periods */
-    bool new_jobs_wait;  /* a job without a share yet is ranked and blocks GPUs, but does not run */
+    int64_t round_us;       /* 0 = it follows from the work: */
+    double round_part;      /* ... this part of the median predicted run time of the jobs so far */
+    int64_t round_least_us; /* ... and at least this */
+    bool type_by_type;      /* assign GPUs of the first type, then those of the second ...; else by rank alone */
+    bool types_shuffled;    /* the same, in a new random order each round */
+    bool by_owed_time;      /* rank by the time that a job is owed, including earlier periods */
+    bool new_jobs_wait;     /* a job without a share yet is ranked and blocks GPUs, but does not run */
 };
 
 int adl_rounds_create(const struct adl_cluster *cluster, const struct adl_rounds_config *config, uint64_t seed,
@@ -47,6 +52,8 @@ void adl_rounds_destroy(struct adl_rounds *rounds); /* accepts NULL */
 
 /* Tracks the jobs and the time they receive. Grows the tables: the next decision reports that memory ran out. */
 void adl_rounds_observe(struct adl_rounds *rounds, const struct adl_event *event, const struct adl_state *state);
+
+double adl_rounds_length_s(const struct adl_rounds *rounds); /* of the present round; 0 = there was none yet */
 
 int adl_rounds_decide(struct adl_rounds *rounds, const struct adl_state *state, adl_rounds_allocate *allocate,
                       void *context, struct adl_plan *plan);

@@ -277,7 +277,7 @@ static void every_job_ends_and_nothing_is_refused(void **unused)
 
 static int64_t end_after_stop(uint16_t gpus, const struct adl_preemption *preemption)
 {
-    struct peer_job jobs[] = {{0, 0, gpus, 100}, {1, 10, gpus, 10}};
+    struct peer_job jobs[] = {{0, 0, gpus, 200}, {1, 10, gpus, 10}};
     struct peer_trace trace = {.jobs = jobs, .count = 2};
     struct adl_scenario scenario = peer_check_scenario(1, gpus);
     scenario.preemption = *preemption;
@@ -292,19 +292,19 @@ static void a_restart_takes_the_time_stated_for_its_number_of_gpus(void **unused
 {
     (void)unused;
     const struct adl_preemption cost = {.restart_s = 5, .restart_by_gpus_s = {7, 30, 60}};
-    assert_int_equal(end_after_stop(1, &cost), 20 + 7 + 90);
-    assert_int_equal(end_after_stop(2, &cost), 20 + 30 + 90);
-    assert_int_equal(end_after_stop(8, &cost), 20 + 30 + 90);
-    assert_int_equal(end_after_stop(9, &cost), 20 + 60 + 90);
+    assert_int_equal(end_after_stop(1, &cost), 20 + 7 + 190);
+    assert_int_equal(end_after_stop(2, &cost), 20 + 30 + 190);
+    assert_int_equal(end_after_stop(8, &cost), 20 + 30 + 190);
+    assert_int_equal(end_after_stop(9, &cost), 20 + 60 + 190);
 }
 
 static void a_preemption_adds_the_work_stated_for_its_number_of_gpus(void **unused)
 {
     (void)unused;
     const struct adl_preemption cost = {.rework_by_gpus_s = {7, 30, 60}};
-    assert_int_equal(end_after_stop(1, &cost), 20 + 7 + 90);
-    assert_int_equal(end_after_stop(8, &cost), 20 + 30 + 90);
-    assert_int_equal(end_after_stop(9, &cost), 20 + 60 + 90);
+    assert_int_equal(end_after_stop(1, &cost), 20 + 7 + 190);
+    assert_int_equal(end_after_stop(8, &cost), 20 + 30 + 190);
+    assert_int_equal(end_after_stop(9, &cost), 20 + 60 + 190);
 }
 
 int main(void)
