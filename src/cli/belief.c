@@ -13,12 +13,14 @@
 
 struct options {
     const char *state;
-    bool json;
+    bool json, refused;
 };
 
 static const struct adl_option table[] = {
     ADL_ROW_TEXT(struct options, state, "state", 's', "DIR",
                  "export, import: the service's state, as given to `adlro serve`"),
+    ADL_ROW_FLAG(struct options, refused, "refused", 0,
+                 "export: the one that the service could not read and keeps aside, not the present one"),
     ADL_ROW_FLAG(struct options, json, "json", 0, "show: print it as JSON"),
 };
 
@@ -192,12 +194,13 @@ static int export_belief(const char *path, const struct options *o, struct adl_e
     int status = adl_store_open(o->state, ADL_STORE_READ, &store, err);
     if (status)
         return status;
-    const int found = adl_store_belief_read(store, ADL_BELIEF_PRESENT, take_content, &text, err);
+    const int found =
+        adl_store_belief_read(store, o->refused ? ADL_BELIEF_REFUSED : ADL_BELIEF_PRESENT, take_content, &text, err);
     status = found < 0 ? found : 0;
     if (found == 0)
         status = adl_fail(err, ADL_EABSENT,
-                          "%.200s has no belief yet: the service writes one when jobs have ended and when it stops",
-                          o->state);
+                          "%.200s has no %s: the service writes one when jobs have ended and when it stops", o->state,
+                          o->refused ? "belief that was kept aside" : "belief yet");
     if (status == 0)
         status = adl_output_write(path, &text, err);
     if (status == 0 && !adl_output_is_stdout(path))

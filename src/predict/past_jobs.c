@@ -69,6 +69,11 @@ bool adl_past_jobs_end(struct adl_past_jobs *jobs, uint32_t slot, const struct a
 {
     struct adl_state *state = jobs->state;
     struct adl_event event = {.kind = ADL_EVENT_FINISH, .time_us = job->end_us, .job = slot, .gpu = ADL_NONE};
+    const struct adl_event progress = {.kind = ADL_EVENT_PROGRESS,
+                                       .time_us = job->end_us,
+                                       .job = slot,
+                                       .gpu = ADL_NONE,
+                                       .steps_per_s = job->steps_per_s};
     const bool chosen = job->type < state->cluster->type_count && job->spec->gpus <= ADL_JOB_GPUS_MAX &&
                         choose_gpus(state->cluster, job->type, job->spec->gpus, jobs->gpus);
     event.outcome = (struct adl_outcome){.end = job->end, .run_us = job->run_us};
@@ -76,6 +81,8 @@ bool adl_past_jobs_end(struct adl_past_jobs *jobs, uint32_t slot, const struct a
         state->now_us = job->end_us;
         adl_state_start(state, slot, jobs->gpus);
         adl_state_began(state, slot, job->end_us - job->run_us);
+        if (job->steps_per_s > 0)
+            adl_belief_learn(jobs->belief, &progress, state);
         adl_belief_learn(jobs->belief, &event, state);
     }
     adl_state_finish(state, slot);

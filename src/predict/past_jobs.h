@@ -11,9 +11,10 @@ struct adl_past_jobs;
 struct adl_past_job {
     const struct adl_job_spec *spec;
     int64_t submit_us, end_us;
-    int64_t run_us; /* above 0 */
-    uint32_t type;  /* of the GPUs that it had */
-    uint8_t end;    /* enum adl_job_end */
+    int64_t run_us;     /* above 0 */
+    uint32_t type;      /* of the GPUs that it had */
+    uint8_t end;        /* enum adl_job_end */
+    double steps_per_s; /* that it reported at its end; 0 = none */
 };
 
 /* cluster and belief outlive it. 0 or ADL_ENOMEM. */

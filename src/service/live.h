@@ -44,6 +44,14 @@ void adl_live_destroy(struct adl_live *live); /* accepts NULL */
 /* Once, with the engine that was created on this world: jobs that held GPUs hold them again. The lock is held. */
 int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_error *err);
 
+/* The engine gets what was learned about jobs before. Once, before it adopts jobs, and for an engine that learns in
+ * place of one that did not. */
+void adl_live_belief_load(struct adl_live *live);
+
+/* Writes what was learned about jobs, before the service ends or an engine takes over that does not learn. The lock is
+ * held, and the engine has no events before it. */
+void adl_live_belief_keep(struct adl_live *live);
+
 /* Time of the last event in the store; 0 = none. */
 int64_t adl_live_latest_us(struct adl_store *store);
 

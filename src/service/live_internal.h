@@ -86,10 +86,12 @@ struct adl_live {
     size_t claim_capacity;
     uint32_t claim_count;
     uint64_t claim_group;
-    uint64_t kept_points; /* service_state.point_count when the store last got a point */
-    int64_t prune_us;     /* steady */
-    bool *down;           /* [gpu] as posted to the engine */
-    const char **names;   /* [gpus + 1] scratch for a job's GPU names */
+    uint64_t kept_points;  /* service_state.point_count when the store last got a point */
+    uint64_t belief_saved; /* adl_belief_count when the store last got it */
+    int64_t belief_us;     /* when it is written again at the latest, in steady time */
+    int64_t prune_us;      /* steady */
+    bool *down;            /* [gpu] as posted to the engine */
+    const char **names;    /* [gpus + 1] scratch for a job's GPU names */
 };
 
 /* live_clock.c */
@@ -210,6 +212,9 @@ void adl_live_drop_alternatives(struct adl_live *live, struct adl_job_entry *job
 void adl_live_count(struct adl_live *live, int64_t now_us); /* the time since the last call */
 void adl_live_keep_point(struct adl_live *live);            /* in the store, if it is time; the lock is held */
 void adl_live_find_points(struct adl_live *live);           /* from before a restart */
+
+/* live_belief.c: what was learned about jobs, to the store if it is time or due; the lock is held. */
+void adl_live_belief_save(struct adl_live *live, bool due);
 
 /* Appends an event about a job (0 = none); payload is emptied. */
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload,

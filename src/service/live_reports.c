@@ -83,6 +83,8 @@ static int log_end(struct adl_live *live, const struct adl_report *report, const
         adl_json_put_string(&json, "state", adl_store_state_name(ADL_STORE_ENDED + end_of(report)));
         adl_json_put_int(&json, "exit_code", report->exit_code);
         adl_json_put_int(&json, "signal", report->signal);
+        if (report->kind == ADL_REPORT_ENDED && report->outcome.run_us > 0)
+            adl_json_put_int(&json, "run_us", report->outcome.run_us);
     }
     adl_json_put_string(&json, "why", reason);
     adl_json_end(&json);

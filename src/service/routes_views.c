@@ -36,15 +36,18 @@ void adl_route_health(void *context, struct adl_http_request *http)
     const struct adl_routes_context *routes = context;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
-    char trouble[sizeof routes->shared->trouble];
+    char trouble[sizeof routes->shared->trouble], notice[sizeof routes->shared->notice];
     adl_service_state_lock(routes->shared);
     memcpy(trouble, routes->shared->trouble, sizeof trouble);
+    memcpy(notice, routes->shared->notice, sizeof notice);
     adl_service_state_unlock(routes->shared);
     adl_json_object(&json);
     adl_json_put_string(&json, "status", trouble[0] ? "trouble" : "ok");
     if (trouble[0]) {
         adl_json_put_string(&json, "trouble", trouble);
     }
+    if (notice[0])
+        adl_json_put_string(&json, "notice", notice);
     adl_json_end(&json);
     adl_http_request_answer_json(http, trouble[0] ? 503 : 200, &text);
 }

@@ -236,6 +236,7 @@ static int open_live(struct adl_service *service, struct adl_error *err)
     if (status == 0)
         status = create_engine(service, &service->config, &shared->engine, err);
     if (status == 0) {
+        adl_live_belief_load(service->live);
         adl_service_state_lock(shared);
         status = adl_live_adopt(service->live, shared->engine, err);
         adl_service_state_unlock(shared);
@@ -474,10 +475,14 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
 {
     char text[100];
     struct adl_service_state *shared = &service->shared;
+    const bool learned = adl_engine_state(shared->engine)->learned;
+    adl_live_belief_keep(service->live);
     adl_engine_inherit(service->next_engine, shared->engine);
     adl_engine_destroy(shared->engine);
     shared->engine = service->next_engine;
     service->next_engine = NULL;
+    if (!learned)
+        adl_live_belief_load(service->live);
     shared->policy = service->config.policy = service->next.policy;
     adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);
     free(service->config.model);
@@ -502,6 +507,8 @@ int adl_service_run(struct adl_service *service, struct adl_error *err)
         if (status == 0 && !adl_live_ending(service->live))
             status = change_engine(service, err);
     } while (status == 0 && !adl_live_ending(service->live));
+    if (status == 0)
+        adl_live_belief_keep(service->live);
     adl_service_state_unlock(shared);
     return status;
 }

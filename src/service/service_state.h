@@ -96,6 +96,7 @@ struct adl_service_state {
     void *clock;
     char version[32];
     char trouble[400]; /* why nothing can be written now; "" = it can */
+    char notice[400];  /* what an administrator should know, though the service works; "" = nothing */
 
     struct adl_request_queue *request_queue; /* used without the lock, like the following */
     struct adl_events *events;

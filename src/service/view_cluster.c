@@ -154,6 +154,7 @@ void adl_view_cluster(struct adl_json *json, const struct adl_service_state *sha
     adl_view_time(json, "now_s", shared->now_us(shared));
     adl_view_time(json, "started_s", shared->started_us);
     adl_json_put_string(json, "trouble", shared->trouble[0] ? shared->trouble : NULL);
+    adl_json_put_string(json, "notice", shared->notice[0] ? shared->notice : NULL);
     put_counts(json, shared);
     put_real(json, "power_w", power_w(shared), 0);
     put_real(json, "energy_j", shared->counts.energy_j, 1e-9); /* null: nothing was measured */

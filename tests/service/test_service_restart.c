@@ -149,7 +149,7 @@ static const char *who_goes_first(void)
     return job_number(fast, "start_s") < job_number(slow, "start_s") ? "brisk" : "tardy";
 }
 
-static void what_was_learned_of_run_times_outlives_a_reload_also_to_another_policy(void **state)
+static void what_was_learned_of_run_times_outlives_a_reload_a_stop_and_a_kill(void **state)
 {
     (void)state;
     start_service(service_slots_yaml(1, "policy: {name: sjf}\n"));
@@ -166,6 +166,11 @@ static void what_was_learned_of_run_times_outlives_a_reload_also_to_another_poli
     assert_true(service_write("c.yaml", service_slots_yaml(1, "policy: {name: sjf}\n")));
     reload_and_wait("read again: policy sjf");
     assert_string_equal(who_goes_first(), "brisk");
+    for (int i = 0; i < 2; i++) {
+        stop_service(i == 0 ? SIGTERM : SIGKILL);
+        start_again();
+        assert_string_equal(who_goes_first(), "brisk");
+    }
 }
 
 static void a_configuration_that_is_wrong_changes_nothing_and_is_told(void **state)
@@ -243,7 +248,7 @@ int main(void)
         SERVICE_TEST(a_job_whose_request_the_cluster_no_longer_has_is_held_once_it_has_stopped),
         SERVICE_TEST(a_drained_gpu_stays_so_over_a_restart),
         SERVICE_TEST(another_policy_takes_over_jobs_that_run_and_wait),
-        SERVICE_TEST(what_was_learned_of_run_times_outlives_a_reload_also_to_another_policy),
+        SERVICE_TEST(what_was_learned_of_run_times_outlives_a_reload_a_stop_and_a_kill),
         SERVICE_TEST(a_configuration_that_is_wrong_changes_nothing_and_is_told),
         SERVICE_TEST(a_second_service_on_the_same_state_or_socket_is_refused),
         SERVICE_TEST(a_state_that_is_damaged_or_cannot_be_written_is_said_at_the_start),

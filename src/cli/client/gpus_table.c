@@ -21,6 +21,10 @@ void adl_policy_line(struct adl_text *text, const struct cJSON *cluster)
         adl_text_put(text, ", TROUBLE: ");
         adl_display_put(text, adl_member_text(cluster, "trouble"), ADL_DISPLAY_ALL);
     }
+    if (*adl_member_text(cluster, "notice")) {
+        adl_text_put(text, ", NOTICE: ");
+        adl_display_put(text, adl_member_text(cluster, "notice"), ADL_DISPLAY_ALL);
+    }
 }
 
 static void put_cluster_line(struct adl_text *text, const cJSON *cluster)
