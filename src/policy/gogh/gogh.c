@@ -207,11 +207,15 @@ static bool has_room_beside(const struct adl_state *state, uint32_t slot, uint32
            node->free_memory_mib >= spec->memory_mib;
 }
 
-static bool none_reserved(const struct gogh *self, const uint32_t *gpus, uint32_t count)
+/* True if nothing is reserved on the nodes of these GPUs: a reservation needs the node's cores and memory too. */
+static bool none_reserved(const struct gogh *self, const struct adl_state *state, const uint32_t *gpus, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (self->reservations.reserved[gpus[i]])
-            return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct adl_node *node = &state->cluster->nodes[adl_gpu_node_of(state->cluster, gpus[i])];
+        for (uint32_t gpu = node->gpu_first; gpu < node->gpu_first + node->gpu_count; gpu++)
+            if (self->reservations.reserved[gpu])
+                return false;
+    }
     return true;
 }
 
@@ -221,7 +225,7 @@ static bool find_gpus(const struct gogh *self, const struct adl_state *state, co
     if (step->beside != ADL_NONE) {
         const struct adl_job *other = &state->jobs[step->beside];
         if (other->phase == ADL_PHASE_RUNNING && other->type == step->type &&
-            !self->reservations.reserved[other->first_gpu] && has_room_beside(state, step->job, other->first_gpu)) {
+            none_reserved(self, state, &other->first_gpu, 1) && has_room_beside(state, step->job, other->first_gpu)) {
             *ret_gpus = other->first_gpu;
             return true;
         }
@@ -229,7 +233,7 @@ static bool find_gpus(const struct gogh *self, const struct adl_state *state, co
             return false;
     }
     return adl_fit_find(state, step->job, step->type, NULL, ret_gpus) &&
-           none_reserved(self, ret_gpus, state->jobs[step->job].spec.gpus);
+           none_reserved(self, state, ret_gpus, state->jobs[step->job].spec.gpus);
 }
 
 /* Caps GPUs unless they have that cap; 0 or ADL_EREFUSED. */
