@@ -19,6 +19,7 @@ struct options {
     int64_t threads; /* 0 = all cores */
     int64_t jobs;    /* 0 = the scenario's */
     int regime;
+    int bound;
     const char *model;
     const char *throughputs;
     const char *belief;
@@ -37,6 +38,8 @@ static const struct adl_option table[] = {
     {"regime", 0, ADL_OPTION_NAME, AT(regime), 0, 0, adl_regime_names, "NAME",
      "what policies know of run times: declared (users' limits), learned (similar jobs) or oracle (truth)"},
     {"belief", 0, ADL_OPTION_TEXT, AT(belief), 0, 0, NULL, "FILE", ADL_BELIEF_HELP ", the same for every run"},
+    {"bound", 0, ADL_OPTION_NAME, AT(bound), 0, 0, adl_bound_names, "NAME",
+     "lower bound on the mean JCT: relaxed, or lp, which is higher and takes seconds for each seed"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
@@ -77,6 +80,7 @@ static int run_comparison(const struct options *o, const struct adl_scenario *sc
         .first_seed = (uint64_t)o->first_seed,
         .seed_count = (uint32_t)o->seeds,
         .regime = o->regime,
+        .bound = o->bound,
         .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
         .timelines = o->html != NULL,
         .belief = belief->bytes,

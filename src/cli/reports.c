@@ -10,7 +10,7 @@
 int adl_reports_compare(struct adl_comparison_request request, struct adl_comparison *ret, struct adl_error *err)
 {
     struct adl_progress progress;
-    adl_progress_begin(&progress, "runs");
+    adl_progress_begin(&progress, request.bound == ADL_BOUND_LP ? "bounds and runs" : "runs");
     request.progress = adl_progress_show;
     request.progress_self = &progress;
     const int status = adl_comparison_run(&request, ret, err);

@@ -20,6 +20,7 @@ struct options {
     int64_t jobs;
     int64_t explain;
     int regime;
+    int bound;
     const char *model;
     const char *throughputs;
     const char *belief, *learn;
@@ -37,6 +38,8 @@ static const struct adl_option table[] = {
      "what the policy knows of run times: declared, learned or oracle"},
     {"belief", 0, ADL_OPTION_TEXT, AT(belief), 0, 0, NULL, "FILE", ADL_BELIEF_HELP},
     {"learn", 0, ADL_OPTION_TEXT, AT(learn), 0, 0, NULL, "FILE", ADL_LEARN_HELP},
+    {"bound", 0, ADL_OPTION_NAME, AT(bound), 0, 0, adl_bound_names, "NAME",
+     "lower bound on the mean JCT: relaxed, or lp, which is higher and takes seconds for each seed"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
      "network from `adlro train dqn` that the policy dqn uses instead of the shipped one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
@@ -199,6 +202,7 @@ static int simulate(const struct options *o, const char *name, const struct adl_
                                                    .first_seed = (uint64_t)o->seed,
                                                    .seed_count = 1,
                                                    .regime = o->regime,
+                                                   .bound = o->bound,
                                                    .threads = 1,
                                                    .timelines = o->gantt != NULL,
                                                    .belief = belief->bytes,

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "experiment/run.h"
 #include "experiment/thread_pool.h"
+#include "metrics/lp_bound.h"
 #include "sim/workload.h"
 #include "sim/world_sim.h"
 
@@ -49,7 +50,11 @@ static int do_task(struct tasks *tasks, uint32_t task, struct adl_error *err)
         return do_run(tasks, task, err);
     const struct adl_comparison_request *request = tasks->request;
     const struct adl_job_supply supply = request->supply ? *request->supply : adl_workload_supply(request->scenario);
-    return adl_lower_bound_compute(request->scenario, &supply, request->first_seed + task, &tasks->bounds[task], err);
+    const uint64_t seed = request->first_seed + task;
+    const int status = adl_lower_bound_compute(request->scenario, &supply, seed, &tasks->bounds[task], err);
+    if (status || request->bound != ADL_BOUND_LP)
+        return status;
+    return adl_lp_bound_raise(request->scenario, &supply, seed, &tasks->bounds[task], err);
 }
 
 static bool may_start(struct tasks *tasks)
@@ -72,8 +77,9 @@ static void run_task(void *self, uint32_t task)
         tasks->status = status;
         tasks->error = error;
     }
-    tasks->done++;
-    if (tasks->bounds_done && tasks->request->progress)
+    const bool counts = tasks->bounds_done || tasks->request->bound == ADL_BOUND_LP; /* the other bound takes no time */
+    tasks->done += counts;
+    if (counts && tasks->request->progress)
         tasks->request->progress(tasks->request->progress_self, tasks->done, tasks->total);
     pthread_mutex_unlock(&tasks->lock);
 }
@@ -87,10 +93,9 @@ static int run_tasks(struct tasks *tasks, struct adl_error *err)
     int status = adl_thread_pool_create(request->threads < total ? request->threads : total, &pool, err);
     if (status)
         return status;
+    tasks->total = total + (request->bound == ADL_BOUND_LP ? request->seed_count : 0);
     adl_thread_pool_run(pool, request->seed_count, run_task, tasks);
     tasks->bounds_done = true;
-    tasks->done = 0;
-    tasks->total = total;
     if (tasks->status == 0)
         adl_thread_pool_run(pool, total, run_task, tasks);
     adl_thread_pool_destroy(pool);
@@ -260,6 +265,7 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
     struct adl_comparison comparison = {.scenario = request->scenario,
                                         .regime = adl_regime_name(request->regime),
                                         .told = adl_regime_told(request->regime),
+                                        .bound = request->bound,
                                         .first_seed = request->first_seed,
                                         .seed_count = request->seed_count};
     struct tasks tasks = {.request = request, .comparison = &comparison};

@@ -46,6 +46,7 @@ struct adl_comparison {
     uint32_t seed_count;
     uint32_t policy_count;
     struct adl_policy_result *policies;
+    int bound;                                /* enum adl_bound_kind */
     struct adl_summary bound_jct_s;           /* over seeds */
     struct adl_regression jct_on_utilization; /* over all policies and seeds */
 };
@@ -58,6 +59,7 @@ struct adl_comparison_request {
     uint64_t first_seed;
     uint32_t seed_count;
     int regime;                          /* enum adl_regime */
+    int bound;                           /* enum adl_bound_kind */
     uint32_t threads;                    /* at least 1; the result does not depend on it */
     bool timelines;                      /* keep the first seed's, for plots */
     const struct adl_observer *observer; /* one more observer, or NULL; only for one policy on one seed */
@@ -65,7 +67,8 @@ struct adl_comparison_request {
     size_t belief_size;
     struct adl_text *learned; /* as in struct adl_run; only for one policy on one seed */
     const char *origin;
-    void (*progress)(void *self, uint64_t done, uint64_t total); /* may be NULL; called by one thread at a time */
+    void (*progress)(void *self, uint64_t done, uint64_t total); /* of the runs, and of the bounds lp before them; may
+                                                                  * be NULL; called by one thread at a time */
     void *progress_self;
 };
 

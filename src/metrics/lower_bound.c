@@ -60,6 +60,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+const char *const adl_bound_names[] = {"relaxed", "lp", NULL};
+
 /* Times are of the one machine: GPU time over m, in microseconds. */
 struct relaxed_job {
     double left;

@@ -8,6 +8,14 @@
 
 #include <stdint.h>
 
+/* Which bound on the mean JCT. */
+enum adl_bound_kind {
+    ADL_BOUND_RELAXED, /* the relaxed machines of lower_bound.c */
+    ADL_BOUND_LP,      /* the time-indexed linear program of metrics/lp_bound.h, if it is higher */
+};
+
+extern const char *const adl_bound_names[]; /* of enum adl_bound_kind, ends with NULL */
+
 struct adl_lower_bound {
     double jct_mean_s;
     double makespan_s; /* from time 0 */

@@ -93,6 +93,8 @@ static void note_bound(struct adl_text *text, const struct adl_comparison *compa
         return;
     adl_text_printf(text, "No schedule, even one that knows the future, has a mean JCT below %s on these workloads",
                     adl_figure_print_duration(number, bound));
+    if (comparison->bound == ADL_BOUND_LP)
+        adl_text_put(text, " (by a time-indexed linear program)");
     if (best != ADL_NONE) {
         const double ratio = comparison->policies[best].metrics[ADL_METRIC_JCT_MEAN].mean / bound;
         adl_text_put(text, "; ");

@@ -205,6 +205,7 @@ void adl_report_json(struct adl_text *text, const struct adl_comparison *compari
     put_information(&json, comparison);
     adl_json_put_uint(&json, "seeds", comparison->seed_count);
     adl_json_put_uint(&json, "first_seed", comparison->first_seed);
+    adl_json_put_string(&json, "bound", adl_bound_names[comparison->bound]);
     put_summary(&json, "bound_jct_s", &comparison->bound_jct_s);
     put_regression(&json, &comparison->jct_on_utilization);
     put_references(&json, comparison);

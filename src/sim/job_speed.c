@@ -1,4 +1,5 @@
 /* job_speed: how fast jobs run, what that makes GPUs draw, and how a job takes and leaves its GPUs. */
+#include "sim/runtimes.h"
 #include "sim/sim.h"
 
 #include <assert.h>
@@ -24,13 +25,6 @@ static const struct adl_job_class *class_of(const struct adl_world_sim *world, u
     return &world->scenario->classes[world->jobs[slot].class_index];
 }
 
-double adl_sim_network_speed(const struct adl_world_sim *world, uint32_t class_index, double link_gbs)
-{
-    const double network_gbs = world->scenario->cluster.network_gbs;
-    const double share = world->scenario->classes[class_index].sync_share;
-    return network_gbs >= link_gbs ? 1.0 : 1.0 / ((1.0 - share) + share * link_gbs / network_gbs);
-}
-
 static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -44,7 +38,7 @@ static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
         spans |= other != node;
         link_gbs = cluster->nodes[other].link_gbs < link_gbs ? cluster->nodes[other].link_gbs : link_gbs;
     }
-    return spans ? adl_sim_network_speed(world, world->jobs[slot].class_index, link_gbs) : 1.0;
+    return spans ? adl_spanning_speed(world->scenario, world->jobs[slot].class_index, link_gbs) : 1.0;
 }
 
 /* Speed relative to a job alone on new GPUs of one node without power caps: a gang is as fast as its slowest GPU. */

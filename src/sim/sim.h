@@ -137,9 +137,6 @@ bool adl_sim_due(struct adl_world_sim *world);     /* an event is due by until_u
 bool adl_sim_due_now(struct adl_world_sim *world); /* at this instant */
 
 /* job_speed.c */
-/* Speed of a gang across nodes relative to one node: the communication share of a step takes longer over the network
- * than over the node's link. */
-double adl_sim_network_speed(const struct adl_world_sim *world, uint32_t class_index, double link_gbs);
 void adl_sim_activity(const struct adl_world_sim *world, uint32_t gpu, double *ret_activity, double *ret_bandwidth);
 void adl_sim_count_power(struct adl_world_sim *world, uint32_t gpu); /* before anything about the GPU changes */
 void adl_sim_set_power(struct adl_world_sim *world, uint32_t gpu);   /* after it changed */

@@ -1,7 +1,7 @@
+#include "sim/runtimes.h"
 #include "sim/sim.h"
 #include "sim/workload.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,32 +98,13 @@ double adl_sim_revealed_remaining(const struct adl_world_sim *world, uint32_t sl
     return world->regime == ADL_REGIME_ORACLE ? world->jobs[slot].remaining : -1.0;
 }
 
-/* Regime oracle: the true run times of a job by type and placement. Nodes of a type that differ in their links are told
- * as the one with the slowest link, where spanning costs least. */
+/* Regime oracle: the true run times of a job by type and placement. */
 static void reveal_runtimes(struct adl_world_sim *world, const struct adl_true_job *truth, struct adl_event *ret)
 {
-    const struct adl_cluster *cluster = &world->scenario->cluster;
-    const struct adl_job_spec *spec = &truth->spec;
-    double link_gbs[ADL_TYPES_MAX];
-    uint32_t one_node = 0; /* types of which one node can hold the gang */
     ret->submit.runtime_us = truth->runtime_us;
-    if (spec->gpus == 1 || !(spec->flags & ADL_JOB_SPAN))
+    if (truth->spec.gpus == 1 || !(truth->spec.flags & ADL_JOB_SPAN))
         return;
-    for (uint32_t t = 0; t < cluster->type_count; t++)
-        link_gbs[t] = HUGE_VAL;
-    for (uint32_t b = 0; b < cluster->bank_count; b++) {
-        const struct adl_bank *bank = &cluster->banks[b];
-        const double there_gbs = cluster->nodes[bank->node].link_gbs;
-        link_gbs[bank->type] = there_gbs < link_gbs[bank->type] ? there_gbs : link_gbs[bank->type];
-        one_node |= (uint32_t)(adl_bank_usable_gpus(cluster, bank, spec) >= spec->gpus) << bank->type;
-    }
-    for (uint32_t t = 0; t < cluster->type_count; t++) {
-        const int64_t alone_us = truth->runtime_us[t];
-        const double speed = adl_sim_network_speed(world, spec->class_index, link_gbs[t]);
-        const int64_t across_us = (int64_t)((double)alone_us / speed + 0.5);
-        world->revealed_us[0][t] = one_node >> t & 1 ? alone_us : across_us;
-        world->revealed_us[1][t] = across_us;
-    }
+    adl_runtimes_by_placement(world->scenario, truth, world->revealed_us[0], world->revealed_us[1]);
     ret->submit.runtime_us = world->revealed_us[0];
     ret->submit.spanning_us = world->revealed_us[1];
 }
