@@ -28,62 +28,93 @@ static void make_cluster(struct adl_cluster *ret)
     }
 }
 
-static void teach(const struct adl_cluster *cluster, struct adl_belief *belief)
+static void teach(const struct adl_belief_terms *terms, struct adl_text *ret)
 {
     struct adl_past_jobs *jobs = NULL;
-    must(adl_past_jobs_create(cluster, belief, &jobs) == 0);
+    struct adl_belief *belief = NULL;
+    must(adl_belief_create(terms->cluster, true, &belief) == 0);
+    must(adl_past_jobs_create(terms->cluster, belief, &jobs) == 0);
     for (uint32_t i = 0; i < 6; i++) {
         const struct adl_job_spec spec = {
             .user = i, .name_id = 1 + i % 2, .gpus = 1, .types = 3, .limit_us = 600000000, .cpu_cores = 4};
-        const struct adl_past_job job = {
-            .spec = &spec, .end_us = 1000000 * (int64_t)(i + 100), .run_us = 50000000, .type = i % 2};
+        const struct adl_past_job job = {.spec = &spec,
+                                         .end_us = 1000000 * (int64_t)(i + 100),
+                                         .run_us = 50000000,
+                                         .type = i % 2,
+                                         .steps_per_s = 0.1 + i};
         must(adl_past_jobs_submit(jobs, 0, &spec, 1000000 * (int64_t)i) == 0 && adl_past_jobs_end(jobs, 0, &job));
     }
+    adl_belief_encode(belief, terms, ret);
+    must(adl_text_status(ret) == 0);
     adl_past_jobs_destroy(jobs);
+    adl_belief_destroy(belief);
+}
+
+struct parts {
+    struct adl_residuals residuals;
+    struct adl_belief_parts parts;
+};
+
+/* Room for few jobs, because a fuzzer makes many. */
+static void make_parts(const struct adl_belief_terms *terms, struct parts *ret)
+{
+    adl_residuals_init(&ret->residuals);
+    ret->parts = (struct adl_belief_parts){.residuals = {&ret->residuals}, .residual_names = {"neighbours"}};
+    must(adl_similar_create(8, &ret->parts.similar, NULL) == 0);
+    must(adl_speeds_create(terms->cluster, &ret->parts.speeds, NULL) == 0);
+}
+
+static void clear_parts(struct parts *parts)
+{
+    adl_similar_destroy(parts->parts.similar);
+    adl_speeds_destroy(parts->parts.speeds);
 }
 
 static void try_bytes(const struct adl_belief_terms *terms, const void *bytes, size_t size)
 {
-    struct adl_belief *belief = NULL;
+    struct parts first, second;
     struct adl_belief_account account;
     struct adl_error err = {{0}};
-    must(adl_belief_create(terms->cluster, true, &belief) == 0);
-    if (adl_belief_decode(belief, bytes, size, terms, &account, &err) != 0) {
+    make_parts(terms, &first);
+    if (adl_belief_parts_decode(bytes, size, terms, &first.parts, &account, &err) != 0) {
         must(err.text[0] != '\0');
     } else {
-        struct adl_text again = {0};
-        adl_belief_encode(belief, terms, &again);
-        must(adl_text_status(&again) == 0);
-        if (adl_belief_decode(belief, again.data, again.size, terms, &account, &err) != 0)
-            abort();
+        struct adl_text text = {0}, again = {0};
+        make_parts(terms, &second);
+        adl_belief_parts_encode(&first.parts, terms, &text);
+        must(adl_text_status(&text) == 0);
+        must(adl_belief_parts_decode(text.data, text.size, terms, &second.parts, &account, &err) == 0);
+        adl_belief_parts_encode(&second.parts, terms, &again);
+        must(again.size == text.size && memcmp(again.data, text.data, text.size) == 0);
+        adl_text_clear(&text);
         adl_text_clear(&again);
+        clear_parts(&second);
     }
-    adl_belief_destroy(belief);
+    clear_parts(&first);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct adl_cluster cluster = {0};
-    struct adl_belief *taught = NULL;
-    struct adl_text text = {0};
+    static struct adl_cluster cluster;
+    static struct adl_text taught;
+    const struct adl_belief_terms terms = {.cluster = &cluster, .users = ADL_USERS_NAMED, .dated = true};
+    if (cluster.type_count == 0) {
+        make_cluster(&cluster);
+        teach(&terms, &taught);
+    }
     if (size == 0)
         return 0;
-    make_cluster(&cluster);
-    const struct adl_belief_terms terms = {.cluster = &cluster, .users = ADL_USERS_NAMED, .dated = true};
     if (data[0] % 2 == 0) {
         try_bytes(&terms, data + 1, size - 1);
-    } else {
-        must(adl_belief_create(&cluster, true, &taught) == 0);
-        teach(&cluster, taught);
-        adl_belief_encode(taught, &terms, &text);
-        must(adl_text_status(&text) == 0);
-        for (size_t i = 1; i + 3 <= size; i += 3)
-            text.data[((size_t)data[i] << 8 | data[i + 1]) % (text.size - 8)] = (char)data[i + 2];
-        model_seal((unsigned char *)text.data, text.size);
-        try_bytes(&terms, text.data, text.size);
-        adl_belief_destroy(taught);
-        adl_text_clear(&text);
+        return 0;
     }
-    adl_cluster_clear(&cluster);
+    unsigned char *bytes = malloc(taught.size);
+    must(bytes != NULL);
+    memcpy(bytes, taught.data, taught.size);
+    for (size_t i = 1; i + 3 <= size; i += 3)
+        bytes[((size_t)data[i] << 8 | data[i + 1]) % (taught.size - 8)] = data[i + 2];
+    model_seal(bytes, taught.size);
+    try_bytes(&terms, bytes, taught.size);
+    free(bytes);
     return 0;
 }

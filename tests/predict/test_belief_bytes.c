@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "estimates_fixture.h"
 #include "model_seal.h"
-#include "predict/belief_bytes.h"
+#include "predict/past_jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -342,11 +342,81 @@ static void what_means_nothing_elsewhere_is_unknown_there(void **state)
     adl_cluster_clear(&cluster);
 }
 
+/* One job after the other, each predicted and then compared with what it took. */
+static void teach(struct adl_past_jobs *jobs, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        const struct adl_job_spec spec = {.user = 7 + i % 3,
+                                          .name_id = 1 + i % 5,
+                                          .class_index = (uint16_t)(i % 3),
+                                          .gpus = (uint16_t)(1 + i % 2),
+                                          .types = 7,
+                                          .limit_us = 900 * SECOND};
+        const int64_t submit_us = (int64_t)i * 60 * SECOND, run_us = (20 + 11 * (int64_t)(i % 13)) * SECOND;
+        const struct adl_past_job job = {.spec = &spec,
+                                         .submit_us = submit_us,
+                                         .end_us = submit_us + run_us,
+                                         .run_us = run_us,
+                                         .type = i % TYPES,
+                                         .steps_per_s = 1e6 / (double)run_us};
+        assert_int_equal(adl_past_jobs_submit(jobs, 0, &spec, submit_us), 0);
+        assert_true(adl_past_jobs_end(jobs, 0, &job));
+    }
+}
+
+static void a_whole_belief_learns_on_as_if_it_had_never_been_written(void **state)
+{
+    (void)state;
+    struct adl_cluster cluster;
+    struct adl_error err;
+    struct adl_belief_account account;
+    struct adl_belief *beliefs[2] = {NULL};
+    struct adl_past_jobs *jobs[2] = {NULL};
+    struct adl_text texts[2] = {{0}};
+    cluster_make(&cluster);
+    for (uint32_t t = 0; t < TYPES; t++) {
+        struct adl_node node = {.name = {(char)('a' + t)}, .cpu_cores = 64, .memory_mib = 65536, .link_gbs = 10};
+        const struct adl_bank_spec bank = {.type = t, .gpu_count = 4};
+        assert_int_equal(adl_cluster_add_node(&cluster, &node, &bank, 1, &err), 0);
+    }
+    const struct adl_belief_terms terms = terms_of(&cluster);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(adl_belief_create(&cluster, true, &beliefs[i]), 0);
+        assert_int_equal(adl_past_jobs_create(&cluster, beliefs[i], &jobs[i]), 0);
+    }
+    teach(jobs[0], 0, 100);
+    adl_belief_encode(beliefs[0], &terms, &texts[0]);
+    assert_int_equal(adl_belief_decode(beliefs[1], texts[0].data, texts[0].size, &terms, &account, &err), 0);
+    assert_int_equal(account.jobs.jobs, 100);
+    assert_int_equal(account.ended, 100);
+    assert_true(account.speeds.cells > 10);
+    assert_int_equal(adl_belief_count(beliefs[1]), adl_belief_count(beliefs[0]));
+    for (int i = 0; i < 2; i++) {
+        teach(jobs[i], 100, 50);
+        adl_text_clear(&texts[i]);
+        adl_belief_encode(beliefs[i], &terms, &texts[i]);
+    }
+    assert_int_equal(texts[0].size, texts[1].size);
+    assert_memory_equal(texts[0].data, texts[1].data, texts[0].size);
+    texts[1].data[texts[1].size / 2] ^= 1; /* damage changes nothing */
+    assert_int_equal(adl_belief_decode(beliefs[0], texts[1].data, texts[1].size, &terms, &account, &err), ADL_EINVAL);
+    adl_text_clear(&texts[1]);
+    adl_belief_encode(beliefs[0], &terms, &texts[1]);
+    assert_memory_equal(texts[0].data, texts[1].data, texts[0].size);
+    for (int i = 0; i < 2; i++) {
+        adl_past_jobs_destroy(jobs[i]);
+        adl_belief_destroy(beliefs[i]);
+        adl_text_clear(&texts[i]);
+    }
+    adl_cluster_clear(&cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_that_were_written_predict_the_same_when_read),
         cmocka_unit_test(speeds_that_were_written_are_the_same_when_read),
+        cmocka_unit_test(a_whole_belief_learns_on_as_if_it_had_never_been_written),
         cmocka_unit_test(every_changed_byte_is_refused_with_a_reason),
         cmocka_unit_test(bytes_that_are_sealed_again_are_read_or_refused_and_never_crash),
         cmocka_unit_test(another_version_is_refused_by_its_number),
