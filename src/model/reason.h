@@ -34,6 +34,8 @@ enum adl_rule {
     ADL_RULE_COST,       /* serving it costs less than letting it wait: W, W; other: the job it shares a GPU with */
     ADL_RULE_VALUE,      /* value that a network gives this start; that of the next best, of other or itself */
     ADL_RULE_SCORE,      /* highest score: its own; that of other */
+    ADL_RULE_PLANNED,    /* cheapest of its places: wait + run + price here; on the next best type, 0 = none */
+    ADL_RULE_DELAYS,     /* the same, although other is planned there: cost here; by how much other is delayed */
     ADL_RULE_ONLY,       /* nothing else could be started without delaying other: time it runs; until then */
     ADL_RULE_CLEARED,    /* jobs were preempted for it and have left: its wait; unused */
     ADL_RULE_GUARD,      /* the policy's plan was refused: first in the queue that fits, before other */

@@ -77,7 +77,8 @@ struct adl_policy_ops {
     ROW(fgd)                                                                                                           \
     ROW(least_loaded)                                                                                                  \
     ROW(dqn)                                                                                                           \
-    ROW(gogh)
+    ROW(gogh)                                                                                                          \
+    ROW(adlro)
 
 #define ADL_POLICY_DECLARE(name) extern const struct adl_policy_ops adl_policy_##name;
 ADL_POLICIES(ADL_POLICY_DECLARE)

@@ -76,10 +76,9 @@ struct adl_reason adl_reason_ranked(const struct adl_state *state, const struct 
     return reason;
 }
 
-#define FIGURE_SIZE 32
+#define FIGURE_SIZE ADL_REASON_FIGURE_SIZE
 
-/* "3.2 s", "12 min", "5.5 h" */
-static const char *say_time(double s, char ret[FIGURE_SIZE])
+const char *adl_reason_time(double s, char ret[ADL_REASON_FIGURE_SIZE])
 {
     if (s < 0)
         s = 0;
@@ -130,9 +129,9 @@ static const struct phrase {
 } phrases[ADL_RULE_COUNT] = {
     [ADL_RULE_NONE] = {"no reason was given", NULL, NULL, say_number},
     [ADL_RULE_FIRST] = {"first in the queue, {d} before {o}", "the only job in the queue",
-                        "first in the queue that fits; {o}, {d} before it, does not fit now", say_time},
+                        "first in the queue that fits; {o}, {d} before it, does not fit now", adl_reason_time},
     [ADL_RULE_SHORTEST] = {"shortest time left ({v} against {a} of {o})", "the only job in the queue ({v} left)",
-                           "shortest time left of those that fit ({v}; {o}, {a}, does not fit now)", say_time},
+                           "shortest time left of those that fit ({v}; {o}, {a}, does not fit now)", adl_reason_time},
     [ADL_RULE_LEAST_WORK] = {"least predicted work ({v} against {a} of {o})", "the only job in the queue ({v})",
                              "least predicted work of those that fit ({v}; {o}, {a}, does not fit now)", say_work},
     [ADL_RULE_LEAST_HAD] = {"served least so far ({v} against {a} of {o})", "the only job in the queue ({v} so far)",
@@ -140,17 +139,19 @@ static const struct phrase {
     [ADL_RULE_TURN] = {"its turn among those served about as much ({v} so far, {o} {a})", NULL,
                        "its turn among those served about as much that fit ({v} so far; {o}, {a}, does not fit now)",
                        say_work},
-    [ADL_RULE_OVERDUE] = {"submitted {v} ago, and no job should wait longer than {a}", NULL, NULL, say_time},
+    [ADL_RULE_OVERDUE] = {"submitted {v} ago, and no job should wait longer than {a}", NULL, NULL, adl_reason_time},
     [ADL_RULE_BACKFILL] = {"backfilled: runs {v} and does not delay {o}, which has GPUs reserved in {a}", NULL, NULL,
-                           say_time},
-    [ADL_RULE_RESERVED] = {"the time that was reserved for it has come", NULL, NULL, say_time},
-    [ADL_RULE_GANG] = {"takes GPUs in one node that shorter one-GPU jobs leave ({v} left)", NULL, NULL, say_time},
+                           adl_reason_time},
+    [ADL_RULE_RESERVED] = {"the time that was reserved for it has come", NULL, NULL, adl_reason_time},
+    [ADL_RULE_GANG] = {"takes GPUs in one node that shorter one-GPU jobs leave ({v} left)", NULL, NULL,
+                       adl_reason_time},
     [ADL_RULE_MATCHING] = {"least sum of completion times: runs {v} here, {a} on the fastest other type",
-                           "least sum of completion times: runs {v} here, the only type for it", NULL, say_time},
+                           "least sum of completion times: runs {v} here, the only type for it", NULL, adl_reason_time},
     [ADL_RULE_SHARE] = {"its turn in this round: due {v} of the time on this type, received {a}", NULL, NULL,
                         say_percent},
-    [ADL_RULE_LEFTOVER] = {"takes GPUs that this round leaves; it has no share of the time yet", NULL, NULL, say_time},
-    [ADL_RULE_OWED] = {"its turn in this round: {v} of GPU time owed to it on this type", NULL, NULL, say_time},
+    [ADL_RULE_LEFTOVER] = {"takes GPUs that this round leaves; it has no share of the time yet", NULL, NULL,
+                           adl_reason_time},
+    [ADL_RULE_OWED] = {"its turn in this round: {v} of GPU time owed to it on this type", NULL, NULL, adl_reason_time},
     [ADL_RULE_SPREAD] = {"first in the queue, before {o}; to the node with most GPUs free ({v} of them)",
                          "the only job in the queue; to the node with most GPUs free ({v} of them)",
                          "first in the queue that fits ({o} does not); to the node with most GPUs free ({v} of them)",
@@ -170,26 +171,37 @@ static const struct phrase {
                         say_number},
     [ADL_RULE_SCORE] = {"highest score ({v} against {a} of {o})", "highest score ({v})",
                         "highest score of those that fit ({v}; {o}, {a}, does not fit now)", say_number},
+    [ADL_RULE_PLANNED] =
+        {"the cheapest place for it: {v} of waiting, running and price, {a} on the next best type",
+         "the cheapest place for it: {v} of waiting, running and price, on the only type for it",
+         "the cheapest place for it: {v} of waiting, running and price, {a} on the next best type; {o}, "
+         "first in rank, waits for another place",
+         adl_reason_time},
+    [ADL_RULE_DELAYS] = {"the cheapest place for it: {v} of waiting, running and price, although {o}, which is planned "
+                         "there, is delayed by {a}",
+                         NULL, NULL, adl_reason_time},
     [ADL_RULE_ONLY] = {"the only start that does not delay {o}, which has GPUs reserved in {a} (this one runs {v})",
-                       "the only start possible now", NULL, say_time},
-    [ADL_RULE_CLEARED] = {"the jobs that were stopped for it have left", NULL, NULL, say_time},
-    [ADL_RULE_GUARD] = {"guard: the policy's plan was refused; first in the queue that fits", NULL, NULL, say_time},
+                       "the only start possible now", NULL, adl_reason_time},
+    [ADL_RULE_CLEARED] = {"the jobs that were stopped for it have left", NULL, NULL, adl_reason_time},
+    [ADL_RULE_GUARD] = {"guard: the policy's plan was refused; first in the queue that fits", NULL, NULL,
+                        adl_reason_time},
     [ADL_RULE_AGENT] = {"chosen by the agent or plugin that decides", NULL, NULL, say_number},
-    [ADL_RULE_RUNS] = {"it ran already", NULL, NULL, say_time},
-    [ADL_RULE_FOR_SHORTER] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, say_time},
+    [ADL_RULE_RUNS] = {"it ran already", NULL, NULL, adl_reason_time},
+    [ADL_RULE_FOR_SHORTER] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, adl_reason_time},
     [ADL_RULE_FOR_LESS_WORK] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, say_work},
     [ADL_RULE_FOR_LESS_HAD] = {"makes room for {o}, which was served {a} so far (this one {v})", NULL, NULL, say_work},
     [ADL_RULE_FOR_TURN] = {"makes room for {o}, whose turn it is ({a} so far, this one {v})", NULL, NULL, say_work},
-    [ADL_RULE_FOR_OLDER] = {"makes room for {o}, which was submitted {d} earlier", NULL, NULL, say_time},
+    [ADL_RULE_FOR_OLDER] = {"makes room for {o}, which was submitted {d} earlier", NULL, NULL, adl_reason_time},
     [ADL_RULE_FOR_SHARE] = {"makes room for {o}, which is due {a} of the time on this type (this one {v})",
                             "not its turn in this round (due {v} of the time)", NULL, say_percent},
     [ADL_RULE_FOR_OWED] = {"makes room for {o}, to which {a} of GPU time is owed (to this one {v})",
-                           "not its turn in this round ({v} of GPU time owed to it)", NULL, say_time},
+                           "not its turn in this round ({v} of GPU time owed to it)", NULL, adl_reason_time},
     [ADL_RULE_FOR_COST] = {"makes room for {o}: net cost {a} of serving that one, {v} of serving this one", NULL, NULL,
                            say_watts},
     [ADL_RULE_MOVES] = {"moves to other GPUs: net cost {v} as it is, {a} there with the move", NULL, NULL, say_watts},
     [ADL_RULE_MOVES_SHARE] = {"moves to other GPUs: due {a} of the time there, {v} here", NULL, NULL, say_percent},
-    [ADL_RULE_MOVES_OWED] = {"moves to other GPUs: {a} of GPU time owed to it there, {v} here", NULL, NULL, say_time},
+    [ADL_RULE_MOVES_OWED] = {"moves to other GPUs: {a} of GPU time owed to it there, {v} here", NULL, NULL,
+                             adl_reason_time},
     [ADL_RULE_FOR_PLUGIN] = {"stopped by the plugin that decides", NULL, NULL, say_number},
     [ADL_RULE_SAVING] = {"saves {v}: its progress is not worth the power now", NULL, NULL, say_watts},
 };
@@ -231,8 +243,8 @@ static void fill_in(const struct adl_reason *reason, const struct phrase *phrase
 void adl_reason_words(const struct adl_reason *reason, const char *other_name, char *ret, size_t size)
 {
     const struct phrase *phrase = &phrases[reason->rule < ADL_RULE_COUNT ? reason->rule : ADL_RULE_NONE];
-    const bool alone =
-        reason->other_id == 0 && !other_name && (reason->rule != ADL_RULE_MATCHING || reason->against == 0);
+    const bool by_type = reason->rule == ADL_RULE_MATCHING || reason->rule == ADL_RULE_PLANNED;
+    const bool alone = by_type ? reason->against == 0 : reason->other_id == 0 && !other_name;
     const char *words = alone && phrase->alone             ? phrase->alone
                         : reason->passed && phrase->passed ? phrase->passed
                                                            : phrase->words;
@@ -247,6 +259,6 @@ void adl_reason_words(const struct adl_reason *reason, const char *other_name, c
     if (adl_rule_stops(reason->rule) || reason->rule == ADL_RULE_NONE || reason->rule == ADL_RULE_RUNS)
         return;
     put(&fill, "; waited ", 9);
-    say_time((double)reason->waited_us * 1e-6, figure);
+    adl_reason_time((double)reason->waited_us * 1e-6, figure);
     put(&fill, figure, strlen(figure));
 }

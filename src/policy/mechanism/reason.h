@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-#define ADL_REASON_SIZE 240
+#define ADL_REASON_SIZE        240
+#define ADL_REASON_FIGURE_SIZE 32
 
 /* Why a job waits, as far as the state tells, whatever the policy: too few free GPUs, not in one node, too few cores or
  * too little memory, or not its turn. ret is always terminated. */
@@ -22,6 +23,9 @@ struct adl_reason adl_reason_ranked(const struct adl_state *state, const struct 
 /* The text of a reason: "shortest time left (12 min against 40 min of job 17); waited 3 s". other_name is the name of
  * the other job, NULL = use its number. ret is always terminated. */
 void adl_reason_words(const struct adl_reason *reason, const char *other_name, char *ret, size_t size);
+
+/* "3.2 s", "12 min", "5.5 h". Returns ret. */
+const char *adl_reason_time(double s, char ret[ADL_REASON_FIGURE_SIZE]);
 
 /* The names of the types of a mask, "a100, v100", cut short where there is no room. */
 void adl_reason_types(const struct adl_state *state, uint32_t types, char *ret, size_t size);

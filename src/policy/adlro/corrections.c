@@ -1,0 +1,123 @@
+#include "policy/adlro/corrections.h"
+
+#include "base/real.h"
+
+#include <stdlib.h>
+
+#define CLASSES_MAX 64
+#define GANGS       8 /* 1, 2, 3-4, 5-8 ... GPUs */
+#define SWEEPS      4
+
+/* Completed jobs after which half of what was seen is believed. */
+#define GANG_DOUBT 4
+#define TYPE_DOUBT 4
+#define SPAN_DOUBT 1
+
+struct cell {
+    double count, sum;
+};
+
+struct adl_corrections {
+    uint32_t types;
+    double count, sum;  /* over all */
+    struct cell *cells; /* [class][type][gang][across] */
+    double *type_terms; /* [class][type] */
+    double gang_terms[CLASSES_MAX][GANGS];
+    double span_terms[CLASSES_MAX];
+};
+
+int adl_corrections_create(const struct adl_cluster *cluster, struct adl_corrections **ret)
+{
+    struct adl_corrections *corrections = calloc(1, sizeof *corrections);
+    if (!corrections)
+        return ADL_ENOMEM;
+    corrections->types = cluster->type_count;
+    corrections->cells = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->cells);
+    corrections->type_terms = calloc((size_t)CLASSES_MAX * cluster->type_count, sizeof *corrections->type_terms);
+    if (!corrections->cells || !corrections->type_terms) {
+        adl_corrections_destroy(corrections);
+        return ADL_ENOMEM;
+    }
+    *ret = corrections;
+    return 0;
+}
+
+void adl_corrections_destroy(struct adl_corrections *corrections)
+{
+    if (!corrections)
+        return;
+    free(corrections->cells);
+    free(corrections->type_terms);
+    free(corrections);
+}
+
+static uint32_t gang_of(uint32_t gpus)
+{
+    uint32_t gang = 0;
+    while (gang + 1 < GANGS && (1u << gang) < gpus)
+        gang++;
+    return gang;
+}
+
+static struct cell *cell_at(const struct adl_corrections *corrections, uint32_t class, uint32_t type, uint32_t gang,
+                            uint32_t across)
+{
+    return &corrections->cells[(((size_t) class * corrections->types + type) * GANGS + gang) * 2 + across];
+}
+
+/* One pass of backfitting: each term in turn from what the others leave. */
+static void sweep(struct adl_corrections *corrections, uint32_t class)
+{
+    double *types = &corrections->type_terms[(size_t) class * corrections->types];
+    double *gangs = corrections->gang_terms[class];
+    double gang_count[GANGS] = {0}, gang_sum[GANGS] = {0}, span_count = 0, span_sum = 0;
+    const double mean = corrections->sum / corrections->count;
+    for (uint32_t t = 0; t < corrections->types; t++)
+        for (uint32_t g = 0; g < GANGS; g++)
+            for (uint32_t x = 0; x < 2; x++) {
+                const struct cell *cell = cell_at(corrections, class, t, g, x);
+                gang_count[g] += cell->count;
+                gang_sum[g] += cell->sum - cell->count * (mean + types[t] + x * corrections->span_terms[class]);
+            }
+    for (uint32_t g = 0; g < GANGS; g++)
+        gangs[g] = gang_sum[g] / (gang_count[g] + GANG_DOUBT);
+    for (uint32_t t = 0; t < corrections->types; t++) {
+        double count = 0, sum = 0;
+        for (uint32_t g = 0; g < GANGS; g++)
+            for (uint32_t x = 0; x < 2; x++) {
+                const struct cell *cell = cell_at(corrections, class, t, g, x);
+                count += cell->count;
+                sum += cell->sum - cell->count * (mean + gangs[g] + x * corrections->span_terms[class]);
+            }
+        types[t] = sum / (count + TYPE_DOUBT);
+    }
+    for (uint32_t t = 0; t < corrections->types; t++)
+        for (uint32_t g = 0; g < GANGS; g++) {
+            const struct cell *cell = cell_at(corrections, class, t, g, 1);
+            span_count += cell->count;
+            span_sum += cell->sum - cell->count * (mean + types[t] + gangs[g]);
+        }
+    corrections->span_terms[class] = span_sum / (span_count + SPAN_DOUBT);
+}
+
+void adl_corrections_learn(struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
+                           bool across, double log_ratio)
+{
+    const uint32_t class = spec->class_index % CLASSES_MAX;
+    struct cell *cell = cell_at(corrections, class, type, gang_of(spec->gpus), across);
+    cell->count++;
+    cell->sum += log_ratio;
+    corrections->count++;
+    corrections->sum += log_ratio;
+    for (int i = 0; i < SWEEPS; i++)
+        sweep(corrections, class);
+}
+
+double adl_corrections_factor(const struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
+                              bool across)
+{
+    const uint32_t class = spec->class_index % CLASSES_MAX;
+    return adl_exp(corrections->gang_terms[class][gang_of(spec->gpus)] +
+                   corrections->type_terms[(size_t) class * corrections->types + type] +
+                   (across ? corrections->span_terms[class] : 0));
+}

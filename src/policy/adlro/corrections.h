@@ -1,0 +1,23 @@
+/* corrections: how completed jobs of a class related to their predictions: longer or shorter on which GPU type, with
+ * how many GPUs, and across nodes. ln(actual / predicted) = a(class, gang) + b(class, type) + s(class) [across nodes]
+ * by ridge regression: what was seen little is corrected little. */
+#ifndef ADLRO_POLICY_ADLRO_CORRECTIONS_H
+#define ADLRO_POLICY_ADLRO_CORRECTIONS_H
+
+#include "model/cluster.h"
+#include "model/job.h"
+
+struct adl_corrections;
+
+int adl_corrections_create(const struct adl_cluster *cluster, struct adl_corrections **ret); /* 0 or ADL_ENOMEM */
+void adl_corrections_destroy(struct adl_corrections *corrections);                           /* accepts NULL */
+
+/* A job completed. log_ratio: ln(actual / predicted run time). */
+void adl_corrections_learn(struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
+                           bool across, double log_ratio);
+
+/* Factor for the predicted run time of such a job, relative to that of all jobs. */
+double adl_corrections_factor(const struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
+                              bool across);
+
+#endif

@@ -1,0 +1,34 @@
+/* profile: what is believed to be free in the whole cluster, and when (policy/adlro/node_profile.h), indexed so that
+ * the best opening on a type is found without reading every node. */
+#ifndef ADLRO_POLICY_ADLRO_PROFILE_H
+#define ADLRO_POLICY_ADLRO_PROFILE_H
+
+#include "policy/adlro/node_profile.h"
+
+struct adl_free_profile;
+struct adl_corrections;
+
+/* switch_us: how long a job takes to stop. 0 or ADL_ENOMEM. */
+int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_corrections *corrections,
+                            int64_t switch_us, struct adl_free_profile **ret);
+void adl_free_profile_destroy(struct adl_free_profile *profile); /* accepts NULL */
+
+/* A job leaves its GPUs, or something else changes there. Call before the state knows of it. */
+void adl_free_profile_forget_job(struct adl_free_profile *profile, const struct adl_state *state, uint32_t slot);
+
+/* A new decision: nothing is planned. */
+void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_state *state);
+
+/* rest_us: what is left of the job on its best type. The opening on a type for which wait + delay_weight * delay is
+ * least. A gang that may span nodes does so if it then ends earlier. */
+void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, double rest_us, uint32_t type,
+                           double delay_weight, struct adl_opening *ret);
+
+/* The job takes an opening. If that starts now its GPUs are written; false if they were not all found. */
+bool adl_free_profile_take(struct adl_free_profile *profile, uint32_t slot, uint32_t type,
+                           const struct adl_opening *opening, uint32_t *ret_gpus);
+
+/* GPUs of a type that are free now and that no job of this decision took. */
+uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint32_t type);
+
+#endif

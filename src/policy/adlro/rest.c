@@ -1,0 +1,57 @@
+#include "policy/adlro/rest.h"
+
+#include "predict/belief.h"
+
+/* Across nodes, until completed jobs or measured speeds tell: e^0.5. */
+#define ACROSS_PRIOR 1.6487212707001282
+
+/* Without a belief: a job that outlived its prediction runs on for this share of the time that it has run. */
+#define OVERDUE_SHARE 0.25
+
+double adl_rest_us(const struct adl_state *state, uint32_t slot)
+{
+    if (!state->belief)
+        return (double)adl_state_shortest_us(state, slot);
+    return adl_belief_mean_us(state->belief, slot, adl_belief_done_us(state->belief, state, slot));
+}
+
+static double predicted_factor(const struct adl_state *state, uint32_t slot, uint32_t type, bool across)
+{
+    if (state->belief)
+        return adl_belief_type_factor(state->belief, state, slot, type, across);
+    const int64_t *whole_us = across ? state->spanning_us : state->runtime_us;
+    const int64_t left_us =
+        adl_state_left_us(&state->jobs[slot], whole_us[(size_t)slot * state->cluster->type_count + type]);
+    return (double)left_us / (double)adl_state_shortest_us(state, slot);
+}
+
+double adl_rest_factor(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
+                       uint32_t type, bool across)
+{
+    const size_t at = (size_t)slot * state->cluster->type_count + type;
+    const bool untold = across && state->belief && state->spanning_us[at] == state->runtime_us[at];
+    return predicted_factor(state, slot, type, across) * (untold ? ACROSS_PRIOR : 1) *
+           adl_corrections_factor(corrections, &state->jobs[slot].spec, type, across);
+}
+
+/* Of a running job: the belief is asked as if the job had run as much less as its class runs longer. */
+static double running_rest_us(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
+    const double corrected = adl_corrections_factor(corrections, &job->spec, job->type, across);
+    const double done_us = adl_belief_done_us(state->belief, state, slot) / corrected;
+    return adl_belief_mean_us(state->belief, slot, done_us) * corrected *
+           adl_belief_type_factor(state->belief, state, slot, job->type, across);
+}
+
+int64_t adl_rest_end_us(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
+                        int64_t switch_us)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const int64_t now_us = state->now_us;
+    if (job->phase == ADL_PHASE_RUNNING && state->belief)
+        return now_us + 1 + (int64_t)running_rest_us(corrections, state, slot);
+    const int64_t leaves_us = job->phase == ADL_PHASE_STOPPING ? job->stop_us + switch_us : job->expected_us;
+    return leaves_us > now_us ? leaves_us : now_us + 1 + (int64_t)(OVERDUE_SHARE * (double)(now_us - job->start_us));
+}

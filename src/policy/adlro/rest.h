@@ -1,0 +1,20 @@
+/* rest: what is believed of the rest of a job's run: the belief's expectation, corrected by what completed jobs of its
+ * class showed (policy/adlro/corrections.h). */
+#ifndef ADLRO_POLICY_ADLRO_REST_H
+#define ADLRO_POLICY_ADLRO_REST_H
+
+#include "policy/adlro/corrections.h"
+#include "state/state.h"
+
+/* Expected run time that is left of a waiting job on its best type; multiply by adl_rest_factor. */
+double adl_rest_us(const struct adl_state *state, uint32_t slot);
+
+/* Run time on a type, in one node or across nodes, relative to the best type. */
+double adl_rest_factor(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
+                       uint32_t type, bool across);
+
+/* When a job that holds GPUs is believed to leave them. switch_us: how long a job takes to stop. */
+int64_t adl_rest_end_us(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
+                        int64_t switch_us);
+
+#endif

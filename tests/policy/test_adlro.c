@@ -1,0 +1,240 @@
+/* Tests of adlro: when a job waits for another type, whom it passes, what it delays, and what it says about it. */
+#include "policy/mechanism/reason.h"
+#include "policy/policy.h"
+#include "state_fixture.h"
+
+#include <string.h>
+
+#define SECOND INT64_C(1000000)
+
+static struct adl_cluster cluster;
+static struct adl_state *now;
+static struct adl_plan plan;
+static void *policy;
+
+static void open_policy(const char *settings)
+{
+    struct adl_policy_config config = {.settings = settings};
+    now = fixture_state(&cluster);
+    assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
+    assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);
+}
+
+static void close_policy(void)
+{
+    adl_policy_adlro.destroy(policy);
+    adl_plan_clear(&plan);
+    adl_state_destroy(now);
+    adl_cluster_clear(&cluster);
+}
+
+/* One node of each type, so many GPUs in each. */
+static void open_types(uint32_t types, uint32_t gpus, const char *settings)
+{
+    cluster = (struct adl_cluster){0};
+    fixture_types(&cluster, types);
+    for (uint32_t t = 0; t < types; t++)
+        fixture_node(&cluster, t, gpus);
+    open_policy(settings);
+}
+
+static void submit(uint32_t slot, double submit_s, uint16_t gpus, double run_s, double slow_s)
+{
+    const struct adl_job_spec spec = fixture_spec(slot + 1, gpus);
+    const int64_t run_us[2] = {(int64_t)(run_s * SECOND), (int64_t)(slow_s * SECOND)};
+    now->now_us = (int64_t)(submit_s * SECOND);
+    assert_int_equal(adl_state_admit(now, slot, &spec, run_us), 0);
+    assert_int_equal(adl_state_enqueue(now, slot, adl_policy_adlro.rank(policy, now, slot)), 0);
+}
+
+/* Decides and starts what was decided; the number of starts. */
+static uint32_t decide_at(double time_s)
+{
+    now->now_us = (int64_t)(time_s * SECOND);
+    adl_plan_reset(&plan);
+    assert_int_equal(adl_policy_adlro.decide(policy, now, &plan), 0);
+    for (uint32_t i = 0; i < plan.command_count; i++) {
+        assert_int_equal(plan.commands[i].kind, ADL_COMMAND_START);
+        adl_state_start(now, plan.commands[i].job, &plan.gpus[plan.commands[i].gpu_offset]);
+    }
+    return plan.command_count;
+}
+
+static void finish(uint32_t slot, double time_s)
+{
+    const struct adl_event event = {
+        .time_us = (int64_t)(time_s * SECOND), .kind = ADL_EVENT_FINISH, .job = slot, .outcome.end = ADL_END_COMPLETED};
+    adl_policy_adlro.observe(policy, &event, now);
+    now->now_us = event.time_us;
+    adl_state_finish(now, slot);
+}
+
+static bool runs(uint32_t slot)
+{
+    return now->jobs[slot].phase == ADL_PHASE_RUNNING;
+}
+
+/* The fast GPU is free in 20 s or in 200 s; the job runs 10 s there and 100 s on the slow one. */
+static void a_job_waits_for_the_fast_type_exactly_if_it_is_done_earlier_then(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        open_types(2, 1, "");
+        submit(0, 0, 1, i ? 200 : 20, 1e6);
+        assert_int_equal(decide_at(0), 1);
+        submit(1, 0, 1, 10, 100);
+        assert_int_equal(decide_at(0), i);
+        assert_int_equal(runs(1), i);
+        if (i)
+            assert_int_equal(now->jobs[1].type, 1);
+        close_policy();
+    }
+}
+
+static void a_job_that_waited_for_a_type_starts_when_it_is_free(void **unused)
+{
+    (void)unused;
+    open_types(2, 1, "");
+    submit(0, 0, 1, 20, 1e6);
+    decide_at(0);
+    submit(1, 0, 1, 10, 100);
+    decide_at(0);
+    finish(0, 12);
+    assert_int_equal(decide_at(12), 1);
+    assert_int_equal(now->jobs[1].type, 0);
+    close_policy();
+}
+
+/* The explanation names the type, when, and what is gained: 20 + 10 s against 100 s. */
+static void a_waiting_job_says_what_it_waits_for(void **unused)
+{
+    (void)unused;
+    char words[ADL_REASON_SIZE], wanted[ADL_REASON_SIZE];
+    open_types(2, 1, "");
+    submit(0, 0, 1, 20, 1e6);
+    decide_at(0);
+    submit(1, 0, 1, 10, 100);
+    decide_at(0);
+    adl_policy_adlro.explain(policy, now, 1, words, sizeof words);
+    snprintf(wanted, sizeof wanted,
+             "plan: it waits for %s, planned to start in 20 s: 70 s cheaper than to start on %s now",
+             cluster.types[0].name, cluster.types[1].name);
+    assert_string_equal(words, wanted);
+    close_policy();
+}
+
+static void a_start_carries_its_cost_and_that_of_the_next_best_type(void **unused)
+{
+    (void)unused;
+    open_types(2, 2, "");
+    submit(0, 0, 1, 10, 25);
+    assert_int_equal(decide_at(0), 1);
+    const struct adl_reason reason = plan.commands[0].reason;
+    assert_int_equal(reason.rule, ADL_RULE_PLANNED);
+    assert_true(reason.value > 9.99 && reason.value < 10.01);
+    assert_true(reason.against > 24.99 && reason.against < 25.01);
+    close_policy();
+}
+
+/* A gang of 4 waits for the last GPU, free in 100 s. A job of 50 s is done by then; one of 1000 s costs 0.3 * 900 s of
+ * delay, less than the 100 + 60 s that it would wait behind the gang only if delays weigh little. */
+static void a_job_passes_a_planned_gang_as_far_as_the_delay_weighs(void **unused)
+{
+    (void)unused;
+    static const char *const settings[] = {"", "delay_weight=0.1"};
+    for (int i = 0; i < 2; i++) {
+        open_types(1, 4, settings[i]);
+        submit(0, 0, 1, 100, 0);
+        decide_at(0);
+        submit(1, 0, 4, 60, 0);
+        assert_int_equal(decide_at(0), 0);
+        submit(2, 0, 1, 50, 0);
+        assert_int_equal(decide_at(1), 1);
+        assert_true(runs(2));
+        submit(3, 1, 1, 1000, 0);
+        assert_int_equal(decide_at(2), i);
+        if (i) {
+            assert_int_equal(plan.commands[0].reason.rule, ADL_RULE_DELAYS);
+            assert_int_equal(plan.commands[0].reason.other, 1);
+            assert_true(plan.commands[0].reason.against > 901 && plan.commands[0].reason.against < 903);
+        }
+        close_policy();
+    }
+}
+
+/* With the guard, a gang that waited 3 * (typical + own) is planned first, and nobody delays it. */
+static void the_guard_puts_a_job_that_waited_long_first_and_lets_nobody_delay_it(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        open_types(1, 2, i ? "delay_weight=0\ntail_guard=3" : "delay_weight=0");
+        submit(0, 0, 1, 1e4, 0);
+        decide_at(0);
+        submit(1, 0, 2, 100, 0);
+        decide_at(0);
+        submit(2, 301, 1, 1e5, 0);
+        assert_int_equal(decide_at(302), i ? 0 : 1);
+        submit(3, 302, 1, 50, 0); /* done before the gang can start */
+        assert_int_equal(decide_at(303), i ? 1 : 0);
+        close_policy();
+    }
+}
+
+/* Types alike, nothing runs: whatever waits, something starts, until nothing that is left fits. */
+static void no_gpu_idles_while_a_job_fits_that_all_types_serve_alike(void **unused)
+{
+    (void)unused;
+    struct adl_rng rng;
+    adl_rng_seed(&rng, 7, "adlro");
+    for (int round = 0; round < 50; round++) {
+        open_types(2, 4, "delay_weight=0");
+        const uint32_t jobs = fixture_between(&rng, 1, 12);
+        for (uint32_t slot = 0; slot < jobs; slot++)
+            submit(slot, slot, 1, 100, 100);
+        decide_at(jobs);
+        assert_int_equal(now->running_jobs, jobs < 8 ? jobs : 8);
+        assert_int_equal(decide_at(jobs), 0);
+        close_policy();
+    }
+}
+
+/* Soon done first; the other has waited (600 / 100)^2 = 36 times as much as it needs at the second time. */
+static void one_type_serves_by_rank(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        open_types(1, 1, "");
+        submit(0, 0, 1, 100, 0);
+        submit(1, i ? 600 : 0, 1, 10, 0);
+        assert_int_equal(decide_at(i ? 601 : 0), 1);
+        assert_int_equal(plan.commands[0].job, i ? 0 : 1);
+        close_policy();
+    }
+}
+
+/* 7 jobs of 4 GPUs wait for one node of 8: the jobs behind the planned ones take what is left. */
+static void jobs_behind_the_planned_ones_take_gpus_that_are_left(void **unused)
+{
+    (void)unused;
+    open_types(1, 8, "planned_jobs=1");
+    for (uint32_t slot = 0; slot < 3; slot++)
+        submit(slot, slot, 4, 100, 0);
+    assert_int_equal(decide_at(3), 2);
+    close_policy();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_waits_for_the_fast_type_exactly_if_it_is_done_earlier_then),
+        cmocka_unit_test(a_job_that_waited_for_a_type_starts_when_it_is_free),
+        cmocka_unit_test(a_waiting_job_says_what_it_waits_for),
+        cmocka_unit_test(a_start_carries_its_cost_and_that_of_the_next_best_type),
+        cmocka_unit_test(a_job_passes_a_planned_gang_as_far_as_the_delay_weighs),
+        cmocka_unit_test(the_guard_puts_a_job_that_waited_long_first_and_lets_nobody_delay_it),
+        cmocka_unit_test(no_gpu_idles_while_a_job_fits_that_all_types_serve_alike),
+        cmocka_unit_test(one_type_serves_by_rank),
+        cmocka_unit_test(jobs_behind_the_planned_ones_take_gpus_that_are_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
