@@ -3,6 +3,7 @@
 #include "base/heap.h"
 #include "predict/belief.h"
 #include "predict/history.h"
+#include "trace/trace.h"
 
 #include <string.h>
 
@@ -177,5 +178,32 @@ struct past_job *jobs_of_chronus(const char *path, bool with_deadlines, size_t *
     }
     fclose(file);
     qsort(jobs, *ret_count, sizeof *jobs, compare_submissions);
+    return jobs;
+}
+
+struct past_job *jobs_of_philly(const char *path, size_t *ret_count)
+{
+    enum { MOST = 60000 };
+    struct adl_trace *trace = NULL;
+    struct adl_trace_row row;
+    struct past_job *jobs = calloc(MOST, sizeof *jobs);
+    *ret_count = 0;
+    if (!jobs || adl_trace_open(path, &(struct adl_trace_options){.format = ADL_TRACE_PHILLY}, &trace, NULL)) {
+        free(jobs);
+        return NULL;
+    }
+    while (*ret_count < MOST && adl_trace_next(trace, &row, NULL) > 0) {
+        struct past_job *job = &jobs[(*ret_count)++];
+        job->spec = (struct adl_job_spec){.user = adl_job_name_id(row.user),
+                                          .gpus = (uint16_t)row.gpus,
+                                          .types = 1,
+                                          .flags = ADL_JOB_PREEMPTIBLE | ADL_JOB_SPAN,
+                                          .priority = 0.5f};
+        job->submit_us = row.submit_us;
+        job->run_us = row.duration_us;
+        job->user = job->spec.user % USERS;
+        adl_traits_read(&job->traits, &job->spec, job->submit_us);
+    }
+    adl_trace_close(trace);
     return jobs;
 }

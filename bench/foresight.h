@@ -47,4 +47,8 @@ struct past_job *jobs_of_scenario(const struct adl_scenario *scenario, uint64_t 
  * Iterations are not used, as the duration may have been made from them. NULL if the file is not there. */
 struct past_job *jobs_of_chronus(const char *path, bool with_deadlines, size_t *ret_count);
 
+/* Philly as a replay sees it: GPUs, virtual cluster (which stands for the user) and time of submission; no limits. NULL
+ * if the file is not there. */
+struct past_job *jobs_of_philly(const char *path, size_t *ret_count);
+
 #endif

@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -46,7 +47,7 @@ struct content {
     struct adl_cluster cluster;
     struct adl_similar *similar;
     struct adl_speeds *speeds;
-    struct adl_residuals by_neighbours, by_limit;
+    struct adl_residuals by_neighbours, by_limited, by_limit;
     struct adl_belief_account account;
 };
 
@@ -61,8 +62,8 @@ static int read_content(const void *bytes, size_t size, struct content *ret, str
         status = adl_speeds_create(&ret->cluster, &ret->speeds, err);
     const struct adl_belief_parts parts = {.similar = ret->similar,
                                            .speeds = ret->speeds,
-                                           .residuals = {&ret->by_neighbours, &ret->by_limit},
-                                           .residual_names = {"neighbours", "limit"}};
+                                           .residuals = {&ret->by_neighbours, &ret->by_limited, &ret->by_limit},
+                                           .residual_names = {"neighbours", "limited neighbours", "limit"}};
     const struct adl_belief_terms terms = {.cluster = &ret->cluster, .users = ADL_USERS_NAMED, .dated = true};
     return status ? status : adl_belief_parts_decode(bytes, size, &terms, &parts, &ret->account, err);
 }
@@ -74,17 +75,18 @@ static void clear_content(struct content *content)
     adl_cluster_clear(&content->cluster);
 }
 
-/* Actual run time over predicted. */
+/* Actual run time over the limit. */
 static double ratio(const struct adl_residuals *residuals, double q)
 {
-    return adl_residuals_quantile(residuals, 1.0, 0.0, q);
+    const struct adl_shape shape = adl_shape_linear(1.0);
+    return adl_residuals_quantile(residuals, &shape, 0.0, q);
 }
 
-static void put_calibration(struct adl_text *text, const struct adl_residuals *residuals, const char *what)
+static void put_limits(struct adl_text *text, const struct adl_residuals *residuals)
 {
     if (residuals->count == 0)
         return;
-    adl_text_printf(text, "%s (%" PRIu64 " jobs): half of them ran ", what, residuals->count);
+    adl_text_printf(text, "Predictions from time limits (%" PRIu64 " jobs): half of them ran ", residuals->count);
     adl_text_fixed(text, ratio(residuals, 0.25), 2);
     adl_text_put(text, " to ");
     adl_text_fixed(text, ratio(residuals, 0.75), 2);
@@ -93,6 +95,21 @@ static void put_calibration(struct adl_text *text, const struct adl_residuals *r
     adl_text_put(text, " to ");
     adl_text_fixed(text, ratio(residuals, 0.95), 2);
     adl_text_put(text, " times\n");
+}
+
+/* How many of them ran for a time between the first and the last decile of the jobs that they were predicted from. */
+static void put_similar(struct adl_text *text, const struct adl_residuals *residuals, const char *which)
+{
+    static const float deciles[ADL_SHAPE_KNOTS] = {-4, -3, -2, -1, 0, 1, 2, 3, 4};
+    const struct adl_shape shape = adl_shape_of_deciles(deciles);
+    const double low = exp((double)shape.knots[0]), high = exp((double)shape.knots[ADL_SHAPE_KNOTS - 1]);
+    if (residuals->count == 0)
+        return;
+    adl_text_printf(text, "Predictions from similar jobs, %s (%" PRIu64 " jobs): ", which, residuals->count);
+    adl_text_fixed(
+        text,
+        100 * (adl_residuals_within(residuals, &shape, 0, high) - adl_residuals_within(residuals, &shape, 0, low)), 1);
+    adl_text_put(text, " % of them ran as long as the middle 80 % of the similar jobs\n");
 }
 
 static void put_span(struct adl_text *text, const struct adl_belief_account *a)
@@ -119,8 +136,9 @@ static void put_text(const char *path, const struct content *content, struct adl
     adl_text_printf(text, "\nClasses of jobs: %u; users are known %s\n", a->classes, users[a->users]);
     adl_text_printf(text, "Measured speeds: %u cells of %u kinds of jobs\n", a->speeds.cells + a->speeds.skipped,
                     a->speeds.profiles + a->speeds.forgotten);
-    put_calibration(text, &content->by_neighbours, "Predictions from similar jobs");
-    put_calibration(text, &content->by_limit, "Predictions from time limits");
+    put_similar(text, &content->by_limited, "with a limit");
+    put_similar(text, &content->by_neighbours, "without a limit");
+    put_limits(text, &content->by_limit);
     if (a->ignored > 0)
         adl_text_printf(text, "Not read: section '%s', of a newer adlro\n", a->last_ignored);
 }

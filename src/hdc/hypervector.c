@@ -65,6 +65,8 @@ const struct adl_hyper_ops *adl_hyper_ops_plain(void)
 const struct adl_hyper_ops *adl_hyper_ops_best(void)
 {
 #if defined(__x86_64__)
+    if (adl_hyper_ops_avx512() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vpopcntdq"))
+        return adl_hyper_ops_avx512();
     if (adl_hyper_ops_avx2() && __builtin_cpu_supports("avx2"))
         return adl_hyper_ops_avx2();
 #endif

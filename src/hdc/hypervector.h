@@ -34,8 +34,9 @@ struct adl_hyper_ops {
 };
 
 const struct adl_hyper_ops *adl_hyper_ops_plain(void);
-const struct adl_hyper_ops *adl_hyper_ops_avx2(void); /* NULL where they were not built */
-const struct adl_hyper_ops *adl_hyper_ops_best(void); /* for this processor */
+const struct adl_hyper_ops *adl_hyper_ops_avx2(void);   /* NULL where they were not built */
+const struct adl_hyper_ops *adl_hyper_ops_avx512(void); /* the same */
+const struct adl_hyper_ops *adl_hyper_ops_best(void);   /* for this processor */
 
 /* The vector of a symbol; other symbols and other seeds have unrelated ones. */
 void adl_hypervector_item(uint64_t seed, uint64_t symbol, struct adl_hypervector *ret);

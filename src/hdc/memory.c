@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define CACHE_LINE 64
+#define DIGIT_BITS 7 /* a distance has two such digits */
+#define DIGITS     (1u << DIGIT_BITS)
 #define BATCH      64 /* rows whose distances are computed together: they stay in the first-level cache */
 
 struct adl_memory {
@@ -15,8 +17,9 @@ struct adl_memory {
     uint64_t *prefixes;              /* [capacity][ADL_HYPER_PREFIX] */
     uint32_t capacity;
     uint32_t count;
-    uint32_t next; /* where the next one goes: the oldest, once the ring is full */
-    struct adl_neighbour candidates[ADL_NEIGHBOURS_MAX];
+    uint32_t next;   /* where the next one goes: the oldest, once the ring is full */
+    uint32_t *rough; /* [capacity] distances of prefixes */
+    struct adl_neighbour candidates[ADL_NEIGHBOURS_MAX], sorted[ADL_NEIGHBOURS_MAX]; /* while it searches */
 };
 
 int adl_memory_create(uint32_t capacity, const struct adl_hyper_ops *ops, struct adl_memory **ret,
@@ -25,9 +28,11 @@ int adl_memory_create(uint32_t capacity, const struct adl_hyper_ops *ops, struct
     if (capacity < 1)
         return adl_fail(err, ADL_EINVAL, "a memory holds at least 1 vector, not %u", capacity);
     struct adl_memory *memory = calloc(1, sizeof *memory);
-    if (memory)
+    if (memory) {
         memory->bytes = malloc(CACHE_LINE + (size_t)capacity * 8 * (ADL_HYPER_WORDS + ADL_HYPER_PREFIX));
-    if (!memory || !memory->bytes) {
+        memory->rough = malloc(capacity * sizeof *memory->rough);
+    }
+    if (!memory || !memory->bytes || !memory->rough) {
         adl_memory_destroy(memory);
         return adl_fail(err, ADL_ENOMEM, "out of memory for %u hypervectors", capacity);
     }
@@ -44,6 +49,7 @@ void adl_memory_destroy(struct adl_memory *memory)
     if (!memory)
         return;
     free(memory->bytes);
+    free(memory->rough);
     free(memory);
 }
 
@@ -124,42 +130,84 @@ static void sort(struct nearest *nearest)
     nearest->count = all;
 }
 
-typedef void distances_fn(const uint64_t *query, const uint64_t *rows, size_t count, uint32_t *ret);
-
-static void scan(struct nearest *nearest, distances_fn *distances, const uint64_t *query, const uint64_t *rows,
-                 size_t words)
-{
-    uint32_t found[BATCH];
-    for (uint32_t first = 0; first < nearest->memory->count; first += BATCH) {
-        const uint32_t left = nearest->memory->count - first, count = left < BATCH ? left : BATCH;
-        distances(query, rows + first * words, count, found);
-        for (uint32_t i = 0; i < count; i++)
-            if (nearest->count < nearest->most || found[i] <= nearest->heap[0].distance)
-                add_candidate(nearest, (struct adl_neighbour){first + i, found[i]});
-    }
-}
-
 uint32_t adl_memory_nearest(struct adl_memory *memory, const struct adl_hypervector *query, uint32_t most,
                             struct adl_neighbour *ret)
 {
     assert(most > 0 && most <= ADL_NEIGHBOURS_MAX);
     struct nearest nearest = {memory, ret, 0, most};
-    scan(&nearest, memory->ops->distances, query->words, memory->vectors[0].words, ADL_HYPER_WORDS);
+    uint32_t found[BATCH];
+    for (uint32_t first = 0; first < memory->count; first += BATCH) {
+        const uint32_t left = memory->count - first, count = left < BATCH ? left : BATCH;
+        memory->ops->distances(query->words, memory->vectors[first].words, count, found);
+        for (uint32_t i = 0; i < count; i++)
+            if (nearest.count < most || found[i] <= ret[0].distance)
+                add_candidate(&nearest, (struct adl_neighbour){first + i, found[i]});
+    }
     sort(&nearest);
     return nearest.count;
+}
+
+/* ---- in two stages ---- */
+
+/* The distance of the last candidate, and how many are that far: all nearer ones are candidates, too. */
+struct threshold {
+    uint32_t distance, count;
+};
+
+static struct threshold find_threshold(struct adl_memory *memory, const struct adl_hypervector *query,
+                                       uint32_t candidates)
+{
+    uint32_t counts[ADL_HYPER_PREFIX_BITS + 1] = {0}, distance = 0, nearer = 0;
+    memory->ops->distances_prefix(query->words, memory->prefixes, memory->count, memory->rough);
+    for (uint32_t i = 0; i < memory->count; i++)
+        counts[memory->rough[i]]++;
+    while (distance < ADL_HYPER_PREFIX_BITS && nearer + counts[distance] < candidates)
+        nearer += counts[distance++];
+    return (struct threshold){distance, candidates - nearer};
+}
+
+/* Appends the candidates among the places from..to - 1, newest first. */
+static uint32_t collect(struct adl_memory *memory, struct threshold *threshold, uint32_t from, uint32_t to,
+                        uint32_t count)
+{
+    for (uint32_t place = to; place-- > from;) {
+        const uint32_t rough = memory->rough[place];
+        if (rough > threshold->distance || (rough == threshold->distance && threshold->count == 0))
+            continue;
+        threshold->count -= rough == threshold->distance;
+        memory->candidates[count++].place = place;
+        for (uint32_t w = 0; w < ADL_HYPER_WORDS; w += 8) /* its distance is wanted soon */
+            __builtin_prefetch(&memory->vectors[place].words[w]);
+    }
+    return count;
+}
+
+/* By one digit of the distance; keeps the order of equal ones. */
+static void sort_digit(const struct adl_neighbour *from, uint32_t count, uint32_t shift, struct adl_neighbour *to)
+{
+    uint32_t starts[DIGITS + 1] = {0};
+    for (uint32_t i = 0; i < count; i++)
+        starts[(from[i].distance >> shift) % DIGITS + 1]++;
+    for (uint32_t d = 1; d < DIGITS; d++)
+        starts[d] += starts[d - 1];
+    for (uint32_t i = 0; i < count; i++)
+        to[starts[(from[i].distance >> shift) % DIGITS]++] = from[i];
 }
 
 uint32_t adl_memory_nearest_quickly(struct adl_memory *memory, const struct adl_hypervector *query, uint32_t candidates,
                                     uint32_t most, struct adl_neighbour *ret)
 {
     assert(most > 0 && candidates >= most && candidates <= ADL_NEIGHBOURS_MAX);
-    struct nearest rough = {memory, memory->candidates, 0, candidates}, nearest = {memory, ret, 0, most};
-    scan(&rough, memory->ops->distances_prefix, query->words, memory->prefixes, ADL_HYPER_PREFIX);
-    for (uint32_t i = 0; i < rough.count; i++) {
-        const uint32_t place = rough.heap[i].place;
-        add_candidate(&nearest, (struct adl_neighbour){
-                                    place, adl_hypervector_distance(memory->ops, query, &memory->vectors[place])});
-    }
-    sort(&nearest);
-    return nearest.count;
+    struct threshold threshold = find_threshold(memory, query, candidates);
+    uint32_t count = collect(memory, &threshold, 0, memory->next, 0);
+    if (memory->next < memory->count)
+        count = collect(memory, &threshold, memory->next, memory->count, count);
+    for (uint32_t i = 0; i < count; i++)
+        memory->candidates[i].distance =
+            adl_hypervector_distance(memory->ops, query, &memory->vectors[memory->candidates[i].place]);
+    sort_digit(memory->candidates, count, 0, memory->sorted);
+    sort_digit(memory->sorted, count, DIGIT_BITS, memory->candidates);
+    const uint32_t found = count < most ? count : most;
+    memcpy(ret, memory->candidates, found * sizeof *ret);
+    return found;
 }

@@ -1,6 +1,5 @@
 #include "predict/belief.h"
 
-#include "base/real.h"
 #include "predict/residuals.h"
 #include "predict/similar.h"
 #include "predict/speeds.h"
@@ -11,21 +10,23 @@
 
 /* What predictions rest on; each kind errs in its own way. */
 enum basis {
-    BY_WORLD,      /* the truth */
-    BY_LIMIT,      /* the user's limit */
-    BY_NEIGHBOURS, /* similar jobs */
+    BY_WORLD,              /* the truth */
+    BY_LIMIT,              /* the user's limit */
+    BY_NEIGHBOURS,         /* similar jobs */
+    BY_LIMITED_NEIGHBOURS, /* the same, of a job that has a limit */
     BASIS_COUNT,
 };
 
-/* Of ln(actual / predicted), where a prediction says nothing of its error. Any will do: what is learned is relative. */
-static const double usual_scale[BASIS_COUNT] = {[BY_WORLD] = 0.25, [BY_LIMIT] = 1.0, [BY_NEIGHBOURS] = 1.0};
+/* Slopes of shapes where a prediction says nothing of its error. Any will do: residuals are learned relative to it. */
+#define SLOPE_OF_WORLD 0.25
+#define SLOPE_OF_LIMIT 1.0
 
 /* A live job. */
 struct believed {
     double predicted_us; /* of the whole, on the best type */
     double done_us;      /* kept by earlier attempts, as time on the best type */
-    double scale;        /* of the residual */
-    double spread;
+    struct adl_shape shape;
+    float spread;
     uint32_t neighbours;
     uint8_t basis; /* enum basis */
 };
@@ -107,8 +108,10 @@ void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
     from->speeds = speeds;
 }
 
-static const char *const basis_names[BASIS_COUNT] = {
-    [BY_WORLD] = "world", [BY_LIMIT] = "limit", [BY_NEIGHBOURS] = "neighbours"};
+static const char *const basis_names[BASIS_COUNT] = {[BY_WORLD] = "world",
+                                                     [BY_LIMIT] = "limit",
+                                                     [BY_NEIGHBOURS] = "neighbours",
+                                                     [BY_LIMITED_NEIGHBOURS] = "limited neighbours"};
 
 static struct adl_belief_parts parts_of(struct adl_belief *belief)
 {
@@ -190,8 +193,10 @@ static void predict(struct adl_belief *belief, const struct adl_event *event, st
         adl_traits_read(&traits, spec, event->time_us);
         if (adl_similar_predict(belief->similar, &traits, &prediction)) {
             work = (double)prediction.run_us * speeds.best;
-            *job = (struct believed){
-                .basis = BY_NEIGHBOURS, .neighbours = prediction.neighbours, .spread = prediction.spread};
+            *job = (struct believed){.basis = spec->limit_us > 0 ? BY_LIMITED_NEIGHBOURS : BY_NEIGHBOURS,
+                                     .shape = adl_shape_of_deciles(prediction.deciles),
+                                     .neighbours = prediction.neighbours,
+                                     .spread = (float)prediction.spread};
         }
     }
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
@@ -206,12 +211,13 @@ int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, s
     if (adl_belief_reserve(belief, (size_t)event->job + 1))
         return ADL_ENOMEM;
     struct believed *job = &belief->jobs[event->job];
-    *job = (struct believed){.basis = event->submit.runtime_us ? BY_WORLD : BY_LIMIT};
+    *job = (struct believed){.basis = BY_LIMIT, .shape = adl_shape_linear(SLOPE_OF_LIMIT)};
+    if (event->submit.runtime_us)
+        *job = (struct believed){.basis = BY_WORLD, .shape = adl_shape_linear(SLOPE_OF_WORLD)};
     if (job->basis == BY_WORLD)
         copy_revealed(belief, event, ret);
     else
         predict(belief, event, job, ret);
-    job->scale = usual_scale[job->basis];
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
         const double there_us = (double)ret->best_us[t];
         if (there_us > 0 && (job->predicted_us == 0 || there_us < job->predicted_us))
@@ -262,7 +268,7 @@ static void learn_residual(struct adl_belief *belief, const struct adl_event *ev
     const double took_us =
         job->done_us + at_best(belief, state, event->job, ran_us(&state->jobs[event->job], event->time_us));
     if (took_us > 0 && job->predicted_us > 0)
-        adl_residuals_learn(&belief->residuals[job->basis], adl_log(took_us / job->predicted_us) / job->scale);
+        adl_residuals_learn(&belief->residuals[job->basis], &job->shape, took_us / job->predicted_us);
 }
 
 /* A job that saves its work when it is told to stop has not saved it when it fails. */
@@ -309,20 +315,20 @@ double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, do
 {
     const struct believed *job = &belief->jobs[slot];
     return job->predicted_us *
-           adl_residuals_quantile(&belief->residuals[job->basis], job->scale, done_us / job->predicted_us, q);
+           adl_residuals_quantile(&belief->residuals[job->basis], &job->shape, done_us / job->predicted_us, q);
 }
 
 double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us)
 {
     const struct believed *job = &belief->jobs[slot];
     return job->predicted_us *
-           adl_residuals_mean(&belief->residuals[job->basis], job->scale, done_us / job->predicted_us);
+           adl_residuals_mean(&belief->residuals[job->basis], &job->shape, done_us / job->predicted_us);
 }
 
 double adl_belief_within(const struct adl_belief *belief, uint32_t slot, double done_us, double rest_us)
 {
     const struct believed *job = &belief->jobs[slot];
-    return adl_residuals_within(&belief->residuals[job->basis], job->scale, done_us / job->predicted_us,
+    return adl_residuals_within(&belief->residuals[job->basis], &job->shape, done_us / job->predicted_us,
                                 rest_us / job->predicted_us);
 }
 
@@ -330,7 +336,7 @@ double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double
 {
     const struct believed *job = &belief->jobs[slot];
     return job->predicted_us *
-           adl_residuals_cost(&belief->residuals[job->basis], job->scale, done_us / job->predicted_us);
+           adl_residuals_cost(&belief->residuals[job->basis], &job->shape, done_us / job->predicted_us);
 }
 
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
@@ -343,7 +349,7 @@ double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_
 struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
 {
     const struct believed *job = &belief->jobs[slot];
-    return (struct adl_certainty){job->spread, job->neighbours, belief->residuals[job->basis].count};
+    return (struct adl_certainty){(double)job->spread, job->neighbours, belief->residuals[job->basis].count};
 }
 
 uint64_t adl_belief_count(const struct adl_belief *belief)

@@ -2,34 +2,89 @@
 
 #include "base/real.h"
 
+#include <math.h>
 #include <stdbool.h>
 
-#define WIDTH 0.1 /* of a bin */
-#define LEAST (-0.5 * ADL_RESIDUAL_BINS * WIDTH)
-#define KEPT  (1.0 - 1.0 / 2000) /* of the weight of all jobs, when another has ended */
+#define WIDTH      0.1 /* of a bin */
+#define BINS       ADL_RESIDUAL_BINS
+#define KNOTS      ADL_SHAPE_KNOTS
+#define PER_KNOT   4  /* bins between two knots */
+#define FIRST      64 /* the bin that begins at the first knot */
+#define LAST       (FIRST + PER_KNOT * (KNOTS - 1))
+#define TAIL       1.0                /* slope outside the deciles: past them, z counts e-folds */
+#define LEAST_STEP 0.004              /* between deciles: equal run times are equal within one percent */
+#define KEPT       (1.0 - 1.0 / 2000) /* of the weight of all jobs, when another has ended */
+
+/* ---- shapes; places are bins and parts of bins, 0 to BINS ---- */
+
+struct adl_shape adl_shape_linear(double slope)
+{
+    struct adl_shape shape = {.tail = (float)slope};
+    for (int k = 0; k < KNOTS; k++)
+        shape.knots[k] = (float)(slope * WIDTH * (PER_KNOT * k + FIRST - 0.5 * BINS));
+    return shape;
+}
+
+struct adl_shape adl_shape_of_deciles(const float deciles[ADL_SHAPE_KNOTS])
+{
+    struct adl_shape shape = {.tail = (float)TAIL};
+    for (int k = 0; k < KNOTS; k++)
+        shape.knots[k] = deciles[k] + (float)(LEAST_STEP * (k - 0.5 * (KNOTS - 1)));
+    return shape;
+}
+
+static double log_at(const struct adl_shape *shape, double place)
+{
+    if (place <= FIRST)
+        return (double)shape->knots[0] + (place - FIRST) * WIDTH * (double)shape->tail;
+    if (place >= LAST)
+        return (double)shape->knots[KNOTS - 1] + (place - LAST) * WIDTH * (double)shape->tail;
+    const int k = (int)((place - FIRST) / PER_KNOT);
+    const double from = (double)shape->knots[k], step = (double)shape->knots[k + 1] - from;
+    return from + step * ((place - FIRST) / PER_KNOT - k);
+}
+
+/* The inverse; infinite and absurd ones are beyond all bins. */
+static double place_of(const struct adl_shape *shape, double log_ratio)
+{
+    const float *knots = shape->knots;
+    double place = FIRST + (log_ratio - (double)knots[0]) / (WIDTH * (double)shape->tail);
+    if (log_ratio >= (double)knots[KNOTS - 1]) {
+        place = LAST + (log_ratio - (double)knots[KNOTS - 1]) / (WIDTH * (double)shape->tail);
+    } else if (log_ratio > (double)knots[0]) {
+        int k = 0;
+        while (log_ratio >= (double)knots[k + 1])
+            k++;
+        place = FIRST + PER_KNOT * (k + (log_ratio - (double)knots[k]) / ((double)knots[k + 1] - (double)knots[k]));
+    }
+    return !(place > 0) ? 0 : place < BINS ? place : BINS;
+}
+
+/* ---- learning ---- */
 
 void adl_residuals_init(struct adl_residuals *ret)
 {
     *ret = (struct adl_residuals){0};
     double sum = 0;
-    for (int i = 0; i < ADL_RESIDUAL_BINS; i++) {
-        const double z = LEAST + (i + 0.5) * WIDTH;
+    for (int i = 0; i < BINS; i++) {
+        const double z = WIDTH * (i + 0.5 - 0.5 * BINS);
         ret->weight[i] = adl_exp(z < 0 ? z : -z);
         sum += ret->weight[i];
     }
-    for (int i = 0; i < ADL_RESIDUAL_BINS; i++)
+    for (int i = 0; i < BINS; i++)
         ret->weight[i] /= sum;
 }
 
-void adl_residuals_learn(struct adl_residuals *residuals, double z)
+void adl_residuals_learn(struct adl_residuals *residuals, const struct adl_shape *shape, double ratio)
 {
-    const double at = (z - LEAST) / WIDTH;
-    const int bin = !(at > 0) ? 0 : at >= ADL_RESIDUAL_BINS ? ADL_RESIDUAL_BINS - 1 : (int)at;
-    for (int i = 0; i < ADL_RESIDUAL_BINS; i++)
+    const double place = ratio > 0 ? place_of(shape, ratio < HUGE_VAL ? adl_log(ratio) : HUGE_VAL) : 0;
+    for (int i = 0; i < BINS; i++)
         residuals->weight[i] *= KEPT;
-    residuals->weight[bin] += 1;
+    residuals->weight[place < BINS ? (int)place : BINS - 1] += 1;
     residuals->count++;
 }
+
+/* ---- reading ---- */
 
 /* Where a distribution is cut: by jobs that have run u. */
 struct cut {
@@ -38,54 +93,51 @@ struct cut {
     double alive; /* weight above; 0: u is beyond all bins */
 };
 
-static struct cut cut_at(const struct adl_residuals *residuals, double scale, double u)
+static struct cut cut_at(const struct adl_residuals *residuals, const struct adl_shape *shape, double u)
 {
-    struct cut cut = {0, 1, 0};
-    const double at = u > 0 ? (adl_log(u) / scale - LEAST) / WIDTH : 0;
-    if (at >= ADL_RESIDUAL_BINS)
-        return (struct cut){ADL_RESIDUAL_BINS, 0, 0};
-    if (at > 0) {
-        cut.first = (int)at;
-        cut.part = 1 - (at - cut.first);
-    }
+    const double place = u > 0 ? place_of(shape, u < HUGE_VAL ? adl_log(u) : HUGE_VAL) : 0;
+    if (place >= BINS)
+        return (struct cut){BINS, 0, 0};
+    struct cut cut = {.first = (int)place};
+    cut.part = 1 - (place - cut.first);
     cut.alive = cut.part * residuals->weight[cut.first];
-    for (int i = cut.first + 1; i < ADL_RESIDUAL_BINS; i++)
+    for (int i = cut.first + 1; i < BINS; i++)
         cut.alive += residuals->weight[i];
     return cut;
 }
 
-double adl_residuals_within(const struct adl_residuals *residuals, double scale, double u, double t)
+double adl_residuals_within(const struct adl_residuals *residuals, const struct adl_shape *shape, double u, double t)
 {
     if (!(t > 0))
         return 0;
-    const struct cut from = cut_at(residuals, scale, u);
+    const struct cut from = cut_at(residuals, shape, u);
     if (!(from.alive > 0)) /* beyond all that was seen: as likely as not as long again */
         return t / (u + t);
-    const struct cut to = cut_at(residuals, scale, u + t);
+    const struct cut to = cut_at(residuals, shape, u + t);
     const double p = 1 - to.alive / from.alive;
     return p > 0 ? p : 0;
 }
 
-double adl_residuals_quantile(const struct adl_residuals *residuals, double scale, double u, double q)
+double adl_residuals_quantile(const struct adl_residuals *residuals, const struct adl_shape *shape, double u, double q)
 {
-    const struct cut cut = cut_at(residuals, scale, u);
+    const struct cut cut = cut_at(residuals, shape, u);
     if (!(cut.alive > 0))
         return u * q / (1 - q);
     double left = q * cut.alive, part = cut.part;
     int i = cut.first;
-    while (i + 1 < ADL_RESIDUAL_BINS && left > part * residuals->weight[i]) {
+    while (i + 1 < BINS && left > part * residuals->weight[i]) {
         left -= part * residuals->weight[i++];
         part = 1;
     }
     const double inside = residuals->weight[i] > 0 ? left / residuals->weight[i] : 0;
-    const double z = LEAST + (i + 1 - part + (inside < part ? inside : part)) * WIDTH;
-    const double rest = adl_exp(scale * z) - u;
+    const double rest = adl_exp(log_at(shape, i + 1 - part + (inside < part ? inside : part))) - u;
     return rest > 0 ? rest : 0;
 }
 
 /* Over the bins above a cut: the weight of each, and the time at which its jobs end, the middle of the bin. */
 struct walk {
     const struct adl_residuals *residuals;
+    const struct adl_shape *shape;
     int next;
     double part;           /* of the next bin above the cut */
     double factor, middle; /* time at the end, and in the middle, of a bin relative to its beginning */
@@ -93,47 +145,59 @@ struct walk {
     double weight, time;   /* of this bin */
 };
 
-static struct walk walk_from(const struct adl_residuals *residuals, double scale, const struct cut *cut)
+static void set_factor(struct walk *walk)
 {
-    const double half = adl_exp(scale * WIDTH / 2);
-    return (struct walk){.residuals = residuals,
-                         .next = cut->first,
-                         .part = cut->part,
-                         .upper = adl_exp(scale * (LEAST + cut->first * WIDTH)),
-                         .factor = half * half,
-                         .middle = half};
+    const double step = log_at(walk->shape, walk->next + 1) - log_at(walk->shape, walk->next);
+    walk->factor = adl_exp(step);
+    walk->middle = sqrt(walk->factor);
+}
+
+static struct walk walk_from(const struct adl_residuals *residuals, const struct adl_shape *shape,
+                             const struct cut *cut)
+{
+    struct walk walk = {.residuals = residuals,
+                        .shape = shape,
+                        .next = cut->first,
+                        .part = cut->part,
+                        .upper = adl_exp(log_at(shape, cut->first))};
+    set_factor(&walk);
+    return walk;
 }
 
 static bool walk_on(struct walk *walk, double u)
 {
-    if (walk->next >= ADL_RESIDUAL_BINS)
+    const int bin = walk->next;
+    if (bin >= BINS)
         return false;
+    if (bin >= FIRST && bin <= LAST && (bin - FIRST) % PER_KNOT == 0)
+        set_factor(walk);
     const double lower = walk->upper > u ? walk->upper : u;
     walk->upper *= walk->factor;
-    walk->weight = walk->part * walk->residuals->weight[walk->next++];
+    walk->weight = walk->part * walk->residuals->weight[bin];
     walk->time = walk->part < 1 ? (lower + walk->upper) / 2 : lower * walk->middle;
     walk->part = 1;
+    walk->next++;
     return true;
 }
 
-double adl_residuals_mean(const struct adl_residuals *residuals, double scale, double u)
+double adl_residuals_mean(const struct adl_residuals *residuals, const struct adl_shape *shape, double u)
 {
-    const struct cut cut = cut_at(residuals, scale, u);
+    const struct cut cut = cut_at(residuals, shape, u);
     if (!(cut.alive > 0))
         return u;
-    struct walk walk = walk_from(residuals, scale, &cut);
+    struct walk walk = walk_from(residuals, shape, &cut);
     double sum = 0;
     while (walk_on(&walk, u))
         sum += walk.weight * (walk.time - u);
     return sum > 0 ? sum / cut.alive : 0;
 }
 
-double adl_residuals_cost(const struct adl_residuals *residuals, double scale, double u)
+double adl_residuals_cost(const struct adl_residuals *residuals, const struct adl_shape *shape, double u)
 {
-    const struct cut cut = cut_at(residuals, scale, u);
+    const struct cut cut = cut_at(residuals, shape, u);
     if (!(cut.alive > 0))
         return u;
-    struct walk walk = walk_from(residuals, scale, &cut);
+    struct walk walk = walk_from(residuals, shape, &cut);
     double ended = 0, ended_time = 0, best = -1;
     while (walk_on(&walk, u)) {
         if (!(walk.weight > 0))

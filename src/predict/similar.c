@@ -3,6 +3,7 @@
 #include "base/real.h"
 #include "hdc/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #define HOUR_US      3.6e9
 #define SEED         UINT64_C(0x73696d696c6172)
 #define NEIGHBOURS   64
-#define CANDIDATES   256
+#define CANDIDATES   128
 #define KERNEL_BITS  300.0 /* a neighbour farther than the nearest by this has 1/e of its weight */
 #define SLOPE_WEIGHT 1.0   /* weight of the slope over all jobs, against the sum of w x^2 among neighbours */
 #define LOG_LIMIT    34.0  /* of the logarithm of a time in us: 18 years */
@@ -187,10 +188,48 @@ static uint32_t keep_limited(struct vote *votes, uint32_t count)
     return kept;
 }
 
+/* What the limit does not explain of a vote. */
+struct residual {
+    double off, weight;
+};
+
+static void sort_residuals(struct residual *residuals, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        const struct residual item = residuals[i];
+        uint32_t at = i;
+        for (; at > 0 && residuals[at - 1].off > item.off; at--)
+            residuals[at] = residuals[at - 1];
+        residuals[at] = item;
+    }
+}
+
+/* Weighted deciles, between the middles of the weights of two. */
+static void find_deciles(struct residual *residuals, uint32_t count, double sum, double ret[9])
+{
+    double before = 0;
+    uint32_t i = 0;
+    assert(count > 0);
+    sort_residuals(residuals, count);
+    for (int d = 0; d < 9; d++) {
+        const double level = sum * (d + 1) / 10;
+        while (i < count && before + 0.5 * residuals[i].weight < level)
+            before += residuals[i++].weight;
+        if (i == 0 || i == count) {
+            ret[d] = residuals[i == 0 ? 0 : count - 1].off;
+            continue;
+        }
+        const double low = before - 0.5 * residuals[i - 1].weight, high = before + 0.5 * residuals[i].weight;
+        const double step = residuals[i].off - residuals[i - 1].off;
+        ret[d] = residuals[i - 1].off + step * (level - low) / (high - low);
+    }
+}
+
 static void estimate(const struct vote *votes, uint32_t count, const double *log_limit, double prior_slope,
                      struct adl_similar_prediction *ret)
 {
-    double sum = 0, x = 0, y = 0, xx = 0, xy = 0, spread = 0;
+    struct residual residuals[NEIGHBOURS];
+    double sum = 0, x = 0, y = 0, xx = 0, xy = 0, spread = 0, deciles[9];
     for (uint32_t i = 0; i < count; i++) {
         sum += votes[i].weight;
         x += votes[i].weight * votes[i].past->log_limit;
@@ -207,31 +246,44 @@ static void estimate(const struct vote *votes, uint32_t count, const double *log
     for (uint32_t i = 0; i < count; i++) {
         const double off = votes[i].past->log_us - y - slope * (votes[i].past->log_limit - x);
         spread += votes[i].weight * off * off;
+        residuals[i] = (struct residual){off, votes[i].weight};
     }
-    double log_us = y + (log_limit ? slope * (*log_limit - x) : 0.0);
+    find_deciles(residuals, count, sum, deciles);
+    double log_us = y + (log_limit ? slope * (*log_limit - x) : 0.0) + deciles[4];
     log_us = log_us > 0 ? log_us < LOG_LIMIT ? log_us : LOG_LIMIT : 0;
     ret->run_us = (int64_t)adl_exp(log_us);
     ret->run_us += ret->run_us == 0;
+    for (int d = 0; d < 9; d++)
+        ret->deciles[d] = (float)(deciles[d] - deciles[4]);
     ret->spread = sqrt(spread / sum);
     ret->neighbours = count;
 }
 
-/* Quadratic in the votes: there are few, and this needs no table. */
 static void vote_on_class(const struct vote *votes, uint32_t count, struct adl_similar_prediction *ret)
 {
+    struct {
+        uint32_t class_index;
+        double sum;
+    } classes[NEIGHBOURS]; /* in order of their nearest votes */
+    uint32_t known = 0;
     double all = 0, most = 0;
-    ret->class_index = ADL_CLASS_UNKNOWN;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t class_index = votes[i].past->class_index;
-        double sum = 0;
-        for (uint32_t j = 0; j < count; j++)
-            sum += votes[j].past->class_index == class_index ? votes[j].weight : 0.0;
-        all += votes[i].weight;
-        if (class_index != ADL_CLASS_UNKNOWN && sum > most) {
-            most = sum;
-            ret->class_index = class_index;
+        uint32_t c = 0;
+        while (c < known && classes[c].class_index != votes[i].past->class_index)
+            c++;
+        if (c == known) {
+            classes[known].class_index = votes[i].past->class_index;
+            classes[known++].sum = 0;
         }
+        classes[c].sum += votes[i].weight;
+        all += votes[i].weight;
     }
+    ret->class_index = ADL_CLASS_UNKNOWN;
+    for (uint32_t c = 0; c < known; c++)
+        if (classes[c].class_index != ADL_CLASS_UNKNOWN && classes[c].sum > most) {
+            most = classes[c].sum;
+            ret->class_index = classes[c].class_index;
+        }
     ret->class_share = all > 0 ? most / all : 0;
 }
 

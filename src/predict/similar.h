@@ -1,8 +1,8 @@
 /* similar: the run time and the class of a job, predicted from the completed jobs with the most similar submissions.
  *
- * A submission is encoded as one hypervector (hdc/encoder.h); the nearest remembered ones are its neighbours. Their run
- * times are averaged in log space, weighted by distance, after removing what the users' limits explain (a regression on
- * one variable, shrunk to the slope over all jobs while neighbours are uninformative).
+ * A submission is encoded as one hypervector (hdc/encoder.h); the nearest remembered ones are its neighbours. The
+ * prediction is the median of their run times, weighted by distance, after removing what the users' limits explain (a
+ * regression of the logarithms on one variable, shrunk to the slope over all jobs while neighbours are uninformative).
  *
  * Memory is fixed: as many jobs as it was created for; the oldest is forgotten first. */
 #ifndef ADLRO_PREDICT_SIMILAR_H
@@ -44,11 +44,12 @@ void adl_traits_read(struct adl_traits *ret, const struct adl_job_spec *spec, in
 #define ADL_CLASS_UNKNOWN UINT32_MAX
 
 struct adl_similar_prediction {
-    int64_t run_us;       /* predicted time, at least 1 */
+    int64_t run_us;       /* predicted time, at least 1: the median among the neighbours */
     double spread;        /* standard deviation of its logarithm among the neighbours */
     uint32_t class_index; /* of most neighbours by weight; ADL_CLASS_UNKNOWN if none has one */
     double class_share;   /* their share of the weight, 0..1 */
     uint32_t neighbours;
+    float deciles[9]; /* of ln(run time / run_us) among the neighbours, as if they had the job's limit */
 };
 
 struct adl_similar;

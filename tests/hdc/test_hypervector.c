@@ -124,17 +124,19 @@ static void masks_grow_by_equal_steps_and_contain_each_other(void **unused)
     }
 }
 
-static const struct adl_hyper_ops *fast_or_skip(void)
+/* Those that this processor has: the best, and those for AVX2 if there are better ones. */
+static int fast_or_skip(const struct adl_hyper_ops *ret[2])
 {
     if (adl_hyper_ops_best() == adl_hyper_ops_plain())
         skip(); /* this processor has no fast kernels */
-    return adl_hyper_ops_best();
+    ret[0] = adl_hyper_ops_best();
+    ret[1] = adl_hyper_ops_avx2();
+    return ret[1] ? 2 : 1;
 }
 
-static void fast_distances_equal_plain_ones(void **unused)
+static void check_distances(const struct adl_hyper_ops *fast)
 {
-    (void)unused;
-    const struct adl_hyper_ops *fast = fast_or_skip(), *plain = adl_hyper_ops_plain();
+    const struct adl_hyper_ops *plain = adl_hyper_ops_plain();
     struct adl_hypervector v[VECTORS];
     uint32_t got[VECTORS], expected[VECTORS];
     draw(7, VECTORS, v);
@@ -151,10 +153,16 @@ static void fast_distances_equal_plain_ones(void **unused)
     assert_int_equal(distance(&v[0], &v[1]), ADL_HYPER_BITS);
 }
 
-static void fast_majorities_equal_plain_ones(void **unused)
+static void fast_distances_equal_plain_ones(void **unused)
 {
     (void)unused;
-    const struct adl_hyper_ops *fast = fast_or_skip();
+    const struct adl_hyper_ops *fast[2];
+    for (int i = fast_or_skip(fast); i-- > 0;)
+        check_distances(fast[i]);
+}
+
+static void check_majorities(const struct adl_hyper_ops *fast)
+{
     struct adl_hypervector v[VECTORS + 1], got, expected;
     uint8_t weights[VECTORS + 1];
     struct adl_rng rng;
@@ -167,6 +175,14 @@ static void fast_majorities_equal_plain_ones(void **unused)
         adl_hypervector_bundle(fast, v, weights, count, &got);
         assert_memory_equal(&got, &expected, sizeof got);
     }
+}
+
+static void fast_majorities_equal_plain_ones(void **unused)
+{
+    (void)unused;
+    const struct adl_hyper_ops *fast[2];
+    for (int i = fast_or_skip(fast); i-- > 0;)
+        check_majorities(fast[i]);
 }
 
 int main(void)

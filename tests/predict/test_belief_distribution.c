@@ -12,11 +12,12 @@
 
 static struct adl_residuals learned(const double *ratios, int count, int times)
 {
+    const struct adl_shape one = adl_shape_linear(1);
     struct adl_residuals residuals;
     adl_residuals_init(&residuals);
     for (int t = 0; t < times; t++)
         for (int i = 0; i < count; i++)
-            adl_residuals_learn(&residuals, log(ratios[i]));
+            adl_residuals_learn(&residuals, &one, ratios[i]);
     return residuals;
 }
 
@@ -29,9 +30,10 @@ static struct adl_residuals heavy(void)
 static void quantiles_are_those_of_what_was_learned(void **unused)
 {
     (void)unused;
+    const struct adl_shape one = adl_shape_linear(1);
     const struct adl_residuals residuals = learned((double[]){0.25, 0.5, 1, 2, 4}, 5, 200);
     for (int i = 0; i < 5; i++) {
-        const double expected = exp2(i - 2), found = adl_residuals_quantile(&residuals, 1, 0, 0.1 + 0.2 * i);
+        const double expected = exp2(i - 2), found = adl_residuals_quantile(&residuals, &one, 0, 0.1 + 0.2 * i);
         assert_true(fabs(log(found / expected)) < 0.1);
     }
 }
@@ -39,21 +41,24 @@ static void quantiles_are_those_of_what_was_learned(void **unused)
 static void the_scale_of_a_job_stretches_its_distribution(void **unused)
 {
     (void)unused;
+    const struct adl_shape half = adl_shape_linear(0.5);
+    const struct adl_shape one = adl_shape_linear(1);
     const struct adl_residuals residuals = heavy();
     for (double q = 0.1; q < 0.95; q += 0.1) {
-        const double one = adl_residuals_quantile(&residuals, 1, 0, q);
-        assert_true(fabs(log(adl_residuals_quantile(&residuals, 0.5, 0, q)) - 0.5 * log(one)) < 1e-9);
+        const double whole = adl_residuals_quantile(&residuals, &one, 0, q);
+        assert_true(fabs(log(adl_residuals_quantile(&residuals, &half, 0, q)) - 0.5 * log(whole)) < 1e-9);
     }
 }
 
 static void probability_and_quantile_are_inverse(void **unused)
 {
     (void)unused;
+    const struct adl_shape one = adl_shape_linear(1);
     const struct adl_residuals residuals = heavy();
     for (double u = 0; u < 1e4; u = u * 1.7 + 0.01)
         for (double q = 0.02; q < 1; q += 0.07) {
-            const double rest = adl_residuals_quantile(&residuals, 1, u, q);
-            const double p = adl_residuals_within(&residuals, 1, u, rest);
+            const double rest = adl_residuals_quantile(&residuals, &one, u, q);
+            const double p = adl_residuals_within(&residuals, &one, u, rest);
             if (fabs(p - q) > 1e-6)
                 fail_msg("after %g the quantile %g is %g, whose probability is %g", u, q, rest, p);
         }
@@ -62,11 +67,12 @@ static void probability_and_quantile_are_inverse(void **unused)
 static void a_job_that_has_run_longer_ends_later(void **unused)
 {
     (void)unused;
+    const struct adl_shape one = adl_shape_linear(1);
     const struct adl_residuals residuals = heavy();
     for (double q = 0.05; q < 1; q += 0.1) {
         double before = 0;
         for (double u = 0; u < 1e5; u = u * 1.1 + 0.001) {
-            const double end = u + adl_residuals_quantile(&residuals, 1, u, q);
+            const double end = u + adl_residuals_quantile(&residuals, &one, u, q);
             if (end < before * (1 - 1e-9))
                 fail_msg("quantile %g: after %g it ends at %g, before at %g", q, u, end, before);
             before = end;
@@ -77,19 +83,20 @@ static void a_job_that_has_run_longer_ends_later(void **unused)
 static void a_job_that_outlives_the_short_ones_costs_more(void **unused)
 {
     (void)unused;
+    const struct adl_shape one = adl_shape_linear(1);
     const struct adl_residuals residuals = heavy();
-    const double young = adl_residuals_cost(&residuals, 1, 0), old = adl_residuals_cost(&residuals, 1, 2);
+    const double young = adl_residuals_cost(&residuals, &one, 0), old = adl_residuals_cost(&residuals, &one, 2);
     assert_true(young < 0.4 && old > 4);
-    assert_true(young < adl_residuals_mean(&residuals, 1, 0));
-    assert_true(adl_residuals_mean(&residuals, 1, 2) > adl_residuals_mean(&residuals, 1, 0));
+    assert_true(young < adl_residuals_mean(&residuals, &one, 0));
+    assert_true(adl_residuals_mean(&residuals, &one, 2) > adl_residuals_mean(&residuals, &one, 0));
 }
 
 /* The least over all times to stop at, from the probabilities and a sum of small steps. */
-static double naive_cost(const struct adl_residuals *residuals, double scale, double u)
+static double naive_cost(const struct adl_residuals *residuals, const struct adl_shape *shape, double u)
 {
     double best = HUGE_VAL, served = 0, before = 0;
     for (double t = 1e-4; t < 3e3; t *= 1.001) {
-        const double p = adl_residuals_within(residuals, scale, u, t);
+        const double p = adl_residuals_within(residuals, shape, u, t);
         served += (t - before) * (1 - p);
         before = t;
         if (p > 1e-6)
@@ -102,38 +109,43 @@ static void the_cost_is_the_least_over_all_times_to_stop(void **unused)
 {
     (void)unused;
     const struct adl_residuals residuals = heavy();
-    for (double scale = 0.25; scale <= 1; scale *= 2)
+    for (double scale = 0.25; scale <= 1; scale *= 2) {
+        const struct adl_shape shape = adl_shape_linear(scale);
         for (double u = 0; u < 10; u = u * 2 + 0.1) {
-            const double cost = adl_residuals_cost(&residuals, scale, u), naive = naive_cost(&residuals, scale, u);
+            const double cost = adl_residuals_cost(&residuals, &shape, u), naive = naive_cost(&residuals, &shape, u);
             if (fabs(log(cost / naive)) > 0.1)
                 fail_msg("scale %g, after %g: the cost is %g, not %g", scale, u, cost, naive);
         }
+    }
 }
 
 static void beyond_all_bins_a_job_takes_as_long_again(void **unused)
 {
     (void)unused;
+    const struct adl_shape one = adl_shape_linear(1);
     const struct adl_residuals residuals = heavy();
     const double u = 1e6;
-    assert_true(adl_residuals_quantile(&residuals, 1, u, 0.5) == u);
-    assert_true(adl_residuals_within(&residuals, 1, u, u) == 0.5);
-    assert_true(adl_residuals_mean(&residuals, 1, u) == u && adl_residuals_cost(&residuals, 1, u) == u);
+    assert_true(adl_residuals_quantile(&residuals, &one, u, 0.5) == u);
+    assert_true(adl_residuals_within(&residuals, &one, u, u) == 0.5);
+    assert_true(adl_residuals_mean(&residuals, &one, u) == u && adl_residuals_cost(&residuals, &one, u) == u);
 }
 
 static void absurd_residuals_move_no_more_than_their_share(void **unused)
 {
     (void)unused;
+    const struct adl_shape one = adl_shape_linear(1);
     struct adl_residuals residuals = learned((double[]){1}, 1, 1000);
-    const double absurd[] = {NAN, HUGE_VAL, -HUGE_VAL, 1e300, -1e300};
+    const double absurd[] = {NAN, HUGE_VAL, 0, 1e300, 1e-300};
     for (int i = 0; i < 5; i++)
-        adl_residuals_learn(&residuals, absurd[i]);
-    assert_true(fabs(adl_residuals_quantile(&residuals, 1, 0, 0.5) - 1) < 0.06);
-    assert_true(fabs(adl_residuals_quantile(&residuals, 1, 0, 0.9) - 1) < 0.06);
+        adl_residuals_learn(&residuals, &one, absurd[i]);
+    assert_true(fabs(adl_residuals_quantile(&residuals, &one, 0, 0.5) - 1) < 0.06);
+    assert_true(fabs(adl_residuals_quantile(&residuals, &one, 0, 0.9) - 1) < 0.12);
     for (double u = 0; u < 1e300; u = u * 1e10 + 1e-10)
         for (double scale = 0.05; scale < 10; scale *= 3) {
-            assert_true(isfinite(adl_residuals_cost(&residuals, scale, u)));
-            assert_true(isfinite(adl_residuals_mean(&residuals, scale, u)));
-            assert_true(adl_residuals_quantile(&residuals, scale, u, 0.99) >= 0);
+            const struct adl_shape shape = adl_shape_linear(scale);
+            assert_true(isfinite(adl_residuals_cost(&residuals, &shape, u)));
+            assert_true(isfinite(adl_residuals_mean(&residuals, &shape, u)));
+            assert_true(adl_residuals_quantile(&residuals, &shape, u, 0.99) >= 0);
         }
 }
 
@@ -141,6 +153,7 @@ static void absurd_residuals_move_no_more_than_their_share(void **unused)
 static void coverage_holds_on_a_stream_that_shifts(void **unused)
 {
     (void)unused;
+    const struct adl_shape one = adl_shape_linear(1);
     enum { JOBS = 20000 };
     struct adl_residuals residuals;
     struct adl_rng rng;
@@ -149,14 +162,30 @@ static void coverage_holds_on_a_stream_that_shifts(void **unused)
     adl_residuals_init(&residuals);
     for (int j = 0; j < JOBS; j++) {
         const double z = j < JOBS / 2 ? adl_rng_normal(&rng) : 2 * adl_rng_normal(&rng) - 1.1, ratio = exp(z);
-        half += ratio >= adl_residuals_quantile(&residuals, 1, 0, 0.25) &&
-                ratio <= adl_residuals_quantile(&residuals, 1, 0, 0.75);
-        most += ratio >= adl_residuals_quantile(&residuals, 1, 0, 0.05) &&
-                ratio <= adl_residuals_quantile(&residuals, 1, 0, 0.95);
-        adl_residuals_learn(&residuals, z);
+        half += ratio >= adl_residuals_quantile(&residuals, &one, 0, 0.25) &&
+                ratio <= adl_residuals_quantile(&residuals, &one, 0, 0.75);
+        most += ratio >= adl_residuals_quantile(&residuals, &one, 0, 0.05) &&
+                ratio <= adl_residuals_quantile(&residuals, &one, 0, 0.95);
+        adl_residuals_learn(&residuals, &one, ratio);
     }
     if (fabs((double)half / JOBS - 0.5) > 0.03 || fabs((double)most / JOBS - 0.9) > 0.03)
         fail_msg("50 %% intervals cover %.1f %%, 90 %% intervals %.1f %%", 100.0 * half / JOBS, 100.0 * most / JOBS);
+}
+
+/* Half of the jobs took half as long as predicted or twice as long, exactly: a shape that knows it says so. */
+static void a_shape_says_how_similar_jobs_were_spread(void **unused)
+{
+    (void)unused;
+    const float deciles[] = {-0.7f, -0.7f, -0.7f, -0.7f, 0, 0.7f, 0.7f, 0.7f, 0.7f};
+    const struct adl_shape shape = adl_shape_of_deciles(deciles);
+    struct adl_residuals residuals;
+    adl_residuals_init(&residuals);
+    for (int i = 0; i < 1000; i++)
+        adl_residuals_learn(&residuals, &shape, exp((i % 2 ? 0.71 : -0.71) + 1e-4 * (i % 16)));
+    assert_true(fabs(log(adl_residuals_quantile(&residuals, &shape, 0, 0.25)) + 0.7) < 0.03);
+    assert_true(fabs(log(adl_residuals_quantile(&residuals, &shape, 0, 0.75)) - 0.7) < 0.03);
+    assert_true(adl_residuals_within(&residuals, &shape, 0.6, 0.9) < 0.05);
+    assert_true(adl_residuals_within(&residuals, &shape, 0.6, 1.5) > 0.95);
 }
 
 static void equal_sequences_give_equal_bits(void **unused)
@@ -178,6 +207,7 @@ int main(void)
         cmocka_unit_test(beyond_all_bins_a_job_takes_as_long_again),
         cmocka_unit_test(absurd_residuals_move_no_more_than_their_share),
         cmocka_unit_test(coverage_holds_on_a_stream_that_shifts),
+        cmocka_unit_test(a_shape_says_how_similar_jobs_were_spread),
         cmocka_unit_test(equal_sequences_give_equal_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
