@@ -2,10 +2,12 @@
 #include "predict/belief.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/client/client.h"
 #include "cli/quantity.h"
 #include "rl/model_store.h"
 #include "store/store.h"
 
+#include <cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,30 +15,33 @@
 #include <time.h>
 
 struct options {
-    const char *state;
+    const char *state; /* NULL: a running service */
     bool json, refused;
+    struct adl_client_options client;
 };
 
 static const struct adl_option table[] = {
     ADL_ROW_TEXT(struct options, state, "state", 's', "DIR",
-                 "export, import: the service's state, as given to `adlro serve`"),
+                 "export, import: the state of a service, as given to `adlro serve`, instead of a running service, "
+                 "which must be stopped for an import"),
     ADL_ROW_FLAG(struct options, refused, "refused", 0,
                  "export: the one that the service could not read and keeps aside, not the present one"),
     ADL_ROW_FLAG(struct options, json, "json", 0, "show: print it as JSON"),
+    ADL_CLIENT_ROWS(struct options),
 };
 
 static const struct adl_verb verb = {
     .name = "belief",
-    .summary =
-        "Shows a file of what was learned about jobs, exports it from the state of a service, which may be running, "
-        "or imports it into the state of one that is stopped. `adlro replay TRACE --learn FILE` and `adlro "
-        "simulate SCENARIO --learn FILE` write such files, too, and --belief FILE starts a run with one.",
+    .summary = "Shows a file of what was learned about jobs, exports it from a service, or imports it into one, as an "
+               "administrator. `adlro replay TRACE --learn FILE` and `adlro "
+               "simulate SCENARIO --learn FILE` write such files, too, and --belief FILE starts a run with one.",
     .operands = "show FILE | export FILE | import FILE",
     .operands_min = 2,
     .operands_max = 2,
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .example = "adlro replay year.sacct --learn belief.db && adlro belief show belief.db\n"
+               "adlro belief import belief.db\n"
                "adlro belief export belief.db --state /var/lib/adlro",
 };
 
@@ -205,27 +210,20 @@ static int take_content(void *context, const struct adl_store_belief *belief, st
     return adl_text_status(text) ? adl_fail(err, ADL_ENOMEM, "out of memory for a belief") : 0;
 }
 
-static int export_belief(const char *path, const struct options *o, struct adl_error *err)
+static int read_state(const struct options *o, struct adl_text *ret, struct adl_error *err)
 {
     struct adl_store *store = NULL;
-    struct adl_text text = {0};
-    int status = adl_store_open(o->state, ADL_STORE_READ, &store, err);
+    const int status = adl_store_open(o->state, ADL_STORE_READ, &store, err);
     if (status)
         return status;
     const int found =
-        adl_store_belief_read(store, o->refused ? ADL_BELIEF_REFUSED : ADL_BELIEF_PRESENT, take_content, &text, err);
-    status = found < 0 ? found : 0;
-    if (found == 0)
-        status = adl_fail(err, ADL_EABSENT,
-                          "%.200s has no %s: the service writes one when jobs have ended and when it stops", o->state,
-                          o->refused ? "belief that was kept aside" : "belief yet");
-    if (status == 0)
-        status = adl_output_write(path, &text, err);
-    if (status == 0 && !adl_output_is_stdout(path))
-        printf("%s: %zu bytes, checksum %016" PRIx64 "\n", path, text.size, adl_belief_seal(text.data, text.size));
-    adl_text_clear(&text);
+        adl_store_belief_read(store, o->refused ? ADL_BELIEF_REFUSED : ADL_BELIEF_PRESENT, take_content, ret, err);
     adl_store_close(store);
-    return status;
+    if (found == 0)
+        return adl_fail(err, ADL_EABSENT,
+                        "%.200s has no %s: the service writes one when jobs have ended and when it stops", o->state,
+                        o->refused ? "belief that was kept aside" : "belief yet");
+    return found < 0 ? found : 0;
 }
 
 static int take_sequence(void *context, const struct adl_store_event *event, struct adl_error *err)
@@ -235,29 +233,94 @@ static int take_sequence(void *context, const struct adl_store_event *event, str
     return 0;
 }
 
-static int import_belief(const char *path, const struct options *o, struct adl_error *err)
+static int write_state(const struct options *o, const void *bytes, size_t size, struct adl_error *err)
 {
     struct adl_store *store = NULL;
-    struct content content = {0};
-    struct adl_error inner = {{0}};
-    struct adl_store_belief belief = {.time_us = (int64_t)time(NULL) * 1000000};
-    char *bytes = NULL;
-    int status = adl_model_store_read_bytes(path, &bytes, &belief.size, err);
-    if (status)
-        return status == ADL_EIO ? ADL_EINVAL : status;
-    belief.content = bytes;
-    status = read_content(bytes, belief.size, &content, &inner);
-    if (status)
-        adl_fail(err, status, "%.150s: %.200s", path, inner.text);
-    if (status == 0)
-        status = adl_store_open(o->state, ADL_STORE_SERVE, &store, err);
+    struct adl_store_belief belief = {.time_us = (int64_t)time(NULL) * 1000000, .content = bytes, .size = size};
+    int status = adl_store_open(o->state, ADL_STORE_SERVE, &store, err);
     if (status == 0 && adl_store_event_last(store, take_sequence, &belief.sequence, err) < 0)
         status = ADL_EIO;
     if (status == 0)
         status = adl_store_belief_set(store, ADL_BELIEF_PRESENT, &belief, err);
-    if (status == 0)
-        printf("%s: %u jobs, which the service starts with\n", path, content.account.jobs.jobs);
     adl_store_close(store);
+    return status;
+}
+
+/* ---- a running service: bytes as hexadecimal digits ---- */
+
+static int read_hex(const char *hex, struct adl_text *ret)
+{
+    for (; hex[0] != '\0' && hex[1] != '\0'; hex += 2) {
+        const char two[] = {hex[0], hex[1], '\0'};
+        adl_text_char(ret, (char)strtoul(two, NULL, 16));
+    }
+    return adl_text_status(ret);
+}
+
+static int ask_service(const struct options *o, struct adl_text *ret, struct adl_error *err)
+{
+    struct adl_client *client = NULL;
+    cJSON *answer = NULL;
+    int status = adl_client_create(&o->client, &client, err);
+    if (status == 0)
+        status = adl_client_get(client, "/v1/belief", &answer, err);
+    const char *hex = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "belief"));
+    if (status == 0 && (!hex || read_hex(hex, ret)))
+        status = adl_fail(err, ADL_EIO, "the service did not answer with a belief");
+    cJSON_Delete(answer);
+    adl_client_destroy(client);
+    return status;
+}
+
+static int tell_service(const struct options *o, const void *bytes, size_t size, struct adl_error *err)
+{
+    struct adl_client *client = NULL;
+    struct adl_text hex = {0};
+    cJSON *body = cJSON_CreateObject();
+    for (size_t i = 0; i < size; i++)
+        adl_text_printf(&hex, "%02x", ((const unsigned char *)bytes)[i]);
+    int status = adl_client_create(&o->client, &client, err);
+    if (status == 0 && (adl_text_status(&hex) || !cJSON_AddStringToObject(body, "belief", hex.data ? hex.data : "")))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for a belief");
+    if (status == 0)
+        status = adl_client_call(client, "POST", "/v1/belief", body, NULL, err);
+    cJSON_Delete(body);
+    adl_text_clear(&hex);
+    adl_client_destroy(client);
+    return status;
+}
+
+static int export_belief(const char *path, const struct options *o, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    if (o->refused && !o->state)
+        return adl_fail(err, ADL_EINVAL, "--refused: what a service could not read is in its state: --state DIR");
+    int status = o->state ? read_state(o, &text, err) : ask_service(o, &text, err);
+    if (status == 0)
+        status = adl_output_write(path, &text, err);
+    if (status == 0 && !adl_output_is_stdout(path))
+        printf("%s: %zu bytes, checksum %016" PRIx64 "\n", path, text.size, adl_belief_seal(text.data, text.size));
+    adl_text_clear(&text);
+    return status;
+}
+
+static int import_belief(const char *path, const struct options *o, struct adl_error *err)
+{
+    struct content content = {0};
+    struct adl_error inner = {{0}};
+    char *bytes = NULL;
+    size_t size = 0;
+    int status = adl_model_store_read_bytes(path, &bytes, &size, err);
+    if (status)
+        return status == ADL_EIO ? ADL_EINVAL : status;
+    status = read_content(bytes, size, &content, &inner);
+    if (status)
+        adl_fail(err, status, "%.150s: %.200s", path, inner.text);
+    else
+        status = o->state ? write_state(o, bytes, size, err) : tell_service(o, bytes, size, err);
+    if (status == 0)
+        printf("%s: %u jobs, which the service %s\n", path, content.account.jobs.jobs,
+               o->state ? "starts with" : "knows now");
     clear_content(&content);
     free(bytes);
     return status;
@@ -265,7 +328,7 @@ static int import_belief(const char *path, const struct options *o, struct adl_e
 
 static int run(int argc, char **argv)
 {
-    struct options o = {.state = "/var/lib/adlro"};
+    struct options o = {.state = NULL};
     struct adl_operands operands;
     struct adl_error err;
     int code, status;

@@ -282,3 +282,46 @@ void adl_live_belief_keep(struct adl_live *live)
 {
     adl_live_belief_save(live, true);
 }
+
+/* ---- requests ---- */
+
+int adl_live_belief_prepare(struct adl_live *live, struct adl_request *request)
+{
+    const struct adl_belief_terms terms = terms_of(live);
+    struct adl_store_belief stored = {live->now_us, 0, request->belief.data, request->belief.size};
+    struct adl_belief_account account = {0};
+    struct adl_error *err = &request->err;
+    if (!request->caller.admin)
+        return adl_fail(err, ADL_EDENIED, "only administrators read and replace what was learned");
+    if (!learns(live))
+        return adl_fail(err, ADL_EREFUSED, "the configuration says learned: false, so nothing is learned");
+    if (request->kind == ADL_REQUEST_BELIEF_READ)
+        return 0;
+    if (adl_belief_create(terms.cluster, true, &request->read))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for a belief");
+    int status =
+        adl_belief_decode(request->read, stored.content ? stored.content : "", stored.size, &terms, &account, err);
+    if (status == 0 && adl_store_event_last(live->config.store, see_sequence, &stored.sequence, err) < 0)
+        status = ADL_EIO;
+    if (status == 0)
+        status = adl_store_belief_set(live->config.store, ADL_BELIEF_PRESENT, &stored, err);
+    struct adl_text text = {0};
+    adl_belief_account_say(&account, &text);
+    snprintf(request->text, sizeof request->text, "%.190s", text.data ? text.data : "");
+    adl_text_clear(&text);
+    return status;
+}
+
+void adl_live_belief_apply(struct adl_live *live, struct adl_request *request)
+{
+    struct adl_belief *belief = adl_engine_belief(live->shared->engine);
+    const struct adl_belief_terms terms = terms_of(live);
+    if (request->kind == ADL_REQUEST_BELIEF_READ) {
+        adl_belief_encode(belief, &terms, &request->belief);
+        if (adl_text_status(&request->belief))
+            request->status = adl_fail(&request->err, ADL_ENOMEM, "out of memory for a belief");
+        return;
+    }
+    adl_belief_inherit(belief, request->read);
+    live->belief_saved = adl_belief_count(belief);
+}

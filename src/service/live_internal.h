@@ -215,6 +215,9 @@ void adl_live_find_points(struct adl_live *live);           /* from before a res
 
 /* live_belief.c: what was learned about jobs, to the store if it is time or due; the lock is held. */
 void adl_live_belief_save(struct adl_live *live, bool due);
+/* ADL_REQUEST_BELIEF_READ and ADL_REQUEST_BELIEF_WRITE, as in live_requests.c. */
+int adl_live_belief_prepare(struct adl_live *live, struct adl_request *request);
+void adl_live_belief_apply(struct adl_live *live, struct adl_request *request);
 
 /* Appends an event about a job (0 = none); payload is emptied. */
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload,

@@ -531,6 +531,9 @@ int adl_live_request_prepare(struct adl_live *live, struct adl_request *request)
     case ADL_REQUEST_RELOAD:
         return request->caller.admin ? 0
                                      : adl_fail(&request->err, ADL_EDENIED, "only administrators reload the service");
+    case ADL_REQUEST_BELIEF_READ:
+    case ADL_REQUEST_BELIEF_WRITE:
+        return adl_live_belief_prepare(live, request);
     default:
         return prepare_job_request(live, request);
     }
@@ -557,6 +560,10 @@ void adl_live_request_apply(struct adl_live *live, struct adl_request *request)
         request->status = live->config.reload(live->config.context, request->text, sizeof request->text, &request->err);
         live->moving = request->status > 0;
         request->status = request->status > 0 ? 0 : request->status;
+        break;
+    case ADL_REQUEST_BELIEF_READ:
+    case ADL_REQUEST_BELIEF_WRITE:
+        adl_live_belief_apply(live, request);
         break;
     case ADL_REQUEST_CANCEL:
         apply_cancel(live, request, job);

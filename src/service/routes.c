@@ -48,6 +48,8 @@ static const struct adl_route table[] = {
     GET("/v1/decisions", adl_route_decisions, ADL_NEED_USER),
     GET("/v1/policies", adl_route_policies, ADL_NEED_USER),
     POST("/v1/reload", adl_route_reload, ADL_NEED_ADMIN, 0),
+    GET("/v1/belief", adl_route_belief, ADL_NEED_ADMIN),
+    POST("/v1/belief", adl_route_set_belief, ADL_NEED_ADMIN, SUBMISSION_SIZE_MAX),
 };
 
 const struct adl_route *adl_routes(uint32_t *ret_count)
@@ -248,6 +250,8 @@ static void answer_failure(struct adl_request *request)
 static void request_free(struct adl_request *request)
 {
     adl_submission_destroy(request->submission);
+    adl_text_clear(&request->belief);
+    adl_belief_destroy(request->read);
     free(request);
 }
 

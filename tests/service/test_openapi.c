@@ -370,6 +370,10 @@ static void what_the_routes_answer_is_what_the_document_says(void **state)
         {"POST", "/v1/nodes/box/drain", "/v1/nodes/{name}/drain", NULL, 200},
         {"POST", "/v1/nodes/box/resume", "/v1/nodes/{name}/resume", NULL, 200},
         {"POST", "/v1/reload", "/v1/reload", NULL, 200},
+        {"GET", "/v1/belief", "/v1/belief", NULL, 200},
+        {"POST", "/v1/belief", "/v1/belief", "{\"belief\":\"41444c\"}", 200},
+        {"POST", "/v1/belief", "/v1/belief", "{\"belief\":\"4\"}", 400},
+        {"POST", "/v1/belief", "/v1/belief", "{\"belief\":\"4x\"}", 400},
     };
     struct routes_fixture *f = routes_open(true);
     (void)state;

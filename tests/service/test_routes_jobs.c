@@ -286,8 +286,8 @@ static void changes_that_make_no_sense_are_refused(void **state)
 static void users_touch_their_own_jobs_alone(void **state)
 {
     struct routes_fixture *f = routes_open(true);
-    static const char *const admin_only[] = {"/v1/gpus/0/drain", "/v1/gpus/0/resume", "/v1/nodes/box/drain",
-                                             "/v1/nodes/box/resume", "/v1/reload"};
+    static const char *const admin_only[] = {"/v1/gpus/0/drain",     "/v1/gpus/0/resume", "/v1/nodes/box/drain",
+                                             "/v1/nodes/box/resume", "/v1/reload",        "/v1/belief"};
     struct adl_text text;
     (void)state;
     for (size_t i = 0; i < sizeof admin_only / sizeof *admin_only; i++)

@@ -175,6 +175,36 @@ static void what_cannot_be_read_is_kept_aside_and_said(void **state)
     adl_text_clear(&present);
 }
 
+static void a_running_service_gives_and_takes_what_was_learned(void **state)
+{
+    (void)state;
+    char checksum[48] = "";
+    start_service(two_types);
+    run_jobs(2);
+    expect(200, NULL, "GET /v1/belief");
+    expect_text("\"belief\":\"41444c524f42454c"); /* ADLROBEL */
+    snprintf(checksum, sizeof checksum, "%.29s", strstr(http.body, "\"checksum\""));
+    const char *belief = strstr(http.body, "\"belief\"");
+    char *body = malloc(strlen(belief) + 2);
+    assert_non_null(body);
+    body[0] = '{';
+    memcpy(body + 1, belief, strlen(belief) + 1);
+    run_jobs(2);
+    expect(200, NULL, "GET /v1/belief");
+    assert_null(strstr(http.body, checksum));
+    expect(200, body, "POST /v1/belief");
+    expect_text("2 jobs");
+    expect(200, NULL, "GET /v1/belief");
+    expect_text(checksum); /* bit for bit */
+    expect(400, "{\"belief\":\"414243\"}", "POST /v1/belief");
+    expect_text("not a belief");
+    stop_service(SIGKILL); /* it was written before the answer */
+    start_again();
+    expect(200, NULL, "GET /v1/belief");
+    expect_text(checksum);
+    free(body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +212,7 @@ int main(void)
         SERVICE_TEST(a_kill_loses_no_job_that_had_ended),
         SERVICE_TEST(jobs_that_are_learned_again_from_the_state_are_what_the_engine_saw),
         SERVICE_TEST(what_cannot_be_read_is_kept_aside_and_said),
+        SERVICE_TEST(a_running_service_gives_and_takes_what_was_learned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
