@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAVED_EVERY 64                 /* ended jobs ... */
-#define SAVED_US    INT64_C(300000000) /* ... or after this time, if any has ended */
+#define SAVED_EVERY    64                 /* ended jobs, but not more often than ... */
+#define SAVED_LEAST_US INT64_C(10000000)  /* ... this; ... */
+#define SAVED_MOST_US  INT64_C(300000000) /* ... or after this time, if any has ended */
 
 static struct adl_belief_terms terms_of(const struct adl_live *live)
 {
@@ -181,7 +182,8 @@ static uint64_t learn_past(struct adl_live *live, bool all, uint64_t sequence)
         find_all(&past);
     else
         find_since(&past, sequence);
-    for (size_t i = 0; i < past.count; i++) {
+    /* Earlier ones would be forgotten again. */
+    for (size_t i = past.count > ADL_REMEMBERED_JOBS ? past.count - ADL_REMEMBERED_JOBS : 0; i < past.count; i++) {
         past.run_us = 0;
         adl_store_events(live->config.store, 0, past.ids[i], ADL_STORE_PAGE_MAX, see_run, &past, NULL);
         adl_store_job_read(live->config.store, past.ids[i], learn_job, &past, NULL);
@@ -233,7 +235,7 @@ void adl_live_belief_load(struct adl_live *live)
     }
     adl_text_clear(&stored.bytes);
     live->belief_saved = learned > 0 || status ? 0 : adl_belief_count(belief);
-    live->belief_us = live->steady_us + SAVED_US;
+    live->belief_us = live->steady_us;
 }
 
 /* ---- writing ---- */
@@ -254,13 +256,14 @@ void adl_live_belief_save(struct adl_live *live, bool due)
     struct adl_text text = {0};
     struct adl_error err = {""};
     const uint64_t count = adl_belief_count(belief);
-    due |= count >= live->belief_saved + SAVED_EVERY ||
-           (count != live->belief_saved && live->steady_us >= live->belief_us);
+    const double since_us = (double)(live->steady_us - live->belief_us) / live->config.clock->speed;
+    due |= (count >= live->belief_saved + SAVED_EVERY && since_us >= SAVED_LEAST_US) ||
+           (count != live->belief_saved && since_us >= SAVED_MOST_US);
     if (!due || !learns(live) || live->disk_full || live->outbox_first < live->outbox_count)
         return;
     adl_belief_encode(belief, &terms, &text);
     live->belief_saved = count;
-    live->belief_us = live->steady_us + SAVED_US;
+    live->belief_us = live->steady_us;
     adl_service_state_unlock(live->shared);
     stored.content = text.data;
     stored.size = text.size;

@@ -88,7 +88,7 @@ struct adl_live {
     uint64_t claim_group;
     uint64_t kept_points;  /* service_state.point_count when the store last got a point */
     uint64_t belief_saved; /* adl_belief_count when the store last got it */
-    int64_t belief_us;     /* when it is written again at the latest, in steady time */
+    int64_t belief_us;     /* when that was, in steady time */
     int64_t prune_us;      /* steady */
     bool *down;            /* [gpu] as posted to the engine */
     const char **names;    /* [gpus + 1] scratch for a job's GPU names */
