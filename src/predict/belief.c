@@ -153,7 +153,8 @@ struct job_speeds {
 static void find_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec, struct job_speeds *ret)
 {
     const uint32_t types = belief->cluster->type_count;
-    if (!belief->speeds || !adl_speeds_find(belief->speeds, spec, ret->here, ret->across)) {
+    if (!belief->speeds ||
+        !adl_speeds_find(belief->speeds, spec, belief->spec_speed[spec->kind], ret->here, ret->across)) {
         memcpy(ret->here, belief->spec_speed[spec->kind], sizeof ret->here);
         memcpy(ret->across, belief->spec_speed[spec->kind], sizeof ret->across);
     }
@@ -289,6 +290,9 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
         learn_residual(belief, event, state);
         if (belief->similar)
             learn_similar(belief, event, state);
+        if (belief->speeds && event->outcome.end == ADL_END_COMPLETED)
+            adl_speeds_complete(belief->speeds, state, event->job, event->outcome.run_us,
+                                belief->spec_speed[state->jobs[event->job].spec.kind]);
     } else if (event->kind == ADL_EVENT_EVICT && held) {
         keep(belief, event, state);
     } else if (event->kind == ADL_EVENT_PROGRESS && belief->speeds) {

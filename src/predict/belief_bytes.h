@@ -16,7 +16,7 @@
 #include "predict/similar.h"
 #include "predict/speeds.h"
 
-#define ADL_BELIEF_VERSION 1
+#define ADL_BELIEF_VERSION 2
 #define ADL_BELIEF_MAX     ((size_t)15 << 20) /* bytes */
 
 /* What spec.user is. */

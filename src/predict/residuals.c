@@ -198,14 +198,15 @@ double adl_residuals_cost(const struct adl_residuals *residuals, const struct ad
     if (!(cut.alive > 0))
         return u;
     struct walk walk = walk_from(residuals, shape, &cut);
-    double ended = 0, ended_time = 0, best = -1;
+    double ended = 0, ended_time = 0, best_served = 1, best_ended = 0; /* the best quotient, undivided */
     while (walk_on(&walk, u)) {
-        if (!(walk.weight > 0))
-            continue;
         ended += walk.weight;
         ended_time += walk.weight * (walk.time - u);
-        const double cost = (ended_time + (cut.alive - ended) * (walk.upper - u)) / ended;
-        best = best < 0 || cost < best ? cost : best;
+        const double served = ended_time + (cut.alive - ended) * (walk.upper - u);
+        if (served * best_ended < best_served * ended) {
+            best_served = served;
+            best_ended = ended;
+        }
     }
-    return best > 0 ? best : 0;
+    return best_served > 0 && best_ended > 0 ? best_served / best_ended : 0;
 }

@@ -1,5 +1,7 @@
 #include "predict/speeds.h"
 
+#include "predict/speed_regression.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 struct adl_speeds {
     const struct adl_cluster *cluster;
     struct adl_estimates *estimates;
+    struct adl_speed_regression *regression;
     uint32_t widest[ADL_TYPES_MAX]; /* most GPUs of the type in one node */
     bool measured;                  /* anything at all */
 };
@@ -23,9 +26,11 @@ int adl_speeds_create(const struct adl_cluster *cluster, struct adl_speeds **ret
         uint32_t *widest = &speeds->widest[cluster->banks[b].type];
         *widest = cluster->banks[b].gpu_count > *widest ? cluster->banks[b].gpu_count : *widest;
     }
-    const int status = adl_estimates_create(cluster, PROFILES, NULL, 0, &speeds->estimates, err);
+    int status = adl_estimates_create(cluster, PROFILES, NULL, 0, &speeds->estimates, err);
+    if (status == 0 && adl_speed_regression_create(cluster->type_count, &speeds->regression))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for speeds of completed jobs");
     if (status)
-        free(speeds);
+        adl_speeds_destroy(speeds);
     else
         *ret = speeds;
     return status;
@@ -36,6 +41,7 @@ void adl_speeds_destroy(struct adl_speeds *speeds)
     if (!speeds)
         return;
     adl_estimates_destroy(speeds->estimates);
+    adl_speed_regression_destroy(speeds->regression);
     free(speeds);
 }
 
@@ -68,11 +74,21 @@ static bool find_alone(struct adl_speeds *speeds, const struct adl_job_spec *spe
     return true;
 }
 
-bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, double ret[ADL_TYPES_MAX],
-                     double ret_across[ADL_TYPES_MAX])
+/* Of jobs that ran at once and alone: else the time says little of the type. */
+void adl_speeds_complete(struct adl_speeds *speeds, const struct adl_state *state, uint32_t slot, int64_t run_us,
+                         const double *specified)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
+    if (job->attempts == 1 && adl_state_neighbour(state, slot) == ADL_NONE && !(state->gpus[job->first_gpu].cap_w > 0))
+        adl_speed_regression_learn(speeds->regression, &job->spec, job->type, spans, run_us, specified);
+}
+
+/* By P1 and P2. */
+static bool find_measured(struct adl_speeds *speeds, const struct adl_job_spec *spec, bool may_span, double *ret,
+                          double *ret_across)
 {
     const size_t size = speeds->cluster->type_count * sizeof *ret;
-    const bool may_span = spec->gpus > 1 && spec->flags & ADL_JOB_SPAN;
     if (!speeds->measured)
         return false;
     const bool alone = find_alone(speeds, spec, false, ret),
@@ -83,6 +99,16 @@ bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec,
         memcpy(ret, ret_across, size);
     if (!across)
         memcpy(ret_across, ret, size);
+    return true;
+}
+
+bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
+                     double ret[ADL_TYPES_MAX], double ret_across[ADL_TYPES_MAX])
+{
+    const bool may_span = spec->gpus > 1 && spec->flags & ADL_JOB_SPAN;
+    if (!find_measured(speeds, spec, may_span, ret, ret_across) &&
+        !adl_speed_regression_find(speeds->regression, spec, specified, ret, ret_across))
+        return false;
     for (uint32_t t = 0; may_span && t < speeds->cluster->type_count; t++)
         ret[t] = speeds->widest[t] < spec->gpus ? ret_across[t] : ret[t];
     return true;
@@ -91,6 +117,7 @@ bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec,
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret)
 {
     adl_text_char(ret, (char)speeds->measured);
+    adl_speed_regression_encode(speeds->regression, ret);
     adl_estimates_encode(speeds->estimates, ret);
 }
 
@@ -101,5 +128,7 @@ int adl_speeds_decode(struct adl_speeds *speeds, struct adl_unpack *from, const 
     if (from->failed || measured > 1)
         return adl_fail(err, ADL_EINVAL, "the heading of its measured speeds is damaged");
     speeds->measured = measured;
+    if (!adl_speed_regression_decode(speeds->regression, from, to))
+        return adl_fail(err, ADL_EINVAL, "its speeds of completed jobs are damaged");
     return adl_estimates_decode(speeds->estimates, from, to, ret, err);
 }

@@ -1,5 +1,6 @@
-/* speeds: how fast a job runs on each GPU type, from speeds that running jobs reported: P1 and P2 (predict/estimates.h)
- * for every policy, in regime learned. */
+/* speeds: how fast a job runs on each GPU type, for every policy, in regime learned: from speeds that running jobs
+ * reported, by P1 and P2 (predict/estimates.h); where no job like it has, from run times of completed jobs
+ * (predict/speed_regression.h). */
 #ifndef ADLRO_PREDICT_SPEEDS_H
 #define ADLRO_PREDICT_SPEEDS_H
 
@@ -14,10 +15,14 @@ void adl_speeds_destroy(struct adl_speeds *speeds); /* accepts NULL */
 /* A running job reported its speed. This and find allocate nothing. */
 void adl_speeds_measure(struct adl_speeds *speeds, const struct adl_state *state, uint32_t slot, double steps_per_s);
 
-/* Steps/s of such a job [type], on the best placement that the type has and across nodes; 0 = not acceptable. False if
- * no job like it was measured: specifications are all there is. */
-bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, double ret[ADL_TYPES_MAX],
-                     double ret_across[ADL_TYPES_MAX]);
+/* A job that holds GPUs completed. specified: its speed [type] by specification. */
+void adl_speeds_complete(struct adl_speeds *speeds, const struct adl_state *state, uint32_t slot, int64_t run_us,
+                         const double *specified);
+
+/* Speeds of such a job [type] relative to each other, on the best placement that the type has and across nodes; 0 = not
+ * acceptable. False if nothing is known of jobs like it: specifications are all there is. */
+bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
+                     double ret[ADL_TYPES_MAX], double ret_across[ADL_TYPES_MAX]);
 
 /* As bytes, and back into one that was not told anything; on failure it is to be destroyed. */
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret);

@@ -19,8 +19,9 @@ const char *adl_regime_told(int regime)
         "stopped job follows from the time that it has run",
         "true run times by GPU type and placement, and the true work left of a stopped job, which no real cluster "
         "knows",
-        "run times are predicted from completed jobs, speeds of GPU types from what running jobs reported so far, else "
-        "from specifications, and the work left of a stopped job from the time that it has run",
+        "run times are predicted from completed jobs, speeds of GPU types from what running jobs reported and "
+        "completed "
+        "ones took, else from specifications, and the work left of a stopped job from the time that it has run",
     };
     return told[regime];
 }
