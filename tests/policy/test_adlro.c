@@ -47,15 +47,17 @@ static void submit(uint32_t slot, double submit_s, uint16_t gpus, double run_s, 
     assert_int_equal(adl_state_enqueue(now, slot, adl_policy_adlro.rank(policy, now, slot)), 0);
 }
 
-/* Decides and starts what was decided; the number of starts. */
+/* Decides and carries out what was decided; the number of commands. */
 static uint32_t decide_at(double time_s)
 {
     now->now_us = (int64_t)(time_s * SECOND);
     adl_plan_reset(&plan);
     assert_int_equal(adl_policy_adlro.decide(policy, now, &plan), 0);
     for (uint32_t i = 0; i < plan.command_count; i++) {
-        assert_int_equal(plan.commands[i].kind, ADL_COMMAND_START);
-        adl_state_start(now, plan.commands[i].job, &plan.gpus[plan.commands[i].gpu_offset]);
+        if (plan.commands[i].kind == ADL_COMMAND_PREEMPT)
+            adl_state_stopping(now, plan.commands[i].job);
+        else
+            adl_state_start(now, plan.commands[i].job, &plan.gpus[plan.commands[i].gpu_offset]);
     }
     return plan.command_count;
 }
@@ -212,7 +214,48 @@ static void one_type_serves_by_rank(void **unused)
     }
 }
 
-/* 7 jobs of 4 GPUs wait for one node of 8: the jobs behind the planned ones take what is left. */
+static void evict(uint32_t slot, double time_s, double remaining)
+{
+    const struct adl_event event = {
+        .time_us = (int64_t)(time_s * SECOND), .kind = ADL_EVENT_EVICT, .job = slot, .evict.remaining = remaining};
+    adl_policy_adlro.observe(policy, &event, now);
+    now->now_us = event.time_us;
+    adl_state_evict(now, slot, remaining);
+    assert_int_equal(adl_state_enqueue(now, slot, adl_policy_adlro.rank(policy, now, slot)), 0);
+}
+
+/* It runs on the slow GPU because the fast one is taken for long. When that is free, 10 of 100 s are done, and 9 s are
+ * left there. The job that comes meanwhile does not get the GPU that is held. */
+static void a_running_job_moves_to_the_fast_type_and_its_target_is_held(void **unused)
+{
+    (void)unused;
+    for (int moves = 0; moves < 2; moves++) {
+        open_types(2, 1, moves ? "" : "moves=false");
+        submit(0, 0, 1, 1000, 1e6);
+        decide_at(0);
+        submit(1, 0, 1, 10, 100);
+        now->jobs[1].spec.flags |= ADL_JOB_PREEMPTIBLE;
+        assert_int_equal(decide_at(0), 1);
+        assert_int_equal(now->jobs[1].type, 1);
+        finish(0, 10);
+        assert_int_equal(decide_at(10), moves);
+        if (moves) {
+            assert_int_equal(plan.commands[0].kind, ADL_COMMAND_PREEMPT);
+            assert_int_equal(plan.commands[0].reason.rule, ADL_RULE_MOVES_PLANNED);
+            assert_true(plan.commands[0].reason.value > 89 && plan.commands[0].reason.value < 91);
+            assert_true(plan.commands[0].reason.against > 8.9 && plan.commands[0].reason.against < 9.1);
+            submit(2, 11, 1, 5, 1e6);
+            assert_int_equal(decide_at(11), 0);
+            evict(1, 12, 0.9);
+            assert_int_equal(decide_at(12), 1);
+            assert_int_equal(plan.commands[0].job, 1);
+            assert_int_equal(now->jobs[1].type, 0);
+        }
+        close_policy();
+    }
+}
+
+/* 3 jobs of 4 GPUs wait for one node of 8: the jobs behind the planned ones take what is left. */
 static void jobs_behind_the_planned_ones_take_gpus_that_are_left(void **unused)
 {
     (void)unused;
@@ -234,6 +277,7 @@ int main(void)
         cmocka_unit_test(the_guard_puts_a_job_that_waited_long_first_and_lets_nobody_delay_it),
         cmocka_unit_test(no_gpu_idles_while_a_job_fits_that_all_types_serve_alike),
         cmocka_unit_test(one_type_serves_by_rank),
+        cmocka_unit_test(a_running_job_moves_to_the_fast_type_and_its_target_is_held),
         cmocka_unit_test(jobs_behind_the_planned_ones_take_gpus_that_are_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

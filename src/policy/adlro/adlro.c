@@ -11,6 +11,7 @@
  * waited long for what they need. docs/flagship.md has what was tried. */
 #include "base/real.h"
 #include "policy/adlro/corrections.h"
+#include "policy/adlro/moves.h"
 #include "policy/adlro/prices.h"
 #include "policy/adlro/profile.h"
 #include "policy/adlro/rest.h"
@@ -48,6 +49,9 @@ struct adlro {
     struct adl_corrections *corrections;
     struct adl_free_profile *profile;
     struct adl_type_prices prices;
+    struct adl_moves moves;
+    bool may_move;
+    int64_t switch_us;
     struct ranked *ranked; /* grown when a job joins, as all that follow */
     struct place *places;  /* [slot] */
     uint64_t *lane_left;   /* [lane] the decision that found no place for its jobs */
@@ -67,6 +71,7 @@ struct adlro {
 struct adlro_options {
     double price_weight, delay_weight, tail_guard;
     int64_t planned_jobs;
+    bool moves;
 };
 
 static const struct adl_policy_option options[] = {
@@ -94,6 +99,11 @@ static const struct adl_policy_option options[] = {
      .value = "64",
      .range = {.min = 1, .max = 4096},
      .help = "waiting jobs that get a planned place, in order of rank"},
+    {.name = "moves",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct adlro_options, moves),
+     .value = "true",
+     .help = "stop running jobs that end earlier on free GPUs of another type, and start them there"},
 };
 
 static void destroy(void *policy)
@@ -126,6 +136,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->price_weight = own->price_weight;
     self->delay_weight = own->delay_weight;
     self->tail_guard = own->tail_guard;
+    self->may_move = own->moves;
+    self->switch_us = config->preemption_us;
     self->planned_max = (uint32_t)own->planned_jobs;
     self->settled_us = INT64_MIN;
     *ret_policy = self;
@@ -165,8 +177,10 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     struct adlro *self = policy;
     if (event->kind != ADL_EVENT_FINISH && event->kind != ADL_EVENT_EVICT)
         return;
-    if (event->kind == ADL_EVENT_FINISH)
+    if (event->kind == ADL_EVENT_FINISH) {
         learn(self, event, state);
+        adl_moves_forget(&self->moves, event->job);
+    }
     adl_free_profile_forget_job(self->profile, state, event->job);
 }
 
@@ -199,14 +213,23 @@ static void sift(const struct adl_state *state, struct ranked *heap, uint32_t co
     heap[at] = item;
 }
 
-/* All waiting jobs, as a heap with the first in rank on top; returns their number. */
-static uint32_t gather(struct adlro *self, const struct adl_state *state)
+static bool starts(const struct adl_plan *plan, uint32_t slot)
+{
+    for (uint32_t i = 0; i < plan->command_count; i++)
+        if (plan->commands[i].job == slot)
+            return true;
+    return false;
+}
+
+/* All waiting jobs that the plan does not start yet, as a heap with the first in rank on top; returns their number. */
+static uint32_t gather(struct adlro *self, const struct adl_state *state, const struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
     uint32_t count = 0;
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
-            self->ranked[count++] = (struct ranked){score_of(self, state, s), s};
+            if (!starts(plan, s))
+                self->ranked[count++] = (struct ranked){score_of(self, state, s), s};
     for (uint32_t i = count / 2; i-- > 0;)
         sift(state, self->ranked, count, i);
     return count;
@@ -416,22 +439,59 @@ static void begin(struct adlro *self, const struct adl_state *state)
     adl_free_profile_begin(self->profile, state);
 }
 
-static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+/* Jobs that have stopped to move start first, on the GPUs that were held for them. */
+static int finish_moves(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    struct adlro *self = policy;
-    if (self->failed)
-        return ADL_ENOMEM;
-    if (state->queue.count == 0 || is_settled(self, state))
-        return 0;
-    begin(self, state);
-    if (!any_free(self, state))
-        return 0;
-    uint32_t left = gather(self, state);
+    struct adl_move starts[ADL_MOVES_MAX];
+    const uint32_t count = adl_moves_hold(&self->moves, state, self->profile, starts);
+    for (uint32_t i = 0; i < count; i++) {
+        struct place *place = &self->places[starts[i].slot];
+        *place = (struct place){.opening = starts[i].target,
+                                .type = starts[i].type,
+                                .now_type = ADL_NONE,
+                                .cost_us = (double)starts[i].target.run_us,
+                                .rest_us = place->rest_us};
+        if (start(self, state, starts[i].slot, plan))
+            return ADL_EREFUSED;
+    }
+    return 0;
+}
+
+static int plan_queue(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    uint32_t left = gather(self, state, plan);
     for (uint32_t n = 0; n < self->planned_max && left > 0; n++)
         if (plan_job(self, state, pop(self, state, &left), plan))
             return ADL_EREFUSED;
     update_prices(self, state, left);
     return left > 0 && any_free(self, state) ? plan_leftover(self, state, left, plan) : 0;
+}
+
+static int move_jobs(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    const struct adl_moves_view view = {.state = state,
+                                        .profile = self->profile,
+                                        .corrections = self->corrections,
+                                        .prices = &self->prices,
+                                        .price_weight = self->price_weight,
+                                        .switch_us = self->switch_us};
+    return self->may_move && any_free(self, state) ? adl_moves_decide(&self->moves, &view, plan) : 0;
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adlro *self = policy;
+    if (self->failed)
+        return ADL_ENOMEM;
+    if ((state->queue.count == 0 && !self->may_move) || is_settled(self, state))
+        return 0;
+    begin(self, state);
+    if (!any_free(self, state))
+        return 0;
+    int status = finish_moves(self, state, plan);
+    if (status == 0 && state->queue.count > plan->command_count)
+        status = plan_queue(self, state, plan);
+    return status == 0 ? move_jobs(self, state, plan) : status;
 }
 
 static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
@@ -457,6 +517,7 @@ static void explain(void *policy, const struct adl_state *state, uint32_t slot, 
 const struct adl_policy_ops adl_policy_adlro = {
     .name = "adlro",
     .summary = "planned places, prices for GPU types and learned speeds: a job waits for the right GPUs if that pays",
+    .track_running = true,
     ADL_POLICY_OPTIONS(options, struct adlro_options),
     .create = create,
     .destroy = destroy,

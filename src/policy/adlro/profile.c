@@ -3,6 +3,7 @@
 #include "model/scenario.h"
 #include "policy/adlro/rest.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,6 +300,14 @@ void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, doub
     find_spanning(profile, &job->spec, type,
                   1 + (int64_t)(rest_us * adl_rest_factor(profile->corrections, state, slot, type, true)), delay_weight,
                   ret);
+}
+
+void adl_free_profile_find_in(const struct adl_free_profile *profile, uint32_t slot, uint32_t bank, int64_t run_us,
+                              struct adl_opening *ret)
+{
+    *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
+    adl_node_profile_find(&profile->nodes[profile->cluster->banks[bank].node], bank, &profile->state->jobs[slot].spec,
+                          run_us, profile->state->now_us, HUGE_VAL, ret);
 }
 
 /* ---- taking ---- */

@@ -24,6 +24,10 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
 void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, double rest_us, uint32_t type,
                            double delay_weight, struct adl_opening *ret);
 
+/* The opening in one bank that delays nobody. */
+void adl_free_profile_find_in(const struct adl_free_profile *profile, uint32_t slot, uint32_t bank, int64_t run_us,
+                              struct adl_opening *ret);
+
 /* The job takes an opening. If that starts now its GPUs are written; false if they were not all found. */
 bool adl_free_profile_take(struct adl_free_profile *profile, uint32_t slot, uint32_t type,
                            const struct adl_opening *opening, uint32_t *ret_gpus);

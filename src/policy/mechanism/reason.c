@@ -202,6 +202,8 @@ static const struct phrase {
     [ADL_RULE_MOVES_SHARE] = {"moves to other GPUs: due {a} of the time there, {v} here", NULL, NULL, say_percent},
     [ADL_RULE_MOVES_OWED] = {"moves to other GPUs: {a} of GPU time owed to it there, {v} here", NULL, NULL,
                              adl_reason_time},
+    [ADL_RULE_MOVES_PLANNED] = {"moves to other GPUs: {a} of running and price there with the move, {v} here", NULL,
+                                NULL, adl_reason_time},
     [ADL_RULE_FOR_PLUGIN] = {"stopped by the plugin that decides", NULL, NULL, say_number},
     [ADL_RULE_SAVING] = {"saves {v}: its progress is not worth the power now", NULL, NULL, say_watts},
 };

@@ -1,0 +1,113 @@
+#include "policy/adlro/moves.h"
+
+#include "state/stop.h"
+
+#include <math.h>
+
+#define LEAST_GAIN  0.1 /* of the cost where it is */
+#define MOVE_MARGIN 5   /* times the cost of a move */
+#define LOOKED_AT   8   /* running jobs of each type, those that end last */
+
+void adl_moves_forget(struct adl_moves *moves, uint32_t slot)
+{
+    for (uint32_t i = 0; i < moves->count; i++)
+        if (moves->list[i].slot == slot)
+            moves->list[i--] = moves->list[--moves->count];
+}
+
+uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile,
+                        struct adl_move ret_starts[ADL_MOVES_MAX])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < moves->count; i++) {
+        struct adl_move *move = &moves->list[i];
+        struct adl_opening opening;
+        const bool pending = state->jobs[move->slot].phase == ADL_PHASE_PENDING;
+        adl_free_profile_find_in(profile, move->slot, move->target.bank, move->target.run_us, &opening);
+        const bool free_now = opening.start_us == state->now_us;
+        if (pending && free_now)
+            ret_starts[count++] = (struct adl_move){move->slot, move->type, opening};
+        else if (free_now)
+            adl_free_profile_take(profile, move->slot, move->type, &opening, moves->gpus);
+        if (pending || !free_now)
+            moves->list[i--] = moves->list[--moves->count];
+    }
+    return count;
+}
+
+static double cost_us(const struct adl_moves_view *view, uint32_t slot, uint32_t type, double rest_us)
+{
+    return rest_us * (1 + view->price_weight * view->prices->of[type] * view->state->jobs[slot].spec.gpus);
+}
+
+/* The best move of a running job; its gain beyond what a move has to save, at most 0 if there is none. */
+static double best_move(const struct adl_moves_view *view, uint32_t slot, struct adl_move *ret, double ret_costs[2])
+{
+    const struct adl_job *job = &view->state->jobs[slot];
+    const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(view->state, slot);
+    const double rest_us =
+        (double)(adl_rest_end_us(view->corrections, view->state, slot, view->switch_us) - view->state->now_us);
+    const double lost_us = (double)adl_stop_lost_us(view->state, slot), move_us = lost_us + (double)view->switch_us;
+    const double best_us =
+        (rest_us + lost_us) / adl_rest_factor(view->corrections, view->state, slot, job->type, across);
+    const double here_us = cost_us(view, slot, job->type, rest_us);
+    const double least_us = LEAST_GAIN * here_us + MOVE_MARGIN * move_us * job->attempts;
+    double gain_us = 0;
+    for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        struct adl_opening opening;
+        if (adl_free_profile_free_now(view->profile, type) < job->spec.gpus)
+            continue;
+        const double there_us =
+            cost_us(view, slot, type, best_us * adl_rest_factor(view->corrections, view->state, slot, type, false)) +
+            (double)view->switch_us;
+        if (here_us - there_us - least_us <= gain_us)
+            continue;
+        adl_free_profile_find(view->profile, slot, best_us, type, HUGE_VAL, &opening);
+        if (opening.start_us != view->state->now_us || opening.bank == ADL_NONE)
+            continue;
+        gain_us = here_us - there_us - least_us;
+        *ret = (struct adl_move){slot, type, opening};
+        ret_costs[0] = here_us;
+        ret_costs[1] = there_us;
+    }
+    return gain_us;
+}
+
+static int move_job(struct adl_moves *moves, const struct adl_moves_view *view, const struct adl_move *move,
+                    const double costs[2], struct adl_plan *plan)
+{
+    if (adl_plan_preempt(plan, move->slot))
+        return ADL_EREFUSED;
+    adl_plan_because(plan, adl_reason_make(ADL_RULE_MOVES_PLANNED, move->slot, costs[0] * 1e-6, costs[1] * 1e-6));
+    adl_free_profile_take(view->profile, move->slot, move->type, &move->target, moves->gpus);
+    moves->list[moves->count++] = *move;
+    return 0;
+}
+
+static bool may_move(const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE) &&
+           job->start_us < state->now_us && job->spec.gpus <= ADL_BANK_GPUS_MAX;
+}
+
+int adl_moves_decide(struct adl_moves *moves, const struct adl_moves_view *view, struct adl_plan *plan)
+{
+    const struct adl_state *state = view->state;
+    for (uint32_t t = 0; t < state->cluster->type_count; t++) {
+        uint32_t looked_at = 0;
+        for (uint32_t s = state->running[t].last; s != ADL_NONE && looked_at < LOOKED_AT; looked_at++) {
+            const uint32_t slot = s;
+            struct adl_move move = {0};
+            double costs[2] = {0};
+            s = state->nodes[s].previous;
+            if (moves->count == ADL_MOVES_MAX)
+                return 0;
+            if (may_move(state, slot) && best_move(view, slot, &move, costs) > 0 &&
+                move_job(moves, view, &move, costs, plan))
+                return ADL_EREFUSED;
+        }
+    }
+    return 0;
+}
