@@ -1,0 +1,164 @@
+/* Tests of the belief: how it counts what jobs have run, and what it learns when they end. */
+#include "state_fixture.h"
+
+#include "predict/belief.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SECOND INT64_C(1000000)
+#define WHOLE  (100 * SECOND) /* predicted run time of all jobs */
+
+struct bed {
+    struct adl_cluster cluster;
+    struct adl_state *state;
+    struct adl_belief *belief;
+};
+
+static struct bed make_bed(void)
+{
+    struct bed bed = {.cluster = fixture_plain(4)};
+    return bed;
+}
+
+/* After the bed has its place: the state keeps a pointer to its cluster. */
+static void open_bed(struct bed *bed)
+{
+    bed->state = fixture_state(&bed->cluster);
+    assert_int_equal(adl_belief_create(&bed->cluster, false, &bed->belief), 0);
+}
+
+static void close_bed(struct bed *bed)
+{
+    adl_belief_destroy(bed->belief);
+    adl_state_destroy(bed->state);
+    adl_cluster_clear(&bed->cluster);
+}
+
+/* Submits a job and starts it now, on GPU 0. */
+static void run_job(struct bed *bed, uint8_t stop_loss)
+{
+    const int64_t runtime_us[ADL_TYPES_MAX] = {WHOLE};
+    struct adl_job_spec spec = fixture_spec(1, 1);
+    struct adl_runtimes told;
+    spec.limit_us = WHOLE;
+    spec.flags |= ADL_JOB_PREEMPTIBLE;
+    spec.stop_loss = stop_loss;
+    spec.checkpoint_us = stop_loss == ADL_LOSS_SINCE_CHECKPOINT ? 30 * SECOND : 0;
+    const struct adl_event submit = {
+        .time_us = bed->state->now_us, .kind = ADL_EVENT_SUBMIT, .submit = {.spec = &spec, .runtime_us = runtime_us}};
+    assert_int_equal(adl_belief_admit(bed->belief, &submit, &told), 0);
+    assert_int_equal(told.best_us[0], WHOLE);
+    fixture_run(bed->state, 0, &spec, WHOLE, 0);
+}
+
+static void finish_after(struct bed *bed, int64_t run_us)
+{
+    bed->state->now_us = bed->state->jobs[0].start_us + run_us;
+    const struct adl_event finish = {.time_us = bed->state->now_us,
+                                     .kind = ADL_EVENT_FINISH,
+                                     .outcome = {.end = ADL_END_COMPLETED, .run_us = run_us}};
+    adl_belief_learn(bed->belief, &finish, bed->state);
+    adl_state_finish(bed->state, 0);
+}
+
+static double done_after_stop(uint8_t stop_loss, bool fault)
+{
+    struct bed bed = make_bed();
+    open_bed(&bed);
+    run_job(&bed, stop_loss);
+    bed.state->now_us += 70 * SECOND;
+    const struct adl_event evict = {
+        .time_us = bed.state->now_us, .kind = ADL_EVENT_EVICT, .evict = {.remaining = 1, .fault = fault}};
+    const double kept_us = adl_belief_kept_us(bed.belief, bed.state, 0);
+    assert_true(adl_belief_done_us(bed.belief, bed.state, 0) == (double)(70 * SECOND));
+    adl_belief_learn(bed.belief, &evict, bed.state);
+    adl_state_evict(bed.state, 0, 1);
+    const double done_us = adl_belief_done_us(bed.belief, bed.state, 0);
+    assert_true(fault || done_us == kept_us);
+    close_bed(&bed);
+    return done_us / (double)SECOND;
+}
+
+static void a_stop_keeps_what_the_job_saved(void **unused)
+{
+    (void)unused;
+    assert_true(done_after_stop(ADL_LOSS_NOTHING, false) == 70);
+    assert_true(done_after_stop(ADL_LOSS_SINCE_CHECKPOINT, false) == 60);
+    assert_true(done_after_stop(ADL_LOSS_ALL, false) == 0);
+    assert_true(done_after_stop(ADL_LOSS_NOTHING, true) == 0); /* it was not told to save */
+    assert_true(done_after_stop(ADL_LOSS_SINCE_CHECKPOINT, true) == 60);
+}
+
+static void the_median_becomes_what_jobs_take(void **unused)
+{
+    (void)unused;
+    struct bed bed = make_bed();
+    open_bed(&bed);
+    for (int i = 0; i < 200; i++) {
+        run_job(&bed, ADL_LOSS_NOTHING);
+        finish_after(&bed, WHOLE / 2);
+    }
+    run_job(&bed, ADL_LOSS_NOTHING);
+    const double median_us = adl_belief_quantile_us(bed.belief, 0, 0, 0.5);
+    assert_true(fabs(log(median_us / (0.5 * (double)WHOLE))) < 0.05);
+    assert_true(adl_belief_within(bed.belief, 0, 0, 0.6 * (double)WHOLE) > 0.9);
+    assert_true(adl_belief_cost_us(bed.belief, 0, 0) < 0.6 * (double)WHOLE);
+    assert_true(adl_belief_mean_us(bed.belief, 0, (double)WHOLE) > 0); /* it outlived all others */
+    assert_int_equal(adl_belief_count(bed.belief), 200);
+    assert_int_equal(adl_belief_certainty(bed.belief, 0).learned, 200);
+    close_bed(&bed);
+}
+
+static void runs_of_no_time_and_of_centuries_are_borne(void **unused)
+{
+    (void)unused;
+    struct bed bed = make_bed();
+    open_bed(&bed);
+    const int64_t absurd_us[] = {0, -5 * SECOND, 1, INT64_C(1) << 60};
+    for (int i = 0; i < 4; i++) {
+        run_job(&bed, ADL_LOSS_NOTHING);
+        finish_after(&bed, absurd_us[i]);
+        bed.state->now_us = 0;
+    }
+    run_job(&bed, ADL_LOSS_NOTHING);
+    assert_int_equal(adl_belief_count(bed.belief), 2); /* those that ran at all */
+    for (double done_us = 0; done_us < 1e20; done_us = done_us * 100 + 1) {
+        assert_true(isfinite(adl_belief_cost_us(bed.belief, 0, done_us)));
+        assert_true(isfinite(adl_belief_quantile_us(bed.belief, 0, done_us, 0.9)));
+    }
+    close_bed(&bed);
+}
+
+static void equal_events_give_equal_bits(void **unused)
+{
+    (void)unused;
+    double reads[2][3];
+    for (int round = 0; round < 2; round++) {
+        struct bed bed = make_bed();
+        struct adl_rng rng;
+        open_bed(&bed);
+        adl_rng_seed(&rng, 1, "ends");
+        for (int i = 0; i < 300; i++) {
+            run_job(&bed, ADL_LOSS_NOTHING);
+            finish_after(&bed, SECOND * (1 + adl_rng_below(&rng, 1000)));
+        }
+        run_job(&bed, ADL_LOSS_NOTHING);
+        reads[round][0] = adl_belief_quantile_us(bed.belief, 0, 1e6, 0.9);
+        reads[round][1] = adl_belief_mean_us(bed.belief, 0, 1e6);
+        reads[round][2] = adl_belief_cost_us(bed.belief, 0, 1e6);
+        close_bed(&bed);
+    }
+    assert_memory_equal(reads[0], reads[1], sizeof reads[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stop_keeps_what_the_job_saved),
+        cmocka_unit_test(the_median_becomes_what_jobs_take),
+        cmocka_unit_test(runs_of_no_time_and_of_centuries_are_borne),
+        cmocka_unit_test(equal_events_give_equal_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
