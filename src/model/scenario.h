@@ -103,7 +103,7 @@ struct adl_faults {
 #define ADL_UPDATES_MAX 8
 
 /* Speed of a GPU relative to new = wear * throttle * product of updates. */
-struct adl_drift {
+struct adl_drift_model {
     double wear_per_kh;       /* share of speed lost per 1,000 busy hours */
     double wear_floor;        /* never below this */
     double throttle_share;    /* share of GPUs that throttle */
@@ -186,7 +186,7 @@ struct adl_scenario {
     uint32_t class_count;
     struct adl_workload workload;
     struct adl_faults faults;
-    struct adl_drift drift;
+    struct adl_drift_model drift;
     struct adl_telemetry_model telemetry;
     struct adl_preemption preemption;
     struct adl_policy_config policy;

@@ -93,7 +93,7 @@ struct adl_form_cluster {
 };
 
 struct adl_form_drift {
-    struct adl_drift model;
+    struct adl_drift_model model;
     struct adl_yaml_list updates; /* struct adl_form_update */
 };
 

@@ -31,7 +31,7 @@ static const struct adl_yaml_table affinity_table = {
 int adl_scenario_read_drift(struct adl_scenario_reader *reader)
 {
     const struct adl_form_update *updates = reader->form->drift.updates.items;
-    struct adl_drift *drift = &reader->scenario->drift;
+    struct adl_drift_model *drift = &reader->scenario->drift;
     for (uint32_t i = 0; i < reader->form->drift.updates.count; i++) {
         char where[WHERE_SIZE];
         uint32_t type = 0;

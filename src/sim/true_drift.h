@@ -13,7 +13,7 @@ struct adl_true_drift_gpu {
 };
 
 struct adl_true_drift {
-    const struct adl_drift *model;
+    const struct adl_drift_model *model;
     struct adl_true_drift_gpu *gpus;     /* [gpu] NULL when nothing drifts */
     double update_factor[ADL_TYPES_MAX]; /* product of the updates so far */
 };

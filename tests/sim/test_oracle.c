@@ -146,7 +146,7 @@ static uint32_t check_scenario(const char *path)
     if (adl_scenario_load(path, &scenario, NULL, &err))
         fail_msg("%s", err.text);
     scenario.faults = (struct adl_faults){0};
-    scenario.drift = (struct adl_drift){.wear_floor = 1};
+    scenario.drift = (struct adl_drift_model){.wear_floor = 1};
     scenario.kill_at_limit = false;
     assert_int_equal(adl_workload_begin(&stream, &scenario, 1), 0);
     bool *seen = calloc((size_t)scenario.class_count * (GPUS + 1), sizeof *seen);

@@ -1,0 +1,195 @@
+/* bench_drift: how soon and how well drift is found (docs/drift.md): GPUs that lost a tenth, false alarms without
+ * drift, what was localized right, and how soon a type's factor is right after an update; on wear64 and 20 random wear
+ * scenarios, with seeds that nothing was chosen on. And CUSUM against Page-Hinkley. A bar that is missed is marked and
+ * makes it exit 1. With a number: the first seed, to develop on. */
+#include "drift_trial.h"
+
+#include "base/rng.h"
+#include "predict/drift.h"
+#include "predict/drift_test.h"
+#include "scenario/scenario.h"
+#include "sim/world_sim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEST_SEED = 800000, SEEDS = 5, RANDOM = 20, STILL_SEEDS = 10 };
+
+static int missed;
+
+static const char *judge(bool met)
+{
+    missed += !met;
+    return met ? "met" : "MISSED";
+}
+
+/* ---- which test ---- */
+
+struct test {
+    double sum, lowest, total, count;
+};
+
+/* CUSUM of the log likelihood ratio. */
+static bool cusum(struct test *test, double x, double noise, double threshold)
+{
+    test->sum = fmax(test->sum, 0) + adl_drift_evidence(x, noise * noise);
+    return test->sum >= threshold;
+}
+
+/* Page-Hinkley: against the mean so far, which it need not be told. */
+static bool page_hinkley(struct test *test, double x, double noise, double threshold)
+{
+    test->total += x;
+    test->count++;
+    test->sum += (x - test->total / test->count - ADL_DRIFT_SHIFT / 2) / noise;
+    test->lowest = fmin(test->lowest, test->sum);
+    return test->sum - test->lowest >= threshold;
+}
+
+typedef bool add_fn(struct test *test, double x, double noise, double threshold);
+
+static double alarms(add_fn *add, double noise, double threshold, uint32_t samples)
+{
+    struct adl_rng rng;
+    struct test test = {0};
+    double count = 0;
+    adl_rng_seed(&rng, 1, "noise");
+    for (uint32_t i = 0; i < samples; i++)
+        if (add(&test, noise * adl_rng_normal(&rng), noise, threshold)) {
+            test = (struct test){0};
+            count++;
+        }
+    return count / samples;
+}
+
+/* The threshold that alarms once in 20,000 samples of noise. */
+static double calibrated(add_fn *add, double noise)
+{
+    double low = 0, high = 60;
+    for (int i = 0; i < 12; i++) {
+        const double middle = (low + high) / 2;
+        if (alarms(add, noise, middle, 400000) > 1.0 / 20000)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Samples from a change to the alarm, after 200 without: by a step, and each by that much. */
+static double delay(add_fn *add, double noise, double threshold, double step, double each)
+{
+    struct adl_rng rng;
+    double sum = 0;
+    enum { RUNS = 400, BEFORE = 200, MOST = 5000 };
+    adl_rng_seed(&rng, 2, "noise");
+    for (int run = 0; run < RUNS; run++) {
+        struct test test = {0};
+        for (int i = 0; i < BEFORE; i++)
+            if (add(&test, noise * adl_rng_normal(&rng), noise, threshold))
+                test = (struct test){0};
+        int i = 0;
+        while (i < MOST && !add(&test, step + each * i + noise * adl_rng_normal(&rng), noise, threshold))
+            i++;
+        sum += i + 1;
+    }
+    return sum / RUNS;
+}
+
+static void compare_tests(void)
+{
+    static const double noises[] = {0.03, 0.06};
+    printf("samples until an alarm, at one false alarm in 20,000 samples\n");
+    printf("  noise %%  test            5 %% lower  10 %%   20 %%   0.02 %% lower each\n");
+    for (int n = 0; n < 2; n++)
+        for (int t = 0; t < 2; t++) {
+            add_fn *add = t ? page_hinkley : cusum;
+            const double h = calibrated(add, noises[n]);
+            printf("  %6.0f   %-14s %9.1f %7.1f %6.1f %12.1f\n", 100 * noises[n], t ? "Page-Hinkley" : "CUSUM",
+                   delay(add, noises[n], h, 0.051, 0), delay(add, noises[n], h, 0.105, 0),
+                   delay(add, noises[n], h, 0.223, 0), delay(add, noises[n], h, 0, 0.0002));
+        }
+}
+
+/* ---- detection ---- */
+
+static const struct {
+    const char *name;
+    bool progress, bars;
+    uint32_t sources;
+} modes[] = {
+    {"progress, ends and clocks", true, true, 7},
+    {"as it is: clocks and ends", false, true, 6},
+    {"progress alone", true, false, 1},
+};
+
+static void print(const struct drift_figures *f, bool bars)
+{
+    const double in_time = f->lost ? 100.0 * f->in_time / f->lost : 100,
+                 right = f->verdicts ? 100.0 * f->right / f->verdicts : 100;
+    printf("  flagged in time %u of %u, %.1f %% (bar 95) %s\n", f->in_time, f->lost, in_time,
+           bars ? judge(in_time >= 95) : "");
+    printf("  localized right %u of %u, %.1f %% (bar 95) %s\n", f->right, f->verdicts, right,
+           bars ? judge(right >= 95) : "");
+    printf("  updates found within 10 measurements %u of %u, error at the noise %u (bar: all) %s\n", f->found,
+           f->updates, f->at_noise, bars ? judge(f->at_noise == f->updates) : "");
+    printf("  of the flags, on GPUs and types that had lost less than 3 %%: %u in %.0f GPU-days\n", f->alarms,
+           f->gpu_days);
+}
+
+static void trial(const struct adl_scenario *scenario, uint64_t seed, int mode, struct drift_figures *sum)
+{
+    struct adl_scenario changed = *scenario;
+    struct drift_figures one;
+    changed.telemetry.progress = modes[mode].progress;
+    const struct drift_trial it = {.scenario = &changed,
+                                   .policy = adl_policy_find("easy"),
+                                   .seed = seed,
+                                   .regime = ADL_REGIME_DECLARED,
+                                   .sources = modes[mode].sources};
+    drift_trial_run(&it, &one);
+    drift_figures_add(sum, &one);
+}
+
+static void detect(const struct adl_scenario *wear, uint64_t first)
+{
+    struct adl_scenario still = *wear;
+    still.drift = (struct adl_drift_model){.wear_floor = 1, .throttle_factor = 1, .throttle_period_s = 3600};
+    for (int mode = 0; mode < (int)(sizeof modes / sizeof *modes); mode++) {
+        struct drift_figures worn = {0}, drawn = {0}, none = {0};
+        for (uint64_t s = 0; s < SEEDS; s++)
+            trial(wear, first + s, mode, &worn);
+        for (uint64_t s = 0; s < RANDOM; s++) {
+            struct adl_scenario scenario = drift_trial_scenario(first + s);
+            trial(&scenario, first + s, mode, &drawn);
+            adl_scenario_clear(&scenario);
+        }
+        for (uint64_t s = 0; s < STILL_SEEDS; s++)
+            trial(&still, first + s, mode, &none);
+        printf("\n%s: wear64, seeds %llu to %llu\n", modes[mode].name, (unsigned long long)first,
+               (unsigned long long)first + SEEDS - 1);
+        print(&worn, modes[mode].bars);
+        printf("%s: %d random wear scenarios from seed %llu\n", modes[mode].name, RANDOM, (unsigned long long)first);
+        print(&drawn, modes[mode].bars);
+        printf("%s: wear64 without drift: %u false alarms in %.0f GPU-days (bar 1 in 1,000) %s\n", modes[mode].name,
+               none.alarms, none.gpu_days, judge(none.alarms * 1000 <= none.gpu_days));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct adl_error err = {{0}};
+    struct adl_scenario wear;
+    const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : TEST_SEED;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (adl_scenario_load(ADL_SOURCE_DIR "/scenarios/wear64.yaml", &wear, NULL, &err)) {
+        fprintf(stderr, "bench_drift: %s\n", err.text);
+        return 1;
+    }
+    compare_tests();
+    detect(&wear, first);
+    adl_scenario_clear(&wear);
+    return missed > 0;
+}

@@ -1,0 +1,140 @@
+#include "predict/drift_track.h"
+
+#include "base/real.h"
+
+#include <math.h>
+
+#define HIGHEST 0.03   /* a GPU is not faster than its type: if it seems so, the expectation was wrong */
+#define LOWEST  (-3.0) /* a twentieth of the speed */
+#define PRIOR   4e-4   /* variance of healthy GPUs */
+#define WALK    1e-5   /* variance that each sample adds, because GPUs wear */
+#define LONG    16     /* samples between two turns, at least */
+#define AVERAGE 64     /* samples */
+#define ENOUGH  (ADL_DRIFT_THRESHOLD / 4) /* evidence that makes a witness */
+
+void adl_drift_track_begin(struct adl_drift_track *track)
+{
+    *track = (struct adl_drift_track){.variance = PRIOR, .average = 1};
+}
+
+void adl_drift_track_forgive(struct adl_drift_track *track)
+{
+    track->fall = track->rise = (struct adl_drift_test){0};
+    track->back = (struct adl_drift_test){0};
+    if (!track->slow)
+        track->below = (struct adl_drift_test){0};
+}
+
+double adl_drift_track_evidence(const struct adl_drift_reading *reading)
+{
+    const double below = -reading->relative, sure = below > 0 ? fmax(below - reading->doubt, 0) : below;
+    return adl_drift_evidence(sure, reading->noise);
+}
+
+/* Remembers who brings evidence; true if somebody else did before, or no second witness is needed. */
+static bool confirm(struct adl_drift_witness *witness, const struct adl_drift_reading *reading, double evidence)
+{
+    if (reading->witness != witness->now) {
+        if (witness->weight >= ENOUGH)
+            witness->past = witness->now;
+        witness->now = reading->witness;
+        witness->weight = 0;
+    }
+    witness->weight = fmax(witness->weight + evidence, 0);
+    return reading->trusted || (witness->past != 0 && witness->past != witness->now && witness->weight >= ENOUGH);
+}
+
+static void flag(struct adl_drift_track *track, bool certain, int64_t since_us)
+{
+    track->slow = true;
+    track->certain |= certain;
+    if (!adl_drift_track_throttled(track))
+        track->since_us = since_us;
+    track->back = (struct adl_drift_test){0};
+}
+
+void adl_drift_track_accuse(struct adl_drift_track *track, const struct adl_drift_reading *reading, double evidence)
+{
+    const int64_t time_us = reading->time_us;
+    const bool confirmed = confirm(&track->witness, reading, evidence) && evidence > 0;
+    if (track->slow) {
+        track->certain |= confirmed;
+        const double back = -adl_drift_evidence(-reading->relative, reading->noise);
+        if (adl_drift_test_add(&track->back, back, 0, time_us)) {
+            track->slow = false;
+            track->certain = track->certain && adl_drift_track_throttled(track);
+            track->below = track->back = (struct adl_drift_test){0};
+        }
+        return;
+    }
+    if (!adl_drift_test_add(&track->below, evidence, -reading->relative, time_us))
+        return;
+    flag(track, confirmed, track->below.since_us);
+}
+
+/* A turn that takes long to come shows that they have ended. */
+static bool is_over(const struct adl_drift_track *track)
+{
+    const uint32_t apart = track->turns > 1 ? (track->turned_at - track->first_turn) / (track->turns - 1) : 0;
+    return track->samples - track->turned_at > 8 * (apart > LONG ? apart : LONG);
+}
+
+bool adl_drift_track_turns(const struct adl_drift_track *track)
+{
+    return track->turns > 1 && !is_over(track);
+}
+
+/* Jumps in turns down and up are throttling. */
+static void count_turn(struct adl_drift_track *track, int direction, int64_t since_us)
+{
+    if (is_over(track))
+        track->turns = 0;
+    if (direction == track->direction && track->turns > 0)
+        return;
+    if (track->turns == 0 && direction > 0)
+        return;
+    if (track->turns++ == 0) {
+        track->first_turn = track->samples;
+        track->first_fall_us = since_us;
+    }
+    track->turned_at = track->samples;
+    track->direction = (int8_t)direction;
+    if (adl_drift_track_throttled(track))
+        track->since_us = track->first_fall_us;
+}
+
+static void jump(struct adl_drift_track *track, const struct adl_drift_test *test, int direction,
+                 const struct adl_drift_reading *reading)
+{
+    const double before = track->deviation, size = test->moved / test->agree;
+    const int64_t since_us = test->since_us;
+    track->deviation = fmax(fmin(before + direction * size, HIGHEST), LOWEST);
+    track->variance = reading->noise / test->agree;
+    track->jumped_at = track->samples;
+    if (direction < 0)
+        track->low = track->deviation;
+    track->fall = track->rise = (struct adl_drift_test){0};
+    if (!reading->mean && fabs(track->deviation - before) > ADL_DRIFT_SHIFT / 2)
+        count_turn(track, direction, since_us);
+}
+
+bool adl_drift_track_follow(struct adl_drift_track *track, const struct adl_drift_reading *reading)
+{
+    const double innovation = reading->relative - track->deviation, moved = reading->moved, sure = reading->sure;
+    const double noise = reading->noise + reading->doubt * reading->doubt;
+    const int64_t time_us = reading->time_us;
+    const double prior = track->variance + WALK, bound = 2.5 * sqrt(noise + prior);
+    const double bounded = fmax(fmin(innovation, bound), -bound), gain = prior / (prior + noise);
+    track->samples++;
+    track->average += (adl_exp(fmin(reading->relative, HIGHEST)) - track->average) / AVERAGE;
+    const bool fell = adl_drift_test_add(&track->fall, adl_drift_evidence(-sure, reading->noise), -moved, time_us),
+               rose = adl_drift_test_add(&track->rise, adl_drift_evidence(sure, reading->noise), moved, time_us);
+    if (fell || rose) {
+        const struct adl_drift_test test = fell ? track->fall : track->rise;
+        jump(track, &test, fell ? -1 : 1, reading);
+        return true;
+    }
+    track->deviation = fmax(fmin(track->deviation + gain * bounded, HIGHEST), LOWEST);
+    track->variance = prior * (1 - gain);
+    return false;
+}

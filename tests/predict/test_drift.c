@@ -1,0 +1,318 @@
+/* Drift found from events alone: what is slow, a GPU or its type, now or now and then; and what must not be believed.
+ */
+#include "state_fixture.h"
+
+#include "drift_trial.h"
+#include "predict/drift.h"
+#include "scenario/scenario.h"
+#include "sim/world_sim.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NODES = 2, GPUS = 8, ALL = 7, HOUR = 30 }; /* GPUs of each type; samples an hour */
+
+/* Two types of eight GPUs and one GPU of a third; on each GPU a job, another every hour, of one of six users. */
+struct lab {
+    struct adl_cluster cluster;
+    struct adl_state *state;
+    struct adl_drift *drift;
+    struct adl_rng rng;
+    uint32_t sample;
+    uint32_t liar; /* a user who reports a tenth of the speed; ADL_NONE = nobody */
+    double noise;
+    double speed[2 * GPUS + 1]; /* true, relative to new */
+    bool clocks;
+};
+
+static void lab_create(struct lab *lab, bool clocks)
+{
+    *lab = (struct lab){.liar = ADL_NONE, .noise = 0.03, .clocks = clocks};
+    fixture_types(&lab->cluster, 3);
+    for (uint32_t type = 0; type < 2; type++)
+        for (int n = 0; n < NODES; n++)
+            fixture_node(&lab->cluster, type, GPUS / NODES);
+    fixture_node(&lab->cluster, 2, 1);
+    lab->state = fixture_state(&lab->cluster);
+    assert_int_equal(adl_drift_create(&lab->cluster, ALL, &lab->drift), 0);
+    adl_rng_seed(&lab->rng, 1, "drift");
+    for (uint32_t g = 0; g < lab->cluster.gpu_count; g++)
+        lab->speed[g] = 1;
+}
+
+static void lab_clear(struct lab *lab)
+{
+    adl_drift_destroy(lab->drift);
+    adl_state_destroy(lab->state);
+    adl_cluster_clear(&lab->cluster);
+}
+
+static double noisy(struct lab *lab, double value)
+{
+    return value * (1 + lab->noise * adl_rng_normal(&lab->rng));
+}
+
+static void tell(struct lab *lab, struct adl_event event)
+{
+    event.time_us = lab->state->now_us;
+    adl_drift_observe(lab->drift, &event, lab->state);
+}
+
+/* The job on a GPU ends and another begins. */
+static void change_job(struct lab *lab, uint32_t gpu)
+{
+    if (lab->sample > 0)
+        adl_state_finish(lab->state, gpu);
+    struct adl_job_spec spec = fixture_spec(1 + lab->sample * lab->cluster.gpu_count + gpu, 1);
+    spec.user = (gpu + lab->sample / HOUR) % 6;
+    spec.class_index = (uint16_t)(spec.id % 2);
+    fixture_run(lab->state, gpu, &spec, 1000000, gpu);
+}
+
+static void report(struct lab *lab, uint32_t gpu)
+{
+    const struct adl_job_spec *spec = &lab->state->jobs[gpu].spec;
+    const double steps = (10 + 3 * spec->class_index) * lab->speed[gpu] * (spec->user == lab->liar ? 0.1 : 1);
+    struct adl_event event = {.kind = ADL_EVENT_PROGRESS, .job = gpu, .steps_per_s = noisy(lab, steps)};
+    tell(lab, event);
+    if (!lab->clocks)
+        return;
+    event = (struct adl_event){.kind = ADL_EVENT_TELEMETRY, .gpu = gpu};
+    event.telemetry.value[ADL_READ_UTILIZATION] = 1;
+    event.telemetry.value[ADL_READ_CLOCK] = (float)fmin(noisy(lab, lab->speed[gpu]), 1);
+    tell(lab, event);
+}
+
+static void run(struct lab *lab, uint32_t samples)
+{
+    for (uint32_t i = 0; i < samples; i++, lab->sample++) {
+        lab->state->now_us += 120000000;
+        for (uint32_t g = 0; g < lab->cluster.gpu_count; g++) {
+            if (lab->sample % HOUR == g % HOUR || lab->sample == 0)
+                change_job(lab, g);
+            report(lab, g);
+        }
+    }
+}
+
+static struct adl_gpu_drift about(const struct lab *lab, uint32_t gpu)
+{
+    struct adl_gpu_drift ret;
+    adl_drift_gpu(lab->drift, gpu, &ret);
+    return ret;
+}
+
+static uint32_t flagged(const struct lab *lab)
+{
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < lab->cluster.gpu_count; g++)
+        count += about(lab, g).kind != ADL_DRIFT_NONE;
+    return count;
+}
+
+#define assert_near(value, expected, tolerance) assert_true(fabs((value) - (expected)) <= (tolerance))
+
+static void test_noise_alone_flags_nothing_and_every_factor_is_exactly_one(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, true);
+    run(&lab, 40 * HOUR);
+    assert_int_equal(flagged(&lab), 0);
+    for (uint32_t g = 0; g < lab.cluster.gpu_count; g++)
+        assert_true(adl_drift_gpu_factor(lab.drift, g) == 1);
+    for (uint32_t t = 0; t < 3; t++)
+        assert_true(adl_drift_type_factor(lab.drift, t) == 1);
+    lab_clear(&lab);
+}
+
+static void test_a_step_of_one_gpu_is_found_within_20_samples_and_is_only_its_own(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, true);
+    run(&lab, 10 * HOUR);
+    const int64_t began_us = lab.state->now_us;
+    lab.speed[3] = 0.82;
+    run(&lab, 20);
+    assert_int_equal(about(&lab, 3).kind, ADL_DRIFT_SLOW);
+    run(&lab, 5 * HOUR);
+    const struct adl_gpu_drift it = about(&lab, 3);
+    assert_int_equal(it.kind, ADL_DRIFT_SLOW);
+    assert_true(it.confirmed && it.separable);
+    assert_near(it.factor, 0.82, 0.04);
+    assert_true(it.since_us >= began_us && it.since_us <= began_us + INT64_C(10) * 120000000);
+    assert_int_equal(flagged(&lab), 1);
+    assert_true(adl_drift_type_factor(lab.drift, 0) == 1);
+    lab_clear(&lab);
+}
+
+static void test_slow_wear_is_found_before_it_costs_a_tenth(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, true);
+    run(&lab, 10 * HOUR);
+    while (lab.speed[9] > 0.9) {
+        lab.speed[9] -= 0.002;
+        run(&lab, HOUR);
+    }
+    assert_int_equal(about(&lab, 9).kind, ADL_DRIFT_SLOW);
+    assert_int_equal(flagged(&lab), 1);
+    lab_clear(&lab);
+}
+
+static void test_a_gpu_that_is_hot_half_of_the_time_throttles_and_is_not_worn(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, true);
+    run(&lab, 10 * HOUR);
+    for (int half = 0; half < 8; half++) {
+        lab.speed[5] = half % 2 ? 1 : 0.7;
+        run(&lab, 45);
+    }
+    const struct adl_gpu_drift it = about(&lab, 5);
+    assert_int_equal(it.kind, ADL_DRIFT_THROTTLED);
+    assert_near(it.low, 0.7, 0.05);
+    assert_near(it.factor, 0.85, 0.12);
+    assert_int_equal(flagged(&lab), 1);
+    lab_clear(&lab);
+}
+
+static void test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus(void **unused)
+{
+    (void)unused;
+    static const double steps[] = {0.8, 1.25};
+    for (int i = 0; i < 2; i++) {
+        struct lab lab;
+        lab_create(&lab, false);
+        run(&lab, 10 * HOUR);
+        for (uint32_t g = GPUS; g < 2 * GPUS; g++)
+            lab.speed[g] = steps[i];
+        run(&lab, 2); /* 16 measurements */
+        assert_near(adl_drift_type_factor(lab.drift, 1), steps[i], 0.04 * steps[i]);
+        run(&lab, 5 * HOUR);
+        assert_int_equal(flagged(&lab), 0);
+        assert_true(adl_drift_type_factor(lab.drift, 0) == 1);
+        assert_near(adl_drift_type_factor(lab.drift, 1), steps[i], 0.03 * steps[i]);
+        lab_clear(&lab);
+    }
+}
+
+static void test_what_one_user_reports_changes_no_factor(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, false);
+    run(&lab, 10 * HOUR);
+    lab.liar = 2;
+    run(&lab, 30 * HOUR);
+    for (uint32_t g = 0; g < lab.cluster.gpu_count; g++) {
+        assert_false(about(&lab, g).confirmed);
+        assert_true(adl_drift_gpu_factor(lab.drift, g) == 1);
+    }
+    for (uint32_t t = 0; t < 3; t++)
+        assert_true(adl_drift_type_factor(lab.drift, t) == 1);
+    lab_clear(&lab);
+}
+
+static void test_the_only_gpu_of_a_type_is_not_told_apart_from_its_type(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    const uint32_t only = 2 * GPUS;
+    lab_create(&lab, true);
+    run(&lab, 10 * HOUR);
+    lab.speed[only] = 0.75;
+    run(&lab, 5 * HOUR);
+    assert_int_equal(about(&lab, only).kind, ADL_DRIFT_SLOW);
+    assert_false(about(&lab, only).separable);
+    assert_true(adl_drift_type_factor(lab.drift, 2) == 1);
+    lab_clear(&lab);
+}
+
+/* A clock that steps makes a run look ten times as long; a counter that jumps, a speed a thousand times as high. */
+static void test_readings_that_jump_and_clocks_that_step_flag_nothing(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, true);
+    for (int day = 0; day < 20; day++) {
+        run(&lab, 3 * HOUR);
+        struct adl_event event = {.kind = ADL_EVENT_PROGRESS, .job = 1, .steps_per_s = day % 2 ? 1e4 : 1e-3};
+        tell(&lab, event);
+        event = (struct adl_event){.kind = ADL_EVENT_TELEMETRY, .gpu = 6};
+        event.telemetry.value[ADL_READ_UTILIZATION] = 1;
+        event.telemetry.value[ADL_READ_CLOCK] = day % 2 ? 0.05f : NAN;
+        tell(&lab, event);
+        event = (struct adl_event){.kind = ADL_EVENT_FINISH, .job = 2};
+        event.outcome.steps = 1000;
+        event.outcome.run_us = day % 2 ? 1000 : INT64_C(1000000000000);
+        tell(&lab, event);
+        lab.state->now_us += day % 2 ? 0 : INT64_C(3600000000);
+    }
+    assert_int_equal(flagged(&lab), 0);
+    lab_clear(&lab);
+}
+
+static void test_equal_events_give_equal_answers(void **unused)
+{
+    (void)unused;
+    struct lab labs[2];
+    struct adl_gpu_drift a, b;
+    for (int i = 0; i < 2; i++) {
+        lab_create(&labs[i], true);
+        run(&labs[i], 5 * HOUR);
+        labs[i].speed[3] = 0.7;
+        run(&labs[i], 5 * HOUR);
+    }
+    for (uint32_t g = 0; g < labs[0].cluster.gpu_count; g++) {
+        memset(&a, 0, sizeof a);
+        memset(&b, 0, sizeof b);
+        adl_drift_gpu(labs[0].drift, g, &a);
+        adl_drift_gpu(labs[1].drift, g, &b);
+        assert_true(a.factor == b.factor && a.error == b.error && a.since_us == b.since_us && a.kind == b.kind);
+    }
+    lab_clear(&labs[0]);
+    lab_clear(&labs[1]);
+}
+
+/* The short form of bench/run drift. */
+static void test_on_wear64_most_slow_gpus_are_flagged_in_time_and_localized(void **unused)
+{
+    (void)unused;
+    struct adl_scenario wear;
+    struct adl_error err = {{0}};
+    struct drift_figures figures;
+    assert_int_equal(adl_scenario_load(ADL_SOURCE_DIR "/scenarios/wear64.yaml", &wear, NULL, &err), 0);
+    wear.telemetry.progress = true;
+    drift_trial_run(&(struct drift_trial){.scenario = &wear,
+                                          .policy = adl_policy_find("easy"),
+                                          .seed = 1,
+                                          .regime = ADL_REGIME_DECLARED,
+                                          .sources = ALL},
+                    &figures);
+    assert_true(figures.lost >= 20);
+    assert_true(figures.in_time * 100 >= figures.lost * 90);
+    assert_true(figures.right * 100 >= figures.verdicts * 90);
+    assert_int_equal(figures.found, figures.updates);
+    adl_scenario_clear(&wear);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_noise_alone_flags_nothing_and_every_factor_is_exactly_one),
+        cmocka_unit_test(test_a_step_of_one_gpu_is_found_within_20_samples_and_is_only_its_own),
+        cmocka_unit_test(test_slow_wear_is_found_before_it_costs_a_tenth),
+        cmocka_unit_test(test_a_gpu_that_is_hot_half_of_the_time_throttles_and_is_not_worn),
+        cmocka_unit_test(test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus),
+        cmocka_unit_test(test_what_one_user_reports_changes_no_factor),
+        cmocka_unit_test(test_the_only_gpu_of_a_type_is_not_told_apart_from_its_type),
+        cmocka_unit_test(test_readings_that_jump_and_clocks_that_step_flag_nothing),
+        cmocka_unit_test(test_equal_events_give_equal_answers),
+        cmocka_unit_test(test_on_wear64_most_slow_gpus_are_flagged_in_time_and_localized),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
