@@ -26,6 +26,7 @@ struct options {
     const char *belief, *learn;
     const char *log, *gantt, *json;
     bool no_timing;
+    bool health;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -54,6 +55,8 @@ static const struct adl_option table[] = {
      "write a page that shows which job ran on which GPU and when"},
     {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
      "write all figures as JSON (- is standard output, instead of the table)"},
+    {"health", 0, ADL_OPTION_FLAG, AT(health), 0, 0, NULL, NULL,
+     "print which GPUs and types were found to be slower or faster than at first"},
     {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL, "leave wall-clock figures out of JSON"},
 };
 
@@ -176,6 +179,14 @@ static int print_timeline(const struct options *o, const struct adl_job_timeline
     return 0;
 }
 
+static int print_health(const struct options *o, const struct adl_text *health, struct adl_error *err)
+{
+    if (adl_text_status(health))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for the health of GPUs");
+    fprintf(adl_output_is_stdout(o->json) ? stderr : stdout, "\nHealth of GPUs\n%s", health->data);
+    return 0;
+}
+
 /* Beside the table, unless standard output is taken. */
 static int write_learned(const struct options *o, const struct adl_text *learned, struct adl_error *err)
 {
@@ -187,7 +198,7 @@ static int simulate(const struct options *o, const char *name, const struct adl_
                     const struct adl_belief_file *belief, struct adl_error *err)
 {
     char run[ADL_NAME_SIZE + 32], origin[ADL_ORIGIN_SIZE];
-    struct adl_text learned = {0};
+    struct adl_text learned = {0}, health = {0};
     snprintf(run, sizeof run, "%s seed %lld", scenario->name, (long long)o->seed);
     adl_belief_file_origin(belief, run, origin);
     struct recorder recorder = {0};
@@ -209,6 +220,7 @@ static int simulate(const struct options *o, const char *name, const struct adl_
                                                    .belief_size = belief->size,
                                                    .learned = o->learn ? &learned : NULL,
                                                    .origin = origin,
+                                                   .health = o->health ? &health : NULL,
                                                    .observer = o->explain > 0 ? &observer
                                                                : o->log       ? &record
                                                                               : NULL};
@@ -224,6 +236,9 @@ static int simulate(const struct options *o, const char *name, const struct adl_
     if (status == 0)
         status = adl_reports_write(&reports, &comparison, err);
     adl_text_clear(&learned);
+    if (status == 0 && o->health)
+        status = print_health(o, &health, err);
+    adl_text_clear(&health);
     if (status == 0 && o->explain > 0)
         status = print_timeline(o, &timeline, err);
     adl_job_timeline_clear(&timeline);

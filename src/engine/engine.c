@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "base/hash.h"
+#include "engine/correction.h"
 #include "engine/validate.h"
 #include "policy/mechanism/reason.h"
 #include "predict/belief.h"
@@ -29,6 +30,7 @@ struct adl_engine {
     struct adl_state *state;
     struct adl_validator *validator;
     struct adl_belief *belief;
+    struct adl_correction correction;
     void *policy;
     struct learner learners[LEARNERS_MAX]; /* one of each kind, except the policy's; unused: ops NULL */
     struct adl_plan plan;
@@ -58,6 +60,8 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     }
     if (status == 0)
         status = adl_belief_create(config->cluster, config->learned, &engine->belief);
+    if (status == 0 && !config->ignore_drift)
+        status = adl_drift_create(config->cluster, ADL_DRIFT_ALL, &engine->correction.drift);
     if (status)
         adl_fail(err, status, "out of memory for a cluster of %u GPUs", config->cluster->gpu_count);
     else
@@ -70,6 +74,8 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     engine->state->track_running = config->policy->track_running;
     engine->state->learned = config->learned;
     engine->state->belief = engine->belief;
+    engine->correction.state = engine->state;
+    engine->correction.belief = engine->belief;
     engine->state->placement = (uint8_t)engine->config.policy_config.placement;
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
@@ -90,6 +96,7 @@ void adl_engine_destroy(struct adl_engine *engine)
         if (engine->learners[i].ops)
             engine->learners[i].ops->destroy(engine->learners[i].policy);
     adl_belief_destroy(engine->belief);
+    adl_drift_destroy(engine->correction.drift);
     adl_plan_clear(&engine->plan);
     adl_validator_destroy(engine->validator);
     adl_state_destroy(engine->state);
@@ -109,11 +116,27 @@ int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error 
     engine->policy = policy;
     engine->config.seed = seed;
     adl_state_reset(engine->state);
+    adl_correction_reset(&engine->correction);
     engine->counts = (struct adl_engine_counts){.plan_hash = adl_hash_start(), .decision_ns = engine->decision_ns};
     engine->preempted_us = 0;
     engine->preempted_count = 0;
     engine->observer_failed = false;
     return 0;
+}
+
+void adl_engine_set_gpu_speed(struct adl_engine *engine, uint32_t gpu, double speed)
+{
+    adl_correction_set_gpu(&engine->correction, gpu, speed);
+}
+
+void adl_engine_set_type_speed(struct adl_engine *engine, uint32_t type, double speed)
+{
+    adl_correction_set_type(&engine->correction, type, speed);
+}
+
+const struct adl_drift *adl_engine_drift(const struct adl_engine *engine)
+{
+    return engine->correction.drift;
 }
 
 /* Passes what a policy has learned to the present one if it is of the same kind, else keeps it for later. */
@@ -135,6 +158,7 @@ void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from)
 {
     assert(engine->config.cluster == from->config.cluster);
     adl_belief_inherit(engine->belief, from->belief);
+    adl_correction_inherit(&engine->correction, &from->correction);
     for (int i = 0; i < LEARNERS_MAX; i++)
         if (from->learners[i].ops)
             take_learner(engine, from->learners[i]);
@@ -280,6 +304,7 @@ static int apply_job(struct adl_engine *engine, const struct adl_event *event, s
     int status = check_job(engine, event, err);
     if (status)
         return status;
+    adl_correction_learn(&engine->correction, event);
     if (event->kind == ADL_EVENT_FINISH) {
         adl_belief_learn(engine->belief, event, engine->state);
         adl_state_finish(engine->state, event->job);
@@ -301,6 +326,7 @@ static int apply_gpu(struct adl_engine *engine, const struct adl_event *event, s
     } else if (event->kind == ADL_EVENT_GPU_UP) {
         adl_state_gpu_up(engine->state, event->gpu);
     } else if (event->kind == ADL_EVENT_TELEMETRY) {
+        adl_correction_learn(&engine->correction, event);
         engine->state->telemetry[event->gpu] = event->telemetry;
         engine->state->telemetry_us[event->gpu] = event->time_us;
     }
@@ -353,6 +379,7 @@ static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_
         return apply_job(engine, event, err);
     case ADL_EVENT_PROGRESS:
         engine->state->jobs[event->job].reports = true;
+        adl_correction_learn(&engine->correction, event);
         adl_belief_learn(engine->belief, event, engine->state);
         return 0;
     case ADL_EVENT_GPU_DOWN:

@@ -12,6 +12,7 @@
 /* Observes a run. It sees events before they change the state, commands after they did. Any function may be NULL; a
  * negative return ends the run. */
 struct adl_engine;
+struct adl_drift;
 
 struct adl_observer {
     void *self;
@@ -34,6 +35,7 @@ struct adl_engine_config {
     void *world;                                      /* outlives the engine */
     struct adl_observer observers[ADL_OBSERVERS_MAX]; /* outlive the engine */
     uint32_t observer_count;
+    bool ignore_drift; /* GPUs and types are believed to be as fast as ever, unless the caller tells otherwise */
     int64_t (*clock_ns)(void); /* for decision times only, never for decisions; NULL = not measured */
 };
 
@@ -84,6 +86,14 @@ double adl_engine_round_s(const struct adl_engine *engine); /* the present lengt
 
 /* Why a job waits, as text: from the policy, or else from the state (policy/mechanism/reason.h). */
 void adl_engine_explain(const struct adl_engine *engine, uint32_t slot, char *ret, size_t size);
+
+/* What is known of GPUs and types that are no longer as fast as they were; NULL if that is ignored. */
+const struct adl_drift *adl_engine_drift(const struct adl_engine *engine);
+
+/* Sets believed speeds, as the engine does itself unless it ignores drift: of a GPU relative to its type, and of a type
+ * relative to when it was first seen. */
+void adl_engine_set_gpu_speed(struct adl_engine *engine, uint32_t gpu, double speed);
+void adl_engine_set_type_speed(struct adl_engine *engine, uint32_t type, double speed);
 
 const struct adl_state *adl_engine_state(const struct adl_engine *engine);
 const struct adl_engine_counts *adl_engine_counts(const struct adl_engine *engine);

@@ -40,6 +40,7 @@ static int do_run(struct tasks *tasks, uint32_t task, struct adl_error *err)
                                 .belief = request->belief,
                                 .belief_size = request->belief_size,
                                 .learned = request->learned,
+                                .health = request->health,
                                 .origin = request->origin};
     return adl_run(&run, &result->runs[seed], err);
 }
@@ -269,7 +270,8 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
                                         .first_seed = request->first_seed,
                                         .seed_count = request->seed_count};
     struct tasks tasks = {.request = request, .comparison = &comparison};
-    assert((!request->observer && !request->learned) || (request->policy_count == 1 && request->seed_count == 1));
+    assert((!request->observer && !request->learned && !request->health) ||
+           (request->policy_count == 1 && request->seed_count == 1));
     tasks.bounds = calloc(request->seed_count, sizeof *tasks.bounds);
     int status = tasks.bounds ? allocate(request, &comparison) : ADL_ENOMEM;
     if (status)

@@ -65,7 +65,8 @@ struct adl_comparison_request {
     const struct adl_observer *observer; /* one more observer, or NULL; only for one policy on one seed */
     const void *belief;                  /* bytes that every run starts with, as in struct adl_run; NULL = none */
     size_t belief_size;
-    struct adl_text *learned; /* as in struct adl_run; only for one policy on one seed */
+    struct adl_text *learned; /* as in struct adl_run; only for one policy on one seed, as is health */
+    struct adl_text *health;
     const char *origin;
     void (*progress)(void *self, uint64_t done, uint64_t total); /* of the runs, and of the bounds lp before them; may
                                                                   * be NULL; called by one thread at a time */

@@ -1,5 +1,6 @@
 #include "experiment/run.h"
 
+#include "predict/drift_report.h"
 #include "sim/workload.h"
 #include "sim/world_sim.h"
 
@@ -85,6 +86,8 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
         status = adl_engine_run(engine, err);
     if (status == 0)
         status = write_learned(run, engine, err);
+    if (status == 0 && run->health)
+        adl_drift_report(adl_engine_drift(engine), &run->scenario->cluster, run->health);
     if (status == 0) {
         adl_metrics_result(metrics, engine, &run->bound, ret);
         if (run->scenario->references.jct_s > 0)

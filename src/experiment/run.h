@@ -22,6 +22,7 @@ struct adl_run {
     size_t belief_size;
     struct adl_text *learned; /* gets what it has learned at the end, if not NULL ... */
     const char *origin;       /* ... from this */
+    struct adl_text *health;  /* gets what was found about slow GPUs at the end, if not NULL */
 };
 
 /* HyperScore is 0 if the scenario has no references. */

@@ -37,7 +37,8 @@ struct adl_belief {
     struct adl_similar *similar;                      /* NULL unless run times are learned */
     struct adl_speeds *speeds;                        /* the same; NULL, too, if there is one type */
     struct adl_residuals residuals[BASIS_COUNT];
-    struct believed *jobs; /* [slot] */
+    double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
+    struct believed *jobs;            /* [slot] */
     size_t job_capacity;
 };
 
@@ -67,6 +68,8 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         for (uint32_t t = 0; t < cluster->type_count; t++)
             belief->spec_speed[kind][t] = speed_by_specification(&cluster->types[t], kind);
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        belief->type_speed[t] = 1;
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
     if ((learned && adl_similar_create(ADL_REMEMBERED_JOBS, &belief->similar, NULL)) ||
@@ -161,11 +164,18 @@ static void find_speeds(const struct adl_belief *belief, const struct adl_job_sp
     ret->best = 0;
     ret->slowest = HUGE_VAL;
     for (uint32_t t = 0; t < types; t++) {
+        ret->here[t] *= belief->type_speed[t];
+        ret->across[t] *= belief->type_speed[t];
         if (!(spec->types >> t & 1))
             continue;
         ret->best = ret->here[t] > ret->best ? ret->here[t] : ret->best;
         ret->slowest = ret->here[t] < ret->slowest ? ret->here[t] : ret->slowest;
     }
+}
+
+void adl_belief_set_type_speed(struct adl_belief *belief, uint32_t type, double speed)
+{
+    belief->type_speed[type] = speed;
 }
 
 /* The truth, where the world tells it. */

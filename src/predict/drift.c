@@ -6,11 +6,30 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NORMAL_90 1.645
 #define ENOUGH    16 /* samples of speeds after which they, not the clock, decide */
 
 static const double first_noise[ADL_DRIFT_SOURCES] = {0.03, 0.05, 0.03};
+
+void adl_drift_reset(struct adl_drift *drift)
+{
+    const uint32_t gpus = drift->cluster->gpu_count;
+    memset(drift->shared_us, 0, gpus * sizeof *drift->shared_us);
+    memset(drift->losses, 0, gpus * sizeof *drift->losses);
+    memset(drift->types, 0, sizeof drift->types);
+    for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
+        adl_drift_cells_reset(&drift->cells[c]);
+        memset(drift->added[c], 0, gpus * sizeof *drift->added[c]);
+        for (uint32_t g = 0; g < gpus; g++)
+            adl_drift_track_begin(&drift->tracks[c][g]);
+    }
+    for (int s = 0; s < ADL_DRIFT_SOURCES; s++)
+        drift->noise[s] = first_noise[s];
+    drift->first_user = 0;
+    drift->users = false;
+}
 
 int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct adl_drift **ret)
 {
@@ -26,15 +45,12 @@ int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct
         drift->tracks[c] = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->tracks[c]);
         drift->added[c] = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->added[c]);
         whole = whole && drift->tracks[c] && drift->added[c] && adl_drift_cells_create(&drift->cells[c]) == 0;
-        for (uint32_t g = 0; whole && g < cluster->gpu_count; g++)
-            adl_drift_track_begin(&drift->tracks[c][g]);
     }
-    for (int s = 0; s < ADL_DRIFT_SOURCES; s++)
-        drift->noise[s] = first_noise[s];
     if (!whole) {
         adl_drift_destroy(drift);
         return ADL_ENOMEM;
     }
+    adl_drift_reset(drift);
     *ret = drift;
     return 0;
 }
@@ -79,10 +95,12 @@ static uint64_t witness_of(struct adl_drift *drift, const struct adl_job_spec *s
     return drift->users ? (uint64_t)spec->user + 1 : spec->id + 1;
 }
 
-static bool any_capped(const struct adl_state *state, uint32_t slot)
+/* Its speed has another reason: a power cap, or a gang some of whose GPUs it shares. */
+static bool is_held_back(const struct adl_state *state, uint32_t slot)
 {
+    const bool gang = state->jobs[slot].spec.gpus > 1;
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
-        if (state->gpus[gpu].cap_w > 0)
+        if (state->gpus[gpu].cap_w > 0 || (gang && state->gpus[gpu].job[1] != ADL_NONE))
             return true;
     return false;
 }
@@ -101,7 +119,7 @@ static bool take_speed(struct adl_drift *drift, const struct adl_state *state, u
                        uint8_t source, double steps_per_s)
 {
     const struct adl_job *job = &state->jobs[slot];
-    if (!(steps_per_s > 0) || !isfinite(steps_per_s) || !(drift->sources >> source & 1) || any_capped(state, slot))
+    if (!(steps_per_s > 0) || !isfinite(steps_per_s) || !(drift->sources >> source & 1) || is_held_back(state, slot))
         return false;
     const struct adl_drift_sample sample = {.state = state,
                                             .time_us = time_us,

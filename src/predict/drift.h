@@ -22,6 +22,8 @@ enum adl_drift_source {
     ADL_DRIFT_SOURCES,
 };
 
+#define ADL_DRIFT_ALL ((1u << ADL_DRIFT_SOURCES) - 1)
+
 enum adl_drift_kind {
     ADL_DRIFT_NONE,
     ADL_DRIFT_SLOW,      /* below its type; wear or a fault */
@@ -55,6 +57,8 @@ struct adl_drift;
 /* sources: mask of enum adl_drift_source that count. 0 or ADL_ENOMEM. */
 int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct adl_drift **ret);
 void adl_drift_destroy(struct adl_drift *drift); /* accepts NULL */
+
+void adl_drift_reset(struct adl_drift *drift); /* as after create */
 
 /* Learns from an event, before the event changes the state. True if a factor may have changed. */
 bool adl_drift_observe(struct adl_drift *drift, const struct adl_event *event, const struct adl_state *state);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BUCKETS 512 /* 4,096 cells, 256 KiB for each channel */
 #define WAYS    8
@@ -25,6 +26,12 @@ void adl_drift_cells_clear(struct adl_drift_cells *cells)
 {
     free(cells->list);
     *cells = (struct adl_drift_cells){0};
+}
+
+void adl_drift_cells_reset(struct adl_drift_cells *cells)
+{
+    memset(cells->list, 0, (size_t)BUCKETS * WAYS * sizeof *cells->list);
+    cells->clock = 0;
 }
 
 struct adl_drift_cell *adl_drift_cells_find(struct adl_drift_cells *cells, uint64_t key)

@@ -28,6 +28,8 @@ struct adl_drift_cells {
 int adl_drift_cells_create(struct adl_drift_cells *ret);   /* 0 or ADL_ENOMEM */
 void adl_drift_cells_clear(struct adl_drift_cells *cells); /* frees; accepts a zeroed one */
 
+void adl_drift_cells_reset(struct adl_drift_cells *cells); /* as after create */
+
 /* The cell with this key, which is not 0; a new one has no jobs. */
 struct adl_drift_cell *adl_drift_cells_find(struct adl_drift_cells *cells, uint64_t key);
 

@@ -45,7 +45,8 @@ static void learn_noise(struct adl_drift *drift, const struct adl_drift_sample *
 {
     struct adl_drift_track *track = &drift->tracks[sample->channel][sample->gpu];
     double *noise = &drift->noise[sample->source];
-    const bool alone = sample->source == ADL_DRIFT_FINISH, next = track->last_job == sample->job;
+    const bool alone = sample->source == ADL_DRIFT_FINISH,
+               next = (track->last_job == sample->job && track->last_key == sample->key);
     const double differs = alone ? fabs(innovation) : fabs(sample->value - track->last) / sqrt(2);
     track->last = sample->value;
     if (!alone && !next)
@@ -57,7 +58,7 @@ static void learn_noise(struct adl_drift *drift, const struct adl_drift_sample *
 static bool is_known(const struct adl_drift *drift, const struct adl_drift_sample *sample)
 {
     const struct adl_drift_track *track = &drift->tracks[sample->channel][sample->gpu];
-    return track->last_job == sample->job && track->own_samples >= OWN;
+    return track->last_job == sample->job && track->last_key == sample->key && track->own_samples >= OWN;
 }
 
 /* The part of a deviation that is beyond doubt. */
@@ -82,10 +83,11 @@ static void remember(struct adl_drift *drift, const struct adl_drift_sample *sam
 {
     struct adl_drift_track *track = &drift->tracks[sample->channel][sample->gpu];
     const double value = sample->value - drift->types[sample->channel][sample->type].change;
-    if (track->last_job != sample->job)
+    if (track->last_job != sample->job || track->last_key != sample->key)
         track->own_samples = track->job_samples = 0;
     track->job_samples++;
     track->last_job = sample->job;
+    track->last_key = sample->key;
     track->own_samples += track->own_samples < OWN_MEMORY;
     track->own = track->own_samples == 1 ? value : track->own + (value - track->own) / track->own_samples;
 }
@@ -299,7 +301,8 @@ static void learn_cell(struct adl_drift *drift, const struct adl_drift_sample *s
         cell->mean = innovation;
         innovation = 0;
     }
-    adl_drift_cell_learn(cell, track->last_job == sample->job ? track->job_samples : 0, innovation);
+    adl_drift_cell_learn(
+        cell, (track->last_job == sample->job && track->last_key == sample->key) ? track->job_samples : 0, innovation);
 }
 
 void adl_drift_take(struct adl_drift *drift, const struct adl_drift_sample *sample)

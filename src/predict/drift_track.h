@@ -34,6 +34,7 @@ struct adl_drift_track {
     int64_t first_fall_us;
     double last; /* the last sample, and of which job */
     uint64_t last_job;
+    uint64_t last_key;    /* of what was expected of it: beside another job, another */
     double own;           /* mean of that job's samples, without changes of the type */
     uint32_t own_samples; /* in it */
     uint32_t job_samples; /* of that job */

@@ -55,7 +55,8 @@ void adl_speeds_measure(struct adl_speeds *speeds, const struct adl_state *state
         other == ADL_NONE ? ADL_NONE : adl_estimates_profile(speeds->estimates, &state->jobs[other].spec, false);
     const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
     const uint32_t profile = adl_estimates_profile(speeds->estimates, &job->spec, spans);
-    adl_estimates_measure(speeds->estimates, profile, job->type, beside, steps_per_s);
+    adl_estimates_measure(speeds->estimates, profile, job->type, beside,
+                          steps_per_s / adl_state_gang_speed(state, slot));
     speeds->measured = true;
 }
 

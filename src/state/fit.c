@@ -38,9 +38,32 @@ static uint32_t type_usable(const struct adl_state *state, uint32_t type, const 
     return usable;
 }
 
+/* Writes the fastest count free GPUs of a bank, of equal ones the lowest numbered; returns the slowest's speed. */
+static double take_fastest(const struct adl_state *state, uint32_t bank, uint32_t count, uint32_t *ret_gpus)
+{
+    uint64_t mask = state->pool.free_mask[bank];
+    const uint32_t first = state->cluster->banks[bank].gpu_first;
+    double slowest = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t best = (uint32_t)__builtin_ctzll(mask);
+        for (uint64_t left = mask & (mask - 1); left; left &= left - 1) {
+            const uint32_t at = (uint32_t)__builtin_ctzll(left);
+            best = state->gpu_speed[first + at] > state->gpu_speed[first + best] ? at : best;
+        }
+        ret_gpus[i] = first + best;
+        slowest = state->gpu_speed[ret_gpus[i]];
+        mask &= ~(UINT64_C(1) << best);
+    }
+    return slowest;
+}
+
 /* Writes the lowest numbered count free GPUs of a bank. */
 static uint32_t take_lowest(const struct adl_state *state, uint32_t bank, uint32_t count, uint32_t *ret_gpus)
 {
+    if (state->drifted) {
+        take_fastest(state, bank, count, ret_gpus);
+        return count;
+    }
     uint64_t mask = state->pool.free_mask[bank];
     const uint32_t first = state->cluster->banks[bank].gpu_first;
     for (uint32_t i = 0; i < count; i++) {
@@ -132,6 +155,24 @@ static bool find_consolidated(const struct adl_state *state, const struct adl_jo
     return false;
 }
 
+/* If some GPUs are slow: of the banks with equally many free GPUs the one that serves the job fastest. */
+static bool find_fastest(const struct adl_state *state, const struct adl_job_spec *spec, const struct adl_bitmap *banks,
+                         const struct adl_hold *hold, uint32_t *ret_gpus)
+{
+    uint32_t found = ADL_NONE;
+    double best = 0;
+    for (uint32_t b = adl_bitmap_next(banks, 0); b != ADL_NONE; b = adl_bitmap_next(banks, b + 1)) {
+        if (bank_usable(state, b, spec, hold) < spec->gpus)
+            continue;
+        const double speed = take_fastest(state, b, spec->gpus, ret_gpus);
+        found = speed > best ? b : found;
+        best = speed > best ? speed : best;
+    }
+    if (found != ADL_NONE)
+        take_fastest(state, found, spec->gpus, ret_gpus);
+    return found != ADL_NONE;
+}
+
 bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, const struct adl_hold *hold,
                   uint32_t *ret_gpus)
 {
@@ -142,6 +183,8 @@ bool adl_fit_find(const struct adl_state *state, uint32_t slot, uint32_t type, c
     uint64_t counts = spec->gpus <= 64 ? pool->counts[type] & (UINT64_MAX << (spec->gpus - 1)) : 0;
     for (; counts; counts &= counts - 1) {
         const struct adl_bitmap *banks = &pool->banks[type][__builtin_ctzll(counts) + 1];
+        if (state->drifted && find_fastest(state, spec, banks, hold, ret_gpus))
+            return true;
         for (uint32_t b = adl_bitmap_next(banks, 0); b != ADL_NONE; b = adl_bitmap_next(banks, b + 1))
             if (bank_usable(state, b, spec, hold) >= spec->gpus) {
                 take_lowest(state, b, spec->gpus, ret_gpus);

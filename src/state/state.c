@@ -14,11 +14,15 @@ static void set_tables(struct adl_state *state)
         };
         state->telemetry[g].missing = (1u << ADL_READ_COUNT) - 1;
         state->telemetry_us[g] = INT64_MIN;
+        state->gpu_speed[g] = 1;
     }
     for (uint32_t n = 0; n < cluster->node_count; n++)
         state->nodes_use[n] = (struct adl_node_use){cluster->nodes[n].cpu_cores, cluster->nodes[n].memory_mib};
     for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
         adl_order_init(&state->running[t]);
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        state->type_speed[t] = 1;
+    state->drifted = false;
 }
 
 static int create_tables(struct adl_state *state)
@@ -28,7 +32,8 @@ static int create_tables(struct adl_state *state)
     state->nodes_use = calloc(cluster->node_count + 1, sizeof *state->nodes_use);
     state->telemetry = calloc(cluster->gpu_count + 1, sizeof *state->telemetry);
     state->telemetry_us = calloc(cluster->gpu_count + 1, sizeof *state->telemetry_us);
-    if (!state->gpus || !state->nodes_use || !state->telemetry || !state->telemetry_us)
+    state->gpu_speed = calloc(cluster->gpu_count + 1, sizeof *state->gpu_speed);
+    if (!state->gpus || !state->nodes_use || !state->telemetry || !state->telemetry_us || !state->gpu_speed)
         return ADL_ENOMEM;
     set_tables(state);
     const int status = adl_pool_create(&state->pool, cluster);
@@ -63,6 +68,7 @@ void adl_state_destroy(struct adl_state *state)
     free(state->nodes_use);
     free(state->telemetry);
     free(state->telemetry_us);
+    free(state->gpu_speed);
     free(state);
 }
 
@@ -382,6 +388,38 @@ void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_c
 {
     for (uint32_t i = 0; i < gpu_count; i++)
         state->gpus[gpus[i]].cap_w = power_w;
+}
+
+void adl_state_set_gpu_speed(struct adl_state *state, uint32_t gpu, double speed)
+{
+    state->gpu_speed[gpu] = speed;
+    state->drifted = false;
+    for (uint32_t g = 0; g < state->cluster->gpu_count && !state->drifted; g++)
+        state->drifted = state->gpu_speed[g] != 1;
+}
+
+void adl_state_set_type_speed(struct adl_state *state, uint32_t type, double speed)
+{
+    const double ratio = state->type_speed[type] / speed;
+    const size_t types = state->cluster->type_count;
+    state->type_speed[type] = speed;
+    for (size_t slot = 0; slot < state->job_capacity; slot++) {
+        if (state->jobs[slot].phase != ADL_PHASE_PENDING || !(state->jobs[slot].eligible >> type & 1))
+            continue;
+        int64_t *here_us = &state->runtime_us[slot * types + type],
+                *across_us = &state->spanning_us[slot * types + type];
+        *here_us = (int64_t)((double)*here_us * ratio) + 1;
+        *across_us = (int64_t)((double)*across_us * ratio) + 1;
+    }
+}
+
+double adl_state_gang_speed(const struct adl_state *state, uint32_t slot)
+{
+    double slowest = 1;
+    for (uint32_t gpu = state->jobs[slot].first_gpu; state->drifted && gpu != ADL_NONE;
+         gpu = adl_state_next_gpu(state, slot, gpu))
+        slowest = state->gpu_speed[gpu] < slowest ? state->gpu_speed[gpu] : slowest;
+    return slowest * state->type_speed[state->jobs[slot].type];
 }
 
 bool adl_state_spans_nodes(const struct adl_state *state, uint32_t slot)

@@ -65,8 +65,11 @@ struct adl_state {
     size_t job_capacity;
     struct adl_gpu_use *gpus;
     struct adl_node_use *nodes_use;
-    struct adl_telemetry *telemetry; /* [gpu] last sample */
-    int64_t *telemetry_us;           /* [gpu] when; INT64_MIN = never */
+    struct adl_telemetry *telemetry;  /* [gpu] last sample */
+    int64_t *telemetry_us;            /* [gpu] when; INT64_MIN = never */
+    double *gpu_speed;                /* [gpu] believed speed relative to its type; exactly 1 unless it drifted */
+    double type_speed[ADL_TYPES_MAX]; /* the same of a type, relative to when it was first seen */
+    bool drifted;                     /* some gpu_speed is not 1 */
     struct adl_pool pool;
     struct adl_queue queue;
     struct adl_order running[ADL_TYPES_MAX]; /* by expected end; empty unless track_running */
@@ -142,6 +145,13 @@ static inline uint32_t adl_state_neighbour(const struct adl_state *state, uint32
     const struct adl_gpu_use *use = &state->gpus[state->jobs[slot].first_gpu];
     return use->job[use->job[0] == slot ? 1 : 0];
 }
+
+/* Believed speed of a GPU relative to its type, and of a type relative to before (predict/drift.h). */
+void adl_state_set_gpu_speed(struct adl_state *state, uint32_t gpu, double speed);
+void adl_state_set_type_speed(struct adl_state *state, uint32_t type, double speed); /* and run times of waiting jobs */
+
+/* How fast a job that holds GPUs is believed to be, relative to new ones: as fast as the slowest. */
+double adl_state_gang_speed(const struct adl_state *state, uint32_t slot);
 
 /* True if the GPUs of a job that holds some are on several nodes. */
 bool adl_state_spans_nodes(const struct adl_state *state, uint32_t slot);

@@ -6,6 +6,7 @@
 #include "predict/drift.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
+#include "state/fit.h"
 
 #include <math.h>
 #include <string.h>
@@ -278,6 +279,83 @@ static void test_equal_events_give_equal_answers(void **unused)
     lab_clear(&labs[1]);
 }
 
+/* ---- what follows from it ---- */
+
+static void test_a_job_takes_the_fastest_of_equally_free_gpus(void **unused)
+{
+    (void)unused;
+    struct adl_cluster cluster = fixture_plain(4);
+    struct adl_state *state = fixture_state(&cluster);
+    const struct adl_job_spec spec = fixture_spec(1, 1), pair = fixture_spec(2, 2);
+    uint32_t gpus[2];
+    fixture_queue(state, 0, &spec, 1000000, 0);
+    fixture_queue(state, 1, &pair, 1000000, 0);
+    assert_true(adl_fit_find(state, 0, 0, NULL, gpus));
+    assert_int_equal(gpus[0], 0);
+    adl_state_set_gpu_speed(state, 0, 0.5);
+    adl_state_set_gpu_speed(state, 1, 0.8);
+    assert_true(adl_fit_find(state, 0, 0, NULL, gpus));
+    assert_int_equal(gpus[0], 2);
+    adl_state_start(state, 1, (const uint32_t[]){1, 3});
+    assert_near(adl_state_gang_speed(state, 1), 0.8, 0);
+    adl_state_set_gpu_speed(state, 0, 1);
+    adl_state_set_gpu_speed(state, 1, 1);
+    assert_false(state->drifted);
+    adl_state_destroy(state);
+    adl_cluster_clear(&cluster);
+}
+
+static void test_a_slower_type_makes_waiting_jobs_longer_there_alone(void **unused)
+{
+    (void)unused;
+    struct adl_cluster cluster = {0};
+    fixture_types(&cluster, 2);
+    fixture_node(&cluster, 0, 1);
+    fixture_node(&cluster, 1, 1);
+    struct adl_state *state = fixture_state(&cluster);
+    const struct adl_job_spec spec = fixture_spec(1, 1);
+    fixture_queue(state, 0, &spec, 1000000, 0);
+    adl_state_set_type_speed(state, 1, 0.8);
+    assert_int_equal(adl_state_runtime(state, 0, 0), 1000000);
+    assert_int_equal(adl_state_runtime(state, 0, 1), 1250001);
+    adl_state_destroy(state);
+    adl_cluster_clear(&cluster);
+}
+
+/* A job beside another is slower, and faster when that one has left: neither its GPU nor its type has changed. */
+static void test_a_neighbour_that_comes_and_goes_is_no_drift(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, false);
+    run(&lab, 10 * HOUR);
+    for (int i = 0; i < 6; i++) {
+        const uint32_t first = 100;
+        for (uint32_t g = 0; g < GPUS; g++) {
+            struct adl_job_spec spec = fixture_spec(100000 + (uint64_t)i * GPUS + g, 1);
+            spec.flags = ADL_JOB_SHARE;
+            spec.gpu_memory_mib = 0;
+            spec.class_index = 7;
+            lab.state->jobs[g].spec.flags |= ADL_JOB_SHARE;
+            fixture_run(lab.state, first + g, &spec, 1000000, g);
+            lab.speed[g] = 0.6;
+        }
+        for (int s = 0; s < 20; s++)
+            for (uint32_t g = 0; g < GPUS; g++)
+                report(&lab, g);
+        for (uint32_t g = 0; g < GPUS; g++) {
+            adl_state_finish(lab.state, first + g);
+            lab.speed[g] = 1;
+        }
+        for (int s = 0; s < 20; s++)
+            for (uint32_t g = 0; g < GPUS; g++)
+                report(&lab, g);
+    }
+    assert_int_equal(flagged(&lab), 0);
+    assert_true(adl_drift_type_factor(lab.drift, 0) == 1);
+    lab_clear(&lab);
+}
+
 /* The short form of bench/run drift. */
 static void test_on_wear64_most_slow_gpus_are_flagged_in_time_and_localized(void **unused)
 {
@@ -312,6 +390,9 @@ int main(void)
         cmocka_unit_test(test_the_only_gpu_of_a_type_is_not_told_apart_from_its_type),
         cmocka_unit_test(test_readings_that_jump_and_clocks_that_step_flag_nothing),
         cmocka_unit_test(test_equal_events_give_equal_answers),
+        cmocka_unit_test(test_a_job_takes_the_fastest_of_equally_free_gpus),
+        cmocka_unit_test(test_a_slower_type_makes_waiting_jobs_longer_there_alone),
+        cmocka_unit_test(test_a_neighbour_that_comes_and_goes_is_no_drift),
         cmocka_unit_test(test_on_wear64_most_slow_gpus_are_flagged_in_time_and_localized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,7 @@ struct adl_cost_model {
     size_t memo_capacity;
     uint64_t keys[PROFILES];        /* [profile] the jobs that its loads were measured on */
     uint32_t widest[ADL_TYPES_MAX]; /* most GPUs of the type in one node */
+    double drift[ADL_TYPES_MAX];    /* speed of the type relative to the estimates */
 };
 
 void adl_cost_model_destroy(struct adl_cost_model *cost_model)
@@ -72,6 +73,8 @@ int adl_cost_model_create(const struct adl_policy_config *config, const struct a
     cost_model->worth_w = own->worth_w;
     cost_model->sla_w = own->sla_w;
     cost_model->switch_s = (double)config->preemption_us * 1e-6;
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        cost_model->drift[t] = 1;
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
         uint32_t *widest = &cost_model->widest[cluster->banks[b].type];
         *widest = cluster->banks[b].gpu_count > *widest ? cluster->banks[b].gpu_count : *widest;
@@ -108,6 +111,9 @@ static struct adl_estimate estimate(const struct adl_cost_model *cost_model, uin
 {
     struct adl_estimate ret;
     adl_estimates_find(cost_model->estimates, profile, type, neighbour, &ret);
+    ret.steps_per_s *= cost_model->drift[type];
+    ret.low *= cost_model->drift[type];
+    ret.high *= cost_model->drift[type];
     return ret;
 }
 
@@ -200,7 +206,7 @@ static void learn_speed(struct adl_cost_model *cost_model, const struct adl_even
     const double slowed = adl_power_cap_speed(&state->cluster->types[job->type], load, cap_w);
     if (event->steps_per_s > 0 && slowed > 0)
         adl_estimates_measure(cost_model->estimates, profile, job->type, neighbour_of(cost_model, state, event->job),
-                              event->steps_per_s / slowed);
+                              event->steps_per_s / (slowed * adl_state_gang_speed(state, event->job)));
 }
 
 /* A GPU's draw tells the load of the only job on it, once the job has read its checkpoint. */
@@ -218,6 +224,7 @@ static void learn_load(struct adl_cost_model *cost_model, const struct adl_event
 int adl_cost_model_observe(struct adl_cost_model *cost_model, const struct adl_event *event,
                            const struct adl_state *state)
 {
+    memcpy(cost_model->drift, state->type_speed, sizeof cost_model->drift);
     switch (event->kind) {
     case ADL_EVENT_SUBMIT:
         return add_job(cost_model, event);
