@@ -8,7 +8,7 @@
 #include "experiment/run.h"
 #include "metrics/metrics.h"
 #include "predict/drift.h"
-#include "predict/drift_test.h"
+#include "predict/drift_track.h"
 #include "scenario/scenario.h"
 #include "sim/sim.h"
 

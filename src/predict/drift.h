@@ -4,8 +4,9 @@
  * log(observed / expected) = change of the type + deviation of the GPU + noise. Expected is what such jobs showed
  * before (predict/drift_cells.h). A gang runs at the speed of its slowest GPU, so that a slow gang accuses one of its
  * GPUs. Clocks, where telemetry has them, are compared in the same way, apart from speeds. Changes are found by
- * sequential tests (predict/drift_test.h); until one alarms, every factor is exactly 1. What jobs report counts only if
- * two users (or, if the cluster has one, two jobs) or the clock agree. docs/drift.md has the method and what it finds.
+ * sequential tests (predict/drift_track.h); until one alarms, every factor is exactly 1. What jobs report counts only
+ * if two users (or, if the cluster has one, two jobs) or the clock agree. docs/drift.md has the method and what it
+ * finds.
  *
  * Equal events give equal results. Memory is fixed; only create allocates. */
 #ifndef ADLRO_PREDICT_DRIFT_H
