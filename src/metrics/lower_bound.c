@@ -319,8 +319,10 @@ int adl_lower_bound_compute(const struct adl_scenario *scenario, const struct ad
     int status = supply->open(supply->self, seed, &source, err);
     if (status)
         return status;
-    if (prepare(scenario, &terms) || adl_jct_bound_create(cluster->gpu_count, &bound))
-        status = adl_fail(err, ADL_ENOMEM, "out of memory for the lower bound");
+    if (prepare(scenario, &terms) || adl_jct_bound_create(cluster->gpu_count, &bound)) {
+        adl_fail(err, ADL_ENOMEM, "out of memory for the lower bound");
+        status = ADL_ENOMEM;
+    }
     while (status == 0 && (status = source.next(source.self, &job, err)) > 0) {
         least_demand(&terms, &job, &relaxed, &energy_j);
         status = adl_jct_bound_add(bound, &relaxed);

@@ -101,7 +101,7 @@ static int reserve(struct filler *filler)
     if (filler->job_count < filler->job_capacity)
         return 0;
     const uint32_t capacity = filler->job_capacity ? 2 * filler->job_capacity : 256;
-    const size_t modes_size = (size_t)capacity * filler->scenario->cluster.type_count * sizeof *filler->modes;
+    const size_t modes_size = ((size_t)capacity * filler->scenario->cluster.type_count + 1) * sizeof *filler->modes;
     struct adl_time_index_job *jobs = realloc(filler->jobs, capacity * sizeof *jobs);
     if (!jobs)
         return ADL_ENOMEM;
