@@ -104,8 +104,10 @@ static void assign(struct adl_round_placement *self, const struct adl_state *sta
     if (holder != ADL_NONE && holder != slot && self->placements[holder].stays)
         displace(self, state, holder);
     const bool own = holder == slot && self->placements[slot].stays;
-    self->banks[bank].unassigned--;
-    self->banks[bank].unheld -= !own;
+    if (!state->gpus[gpu].down) { /* a drained one that its job holds is in no count */
+        self->banks[bank].unassigned--;
+        self->banks[bank].unheld -= !own;
+    }
     struct node_room *room = &self->rooms[self->cluster->banks[bank].node];
     room->cores -= spec->cpu_cores;
     room->memory_mib -= spec->memory_mib;
@@ -287,7 +289,8 @@ void adl_round_placement_begin(struct adl_round_placement *self, const struct ad
             assign_own(self, state, jobs[i]);
             self->placements[jobs[i]].type = job->type;
             self->placements[jobs[i]].stays = true;
-            self->left[job->type] -= job->spec.gpus;
+            for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, jobs[i], gpu))
+                self->left[job->type] -= !state->gpus[gpu].down;
         }
 }
 
@@ -303,7 +306,7 @@ void adl_round_placement_choose(struct adl_round_placement *self, const struct a
     placement->type = type;
     placement->stays = job->phase == ADL_PHASE_RUNNING && job->type == type;
     for (uint32_t gpu = job->first_gpu; placement->stays && gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
-        self->banks[self->cluster->gpu_bank[gpu]].unheld--;
+        self->banks[self->cluster->gpu_bank[gpu]].unheld -= !state->gpus[gpu].down;
 }
 
 void adl_round_placement_hold(struct adl_round_placement *self, const struct adl_state *state, uint32_t slot,
