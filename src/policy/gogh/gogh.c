@@ -301,12 +301,20 @@ static int start_next(struct gogh *self, const struct adl_state *state, struct a
 }
 
 /* Power caps of jobs that stay. */
-static int set_caps(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
+static bool is_raised(double cap_w, double now_w)
+{
+    return now_w > 0 && !(cap_w > 0 && cap_w <= now_w);
+}
+
+/* lower: none is raised. */
+static int set_caps(struct gogh *self, const struct adl_state *state, struct adl_plan *plan, bool lower)
 {
     int status = 0;
     for (uint32_t i = 0; i < self->transitions.stay_count && status == 0; i++) {
         const struct adl_transition_step *step = &self->transitions.stays[i];
         uint32_t count = 0;
+        if (lower && is_raised(step->cap_w, state->gpus[state->jobs[step->job].first_gpu].cap_w))
+            continue;
         for (uint32_t gpu = state->jobs[step->job].first_gpu; gpu != ADL_NONE;
              gpu = adl_state_next_gpu(state, step->job, gpu))
             self->gpus[count++] = gpu;
@@ -386,9 +394,10 @@ static int replan(struct gogh *self, const struct adl_state *state, struct adl_p
     if (self->transitions.stop_count > 0)
         status = stop_and_reserve(self, state, plan);
     /* The power of stopping jobs is available only once they have left. */
-    if (limited && (wants_stops || self->transitions.unstoppable))
+    const bool awaits_power = limited && (wants_stops || self->transitions.unstoppable);
+    if (awaits_power)
         self->transitions.start_count = 0;
-    return status ? status : set_caps(self, state, plan);
+    return status ? status : set_caps(self, state, plan, awaits_power);
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
