@@ -348,7 +348,8 @@ static void hide_truth(const struct adl_engine *engine, struct adl_event *event)
 {
     const struct adl_state *state = engine->state;
     event->outcome.ideal_us = 0;
-    if (event->job >= state->job_capacity || !state->jobs[event->job].reports)
+    if (event->job >= state->job_capacity || state->jobs[event->job].phase == ADL_PHASE_NONE ||
+        !state->jobs[event->job].reports)
         event->outcome.steps = 0;
 }
 
