@@ -50,4 +50,14 @@ static inline void adl_bytes_floats(const void *bytes, size_t count, float *ret)
     }
 }
 
+/* FNV-1a: finds damage, not forgery. */
+static inline uint64_t adl_bytes_checksum(const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}
+
 #endif

@@ -17,15 +17,6 @@
 #define MANIFEST     "manifest"
 #define PARAMETERS   "parameters"
 
-static uint64_t fnv1a(const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 /* ---- sections ---- */
 
 const struct adl_model_section *adl_model_section_find(const struct adl_model *model, const char *tag)
@@ -236,7 +227,7 @@ int adl_model_encode(const struct adl_model *model, struct adl_text *ret_bytes, 
             adl_text_bytes(ret_bytes, model->sections[i].bytes, model->sections[i].size);
     }
     if (adl_text_status(&manifest) == 0 && adl_text_status(ret_bytes) == 0) {
-        adl_bytes_put_u64(ret_bytes, fnv1a(ret_bytes->data + start, ret_bytes->size - start));
+        adl_bytes_put_u64(ret_bytes, adl_bytes_checksum(ret_bytes->data + start, ret_bytes->size - start));
         status = adl_text_status(ret_bytes);
     } else {
         status = ADL_ENOMEM;
@@ -266,7 +257,7 @@ static int check_frame(const unsigned char *bytes, size_t size, struct adl_error
     if (size > ADL_MODEL_SIZE_MAX || sections < 2 || sections > ADL_MODEL_SECTIONS_MAX)
         return adl_fail(err, ADL_EINVAL, "%" PRIu32 " sections in %zu bytes: there are 2 to %d in at most %zu",
                         sections, size, ADL_MODEL_SECTIONS_MAX, ADL_MODEL_SIZE_MAX);
-    if (fnv1a(bytes, size - SEAL_SIZE) != adl_bytes_u64(bytes + size - SEAL_SIZE))
+    if (adl_bytes_checksum(bytes, size - SEAL_SIZE) != adl_bytes_u64(bytes + size - SEAL_SIZE))
         return adl_fail(err, ADL_EINVAL, "its checksum is wrong: bytes were changed after it was written");
     return 0;
 }

@@ -12,15 +12,6 @@
 #define CLASSES_MAX  UINT16_MAX
 #define SECTIONS_MAX 64
 
-static uint64_t fnv1a(const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 /* Of all that predictions make of a type. */
 static uint64_t digest_of(const struct adl_gpu_type *type)
 {
@@ -112,7 +103,7 @@ void adl_belief_parts_encode(const struct adl_belief_parts *parts, const struct 
     patch_u32(ret, start + 12, sections);
     patch_u32(ret, start + 16, (uint32_t)(size & 0xffffffff));
     patch_u32(ret, start + 20, (uint32_t)(size >> 32));
-    adl_bytes_put_u64(ret, fnv1a(ret->data + start, ret->size - start));
+    adl_bytes_put_u64(ret, adl_bytes_checksum(ret->data + start, ret->size - start));
 }
 
 /* ---- reading ---- */
@@ -131,7 +122,7 @@ static int check_frame(const unsigned char *bytes, size_t size, struct adl_error
     if (whole != size)
         return adl_fail(err, ADL_EINVAL, "it has %zu bytes and should have %" PRIu64 ": %s", size, whole,
                         size < whole ? "it was cut off" : "something was added");
-    if (fnv1a(bytes, size - SEAL_SIZE) != adl_bytes_u64(bytes + size - SEAL_SIZE))
+    if (adl_bytes_checksum(bytes, size - SEAL_SIZE) != adl_bytes_u64(bytes + size - SEAL_SIZE))
         return adl_fail(err, ADL_EINVAL, "its checksum is wrong: bytes were changed after it was written");
     return 0;
 }

@@ -5,9 +5,9 @@
  *     sections:   name, u64 size, bytes
  *     u64 FNV-1a of all before it
  *
- * Numbers are little-endian. GPU types and classes of jobs are told by name, so that another cluster can read it: jobs
- * and measurements of types that it does not have are skipped and counted. On the same cluster the belief that was read
- * predicts bit for bit what the one that was written does. */
+ * Numbers are little-endian. GPU types and classes of jobs are stored by name, so that another cluster can read it:
+ * jobs and measurements of types that it does not have are skipped and counted. On the same cluster the belief that was
+ * read predicts bit for bit what the one that was written does. */
 #ifndef ADLRO_PREDICT_BELIEF_BYTES_H
 #define ADLRO_PREDICT_BELIEF_BYTES_H
 

@@ -16,15 +16,6 @@
 #define SEAL_SIZE  8
 #define SPREAD_LOG 4.0f /* logarithms of spreads are clipped to -4 .. 2 */
 
-static uint64_t fnv1a(const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 void adl_estimator_features(enum adl_estimator_part part, int *ret_facts, int *ret_queries)
 {
     static const int features[ADL_ESTIMATOR_PARTS][2] = {
@@ -118,7 +109,7 @@ void adl_estimator_encode(const struct adl_estimator *estimator, struct adl_text
                              adl_estimator_param_count(estimator, (enum adl_estimator_part)part));
     }
     if (adl_text_status(ret) == 0)
-        adl_bytes_put_u64(ret, fnv1a(ret->data + start, ret->size - start));
+        adl_bytes_put_u64(ret, adl_bytes_checksum(ret->data + start, ret->size - start));
 }
 
 static int check_frame(const unsigned char *bytes, size_t size, struct adl_error *err)
@@ -135,7 +126,7 @@ static int check_frame(const unsigned char *bytes, size_t size, struct adl_error
     if (whole != size)
         return adl_fail(err, ADL_EINVAL, "it has %zu bytes and should have %" PRIu64 ": %s", size, whole,
                         size < whole ? "it was cut off" : "something was added");
-    if (fnv1a(bytes, size - SEAL_SIZE) != adl_bytes_u64(bytes + size - SEAL_SIZE))
+    if (adl_bytes_checksum(bytes, size - SEAL_SIZE) != adl_bytes_u64(bytes + size - SEAL_SIZE))
         return adl_fail(err, ADL_EINVAL, "its checksum is wrong: bytes were changed after it was written");
     return 0;
 }

@@ -1,4 +1,4 @@
-/* headline: the last policy of a comparison against the best of the others, in plain words, whoever wins. */
+/* headline: the last policy of a comparison against the best of the others, in plain words, better or worse. */
 #ifndef ADLRO_REPORT_HEADLINE_H
 #define ADLRO_REPORT_HEADLINE_H
 

@@ -193,7 +193,7 @@ static uint64_t learn_past(struct adl_live *live, bool all, uint64_t sequence)
     return past.learned;
 }
 
-/* What could not be read stays in the state, and people are told. */
+/* Keeps what could not be read in the state, and says so in the log and to clients. */
 static void set_aside(struct adl_live *live, const struct stored *stored, const char *why, uint64_t learned)
 {
     struct adl_service_state *shared = live->shared;
