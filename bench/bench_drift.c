@@ -7,8 +7,8 @@
 #include "base/rng.h"
 #include "experiment/run.h"
 #include "metrics/metrics.h"
-#include "predict/drift.h"
-#include "predict/drift_track.h"
+#include "predict/drift/drift.h"
+#include "predict/drift/track.h"
 #include "scenario/scenario.h"
 #include "sim/sim.h"
 

@@ -1,9 +1,9 @@
-/* correction: believed speeds in the state and the belief follow what was found about drift (predict/drift.h). */
+/* correction: believed speeds in the state and the belief follow what was found about drift (predict/drift/drift.h). */
 #ifndef ADLRO_ENGINE_CORRECTION_H
 #define ADLRO_ENGINE_CORRECTION_H
 
 #include "predict/belief.h"
-#include "predict/drift.h"
+#include "predict/drift/drift.h"
 #include "state/state.h"
 
 struct adl_correction {

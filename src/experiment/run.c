@@ -1,6 +1,6 @@
 #include "experiment/run.h"
 
-#include "predict/drift_report.h"
+#include "predict/drift/report.h"
 #include "sim/workload.h"
 #include "sim/world_sim.h"
 

@@ -47,7 +47,7 @@ int adl_belief_decode(struct adl_belief *belief, const void *bytes, size_t size,
  * nothing. */
 int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret);
 
-/* Speeds of a type are believed to be this, relative to when it was first seen (predict/drift.h). */
+/* Speeds of a type are believed to be this, relative to when it was first seen (predict/drift/drift.h). */
 void adl_belief_set_type_speed(struct adl_belief *belief, uint32_t type, double speed);
 
 /* From a FINISH, EVICT or PROGRESS, before the state knows of it. */

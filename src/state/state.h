@@ -146,7 +146,7 @@ static inline uint32_t adl_state_neighbour(const struct adl_state *state, uint32
     return use->job[use->job[0] == slot ? 1 : 0];
 }
 
-/* Believed speed of a GPU relative to its type, and of a type relative to before (predict/drift.h). */
+/* Believed speed of a GPU relative to its type, and of a type relative to before (predict/drift/drift.h). */
 void adl_state_set_gpu_speed(struct adl_state *state, uint32_t gpu, double speed);
 void adl_state_set_type_speed(struct adl_state *state, uint32_t type, double speed); /* and run times of waiting jobs */
 

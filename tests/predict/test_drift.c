@@ -3,7 +3,7 @@
 #include "state_fixture.h"
 
 #include "drift_trial.h"
-#include "predict/drift.h"
+#include "predict/drift/drift.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
 #include "state/fit.h"

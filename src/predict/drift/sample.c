@@ -1,6 +1,6 @@
-/* drift_sample: what one measurement says about its kind of job, the type of its GPUs, and each of them. */
+/* sample: what one measurement says about its kind of job, the type of its GPUs, and each of them. */
 #include "base/real.h"
-#include "predict/drift_internal.h"
+#include "predict/drift/internal.h"
 
 #include <math.h>
 

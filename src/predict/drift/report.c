@@ -1,4 +1,4 @@
-#include "predict/drift_report.h"
+#include "predict/drift/report.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "predict/drift_cells.h"
+#include "predict/drift/cells.h"
 
 #include <math.h>
 #include <stdlib.h>

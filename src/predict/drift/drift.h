@@ -2,15 +2,15 @@
  * the speed of a whole type changed (an update of its driver or libraries); from events alone.
  *
  * log(observed / expected) = change of the type + deviation of the GPU + noise. Expected is what such jobs showed
- * before (predict/drift_cells.h). A gang runs at the speed of its slowest GPU, so that a slow gang accuses one of its
+ * before (predict/drift/cells.h). A gang runs at the speed of its slowest GPU, so that a slow gang accuses one of its
  * GPUs. Clocks, where telemetry has them, are compared in the same way, apart from speeds. Changes are found by
- * sequential tests (predict/drift_track.h); until one alarms, every factor is exactly 1. What jobs report counts only
+ * sequential tests (predict/drift/track.h); until one alarms, every factor is exactly 1. What jobs report counts only
  * if two users (or, if the cluster has one, two jobs) or the clock agree. docs/drift.md has the method and what it
  * finds.
  *
  * Equal events give equal results. Memory is fixed; only create allocates. */
-#ifndef ADLRO_PREDICT_DRIFT_H
-#define ADLRO_PREDICT_DRIFT_H
+#ifndef ADLRO_PREDICT_DRIFT_DRIFT_H
+#define ADLRO_PREDICT_DRIFT_DRIFT_H
 
 #include "model/cluster.h"
 #include "model/event.h"

@@ -1,4 +1,4 @@
-/* drift_cells: what jobs of each kind showed on each GPU type before anything changed: the speed, or the clock, that
+/* cells: what jobs of each kind showed on each GPU type before anything changed: the speed, or the clock, that
  * drift is measured against.
  *
  * A cell is the mean of the logarithm, free of what the GPU and its type were known to lose. Each job counts with its

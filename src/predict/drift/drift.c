@@ -1,8 +1,8 @@
-#include "predict/drift.h"
+#include "predict/drift/drift.h"
 
 #include "base/hash.h"
 #include "base/real.h"
-#include "predict/drift_internal.h"
+#include "predict/drift/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "predict/drift_track.h"
+#include "predict/drift/track.h"
 
 #include "base/real.h"
 

@@ -1,4 +1,4 @@
-/* drift_track: the deviation of one GPU from its type in one channel (speeds or clocks), and what it means: slow, or
+/* track: the deviation of one GPU from its type in one channel (speeds or clocks), and what it means: slow, or
  * now and then slow. */
 #ifndef ADLRO_PREDICT_DRIFT_TRACK_H
 #define ADLRO_PREDICT_DRIFT_TRACK_H

@@ -1,9 +1,9 @@
-/* drift_report: what was found about GPUs and types, as text. */
+/* report: what was found about GPUs and types, as text. */
 #ifndef ADLRO_PREDICT_DRIFT_REPORT_H
 #define ADLRO_PREDICT_DRIFT_REPORT_H
 
 #include "base/text.h"
-#include "predict/drift.h"
+#include "predict/drift/drift.h"
 
 /* One line for each type that changed and each GPU that is slow; one if there are none. Times are days and hours since
  * the run began. */

@@ -1,10 +1,10 @@
-/* drift_internal: private header of drift.c (events and answers) and drift_sample.c (what one measurement says). */
+/* internal: private header of drift.c (events and answers) and sample.c (what one measurement says). */
 #ifndef ADLRO_PREDICT_DRIFT_INTERNAL_H
 #define ADLRO_PREDICT_DRIFT_INTERNAL_H
 
-#include "predict/drift.h"
-#include "predict/drift_cells.h"
-#include "predict/drift_track.h"
+#include "predict/drift/cells.h"
+#include "predict/drift/drift.h"
+#include "predict/drift/track.h"
 
 enum adl_drift_channel { ADL_DRIFT_SPEEDS, ADL_DRIFT_CLOCKS, ADL_DRIFT_CHANNELS };
 
