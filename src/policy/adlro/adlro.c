@@ -5,21 +5,16 @@
  *   wait + rest of the run + price_weight * price(type) * GPUs * rest of the run + delay_weight * delay of planned
  * jobs. If that place is free now the job starts, else it waits and keeps its place: it waits for the right type if
  * that is cheaper, however many GPUs of other types are idle. Jobs after the first of the queue may start on GPUs that
- * are left.
- *
- * The rank, highest first, is (1 + (wait / rest)^2) / (rest * GPUs): jobs that are soon done first, and those that have
- * waited long for what they need. docs/flagship.md has what was tried. */
+ * are left. docs/flagship.md has what was tried. */
 #include "base/real.h"
 #include "policy/adlro/corrections.h"
 #include "policy/adlro/moves.h"
-#include "policy/adlro/prices.h"
-#include "policy/adlro/profile.h"
-#include "policy/adlro/rest.h"
+#include "policy/adlro/place.h"
+#include "policy/adlro/ranking.h"
 #include "policy/mechanism/reason.h"
 #include "policy/policy.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,20 +23,6 @@
 
 /* Of a new run time, in the average of run times. */
 #define TYPICAL_SHARE 0.01
-
-struct ranked {
-    double score;
-    uint32_t slot;
-};
-
-/* Where a waiting job is planned. */
-struct place {
-    struct adl_opening opening; /* start_us INT64_MAX: nowhere */
-    uint32_t type, now_type;    /* now_type: the cheapest type where it could start at once, or ADL_NONE */
-    double cost_us, next_cost_us, now_cost_us; /* here; on the next best type (0: none); on now_type */
-    double rest_us;                            /* on its best type, when it was last planned */
-    bool guarded;
-};
 
 struct adlro {
     double price_weight, delay_weight, tail_guard;
@@ -52,10 +33,10 @@ struct adlro {
     struct adl_moves moves;
     bool may_move;
     int64_t switch_us;
-    struct ranked *ranked; /* grown when a job joins, as all that follow */
-    struct place *places;  /* [slot] */
-    uint64_t *lane_left;   /* [lane] the decision that found no place for its jobs */
-    size_t ranked_capacity, place_capacity, lane_capacity;
+    struct adl_ranking ranking; /* grown when a job joins, as all that follow */
+    struct adl_place *places;   /* [slot] */
+    uint64_t *lane_left;        /* [lane] the decision that found no place for its jobs */
+    size_t place_capacity, lane_capacity;
     uint32_t *planned; /* jobs that wait at a planned place, of the last decision */
     uint32_t planned_count;
     double typical_us;              /* average run time of completed jobs; 0: none has completed */
@@ -113,7 +94,7 @@ static void destroy(void *policy)
         return;
     adl_free_profile_destroy(self->profile);
     adl_corrections_destroy(self->corrections);
-    free(self->ranked);
+    adl_ranking_clear(&self->ranking);
     free(self->places);
     free(self->lane_left);
     free(self->planned);
@@ -147,14 +128,13 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 {
     struct adlro *self = policy;
-    if (adl_grow((void **)&self->ranked, &self->ranked_capacity, (size_t)state->queue.count + 1,
-                 sizeof *self->ranked) ||
+    if (adl_ranking_reserve(&self->ranking, (size_t)state->queue.count + 1) ||
         adl_grow((void **)&self->places, &self->place_capacity, (size_t)slot + 1, sizeof *self->places) ||
         adl_grow((void **)&self->lane_left, &self->lane_capacity, (size_t)state->queue.lane_count + 1,
                  sizeof *self->lane_left))
         self->failed = true;
     else
-        self->places[slot] = (struct place){.opening.start_us = INT64_MAX, .rest_us = adl_rest_us(state, slot)};
+        self->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX, .rest_us = adl_rest_us(state, slot)};
     return state->jobs[slot].submit_us;
 }
 
@@ -188,29 +168,11 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 
 static double score_of(struct adlro *self, const struct adl_state *state, uint32_t slot)
 {
-    struct place *place = &self->places[slot];
-    const double wait_us = (double)adl_state_waited_us(state, slot), rest_us = place->rest_us + 1;
-    const double waits = wait_us / rest_us, score = (1 + waits * waits) / (rest_us * state->jobs[slot].spec.gpus);
-    place->guarded = self->tail_guard > 0 && wait_us > self->tail_guard * (self->typical_us + rest_us);
-    return place->guarded ? wait_us / (self->typical_us + rest_us) * 1e12 : score; /* scores are below 1e6 / us */
-}
-
-static bool before(const struct adl_state *state, const struct ranked *a, const struct ranked *b)
-{
-    return a->score > b->score ||
-           (a->score == b->score && adl_order_before(&state->queue.nodes[a->slot], &state->queue.nodes[b->slot]));
-}
-
-static void sift(const struct adl_state *state, struct ranked *heap, uint32_t count, uint32_t at)
-{
-    const struct ranked item = heap[at];
-    for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && before(state, &heap[child + 1], &heap[child]);
-        if (!before(state, &heap[child], &item))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = item;
+    struct adl_place *place = &self->places[slot];
+    const double wait_us = (double)adl_state_waited_us(state, slot), rest_us = place->rest_us;
+    place->guarded = self->tail_guard > 0 && wait_us > self->tail_guard * (self->typical_us + rest_us + 1);
+    return place->guarded ? wait_us / (self->typical_us + rest_us + 1) * 1e12 /* other scores are below 1e6 / us */
+                          : adl_ranking_score(wait_us, rest_us, state->jobs[slot].spec.gpus);
 }
 
 static bool starts(const struct adl_plan *plan, uint32_t slot)
@@ -221,81 +183,37 @@ static bool starts(const struct adl_plan *plan, uint32_t slot)
     return false;
 }
 
-/* All waiting jobs that the plan does not start yet, as a heap with the first in rank on top; returns their number. */
-static uint32_t gather(struct adlro *self, const struct adl_state *state, const struct adl_plan *plan)
+/* Ranks all waiting jobs that the plan does not start yet. */
+static void rank_queue(struct adlro *self, const struct adl_state *state, const struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
-    uint32_t count = 0;
+    self->ranking.count = 0;
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
             if (!starts(plan, s))
-                self->ranked[count++] = (struct ranked){score_of(self, state, s), s};
-    for (uint32_t i = count / 2; i-- > 0;)
-        sift(state, self->ranked, count, i);
-    return count;
-}
-
-static uint32_t pop(struct adlro *self, const struct adl_state *state, uint32_t *count)
-{
-    const uint32_t slot = self->ranked[0].slot;
-    self->ranked[0] = self->ranked[--*count];
-    if (*count > 0)
-        sift(state, self->ranked, *count, 0);
-    return slot;
+                adl_ranking_add(&self->ranking, score_of(self, state, s), s);
+    adl_ranking_sort(&self->ranking, state);
 }
 
 /* ---- the plan ---- */
 
-static double price_of(const struct adlro *self, const struct adl_state *state, uint32_t slot, uint32_t type)
+static struct adl_place_view view_of(const struct adlro *self, const struct adl_state *state)
 {
-    return self->places[slot].guarded ? 0 : self->price_weight * self->prices.of[type] * state->jobs[slot].spec.gpus;
-}
-
-static void note_now(struct place *place, uint32_t type, double cost_us)
-{
-    if (place->now_type != ADL_NONE && place->now_cost_us <= cost_us)
-        return;
-    place->now_type = type;
-    place->now_cost_us = cost_us;
-}
-
-/* Finds the cheapest opening of all types. */
-static void choose(struct adlro *self, const struct adl_state *state, uint32_t slot)
-{
-    struct place *place = &self->places[slot];
-    const double delay_weight = self->guards ? HUGE_VAL : self->delay_weight;
-    *place = (struct place){.opening.start_us = INT64_MAX,
-                            .now_type = ADL_NONE,
-                            .rest_us = adl_rest_us(state, slot),
-                            .guarded = place->guarded};
-    for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
-        const uint32_t type = (uint32_t)__builtin_ctz(left);
-        struct adl_opening opening;
-        adl_free_profile_find(self->profile, slot, place->rest_us, type, delay_weight, &opening);
-        if (opening.start_us == INT64_MAX)
-            continue;
-        const double cost_us = adl_opening_wait_us(&opening, state->now_us, delay_weight) +
-                               (double)opening.run_us * (1 + price_of(self, state, slot, type));
-        if (opening.start_us == state->now_us)
-            note_now(place, type, cost_us);
-        if (place->opening.start_us == INT64_MAX || cost_us < place->cost_us) {
-            place->next_cost_us = place->cost_us;
-            place->opening = opening;
-            place->type = type;
-            place->cost_us = cost_us;
-        } else if (place->next_cost_us == 0 || cost_us < place->next_cost_us) {
-            place->next_cost_us = cost_us;
-        }
-    }
+    return (struct adl_place_view){.state = state,
+                                   .profile = self->profile,
+                                   .corrections = self->corrections,
+                                   .prices = &self->prices,
+                                   .price_weight = self->price_weight,
+                                   .delay_weight = self->guards ? HUGE_VAL : self->delay_weight};
 }
 
 /* The job that waits for the GPUs that a start takes: the first one planned there. */
-static uint32_t delayed_by(const struct adlro *self, const struct adl_state *state, const struct place *place)
+static uint32_t delayed_by(const struct adlro *self, const struct adl_state *state, const struct adl_place *place)
 {
     uint32_t found = ADL_NONE;
     const struct adl_bank *banks = state->cluster->banks;
     for (uint32_t i = 0; i < self->planned_count; i++) {
-        const struct place *other = &self->places[self->planned[i]];
+        const struct adl_place *other = &self->places[self->planned[i]];
         const bool here = place->opening.bank == ADL_NONE || other->opening.bank == ADL_NONE
                               ? other->type == place->type
                               : banks[other->opening.bank].node == banks[place->opening.bank].node;
@@ -308,7 +226,7 @@ static uint32_t delayed_by(const struct adlro *self, const struct adl_state *sta
 /* Starts a job at the place that was chosen for it. */
 static int start(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
-    const struct place *place = &self->places[slot];
+    const struct adl_place *place = &self->places[slot];
     uint32_t *gpus = adl_plan_gpus(plan, state->jobs[slot].spec.gpus);
     if (!gpus || !adl_free_profile_take(self->profile, slot, place->type, &place->opening, gpus) ||
         adl_plan_start(plan, slot, state->jobs[slot].spec.gpus))
@@ -326,8 +244,9 @@ static int start(struct adlro *self, const struct adl_state *state, uint32_t slo
 /* The job starts if its cheapest place is free now, else it keeps that place. */
 static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
-    const struct place *place = &self->places[slot];
-    choose(self, state, slot);
+    struct adl_place *place = &self->places[slot];
+    const struct adl_place_view view = view_of(self, state);
+    adl_place_choose(&view, slot, place);
     if (place->opening.start_us == state->now_us)
         return start(self, state, slot, plan);
     if (place->opening.start_us == INT64_MAX)
@@ -341,41 +260,13 @@ static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t 
     return 0;
 }
 
-/* The cost of a job on a type where it would wait at least as long as all planned there. */
-static double cost_behind(const struct adlro *self, const struct adl_state *state, uint32_t slot, uint32_t type)
-{
-    const int64_t wait_us = self->last_us[type] > state->now_us ? self->last_us[type] - state->now_us : 0;
-    const double run_us = self->places[slot].rest_us * adl_rest_factor(self->corrections, state, slot, type, false);
-    return (double)wait_us + run_us * (1 + price_of(self, state, slot, type));
-}
-
-/* A job behind the planned ones starts if it delays none of them and would be served no better behind them. */
+/* A job behind the planned ones: 1 if it starts, else 0, or a failure. */
 static int try_leftover(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
-    struct place *place = &self->places[slot];
-    struct adl_opening best = {.start_us = INT64_MAX};
-    *place = (struct place){.opening.start_us = INT64_MAX, .now_type = ADL_NONE, .rest_us = place->rest_us};
-    for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
-        const uint32_t type = (uint32_t)__builtin_ctz(left);
-        struct adl_opening opening = {.start_us = INT64_MAX};
-        double cost_us = cost_behind(self, state, slot, type);
-        if (adl_free_profile_free_now(self->profile, type) >= state->jobs[slot].spec.gpus)
-            adl_free_profile_find(self->profile, slot, place->rest_us, type, HUGE_VAL, &opening);
-        const bool now = opening.start_us == state->now_us;
-        if (now)
-            cost_us = (double)opening.run_us * (1 + price_of(self, state, slot, type));
-        if (place->cost_us == 0 || cost_us < place->cost_us) {
-            place->next_cost_us = place->cost_us;
-            place->cost_us = cost_us;
-            place->type = type;
-            best = now ? opening : (struct adl_opening){.start_us = INT64_MAX};
-        } else if (place->next_cost_us == 0 || cost_us < place->next_cost_us) {
-            place->next_cost_us = cost_us;
-        }
-    }
-    if (best.start_us == INT64_MAX)
+    const struct adl_place_view view = view_of(self, state);
+    adl_place_leftover(&view, slot, self->last_us, &self->places[slot]);
+    if (self->places[slot].opening.start_us == INT64_MAX)
         return 0;
-    place->opening = best;
     return start(self, state, slot, plan) ? ADL_EREFUSED : 1;
 }
 
@@ -388,10 +279,10 @@ static bool room_for(const struct adlro *self, const struct adl_state *state, ui
 }
 
 /* The jobs behind the planned ones, in order of rank; a lane is left at its first job that does not start. */
-static int plan_leftover(struct adlro *self, const struct adl_state *state, uint32_t left, struct adl_plan *plan)
+static int plan_leftover(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    for (uint32_t n = 0; n < LEFTOVER_MAX && left > 0; n++) {
-        const uint32_t slot = pop(self, state, &left), lane = state->jobs[slot].lane;
+    for (uint32_t n = 0; n < LEFTOVER_MAX && self->ranking.count > 0; n++) {
+        const uint32_t slot = adl_ranking_pop(&self->ranking, state), lane = state->jobs[slot].lane;
         if (self->lane_left[lane] == self->decision)
             continue;
         const int started = room_for(self, state, slot) ? try_leftover(self, state, slot, plan) : 0;
@@ -412,9 +303,9 @@ static bool any_free(const struct adlro *self, const struct adl_state *state)
 }
 
 /* Jobs that no place was looked for are counted as if they wanted the same types as those planned. */
-static void update_prices(struct adlro *self, const struct adl_state *state, uint32_t unplanned)
+static void update_prices(struct adlro *self, const struct adl_state *state)
 {
-    const double more = self->planned_count > 0 ? 1 + (double)unplanned / self->planned_count : 1;
+    const double more = self->planned_count > 0 ? 1 + (double)self->ranking.count / self->planned_count : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         self->waits[t] *= more;
     adl_type_prices_update(&self->prices, state->cluster, self->waits);
@@ -445,12 +336,12 @@ static int finish_moves(struct adlro *self, const struct adl_state *state, struc
     struct adl_move starts[ADL_MOVES_MAX];
     const uint32_t count = adl_moves_hold(&self->moves, state, self->profile, starts);
     for (uint32_t i = 0; i < count; i++) {
-        struct place *place = &self->places[starts[i].slot];
-        *place = (struct place){.opening = starts[i].target,
-                                .type = starts[i].type,
-                                .now_type = ADL_NONE,
-                                .cost_us = (double)starts[i].target.run_us,
-                                .rest_us = place->rest_us};
+        struct adl_place *place = &self->places[starts[i].slot];
+        *place = (struct adl_place){.opening = starts[i].target,
+                                    .type = starts[i].type,
+                                    .now_type = ADL_NONE,
+                                    .cost_us = (double)starts[i].target.run_us,
+                                    .rest_us = place->rest_us};
         if (start(self, state, starts[i].slot, plan))
             return ADL_EREFUSED;
     }
@@ -459,12 +350,12 @@ static int finish_moves(struct adlro *self, const struct adl_state *state, struc
 
 static int plan_queue(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    uint32_t left = gather(self, state, plan);
-    for (uint32_t n = 0; n < self->planned_max && left > 0; n++)
-        if (plan_job(self, state, pop(self, state, &left), plan))
+    rank_queue(self, state, plan);
+    for (uint32_t n = 0; n < self->planned_max && self->ranking.count > 0; n++)
+        if (plan_job(self, state, adl_ranking_pop(&self->ranking, state), plan))
             return ADL_EREFUSED;
-    update_prices(self, state, left);
-    return left > 0 && any_free(self, state) ? plan_leftover(self, state, left, plan) : 0;
+    update_prices(self, state);
+    return self->ranking.count > 0 && any_free(self, state) ? plan_leftover(self, state, plan) : 0;
 }
 
 static int move_jobs(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
@@ -497,21 +388,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
 {
     const struct adlro *self = policy;
-    const struct place *place = &self->places[slot];
-    if (place->opening.start_us == INT64_MAX || place->opening.start_us <= state->now_us) {
-        adl_reason_waiting(state, slot, ret, size);
-        return;
-    }
-    const char *type = state->cluster->types[place->type].name;
-    char until[ADL_REASON_FIGURE_SIZE], gain[ADL_REASON_FIGURE_SIZE];
-    adl_reason_time((double)(place->opening.start_us - state->now_us) * 1e-6, until);
-    if (place->now_type == ADL_NONE || place->now_type == place->type) {
-        snprintf(ret, size, "plan: it waits for %s, planned to start in %s", type, until);
-        return;
-    }
-    adl_reason_time((place->now_cost_us - place->cost_us) * 1e-6, gain);
-    snprintf(ret, size, "plan: it waits for %s, planned to start in %s: %s cheaper than to start on %s now", type,
-             until, gain, state->cluster->types[place->now_type].name);
+    adl_place_explain(&self->places[slot], state, slot, ret, size);
 }
 
 const struct adl_policy_ops adl_policy_adlro = {

@@ -1,0 +1,100 @@
+#include "policy/adlro/place.h"
+
+#include "policy/mechanism/reason.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double price_of(const struct adl_place_view *view, const struct adl_place *place, uint32_t slot, uint32_t type)
+{
+    return place->guarded ? 0 : view->price_weight * view->prices->of[type] * view->state->jobs[slot].spec.gpus;
+}
+
+static void note_now(struct adl_place *place, uint32_t type, double cost_us)
+{
+    if (place->now_type != ADL_NONE && place->now_cost_us <= cost_us)
+        return;
+    place->now_type = type;
+    place->now_cost_us = cost_us;
+}
+
+void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
+{
+    const struct adl_state *state = view->state;
+    *place = (struct adl_place){.opening.start_us = INT64_MAX,
+                                .now_type = ADL_NONE,
+                                .rest_us = adl_rest_us(state, slot),
+                                .guarded = place->guarded};
+    for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        struct adl_opening opening;
+        adl_free_profile_find(view->profile, slot, place->rest_us, type, view->delay_weight, &opening);
+        if (opening.start_us == INT64_MAX)
+            continue;
+        const double cost_us = adl_opening_wait_us(&opening, state->now_us, view->delay_weight) +
+                               (double)opening.run_us * (1 + price_of(view, place, slot, type));
+        if (opening.start_us == state->now_us)
+            note_now(place, type, cost_us);
+        if (place->opening.start_us == INT64_MAX || cost_us < place->cost_us) {
+            place->next_cost_us = place->cost_us;
+            place->opening = opening;
+            place->type = type;
+            place->cost_us = cost_us;
+        } else if (place->next_cost_us == 0 || cost_us < place->next_cost_us) {
+            place->next_cost_us = cost_us;
+        }
+    }
+}
+
+/* The cost of a job on a type where it would wait at least as long as all planned there. */
+static double cost_behind(const struct adl_place_view *view, const struct adl_place *place, uint32_t slot,
+                          uint32_t type, int64_t last_us)
+{
+    const int64_t wait_us = last_us > view->state->now_us ? last_us - view->state->now_us : 0;
+    const double run_us = place->rest_us * adl_rest_factor(view->corrections, view->state, slot, type, false);
+    return (double)wait_us + run_us * (1 + price_of(view, place, slot, type));
+}
+
+void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,
+                        struct adl_place *place)
+{
+    const struct adl_state *state = view->state;
+    *place = (struct adl_place){.opening.start_us = INT64_MAX, .now_type = ADL_NONE, .rest_us = place->rest_us};
+    for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        struct adl_opening opening = {.start_us = INT64_MAX};
+        double cost_us = cost_behind(view, place, slot, type, last_us[type]);
+        if (adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus)
+            adl_free_profile_find(view->profile, slot, place->rest_us, type, HUGE_VAL, &opening);
+        const bool now = opening.start_us == state->now_us;
+        if (now)
+            cost_us = (double)opening.run_us * (1 + price_of(view, place, slot, type));
+        if (place->cost_us == 0 || cost_us < place->cost_us) {
+            place->next_cost_us = place->cost_us;
+            place->cost_us = cost_us;
+            place->type = type;
+            place->opening = now ? opening : (struct adl_opening){.start_us = INT64_MAX};
+        } else if (place->next_cost_us == 0 || cost_us < place->next_cost_us) {
+            place->next_cost_us = cost_us;
+        }
+    }
+}
+
+void adl_place_explain(const struct adl_place *place, const struct adl_state *state, uint32_t slot, char *ret,
+                       size_t size)
+{
+    if (place->opening.start_us == INT64_MAX || place->opening.start_us <= state->now_us) {
+        adl_reason_waiting(state, slot, ret, size);
+        return;
+    }
+    const char *type = state->cluster->types[place->type].name;
+    char until[ADL_REASON_FIGURE_SIZE], gain[ADL_REASON_FIGURE_SIZE];
+    adl_reason_time((double)(place->opening.start_us - state->now_us) * 1e-6, until);
+    if (place->now_type == ADL_NONE || place->now_type == place->type) {
+        snprintf(ret, size, "plan: it waits for %s, planned to start in %s", type, until);
+        return;
+    }
+    adl_reason_time((place->now_cost_us - place->cost_us) * 1e-6, gain);
+    snprintf(ret, size, "plan: it waits for %s, planned to start in %s: %s cheaper than to start on %s now", type,
+             until, gain, state->cluster->types[place->now_type].name);
+}

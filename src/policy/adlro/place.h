@@ -1,0 +1,40 @@
+/* place: where a waiting job is planned, on which GPU type and from when on, and what that costs:
+ *   wait + rest of the run + price_weight * price(type) * GPUs * rest of the run + delay_weight * delay of planned
+ * jobs. */
+#ifndef ADLRO_POLICY_ADLRO_PLACE_H
+#define ADLRO_POLICY_ADLRO_PLACE_H
+
+#include "policy/adlro/prices.h"
+#include "policy/adlro/profile.h"
+#include "policy/adlro/rest.h"
+
+struct adl_place {
+    struct adl_opening opening; /* start_us INT64_MAX: nowhere */
+    uint32_t type, now_type;    /* now_type: the cheapest type where it could start at once, or ADL_NONE */
+    double cost_us, next_cost_us, now_cost_us; /* here; on the next best type (0: none); on now_type */
+    double rest_us;                            /* on its best type, when it was last planned */
+    bool guarded;                              /* it pays no price */
+};
+
+/* What a place is chosen by. */
+struct adl_place_view {
+    const struct adl_state *state;
+    struct adl_free_profile *profile;
+    const struct adl_corrections *corrections;
+    const struct adl_type_prices *prices;
+    double price_weight, delay_weight;
+};
+
+/* The cheapest opening of all types. */
+void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place);
+
+/* For a job behind the planned ones: an opening now that delays none of them, if it would be served no better behind
+ * them. last_us [type]: when the last of those who wait for the type starts. */
+void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,
+                        struct adl_place *place);
+
+/* For which type a job waits, when its place is planned, and how much cheaper that is than to start now. */
+void adl_place_explain(const struct adl_place *place, const struct adl_state *state, uint32_t slot, char *ret,
+                       size_t size);
+
+#endif

@@ -1,0 +1,61 @@
+#include "policy/adlro/ranking.h"
+
+#include "base/index.h"
+
+#include <stdlib.h>
+
+int adl_ranking_reserve(struct adl_ranking *ranking, size_t jobs)
+{
+    return adl_grow((void **)&ranking->jobs, &ranking->capacity, jobs, sizeof *ranking->jobs);
+}
+
+void adl_ranking_clear(struct adl_ranking *ranking)
+{
+    free(ranking->jobs);
+    *ranking = (struct adl_ranking){0};
+}
+
+double adl_ranking_score(double wait_us, double rest_us, uint32_t gpus)
+{
+    const double waits = wait_us / (rest_us + 1);
+    return (1 + waits * waits) / ((rest_us + 1) * gpus);
+}
+
+static bool before(const struct adl_state *state, const struct adl_ranked *a, const struct adl_ranked *b)
+{
+    return a->score > b->score ||
+           (a->score == b->score && adl_order_before(&state->queue.nodes[a->slot], &state->queue.nodes[b->slot]));
+}
+
+static void sift(const struct adl_ranking *ranking, const struct adl_state *state, uint32_t at)
+{
+    struct adl_ranked *heap = ranking->jobs;
+    const struct adl_ranked item = heap[at];
+    for (uint32_t child; (child = 2 * at + 1) < ranking->count; at = child) {
+        child += child + 1 < ranking->count && before(state, &heap[child + 1], &heap[child]);
+        if (!before(state, &heap[child], &item))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = item;
+}
+
+void adl_ranking_add(struct adl_ranking *ranking, double score, uint32_t slot)
+{
+    ranking->jobs[ranking->count++] = (struct adl_ranked){score, slot};
+}
+
+void adl_ranking_sort(struct adl_ranking *ranking, const struct adl_state *state)
+{
+    for (uint32_t i = ranking->count / 2; i-- > 0;)
+        sift(ranking, state, i);
+}
+
+uint32_t adl_ranking_pop(struct adl_ranking *ranking, const struct adl_state *state)
+{
+    const uint32_t slot = ranking->jobs[0].slot;
+    ranking->jobs[0] = ranking->jobs[--ranking->count];
+    if (ranking->count > 0)
+        sift(ranking, state, 0);
+    return slot;
+}

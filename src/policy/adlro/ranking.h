@@ -1,0 +1,31 @@
+/* ranking: waiting jobs, the first in rank on top of a heap.
+ *
+ * The rank, highest first, is (1 + (wait / rest)^2) / (rest * GPUs): jobs that are soon done first, and those that have
+ * waited long for what they need. */
+#ifndef ADLRO_POLICY_ADLRO_RANKING_H
+#define ADLRO_POLICY_ADLRO_RANKING_H
+
+#include "base/error.h"
+#include "state/state.h"
+
+struct adl_ranking {
+    struct adl_ranked {
+        double score;
+        uint32_t slot;
+    } * jobs;
+    uint32_t count;
+    size_t capacity;
+};
+
+int adl_ranking_reserve(struct adl_ranking *ranking, size_t jobs); /* 0 or ADL_ENOMEM; what follows allocates nothing */
+void adl_ranking_clear(struct adl_ranking *ranking);               /* frees; accepts a zeroed one */
+
+/* Of a job that has waited that long. rest_us: run time that is left on its best type. */
+double adl_ranking_score(double wait_us, double rest_us, uint32_t gpus);
+
+/* Jobs are added in any order; adl_ranking_sort makes the heap; then the first is popped. */
+void adl_ranking_add(struct adl_ranking *ranking, double score, uint32_t slot);
+void adl_ranking_sort(struct adl_ranking *ranking, const struct adl_state *state);
+uint32_t adl_ranking_pop(struct adl_ranking *ranking, const struct adl_state *state);
+
+#endif
