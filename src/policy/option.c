@@ -231,6 +231,8 @@ bool adl_policy_option_read(const struct adl_policy_option *option, const char *
         return read_text(text, place, reason);
     case ADL_POLICY_REALS:
         return read_reals(option, text, place, reason);
+    case ADL_POLICY_OBJECTIVE:
+        return adl_objective_read(text, place, reason, ADL_POLICY_REASON_SIZE);
     default:
         return read_affinity(text, cluster, place, reason);
     }
@@ -269,6 +271,11 @@ const char *adl_policy_option_describe(const struct adl_policy_option *option, c
     case ADL_POLICY_REALS:
         snprintf(buffer, ADL_REFUSAL_SIZE, "list of 1 to %u %snumbers %.120s", option->most,
                  option->ascending ? "ascending " : "", adl_range_print(&option->range, bounds));
+        break;
+    case ADL_POLICY_OBJECTIVE:
+        for (int i = 0; adl_objective_presets[i]; i++)
+            adl_list_append(words, sizeof words, adl_objective_presets[i]);
+        snprintf(buffer, ADL_REFUSAL_SIZE, "%s, or weights of mean, tail, energy, fairness", words);
         break;
     default:
         snprintf(buffer, ADL_REFUSAL_SIZE, "GPU types for kinds of jobs");
@@ -320,7 +327,8 @@ static int set(const struct adl_policy_ops *ops, const struct adl_policy_option 
     void *target = is_common(option) ? (void *)config : options;
     if (adl_policy_option_read(option, text, cluster, target, reason))
         return 0;
-    return adl_fail(err, ADL_EINVAL, "policy %s: %s%s%s", ops->name, option->name, reason[0] == '[' ? "" : " ", reason);
+    return adl_fail(err, ADL_EINVAL, "policy %s: %s%s%s", ops->name, option->name, strchr("[.", reason[0]) ? "" : " ",
+                    reason);
 }
 
 int adl_policy_options_fill(const struct adl_policy_ops *ops, struct adl_policy_config *config,

@@ -8,15 +8,17 @@
 #include "base/error.h"
 #include "base/range.h"
 #include "model/scenario.h"
+#include "policy/objective.h"
 
 enum adl_policy_option_type {
-    ADL_POLICY_BOOL,     /* bool */
-    ADL_POLICY_INTEGER,  /* int64_t */
-    ADL_POLICY_REAL,     /* double */
-    ADL_POLICY_WORD,     /* int, an index into words */
-    ADL_POLICY_TEXT,     /* char[ADL_POLICY_TEXT_SIZE] */
-    ADL_POLICY_REALS,    /* struct adl_policy_reals: "0.6,0.8" */
-    ADL_POLICY_AFFINITY, /* struct adl_policy_affinity: "training:h100/a100,inference:t4" */
+    ADL_POLICY_BOOL,      /* bool */
+    ADL_POLICY_INTEGER,   /* int64_t */
+    ADL_POLICY_REAL,      /* double */
+    ADL_POLICY_WORD,      /* int, an index into words */
+    ADL_POLICY_TEXT,      /* char[ADL_POLICY_TEXT_SIZE] */
+    ADL_POLICY_REALS,     /* struct adl_policy_reals: "0.6,0.8" */
+    ADL_POLICY_AFFINITY,  /* struct adl_policy_affinity: "training:h100/a100,inference:t4" */
+    ADL_POLICY_OBJECTIVE, /* struct adl_objective: "balanced", "tail:2,energy:0.5" */
 };
 
 #define ADL_POLICY_TEXT_SIZE  128
@@ -40,6 +42,7 @@ union adl_policy_value {
     char text[ADL_POLICY_TEXT_SIZE];
     struct adl_policy_reals reals;
     struct adl_policy_affinity affinity;
+    struct adl_objective objective;
 };
 
 struct adl_policy_option {

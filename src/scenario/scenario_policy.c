@@ -132,14 +132,33 @@ static int join(struct adl_scenario_reader *reader, const struct adl_yaml_node *
     return 0;
 }
 
+/* "tail:2,energy:0.5" of a mapping. */
+static int join_weights(struct adl_scenario_reader *reader, const struct adl_yaml_node *node, const char *where,
+                        struct adl_text *text)
+{
+    for (const struct adl_yaml_node *key = node->first; key; key = key->next->next) {
+        char here[WHERE_SIZE + 60];
+        snprintf(here, sizeof here, "%s.%.50s", where, key->text);
+        const int status = adl_yaml_expect(reader->yaml, key->next, ADL_YAML_SCALAR, here, "a number", reader->err);
+        if (status)
+            return status;
+        adl_text_printf(text, "%s%s:%s", key == node->first ? "" : ",", key->text, key->next->text);
+    }
+    return 0;
+}
+
 /* The value as text, if its shape is one that the option takes; without an option, one of any of these shapes. */
 static int read_value(struct adl_scenario_reader *reader, const struct adl_policy_option *option, const char *group,
                       const struct adl_yaml_node *key, struct adl_text *text)
 {
     static const char *const wanted[] = {
-        [ADL_POLICY_BOOL] = "true or false", [ADL_POLICY_INTEGER] = "a whole number",
-        [ADL_POLICY_REAL] = "a number",      [ADL_POLICY_WORD] = "a name",
-        [ADL_POLICY_TEXT] = "a text",        [ADL_POLICY_REALS] = "a list",
+        [ADL_POLICY_BOOL] = "true or false",
+        [ADL_POLICY_INTEGER] = "a whole number",
+        [ADL_POLICY_REAL] = "a number",
+        [ADL_POLICY_WORD] = "a name",
+        [ADL_POLICY_TEXT] = "a text",
+        [ADL_POLICY_REALS] = "a list",
+        [ADL_POLICY_OBJECTIVE] = "a name or a mapping",
     };
     const struct adl_yaml_node *node = key->next;
     const uint8_t any = node->shape == ADL_YAML_SEQUENCE ? ADL_POLICY_REALS : ADL_POLICY_TEXT;
@@ -148,6 +167,8 @@ static int read_value(struct adl_scenario_reader *reader, const struct adl_polic
     snprintf(where, sizeof where, "%.60s.%.50s", group, key->text);
     if (type == ADL_POLICY_AFFINITY)
         return read_affinity(reader, node, group, text);
+    if (type == ADL_POLICY_OBJECTIVE && node->shape == ADL_YAML_MAPPING && node->first)
+        return join_weights(reader, node, where, text);
     const bool list = type == ADL_POLICY_REALS;
     const int status = adl_yaml_expect(reader->yaml, node, list ? ADL_YAML_SEQUENCE : ADL_YAML_SCALAR, where,
                                        wanted[type], reader->err);
@@ -173,8 +194,8 @@ static int refuse_value(struct adl_scenario_reader *reader, const char *group, c
         for (long left = strtol(reason + 1, NULL, 10); left > 0 && at->next; left--)
             at = at->next;
     }
-    return adl_yaml_fail(reader->yaml, at->line, reader->err, "%s.%.50s%s%s", group, key->text, element ? "" : " ",
-                         reason);
+    return adl_yaml_fail(reader->yaml, at->line, reader->err, "%s.%.50s%s%s", group, key->text,
+                         strchr("[.", reason[0]) ? "" : " ", reason);
 }
 
 /* Appends the names of a policy's options that no policy before it has. */

@@ -16,6 +16,7 @@ struct every {
     char text[ADL_POLICY_TEXT_SIZE];
     struct adl_policy_reals reals;
     struct adl_policy_affinity affinity;
+    struct adl_objective objective;
 };
 
 static const char *const words[] = {"one", "two", NULL};
@@ -30,6 +31,7 @@ static const struct adl_policy_option table[] = {
     {AT(reals), .type = ADL_POLICY_REALS, .value = "1,2", .range = {.max = 10, .open = true}, .most = 3,
      .ascending = true, .help = "h"},
     {AT(affinity), .type = ADL_POLICY_AFFINITY, .value = "", .help = "h"},
+    {AT(objective), .type = ADL_POLICY_OBJECTIVE, .value = ADL_OBJECTIVE_DEFAULT, .help = "h"},
 };
 
 static struct every given; /* what create() was given */
@@ -106,6 +108,17 @@ static void a_value_that_an_option_does_not_take_is_refused_with_what_it_takes(v
         {"affinity=data", "policy every: affinity must be KIND:TYPE/TYPE,KIND:TYPE ..., got 'data'"},
         {"affinity=data:type-9",
          "policy every: affinity names the GPU type 'type-9', which no node has (types: type-0, type-1, type-2)"},
+        {"objective=fats",
+         "policy every: objective must have a preset or weights NAME:WEIGHT (fast, balanced, frugal), "
+         "got 'fats'; did you mean 'fast'?"},
+        {"objective=tial:1", "policy every: objective must have known weights (mean, tail, energy, fairness), got "
+                             "'tial'; did you mean 'tail'?"},
+        {"objective=tail:-1", "policy every: objective.tail must be between 0 and 1000, got -1"},
+        {"objective=mean:0", "policy every: objective.mean must be between 0.001 and 1000, got 0"},
+        {"objective=energy:nan", "policy every: objective.energy must be a finite decimal number, got 'nan'"},
+        {"objective=energy:", "policy every: objective.energy must be a finite decimal number, got ''"},
+        {"objective=tail:1,tail:2", "policy every: objective has the weight 'tail' twice"},
+        {"objective=tail:1,fast", "policy every: objective must have its preset 'fast' before all weights"},
         {"placement=best",
          "policy every: placement must be one of best_fit, consolidated, got 'best'; did you mean 'best_fit'?"},
     };
@@ -114,6 +127,21 @@ static void a_value_that_an_option_does_not_take_is_refused_with_what_it_takes(v
         assert_int_equal(tell(cases[i][0], &err), ADL_EINVAL);
         assert_string_equal(err.text, cases[i][1]);
     }
+}
+
+static void an_objective_is_a_preset_whose_weights_can_be_changed(void **state)
+{
+    (void)state;
+    assert_int_equal(tell("objective=fast", NULL), 0);
+    const struct adl_objective fast = given.objective;
+    assert_int_equal(tell("objective=fast,tail:3,fairness:0.5", NULL), 0);
+    assert_true(given.objective.mean == fast.mean && given.objective.energy == fast.energy);
+    assert_true(given.objective.tail == 3 && given.objective.fairness == 0.5);
+    assert_int_equal(tell("objective=energy:7", NULL), 0);
+    const struct adl_objective weighed = given.objective;
+    assert_int_equal(tell("objective=" ADL_OBJECTIVE_DEFAULT, NULL), 0);
+    assert_true(weighed.energy == 7 && given.objective.energy != 7);
+    assert_true(weighed.mean == given.objective.mean && weighed.tail == given.objective.tail);
 }
 
 /* ---- the tables of the policies ---- */
@@ -230,6 +258,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_policy_gets_its_defaults_where_nothing_is_set),
         cmocka_unit_test(settings_reach_the_struct_and_the_last_of_equal_ones_wins),
         cmocka_unit_test(a_value_that_an_option_does_not_take_is_refused_with_what_it_takes),
+        cmocka_unit_test(an_objective_is_a_preset_whose_weights_can_be_changed),
         cmocka_unit_test(every_option_has_a_default_that_it_takes_a_help_and_a_name_of_its_own),
         cmocka_unit_test(the_page_says_what_the_tables_say),
     };

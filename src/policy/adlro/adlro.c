@@ -25,6 +25,7 @@
 #define TYPICAL_SHARE 0.01
 
 struct adlro {
+    struct adl_objective objective;
     double price_weight, delay_weight, tail_guard;
     uint32_t planned_max;
     struct adl_corrections *corrections;
@@ -50,12 +51,18 @@ struct adlro {
 };
 
 struct adlro_options {
+    struct adl_objective objective;
     double price_weight, delay_weight, tail_guard;
     int64_t planned_jobs;
     bool moves;
 };
 
 static const struct adl_policy_option options[] = {
+    {.name = "objective",
+     .type = ADL_POLICY_OBJECTIVE,
+     .offset = offsetof(struct adlro_options, objective),
+     .value = ADL_OBJECTIVE_DEFAULT,
+     .help = "what to optimize: mean completion time, the tail of completion times, energy, fair shares of users"},
     {.name = "price_weight",
      .type = ADL_POLICY_REAL,
      .offset = offsetof(struct adlro_options, price_weight),
@@ -114,6 +121,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy adlro");
     }
+    self->objective = own->objective;
     self->price_weight = own->price_weight;
     self->delay_weight = own->delay_weight;
     self->tail_guard = own->tail_guard;
