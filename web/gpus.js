@@ -55,21 +55,25 @@ function sentence(gpu) {
   const parts = [`${gpu.nodeName} ${gpu.index}`, gpu.type, gpu.state];
   if (gpu.jobs.length) parts.push(people(gpu));
   if (gpu.reason) parts.push(gpu.reason);
+  if (gpu.health && !(gpu.reason || '').includes('below its type')) parts.push(gpu.health);
   if (typeof gpu.utilization === 'number') parts.push(`${f.percent(gpu.utilization)} used`);
   if (typeof gpu.temperature_c === 'number') parts.push(`${f.count(gpu.temperature_c)} °C`);
   if (typeof gpu.power_w === 'number') parts.push(`${f.count(gpu.power_w)} of ${f.power(gpu.max_w)}`);
   return parts.join(' · ');
 }
 
+// How far a GPU is below its type; a finding that is not confirmed changes no speed.
+const slowness = (gpu) => (!gpu.health ? '' : gpu.speed < 0.995 ? `−${f.percent(1 - gpu.speed)}` : 'slow?');
+
 function createGpu(gpu) {
   const node = el('button', {type: 'button', class: 'gpu', tabindex: '-1', 'data-gpu': gpu.gpu},
     el('span', {class: 'gpu-head'},
-      el('span', {class: 'gpu-type'}), el('span', {class: 'gpu-index'}), el('span', {class: 'gpu-state state'})),
+      el('span', {class: 'gpu-type'}), el('span', {class: 'gpu-index'}), el('span', {class: 'gpu-slow'}), el('span', {class: 'gpu-state state'})),
     el('span', {class: 'gpu-who'}, el('b'), el('span')),
     el('span', {class: 'gpu-use'}, el('i'), el('span')),
     el('span', {class: 'gpu-more'}, el('span'), el('span'), el('span')));
   node.parts = {
-    type: $('.gpu-type', node), index: $('.gpu-index', node), state: $('.gpu-state', node), name: $('.gpu-who b', node),
+    type: $('.gpu-type', node), index: $('.gpu-index', node), slow: $('.gpu-slow', node), state: $('.gpu-state', node), name: $('.gpu-who b', node),
     user: $('.gpu-who span', node), use: $('.gpu-use', node), bar: $('.gpu-use i', node), used: $('.gpu-use span', node),
     more: $('.gpu-more', node),
   };
@@ -79,7 +83,7 @@ function createGpu(gpu) {
 
 function updateGpu(node, gpu) {
   const p = node.parts;
-  const seen = `${gpu.type} ${gpu.index} ${gpu.state} ${gpu.reason} ${gpu.jobs.map((job) => `${job.id} ${job.name} ${job.user}`)}`;
+  const seen = `${gpu.type} ${gpu.index} ${gpu.state} ${gpu.reason} ${gpu.health} ${gpu.speed} ${gpu.jobs.map((job) => `${job.id} ${job.name} ${job.user}`)}`;
   if (node.seen === seen) {
     updateMeters(node, gpu);
     return;
@@ -89,6 +93,8 @@ function updateGpu(node, gpu) {
   attr(node, 'data-hue', hueOf(gpu.type));
   text(p.type, gpu.type);
   text(p.index, gpu.index);
+  attr(node, 'data-slow', Boolean(gpu.health));
+  text(p.slow, slowness(gpu));
   setSign(p.state, gpu.state, gpu.state);
   const first = gpu.jobs[0];
   text(p.name, first ? first.name || `job ${first.label}` : gpu.state === 'busy' ? 'in use' : '');
@@ -240,7 +246,7 @@ function showGpu(number) {
 
 function facts(gpu) {
   return [
-    ['Model', gpu.model], ['Id', gpu.id],
+    ['Model', gpu.model], ['Id', gpu.id], ['Speed', gpu.health],
     ['Used', typeof gpu.utilization === 'number' ? f.percent(gpu.utilization) : null],
     ['Temperature', typeof gpu.temperature_c === 'number' ? `${f.count(gpu.temperature_c)} °C` : null],
     ['Power', typeof gpu.power_w === 'number' ? `${f.power(gpu.power_w)} of at most ${f.power(gpu.max_w)}` : null],
@@ -291,7 +297,21 @@ function renderGpuActions(gpu) {
   }
 }
 
+// --- GPUs and types that are not as fast as they were ---
+
+function renderHealth(health) {
+  const rows = [...health.types, ...health.gpus];
+  const words = [];
+  if (health.gpus.length) words.push(`${f.plural(health.gpus.length, 'GPU')} below ${health.gpus.length > 1 ? 'their' : 'its'} type`);
+  if (health.types.length) words.push(`${f.plural(health.types.length, 'GPU type')} changed`);
+  show($('#health'), rows.length > 0);
+  text($('#health summary'), words.join(', '));
+  reconcile($('#health ul'), rows, (row) => row.id || row.type, () => el('li'),
+    (node, row) => text(node, row.drained ? `${row.text}; adlro has drained it` : row.text));
+}
+
 export function startGpus() {
+  on('health', renderHealth);
   listen($('#map'));
   on('cluster', renderMap);
   on('sample', renderSample);

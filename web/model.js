@@ -80,9 +80,10 @@ loads('me', async () => {
   model.me = await get('/v1/whoami');
   emit('me', model.me);
 });
+loads('health', async () => emit('health', await get('/v1/health')));
 loads('cluster', async () => setCluster(await get('/v1/cluster')));
 
-export const EVERYTHING = ['me', 'cluster', 'queue', 'running', 'ended', 'decisions', 'history'];
+export const EVERYTHING = ['me', 'cluster', 'health', 'queue', 'running', 'ended', 'decisions', 'history'];
 
 // --- the stream ---
 
@@ -108,8 +109,12 @@ const handlers = {
   decision(data) {
     if (data) emit('decision', data);
   },
+  health(data) {
+    touch('cluster', 'health');
+    if (data && data.text) say(data.text);
+  },
   service(data) {
-    touch('cluster');
+    touch('cluster', 'health');
     if (data && data.text) say(data.text);
   },
   gap() {
@@ -145,5 +150,5 @@ export async function start() {
       setConnection('lost', wait_ms);
     },
   });
-  setInterval(() => touch('cluster'), 15000); // energy and counts go on without events
+  setInterval(() => touch('cluster', 'health'), 15000); // energy and counts go on without events
 }

@@ -95,7 +95,7 @@ _adlro() {
         scenario) mapfile -t COMPREPLY < <(compgen -W random -- "$word") ;;
         belief) mapfile -t COMPREPLY < <(compgen -f -W "show export import" -- "$word") ;;
         slurm) mapfile -t COMPREPLY < <(compgen -W check -- "$word") ;;
-        queue | top | policies) ;;
+        queue | top | health | policies) ;;
         *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
         esac
     fi

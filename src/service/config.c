@@ -140,6 +140,22 @@ static int read_exporters(struct loader *loader)
     return 0;
 }
 
+/* `off`, or a percentage. */
+static int read_drain(struct loader *loader)
+{
+    const struct adl_yaml_link *link = &loader->form.drain_slow_gpus;
+    char *end = NULL, quoted[ADL_QUOTE_SIZE];
+    if (!link->text || strcmp(link->text, "off") == 0)
+        return 0;
+    const double percent = strtod(link->text, &end);
+    if (*end != '\0' || !(percent >= 5 && percent <= 90))
+        return adl_yaml_fail(loader->yaml, link->line, loader->err,
+                             "drain_slow_gpus: %s is neither off nor a percentage between 5 and 90",
+                             adl_quote(link->text, quoted));
+    loader->config.drain_below = percent / 100;
+    return 0;
+}
+
 static void copy_plain(struct loader *loader)
 {
     const struct service_form *form = &loader->form;
@@ -380,6 +396,7 @@ static int build(struct loader *loader)
     status = status ? status : find_policy(loader);
     status = status ? status : read_paths(loader);
     status = status ? status : read_exporters(loader);
+    status = status ? status : read_drain(loader);
     if (!status)
         status = loader->form.engine == ADL_ENGINE_SIM     ? load_scenario(loader)
                  : loader->form.engine == ADL_ENGINE_SLURM ? read_slurm(loader)

@@ -121,6 +121,9 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "for policy `dqn`: file of a trained network (`adlro train dqn`), relative to this file"},
     {"learned", ADL_YAML_BOOL, FORM(learned),
      .help = "run times are predicted from completed jobs, not only from time limits"},
+    {"drain_slow_gpus", ADL_YAML_LINK, FORM(drain_slow_gpus), .otherwise = "`off`",
+     .help = "`off`, or a percentage between 5 and 90: a GPU that runs so far below its type is drained "
+             "([drift.md](drift.md))"},
     {"policy", ADL_YAML_NODE, FORM(parts.policy), .otherwise = "`easy`",
      .help = "the scheduling policy: `name` (`adlro policies` lists them) and options of policies "
              "([policies.md](policies.md)); "

@@ -384,6 +384,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         }
         adl_live_keep_point(live);
         adl_live_belief_save(live, false);
+        adl_live_health_check(live);
         prune(live);
         check_state_folder(live);
         if (!process_group(live) && (live->outbox_first == live->outbox_count || pause))
@@ -549,5 +550,6 @@ void adl_live_destroy(struct adl_live *live)
         free(live->reports[i].gpus);
     free(live->names);
     free(live->down);
+    free(live->health);
     free(live);
 }

@@ -48,6 +48,9 @@ int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_
  * place of one that did not. */
 void adl_live_belief_load(struct adl_live *live);
 
+/* Slow GPUs that the engine knows now are not announced again. Once, after that. */
+void adl_live_health_begin(struct adl_live *live);
+
 /* Writes what was learned about jobs, before the service ends or an engine takes over that does not learn. The lock is
  * held, and the engine has no events before it. */
 void adl_live_belief_keep(struct adl_live *live);

@@ -69,11 +69,11 @@ void adl_live_tick(struct adl_live *live)
     live->steady_us += passed_us;
     if (clock->twin)
         wall_us = live->steady_us;
-    if (by_us > -STEP_US && by_us < STEP_US) {
-        live->now_us = wall_us > live->now_us ? wall_us : live->now_us;
+    const bool set = by_us <= -STEP_US || by_us >= STEP_US;
+    live->now_us = set || wall_us > live->now_us ? wall_us : live->now_us;
+    live->shared->wall_ahead_us = live->now_us - live->steady_us;
+    if (!set)
         return;
-    }
-    live->now_us = wall_us;
     move_times(live, by_us);
     log_step(live, by_us);
 }

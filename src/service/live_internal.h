@@ -32,6 +32,14 @@ struct adl_live_takeover {
     bool moved; /* the service had it on other GPUs */
 };
 
+/* What was last said of a GPU's speed. */
+struct adl_live_health {
+    uint8_t kind; /* enum adl_drift_kind */
+    bool confirmed;
+    bool asked;  /* it is about to be drained */
+    bool spared; /* an administrator resumed it, or it was slow when the service began: it is not drained again */
+};
+
 /* A report, with what it points to. */
 struct adl_live_report {
     struct adl_report base;
@@ -86,12 +94,15 @@ struct adl_live {
     size_t claim_capacity;
     uint32_t claim_count;
     uint64_t claim_group;
-    uint64_t kept_points;  /* service_state.point_count when the store last got a point */
-    uint64_t belief_saved; /* adl_belief_count when the store last got it */
-    int64_t belief_us;     /* when that was, in steady time */
-    int64_t prune_us;      /* steady */
-    bool *down;            /* [gpu] as posted to the engine */
-    const char **names;    /* [gpus + 1] scratch for a job's GPU names */
+    uint64_t kept_points;           /* service_state.point_count when the store last got a point */
+    uint64_t belief_saved;          /* adl_belief_count when the store last got it */
+    int64_t belief_us;              /* when that was, in steady time */
+    int64_t prune_us;               /* steady */
+    struct adl_live_health *health; /* [gpu] live_health.c */
+    uint32_t type_changes[ADL_TYPES_MAX];
+    int64_t health_us;  /* steady: when speeds are checked again */
+    bool *down;         /* [gpu] as posted to the engine */
+    const char **names; /* [gpus + 1] scratch for a job's GPU names */
 };
 
 /* live_clock.c */
@@ -152,6 +163,10 @@ void adl_live_give_up(struct adl_live *live, const struct adl_job_entry *job, co
 void adl_live_say_stop(struct adl_job_entry *job, const char *why);
 #define ADL_REASON_CANCEL  "cancelled: "
 #define ADL_REASON_REQUEUE "requeued: "
+
+/* live_health.c */
+void adl_live_health_check(struct adl_live *live);                                  /* a few times a second */
+void adl_live_health_drained(struct adl_live *live, uint32_t gpu, const char *why); /* a GPU was drained or resumed */
 
 /* live_requests.c: prepare checks and writes (0, or the status of the request), apply changes memory; neither answers.
  */

@@ -72,6 +72,7 @@ static int keep_drain(void *context, const char *gpu, const char *reason, int64_
     if (g == ADL_NONE)
         return 0;
     live->shared->gpus[g].drain = true;
+    live->shared->gpus[g].drained_slow = strncmp(reason, ADL_DRAINED_SLOW, strlen(ADL_DRAINED_SLOW)) == 0;
     snprintf(live->shared->gpus[g].reason, sizeof live->shared->gpus[g].reason, "%s", reason);
     return 0;
 }
@@ -96,10 +97,11 @@ static int create_tables(struct adl_live *live, struct adl_error *err)
     const uint32_t gpus = shared->inventory->scenario.cluster.gpu_count;
     live->names = calloc((size_t)gpus + 1, sizeof *live->names);
     live->down = calloc((size_t)gpus + 1, sizeof *live->down);
+    live->health = calloc((size_t)gpus + 1, sizeof *live->health);
     shared->gpus = calloc((size_t)gpus + 1, sizeof *shared->gpus);
     shared->points = calloc(ADL_POINTS_MAX, sizeof *shared->points);
     shared->decisions = calloc(ADL_DECISIONS_MAX, sizeof *shared->decisions);
-    if (!live->names || !live->down || !shared->gpus || !shared->points || !shared->decisions ||
+    if (!live->names || !live->down || !live->health || !shared->gpus || !shared->points || !shared->decisions ||
         adl_job_table_create(&shared->job_table))
         return adl_fail(err, ADL_ENOMEM, "out of memory for %u GPUs", gpus);
     for (uint32_t g = 0; g < gpus; g++) {

@@ -21,6 +21,7 @@ struct gpu {
     struct adl_telemetry last;
     int64_t memory_used_mib;
     double energy_j, cap_w;
+    double speed; /* believed, relative to its type */
 };
 
 /* Copied under the lock; the page is written without it. */
@@ -35,6 +36,7 @@ struct snapshot {
     int64_t started_us;
     const struct adl_policy_ops *policy;
     bool trouble;
+    double type_speed[ADL_TYPES_MAX];
     struct gpu *gpus;
 };
 
@@ -84,8 +86,11 @@ static void snapshot_take(const struct adl_service_state *shared, struct snapsho
                                   .last = gpu->last,
                                   .memory_used_mib = gpu->memory_used_mib,
                                   .energy_j = gpu->energy_j,
-                                  .cap_w = state->gpus[g].cap_w};
+                                  .cap_w = state->gpus[g].cap_w,
+                                  .speed = state->gpu_speed[g]};
     }
+    for (uint32_t t = 0; t < shared->inventory->scenario.cluster.type_count; t++)
+        s->type_speed[t] = state->type_speed[t];
 }
 
 /* ---- the page ---- */
@@ -201,6 +206,27 @@ static double cap_of(const struct gpu *gpu)
     return gpu->cap_w > 0 ? gpu->cap_w : NAN;
 }
 
+static double speed_of(const struct gpu *gpu)
+{
+    return gpu->speed;
+}
+
+static void put_speeds(struct adl_metrics_page *page, const struct adl_inventory *inventory, const struct snapshot *s)
+{
+    const struct adl_cluster *cluster = &inventory->scenario.cluster;
+    put_gpu_values(page, inventory, s, "adlro_gpu_speed_ratio", ADL_METRIC_GAUGE, "ratio",
+                   "Believed speed of a GPU relative to its type: 1 unless it was found slow.", speed_of);
+    adl_metrics_family(page, "adlro_type_speed_ratio", ADL_METRIC_GAUGE, "ratio",
+                       "Believed speed of a GPU type relative to when it was first seen.");
+    for (uint32_t t = 0; t < cluster->type_count; t++)
+        if (cluster->type_gpus[t] > 0)
+            put_labelled(page, "type", cluster->types[t].name, s->type_speed[t]);
+    adl_metrics_family(page, "adlro_drift_alarms", ADL_METRIC_COUNTER, NULL,
+                       "Slow GPUs and changes of GPU types found since the service began.");
+    put_labelled(page, "kind", "gpu", (double)s->counts.gpu_alarms);
+    put_labelled(page, "kind", "type", (double)s->counts.type_alarms);
+}
+
 static void put_gpus(struct adl_metrics_page *page, const struct adl_inventory *inventory, const struct snapshot *s)
 {
     put_gpu_counts(page, &inventory->scenario.cluster, s);
@@ -216,6 +242,7 @@ static void put_gpus(struct adl_metrics_page *page, const struct adl_inventory *
                    "Memory of a GPU in use.", memory_of);
     put_gpu_values(page, inventory, s, "adlro_gpu_energy_joules", ADL_METRIC_COUNTER, "joules",
                    "Energy of a GPU since the service began, by its counter.", energy_of);
+    put_speeds(page, inventory, s);
     if (s->counts.energy_j > 0) /* else nothing was measured */
         put(page, "adlro_energy_joules", ADL_METRIC_COUNTER, "joules", "Energy of all GPUs since the service began.",
             s->counts.energy_j);

@@ -44,6 +44,7 @@ static const struct adl_route table[] = {
     POST("/v1/gpus/{gpu}/resume", adl_route_resume_gpu, ADL_NEED_ADMIN, 0),
     POST("/v1/nodes/{name}/drain", adl_route_drain_node, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
     POST("/v1/nodes/{name}/resume", adl_route_resume_node, ADL_NEED_ADMIN, 0),
+    GET("/v1/health", adl_route_gpu_health, ADL_NEED_USER),
     GET("/v1/history", adl_route_history, ADL_NEED_USER),
     GET("/v1/decisions", adl_route_decisions, ADL_NEED_USER),
     GET("/v1/policies", adl_route_policies, ADL_NEED_USER),

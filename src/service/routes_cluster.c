@@ -24,6 +24,19 @@ void adl_route_cluster(void *context, struct adl_http_request *http)
         answer_cluster(routes->shared, http);
 }
 
+void adl_route_gpu_health(void *context, struct adl_http_request *http)
+{
+    const struct adl_routes_context *routes = context;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    if (!adl_route_query_known(http, NULL))
+        return;
+    adl_service_state_lock(routes->shared);
+    adl_view_health(&json, routes->shared);
+    adl_service_state_unlock(routes->shared);
+    adl_http_request_answer_json(http, 200, &text);
+}
+
 /* ---- GPUs in and out of service ---- */
 
 static void answer_drained(struct adl_routes_context *context, struct adl_request *request)

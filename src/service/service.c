@@ -203,6 +203,7 @@ static int open_live(struct adl_service *service, struct adl_error *err)
     shared->inventory = &service->config.inventory;
     shared->policy = service->config.policy;
     shared->private_jobs = service->config.private_jobs;
+    shared->health.drain_below = service->config.drain_below;
     shared->engine_name = service->executor.ops->name;
     shared->speed = service->clock.speed;
     shared->started_us = adl_service_clock_wall(&service->clock);
@@ -237,6 +238,7 @@ static int open_live(struct adl_service *service, struct adl_error *err)
         status = create_engine(service, &service->config, &shared->engine, err);
     if (status == 0) {
         adl_live_belief_load(service->live);
+        adl_live_health_begin(service->live);
         adl_service_state_lock(shared);
         status = adl_live_adopt(service->live, shared->engine, err);
         adl_service_state_unlock(shared);
@@ -484,6 +486,7 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
     if (!learned)
         adl_live_belief_load(service->live);
     shared->policy = service->config.policy = service->next.policy;
+    shared->health.drain_below = service->config.drain_below = service->next.drain_below;
     adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);
     free(service->config.model);
     service->config.model = service->next.model; /* the policy's settings point to it */

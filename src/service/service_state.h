@@ -29,7 +29,8 @@ enum adl_gpu_state {
 const char *adl_gpu_state_name(int state); /* "idle", ... */
 
 struct adl_service_state_gpu {
-    bool drain;                /* an administrator asked for it */
+    bool drain;                /* an administrator asked for it, or the service drained it because it is slow */
+    bool drained_slow;         /* the latter */
     bool lost;                 /* its driver or the simulator reports it */
     uint32_t foreign;          /* processes from outside the queue */
     char reason[200];          /* of the three above */
@@ -55,10 +56,20 @@ struct adl_point {
 #define ADL_POINT_STEP_US INT64_C(10000000)
 #define ADL_POINTS_MAX    8640 /* a day */
 
+/* What the configuration says about slow GPUs. */
+struct adl_service_state_health {
+    double drain_below; /* a GPU this share below its type is drained; 0: none is */
+};
+
+/* The reason of a drain by the service itself begins so; a restart recognizes it. */
+#define ADL_DRAINED_SLOW "drained by adlro: "
+
 struct adl_service_state_counts {
     uint64_t submitted, started, completed, failed, cancelled, timed_out, requeued; /* since the service began */
     uint64_t store_failures;   /* groups that could not be written */
     uint64_t impossible_moves; /* of jobs: internal errors (jobs/job_stage.h) */
+    uint64_t gpu_alarms;       /* GPUs that were found slow, or throttled, anew */
+    uint64_t type_alarms;      /* changes of whole types that were found */
     double energy_j;
 };
 
@@ -88,12 +99,14 @@ struct adl_service_state {
     struct adl_decision *decisions;     /* ring of ADL_DECISIONS_MAX */
     uint64_t decision_count;            /* ever */
     struct adl_service_state_counts counts;
+    struct adl_service_state_health health;
     const struct adl_policy_ops *policy;
     const char *engine_name;                                   /* "local", "sim" */
     double speed;                                              /* of time: 1, or a twin's */
     int64_t started_us;                                        /* when the service began, by its own clock */
     int64_t (*now_us)(const struct adl_service_state *shared); /* from any thread, without the lock */
     void *clock;
+    int64_t wall_ahead_us; /* wall time less the engine's steady time */
     char version[32];
     char trouble[400]; /* why nothing can be written now; "" = it can */
     char notice[400];  /* what an administrator should know, though the service works; "" = nothing */

@@ -55,6 +55,7 @@ static void put_gpu(struct adl_json *json, const struct adl_service_state *share
     const struct adl_gpu_use *use = &adl_engine_state(shared->engine)->gpus[gpu];
     const struct adl_service_state_gpu *it = &shared->gpus[gpu];
     const int state = adl_service_state_gpu_state(shared, gpu);
+    char health[ADL_HEALTH_SIZE];
     adl_json_object(json);
     adl_json_put_uint(json, "gpu", gpu);
     adl_json_put_uint(json, "index", known->index);
@@ -64,6 +65,9 @@ static void put_gpu(struct adl_json *json, const struct adl_service_state *share
     adl_json_put_string(json, "vendor", vendors[known->vendor]);
     adl_json_put_string(json, "state", adl_gpu_state_name(state));
     adl_json_put_string(json, "reason", state == ADL_GPU_STATE_IDLE || state == ADL_GPU_STATE_BUSY ? "" : it->reason);
+    adl_view_say_gpu(shared, gpu, health, sizeof health);
+    put_real(json, "speed", adl_engine_state(shared->engine)->gpu_speed[gpu], 0);
+    adl_json_put_string(json, "health", health);
     put_gpu_jobs(json, shared, viewer, use);
     adl_json_put_int(json, "memory_mib", type->memory_mib);
     put_real(json, "memory_used_mib", it->last_us > 0 ? (double)it->memory_used_mib : -1, 0);

@@ -20,6 +20,7 @@ struct lab {
     struct adl_drift *drift;
     struct adl_rng rng;
     uint32_t sample;
+    uint32_t users;
     uint32_t liar; /* a user who reports a tenth of the speed; ADL_NONE = nobody */
     double noise;
     double speed[2 * GPUS + 1]; /* true, relative to new */
@@ -28,7 +29,7 @@ struct lab {
 
 static void lab_create(struct lab *lab, bool clocks)
 {
-    *lab = (struct lab){.liar = ADL_NONE, .noise = 0.03, .clocks = clocks};
+    *lab = (struct lab){.users = 6, .liar = ADL_NONE, .noise = 0.03, .clocks = clocks};
     fixture_types(&lab->cluster, 3);
     for (uint32_t type = 0; type < 2; type++)
         for (int n = 0; n < NODES; n++)
@@ -65,7 +66,7 @@ static void change_job(struct lab *lab, uint32_t gpu)
     if (lab->sample > 0)
         adl_state_finish(lab->state, gpu);
     struct adl_job_spec spec = fixture_spec(1 + lab->sample * lab->cluster.gpu_count + gpu, 1);
-    spec.user = (gpu + lab->sample / HOUR) % 6;
+    spec.user = (gpu + lab->sample / HOUR) % lab->users;
     spec.class_index = (uint16_t)(spec.id % 2);
     fixture_run(lab->state, gpu, &spec, 1000000, gpu);
 }
@@ -215,6 +216,24 @@ static void test_what_one_user_reports_changes_no_factor(void **unused)
     }
     for (uint32_t t = 0; t < 3; t++)
         assert_true(adl_drift_type_factor(lab.drift, t) == 1);
+    lab_clear(&lab);
+}
+
+static void test_two_jobs_of_the_only_user_confirm_but_are_not_impartial(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, false);
+    lab.users = 1;
+    run(&lab, 5 * HOUR);
+    lab.speed[3] = 0.8;
+    run(&lab, 5 * HOUR);
+    assert_true(about(&lab, 3).confirmed);
+    assert_false(about(&lab, 3).impartial);
+    lab.users = 6;
+    run(&lab, 5 * HOUR);
+    assert_true(about(&lab, 3).confirmed);
+    assert_true(about(&lab, 3).impartial);
     lab_clear(&lab);
 }
 
@@ -387,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_a_gpu_that_is_hot_half_of_the_time_throttles_and_is_not_worn),
         cmocka_unit_test(test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus),
         cmocka_unit_test(test_what_one_user_reports_changes_no_factor),
+        cmocka_unit_test(test_two_jobs_of_the_only_user_confirm_but_are_not_impartial),
         cmocka_unit_test(test_the_only_gpu_of_a_type_is_not_told_apart_from_its_type),
         cmocka_unit_test(test_readings_that_jump_and_clocks_that_step_flag_nothing),
         cmocka_unit_test(test_equal_events_give_equal_answers),

@@ -350,6 +350,7 @@ static void what_the_routes_answer_is_what_the_document_says(void **state)
         {"GET", "/v1/jobs/9999", "/v1/jobs/{id}", NULL, 404},
         {"GET", "/v1/jobs/1/events", "/v1/jobs/{id}/events", NULL, 200},
         {"GET", "/v1/cluster", "/v1/cluster", NULL, 200},
+        {"GET", "/v1/health", "/v1/health", NULL, 200},
         {"GET", "/v1/history", "/v1/history", NULL, 200},
         {"GET", "/v1/decisions", "/v1/decisions", NULL, 200},
         {"GET", "/v1/policies", "/v1/policies", NULL, 200},

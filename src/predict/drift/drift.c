@@ -86,12 +86,25 @@ static uint64_t key_of(const struct adl_state *state, uint32_t slot, uint32_t ot
     return adl_hash_u64(key, other == ADL_NONE ? UINT64_MAX : kind_of(&state->jobs[other].spec)) | 1;
 }
 
+/* Users are witnesses now: what two jobs of the only one have confirmed has to be confirmed again. */
+static void forget_jobs(struct adl_drift *drift)
+{
+    for (uint32_t g = 0; g < drift->cluster->gpu_count; g++) {
+        struct adl_drift_track *track = &drift->tracks[ADL_DRIFT_SPEEDS][g];
+        track->witness = (struct adl_drift_witness){0};
+        track->certain = track->certain && adl_drift_clock_agrees(drift, g);
+    }
+}
+
 /* A witness is a user; if there is one only, a job. */
 static uint64_t witness_of(struct adl_drift *drift, const struct adl_job_spec *spec)
 {
     if (drift->first_user == 0)
         drift->first_user = spec->user + 1;
-    drift->users |= drift->first_user != spec->user + 1;
+    if (!drift->users && drift->first_user != spec->user + 1) {
+        drift->users = true;
+        forget_jobs(drift);
+    }
     return drift->users ? (uint64_t)spec->user + 1 : spec->id + 1;
 }
 
@@ -263,6 +276,8 @@ void adl_drift_gpu(const struct adl_drift *drift, uint32_t gpu, struct adl_gpu_d
     *ret = (struct adl_gpu_drift){
         .kind = adl_drift_track_throttled(track) ? ADL_DRIFT_THROTTLED : ADL_DRIFT_SLOW,
         .confirmed = track->certain,
+        .impartial = track->certain && (drift->users || track == &drift->tracks[ADL_DRIFT_CLOCKS][gpu] ||
+                                        adl_drift_clock_agrees(drift, gpu)),
         .factor = level_of(track),
         .error = NORMAL_90 * sqrt(track->variance) * level_of(track),
         .low = fmin(adl_exp(track->low), 1),

@@ -35,6 +35,7 @@ enum adl_drift_kind {
 struct adl_gpu_drift {
     uint8_t kind;     /* enum adl_drift_kind */
     bool confirmed;   /* by two users (or two jobs of the only one), or by the clock; else its factor stays 1 */
+    bool impartial;   /* confirmed by two users or by the clock, not by two jobs of the only user */
     double factor;    /* speed relative to its type, on average */
     double error;     /* half its 90 % interval */
     double low;       /* THROTTLED: while it is */

@@ -68,6 +68,13 @@ static inline bool adl_drift_track_flagged(const struct adl_drift_track *track)
     return track->slow || (track->certain && adl_drift_track_throttled(track));
 }
 
+/* The clock is no job's to lie about. */
+static inline bool adl_drift_clock_agrees(const struct adl_drift *drift, uint32_t gpu)
+{
+    const struct adl_drift_track *clock = &drift->tracks[ADL_DRIFT_CLOCKS][gpu];
+    return clock->slow || clock->below.sum >= ADL_DRIFT_WITNESS;
+}
+
 /* The next GPU that a measurement is about, or ADL_NONE: a clock is of one GPU, a speed of all GPUs of the job. */
 static inline uint32_t adl_drift_next_gpu(const struct adl_drift_sample *sample, uint32_t gpu)
 {

@@ -281,13 +281,6 @@ static bool judge(struct adl_drift *drift, const struct adl_drift_sample *sample
     return adl_drift_track_follow(track, reading);
 }
 
-/* The clock is no job's to lie about. */
-static bool clock_agrees(const struct adl_drift *drift, uint32_t gpu)
-{
-    const struct adl_drift_track *clock = &drift->tracks[ADL_DRIFT_CLOCKS][gpu];
-    return clock->slow || clock->below.sum >= ADL_DRIFT_WITNESS;
-}
-
 /* What is expected of a kind of job is learned on GPUs that are well, or have been as they are for long. */
 static void learn_cell(struct adl_drift *drift, const struct adl_drift_sample *sample, struct adl_drift_cell *cell,
                        uint32_t slowest, double innovation)
@@ -332,7 +325,7 @@ void adl_drift_take(struct adl_drift *drift, const struct adl_drift_sample *samp
                                               .noise = noise,
                                               .witness = sample->witness,
                                               .trusted = sample->channel == ADL_DRIFT_CLOCKS ||
-                                                         clock_agrees(drift, sample->gpu)};
+                                                         adl_drift_clock_agrees(drift, sample->gpu)};
     learn_noise(drift, sample, innovation);
     const bool reliable = is_known(drift, sample) || (cell->jobs >= RELIABLE && sample->channel == ADL_DRIFT_SPEEDS);
     const bool changed = reliable && test_type(drift, sample, &reading, track->deviation > -ADL_DRIFT_SHIFT / 2);

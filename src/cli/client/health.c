@@ -1,0 +1,64 @@
+/* health: GPUs and GPU types that are no longer as fast as they were. */
+#include "cli/client/ask.h"
+#include "cli/display.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+static const struct adl_option table[] = {ADL_ASK_ROWS("print JSON, as the service returns it")};
+
+static const struct adl_verb verb = {
+    .name = "health",
+    .summary = "Shows GPUs that run below their type, and GPU types whose speed has changed: by how much, since when, "
+               "and what jobs lost to it.",
+    .operands = "",
+    .operands_max = 0,
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .example = "adlro health\nadlro health --json",
+};
+
+static bool put_lines(struct adl_text *text, const cJSON *list)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, list)
+    {
+        const char *state = adl_member_text(one, "state");
+        adl_display_put(text, adl_member_text(one, "text"), ADL_DISPLAY_ALL);
+        if (adl_member_flag(one, "drained"))
+            adl_text_put(text, strcmp(state, "draining") == 0 ? "; adlro drains it" : "; adlro has drained it");
+        adl_text_char(text, '\n');
+    }
+    return list && list->child;
+}
+
+static void put_health(struct adl_text *text, const cJSON *health)
+{
+    const bool types = put_lines(text, cJSON_GetObjectItemCaseSensitive(health, "types"));
+    const bool gpus = put_lines(text, cJSON_GetObjectItemCaseSensitive(health, "gpus"));
+    if (!types && !gpus)
+        adl_text_put(text, "every GPU runs as its type does, and every type as at first\n");
+}
+
+static int show(struct adl_client *client, const struct adl_ask_options *o, const struct adl_operands *operands,
+                struct adl_text *text, struct adl_error *err)
+{
+    (void)operands;
+    cJSON *answer = NULL;
+    const int status = adl_client_get(client, "/v1/health", &answer, err);
+    if (status)
+        return status;
+    if (o->json)
+        adl_display_json(text, answer);
+    else
+        put_health(text, answer);
+    cJSON_Delete(answer);
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    return adl_ask_run(&verb, argc, argv, show);
+}
+
+const struct adl_command_verb adl_verb_health = {&verb, run};
