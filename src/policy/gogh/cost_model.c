@@ -194,14 +194,19 @@ static uint32_t neighbour_of(const struct adl_cost_model *cost_model, const stru
     return other == ADL_NONE ? ADL_NONE : cost_model->memos[other].profile;
 }
 
+/* The profile of a running job where it is. */
+static uint32_t running_profile(const struct memo *memo, const struct adl_state *state, uint32_t slot)
+{
+    return memo->spanning != memo->profile && adl_state_spans_nodes(state, slot) ? memo->spanning : memo->profile;
+}
+
 /* Learns the speed on an uncapped GPU, alone or beside another job: the slowdown by a cap is removed. */
 static void learn_speed(struct adl_cost_model *cost_model, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
     const struct memo *memo = &cost_model->memos[event->job];
     const double cap_w = state->gpus[job->first_gpu].cap_w;
-    const uint32_t profile =
-        job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job) ? memo->spanning : memo->profile;
+    const uint32_t profile = running_profile(memo, state, event->job);
     const double load = adl_loads_find(cost_model->loads, memo->profile, job->type, job->spec.kind).load;
     const double slowed = adl_power_cap_speed(&state->cluster->types[job->type], load, cap_w);
     if (event->steps_per_s > 0 && slowed > 0)
@@ -255,7 +260,7 @@ static double work_done_s(const struct adl_cost_model *cost_model, const struct 
 {
     const struct adl_job *job = &state->jobs[slot];
     const struct memo *memo = &cost_model->memos[slot];
-    const double rate = estimate(cost_model, memo->profile, job->type, beside).steps_per_s,
+    const double rate = estimate(cost_model, running_profile(memo, state, slot), job->type, beside).steps_per_s,
                  best = best_rate(cost_model, memo->profile, job->eligible & memo->types);
     return best > 0 ? rate / best * (double)ran_us * 1e-6 : 0;
 }
@@ -304,6 +309,7 @@ void adl_cost_model_features(const struct adl_cost_model *cost_model, const stru
     ret->current_type = runs ? (uint8_t)job->type : ADL_NOT_RUNNING;
     ret->flags = spec->flags;
     ret->kind = spec->kind;
+    ret->across = runs && running_profile(memo, state, slot) != memo->profile;
     ret->pinned =
         runs && job->attempts > 1 && (double)(state->now_us - job->start_us) * 1e-6 < PIN_COSTS * cost_model->switch_s;
     const double left_s = work_left_s(cost_model, state, slot, ret->beside);
@@ -332,12 +338,14 @@ void adl_cost_model_estimate(const struct adl_cost_model *cost_model, const stru
         const bool spans = job->gpus > cost_model->widest[type];
         if (spans && !(job->flags & ADL_JOB_SPAN))
             continue;
-        const struct adl_estimate it = estimate(cost_model, spans ? job->spanning : job->profile, type, ADL_NONE);
+        struct adl_estimate it = estimate(cost_model, spans ? job->spanning : job->profile, type, ADL_NONE);
+        ret->best_steps_per_s = it.steps_per_s > ret->best_steps_per_s ? it.steps_per_s : ret->best_steps_per_s;
+        ret->best_low = it.low > ret->best_low ? it.low : ret->best_low;
+        if (job->across && type == job->current_type)
+            it = estimate(cost_model, job->spanning, type, ADL_NONE);
         ret->on[type].steps_per_s = it.steps_per_s;
         ret->on[type].low = it.low;
         ret->on[type].load = adl_loads_find(cost_model->loads, job->profile, type, job->kind).load;
-        ret->best_steps_per_s = it.steps_per_s > ret->best_steps_per_s ? it.steps_per_s : ret->best_steps_per_s;
-        ret->best_low = it.low > ret->best_low ? it.low : ret->best_low;
     }
 }
 
@@ -378,22 +386,38 @@ static double draw_w(const struct adl_gpu_type *gpu, double load, double cap_w)
     return adl_power_draw_w(gpu, load, cap_w) - gpu->idle_w;
 }
 
-bool adl_cost_model_alone(const struct adl_cost_model *cost_model, struct adl_candidate candidate, uint32_t type,
-                          double cap_w, struct adl_offer_cost *ret)
+/* steps_per_s and low: its speed there. */
+static void cost_at_speed(const struct adl_cost_model *cost_model, struct adl_candidate candidate, uint32_t type,
+                          double cap_w, double steps_per_s, double low, struct adl_offer_cost *ret)
 {
     const struct adl_job_features *job = candidate.job;
     const struct adl_job_estimates *estimates = candidate.estimates;
     const struct adl_gpu_type *gpu = &cost_model->cluster->types[type];
-    if (estimates->on[type].steps_per_s <= 0)
-        return false;
     const double slowed = adl_power_cap_speed(gpu, estimates->on[type].load, cap_w);
-    const double speed = slowed * estimates->on[type].steps_per_s / estimates->best_steps_per_s;
+    const double speed = slowed * steps_per_s / estimates->best_steps_per_s;
     ret->power_w = job->gpus * draw_w(gpu, estimates->on[type].load, cap_w);
-    ret->total_w = ret->power_w - estimates->worth_w * speed +
-                   sla_w(cost_model, candidate, slowed * estimates->on[type].low, speed);
+    ret->total_w = ret->power_w - estimates->worth_w * speed + sla_w(cost_model, candidate, slowed * low, speed);
     const bool moves = job->current_type != ADL_NOT_RUNNING && job->current_type != type;
     if (moves || job->beside != ADL_NONE) /* when a pair splits, one of the two moves */
         ret->total_w += (moves ? 1.0 : 0.5) * moving_w(cost_model, candidate, speed, ret->power_w);
+}
+
+bool adl_cost_model_alone(const struct adl_cost_model *cost_model, struct adl_candidate candidate, uint32_t type,
+                          double cap_w, struct adl_offer_cost *ret)
+{
+    const double steps_per_s = candidate.estimates->on[type].steps_per_s;
+    if (steps_per_s > 0)
+        cost_at_speed(cost_model, candidate, type, cap_w, steps_per_s, candidate.estimates->on[type].low, ret);
+    return steps_per_s > 0;
+}
+
+bool adl_cost_model_across(const struct adl_cost_model *cost_model, struct adl_candidate candidate, uint32_t type,
+                           double cap_w, struct adl_offer_cost *ret)
+{
+    if (candidate.job->spanning == candidate.job->profile || candidate.estimates->on[type].steps_per_s <= 0)
+        return false;
+    const struct adl_estimate it = estimate(cost_model, candidate.job->spanning, type, ADL_NONE);
+    cost_at_speed(cost_model, candidate, type, cap_w, it.steps_per_s, it.low, ret);
     return true;
 }
 

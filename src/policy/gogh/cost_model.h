@@ -27,6 +27,7 @@ struct adl_job_features {
     uint8_t flags;        /* enum adl_job_flag */
     uint8_t kind;
     bool pinned;       /* it moved recently, or another job is about to join it: it stays for now */
+    bool across;       /* it runs on GPUs of several nodes */
     uint8_t work_left; /* work left, quantized: 2^(left / 2) s on its best type */
     uint8_t work_lost; /* work that a stop would lose, quantized in the same way; 0 = nothing */
     uint8_t urgency;   /* priority and age, quantized */
@@ -86,6 +87,10 @@ bool adl_cost_model_alone(const struct adl_cost_model *cost_model, struct adl_ca
                           double cap_w, struct adl_offer_cost *ret);
 bool adl_cost_model_pair(const struct adl_cost_model *cost_model, struct adl_candidate a, struct adl_candidate b,
                          uint32_t type, double cap_w, struct adl_offer_cost *ret);
+
+/* The same for a gang that would start on GPUs of several nodes. */
+bool adl_cost_model_across(const struct adl_cost_model *cost_model, struct adl_candidate job, uint32_t type,
+                           double cap_w, struct adl_offer_cost *ret);
 
 /* Draw beyond idle of a job that is stopping: until its checkpoint is written it draws as before. */
 double adl_cost_model_stopping_w(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot);

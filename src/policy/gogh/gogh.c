@@ -171,6 +171,17 @@ static void reservation(struct gogh *self, const struct adl_state *state, const 
     adl_gpu_reservations_add(&self->reservations, it, gpus);
 }
 
+/* True if the GPUs are in one node, or the job may span. */
+static bool may_hold(const struct adl_state *state, const struct adl_transition_step *step, const uint32_t *gpus)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    const uint32_t node = adl_gpu_node_of(cluster, gpus[0]);
+    bool together = true;
+    for (uint32_t i = 1; i < state->jobs[step->job].spec.gpus; i++)
+        together &= adl_gpu_node_of(cluster, gpus[i]) == node;
+    return together || step->may_span;
+}
+
 /* Preempts younger jobs for one that has waited long and finds no GPUs in one node. */
 static void reserve_by_preemption(struct gogh *self, const struct adl_state *state,
                                   const struct adl_transition_step *step, struct adl_plan *plan)
@@ -179,7 +190,7 @@ static void reserve_by_preemption(struct gogh *self, const struct adl_state *sta
     uint32_t *victims = self->gpus + state->cluster->gpu_count;
     if (self->reservations.count > 0 || job->spec.gpus == 1 || self->stopped_us == state->now_us ||
         state->now_us - job->submit_us < self->preempt_after_us ||
-        !adl_preemption_victims_find(state, step->job, step->type, self->gpus))
+        !adl_preemption_victims_find(state, step->job, step->type, self->gpus) || !may_hold(state, step, self->gpus))
         return;
     const uint32_t count = adl_preemption_victims_list(state, self->gpus, job->spec.gpus, victims);
     for (uint32_t i = 0; i < count; i++) {
@@ -232,7 +243,7 @@ static bool find_gpus(const struct gogh *self, const struct adl_state *state, co
         if (self->ilp.power_limit_w > 0) /* a GPU to itself would draw more than planned */
             return false;
     }
-    return adl_fit_find(state, step->job, step->type, NULL, ret_gpus) &&
+    return adl_fit_find(state, step->job, step->type, NULL, ret_gpus) && may_hold(state, step, ret_gpus) &&
            none_reserved(self, state, ret_gpus, state->jobs[step->job].spec.gpus);
 }
 

@@ -69,8 +69,9 @@ static bool same_features(const struct adl_job_features *a, const struct adl_job
     return a->profile == b->profile && a->spanning == b->spanning && a->beside == b->beside && a->types == b->types &&
            a->min_steps_per_s == b->min_steps_per_s && a->share_slowdown == b->share_slowdown &&
            a->gpu_memory_mib == b->gpu_memory_mib && a->gpus == b->gpus && a->current_type == b->current_type &&
-           a->flags == b->flags && a->kind == b->kind && a->pinned == b->pinned && a->work_left == b->work_left &&
-           a->work_lost == b->work_lost && a->urgency == b->urgency && a->slack == b->slack;
+           a->flags == b->flags && a->kind == b->kind && a->pinned == b->pinned && a->across == b->across &&
+           a->work_left == b->work_left && a->work_lost == b->work_lost && a->urgency == b->urgency &&
+           a->slack == b->slack;
 }
 
 /* The group with these features, created if new; ADL_NONE if there is no room. */

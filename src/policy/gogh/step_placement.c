@@ -145,12 +145,12 @@ static void take_from_bank(struct adl_step_placement *placement, const struct ad
 }
 
 static bool may_span(const struct adl_step_placement *placement, const struct adl_state *state,
-                     const struct adl_job_spec *spec, uint32_t type)
+                     const struct adl_job_spec *spec, const struct adl_transition_step *step)
 {
-    if (!(spec->flags & ADL_JOB_SPAN) || spec->gpus == 1)
+    if (!step->may_span)
         return false;
     for (uint32_t b = 0; b < placement->cluster->bank_count && state->placement != ADL_PLACEMENT_BEST_FIT; b++)
-        if (placement->cluster->banks[b].type == type && placement->cluster->banks[b].gpu_count >= spec->gpus)
+        if (placement->cluster->banks[b].type == step->type && placement->cluster->banks[b].gpu_count >= spec->gpus)
             return false;
     return true;
 }
@@ -196,7 +196,7 @@ static bool place_alone(struct adl_step_placement *placement, const struct adl_s
         }
     }
     if (best == ADL_NONE)
-        return may_span(placement, state, spec, type) && span(placement, spec, type, placed);
+        return may_span(placement, state, spec, &placed->step) && span(placement, spec, type, placed);
     take_from_bank(placement, spec, placed, best, spec->gpus);
     return true;
 }

@@ -70,6 +70,18 @@ static double current_cost_w(const struct adl_ilp_model *ilp, const struct adl_s
                        adl_state_neighbour(state, job), cost.total_w);
 }
 
+/* True if a gang pays on GPUs of several nodes, too. The program counts on one node wherever a node of the type can
+ * hold the gang. */
+static bool pays_across(const struct adl_ilp_model *ilp, const struct adl_offer *offer,
+                        const struct adl_transition_step *step)
+{
+    const struct adl_ilp_model_group *it = &ilp->groups[offer->group[0]];
+    struct adl_offer_cost cost;
+    return adl_cost_model_across(ilp->cost_model, (struct adl_candidate){&it->features, &it->estimates}, step->type,
+                                 step->cap_w, &cost) &&
+           (cost.total_w < step->current_w || cost.total_w <= step->cost_w);
+}
+
 /* The step of an offer that was taken, with its jobs in the order of its groups; second is ADL_NONE for a single. */
 static struct adl_transition_step step_of(const struct adl_ilp_model *ilp, const struct adl_state *state, uint32_t o,
                                           uint32_t first, uint32_t second)
@@ -81,6 +93,7 @@ static struct adl_transition_step step_of(const struct adl_ilp_model *ilp, const
         step.current_w += current_cost_w(ilp, state, offer->group[i], i == 0 ? first : second);
         step.wait_w += ilp->wait_cost[offer->group[i]];
     }
+    step.may_span = pays_across(ilp, offer, &step);
     return step;
 }
 

@@ -9,7 +9,8 @@ struct adl_transition_step {
     uint32_t job;
     uint32_t beside; /* the job whose GPU it is to share, or ADL_NONE */
     uint16_t type;
-    bool alone; /* of a job that stays: it has its GPU to itself */
+    bool may_span; /* a gang that still pays if its GPUs are in several nodes */
+    bool alone;    /* of a job that stays: it has its GPU to itself */
     double cap_w;
     double cost_w;    /* of a start or a move: the cost of its offer, of both jobs if it is a pair */
     double current_w; /* the cost of changing nothing: waiting jobs wait, running jobs stay */
