@@ -144,6 +144,8 @@ static void put_text(const char *path, const struct content *content, struct adl
     put_similar(text, &content->by_limited, "with a limit");
     put_similar(text, &content->by_neighbours, "without a limit");
     put_limits(text, &content->by_limit);
+    if (a->drift.version > 0)
+        adl_text_printf(text, "Speeds of GPUs relative to their type: %u GPUs\n", a->drift.gpus);
     if (a->ignored > 0)
         adl_text_printf(text, "Not read: section '%s', of a newer adlro\n", a->last_ignored);
 }
@@ -171,6 +173,7 @@ static void put_json(const struct content *content, struct adl_text *text)
     adl_json_put_uint(&json, "classes", a->classes);
     adl_json_put_uint(&json, "speed_profiles", a->speeds.profiles + a->speeds.forgotten);
     adl_json_put_uint(&json, "speed_cells", a->speeds.cells + a->speeds.skipped);
+    adl_json_put_uint(&json, "drift_gpus", a->drift.gpus);
     adl_json_end(&json);
     adl_text_char(text, '\n');
 }

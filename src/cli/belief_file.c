@@ -31,7 +31,7 @@ int adl_belief_file_read(const char *path, const struct adl_belief_terms *terms,
         return status == ADL_EIO ? ADL_EINVAL : status; /* a wrong file name */
     if (adl_belief_create(terms->cluster, true, &belief))
         return adl_fail(err, ADL_ENOMEM, "out of memory for a belief");
-    status = adl_belief_decode(belief, ret->bytes, ret->size, terms, &ret->account, &inner);
+    status = adl_belief_decode(belief, NULL, ret->bytes, ret->size, terms, &ret->account, &inner);
     adl_belief_destroy(belief);
     if (status)
         return adl_fail(err, status, "%.150s: %.200s", path, inner.text);

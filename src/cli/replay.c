@@ -138,7 +138,7 @@ static int take_belief(const struct adl_recording_head *head, const char *path, 
         status = adl_fail(err, ADL_EINVAL, "%.150s has checksum %s, and the recorded run started with %.16s%s", path,
                           sealed, head->belief ? head->belief : "no belief", head->belief ? ": another belief" : "");
     if (status == 0 && path)
-        status = adl_belief_decode(adl_engine_belief(engine), file.bytes, file.size, terms, &file.account, err);
+        status = adl_belief_decode(adl_engine_belief(engine), NULL, file.bytes, file.size, terms, &file.account, err);
     adl_belief_file_clear(&file);
     return status;
 }

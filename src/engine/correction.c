@@ -41,7 +41,12 @@ void adl_correction_inherit(struct adl_correction *correction, struct adl_correc
         return;
     correction->drift = from->drift;
     from->drift = mine;
-    for (uint32_t g = 0; g < correction->state->cluster->gpu_count; g++)
+    adl_correction_believe(correction);
+}
+
+void adl_correction_believe(const struct adl_correction *correction)
+{
+    for (uint32_t g = 0; correction->drift && g < correction->state->cluster->gpu_count; g++)
         believe(correction, g);
 }
 

@@ -19,6 +19,7 @@ void adl_correction_set_type(const struct adl_correction *correction, uint32_t t
 void adl_correction_learn(const struct adl_correction *correction, const struct adl_event *event);
 
 void adl_correction_inherit(struct adl_correction *correction, struct adl_correction *from);
-void adl_correction_reset(const struct adl_correction *correction); /* after the state was reset */
+void adl_correction_believe(const struct adl_correction *correction); /* after the drift was replaced */
+void adl_correction_reset(const struct adl_correction *correction);   /* after the state was reset */
 
 #endif

@@ -174,6 +174,20 @@ struct adl_belief *adl_engine_belief(struct adl_engine *engine)
     return engine->belief;
 }
 
+void adl_engine_encode(const struct adl_engine *engine, const struct adl_belief_terms *terms, struct adl_text *ret)
+{
+    adl_belief_encode(engine->belief, engine->correction.drift, terms, ret);
+}
+
+int adl_engine_decode(struct adl_engine *engine, const void *bytes, size_t size, const struct adl_belief_terms *terms,
+                      struct adl_belief_account *ret, struct adl_error *err)
+{
+    const int status = adl_belief_decode(engine->belief, engine->correction.drift, bytes, size, terms, ret, err);
+    if (status == 0)
+        adl_correction_believe(&engine->correction);
+    return status;
+}
+
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs)
 {
     const int status = adl_belief_reserve(engine->belief, jobs);

@@ -82,6 +82,10 @@ void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from);
 
 /* What it has learned about jobs: to be read, written as bytes, or replaced by bytes (adl_belief_decode). */
 struct adl_belief *adl_engine_belief(struct adl_engine *engine);
+/* The same and what was found about drift, as one. */
+void adl_engine_encode(const struct adl_engine *engine, const struct adl_belief_terms *terms, struct adl_text *ret);
+int adl_engine_decode(struct adl_engine *engine, const void *bytes, size_t size, const struct adl_belief_terms *terms,
+                      struct adl_belief_account *ret, struct adl_error *err);
 double adl_engine_round_s(const struct adl_engine *engine); /* the present length of the policy's rounds; 0 = none */
 
 /* Why a job waits, as text: from the policy, or else from the state (policy/mechanism/reason.h). */

@@ -36,7 +36,7 @@ static int create_learner(const struct adl_learning *learning, struct learner *r
     if (status)
         return adl_fail(err, status, "out of memory for a belief");
     return learning->belief
-               ? adl_belief_decode(ret->belief, learning->belief, learning->belief_size, &terms, &account, err)
+               ? adl_belief_decode(ret->belief, NULL, learning->belief, learning->belief_size, &terms, &account, err)
                : 0;
 }
 
@@ -114,7 +114,7 @@ int adl_learning_run(const struct adl_learning *learning, struct adl_text *ret, 
         struct adl_belief_terms terms = adl_run_terms(learning->scenario, learning->supply);
         terms.origin = learning->origin;
         end_until(&learner, INT64_MAX);
-        adl_belief_encode(learner.belief, &terms, ret);
+        adl_belief_encode(learner.belief, NULL, &terms, ret);
         *ret_jobs = learner.learned;
         if (adl_text_status(ret))
             status = adl_fail(err, ADL_ENOMEM, "out of memory for a belief");

@@ -33,9 +33,9 @@ static int warm_up(const struct adl_run *run, struct adl_engine *engine, struct 
 {
     const struct adl_belief_terms terms = adl_run_terms(run->scenario, run->supply);
     struct adl_belief_account account;
-    return run->belief
-               ? adl_belief_decode(adl_engine_belief(engine), run->belief, run->belief_size, &terms, &account, err)
-               : 0;
+    return run->belief ? adl_belief_decode(adl_engine_belief(engine), NULL, run->belief, run->belief_size, &terms,
+                                           &account, err)
+                       : 0;
 }
 
 static int write_learned(const struct adl_run *run, struct adl_engine *engine, struct adl_error *err)
@@ -44,7 +44,7 @@ static int write_learned(const struct adl_run *run, struct adl_engine *engine, s
     terms.origin = run->origin;
     if (!run->learned)
         return 0;
-    adl_belief_encode(adl_engine_belief(engine), &terms, run->learned);
+    adl_belief_encode(adl_engine_belief(engine), NULL, &terms, run->learned);
     return adl_text_status(run->learned) ? adl_fail(err, ADL_ENOMEM, "out of memory for a belief") : 0;
 }
 

@@ -126,24 +126,36 @@ static struct adl_belief_parts parts_of(struct adl_belief *belief)
     return parts;
 }
 
-void adl_belief_encode(const struct adl_belief *belief, const struct adl_belief_terms *terms, struct adl_text *ret)
+void adl_belief_encode(const struct adl_belief *belief, struct adl_drift *drift, const struct adl_belief_terms *terms,
+                       struct adl_text *ret)
 {
     struct adl_belief copy = *belief; /* parts are not const */
-    const struct adl_belief_parts parts = parts_of(&copy);
+    struct adl_belief_parts parts = parts_of(&copy);
+    parts.drift = drift;
     adl_belief_parts_encode(&parts, terms, ret);
 }
 
-int adl_belief_decode(struct adl_belief *belief, const void *bytes, size_t size, const struct adl_belief_terms *terms,
-                      struct adl_belief_account *ret, struct adl_error *err)
+int adl_belief_decode(struct adl_belief *belief, struct adl_drift *drift, const void *bytes, size_t size,
+                      const struct adl_belief_terms *terms, struct adl_belief_account *ret, struct adl_error *err)
 {
     struct adl_belief *read = NULL;
-    if (adl_belief_create(belief->cluster, belief->similar != NULL, &read))
-        return adl_fail(err, ADL_ENOMEM, "out of memory for a belief");
-    const struct adl_belief_parts parts = parts_of(read);
-    const int status = adl_belief_parts_decode(bytes, size, terms, &parts, ret, err);
+    struct adl_drift *read_drift = NULL;
+    int status = adl_belief_create(belief->cluster, belief->similar != NULL, &read);
+    if (status == 0 && drift)
+        status = adl_drift_create(belief->cluster, ADL_DRIFT_ALL, &read_drift);
+    if (status)
+        adl_fail(err, status, "out of memory for a belief");
+    if (status == 0) {
+        struct adl_belief_parts parts = parts_of(read);
+        parts.drift = read_drift;
+        status = adl_belief_parts_decode(bytes, size, terms, &parts, ret, err);
+    }
     if (status == 0)
         adl_belief_inherit(belief, read);
+    if (status == 0 && ret->drift.used)
+        adl_drift_exchange(drift, read_drift);
     adl_belief_destroy(read);
+    adl_drift_destroy(read_drift);
     return status;
 }
 

@@ -38,10 +38,11 @@ int adl_belief_reserve(struct adl_belief *belief, size_t jobs); /* room for that
 void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from);
 
 /* What it has learned, as bytes (predict/belief_bytes.h); and back, in place of what it has learned. On failure it
- * stays as it was. */
-void adl_belief_encode(const struct adl_belief *belief, const struct adl_belief_terms *terms, struct adl_text *ret);
-int adl_belief_decode(struct adl_belief *belief, const void *bytes, size_t size, const struct adl_belief_terms *terms,
-                      struct adl_belief_account *ret, struct adl_error *err);
+ * stays as it was. With a drift, not NULL, that is written, too, and replaced if the bytes have one of this cluster. */
+void adl_belief_encode(const struct adl_belief *belief, struct adl_drift *drift, const struct adl_belief_terms *terms,
+                       struct adl_text *ret);
+int adl_belief_decode(struct adl_belief *belief, struct adl_drift *drift, const void *bytes, size_t size,
+                      const struct adl_belief_terms *terms, struct adl_belief_account *ret, struct adl_error *err);
 
 /* The job that a SUBMIT tells of. ADL_ENOMEM only if its slot is beyond what is reserved; what follows allocates
  * nothing. */

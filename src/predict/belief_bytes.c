@@ -97,6 +97,11 @@ void adl_belief_parts_encode(const struct adl_belief_parts *parts, const struct 
         put_section(ret, "speeds", &section);
         sections++;
     }
+    if (parts->drift && terms->dated) {
+        adl_drift_encode(parts->drift, &section);
+        put_section(ret, "drift", &section);
+        sections++;
+    }
     if (adl_text_status(ret))
         return;
     const uint64_t size = ret->size - start + SEAL_SIZE;
@@ -229,6 +234,8 @@ static int decode_section(struct adl_unpack *from, const char *name, const struc
         status = adl_similar_decode(parts->similar, from, to, &account->jobs, err);
     } else if (strcmp(name, "speeds") == 0 && parts->speeds) {
         status = adl_speeds_decode(parts->speeds, from, to, &account->speeds, err);
+    } else if (strcmp(name, "drift") == 0) {
+        status = adl_drift_decode(parts->drift, from, to, &account->drift, err);
     } else {
         account->ignored++;
         snprintf(account->last_ignored, sizeof account->last_ignored, "%s", name);
@@ -314,6 +321,10 @@ void adl_belief_account_say(const struct adl_belief_account *account, struct adl
         adl_text_printf(ret, "; %u measured speeds were skipped for the same reason", a->speeds.skipped);
     if (a->unknown_classes > 0)
         adl_text_printf(ret, "; %u of its %u classes of jobs are not known here", a->unknown_classes, a->classes);
+    if (a->drift.used)
+        adl_text_printf(ret, "; speeds of %u GPUs", a->drift.gpus - a->drift.skipped);
+    else if (a->drift.version > 0)
+        adl_text_put(ret, "; its speeds of GPUs are of another cluster or version, and were not used");
     if (a->ignored > 0)
         adl_text_printf(ret, "; its section '%s' was not used", a->last_ignored);
 }

@@ -12,6 +12,7 @@
 #define ADLRO_PREDICT_BELIEF_BYTES_H
 
 #include "model/scenario.h"
+#include "predict/drift/bytes.h"
 #include "predict/residuals.h"
 #include "predict/similar.h"
 #include "predict/speeds.h"
@@ -44,6 +45,7 @@ struct adl_belief_terms {
 struct adl_belief_parts {
     struct adl_similar *similar;
     struct adl_speeds *speeds;
+    struct adl_drift *drift; /* written and read only where times are dates: other clusters have other GPUs */
     struct adl_residuals *residuals[ADL_RESIDUAL_KINDS]; /* by what the predictions rest on ... */
     const char *residual_names[ADL_RESIDUAL_KINDS];      /* ... under this name */
 };
@@ -62,6 +64,7 @@ struct adl_belief_account {
     uint64_t ended; /* jobs whose predictions were compared with what they took */
     struct adl_similar_account jobs;
     struct adl_estimate_account speeds;
+    struct adl_drift_account drift;
     uint32_t ignored; /* sections that this program does not know or that the belief has no part for ... */
     char last_ignored[ADL_NAME_SIZE]; /* ... and the name of the last */
 };

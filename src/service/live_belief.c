@@ -1,6 +1,7 @@
 /* live_belief: what the engine has learned about jobs, kept in the store: written after some jobs have ended and when
  * the service stops. Jobs that ended after the last write, or all if there is none that can be read, are learned again
  * from the store. */
+#include "predict/drift/drift.h"
 #include "predict/past_jobs.h"
 #include "service/live_internal.h"
 
@@ -206,9 +207,18 @@ static void set_aside(struct adl_live *live, const struct stored *stored, const 
         live->config.say(shared->notice);
 }
 
-void adl_live_belief_load(struct adl_live *live)
+static int decode(struct adl_live *live, const struct stored *stored, bool drift, struct adl_belief_account *ret,
+                  struct adl_error *err)
 {
     const struct adl_belief_terms terms = terms_of(live);
+    struct adl_engine *engine = live->shared->engine;
+    const void *bytes = stored->bytes.data ? stored->bytes.data : "";
+    return drift ? adl_engine_decode(engine, bytes, stored->bytes.size, &terms, ret, err)
+                 : adl_belief_decode(adl_engine_belief(engine), NULL, bytes, stored->bytes.size, &terms, ret, err);
+}
+
+void adl_live_belief_load(struct adl_live *live, bool drift)
+{
     struct adl_belief *belief = adl_engine_belief(live->shared->engine);
     struct adl_belief_account account = {0};
     struct stored stored = {0};
@@ -216,9 +226,7 @@ void adl_live_belief_load(struct adl_live *live)
     if (!learns(live))
         return;
     const int found = adl_store_belief_read(live->config.store, ADL_BELIEF_PRESENT, take_stored, &stored, &err);
-    const int status = found > 0 ? adl_belief_decode(belief, stored.bytes.data ? stored.bytes.data : "",
-                                                     stored.bytes.size, &terms, &account, &err)
-                                 : found;
+    const int status = found > 0 ? decode(live, &stored, drift, &account, &err) : found;
     const uint64_t learned = learn_past(live, found <= 0 || status != 0, stored.sequence);
     if (status)
         set_aside(live, &stored, err.text, learned);
@@ -261,7 +269,7 @@ void adl_live_belief_save(struct adl_live *live, bool due)
            (count != live->belief_saved && since_us >= SAVED_MOST_US);
     if (!due || !learns(live) || live->disk_full || live->outbox_first < live->outbox_count)
         return;
-    adl_belief_encode(belief, &terms, &text);
+    adl_engine_encode(live->shared->engine, &terms, &text);
     live->belief_saved = count;
     live->belief_us = live->steady_us;
     adl_service_state_unlock(live->shared);
@@ -288,6 +296,24 @@ void adl_live_belief_keep(struct adl_live *live)
 
 /* ---- requests ---- */
 
+/* Reads them into nothing. */
+static int check_bytes(const struct adl_text *bytes, const struct adl_belief_terms *terms,
+                       struct adl_belief_account *ret, struct adl_error *err)
+{
+    struct adl_belief *belief = NULL;
+    struct adl_drift *drift = NULL;
+    int status = adl_belief_create(terms->cluster, true, &belief);
+    if (status == 0)
+        status = adl_drift_create(terms->cluster, ADL_DRIFT_ALL, &drift);
+    if (status)
+        adl_fail(err, status, "out of memory for a belief");
+    else
+        status = adl_belief_decode(belief, drift, bytes->data ? bytes->data : "", bytes->size, terms, ret, err);
+    adl_belief_destroy(belief);
+    adl_drift_destroy(drift);
+    return status;
+}
+
 int adl_live_belief_prepare(struct adl_live *live, struct adl_request *request)
 {
     const struct adl_belief_terms terms = terms_of(live);
@@ -300,10 +326,7 @@ int adl_live_belief_prepare(struct adl_live *live, struct adl_request *request)
         return adl_fail(err, ADL_EREFUSED, "the configuration says learned: false, so nothing is learned");
     if (request->kind == ADL_REQUEST_BELIEF_READ)
         return 0;
-    if (adl_belief_create(terms.cluster, true, &request->read))
-        return adl_fail(err, ADL_ENOMEM, "out of memory for a belief");
-    int status =
-        adl_belief_decode(request->read, stored.content ? stored.content : "", stored.size, &terms, &account, err);
+    int status = check_bytes(&request->belief, &terms, &account, err);
     if (status == 0 && adl_store_event_last(live->config.store, see_sequence, &stored.sequence, err) < 0)
         status = ADL_EIO;
     if (status == 0)
@@ -317,14 +340,16 @@ int adl_live_belief_prepare(struct adl_live *live, struct adl_request *request)
 
 void adl_live_belief_apply(struct adl_live *live, struct adl_request *request)
 {
-    struct adl_belief *belief = adl_engine_belief(live->shared->engine);
+    struct adl_engine *engine = live->shared->engine;
     const struct adl_belief_terms terms = terms_of(live);
+    struct adl_belief_account account = {0};
     if (request->kind == ADL_REQUEST_BELIEF_READ) {
-        adl_belief_encode(belief, &terms, &request->belief);
+        adl_engine_encode(engine, &terms, &request->belief);
         if (adl_text_status(&request->belief))
             request->status = adl_fail(&request->err, ADL_ENOMEM, "out of memory for a belief");
         return;
     }
-    adl_belief_inherit(belief, request->read);
-    live->belief_saved = adl_belief_count(belief);
+    request->status = adl_engine_decode(engine, request->belief.data, request->belief.size, &terms, &account,
+                                        &request->err); /* it was checked: only memory may be missing */
+    live->belief_saved = adl_belief_count(adl_engine_belief(engine));
 }

@@ -27,7 +27,6 @@ enum adl_request_kind {
     ADL_REQUEST_BELIEF_WRITE, /* in place of what was learned */
 };
 
-struct adl_belief;
 struct adl_http_request;
 
 struct adl_request {
@@ -37,11 +36,10 @@ struct adl_request {
     struct adl_submission *submission; /* SUBMIT; owned */
     uint64_t job;                      /* CANCEL .. PRIORITY */
     float priority;
-    uint32_t gpu;            /* DRAIN, RESUME: ADL_NONE = by node */
-    char node[48];           /* the same, all GPUs of this node */
-    char text[200];          /* DRAIN: why; CANCEL: why, or "" */
-    struct adl_text belief;  /* BELIEF_READ, BELIEF_WRITE: its bytes; owned */
-    struct adl_belief *read; /* BELIEF_WRITE: what the bytes say; owned */
+    uint32_t gpu;           /* DRAIN, RESUME: ADL_NONE = by node */
+    char node[48];          /* the same, all GPUs of this node */
+    char text[200];         /* DRAIN: why; CANCEL: why, or "" */
+    struct adl_text belief; /* BELIEF_READ, BELIEF_WRITE: its bytes; owned */
 
     /* The result: */
     int status; /* 0; ADL_EINVAL bad input; ADL_EABSENT no such job or GPU; ADL_EREFUSED not in this state;

@@ -252,7 +252,6 @@ static void request_free(struct adl_request *request)
 {
     adl_submission_destroy(request->submission);
     adl_text_clear(&request->belief);
-    adl_belief_destroy(request->read);
     free(request);
 }
 

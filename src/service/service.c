@@ -237,7 +237,7 @@ static int open_live(struct adl_service *service, struct adl_error *err)
     if (status == 0)
         status = create_engine(service, &service->config, &shared->engine, err);
     if (status == 0) {
-        adl_live_belief_load(service->live);
+        adl_live_belief_load(service->live, true);
         adl_live_health_begin(service->live);
         adl_service_state_lock(shared);
         status = adl_live_adopt(service->live, shared->engine, err);
@@ -484,7 +484,7 @@ static int change_engine(struct adl_service *service, struct adl_error *err)
     shared->engine = service->next_engine;
     service->next_engine = NULL;
     if (!learned)
-        adl_live_belief_load(service->live);
+        adl_live_belief_load(service->live, false);
     shared->policy = service->config.policy = service->next.policy;
     shared->health.drain_below = service->config.drain_below = service->next.drain_below;
     adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);

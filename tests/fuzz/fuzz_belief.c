@@ -32,6 +32,7 @@ static void teach(const struct adl_belief_terms *terms, struct adl_text *ret)
 {
     struct adl_past_jobs *jobs = NULL;
     struct adl_belief *belief = NULL;
+    struct adl_drift *drift = NULL;
     must(adl_belief_create(terms->cluster, true, &belief) == 0);
     must(adl_past_jobs_create(terms->cluster, belief, &jobs) == 0);
     for (uint32_t i = 0; i < 6; i++) {
@@ -44,7 +45,9 @@ static void teach(const struct adl_belief_terms *terms, struct adl_text *ret)
                                          .steps_per_s = 0.1 + i};
         must(adl_past_jobs_submit(jobs, 0, &spec, 1000000 * (int64_t)i) == 0 && adl_past_jobs_end(jobs, 0, &job));
     }
-    adl_belief_encode(belief, terms, ret);
+    must(adl_drift_create(terms->cluster, ADL_DRIFT_ALL, &drift) == 0);
+    adl_belief_encode(belief, drift, terms, ret);
+    adl_drift_destroy(drift);
     must(adl_text_status(ret) == 0);
     adl_past_jobs_destroy(jobs);
     adl_belief_destroy(belief);
@@ -62,12 +65,14 @@ static void make_parts(const struct adl_belief_terms *terms, struct parts *ret)
     ret->parts = (struct adl_belief_parts){.residuals = {&ret->residuals}, .residual_names = {"neighbours"}};
     must(adl_similar_create(8, &ret->parts.similar, NULL) == 0);
     must(adl_speeds_create(terms->cluster, &ret->parts.speeds, NULL) == 0);
+    must(adl_drift_create(terms->cluster, ADL_DRIFT_ALL, &ret->parts.drift) == 0);
 }
 
 static void clear_parts(struct parts *parts)
 {
     adl_similar_destroy(parts->parts.similar);
     adl_speeds_destroy(parts->parts.speeds);
+    adl_drift_destroy(parts->parts.drift);
 }
 
 static void try_bytes(const struct adl_belief_terms *terms, const void *bytes, size_t size)

@@ -385,8 +385,8 @@ static void a_whole_belief_learns_on_as_if_it_had_never_been_written(void **stat
         assert_int_equal(adl_past_jobs_create(&cluster, beliefs[i], &jobs[i]), 0);
     }
     teach(jobs[0], 0, 100);
-    adl_belief_encode(beliefs[0], &terms, &texts[0]);
-    assert_int_equal(adl_belief_decode(beliefs[1], texts[0].data, texts[0].size, &terms, &account, &err), 0);
+    adl_belief_encode(beliefs[0], NULL, &terms, &texts[0]);
+    assert_int_equal(adl_belief_decode(beliefs[1], NULL, texts[0].data, texts[0].size, &terms, &account, &err), 0);
     assert_int_equal(account.jobs.jobs, 100);
     assert_int_equal(account.ended, 100);
     assert_true(account.speeds.cells > 10);
@@ -394,14 +394,15 @@ static void a_whole_belief_learns_on_as_if_it_had_never_been_written(void **stat
     for (int i = 0; i < 2; i++) {
         teach(jobs[i], 100, 50);
         adl_text_clear(&texts[i]);
-        adl_belief_encode(beliefs[i], &terms, &texts[i]);
+        adl_belief_encode(beliefs[i], NULL, &terms, &texts[i]);
     }
     assert_int_equal(texts[0].size, texts[1].size);
     assert_memory_equal(texts[0].data, texts[1].data, texts[0].size);
     texts[1].data[texts[1].size / 2] ^= 1; /* damage changes nothing */
-    assert_int_equal(adl_belief_decode(beliefs[0], texts[1].data, texts[1].size, &terms, &account, &err), ADL_EINVAL);
+    assert_int_equal(adl_belief_decode(beliefs[0], NULL, texts[1].data, texts[1].size, &terms, &account, &err),
+                     ADL_EINVAL);
     adl_text_clear(&texts[1]);
-    adl_belief_encode(beliefs[0], &terms, &texts[1]);
+    adl_belief_encode(beliefs[0], NULL, &terms, &texts[1]);
     assert_memory_equal(texts[0].data, texts[1].data, texts[0].size);
     for (int i = 0; i < 2; i++) {
         adl_past_jobs_destroy(jobs[i]);

@@ -3,6 +3,7 @@
 #include "state_fixture.h"
 
 #include "drift_trial.h"
+#include "predict/drift/bytes.h"
 #include "predict/drift/drift.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
@@ -298,6 +299,91 @@ static void test_equal_events_give_equal_answers(void **unused)
     lab_clear(&labs[1]);
 }
 
+/* ---- as bytes ---- */
+
+static struct adl_text bytes_of(const struct lab *lab)
+{
+    struct adl_text text = {0};
+    adl_drift_encode(lab->drift, &text);
+    assert_int_equal(adl_text_status(&text), 0);
+    return text;
+}
+
+static int read_bytes(struct adl_drift *drift, const struct adl_text *text, size_t size, struct adl_drift_account *ret)
+{
+    const struct adl_translation here = {.same = true, .same_users = true, .same_time = true};
+    struct adl_unpack from = {(const unsigned char *)text->data, (const unsigned char *)text->data + size, false};
+    struct adl_error err = {""};
+    return adl_drift_decode(drift, &from, &here, ret, &err);
+}
+
+static void test_what_was_written_and_read_goes_on_bit_for_bit(void **unused)
+{
+    (void)unused;
+    struct lab labs[2];
+    struct adl_drift_account account;
+    for (int i = 0; i < 2; i++) {
+        lab_create(&labs[i], true);
+        run(&labs[i], 5 * HOUR);
+        labs[i].speed[3] = 0.7;
+        run(&labs[i], HOUR / 3);
+    }
+    struct adl_text before = bytes_of(&labs[0]);
+    adl_drift_reset(labs[0].drift);
+    assert_int_equal(read_bytes(labs[0].drift, &before, before.size, &account), 0);
+    assert_true(account.used);
+    assert_int_equal(account.gpus, labs[0].cluster.gpu_count);
+    assert_int_equal(account.skipped, 0);
+    run(&labs[0], 3 * HOUR);
+    run(&labs[1], 3 * HOUR);
+    assert_int_equal(about(&labs[0], 3).kind, ADL_DRIFT_SLOW);
+    struct adl_text a = bytes_of(&labs[0]), b = bytes_of(&labs[1]);
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+    adl_text_clear(&before);
+    adl_text_clear(&a);
+    adl_text_clear(&b);
+    lab_clear(&labs[0]);
+    lab_clear(&labs[1]);
+}
+
+static void test_gpus_that_are_gone_are_skipped_and_an_unknown_version_is_not_used(void **unused)
+{
+    (void)unused;
+    struct lab lab, other;
+    struct adl_drift_account account;
+    lab_create(&lab, true);
+    run(&lab, 2 * HOUR);
+    struct adl_text text = bytes_of(&lab);
+    lab_create(&other, true);
+    snprintf(other.cluster.nodes[1].name, sizeof other.cluster.nodes[1].name, "renamed");
+    assert_int_equal(read_bytes(other.drift, &text, text.size, &account), 0);
+    assert_int_equal(account.skipped, GPUS / NODES);
+    text.data[0] = 99;
+    adl_drift_reset(other.drift);
+    assert_int_equal(read_bytes(other.drift, &text, text.size, &account), 0);
+    assert_false(account.used);
+    adl_text_clear(&text);
+    lab_clear(&lab);
+    lab_clear(&other);
+}
+
+static void test_bytes_that_were_cut_off_are_refused(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    struct adl_drift_account account;
+    lab_create(&lab, true);
+    run(&lab, HOUR);
+    struct adl_text text = bytes_of(&lab);
+    for (size_t size = 0; size < text.size; size += 97) {
+        adl_drift_reset(lab.drift);
+        assert_int_equal(read_bytes(lab.drift, &text, size, &account), ADL_EINVAL);
+    }
+    adl_text_clear(&text);
+    lab_clear(&lab);
+}
+
 /* ---- what follows from it ---- */
 
 static void test_a_job_takes_the_fastest_of_equally_free_gpus(void **unused)
@@ -410,6 +496,9 @@ int main(void)
         cmocka_unit_test(test_the_only_gpu_of_a_type_is_not_told_apart_from_its_type),
         cmocka_unit_test(test_readings_that_jump_and_clocks_that_step_flag_nothing),
         cmocka_unit_test(test_equal_events_give_equal_answers),
+        cmocka_unit_test(test_what_was_written_and_read_goes_on_bit_for_bit),
+        cmocka_unit_test(test_gpus_that_are_gone_are_skipped_and_an_unknown_version_is_not_used),
+        cmocka_unit_test(test_bytes_that_were_cut_off_are_refused),
         cmocka_unit_test(test_a_job_takes_the_fastest_of_equally_free_gpus),
         cmocka_unit_test(test_a_slower_type_makes_waiting_jobs_longer_there_alone),
         cmocka_unit_test(test_a_neighbour_that_comes_and_goes_is_no_drift),

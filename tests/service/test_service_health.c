@@ -48,7 +48,7 @@ static const char *slow_gpu(const char *key)
     const cJSON *value = gpu ? cJSON_GetObjectItemCaseSensitive(gpu, key) : NULL;
     snprintf(text, sizeof text, "%s", value && cJSON_IsString(value) ? value->valuestring : "");
     if (value && cJSON_IsNumber(value))
-        snprintf(text, sizeof text, "%.3g", value->valuedouble);
+        snprintf(text, sizeof text, "%.15g", value->valuedouble);
     if (value && cJSON_IsBool(value))
         snprintf(text, sizeof text, "%s", cJSON_IsTrue(value) ? "true" : "false");
     cJSON_Delete(json);
@@ -144,11 +144,42 @@ static void an_administrator_who_resumes_a_slow_gpu_is_obeyed(void **state)
     assert_null(strstr(http.body, "\"drained\":true"));
 }
 
+static void what_was_found_outlives_a_restart_and_is_not_told_again(void **state)
+{
+    (void)state;
+    char since[40];
+    start_twin(off);
+    wait_text("/v1/health", "\"confirmed\":true");
+    snprintf(since, sizeof since, "%s", slow_gpu("since_s"));
+    client_hang_up(&http);
+    assert_int_equal(service_signal(SIGTERM), 0);
+    start_again();
+    assert_string_equal(slow_gpu("confirmed"), "true");
+    assert_string_equal(slow_gpu("since_s"), since);
+    expect(200, NULL, "GET /metrics");
+    expect_text("adlro_drift_alarms_total{kind=\"gpu\"} 0\n");
+    assert_non_null(strstr(service_said(), "; speeds of 8 GPUs"));
+}
+
+static void what_was_found_outlives_a_kill(void **state)
+{
+    (void)state;
+    start_twin(off);
+    wait_text("/v1/health", "\"confirmed\":true");
+    wait_checks(); /* it is written when it is found */
+    client_hang_up(&http);
+    assert_int_equal(service_signal(SIGKILL), 128 + SIGKILL);
+    start_again();
+    assert_string_equal(slow_gpu("confirmed"), "true");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SERVICE_TEST(a_gpu_below_its_type_is_shown_everywhere_and_not_drained_unless_allowed),
         SERVICE_TEST(a_slow_gpu_is_drained_if_allowed_but_not_as_the_last_of_its_type),
+        SERVICE_TEST(what_was_found_outlives_a_restart_and_is_not_told_again),
+        SERVICE_TEST(what_was_found_outlives_a_kill),
         SERVICE_TEST(an_administrator_who_resumes_a_slow_gpu_is_obeyed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

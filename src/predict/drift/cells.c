@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS 512 /* 4,096 cells, 256 KiB for each channel */
 #define WAYS    8
+#define BUCKETS (ADL_DRIFT_CELLS / WAYS)
 
 #define FIRST      4    /* samples of each job that count */
 #define MEMORY     128  /* jobs that the mean remembers */
@@ -18,7 +18,7 @@
 int adl_drift_cells_create(struct adl_drift_cells *ret)
 {
     ret->clock = 0;
-    ret->list = calloc((size_t)BUCKETS * WAYS, sizeof *ret->list);
+    ret->list = calloc((size_t)ADL_DRIFT_CELLS, sizeof *ret->list);
     return ret->list ? 0 : ADL_ENOMEM;
 }
 
@@ -30,8 +30,13 @@ void adl_drift_cells_clear(struct adl_drift_cells *cells)
 
 void adl_drift_cells_reset(struct adl_drift_cells *cells)
 {
-    memset(cells->list, 0, (size_t)BUCKETS * WAYS * sizeof *cells->list);
+    memset(cells->list, 0, (size_t)ADL_DRIFT_CELLS * sizeof *cells->list);
     cells->clock = 0;
+}
+
+bool adl_drift_cell_fits(uint64_t key, uint32_t place)
+{
+    return (key >> 8) % BUCKETS == place / WAYS;
 }
 
 struct adl_drift_cell *adl_drift_cells_find(struct adl_drift_cells *cells, uint64_t key)

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define ADL_DRIFT_CELLS 4096 /* 160 KiB for each channel */
+
 struct adl_drift_cell {
     uint64_t key; /* 0 = unused */
     uint64_t used;
@@ -29,6 +31,8 @@ int adl_drift_cells_create(struct adl_drift_cells *ret);   /* 0 or ADL_ENOMEM */
 void adl_drift_cells_clear(struct adl_drift_cells *cells); /* frees; accepts a zeroed one */
 
 void adl_drift_cells_reset(struct adl_drift_cells *cells); /* as after create */
+
+bool adl_drift_cell_fits(uint64_t key, uint32_t place); /* whether a cell with this key can be there in the list */
 
 /* The cell with this key, which is not 0; a new one has no jobs. */
 struct adl_drift_cell *adl_drift_cells_find(struct adl_drift_cells *cells, uint64_t key);

@@ -69,6 +69,13 @@ void adl_drift_destroy(struct adl_drift *drift)
     free(drift);
 }
 
+void adl_drift_exchange(struct adl_drift *drift, struct adl_drift *other)
+{
+    const struct adl_drift mine = *drift;
+    *drift = *other;
+    *other = mine;
+}
+
 /* ---- events ---- */
 
 static uint64_t kind_of(const struct adl_job_spec *spec)

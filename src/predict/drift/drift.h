@@ -60,7 +60,8 @@ struct adl_drift;
 int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct adl_drift **ret);
 void adl_drift_destroy(struct adl_drift *drift); /* accepts NULL */
 
-void adl_drift_reset(struct adl_drift *drift); /* as after create */
+void adl_drift_reset(struct adl_drift *drift);                             /* as after create */
+void adl_drift_exchange(struct adl_drift *drift, struct adl_drift *other); /* what two of one cluster have seen */
 
 /* Learns from an event, before the event changes the state. True if a factor may have changed. */
 bool adl_drift_observe(struct adl_drift *drift, const struct adl_event *event, const struct adl_state *state);
