@@ -164,20 +164,25 @@ static void a_job_passes_a_planned_gang_as_far_as_the_delay_weighs(void **unused
     }
 }
 
-/* With the guard, a gang that waited 3 * (typical + own) is planned first, and nobody delays it. */
-static void the_guard_puts_a_job_that_waited_long_first_and_lets_nobody_delay_it(void **unused)
+/* Two GPUs, one of them busy for long: a gang of two waits while jobs of one GPU pass it. Once due it holds a
+ * reservation, so only what ends before starts. */
+static void a_due_job_is_planned_first_and_nobody_delays_it(void **unused)
 {
     (void)unused;
     for (int i = 0; i < 2; i++) {
-        open_types(1, 2, i ? "delay_weight=0\ntail_guard=3" : "delay_weight=0");
-        submit(0, 0, 1, 1e4, 0);
+        open_types(1, 2, i ? "delay_weight=0\nobjective=tail:1" : "delay_weight=0\nobjective=tail:0");
+        submit(0, 0, 1, 10, 0);
         decide_at(0);
-        submit(1, 0, 2, 100, 0);
-        decide_at(0);
-        submit(2, 301, 1, 1e5, 0);
-        assert_int_equal(decide_at(302), i ? 0 : 1);
-        submit(3, 302, 1, 50, 0); /* done before the gang can start */
-        assert_int_equal(decide_at(303), i ? 1 : 0);
+        finish(0, 10); /* a usual run time is known */
+        submit(1, 10, 1, 1e4, 0);
+        decide_at(10);
+        submit(2, 10, 2, 100, 0);
+        decide_at(10);
+        submit(3, 11, 1, 50, 0); /* done before the gang can start */
+        assert_int_equal(decide_at(11), 1);
+        finish(3, 61); /* now more work has started than was submitted before the gang */
+        submit(4, 61, 1, 1e5, 0);
+        assert_int_equal(decide_at(61), i ? 0 : 1);
         close_policy();
     }
 }
@@ -274,7 +279,7 @@ int main(void)
         cmocka_unit_test(a_waiting_job_says_what_it_waits_for),
         cmocka_unit_test(a_start_carries_its_cost_and_that_of_the_next_best_type),
         cmocka_unit_test(a_job_passes_a_planned_gang_as_far_as_the_delay_weighs),
-        cmocka_unit_test(the_guard_puts_a_job_that_waited_long_first_and_lets_nobody_delay_it),
+        cmocka_unit_test(a_due_job_is_planned_first_and_nobody_delays_it),
         cmocka_unit_test(no_gpu_idles_while_a_job_fits_that_all_types_serve_alike),
         cmocka_unit_test(one_type_serves_by_rank),
         cmocka_unit_test(a_running_job_moves_to_the_fast_type_and_its_target_is_held),

@@ -8,6 +8,7 @@
  * are left. docs/flagship.md has what was tried. */
 #include "base/real.h"
 #include "policy/adlro/corrections.h"
+#include "policy/adlro/due.h"
 #include "policy/adlro/moves.h"
 #include "policy/adlro/place.h"
 #include "policy/adlro/ranking.h"
@@ -26,7 +27,7 @@
 
 struct adlro {
     struct adl_objective objective;
-    double price_weight, delay_weight, tail_guard;
+    double price_weight, delay_weight;
     uint32_t planned_max;
     struct adl_corrections *corrections;
     struct adl_free_profile *profile;
@@ -34,6 +35,7 @@ struct adlro {
     struct adl_moves moves;
     bool may_move;
     int64_t switch_us;
+    struct adl_due due;
     struct adl_ranking ranking; /* grown when a job joins, as all that follow */
     struct adl_place *places;   /* [slot] */
     uint64_t *lane_left;        /* [lane] the decision that found no place for its jobs */
@@ -43,7 +45,7 @@ struct adlro {
     double typical_us;              /* average run time of completed jobs; 0: none has completed */
     double waits[ADL_TYPES_MAX];    /* jobs that the plan lets wait for a type */
     int64_t last_us[ADL_TYPES_MAX]; /* when the last of them starts */
-    bool guards;                    /* a job of this plan is guarded: nobody may delay it */
+    bool reserved;                  /* a job of this plan holds a reservation */
     bool failed;
     uint64_t decision;
     int64_t settled_us; /* nothing more to do until one of these changes */
@@ -52,7 +54,7 @@ struct adlro {
 
 struct adlro_options {
     struct adl_objective objective;
-    double price_weight, delay_weight, tail_guard;
+    double price_weight, delay_weight;
     int64_t planned_jobs;
     bool moves;
 };
@@ -75,12 +77,6 @@ static const struct adl_policy_option options[] = {
      .value = "0.3",
      .range = {.min = 0, .max = 1e6},
      .help = "weight of the delay that a start causes to a job that is planned there"},
-    {.name = "tail_guard",
-     .type = ADL_POLICY_REAL,
-     .offset = offsetof(struct adlro_options, tail_guard),
-     .value = "0",
-     .range = {.min = 0.1, .max = 1e6, .or_zero = true},
-     .help = "jobs that waited this many times the sum of a typical run time and their own go first; 0 = off"},
     {.name = "planned_jobs",
      .type = ADL_POLICY_INTEGER,
      .offset = offsetof(struct adlro_options, planned_jobs),
@@ -102,6 +98,7 @@ static void destroy(void *policy)
     adl_free_profile_destroy(self->profile);
     adl_corrections_destroy(self->corrections);
     adl_ranking_clear(&self->ranking);
+    adl_due_clear(&self->due);
     free(self->places);
     free(self->lane_left);
     free(self->planned);
@@ -124,7 +121,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->objective = own->objective;
     self->price_weight = own->price_weight;
     self->delay_weight = own->delay_weight;
-    self->tail_guard = own->tail_guard;
+    self->due.tail = own->objective.tail / own->objective.mean;
     self->may_move = own->moves;
     self->switch_us = config->preemption_us;
     self->planned_max = (uint32_t)own->planned_jobs;
@@ -143,6 +140,8 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
         self->failed = true;
     else
         self->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX, .rest_us = adl_rest_us(state, slot)};
+    if (!self->failed && adl_due_join(&self->due, state, slot, self->places[slot].rest_us))
+        self->failed = true;
     return state->jobs[slot].submit_us;
 }
 
@@ -176,11 +175,8 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 
 static double score_of(struct adlro *self, const struct adl_state *state, uint32_t slot)
 {
-    struct adl_place *place = &self->places[slot];
-    const double wait_us = (double)adl_state_waited_us(state, slot), rest_us = place->rest_us;
-    place->guarded = self->tail_guard > 0 && wait_us > self->tail_guard * (self->typical_us + rest_us + 1);
-    return place->guarded ? wait_us / (self->typical_us + rest_us + 1) * 1e12 /* other scores are below 1e6 / us */
-                          : adl_ranking_score(wait_us, rest_us, state->jobs[slot].spec.gpus);
+    return adl_ranking_score((double)adl_state_waited_us(state, slot), self->places[slot].rest_us,
+                             state->jobs[slot].spec.gpus);
 }
 
 static bool starts(const struct adl_plan *plan, uint32_t slot)
@@ -198,7 +194,7 @@ static void rank_queue(struct adlro *self, const struct adl_state *state, const 
     self->ranking.count = 0;
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
-            if (!starts(plan, s))
+            if (!self->places[s].due && !starts(plan, s))
                 adl_ranking_add(&self->ranking, score_of(self, state, s), s);
     adl_ranking_sort(&self->ranking, state);
 }
@@ -212,7 +208,7 @@ static struct adl_place_view view_of(const struct adlro *self, const struct adl_
                                    .corrections = self->corrections,
                                    .prices = &self->prices,
                                    .price_weight = self->price_weight,
-                                   .delay_weight = self->guards ? HUGE_VAL : self->delay_weight};
+                                   .delay_weight = self->delay_weight};
 }
 
 /* The job that waits for the GPUs that a start takes: the first one planned there. */
@@ -259,9 +255,10 @@ static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t 
         return start(self, state, slot, plan);
     if (place->opening.start_us == INT64_MAX)
         return 0;
+    place->opening.reserved = place->due && !self->reserved;
+    self->reserved |= place->opening.reserved;
     adl_free_profile_take(self->profile, slot, place->type, &place->opening, NULL);
     self->planned[self->planned_count++] = slot;
-    self->guards |= place->guarded;
     self->waits[place->type]++;
     if (place->opening.start_us > self->last_us[place->type])
         self->last_us[place->type] = place->opening.start_us;
@@ -332,7 +329,7 @@ static void begin(struct adlro *self, const struct adl_state *state)
     self->settled_sequence = state->queue.next_sequence;
     self->decision++;
     self->planned_count = 0;
-    self->guards = false;
+    self->reserved = false;
     memset(self->waits, 0, sizeof self->waits);
     memset(self->last_us, 0, sizeof self->last_us);
     adl_free_profile_begin(self->profile, state);
@@ -356,10 +353,32 @@ static int finish_moves(struct adlro *self, const struct adl_state *state, struc
     return 0;
 }
 
+/* Due jobs are planned before all others; the number of them, or a failure. */
+static int plan_due(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < self->due.count; i++)
+        self->places[self->due.slots[i]].due = false;
+    adl_due_list(&self->due, state, self->typical_us);
+    for (uint32_t i = 0; i < self->due.count && count < self->planned_max; i++) {
+        const uint32_t slot = self->due.slots[i];
+        if (starts(plan, slot))
+            continue;
+        self->places[slot].due = true;
+        if (plan_job(self, state, slot, plan))
+            return ADL_EREFUSED;
+        count++;
+    }
+    return (int)count;
+}
+
 static int plan_queue(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
+    const int due = plan_due(self, state, plan);
+    if (due < 0)
+        return due;
     rank_queue(self, state, plan);
-    for (uint32_t n = 0; n < self->planned_max && self->ranking.count > 0; n++)
+    for (uint32_t n = (uint32_t)due; n < self->planned_max && self->ranking.count > 0; n++)
         if (plan_job(self, state, adl_ranking_pop(&self->ranking, state), plan))
             return ADL_EREFUSED;
     update_prices(self, state);

@@ -51,6 +51,7 @@ void adl_node_profile_unplan(struct adl_node_profile *node)
     node->gpus = node->base_gpus;
     node->count = node->base_count;
     node->full = false;
+    node->reserved = false;
 }
 
 void adl_node_profile_read(struct adl_node_profile *node, const struct adl_state *state, uint32_t number,
@@ -139,7 +140,8 @@ void adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank, c
     uint32_t i = 0;
     while (at > 0 && i < node->count && usable(node, i, bank, spec) >= spec->gpus)
         i++;
-    if (i > 0 && i < node->count) { /* a start now delays the job that needs the GPUs from step i on */
+    if (i > 0 && i < node->count &&
+        !node->reserved) { /* a start now delays the job that needs the GPUs from step i on */
         opening.delay_us = now_us + run_us - node->steps[i].time_us;
         offer(node, 0, spec->gpus, opening, now_us, delay_weight, best);
         opening.delay_us = 0;

@@ -13,6 +13,7 @@ struct adl_opening {
     int64_t start_us; /* INT64_MAX: nowhere */
     int64_t run_us;
     int64_t delay_us; /* that a start now causes to a job that is planned there */
+    bool reserved;    /* of a planned job: no start may delay it */
     uint32_t bank;    /* ADL_NONE: across nodes */
     uint32_t spare;   /* GPUs of that bank that stay free beside it */
 };
@@ -29,8 +30,9 @@ struct adl_node_profile {
     int32_t *planned_gpus;
     uint32_t count, base_count, capacity;
     uint32_t banks, bank_first;
-    bool full;  /* no room for more steps: nothing more is planned here */
-    bool stale; /* base has to be read again */
+    bool full;     /* no room for more steps: nothing more is planned here */
+    bool stale;    /* base has to be read again */
+    bool reserved; /* no start may delay what is planned here */
 };
 
 /* Room that a node's profile needs. */

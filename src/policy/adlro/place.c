@@ -7,7 +7,7 @@
 
 static double price_of(const struct adl_place_view *view, const struct adl_place *place, uint32_t slot, uint32_t type)
 {
-    return place->guarded ? 0 : view->price_weight * view->prices->of[type] * view->state->jobs[slot].spec.gpus;
+    return place->due ? 0 : view->price_weight * view->prices->of[type] * view->state->jobs[slot].spec.gpus;
 }
 
 static void note_now(struct adl_place *place, uint32_t type, double cost_us)
@@ -21,10 +21,8 @@ static void note_now(struct adl_place *place, uint32_t type, double cost_us)
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
 {
     const struct adl_state *state = view->state;
-    *place = (struct adl_place){.opening.start_us = INT64_MAX,
-                                .now_type = ADL_NONE,
-                                .rest_us = adl_rest_us(state, slot),
-                                .guarded = place->guarded};
+    *place = (struct adl_place){
+        .opening.start_us = INT64_MAX, .now_type = ADL_NONE, .rest_us = adl_rest_us(state, slot), .due = place->due};
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_opening opening;

@@ -13,7 +13,7 @@ struct adl_place {
     uint32_t type, now_type;    /* now_type: the cheapest type where it could start at once, or ADL_NONE */
     double cost_us, next_cost_us, now_cost_us; /* here; on the next best type (0: none); on now_type */
     double rest_us;                            /* on its best type, when it was last planned */
-    bool guarded;                              /* it pays no price */
+    bool due;                                  /* it pays no price (policy/adlro/due.h) */
 };
 
 /* What a place is chosen by. */

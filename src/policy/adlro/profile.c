@@ -27,7 +27,8 @@ struct adl_free_profile {
     uint32_t *planned; /* nodes with planned jobs */
     uint32_t planned_count;
     uint32_t free_now[ADL_TYPES_MAX];
-    int64_t *earliest; /* scratch of find_spanning */
+    uint32_t reserved_types; /* mask of types with a planned job that no start may delay */
+    int64_t *earliest;       /* scratch of find_spanning */
     struct adl_step *steps;
     int32_t *gpus;
     int64_t *ready;
@@ -183,6 +184,7 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
         index_node(profile, &profile->nodes[profile->planned[i]]);
     }
     profile->planned_count = 0;
+    profile->reserved_types = 0;
     for (uint32_t n = 0; n < profile->cluster->node_count; n++) {
         struct adl_node_profile *node = &profile->nodes[n];
         if (!node_changed(profile, node))
@@ -277,6 +279,8 @@ static void find_spanning(struct adl_free_profile *profile, const struct adl_job
     if (ready_us <= now_us && gpus_from(profile, type, spec, now_us, now_us + run_us) < spec->gpus) {
         if (gpus_from(profile, type, spec, now_us, now_us) < spec->gpus)
             return; /* cores or memory are missing; when they will be there is not known */
+        if (profile->reserved_types >> t & 1)
+            return;
         opening.delay_us = run_us;
     }
     const double cost_us = adl_opening_wait_us(&opening, now_us, delay_weight) + (double)run_us;
@@ -332,6 +336,8 @@ static void take_in_bank(struct adl_free_profile *profile, uint32_t b, uint32_t 
         profile->planned[profile->planned_count++] = n;
     adl_node_profile_take(node, b, spec, gpus, opening->start_us, opening->start_us + opening->run_us,
                           profile->state->now_us);
+    node->reserved |= opening->reserved;
+    profile->reserved_types |= (uint32_t)opening->reserved << profile->cluster->banks[b].type;
     index_node(profile, node);
 }
 

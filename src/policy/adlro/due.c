@@ -1,0 +1,60 @@
+#include "policy/adlro/due.h"
+
+#include "base/error.h"
+#include "base/index.h"
+
+#include <stdlib.h>
+
+/* Of the GPUs, that due jobs may fill for each unit of the weight. */
+#define FILL 0.2
+
+void adl_due_clear(struct adl_due *due)
+{
+    free(due->jobs);
+    *due = (struct adl_due){0};
+}
+
+int adl_due_join(struct adl_due *due, const struct adl_state *state, uint32_t slot, double rest_us)
+{
+    if (adl_grow((void **)&due->jobs, &due->capacity, (size_t)slot + 1, sizeof *due->jobs))
+        return ADL_ENOMEM;
+    if (state->jobs[slot].attempts > 0) /* it was stopped, and keeps its turn */
+        return 0;
+    due->jobs[slot] = (struct adl_due_job){due->submitted_us, rest_us * state->jobs[slot].spec.gpus};
+    due->submitted_us += due->jobs[slot].work_us;
+    return 0;
+}
+
+/* Work of the jobs that have started, or left without a start. */
+static double started_us(const struct adl_due *due, const struct adl_state *state)
+{
+    const struct adl_queue *queue = &state->queue;
+    double waiting_us = 0;
+    for (uint32_t i = 0; i < queue->heap_count; i++)
+        for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
+            waiting_us += state->jobs[s].attempts == 0 ? due->jobs[s].work_us : 0;
+    return due->submitted_us - waiting_us;
+}
+
+void adl_due_list(struct adl_due *due, const struct adl_state *state, double typical_us)
+{
+    due->count = 0;
+    if (due->tail <= 0 || typical_us <= 0)
+        return;
+    const double gpus = state->cluster->gpu_count, slack = (1 / due->tail - due->tail) * gpus;
+    const double started = started_us(due, state);
+    double filled = 0;
+    adl_walk_begin(&state->queue);
+    for (uint32_t slot; due->count < ADL_DUE_MAX && filled < FILL * due->tail * gpus &&
+                        (slot = adl_walk_job(&state->queue)) != ADL_NONE;
+         adl_walk_next(&state->queue)) {
+        const struct adl_due_job *job = &due->jobs[slot];
+        const double late_us = started - job->before_us;
+        if (slack >= 0 && late_us <= slack * typical_us)
+            break; /* and so is every job after it */
+        if (late_us <= slack * (typical_us + job->work_us / state->jobs[slot].spec.gpus))
+            continue;
+        due->slots[due->count++] = slot;
+        filled += state->jobs[slot].spec.gpus;
+    }
+}
