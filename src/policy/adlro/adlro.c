@@ -9,6 +9,7 @@
 #include "base/real.h"
 #include "policy/adlro/corrections.h"
 #include "policy/adlro/due.h"
+#include "policy/adlro/fairness.h"
 #include "policy/adlro/moves.h"
 #include "policy/adlro/place.h"
 #include "policy/adlro/ranking.h"
@@ -36,6 +37,7 @@ struct adlro {
     bool may_move;
     int64_t switch_us;
     struct adl_due due;
+    struct adl_fairness fairness;
     struct adl_ranking ranking; /* grown when a job joins, as all that follow */
     struct adl_place *places;   /* [slot] */
     uint64_t *lane_left;        /* [lane] the decision that found no place for its jobs */
@@ -54,7 +56,8 @@ struct adlro {
 
 struct adlro_options {
     struct adl_objective objective;
-    double price_weight, delay_weight;
+    double price_weight, delay_weight, fair_half_life_s;
+    char user_shares[ADL_POLICY_TEXT_SIZE];
     int64_t planned_jobs;
     bool moves;
 };
@@ -77,6 +80,18 @@ static const struct adl_policy_option options[] = {
      .value = "0.3",
      .range = {.min = 0, .max = 1e6},
      .help = "weight of the delay that a start causes to a job that is planned there"},
+    {.name = "fair_half_life_s",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct adlro_options, fair_half_life_s),
+     .value = "0",
+     .range = {.min = 1, .max = 1e9, .or_zero = true},
+     .help = "time after which used GPU time counts half against its user's share; 0 = 100 average run times",
+     .source = "PriorityDecayHalfLife of Slurm, 7 days there"},
+    {.name = "user_shares",
+     .type = ADL_POLICY_TEXT,
+     .offset = offsetof(struct adlro_options, user_shares),
+     .value = "",
+     .help = "shares of users, USER:SHARE,USER:SHARE ...; a user is a number (of a trace: a name), all others have 1"},
     {.name = "planned_jobs",
      .type = ADL_POLICY_INTEGER,
      .offset = offsetof(struct adlro_options, planned_jobs),
@@ -99,6 +114,7 @@ static void destroy(void *policy)
     adl_corrections_destroy(self->corrections);
     adl_ranking_clear(&self->ranking);
     adl_due_clear(&self->due);
+    adl_fairness_clear(&self->fairness);
     free(self->places);
     free(self->lane_left);
     free(self->planned);
@@ -122,10 +138,17 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->price_weight = own->price_weight;
     self->delay_weight = own->delay_weight;
     self->due.tail = own->objective.tail / own->objective.mean;
+    self->fairness.weight = own->objective.fairness / own->objective.mean;
+    self->fairness.half_life_s = own->fair_half_life_s;
     self->may_move = own->moves;
     self->switch_us = config->preemption_us;
     self->planned_max = (uint32_t)own->planned_jobs;
     self->settled_us = INT64_MIN;
+    const int status = adl_fairness_read_shares(&self->fairness, own->user_shares, err);
+    if (status) {
+        destroy(self);
+        return status;
+    }
     *ret_policy = self;
     return 0;
 }
@@ -140,7 +163,8 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
         self->failed = true;
     else
         self->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX, .rest_us = adl_rest_us(state, slot)};
-    if (!self->failed && adl_due_join(&self->due, state, slot, self->places[slot].rest_us))
+    if (!self->failed && (adl_due_join(&self->due, state, slot, self->places[slot].rest_us) ||
+                          adl_fairness_join(&self->fairness, state->jobs[slot].spec.user)))
         self->failed = true;
     return state->jobs[slot].submit_us;
 }
@@ -168,6 +192,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
         learn(self, event, state);
         adl_moves_forget(&self->moves, event->job);
     }
+    adl_fairness_charge(&self->fairness, &state->jobs[event->job], event->time_us);
     adl_free_profile_forget_job(self->profile, state, event->job);
 }
 
@@ -175,8 +200,10 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 
 static double score_of(struct adlro *self, const struct adl_state *state, uint32_t slot)
 {
-    return adl_ranking_score((double)adl_state_waited_us(state, slot), self->places[slot].rest_us,
-                             state->jobs[slot].spec.gpus);
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const double fair = adl_fairness_factor(&self->fairness, spec->user);
+    return fair *
+           adl_ranking_score(fair * (double)adl_state_waited_us(state, slot), self->places[slot].rest_us, spec->gpus);
 }
 
 static bool starts(const struct adl_plan *plan, uint32_t slot)
@@ -377,6 +404,7 @@ static int plan_queue(struct adlro *self, const struct adl_state *state, struct 
     const int due = plan_due(self, state, plan);
     if (due < 0)
         return due;
+    adl_fairness_update(&self->fairness, state, self->typical_us);
     rank_queue(self, state, plan);
     for (uint32_t n = (uint32_t)due; n < self->planned_max && self->ranking.count > 0; n++)
         if (plan_job(self, state, adl_ranking_pop(&self->ranking, state), plan))
