@@ -22,6 +22,7 @@ extern const struct adl_command_verb adl_verb_arena;
 extern const struct adl_command_verb adl_verb_simulate;
 extern const struct adl_command_verb adl_verb_replay;
 extern const struct adl_command_verb adl_verb_train;
+extern const struct adl_command_verb adl_verb_tune;
 extern const struct adl_command_verb adl_verb_estimate;
 extern const struct adl_command_verb adl_verb_score;
 extern const struct adl_command_verb adl_verb_scenario;

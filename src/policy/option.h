@@ -53,6 +53,7 @@ struct adl_policy_option {
     size_t offset;            /* into the policy's struct of options */
     const char *value;        /* the default, as people write it; "" = an empty list, all types or no text */
     struct adl_range range;   /* INTEGER, REAL, each element of REALS */
+    struct adl_range tune;    /* BOOL, INTEGER, REAL: where `adlro tune` searches; min = max = 0: nowhere */
     const char *const *words; /* WORD: ends with NULL */
     const char *help;         /* one line */
     const char *source;       /* where the option or its default comes from; NULL = it is our own */
@@ -76,7 +77,7 @@ struct adl_policy_option {
 #define ADL_POLICY_STOP_MARGIN(struct_type, by_default)                                                                \
     {                                                                                                                  \
         .name = "stop_margin", .type = ADL_POLICY_REAL, .offset = offsetof(struct_type, stop_margin),                  \
-        .value = (by_default), .range = {.max = 1e6},                                                                  \
+        .value = (by_default), .range = {.max = 1e6}, .tune = {.min = 1, .max = 64},                                   \
         .help = "a job is stopped only if that gains more than this many times what the stop costs, times 1 + its "    \
                 "earlier stops"                                                                                        \
     }
