@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 int adl_bitmap_create(struct adl_bitmap *ret, uint32_t size)
 {
@@ -31,6 +32,13 @@ void adl_bitmap_clear(struct adl_bitmap *map)
 {
     free(map->level[0]);
     *map = (struct adl_bitmap){0};
+}
+
+void adl_bitmap_copy(struct adl_bitmap *to, const struct adl_bitmap *from)
+{
+    assert(to->size == from->size);
+    const size_t words = (size_t)(from->level[from->levels - 1] - from->level[0]) + 1; /* the last level has one */
+    memcpy(to->level[0], from->level[0], words * sizeof *from->level[0]);
 }
 
 uint32_t adl_bitmap_next(const struct adl_bitmap *map, uint32_t from)

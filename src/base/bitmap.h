@@ -18,9 +18,10 @@ struct adl_bitmap {
     uint32_t size;
 };
 
-int adl_bitmap_create(struct adl_bitmap *ret, uint32_t size);          /* holds 0..size-1, empty; 0 or ADL_ENOMEM */
-void adl_bitmap_clear(struct adl_bitmap *map);                         /* frees; accepts a zeroed one */
-uint32_t adl_bitmap_next(const struct adl_bitmap *map, uint32_t from); /* least member >= from, or ADL_NONE */
+int adl_bitmap_create(struct adl_bitmap *ret, uint32_t size); /* holds 0..size-1, empty; 0 or ADL_ENOMEM */
+void adl_bitmap_clear(struct adl_bitmap *map);                /* frees; accepts a zeroed one */
+void adl_bitmap_copy(struct adl_bitmap *to, const struct adl_bitmap *from); /* of the same size */
+uint32_t adl_bitmap_next(const struct adl_bitmap *map, uint32_t from);      /* least member >= from, or ADL_NONE */
 
 static inline void adl_bitmap_add(struct adl_bitmap *map, uint32_t index)
 {

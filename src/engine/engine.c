@@ -1,8 +1,6 @@
-#include "engine/engine.h"
+#include "engine/engine_internal.h"
 
 #include "base/hash.h"
-#include "engine/correction.h"
-#include "engine/validate.h"
 #include "policy/mechanism/reason.h"
 #include "predict/belief.h"
 #include "state/stop.h"
@@ -15,32 +13,6 @@
 /* Decision times kept: enough for a stable 99th percentile, few enough not to matter for memory. */
 #define TIMED_EVERY 16
 #define TIMED_MAX   (1u << 16)
-
-/* Policies that learn, at most. */
-#define LEARNERS_MAX 8
-
-/* A former policy, kept for what it has learned. */
-struct learner {
-    const struct adl_policy_ops *ops;
-    void *policy;
-};
-
-struct adl_engine {
-    struct adl_engine_config config;
-    struct adl_state *state;
-    struct adl_validator *validator;
-    struct adl_belief *belief;
-    struct adl_correction correction;
-    void *policy;
-    struct learner learners[LEARNERS_MAX]; /* one of each kind, except the policy's; unused: ops NULL */
-    struct adl_plan plan;
-    struct adl_engine_counts counts;
-    float *decision_ns; /* [TIMED_MAX] */
-    uint64_t instant_hash;
-    bool observer_failed;
-    int64_t preempted_us;     /* the time of the last preemption ... */
-    uint32_t preempted_count; /* ... and how many there were at that time since the last submission */
-};
 
 int adl_engine_create(const struct adl_engine_config *config, struct adl_engine **ret, struct adl_error *err)
 {
@@ -140,7 +112,7 @@ const struct adl_drift *adl_engine_drift(const struct adl_engine *engine)
 }
 
 /* Passes what a policy has learned to the present one if it is of the same kind, else keeps it for later. */
-static void take_learner(struct adl_engine *engine, struct learner learner)
+static void take_learner(struct adl_engine *engine, struct adl_former_policy learner)
 {
     int i = 0;
     if (learner.ops == engine->config.policy) {
@@ -164,7 +136,7 @@ void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from)
             take_learner(engine, from->learners[i]);
     memset(from->learners, 0, sizeof from->learners);
     if (from->config.policy->inherit) {
-        take_learner(engine, (struct learner){from->config.policy, from->policy});
+        take_learner(engine, (struct adl_former_policy){from->config.policy, from->policy});
         from->policy = NULL;
     }
 }

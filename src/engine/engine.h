@@ -75,6 +75,11 @@ void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us
 int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error *err);
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOMEM */
 
+/* Becomes equal to another engine, which stays as it is: with equal worlds both decide alike. Both were created with
+ * the same cluster, policy and options; each keeps its world and observers. Between two steps. What former policies
+ * have learned is not copied. ADL_ENOMEM leaves it fit only for another copy, a reset, or to be destroyed. */
+int adl_engine_copy(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err);
+
 /* Takes over what an engine of the same cluster has learned about jobs, even if its policy differs: what a policy has
  * learned is kept until the same policy is used again. Before the first event; from may only be destroyed afterwards.
  */

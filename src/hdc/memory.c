@@ -53,6 +53,15 @@ void adl_memory_destroy(struct adl_memory *memory)
     free(memory);
 }
 
+void adl_memory_copy(struct adl_memory *to, const struct adl_memory *from)
+{
+    assert(to->capacity == from->capacity);
+    memcpy(to->vectors, from->vectors, from->count * sizeof *to->vectors);
+    memcpy(to->prefixes, from->prefixes, (size_t)from->count * ADL_HYPER_PREFIX * sizeof *to->prefixes);
+    to->count = from->count;
+    to->next = from->next;
+}
+
 uint32_t adl_memory_add(struct adl_memory *memory, const struct adl_hypervector *vector)
 {
     const uint32_t place = memory->next;

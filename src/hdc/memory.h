@@ -20,7 +20,8 @@ struct adl_neighbour {
 /* ops NULL: the best for this processor. */
 int adl_memory_create(uint32_t capacity, const struct adl_hyper_ops *ops, struct adl_memory **ret,
                       struct adl_error *err);
-void adl_memory_destroy(struct adl_memory *memory); /* accepts NULL */
+void adl_memory_destroy(struct adl_memory *memory);                         /* accepts NULL */
+void adl_memory_copy(struct adl_memory *to, const struct adl_memory *from); /* of the same capacity */
 
 uint32_t adl_memory_add(struct adl_memory *memory, const struct adl_hypervector *vector); /* the place it took */
 uint32_t adl_memory_count(const struct adl_memory *memory);

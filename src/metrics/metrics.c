@@ -1,5 +1,6 @@
 #include "metrics/metrics.h"
 
+#include "base/copy.h"
 #include "base/median.h"
 #include "metrics/hyperscore.h"
 #include "metrics/reward.h"
@@ -66,6 +67,17 @@ int adl_metrics_create(double lambda, struct adl_metrics **ret)
 int adl_metrics_reserve(struct adl_metrics *metrics, size_t jobs)
 {
     return adl_grow((void **)&metrics->jct_s, &metrics->jct_capacity, jobs, sizeof *metrics->jct_s);
+}
+
+int adl_metrics_copy(struct adl_metrics *to, const struct adl_metrics *from)
+{
+    if (adl_metrics_reserve(to, from->jct_capacity))
+        return ADL_ENOMEM;
+    const struct adl_metrics own = *to;
+    *to = *from;
+    to->jct_capacity = own.jct_capacity;
+    ADL_COPY_ARRAY(to, own, from, jct_s, from->jobs);
+    return 0;
 }
 
 void adl_metrics_reset(struct adl_metrics *metrics)

@@ -69,6 +69,7 @@ void adl_metrics_reset(struct adl_metrics *metrics);             /* as after cre
 void adl_metrics_price_stops(struct adl_metrics *metrics, const struct adl_preemption *preemption);
 int adl_metrics_reserve(struct adl_metrics *metrics,
                         size_t jobs); /* room for that many finished jobs; 0 or ADL_ENOMEM */
+int adl_metrics_copy(struct adl_metrics *to, const struct adl_metrics *from); /* 0 or ADL_ENOMEM */
 struct adl_observer adl_metrics_observer(struct adl_metrics *metrics);
 
 /* The figures of the run so far. The caller fills in the wall time and, by adl_result_score(), HyperScore. */

@@ -20,6 +20,7 @@
  * which is to say shorter than limits. */
 #include "policy/allox.h"
 
+#include "base/copy.h"
 #include "policy/mechanism/forecast.h"
 #include "policy/mechanism/placement.h"
 #include "policy/mechanism/reason.h"
@@ -134,6 +135,30 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true};
     adl_order_init(&self->gangs);
     *ret_policy = self;
+    return 0;
+}
+
+static int copy(void *policy, const void *from)
+{
+    struct allox *self = policy;
+    const struct allox *other = from;
+    if (adl_grow((void **)&self->gang_nodes, &self->node_capacity, other->node_capacity, sizeof *self->gang_nodes) ||
+        adl_grow((void **)&self->is_gang, &self->flag_capacity, other->flag_capacity, sizeof *self->is_gang))
+        return ADL_ENOMEM;
+    const struct allox own = *self;
+    *self = *other;
+    self->forecast = own.forecast;
+    self->assignment = own.assignment; /* of one decision, as is cost */
+    self->cost = own.cost;
+    self->node_capacity = own.node_capacity;
+    self->flag_capacity = own.flag_capacity;
+    adl_forecast_copy(self->forecast, other->forecast);
+    ADL_COPY_ARRAY(self, own, other, columns, other->columns_max);
+    ADL_COPY_ARRAY(self, own, other, after, other->columns_max);
+    ADL_COPY_ARRAY(self, own, other, gang_nodes, other->node_capacity);
+    ADL_COPY_ARRAY(self, own, other, is_gang, other->flag_capacity);
+    for (size_t i = other->flag_capacity; i < self->flag_capacity; i++)
+        self->is_gang[i] = false;
     return 0;
 }
 
@@ -513,6 +538,7 @@ const struct adl_policy_ops adl_policy_allox = {
     ADL_POLICY_OPTIONS(options, struct allox_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
     .observe = observe,

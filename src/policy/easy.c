@@ -7,6 +7,7 @@
  * reservations spare; a job that is predicted to end exactly at a reserved start is in time. Whether GPUs that a
  * reservation spares may be used beyond its start is enum backfill_rule; that they may is the default, as the authors
  * of EASY have it. docs/agreement.md tells which simulators read it which way. */
+#include "base/copy.h"
 #include "policy/mechanism/forecast.h"
 #include "policy/mechanism/placement.h"
 #include "policy/mechanism/reason.h"
@@ -111,6 +112,18 @@ static int create_depth(uint32_t depth, bool sparing, bool share, const struct a
     self->depth = depth;
     self->place = (struct adl_placement_request){.types = UINT32_MAX, .fastest = true, .share = share};
     *ret_policy = self;
+    return 0;
+}
+
+static int copy(void *policy, const void *from)
+{
+    struct easy *self = policy;
+    const struct easy *other = from, own = *self;
+    *self = *other;
+    self->forecast = own.forecast;
+    adl_forecast_copy(self->forecast, other->forecast);
+    ADL_COPY_ARRAY(self, own, other, owed, other->owed_count);
+    ADL_COPY_ARRAY(self, own, other, unsparing, own.unsparing ? other->depth : 0);
     return 0;
 }
 
@@ -477,6 +490,7 @@ const struct adl_policy_ops adl_policy_easy = {
     ADL_POLICY_OPTIONS(easy_table, struct easy_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .decide = decide,
     .observe = observe,
 };
@@ -490,6 +504,7 @@ const struct adl_policy_ops adl_policy_easy_sjf = {
     .variant_of = "easy",
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .decide = decide,
     .observe = observe,
 };
@@ -501,6 +516,7 @@ const struct adl_policy_ops adl_policy_conservative = {
     ADL_POLICY_OPTIONS(conservative_table, struct easy_options),
     .create = create_conservative,
     .destroy = destroy,
+    .copy = copy,
     .decide = decide_conservative,
     .observe = observe,
 };

@@ -28,6 +28,7 @@ const struct adl_policy_ops adl_policy_fcfs = {
     ADL_POLICY_OPTIONS(options, struct fcfs_options),
     .create = create,
     .destroy = free,
+    .copy = adl_list_scheduler_copy,
     .decide = adl_list_scheduler_decide,
 };
 
@@ -39,5 +40,6 @@ const struct adl_policy_ops adl_policy_fcfs_ff = {
     .variant_of = "fcfs",
     .create = create,
     .destroy = free,
+    .copy = adl_list_scheduler_copy,
     .decide = adl_list_scheduler_decide,
 };

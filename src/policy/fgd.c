@@ -71,6 +71,12 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     return 0;
 }
 
+static int copy(void *policy, const void *from)
+{
+    *(struct fgd *)policy = *(const struct fgd *)from;
+    return 0;
+}
+
 /* The types it accepts and whose memory it fits. */
 static uint32_t types_of(const struct adl_cluster *cluster, const struct adl_job_spec *spec)
 {
@@ -254,6 +260,7 @@ const struct adl_policy_ops adl_policy_fgd = {
     ADL_POLICY_OPTIONS(options, struct fgd_options),
     .create = create,
     .destroy = free,
+    .copy = copy,
     .decide = decide,
     .observe = observe,
 };

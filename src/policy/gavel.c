@@ -26,6 +26,7 @@
  * round_s says so, ours follow from the predicted run times (docs/policies.md). */
 #include "policy/gavel.h"
 
+#include "base/copy.h"
 #include "base/hash.h"
 #include "policy/mechanism/rounds.h"
 #include "solve/shares.h"
@@ -212,6 +213,28 @@ static int create_jct(const struct adl_policy_config *config, const struct adl_c
                       void **ret_policy, struct adl_error *err)
 {
     return create_form(true, config, cluster, seed, ret_policy, err);
+}
+
+static int copy(void *policy, const void *from)
+{
+    struct gavel *self = policy;
+    const struct gavel *other = from;
+    if (adl_grow((void **)&self->kind_of, &self->kind_of_capacity, other->kind_of_capacity, sizeof *self->kind_of) ||
+        adl_grow((void **)&self->alone, &self->alone_capacity, other->alone_capacity, sizeof *self->alone) ||
+        adl_rounds_copy(self->rounds, other->rounds))
+        return ADL_ENOMEM;
+    const struct gavel own = *self;
+    *self = *other;
+    self->rounds = own.rounds;
+    self->shares = own.shares; /* of one program */
+    self->kind_of_capacity = own.kind_of_capacity;
+    self->alone_capacity = own.alone_capacity;
+    ADL_COPY_ARRAY(self, own, other, kinds, KINDS_MAX);
+    ADL_COPY_ARRAY(self, own, other, keys, KINDS_MAX);
+    ADL_COPY_ARRAY(self, own, other, table, TABLE_SIZE);
+    ADL_COPY_ARRAY(self, own, other, kind_of, other->kind_of_capacity);
+    ADL_COPY_ARRAY(self, own, other, alone, other->alone_capacity);
+    return 0;
 }
 
 const struct adl_gavel_counts *adl_gavel_counts(const void *policy)
@@ -500,6 +523,7 @@ const struct adl_policy_ops adl_policy_gavel = {
     ADL_POLICY_OPTIONS(options, struct gavel_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .decide = decide,
     .observe = observe,
     .round_s = round_s,
@@ -513,6 +537,7 @@ const struct adl_policy_ops adl_policy_gavel_jct = {
     .options_size = sizeof(struct gavel_options),
     .create = create_jct,
     .destroy = destroy,
+    .copy = copy,
     .decide = decide,
     .observe = observe,
     .round_s = round_s,

@@ -53,6 +53,18 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     return 0;
 }
 
+static int copy(void *policy, const void *from)
+{
+    struct gittins *self = policy;
+    const struct gittins *other = from;
+    if (adl_preemptive_list_copy(&self->list, &other->list, self))
+        return ADL_ENOMEM;
+    const struct gittins own = *self;
+    *self = *other;
+    self->list = own.list;
+    return 0;
+}
+
 static int64_t key_after(const struct adl_state *state, uint32_t slot, double done_us)
 {
     const double key = adl_belief_cost_us(state->belief, slot, done_us) * state->jobs[slot].spec.gpus;
@@ -140,6 +152,7 @@ const struct adl_policy_ops adl_policy_gittins = {
     ADL_POLICY_OPTIONS(options, struct gittins_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
     .observe = observe,

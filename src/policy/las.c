@@ -13,6 +13,7 @@
  * las_lazy: demotions are noticed only when jobs come or end, and at whole seconds (limit - time held) / GPUs after the
  * last such moment, a job at most one queue at a time. This is what Tiresias' own simulator does: it forgets to
  * multiply the time by the GPUs. The next wake-up is then found by looking at all that run. */
+#include "base/copy.h"
 #include "base/median.h"
 #include "policy/mechanism/preemptive_list.h"
 #include "policy/policy.h"
@@ -154,6 +155,40 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->next_turn = self->front_turn = MIDDLE;
     self->pass_us = self->woken_us = INT64_MIN;
     *ret_policy = self;
+    return 0;
+}
+
+static int copy_index(struct index *to, const struct index *from)
+{
+    if (adl_grow((void **)&to->nodes, &to->capacity, from->capacity, sizeof *to->nodes))
+        return ADL_ENOMEM;
+    const struct index own = *to;
+    *to = *from;
+    to->capacity = own.capacity;
+    ADL_COPY_ARRAY(to, own, from, nodes, from->capacity);
+    return 0;
+}
+
+static int copy(void *policy, const void *from)
+{
+    struct las *self = policy;
+    const struct las *other = from;
+    if (adl_grow((void **)&self->jobs, &self->job_capacity, other->job_capacity, sizeof *self->jobs) ||
+        adl_grow((void **)&self->is_due, &self->mark_capacity, other->mark_capacity, sizeof *self->is_due) ||
+        copy_index(&self->due, &other->due) || copy_index(&self->unsettled, &other->unsettled) ||
+        adl_preemptive_list_copy(&self->list, &other->list, self))
+        return ADL_ENOMEM;
+    const struct las own = *self;
+    *self = *other;
+    self->list = own.list;
+    self->due = own.due;
+    self->unsettled = own.unsettled;
+    self->job_capacity = own.job_capacity;
+    self->mark_capacity = own.mark_capacity;
+    ADL_COPY_ARRAY(self, own, other, jobs, other->job_capacity);
+    ADL_COPY_ARRAY(self, own, other, is_due, other->mark_capacity);
+    for (size_t i = other->mark_capacity; i < self->mark_capacity; i++)
+        self->is_due[i] = 0;
     return 0;
 }
 
@@ -459,6 +494,7 @@ const struct adl_policy_ops adl_policy_las = {
     ADL_POLICY_OPTIONS(options, struct las_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .decide = decide,
     .observe = observe,
 };

@@ -50,6 +50,12 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     return 0;
 }
 
+static int copy(void *policy, const void *from)
+{
+    *(struct least_loaded *)policy = *(const struct least_loaded *)from;
+    return 0;
+}
+
 static bool fits(const struct adl_state *state, const struct adl_job_spec *spec, uint32_t node)
 {
     const struct adl_node_use *use = &state->nodes_use[node];
@@ -135,5 +141,6 @@ const struct adl_policy_ops adl_policy_least_loaded = {
     ADL_POLICY_OPTIONS(options, struct least_loaded_options),
     .create = create,
     .destroy = free,
+    .copy = copy,
     .decide = decide,
 };

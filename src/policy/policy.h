@@ -46,6 +46,10 @@ struct adl_policy_ops {
      * is only destroyed afterwards. Called before the policy has seen anything; cannot fail. */
     void (*inherit)(void *policy, void *from);
 
+    /* Becomes equal to another policy of the same kind, with the same options and cluster, which stays as it is: both
+     * then decide alike. 0 or ADL_ENOMEM. NULL: it cannot be copied. */
+    int (*copy)(void *policy, const void *from);
+
     double (*round_s)(const void *policy); /* optional: the present length of its rounds, for reports */
 
     /* Optional: why a waiting job waits, in words (policy/mechanism/reason.h), as the policy sees it now. */

@@ -4,6 +4,7 @@
  * The prediction knows what submissions say and how long jobs that have ended took (predict/history.h). A job that
  * comes before anything is known counts with the time its user asked for. A run time that the world reveals, or that
  * every policy is given from similar jobs (regime learned), is taken as it is. */
+#include "base/copy.h"
 #include "policy/mechanism/list_scheduler.h"
 #include "predict/history.h"
 
@@ -51,6 +52,21 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->head.first_fit = own->first_fit;
     self->head.blocked_job = ADL_NONE;
     *ret_policy = self;
+    return 0;
+}
+
+static int copy(void *policy, const void *from)
+{
+    struct qssf *self = policy;
+    const struct qssf *other = from;
+    if (adl_grow((void **)&self->revealed, &self->capacity, other->capacity, sizeof *self->revealed))
+        return ADL_ENOMEM;
+    adl_history_copy(&self->history, &other->history);
+    const struct qssf own = *self;
+    *self = *other;
+    self->history = own.history;
+    self->capacity = own.capacity;
+    ADL_COPY_ARRAY(self, own, other, revealed, other->capacity);
     return 0;
 }
 
@@ -116,6 +132,7 @@ const struct adl_policy_ops adl_policy_qssf = {
     ADL_POLICY_OPTIONS(options, struct qssf_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
     .observe = observe,
@@ -130,6 +147,7 @@ const struct adl_policy_ops adl_policy_qssf_strict = {
     .variant_of = "qssf",
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
     .observe = observe,

@@ -83,6 +83,19 @@ static int create(const struct adl_policy_config *config, double (*of)(const str
     return 0;
 }
 
+static int copy(void *policy, const void *from)
+{
+    struct score *self = policy;
+    const struct score *other = from;
+    if (adl_grow((void **)&self->lanes, &self->lane_capacity, other->lane_capacity, sizeof *self->lanes))
+        return ADL_ENOMEM;
+    const struct score own = *self;
+    *self = *other;
+    self->lane_capacity = own.lane_capacity;
+    self->lanes = own.lanes; /* of one decision */
+    return 0;
+}
+
 static int create_wfp3(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                        void **ret_policy, struct adl_error *err)
 {
@@ -200,6 +213,7 @@ const struct adl_policy_ops adl_policy_wfp3 = {
     ADL_POLICY_OPTIONS(options, struct score_options),
     .create = create_wfp3,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
 };
@@ -210,6 +224,7 @@ const struct adl_policy_ops adl_policy_unicep = {
     ADL_POLICY_OPTIONS(options, struct score_options),
     .create = create_unicep,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
 };
@@ -220,6 +235,7 @@ const struct adl_policy_ops adl_policy_f1 = {
     ADL_POLICY_OPTIONS(options, struct score_options),
     .create = create_f1,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
 };

@@ -33,6 +33,7 @@ const struct adl_policy_ops adl_policy_sjf = {
     ADL_POLICY_OPTIONS(options, struct sjf_options),
     .create = create,
     .destroy = free,
+    .copy = adl_list_scheduler_copy,
     .rank = rank,
     .decide = adl_list_scheduler_decide,
 };
@@ -45,6 +46,7 @@ const struct adl_policy_ops adl_policy_sjf_strict = {
     .variant_of = "sjf",
     .create = create,
     .destroy = free,
+    .copy = adl_list_scheduler_copy,
     .rank = rank,
     .decide = adl_list_scheduler_decide,
 };

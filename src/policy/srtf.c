@@ -103,6 +103,20 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     return 0;
 }
 
+static int copy(void *policy, const void *from)
+{
+    struct srtf *self = policy;
+    const struct srtf *other = from;
+    if (adl_preemptive_list_copy(&self->list, &other->list, self))
+        return ADL_ENOMEM;
+    const struct srtf own = *self;
+    *self = *other;
+    self->list = own.list;
+    self->banks = own.banks; /* of one decision, as is epoch */
+    self->epoch = own.epoch;
+    return 0;
+}
+
 /* Time weighed by the GPUs of a job: exact where the power is 0 or 1. */
 static int64_t weigh(const struct srtf *self, int64_t time_us, uint16_t gpus)
 {
@@ -379,6 +393,7 @@ const struct adl_policy_ops adl_policy_srtf = {
     ADL_POLICY_OPTIONS(options, struct srtf_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
     .observe = observe,
@@ -393,6 +408,7 @@ const struct adl_policy_ops adl_policy_srtf_strict = {
     .variant_of = "srtf",
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
     .observe = observe,

@@ -32,6 +32,12 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     return 0;
 }
 
+static int copy(void *policy, const void *from)
+{
+    *(struct affinity *)policy = *(const struct affinity *)from;
+    return 0;
+}
+
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     const struct affinity *self = policy;
@@ -56,5 +62,6 @@ const struct adl_policy_ops adl_policy_static = {
     ADL_POLICY_OPTIONS(options, struct affinity),
     .create = create,
     .destroy = free,
+    .copy = copy,
     .decide = decide,
 };

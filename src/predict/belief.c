@@ -1,9 +1,11 @@
 #include "predict/belief.h"
 
+#include "base/copy.h"
 #include "predict/residuals.h"
 #include "predict/similar.h"
 #include "predict/speeds.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +111,24 @@ void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
     belief->speeds = from->speeds;
     from->similar = similar;
     from->speeds = speeds;
+}
+
+int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
+{
+    assert(!to->similar == !from->similar);
+    if (adl_belief_reserve(to, from->job_capacity))
+        return ADL_ENOMEM;
+    const struct adl_belief own = *to;
+    *to = *from;
+    to->similar = own.similar;
+    to->speeds = own.speeds;
+    to->job_capacity = own.job_capacity;
+    ADL_COPY_ARRAY(to, own, from, jobs, from->job_capacity);
+    if (to->similar)
+        adl_similar_copy(to->similar, from->similar);
+    if (to->speeds)
+        adl_speeds_copy(to->speeds, from->speeds);
+    return 0;
 }
 
 static const char *const basis_names[BASIS_COUNT] = {[BY_WORLD] = "world",

@@ -36,6 +36,8 @@ int adl_belief_reserve(struct adl_belief *belief, size_t jobs); /* room for that
 
 /* Takes over what another of the same cluster has learned, which gets what this one has. */
 void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from);
+int adl_belief_copy(struct adl_belief *to,
+                    const struct adl_belief *from); /* created in the same way; 0 or ADL_ENOMEM */
 
 /* What it has learned, as bytes (predict/belief_bytes.h); and back, in place of what it has learned. On failure it
  * stays as it was. With a drift, not NULL, that is written, too, and replaced if the bytes have one of this cluster. */

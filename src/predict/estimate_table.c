@@ -1,5 +1,6 @@
 #include "predict/estimate_table.h"
 
+#include "base/copy.h"
 #include "base/hash.h"
 #include "base/real.h"
 
@@ -83,6 +84,26 @@ void adl_estimate_table_destroy(struct adl_estimate_table *table)
     free(table->vectors);
     free(table->likeness);
     free(table);
+}
+
+void adl_estimate_table_copy(struct adl_estimate_table *to, const struct adl_estimate_table *from)
+{
+    const struct adl_estimate_table own = *to;
+    const size_t capacity = from->capacity, rows = capacity * from->type_count;
+    assert(own.capacity == capacity && own.type_count == from->type_count);
+    *to = *from;
+    to->encoder = own.encoder;
+    ADL_COPY_ARRAY(to, own, from, profiles, capacity);
+    ADL_COPY_ARRAY(to, own, from, vectors, capacity);
+    ADL_COPY_ARRAY(to, own, from, likeness, capacity * capacity);
+    ADL_COPY_ARRAY(to, own, from, cells, rows * (capacity + 1));
+    ADL_COPY_ARRAY(to, own, from, initial, rows);
+    ADL_COPY_ARRAY(to, own, from, rates, rows);
+    ADL_COPY_ARRAY(to, own, from, as_victim, rows);
+    ADL_COPY_ARRAY(to, own, from, as_neighbour, rows);
+    ADL_COPY_ARRAY(to, own, from, nominals, rows);
+    ADL_COPY_ARRAY(to, own, from, duties, rows);
+    ADL_COPY_ARRAY(to, own, from, effects, from->type_count);
 }
 
 static double log_of(double value, double fallback)

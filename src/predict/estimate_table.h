@@ -107,6 +107,8 @@ struct adl_estimate_table {
 
 int adl_estimate_table_create(uint32_t capacity, struct adl_estimate_table **ret, struct adl_error *err);
 void adl_estimate_table_destroy(struct adl_estimate_table *table); /* accepts NULL */
+void adl_estimate_table_copy(struct adl_estimate_table *to,
+                             const struct adl_estimate_table *from); /* of the same size */
 /* Sets the types; forgets all profiles. */
 int adl_estimate_table_set_types(struct adl_estimate_table *table, const struct adl_gpu_type *types, uint32_t count,
                                  struct adl_error *err);

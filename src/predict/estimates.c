@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOVED     0.02  /* a measurement that changes its cell by less than this does not refine the others */
 #define RELIABLE  0.01  /* least standard deviation of a measured log speed */
@@ -80,6 +81,19 @@ void adl_estimates_destroy(struct adl_estimates *estimates)
     free(estimates->inputs);
     free(estimates->predictions);
     free(estimates);
+}
+
+void adl_estimates_copy(struct adl_estimates *to, const struct adl_estimates *from)
+{
+    const size_t rows = from->table->capacity, types = from->table->type_count;
+    adl_estimate_table_copy(to->table, from->table);
+    memcpy(to->memo.rate_stamp, from->memo.rate_stamp, rows * sizeof *to->memo.rate_stamp);
+    memcpy(to->memo.share_stamp, from->memo.share_stamp, rows * rows * sizeof *to->memo.share_stamp);
+    memcpy(to->memo.shares, from->memo.shares, rows * rows * types * sizeof *to->memo.shares);
+    memcpy(to->memo.refined, from->memo.refined, rows * rows * sizeof *to->memo.refined);
+    memcpy(to->versions, from->versions, rows * sizeof *to->versions);
+    to->cells = from->cells;
+    to->pairs = from->pairs;
 }
 
 /* ---- rates alone ---- */

@@ -38,7 +38,8 @@ struct adl_estimates;
 /* model: the networks' bytes, NULL = the shipped ones. */
 int adl_estimates_create(const struct adl_cluster *cluster, uint32_t profiles, const void *model, size_t model_size,
                          struct adl_estimates **ret, struct adl_error *err);
-void adl_estimates_destroy(struct adl_estimates *estimates); /* accepts NULL */
+void adl_estimates_destroy(struct adl_estimates *estimates);                         /* accepts NULL */
+void adl_estimates_copy(struct adl_estimates *to, const struct adl_estimates *from); /* created in the same way */
 
 /* The profile of such a job, created if it is new: an index, valid until the profile is forgotten. Jobs with equal
  * class (or name, if there are no classes), number of GPUs and kind of placement share a profile. spans: its GPUs are

@@ -1,5 +1,6 @@
 #include "predict/history.h"
 
+#include "base/copy.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/real.h"
@@ -42,6 +43,13 @@ void adl_history_clear(struct adl_history *history)
 {
     free(history->means);
     *history = (struct adl_history){0};
+}
+
+void adl_history_copy(struct adl_history *to, const struct adl_history *from)
+{
+    const struct adl_history own = *to;
+    *to = *from;
+    ADL_COPY_ARRAY(to, own, from, means, SETS * WAYS);
 }
 
 /* The entry of the key or, if there is none, the one that it would replace. */

@@ -31,6 +31,7 @@ struct adl_history {
 
 int adl_history_create(struct adl_history *ret);     /* 0 or ADL_ENOMEM */
 void adl_history_clear(struct adl_history *history); /* frees; accepts a zeroed one */
+void adl_history_copy(struct adl_history *to, const struct adl_history *from);
 
 /* A job completed; run_us: its time on the best type it accepts. */
 void adl_history_learn(struct adl_history *history, const struct adl_job_spec *spec, int64_t run_us);

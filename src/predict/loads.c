@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Readings in the mean: enough to average out noise, few enough to follow drift. */
 #define READINGS_KEPT 64
@@ -42,6 +43,11 @@ int adl_loads_create(const struct adl_cluster *cluster, uint32_t profiles, struc
 void adl_loads_destroy(struct adl_loads *loads)
 {
     free(loads);
+}
+
+void adl_loads_copy(struct adl_loads *to, const struct adl_loads *from)
+{
+    memcpy(to->cells, from->cells, (size_t)from->profiles * from->cluster->type_count * sizeof from->cells[0]);
 }
 
 void adl_loads_measure(struct adl_loads *loads, uint32_t profile, uint32_t type, double power_w, double cap_w)

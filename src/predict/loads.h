@@ -19,6 +19,7 @@ struct adl_loads;
 
 int adl_loads_create(const struct adl_cluster *cluster, uint32_t profiles, struct adl_loads **ret); /* or ADL_ENOMEM */
 void adl_loads_destroy(struct adl_loads *loads);                                                    /* accepts NULL */
+void adl_loads_copy(struct adl_loads *to, const struct adl_loads *from); /* created in the same way */
 
 /* Adds a power reading of a GPU of this type that such a job holds alone, under this cap (0 = none). Under a cap the
  * load is derived from the power law, less reliably. Allocates nothing. */

@@ -128,6 +128,13 @@ void adl_similar_destroy(struct adl_similar *similar)
     free(similar);
 }
 
+void adl_similar_copy(struct adl_similar *to, const struct adl_similar *from)
+{
+    adl_memory_copy(to->memory, from->memory);
+    memcpy(to->past, from->past, adl_memory_count(from->memory) * sizeof *to->past);
+    to->moments = from->moments;
+}
+
 static bool is_symbol(int trait)
 {
     return fields[trait].kind == ADL_FIELD_SYMBOL;

@@ -55,7 +55,8 @@ struct adl_similar_prediction {
 struct adl_similar;
 
 int adl_similar_create(uint32_t capacity, struct adl_similar **ret, struct adl_error *err);
-void adl_similar_destroy(struct adl_similar *similar); /* accepts NULL */
+void adl_similar_destroy(struct adl_similar *similar);                         /* accepts NULL */
+void adl_similar_copy(struct adl_similar *to, const struct adl_similar *from); /* of the same capacity */
 
 /* A job completed after run_us. class_index: its class, or ADL_CLASS_UNKNOWN. Neither this nor predict allocates. */
 void adl_similar_learn(struct adl_similar *similar, const struct adl_traits *traits, int64_t run_us,

@@ -1,5 +1,6 @@
 #include "predict/speed_regression.h"
 
+#include "base/copy.h"
 #include "base/real.h"
 
 #include <stdlib.h>
@@ -62,6 +63,13 @@ void adl_speed_regression_destroy(struct adl_speed_regression *regression)
         return;
     free(regression->cells);
     free(regression);
+}
+
+void adl_speed_regression_copy(struct adl_speed_regression *to, const struct adl_speed_regression *from)
+{
+    const struct adl_speed_regression own = *to;
+    *to = *from;
+    ADL_COPY_ARRAY(to, own, from, cells, FAMILIES * cell_count(from));
 }
 
 static uint64_t key_of(const struct adl_job_spec *spec)

@@ -21,6 +21,7 @@ struct adl_speed_regression;
 
 int adl_speed_regression_create(uint32_t types, struct adl_speed_regression **ret); /* 0 or ADL_ENOMEM */
 void adl_speed_regression_destroy(struct adl_speed_regression *regression);         /* accepts NULL */
+void adl_speed_regression_copy(struct adl_speed_regression *to, const struct adl_speed_regression *from);
 
 /* A job that ran to its end at once, alone on GPUs of a type. specified: speed [type] by specification. */
 void adl_speed_regression_learn(struct adl_speed_regression *regression, const struct adl_job_spec *spec, uint32_t type,

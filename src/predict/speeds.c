@@ -45,6 +45,13 @@ void adl_speeds_destroy(struct adl_speeds *speeds)
     free(speeds);
 }
 
+void adl_speeds_copy(struct adl_speeds *to, const struct adl_speeds *from)
+{
+    adl_estimates_copy(to->estimates, from->estimates);
+    adl_speed_regression_copy(to->regression, from->regression);
+    to->measured = from->measured;
+}
+
 void adl_speeds_measure(struct adl_speeds *speeds, const struct adl_state *state, uint32_t slot, double steps_per_s)
 {
     const struct adl_job *job = &state->jobs[slot];

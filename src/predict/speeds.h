@@ -10,7 +10,8 @@
 struct adl_speeds;
 
 int adl_speeds_create(const struct adl_cluster *cluster, struct adl_speeds **ret, struct adl_error *err);
-void adl_speeds_destroy(struct adl_speeds *speeds); /* accepts NULL */
+void adl_speeds_destroy(struct adl_speeds *speeds);                         /* accepts NULL */
+void adl_speeds_copy(struct adl_speeds *to, const struct adl_speeds *from); /* of the same cluster */
 
 /* A running job reported its speed. This and find allocate nothing. */
 void adl_speeds_measure(struct adl_speeds *speeds, const struct adl_state *state, uint32_t slot, double steps_per_s);

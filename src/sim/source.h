@@ -24,6 +24,8 @@ struct adl_job_source {
     int (*next)(void *self, struct adl_true_job *ret, struct adl_error *err);
     void (*close)(void *self);                /* accepts NULL */
     int (*rewind)(void *self, uint64_t seed); /* optional: restarts with this seed, without allocating */
+    int (*copy)(void *self,
+                const void *from); /* optional: goes on as another, opened in the same way, will; 0 or less */
 };
 
 /* Opens the same jobs again for each run. */

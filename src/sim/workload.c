@@ -359,6 +359,16 @@ static int source_rewind(void *self, uint64_t seed)
     return 0;
 }
 
+static int source_copy(void *self, const void *from)
+{
+    struct adl_workload_stream *stream = self;
+    const struct adl_workload_stream own = *stream;
+    *stream = *(const struct adl_workload_stream *)from;
+    stream->choices = own.choices; /* of the scenario, as is ratio */
+    stream->ratio = own.ratio;
+    return 0;
+}
+
 static void source_close(void *self)
 {
     if (self)
@@ -373,7 +383,7 @@ int adl_workload_open(void *scenario, uint64_t seed, struct adl_job_source *ret,
         free(stream);
         return adl_fail(err, ADL_ENOMEM, "out of memory for the workload");
     }
-    *ret = (struct adl_job_source){stream, source_next, source_close, source_rewind};
+    *ret = (struct adl_job_source){stream, source_next, source_close, source_rewind, source_copy};
     return 0;
 }
 

@@ -1,3 +1,4 @@
+#include "base/copy.h"
 #include "sim/runtimes.h"
 #include "sim/sim.h"
 #include "sim/workload.h"
@@ -458,6 +459,44 @@ int adl_world_sim_reserve(struct adl_world_sim *world, size_t jobs)
                             sizeof *world->outbox)
                ? ADL_ENOMEM
                : 0;
+}
+
+static int grow_like(struct adl_world_sim *to, const struct adl_world_sim *from)
+{
+    return (from->job_capacity > to->job_capacity && grow_jobs(to, from->job_capacity)) ||
+                   adl_heap_reserve(&to->heap, from->heap.count) ||
+                   adl_grow((void **)&to->outbox, &to->outbox_capacity, from->outbox_count, sizeof *to->outbox)
+               ? ADL_ENOMEM
+               : 0;
+}
+
+int adl_world_sim_copy(struct adl_world_sim *to, const struct adl_world_sim *from, struct adl_error *err)
+{
+    const uint32_t gpus = from->scenario->cluster.gpu_count;
+    if (!from->source.copy || from->source.copy(to->source.self, from->source.self))
+        return adl_fail(err, ADL_EINVAL, "a world whose jobs come from a trace cannot be copied");
+    if (grow_like(to, from))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for a copy of the simulator with %u live jobs",
+                        from->live_jobs);
+    const struct adl_world_sim own = *to;
+    *to = *from;
+    to->scenario = own.scenario;
+    to->source = own.source;
+    to->heap = own.heap;
+    to->heap.count = from->heap.count;
+    memcpy(to->heap.items, from->heap.items, from->heap.count * sizeof *to->heap.items);
+    to->job_capacity = own.job_capacity;
+    to->outbox_capacity = own.outbox_capacity;
+    ADL_COPY_ARRAY(to, own, from, jobs, from->job_count);
+    ADL_COPY_ARRAY(to, own, from, runtime_us, (size_t)from->job_count * from->scenario->cluster.type_count);
+    ADL_COPY_ARRAY(to, own, from, gpus, gpus);
+    ADL_COPY_ARRAY(to, own, from, caps, gpus);
+    ADL_COPY_ARRAY(to, own, from, outbox, from->outbox_count);
+    to->drift.model = own.drift.model;
+    ADL_COPY_ARRAY(to, own, from, drift.gpus, own.drift.gpus ? gpus : 0);
+    to->sampler.model = own.sampler.model;
+    ADL_COPY_ARRAY(to, own, from, sampler.temperature_c, own.sampler.temperature_c ? gpus : 0);
+    return 0;
 }
 
 void adl_world_sim_destroy(struct adl_world_sim *world)

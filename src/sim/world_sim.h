@@ -39,6 +39,10 @@ int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_e
 int adl_world_sim_reserve(struct adl_world_sim *world, size_t jobs); /* 0 or ADL_ENOMEM */
 void adl_world_sim_destroy(struct adl_world_sim *world);             /* accepts NULL */
 
+/* Becomes equal to another world, which stays as it is: with equal commands both go on alike. Both were created with
+ * the same scenario, and with sources of the same kind that can be copied. */
+int adl_world_sim_copy(struct adl_world_sim *to, const struct adl_world_sim *from, struct adl_error *err);
+
 /* live.c: the same world driven from outside: the caller sets the time and adds and removes jobs; it never ends.
  * Commands take effect at the time of the last event or, if advance returned none, at the time of that call. A world
  * that was advanced once must be driven by advance from then on. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int create_type(struct adl_pool *pool, uint32_t type)
 {
@@ -49,6 +50,20 @@ void adl_pool_clear(struct adl_pool *pool)
     free(pool->free_mask);
     free(pool->free_count);
     *pool = (struct adl_pool){0};
+}
+
+void adl_pool_copy(struct adl_pool *to, const struct adl_pool *from)
+{
+    const uint32_t banks = from->cluster->bank_count;
+    memcpy(to->free_mask, from->free_mask, banks * sizeof *to->free_mask);
+    memcpy(to->free_count, from->free_count, banks * sizeof *to->free_count);
+    for (uint32_t t = 0; t < from->cluster->type_count; t++) {
+        for (uint32_t f = 1; f <= from->widest[t]; f++)
+            adl_bitmap_copy(&to->banks[t][f], &from->banks[t][f]);
+        adl_bitmap_copy(&to->half[t], &from->half[t]);
+    }
+    memcpy(to->counts, from->counts, sizeof to->counts);
+    memcpy(to->free_gpus, from->free_gpus, sizeof to->free_gpus);
 }
 
 static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask, uint32_t old, uint32_t new)

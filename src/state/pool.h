@@ -22,6 +22,7 @@ struct adl_pool {
 int adl_pool_create(struct adl_pool *ret, const struct adl_cluster *cluster); /* all GPUs free; 0 or ADL_ENOMEM */
 void adl_pool_clear(struct adl_pool *pool);                                   /* frees; accepts a zeroed one */
 void adl_pool_reset(struct adl_pool *pool);                                   /* all GPUs free again */
+void adl_pool_copy(struct adl_pool *to, const struct adl_pool *from);         /* of the same cluster */
 void adl_pool_take(struct adl_pool *pool, uint32_t bank, uint64_t mask);      /* all of mask must be free */
 void adl_pool_give(struct adl_pool *pool, uint32_t bank, uint64_t mask);      /* none of mask may be free */
 

@@ -1,5 +1,6 @@
 #include "state/queue.h"
 
+#include "base/copy.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -95,6 +96,34 @@ static int grow_lanes(struct adl_queue *queue, size_t count)
         adl_grow((void **)&walk->cursor, &walk->cursor_capacity, count, sizeof *walk->cursor) ||
         adl_grow((void **)&walk->limit, &walk->limit_capacity, count, sizeof *walk->limit))
         return ADL_ENOMEM;
+    return 0;
+}
+
+static int copy_table(struct adl_queue *to, const struct adl_queue *from)
+{
+    if (to->table_size < from->table_size) {
+        uint32_t *table = realloc(to->table, from->table_size * sizeof *table);
+        if (!table)
+            return ADL_ENOMEM;
+        to->table = table;
+        to->table_size = from->table_size;
+    }
+    return 0;
+}
+
+int adl_queue_copy(struct adl_queue *to, const struct adl_queue *from, struct adl_order_node *nodes)
+{
+    if (grow_lanes(to, from->lane_capacity) || copy_table(to, from))
+        return ADL_ENOMEM;
+    const struct adl_queue own = *to;
+    *to = *from;
+    to->nodes = nodes;
+    to->walk = own.walk;
+    to->lane_capacity = own.lane_capacity;
+    to->heap_capacity = own.heap_capacity;
+    ADL_COPY_ARRAY(to, own, from, lanes, from->lane_count);
+    ADL_COPY_ARRAY(to, own, from, table, from->table_size);
+    ADL_COPY_ARRAY(to, own, from, heap, from->heap_count);
     return 0;
 }
 

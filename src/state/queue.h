@@ -50,6 +50,9 @@ struct adl_queue_walk {
 int adl_queue_create(struct adl_queue *ret);   /* 0 or ADL_ENOMEM */
 void adl_queue_clear(struct adl_queue *queue); /* frees; accepts a zeroed one */
 void adl_queue_reset(struct adl_queue *queue); /* as after create, but memory and the table of nodes stay */
+/* Becomes equal to another whose nodes were copied to these. A pass that is under way is not copied. 0 or ADL_ENOMEM.
+ */
+int adl_queue_copy(struct adl_queue *to, const struct adl_queue *from, struct adl_order_node *nodes);
 
 /* Room for that many different demands since create or reset; 0 or ADL_ENOMEM. */
 int adl_queue_reserve(struct adl_queue *queue, size_t lanes);

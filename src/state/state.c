@@ -1,4 +1,5 @@
 #include "state/state.h"
+#include "base/copy.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -98,6 +99,42 @@ void adl_state_reset(struct adl_state *state)
     state->now_us = 0;
     state->running_jobs = state->stopping_jobs = state->busy_gpus = state->down_gpus = 0;
     state->releases = 0;
+}
+
+/* Slots beyond those of the other stay, unused. */
+static void copy_jobs(struct adl_state *to, const struct adl_state *own, const struct adl_state *from)
+{
+    const size_t types = from->cluster->type_count;
+    ADL_COPY_ARRAY(to, *own, from, jobs, from->job_capacity);
+    ADL_COPY_ARRAY(to, *own, from, nodes, from->job_capacity);
+    ADL_COPY_ARRAY(to, *own, from, runtime_us, from->job_capacity * types);
+    ADL_COPY_ARRAY(to, *own, from, spanning_us, from->job_capacity * types);
+    to->job_capacity = own->job_capacity;
+    for (size_t slot = from->job_capacity; slot < to->job_capacity; slot++)
+        to->jobs[slot].phase = ADL_PHASE_NONE;
+}
+
+int adl_state_copy(struct adl_state *to, const struct adl_state *from)
+{
+    const uint32_t gpus = from->cluster->gpu_count;
+    if (from->job_capacity > to->job_capacity && grow_jobs(to, from->job_capacity))
+        return ADL_ENOMEM;
+    if (adl_queue_copy(&to->queue, &from->queue, to->nodes))
+        return ADL_ENOMEM;
+    adl_pool_copy(&to->pool, &from->pool);
+    const struct adl_state own = *to;
+    *to = *from;
+    to->cluster = own.cluster;
+    to->belief = own.belief;
+    to->queue = own.queue;
+    to->pool = own.pool;
+    copy_jobs(to, &own, from);
+    ADL_COPY_ARRAY(to, own, from, gpus, gpus);
+    ADL_COPY_ARRAY(to, own, from, nodes_use, from->cluster->node_count);
+    ADL_COPY_ARRAY(to, own, from, telemetry, gpus);
+    ADL_COPY_ARRAY(to, own, from, telemetry_us, gpus);
+    ADL_COPY_ARRAY(to, own, from, gpu_speed, gpus);
+    return 0;
 }
 
 int adl_state_reserve(struct adl_state *state, size_t jobs)

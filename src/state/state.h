@@ -86,7 +86,8 @@ struct adl_state {
 
 int adl_state_create(const struct adl_cluster *cluster, struct adl_state **ret); /* 0 or ADL_ENOMEM */
 void adl_state_destroy(struct adl_state *state);                                 /* accepts NULL */
-void adl_state_reset(struct adl_state *state);               /* as after create; settings of the policy stay */
+void adl_state_reset(struct adl_state *state); /* as after create; settings of the policy stay */
+int adl_state_copy(struct adl_state *to, const struct adl_state *from); /* of the same cluster; 0 or ADL_ENOMEM */
 int adl_state_reserve(struct adl_state *state, size_t jobs); /* room for that many live jobs; 0 or ADL_ENOMEM */
 
 /* A new job, with its predicted run times [type]; it is not in the queue until it is enqueued with its rank. */

@@ -6,6 +6,7 @@
  * jobs. If that place is free now the job starts, else it waits and keeps its place: it waits for the right type if
  * that is cheaper, however many GPUs of other types are idle. Jobs after the first of the queue may start on GPUs that
  * are left. docs/flagship.md has what was tried. */
+#include "base/copy.h"
 #include "base/real.h"
 #include "policy/adlro/corrections.h"
 #include "policy/adlro/due.h"
@@ -154,6 +155,32 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         return status;
     }
     *ret_policy = self;
+    return 0;
+}
+
+static int copy(void *policy, const void *from)
+{
+    struct adlro *self = policy;
+    const struct adlro *other = from;
+    if (adl_ranking_reserve(&self->ranking, other->ranking.capacity) || adl_due_copy(&self->due, &other->due) ||
+        adl_grow((void **)&self->places, &self->place_capacity, other->place_capacity, sizeof *self->places) ||
+        adl_grow((void **)&self->lane_left, &self->lane_capacity, other->lane_capacity, sizeof *self->lane_left))
+        return ADL_ENOMEM;
+    adl_corrections_copy(self->corrections, other->corrections);
+    adl_free_profile_copy(self->profile, other->profile);
+    const struct adlro own = *self;
+    *self = *other;
+    self->corrections = own.corrections;
+    self->profile = own.profile;
+    self->ranking = own.ranking; /* of one decision */
+    self->due = own.due;
+    self->place_capacity = own.place_capacity;
+    self->lane_capacity = own.lane_capacity;
+    ADL_COPY_ARRAY(self, own, other, places, other->place_capacity);
+    ADL_COPY_ARRAY(self, own, other, lane_left, other->lane_capacity);
+    for (size_t i = other->lane_capacity; i < self->lane_capacity; i++)
+        self->lane_left[i] = 0;
+    ADL_COPY_ARRAY(self, own, other, planned, other->planned_count);
     return 0;
 }
 
@@ -457,6 +484,7 @@ const struct adl_policy_ops adl_policy_adlro = {
     ADL_POLICY_OPTIONS(options, struct adlro_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .rank = rank,
     .decide = decide,
     .observe = observe,

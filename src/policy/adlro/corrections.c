@@ -1,5 +1,6 @@
 #include "policy/adlro/corrections.h"
 
+#include "base/copy.h"
 #include "base/real.h"
 
 #include <stdlib.h>
@@ -49,6 +50,14 @@ void adl_corrections_destroy(struct adl_corrections *corrections)
     free(corrections->cells);
     free(corrections->type_terms);
     free(corrections);
+}
+
+void adl_corrections_copy(struct adl_corrections *to, const struct adl_corrections *from)
+{
+    const struct adl_corrections own = *to;
+    *to = *from;
+    ADL_COPY_ARRAY(to, own, from, cells, (size_t)CLASSES_MAX * from->types * GANGS * 2);
+    ADL_COPY_ARRAY(to, own, from, type_terms, (size_t)CLASSES_MAX * from->types);
 }
 
 static uint32_t gang_of(uint32_t gpus)

@@ -1,5 +1,6 @@
 #include "policy/adlro/due.h"
 
+#include "base/copy.h"
 #include "base/error.h"
 #include "base/index.h"
 
@@ -12,6 +13,17 @@ void adl_due_clear(struct adl_due *due)
 {
     free(due->jobs);
     *due = (struct adl_due){0};
+}
+
+int adl_due_copy(struct adl_due *to, const struct adl_due *from)
+{
+    if (adl_grow((void **)&to->jobs, &to->capacity, from->capacity, sizeof *to->jobs))
+        return ADL_ENOMEM;
+    const struct adl_due own = *to;
+    *to = *from;
+    to->capacity = own.capacity;
+    ADL_COPY_ARRAY(to, own, from, jobs, from->capacity);
+    return 0;
 }
 
 int adl_due_join(struct adl_due *due, const struct adl_state *state, uint32_t slot, double rest_us)

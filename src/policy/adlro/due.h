@@ -26,7 +26,8 @@ struct adl_due {
     uint32_t count;
 };
 
-void adl_due_clear(struct adl_due *due); /* frees */
+void adl_due_clear(struct adl_due *due);                          /* frees */
+int adl_due_copy(struct adl_due *to, const struct adl_due *from); /* 0 or ADL_ENOMEM */
 
 /* A job joins the queue; rest_us: its predicted run time. 0 or ADL_ENOMEM. */
 int adl_due_join(struct adl_due *due, const struct adl_state *state, uint32_t slot, double rest_us);

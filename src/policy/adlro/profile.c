@@ -33,6 +33,7 @@ struct adl_free_profile {
     int32_t *gpus;
     int64_t *ready;
     uint32_t *banks;
+    size_t step_count, gpu_count, ready_count; /* of these */
 };
 
 void adl_free_profile_destroy(struct adl_free_profile *profile)
@@ -121,9 +122,12 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
         gpus += 2 * room * cluster->nodes[n].bank_count;
     }
     profile->nodes = calloc((size_t)cluster->node_count + 1, sizeof *profile->nodes);
+    profile->step_count = steps;
+    profile->gpu_count = gpus;
+    profile->ready_count = ready_rows(cluster, profile->types) + 1;
     profile->steps = calloc(steps, sizeof *profile->steps);
     profile->gpus = calloc(gpus, sizeof *profile->gpus);
-    profile->ready = calloc(ready_rows(cluster, profile->types) + 1, sizeof *profile->ready);
+    profile->ready = calloc(profile->ready_count, sizeof *profile->ready);
     profile->banks = calloc((size_t)cluster->bank_count + 1, sizeof *profile->banks);
     profile->index = calloc((size_t)cluster->bank_count + 1, sizeof *profile->index);
     profile->known = calloc((size_t)cluster->bank_count + 1, sizeof *profile->known);
@@ -139,6 +143,35 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
     list_nodes(profile);
     *ret = profile;
     return 0;
+}
+
+/* A node's steps lie in the profile's arrays: at the same place in both. */
+static void copy_node(struct adl_node_profile *to, const struct adl_node_profile *from)
+{
+    const struct adl_node_profile own = *to;
+    *to = *from;
+    to->base = own.base;
+    to->planned = own.planned;
+    to->base_gpus = own.base_gpus;
+    to->planned_gpus = own.planned_gpus;
+    to->steps = from->steps == from->planned ? own.planned : from->steps ? own.base : NULL;
+    to->gpus = from->gpus == from->planned_gpus ? own.planned_gpus : from->gpus ? own.base_gpus : NULL;
+}
+
+void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_profile *from)
+{
+    const struct adl_cluster *cluster = from->cluster;
+    const size_t banks = cluster->bank_count;
+    for (uint32_t n = 0; n < cluster->node_count; n++)
+        copy_node(&to->nodes[n], &from->nodes[n]);
+    memcpy(to->steps, from->steps, from->step_count * sizeof *to->steps);
+    memcpy(to->gpus, from->gpus, from->gpu_count * sizeof *to->gpus);
+    memcpy(to->ready, from->ready, from->ready_count * sizeof *to->ready);
+    memcpy(to->known, from->known, banks * sizeof *to->known);
+    memcpy(to->free_in, from->free_in, banks * sizeof *to->free_in);
+    memcpy(to->planned, from->planned, from->planned_count * sizeof *to->planned);
+    to->planned_count = from->planned_count;
+    memcpy(to->free_now, from->free_now, sizeof to->free_now);
 }
 
 /* ---- reading the state ---- */

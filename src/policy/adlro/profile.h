@@ -11,7 +11,8 @@ struct adl_corrections;
 /* switch_us: how long a job takes to stop. 0 or ADL_ENOMEM. */
 int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_corrections *corrections,
                             int64_t switch_us, struct adl_free_profile **ret);
-void adl_free_profile_destroy(struct adl_free_profile *profile); /* accepts NULL */
+void adl_free_profile_destroy(struct adl_free_profile *profile);                              /* accepts NULL */
+void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_profile *from); /* of the same cluster */
 
 /* A job leaves its GPUs, or something else changes there. Call before the state knows of it. */
 void adl_free_profile_forget_job(struct adl_free_profile *profile, const struct adl_state *state, uint32_t slot);

@@ -1,5 +1,6 @@
 #include "policy/dqn/actions.h"
 
+#include "base/copy.h"
 #include "policy/mechanism/preemption_victims.h"
 
 #include <stdlib.h>
@@ -39,6 +40,17 @@ void adl_actions_destroy(struct adl_actions *actions)
     free(actions->reserved_gpus);
     free(actions->victims);
     free(actions);
+}
+
+void adl_actions_copy(struct adl_actions *to, const struct adl_actions *from)
+{
+    const struct adl_actions own = *to;
+    *to = *from;
+    to->forecast = own.forecast;
+    to->victims = own.victims; /* of one decision */
+    adl_forecast_copy(to->forecast, from->forecast);
+    ADL_COPY_ARRAY(to, own, from, gpus, from->gpu_count);
+    ADL_COPY_ARRAY(to, own, from, reserved_gpus, from->reserved_count);
 }
 
 static void add(struct adl_actions *actions, const struct adl_state *state, uint32_t slot, uint32_t type, bool shared)

@@ -53,7 +53,8 @@ struct adl_actions {
 
 /* 0 or ADL_ENOMEM. */
 int adl_actions_create(const struct adl_cluster *cluster, bool share, int64_t preemption_us, struct adl_actions **ret);
-void adl_actions_destroy(struct adl_actions *actions); /* accepts NULL */
+void adl_actions_destroy(struct adl_actions *actions);                         /* accepts NULL */
+void adl_actions_copy(struct adl_actions *to, const struct adl_actions *from); /* created in the same way */
 
 /* Rebuilds the list. Needs a queue in order of submission and state->running. */
 void adl_actions_find(struct adl_actions *actions, const struct adl_state *state);

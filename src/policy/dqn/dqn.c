@@ -130,6 +130,13 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     return 0;
 }
 
+/* All but the actions is fixed when it is created, or of one decision. */
+static int copy(void *policy, const void *from)
+{
+    adl_actions_copy(((struct dqn *)policy)->actions, ((const struct dqn *)from)->actions);
+    return 0;
+}
+
 /* The actions' GPUs in the form of the network's input. */
 static void list_members(struct dqn *self)
 {
@@ -215,5 +222,6 @@ const struct adl_policy_ops adl_policy_dqn = {
     ADL_POLICY_OPTIONS(options, struct adl_dqn_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .decide = decide,
 };

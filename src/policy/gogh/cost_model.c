@@ -1,5 +1,6 @@
 #include "policy/gogh/cost_model.h"
 
+#include "base/copy.h"
 #include "base/real.h"
 #include "predict/estimates.h"
 #include "predict/loads.h"
@@ -102,6 +103,23 @@ void adl_cost_model_inherit(struct adl_cost_model *cost_model, struct adl_cost_m
     from->loads = mine.loads;
     from->similar = mine.similar;
     memcpy(from->keys, mine.keys, sizeof from->keys);
+}
+
+int adl_cost_model_copy(struct adl_cost_model *to, const struct adl_cost_model *from)
+{
+    if (adl_grow((void **)&to->memos, &to->memo_capacity, from->memo_capacity, sizeof *to->memos))
+        return ADL_ENOMEM;
+    const struct adl_cost_model own = *to;
+    *to = *from;
+    to->estimates = own.estimates;
+    to->loads = own.loads;
+    to->similar = own.similar;
+    to->memo_capacity = own.memo_capacity;
+    adl_estimates_copy(to->estimates, from->estimates);
+    adl_loads_copy(to->loads, from->loads);
+    adl_similar_copy(to->similar, from->similar);
+    ADL_COPY_ARRAY(to, own, from, memos, from->memo_capacity);
+    return 0;
 }
 
 /* ---- learning ---- */

@@ -64,6 +64,7 @@ void adl_cost_model_destroy(struct adl_cost_model *cost_model); /* accepts NULL 
 
 /* Swaps in what another model of the same cluster has learned; before any event. */
 void adl_cost_model_inherit(struct adl_cost_model *cost_model, struct adl_cost_model *from);
+int adl_cost_model_copy(struct adl_cost_model *to, const struct adl_cost_model *from); /* 0 or ADL_ENOMEM */
 
 /* Learns from an event, before the event changes the state. 0 or ADL_ENOMEM; only a submission allocates. */
 int adl_cost_model_observe(struct adl_cost_model *cost_model, const struct adl_event *event,

@@ -140,6 +140,27 @@ static void inherit(void *policy, void *from)
     adl_cost_model_inherit(((struct gogh *)policy)->cost_model, ((struct gogh *)from)->cost_model);
 }
 
+static int copy(void *policy, const void *from)
+{
+    struct gogh *self = policy;
+    const struct gogh *other = from;
+    if (adl_cost_model_copy(self->cost_model, other->cost_model))
+        return ADL_ENOMEM;
+    adl_ilp_model_copy(&self->ilp, &other->ilp);
+    adl_transition_plan_copy(&self->transitions, &other->transitions);
+    adl_gpu_reservations_copy(&self->reservations, &other->reservations);
+    adl_step_placement_copy(&self->placement, &other->placement);
+    const struct gogh own = *self;
+    *self = *other;
+    self->cost_model = own.cost_model;
+    self->ilp = own.ilp;
+    self->transitions = own.transitions;
+    self->reservations = own.reservations;
+    self->placement = own.placement;
+    self->gpus = own.gpus; /* of one decision */
+    return 0;
+}
+
 /* ---- reservations ---- */
 
 static double reserved_draw_w(const struct gogh *self, const struct adl_state *state,
@@ -472,6 +493,7 @@ const struct adl_policy_ops adl_policy_gogh = {
     ADL_POLICY_OPTIONS(options, struct adl_gogh_options),
     .create = create,
     .destroy = destroy,
+    .copy = copy,
     .decide = decide,
     .observe = observe,
     .inherit = inherit,

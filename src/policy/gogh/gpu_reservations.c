@@ -1,5 +1,6 @@
 #include "policy/gogh/gpu_reservations.h"
 
+#include "base/copy.h"
 #include "policy/mechanism/preemption_victims.h"
 
 #include <assert.h>
@@ -25,6 +26,16 @@ void adl_gpu_reservations_clear(struct adl_gpu_reservations *reservations)
     free(reservations->next_gpu);
     free(reservations->reserved);
     *reservations = (struct adl_gpu_reservations){0};
+}
+
+void adl_gpu_reservations_copy(struct adl_gpu_reservations *to, const struct adl_gpu_reservations *from)
+{
+    const struct adl_gpu_reservations own = *to;
+    const uint32_t gpus = from->capacity / ADL_GPU_JOBS_MAX;
+    *to = *from;
+    ADL_COPY_ARRAY(to, own, from, list, from->count);
+    ADL_COPY_ARRAY(to, own, from, next_gpu, gpus);
+    ADL_COPY_ARRAY(to, own, from, reserved, gpus);
 }
 
 void adl_gpu_reservations_add(struct adl_gpu_reservations *reservations, struct adl_gpu_reservation reservation,

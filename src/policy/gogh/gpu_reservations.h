@@ -28,6 +28,7 @@ struct adl_gpu_reservations {
 int adl_gpu_reservations_create(struct adl_gpu_reservations *ret,
                                 const struct adl_cluster *cluster);         /* 0 or ADL_ENOMEM */
 void adl_gpu_reservations_clear(struct adl_gpu_reservations *reservations); /* frees; accepts a zeroed one */
+void adl_gpu_reservations_copy(struct adl_gpu_reservations *to, const struct adl_gpu_reservations *from);
 
 /* Adds a reservation; its GPUs must not be reserved. */
 void adl_gpu_reservations_add(struct adl_gpu_reservations *reservations, struct adl_gpu_reservation reservation,

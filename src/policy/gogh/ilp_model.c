@@ -1,5 +1,6 @@
 #include "policy/gogh/ilp_model.h"
 
+#include "base/copy.h"
 #include "base/hash.h"
 
 #include <math.h>
@@ -60,6 +61,24 @@ void adl_ilp_model_clear(struct adl_ilp_model *ilp)
     free(ilp->wait_cost);
     adl_allotment_destroy(ilp->allotment);
     *ilp = (struct adl_ilp_model){0};
+}
+
+void adl_ilp_model_copy(struct adl_ilp_model *to, const struct adl_ilp_model *from)
+{
+    const struct adl_ilp_model own = *to;
+    *to = *from;
+    to->cost_model = own.cost_model;
+    to->allotment = own.allotment; /* of one program */
+    to->reservations = own.reservations;
+    ADL_COPY_ARRAY(to, own, from, groups, ADL_ILP_MODEL_GROUPS);
+    ADL_COPY_ARRAY(to, own, from, table, TABLE_SIZE);
+    ADL_COPY_ARRAY(to, own, from, jobs, from->job_capacity);
+    ADL_COPY_ARRAY(to, own, from, next, from->job_capacity);
+    ADL_COPY_ARRAY(to, own, from, offers, ADL_ILP_MODEL_OFFERS);
+    ADL_COPY_ARRAY(to, own, from, cap_w, ADL_ILP_MODEL_OFFERS);
+    ADL_COPY_ARRAY(to, own, from, times, ADL_ILP_MODEL_OFFERS);
+    ADL_COPY_ARRAY(to, own, from, group_jobs, ADL_ILP_MODEL_GROUPS);
+    ADL_COPY_ARRAY(to, own, from, wait_cost, ADL_ILP_MODEL_GROUPS);
 }
 
 /* ---- groups of jobs ---- */

@@ -58,7 +58,8 @@ struct adl_ilp_model {
 /* 0 or ADL_ENOMEM. The cost model outlives it. */
 int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_config *config,
                          const struct adl_cluster *cluster, struct adl_cost_model *cost_model);
-void adl_ilp_model_clear(struct adl_ilp_model *ilp); /* accepts a zeroed one */
+void adl_ilp_model_clear(struct adl_ilp_model *ilp);                                 /* accepts a zeroed one */
+void adl_ilp_model_copy(struct adl_ilp_model *to, const struct adl_ilp_model *from); /* created in the same way */
 
 /* Builds and solves the program, starting from what runs. Allocates only if the exact solver is used. reservations may
  * be NULL. */

@@ -1,4 +1,5 @@
 #include "policy/gogh/step_placement.h"
+#include "base/copy.h"
 
 #include <stdlib.h>
 
@@ -34,6 +35,18 @@ void adl_step_placement_clear(struct adl_step_placement *placement)
     free(placement->rooms);
     free(placement->list);
     *placement = (struct adl_step_placement){0};
+}
+
+void adl_step_placement_copy(struct adl_step_placement *to, const struct adl_step_placement *from)
+{
+    const struct adl_step_placement own = *to;
+    const uint32_t gpus = from->cluster->gpu_count;
+    *to = *from;
+    ADL_COPY_ARRAY(to, own, from, availability, gpus);
+    ADL_COPY_ARRAY(to, own, from, next_gpu, gpus);
+    ADL_COPY_ARRAY(to, own, from, assigned_job, gpus);
+    ADL_COPY_ARRAY(to, own, from, rooms, from->cluster->node_count);
+    ADL_COPY_ARRAY(to, own, from, list, from->count);
 }
 
 /* ---- available GPUs, cores and memory ---- */

@@ -29,6 +29,7 @@ struct adl_step_placement {
 /* Has room for as many steps as the program has jobs. 0 or ADL_ENOMEM. */
 int adl_step_placement_create(struct adl_step_placement *ret, const struct adl_ilp_model *ilp);
 void adl_step_placement_clear(struct adl_step_placement *placement); /* frees; accepts a zeroed one */
+void adl_step_placement_copy(struct adl_step_placement *to, const struct adl_step_placement *from);
 
 /* Finds GPUs for all steps that can have some, and removes stops that are not needed from transitions->stops. With
  * saves_power a job without an offer is stopped even if no job takes its GPUs. */

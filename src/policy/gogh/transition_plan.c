@@ -1,4 +1,5 @@
 #include "policy/gogh/transition_plan.h"
+#include "base/copy.h"
 
 #include <stdlib.h>
 
@@ -23,6 +24,16 @@ void adl_transition_plan_clear(struct adl_transition_plan *transitions)
     free(transitions->stays);
     free(transitions->cursor);
     *transitions = (struct adl_transition_plan){0};
+}
+
+void adl_transition_plan_copy(struct adl_transition_plan *to, const struct adl_transition_plan *from)
+{
+    const struct adl_transition_plan own = *to;
+    *to = *from;
+    to->cursor = own.cursor; /* while it is made */
+    ADL_COPY_ARRAY(to, own, from, starts, from->start_count);
+    ADL_COPY_ARRAY(to, own, from, stops, from->stop_count);
+    ADL_COPY_ARRAY(to, own, from, stays, from->stay_count);
 }
 
 /* The next job of a group, taken out of it, or ADL_NONE. */

@@ -30,6 +30,7 @@ struct adl_transition_plan {
 
 int adl_transition_plan_create(struct adl_transition_plan *ret, const struct adl_ilp_model *ilp); /* 0 or ADL_ENOMEM */
 void adl_transition_plan_clear(struct adl_transition_plan *transitions); /* accepts a zeroed one */
+void adl_transition_plan_copy(struct adl_transition_plan *to, const struct adl_transition_plan *from);
 
 /* Takes the program's jobs out of their groups: solve it again before the next call. */
 void adl_transition_plan_list(struct adl_transition_plan *transitions, struct adl_ilp_model *ilp,

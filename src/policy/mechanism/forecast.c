@@ -91,6 +91,13 @@ void adl_forecast_destroy(struct adl_forecast *forecast)
     free(forecast);
 }
 
+void adl_forecast_copy(struct adl_forecast *to, const struct adl_forecast *from)
+{
+    memcpy(to->reservations, from->reservations, from->count * sizeof *to->reservations);
+    memcpy(to->edges, from->edges, (size_t)2 * from->count * sizeof *to->edges);
+    to->count = from->count;
+}
+
 void adl_forecast_clear(struct adl_forecast *forecast)
 {
     forecast->count = 0;

@@ -8,6 +8,8 @@ struct adl_forecast; /* scratch for one policy instance */
 
 int adl_forecast_create(const struct adl_cluster *cluster, uint32_t reservations_max, struct adl_forecast **ret);
 void adl_forecast_destroy(struct adl_forecast *forecast); /* accepts NULL */
+/* The reservations of another that was created in the same way. */
+void adl_forecast_copy(struct adl_forecast *to, const struct adl_forecast *from);
 
 /* The reservations so far, in the order they were made. */
 void adl_forecast_clear(struct adl_forecast *forecast);

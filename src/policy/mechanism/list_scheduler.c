@@ -16,6 +16,12 @@ int adl_list_scheduler_create(const struct adl_placement_request *request, enum 
     return 0;
 }
 
+int adl_list_scheduler_copy(void *policy, const void *from)
+{
+    *(struct adl_list_scheduler *)policy = *(const struct adl_list_scheduler *)from;
+    return 0;
+}
+
 static bool start(const struct adl_list_scheduler *self, const struct adl_state *state, uint32_t slot,
                   struct adl_plan *plan)
 {

@@ -16,6 +16,7 @@ struct adl_list_scheduler {
 
 int adl_list_scheduler_create(const struct adl_placement_request *request, enum adl_rule rule, bool first_fit,
                               void **ret_policy, struct adl_error *err); /* free() destroys */
+int adl_list_scheduler_copy(void *policy, const void *from);
 int adl_list_scheduler_decide(void *policy, const struct adl_state *state, struct adl_plan *plan);
 
 #endif

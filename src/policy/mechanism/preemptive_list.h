@@ -69,6 +69,9 @@ struct adl_preemptive_list {
 int adl_preemptive_list_create(struct adl_preemptive_list *ret,
                                const struct adl_cluster *cluster); /* 0 or ADL_ENOMEM */
 void adl_preemptive_list_clear(struct adl_preemptive_list *list);  /* frees; accepts a zeroed one */
+/* Becomes equal to another of the same cluster; 0 or ADL_ENOMEM. */
+int adl_preemptive_list_copy(struct adl_preemptive_list *to, const struct adl_preemptive_list *from,
+                             const void *reason_context);
 
 /* From rank() or observe(): a new or preempted job waits (0 or ADL_ENOMEM); a job is gone. */
 int adl_preemptive_list_add(struct adl_preemptive_list *list, uint32_t slot, const struct adl_job_spec *spec,

@@ -1,5 +1,6 @@
 #include "policy/mechanism/round_placement.h"
 
+#include "base/copy.h"
 #include "state/stop.h"
 
 #include <stdlib.h>
@@ -79,6 +80,27 @@ int adl_round_placement_grow(struct adl_round_placement *self, uint32_t slot, ui
     if (adl_grow((void **)&self->placements, &self->placement_capacity, (size_t)slot + 1, sizeof *self->placements))
         return ADL_ENOMEM;
     return adl_grow((void **)&self->chosen, &self->chosen_capacity, jobs, sizeof *self->chosen);
+}
+
+int adl_round_placement_copy(struct adl_round_placement *to, const struct adl_round_placement *from,
+                             const uint32_t *jobs)
+{
+    const struct adl_cluster *cluster = from->cluster;
+    if (adl_grow((void **)&to->placements, &to->placement_capacity, from->placement_capacity, sizeof *to->placements) ||
+        adl_grow((void **)&to->chosen, &to->chosen_capacity, from->chosen_capacity, sizeof *to->chosen))
+        return ADL_ENOMEM;
+    const struct adl_round_placement own = *to;
+    *to = *from;
+    to->jobs = jobs;
+    to->placement_capacity = own.placement_capacity;
+    to->chosen_capacity = own.chosen_capacity;
+    ADL_COPY_ARRAY(to, own, from, placements, from->placement_capacity);
+    ADL_COPY_ARRAY(to, own, from, chosen, from->chosen_capacity);
+    ADL_COPY_ARRAY(to, own, from, gpus, cluster->gpu_count);
+    ADL_COPY_ARRAY(to, own, from, banks, cluster->bank_count);
+    ADL_COPY_ARRAY(to, own, from, rooms, cluster->node_count);
+    ADL_COPY_ARRAY(to, own, from, taken, cluster->node_count);
+    return 0;
 }
 
 void adl_round_placement_forget(struct adl_round_placement *self, uint32_t slot)

@@ -12,6 +12,9 @@ int adl_round_placement_create(const struct adl_cluster *cluster,
 void adl_round_placement_destroy(struct adl_round_placement *round_placement); /* accepts NULL */
 int adl_round_placement_grow(struct adl_round_placement *round_placement, uint32_t slot,
                              uint32_t jobs); /* room; 0 or ADL_ENOMEM */
+/* Becomes equal to another of the same cluster; jobs: the copied table of the round's jobs. 0 or ADL_ENOMEM. */
+int adl_round_placement_copy(struct adl_round_placement *to, const struct adl_round_placement *from,
+                             const uint32_t *jobs);
 void adl_round_placement_forget(struct adl_round_placement *round_placement,
                                 uint32_t slot); /* at its arrival and its end: drops its placement */
 

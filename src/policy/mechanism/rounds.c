@@ -1,5 +1,6 @@
 #include "policy/mechanism/rounds.h"
 
+#include "base/copy.h"
 #include "base/median.h"
 #include "base/rng.h"
 #include "model/scenario.h"
@@ -100,6 +101,30 @@ static int grow(struct adl_rounds *self, uint32_t slot)
         adl_grow((void **)&self->entries, &self->entry_capacity, live * self->types, sizeof *self->entries))
         return ADL_ENOMEM;
     return adl_round_placement_grow(self->round_placement, slot, self->live_count + 1);
+}
+
+int adl_rounds_copy(struct adl_rounds *to, const struct adl_rounds *from)
+{
+    const size_t slots = from->slot_capacity, rows = slots * from->types;
+    if ((slots > 0 && grow(to, (uint32_t)slots - 1)) ||
+        adl_grow((void **)&to->live, &to->live_capacity, from->live_capacity, sizeof *to->live) ||
+        adl_grow((void **)&to->entries, &to->entry_capacity, from->entry_capacity, sizeof *to->entries) ||
+        adl_round_placement_copy(to->round_placement, from->round_placement, to->live))
+        return ADL_ENOMEM;
+    const struct adl_rounds own = *to;
+    *to = *from;
+    to->round_placement = own.round_placement;
+    to->slot_capacity = own.slot_capacity;
+    to->live_capacity = own.live_capacity;
+    to->entry_capacity = own.entry_capacity;
+    ADL_COPY_ARRAY(to, own, from, live, from->live_count);
+    ADL_COPY_ARRAY(to, own, from, possible, slots);
+    ADL_COPY_ARRAY(to, own, from, shared, slots);
+    ADL_COPY_ARRAY(to, own, from, share, rows);
+    ADL_COPY_ARRAY(to, own, from, received_s, rows);
+    ADL_COPY_ARRAY(to, own, from, deficit_s, rows);
+    to->entries = own.entries;
+    return 0;
 }
 
 static void join(struct adl_rounds *self, uint32_t slot, const struct adl_job_spec *spec)

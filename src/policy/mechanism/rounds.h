@@ -48,7 +48,8 @@ struct adl_rounds_config {
 
 int adl_rounds_create(const struct adl_cluster *cluster, const struct adl_rounds_config *config, uint64_t seed,
                       struct adl_rounds **ret);
-void adl_rounds_destroy(struct adl_rounds *rounds); /* accepts NULL */
+void adl_rounds_destroy(struct adl_rounds *rounds);                        /* accepts NULL */
+int adl_rounds_copy(struct adl_rounds *to, const struct adl_rounds *from); /* created in the same way; or ADL_ENOMEM */
 
 /* Tracks the jobs and the time they receive. Grows the tables: the next decision reports that memory ran out. */
 void adl_rounds_observe(struct adl_rounds *rounds, const struct adl_event *event, const struct adl_state *state);

@@ -39,6 +39,12 @@ bool adl_drift_cell_fits(uint64_t key, uint32_t place)
     return (key >> 8) % BUCKETS == place / WAYS;
 }
 
+void adl_drift_cells_copy(struct adl_drift_cells *to, const struct adl_drift_cells *from)
+{
+    memcpy(to->list, from->list, (size_t)ADL_DRIFT_CELLS * sizeof *to->list);
+    to->clock = from->clock;
+}
+
 struct adl_drift_cell *adl_drift_cells_find(struct adl_drift_cells *cells, uint64_t key)
 {
     struct adl_drift_cell *bucket = &cells->list[(key >> 8) % BUCKETS * WAYS], *oldest = bucket;

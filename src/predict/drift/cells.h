@@ -31,6 +31,7 @@ int adl_drift_cells_create(struct adl_drift_cells *ret);   /* 0 or ADL_ENOMEM */
 void adl_drift_cells_clear(struct adl_drift_cells *cells); /* frees; accepts a zeroed one */
 
 void adl_drift_cells_reset(struct adl_drift_cells *cells); /* as after create */
+void adl_drift_cells_copy(struct adl_drift_cells *to, const struct adl_drift_cells *from);
 
 bool adl_drift_cell_fits(uint64_t key, uint32_t place); /* whether a cell with this key can be there in the list */
 

@@ -1,5 +1,6 @@
 #include "predict/drift/drift.h"
 
+#include "base/copy.h"
 #include "base/hash.h"
 #include "base/real.h"
 #include "predict/drift/internal.h"
@@ -74,6 +75,21 @@ void adl_drift_exchange(struct adl_drift *drift, struct adl_drift *other)
     const struct adl_drift mine = *drift;
     *drift = *other;
     *other = mine;
+}
+
+void adl_drift_copy(struct adl_drift *to, const struct adl_drift *from)
+{
+    const struct adl_drift own = *to;
+    const uint32_t gpus = from->cluster->gpu_count;
+    *to = *from;
+    for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
+        to->cells[c] = own.cells[c];
+        adl_drift_cells_copy(&to->cells[c], &from->cells[c]);
+        ADL_COPY_ARRAY(to, own, from, tracks[c], gpus);
+        ADL_COPY_ARRAY(to, own, from, added[c], gpus);
+    }
+    ADL_COPY_ARRAY(to, own, from, shared_us, gpus);
+    ADL_COPY_ARRAY(to, own, from, losses, gpus);
 }
 
 /* ---- events ---- */

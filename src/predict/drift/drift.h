@@ -58,7 +58,8 @@ struct adl_drift;
 
 /* sources: mask of enum adl_drift_source that count. 0 or ADL_ENOMEM. */
 int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct adl_drift **ret);
-void adl_drift_destroy(struct adl_drift *drift); /* accepts NULL */
+void adl_drift_destroy(struct adl_drift *drift);                         /* accepts NULL */
+void adl_drift_copy(struct adl_drift *to, const struct adl_drift *from); /* of the same cluster */
 
 void adl_drift_reset(struct adl_drift *drift);                             /* as after create */
 void adl_drift_exchange(struct adl_drift *drift, struct adl_drift *other); /* what two of one cluster have seen */

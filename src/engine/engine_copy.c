@@ -1,0 +1,34 @@
+/* engine_copy: an engine becomes equal to another, for a world of its own. */
+#include "engine/engine_internal.h"
+
+#include <assert.h>
+
+static int copy_parts(struct adl_engine *to, const struct adl_engine *from)
+{
+    if (adl_state_copy(to->state, from->state) || adl_belief_copy(to->belief, from->belief) ||
+        from->config.policy->copy(to->policy, from->policy))
+        return ADL_ENOMEM;
+    if (from->correction.drift)
+        adl_drift_copy(to->correction.drift, from->correction.drift);
+    return 0;
+}
+
+int adl_engine_copy(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err)
+{
+    const struct adl_policy_ops *ops = from->config.policy;
+    assert(to->config.policy == ops && to->config.learned == from->config.learned &&
+           to->config.ignore_drift == from->config.ignore_drift);
+    if (!ops->copy)
+        return adl_fail(err, ADL_EINVAL, "policy %s cannot be copied; one that defines copy() can", ops->name);
+    if (copy_parts(to, from))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for a copy of the engine");
+    const float *decision_ns = to->counts.decision_ns;
+    to->counts = from->counts;
+    to->counts.decision_ns = decision_ns;
+    to->counts.decision_count = 0;
+    to->instant_hash = from->instant_hash;
+    to->preempted_us = from->preempted_us;
+    to->preempted_count = from->preempted_count;
+    to->observer_failed = from->observer_failed;
+    return 0;
+}
