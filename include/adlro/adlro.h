@@ -116,6 +116,17 @@ int adlro_step(struct adlro_environment *environment, const int32_t *actions, co
 int adlro_step_one(struct adlro_environment *environment, uint32_t index, int32_t action,
                    const struct adlro_buffers *buffers, char error[ADLRO_ERROR_SIZE]);
 
+/* For search: a copy of all environments, in the middle of their episodes. Equal actions then have equal outcomes in
+ * both, and neither notices what is done to the other. */
+int adlro_clone(const struct adlro_environment *environment, struct adlro_environment **ret,
+                char error[ADLRO_ERROR_SIZE]);
+
+/* Environment index becomes what environment from_index of a clone (or of the environment that this one was cloned
+ * from, or of this one) is, and shows it in the buffers, with a reward of 0. from stays as it is. Memory is kept:
+ * restoring again and again allocates nothing. After a failure for lack of memory, reset or restore it. */
+int adlro_restore(struct adlro_environment *environment, uint32_t index, const struct adlro_environment *from,
+                  uint32_t from_index, const struct adlro_buffers *buffers, char error[ADLRO_ERROR_SIZE]);
+
 /* The figures of an episode so far, as `adlro compare` computes them. */
 void adlro_result(struct adlro_environment *environment, uint32_t index, struct adlro_result *ret, size_t size);
 

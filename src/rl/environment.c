@@ -9,6 +9,7 @@
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +26,16 @@ struct cell {
     bool done;
 };
 
+/* A scenario that an environment loaded, for it and its clones. */
+struct loaded {
+    struct adl_scenario scenario;
+    atomic_uint holders;
+};
+
 struct adlro_environment {
     const struct adl_scenario *scenario;
-    struct adl_scenario own; /* scenario points to it, unless the caller owns the scenario */
+    struct loaded *loaded;      /* scenario points into it; NULL: the caller owns the scenario */
+    struct adlro_config config; /* for clones; without the scenario */
     struct adlro_shape shape;
     enum adl_observation_kind observation;
     struct adl_normalizer normalizer;
@@ -53,12 +61,19 @@ static void caller_destroy(void *policy)
     (void)policy;
 }
 
+static int caller_copy(void *policy, const void *from)
+{
+    (void)policy, (void)from;
+    return 0;
+}
+
 static const struct adl_policy_ops caller = {
     .name = "caller",
     .summary = "the caller of the environment",
     .track_running = true,
     .create = caller_create,
     .destroy = caller_destroy,
+    .copy = caller_copy,
 };
 
 static int add_reward(void *self, const struct adl_event *event, const struct adl_state *state)
@@ -130,9 +145,11 @@ static void set_shape(struct adlro_environment *env, const struct adlro_config *
                                       .action_features = observation.action_features};
 }
 
-/* Takes over env->own; on failure the caller frees env. */
+/* On failure the caller frees env. */
 static int build(struct adlro_environment *env, const struct adlro_config *config, struct adl_error *err)
 {
+    env->config = *config;
+    env->config.scenario = NULL;
     set_shape(env, config);
     adl_normalizer_init(&env->normalizer);
     if (create_tables(env))
@@ -176,14 +193,19 @@ static int load(struct adlro_environment *env, const struct adlro_config *config
 {
     if (!config->scenario)
         return adl_fail(err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
-    const int status = adl_scenario_load(config->scenario, &env->own, NULL, err);
+    env->loaded = calloc(1, sizeof *env->loaded);
+    if (!env->loaded)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for an environment");
+    env->loaded->holders = 1;
+    struct adl_scenario *scenario = &env->loaded->scenario;
+    const int status = adl_scenario_load(config->scenario, scenario, NULL, err);
     if (status)
         return status;
-    env->scenario = &env->own;
+    env->scenario = scenario;
     if (config->jobs)
-        env->own.workload.jobs = config->jobs;
+        scenario->workload.jobs = config->jobs;
     if (config->load > 0)
-        env->own.workload.arrivals.rate_per_h *= config->load;
+        scenario->workload.arrivals.rate_per_h *= config->load;
     return build(env, config, err);
 }
 
@@ -206,6 +228,14 @@ int adlro_create(const struct adlro_config *config, struct adlro_environment **r
     return 0;
 }
 
+static void release(struct loaded *loaded)
+{
+    if (!loaded || atomic_fetch_sub(&loaded->holders, 1) > 1)
+        return;
+    adl_scenario_clear(&loaded->scenario);
+    free(loaded);
+}
+
 void adlro_destroy(struct adlro_environment *env)
 {
     if (!env)
@@ -223,7 +253,7 @@ void adlro_destroy(struct adlro_environment *env)
     free(env->rows.state);
     free(env->rows.actions);
     free(env->cells);
-    adl_scenario_clear(&env->own);
+    release(env->loaded);
     free(env);
 }
 
@@ -285,6 +315,18 @@ static void write_rows(struct adlro_environment *env, uint32_t index, const stru
     }
 }
 
+static void show(struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
+{
+    buffers->done[index] = env->cells[index].done;
+    if (env->cells[index].done) {
+        buffers->action_count[index] = 0;
+        memset(&buffers->mask[(size_t)index * env->shape.actions], 0, env->shape.actions);
+        return;
+    }
+    write_rows(env, index, adl_engine_state(env->cells[index].engine), buffers);
+    write_actions(env, index, buffers);
+}
+
 /* ---- acting ---- */
 
 static int take_buffers(const struct adlro_buffers *buffers, struct adlro_buffers *ret, struct adl_error *err)
@@ -336,16 +378,9 @@ static int advance(struct adlro_environment *env, uint32_t index, const struct a
     }
     buffers->reward[index] = cell->reward;
     buffers->elapsed_s[index] = (double)(state->now_us - cell->decided_us) * 1e-6;
-    buffers->done[index] = cell->done;
     cell->reward = 0;
     cell->decided_us = state->now_us;
-    if (cell->done) {
-        buffers->action_count[index] = 0;
-        memset(&buffers->mask[(size_t)index * env->shape.actions], 0, env->shape.actions);
-        return 0;
-    }
-    write_rows(env, index, state, buffers);
-    write_actions(env, index, buffers);
+    show(env, index, buffers);
     return 0;
 }
 
@@ -434,46 +469,79 @@ int adlro_step(struct adlro_environment *env, const int32_t *actions, const stru
     return report(&err, status, error);
 }
 
-/* ---- fitting and results ---- */
+/* ---- copies ---- */
 
-int adl_buffers_create(const struct adlro_shape *shape, struct adlro_buffers *ret)
+static int copy_cell(struct cell *to, const struct cell *from, struct adl_error *err)
 {
-    const uint32_t count = shape->count;
-    struct adlro_buffers b = {
-        .gpus = calloc((size_t)count * shape->gpus * shape->gpu_features + 1, sizeof *b.gpus),
-        .state = calloc((size_t)count * shape->state_features, sizeof *b.state),
-        .actions = calloc((size_t)count * shape->actions * shape->action_features, sizeof *b.actions),
-        .mask = calloc((size_t)count * shape->actions, sizeof *b.mask),
-        .action_count = calloc(count, sizeof *b.action_count),
-        .member_offset = calloc((size_t)count * (shape->actions + 1), sizeof *b.member_offset),
-        .members = calloc((size_t)count * shape->members, sizeof *b.members),
-        .reward = calloc(count, sizeof *b.reward),
-        .elapsed_s = calloc(count, sizeof *b.elapsed_s),
-        .done = calloc(count, sizeof *b.done),
-    };
-    if (!b.gpus || !b.state || !b.actions || !b.mask || !b.action_count || !b.member_offset || !b.members ||
-        !b.reward || !b.elapsed_s || !b.done) {
-        adl_buffers_clear(&b);
-        return ADL_ENOMEM;
-    }
-    *ret = b;
+    to->done = true;
+    int status = adl_world_sim_copy(to->world, from->world, err);
+    if (status == 0)
+        status = adl_engine_copy(to->engine, from->engine, err);
+    if (status == 0 && adl_metrics_copy(to->metrics, from->metrics))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for a copy of an environment");
+    if (status)
+        return status;
+    adl_actions_copy(to->actions, from->actions);
+    to->reward_terms = from->reward_terms;
+    to->reward = from->reward;
+    to->decided_us = from->decided_us;
+    to->done = from->done;
     return 0;
 }
 
-void adl_buffers_clear(struct adlro_buffers *buffers)
+int adlro_clone(const struct adlro_environment *env, struct adlro_environment **ret, char error[ADLRO_ERROR_SIZE])
 {
-    free(buffers->gpus);
-    free(buffers->state);
-    free(buffers->actions);
-    free(buffers->mask);
-    free(buffers->action_count);
-    free(buffers->member_offset);
-    free(buffers->members);
-    free(buffers->reward);
-    free(buffers->elapsed_s);
-    free(buffers->done);
-    *buffers = (struct adlro_buffers){0};
+    struct adl_error err = {{0}};
+    struct adlro_environment *clone = calloc(1, sizeof *clone);
+    if (!clone)
+        return report(&err, adl_fail(&err, ADL_ENOMEM, "out of memory for an environment"), error);
+    clone->scenario = env->scenario;
+    clone->loaded = env->loaded;
+    if (clone->loaded)
+        atomic_fetch_add(&clone->loaded->holders, 1);
+    int status = build(clone, &env->config, &err);
+    clone->normalizer = env->normalizer;
+    for (uint32_t i = 0; i < env->shape.count && status == 0; i++)
+        status = copy_cell(&clone->cells[i], &env->cells[i], &err);
+    if (status) {
+        adlro_destroy(clone);
+        return report(&err, status, error);
+    }
+    *ret = clone;
+    return 0;
 }
+
+static int check_restore(const struct adlro_environment *env, uint32_t index, const struct adlro_environment *from,
+                         uint32_t from_index, struct adl_error *err)
+{
+    if (index >= env->shape.count)
+        return adl_fail(err, ADL_EINVAL, "environment %u of %u", index, env->shape.count);
+    if (from_index >= from->shape.count)
+        return adl_fail(err, ADL_EINVAL, "environment %u of the %u to restore from", from_index, from->shape.count);
+    if (env->scenario != from->scenario || env->observation != from->observation ||
+        env->config.oracle != from->config.oracle)
+        return adl_fail(err, ADL_EINVAL, "an environment is restored from itself or a clone; these are not related");
+    return 0;
+}
+
+int adlro_restore(struct adlro_environment *env, uint32_t index, const struct adlro_environment *from,
+                  uint32_t from_index, const struct adlro_buffers *buffers, char error[ADLRO_ERROR_SIZE])
+{
+    struct adl_error err = {{0}};
+    struct adlro_buffers taken;
+    int status = take_buffers(buffers, &taken, &err);
+    if (status == 0)
+        status = check_restore(env, index, from, from_index, &err);
+    if (status == 0 && &env->cells[index] != &from->cells[from_index])
+        status = copy_cell(&env->cells[index], &from->cells[from_index], &err);
+    if (status)
+        return report(&err, status, error);
+    taken.reward[index] = taken.elapsed_s[index] = 0;
+    show(env, index, &taken);
+    return 0;
+}
+
+/* ---- fitting and results ---- */
 
 int adlro_fit(struct adlro_environment *env, uint64_t first_seed, uint32_t episodes, char error[ADLRO_ERROR_SIZE])
 {

@@ -222,6 +222,8 @@ static void play_watched(const struct adl_scenario *scenario, int observation)
         for (; !shown.done[i]; steps++) {
             const int32_t action = (int32_t)adl_rng_below(&rng, (uint32_t)shown.action_count[i]);
             assert_int_equal(adlro_step_one(env, i, action, &shown, NULL), 0);
+            if (steps % 7 == 0)
+                assert_int_equal(adlro_restore(env, 1 - i, env, i, &shown, NULL), 0);
         }
         adl_environment_result(env, i, &result);
         assert_int_equal(result.jobs, scenario->workload.jobs);
