@@ -193,6 +193,12 @@ static void put_reason(struct adl_json *json, const struct adl_reason *reason)
         adl_json_put_int(json, "passed", 1);
     adl_json_put_real(json, "value", reason->value);
     adl_json_put_real(json, "against", reason->against);
+    if (reason->delay_s > 0)
+        adl_json_put_real(json, "delay_s", reason->delay_s);
+    if (reason->rank > 0) {
+        adl_json_put_uint(json, "rank", reason->rank);
+        adl_json_put_uint(json, "ranked", reason->ranked);
+    }
     if (!adl_rule_stops(reason->rule))
         adl_json_put_int(json, "waited_us", reason->waited_us);
     adl_json_end(json);

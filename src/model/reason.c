@@ -24,6 +24,7 @@ const char *adl_rule_name(uint8_t rule)
         [ADL_RULE_SCORE] = "score",
         [ADL_RULE_PLANNED] = "planned",
         [ADL_RULE_DELAYS] = "delays",
+        [ADL_RULE_DUE] = "due",
         [ADL_RULE_ONLY] = "only",
         [ADL_RULE_CLEARED] = "cleared",
         [ADL_RULE_GUARD] = "guard",

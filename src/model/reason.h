@@ -35,7 +35,8 @@ enum adl_rule {
     ADL_RULE_VALUE,      /* value that a network gives this start; that of the next best, of other or itself */
     ADL_RULE_SCORE,      /* highest score: its own; that of other */
     ADL_RULE_PLANNED,    /* cheapest of its places: wait + run + price here; on the next best type, 0 = none */
-    ADL_RULE_DELAYS,     /* the same, although other is planned there: cost here; by how much other is delayed */
+    ADL_RULE_DELAYS,     /* the same, although other is planned there and is delayed by delay_s */
+    ADL_RULE_DUE,        /* FCFS would have started it: work started beyond its turn; what is allowed */
     ADL_RULE_ONLY,       /* nothing else could be started without delaying other: time it runs; until then */
     ADL_RULE_CLEARED,    /* jobs were preempted for it and have left: its wait; unused */
     ADL_RULE_GUARD,      /* the policy's plan was refused: first in the queue that fits, before other */
@@ -68,6 +69,9 @@ struct adl_reason {
     uint64_t other_id; /* its number (spec.id); 0 = none. The engine writes it */
     int64_t waited_us; /* of a start: how long the job has waited, without the time it ran. The engine writes it */
     double value, against;
+    double delay_s;  /* of a start: by how much it delays other, which is planned there; 0 = it does not */
+    uint32_t rank;   /* of a start: the job's place in the policy's order of this decision, from 1 on; 0 = not told */
+    uint32_t ranked; /* how many jobs that order had */
 };
 
 static inline struct adl_reason adl_reason_make(enum adl_rule rule, uint32_t other, double value, double against)
@@ -89,7 +93,11 @@ static inline uint64_t adl_reason_hash(uint64_t hash, const struct adl_reason *r
     hash = adl_hash_u64(hash, reason->other_id);
     hash = adl_hash_u64(hash, (uint64_t)reason->waited_us);
     hash = adl_hash_bytes(hash, &reason->value, sizeof reason->value);
-    return adl_hash_bytes(hash, &reason->against, sizeof reason->against);
+    hash = adl_hash_bytes(hash, &reason->against, sizeof reason->against);
+    if (reason->rank == 0) /* as it was before reasons had ranks */
+        return hash;
+    hash = adl_hash_u64(hash, (uint64_t)reason->rank << 32 | reason->ranked);
+    return adl_hash_bytes(hash, &reason->delay_s, sizeof reason->delay_s);
 }
 
 #endif

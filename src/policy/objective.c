@@ -12,8 +12,8 @@ const char *const adl_objective_presets[] = {"fast", ADL_OBJECTIVE_DEFAULT, "fru
 
 static const struct adl_objective presets[] = {
     {.mean = 1},
-    {.mean = 1, .tail = 0.1},
-    {.mean = 1, .tail = 0.1, .energy = 1},
+    {.mean = 1, .tail = 0.05},
+    {.mean = 1, .tail = 0.05, .energy = 1},
 };
 #define DEFAULT 1
 

@@ -119,7 +119,7 @@ static void a_waiting_job_says_what_it_waits_for(void **unused)
     decide_at(0);
     adl_policy_adlro.explain(policy, now, 1, words, sizeof words);
     snprintf(wanted, sizeof wanted,
-             "plan: it waits for %s, planned to start in 20 s: 70 s cheaper than to start on %s now",
+             "plan: it waits for %s, planned to start in 20 s: 70 s cheaper than to start on %s now; rank 1 of 1",
              cluster.types[0].name, cluster.types[1].name);
     assert_string_equal(words, wanted);
     close_policy();
@@ -135,6 +135,7 @@ static void a_start_carries_its_cost_and_that_of_the_next_best_type(void **unuse
     assert_int_equal(reason.rule, ADL_RULE_PLANNED);
     assert_true(reason.value > 9.99 && reason.value < 10.01);
     assert_true(reason.against > 24.99 && reason.against < 25.01);
+    assert_true(reason.rank == 1 && reason.ranked == 1 && reason.delay_s == 0);
     close_policy();
 }
 
@@ -158,7 +159,7 @@ static void a_job_passes_a_planned_gang_as_far_as_the_delay_weighs(void **unused
         if (i) {
             assert_int_equal(plan.commands[0].reason.rule, ADL_RULE_DELAYS);
             assert_int_equal(plan.commands[0].reason.other, 1);
-            assert_true(plan.commands[0].reason.against > 901 && plan.commands[0].reason.against < 903);
+            assert_true(plan.commands[0].reason.delay_s > 901 && plan.commands[0].reason.delay_s < 903);
         }
         close_policy();
     }
@@ -183,8 +184,32 @@ static void a_due_job_is_planned_first_and_nobody_delays_it(void **unused)
         finish(3, 61); /* now more work has started than was submitted before the gang */
         submit(4, 61, 1, 1e5, 0);
         assert_int_equal(decide_at(61), i ? 0 : 1);
+        if (i) {
+            finish(1, 62);
+            assert_true(decide_at(62) >= 1 && plan.commands[0].job == 2);
+            assert_int_equal(plan.commands[0].reason.rule, ADL_RULE_DUE);
+            assert_true(plan.commands[0].reason.value > 39 && plan.commands[0].reason.value < 61);
+        }
         close_policy();
     }
+}
+
+/* Three wait for one GPU: the shortest is first in rank. */
+static void a_start_carries_the_jobs_rank(void **unused)
+{
+    (void)unused;
+    char words[ADL_REASON_SIZE];
+    open_types(1, 1, "");
+    for (uint32_t slot = 0; slot < 3; slot++)
+        submit(slot, 0, 1, 30 - 10 * slot, 0);
+    assert_int_equal(decide_at(0), 1);
+    assert_int_equal(plan.commands[0].job, 2);
+    assert_true(plan.commands[0].reason.rank == 1 && plan.commands[0].reason.ranked == 3);
+    adl_reason_words(&plan.commands[0].reason, NULL, words, sizeof words);
+    assert_non_null(strstr(words, "; rank 1 of 3; waited"));
+    adl_policy_adlro.explain(policy, now, 0, words, sizeof words);
+    assert_non_null(strstr(words, "; rank 3 of 3"));
+    close_policy();
 }
 
 /* Types alike, nothing runs: whatever waits, something starts, until nothing that is left fits. */
@@ -279,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_waiting_job_says_what_it_waits_for),
         cmocka_unit_test(a_start_carries_its_cost_and_that_of_the_next_best_type),
         cmocka_unit_test(a_job_passes_a_planned_gang_as_far_as_the_delay_weighs),
+        cmocka_unit_test(a_start_carries_the_jobs_rank),
         cmocka_unit_test(a_due_job_is_planned_first_and_nobody_delays_it),
         cmocka_unit_test(no_gpu_idles_while_a_job_fits_that_all_types_serve_alike),
         cmocka_unit_test(one_type_serves_by_rank),

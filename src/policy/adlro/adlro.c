@@ -45,6 +45,7 @@ struct adlro {
     size_t place_capacity, lane_capacity;
     uint32_t *planned; /* jobs that wait at a planned place, of the last decision */
     uint32_t planned_count;
+    uint32_t turn, ranked;          /* jobs that had their turn in this decision, and how many it ranks */
     double typical_us;              /* average run time of completed jobs; 0: none has completed */
     double waits[ADL_TYPES_MAX];    /* jobs that the plan lets wait for a type */
     int64_t last_us[ADL_TYPES_MAX]; /* when the last of them starts */
@@ -285,6 +286,27 @@ static uint32_t delayed_by(const struct adlro *self, const struct adl_state *sta
     return found;
 }
 
+/* Why it starts at its place: its rank, what that costs here and on the next best type, and whom it delays. */
+static struct adl_reason reason_of(const struct adlro *self, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_place *place = &self->places[slot];
+    const uint32_t first = self->planned_count > 0 ? self->planned[0] : ADL_NONE;
+    struct adl_reason reason =
+        adl_reason_make(ADL_RULE_PLANNED, first, place->cost_us * 1e-6, place->next_cost_us * 1e-6);
+    reason.passed = first != ADL_NONE;
+    const uint32_t delayed = place->opening.delay_us > 0 ? delayed_by(self, state, place) : ADL_NONE;
+    if (delayed != ADL_NONE) { /* else a job that moves: it keeps what it holds */
+        reason = adl_reason_make(ADL_RULE_DELAYS, delayed, reason.value, reason.against);
+        reason.delay_s = (double)place->opening.delay_us * 1e-6;
+    }
+    for (uint32_t i = 0; place->due && i < self->due.count; i++)
+        if (self->due.slots[i] == slot)
+            reason = adl_reason_make(ADL_RULE_DUE, ADL_NONE, self->due.late_us[i] * 1e-6, self->due.slack_us[i] * 1e-6);
+    reason.rank = place->rank;
+    reason.ranked = self->ranked;
+    return reason;
+}
+
 /* Starts a job at the place that was chosen for it. */
 static int start(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
@@ -293,13 +315,7 @@ static int start(struct adlro *self, const struct adl_state *state, uint32_t slo
     if (!gpus || !adl_free_profile_take(self->profile, slot, place->type, &place->opening, gpus) ||
         adl_plan_start(plan, slot, state->jobs[slot].spec.gpus))
         return ADL_EREFUSED;
-    struct adl_reason reason = adl_reason_make(ADL_RULE_PLANNED, self->planned_count > 0 ? self->planned[0] : ADL_NONE,
-                                               place->cost_us * 1e-6, place->next_cost_us * 1e-6);
-    reason.passed = self->planned_count > 0;
-    if (place->opening.delay_us > 0)
-        reason = adl_reason_make(ADL_RULE_DELAYS, delayed_by(self, state, place), place->cost_us * 1e-6,
-                                 (double)place->opening.delay_us * 1e-6);
-    adl_plan_because(plan, reason);
+    adl_plan_because(plan, reason_of(self, state, slot));
     return 0;
 }
 
@@ -308,6 +324,7 @@ static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t 
 {
     struct adl_place *place = &self->places[slot];
     const struct adl_place_view view = view_of(self, state);
+    place->rank = ++self->turn;
     adl_place_choose(&view, slot, place);
     if (place->opening.start_us == state->now_us)
         return start(self, state, slot, plan);
@@ -346,6 +363,7 @@ static int plan_leftover(struct adlro *self, const struct adl_state *state, stru
 {
     for (uint32_t n = 0; n < LEFTOVER_MAX && self->ranking.count > 0; n++) {
         const uint32_t slot = adl_ranking_pop(&self->ranking, state), lane = state->jobs[slot].lane;
+        self->places[slot].rank = ++self->turn;
         if (self->lane_left[lane] == self->decision)
             continue;
         const int started = room_for(self, state, slot) ? try_leftover(self, state, slot, plan) : 0;
@@ -387,6 +405,7 @@ static void begin(struct adlro *self, const struct adl_state *state)
     self->settled_sequence = state->queue.next_sequence;
     self->decision++;
     self->planned_count = 0;
+    self->turn = 0;
     self->reserved = false;
     memset(self->waits, 0, sizeof self->waits);
     memset(self->last_us, 0, sizeof self->last_us);
@@ -432,6 +451,7 @@ static int plan_due(struct adlro *self, const struct adl_state *state, struct ad
 
 static int plan_queue(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
+    self->ranked = state->queue.count - plan->command_count;
     const int due = plan_due(self, state, plan);
     if (due < 0)
         return due;
@@ -474,7 +494,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
 {
     const struct adlro *self = policy;
-    adl_place_explain(&self->places[slot], state, slot, ret, size);
+    adl_place_explain(&self->places[slot], self->ranked, state, slot, ret, size);
 }
 
 const struct adl_policy_ops adl_policy_adlro = {

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Of the GPUs, that due jobs may fill for each unit of the weight. */
-#define FILL 0.2
+/* Of the GPUs, that due jobs may fill, times the square of the weight. */
+#define FILL 0.02
 
 void adl_due_clear(struct adl_due *due)
 {
@@ -57,15 +57,18 @@ void adl_due_list(struct adl_due *due, const struct adl_state *state, double typ
     const double started = started_us(due, state);
     double filled = 0;
     adl_walk_begin(&state->queue);
-    for (uint32_t slot; due->count < ADL_DUE_MAX && filled < FILL * due->tail * gpus &&
+    for (uint32_t slot; due->count < ADL_DUE_MAX && filled < FILL * due->tail * due->tail * gpus &&
                         (slot = adl_walk_job(&state->queue)) != ADL_NONE;
          adl_walk_next(&state->queue)) {
         const struct adl_due_job *job = &due->jobs[slot];
         const double late_us = started - job->before_us;
         if (slack >= 0 && late_us <= slack * typical_us)
             break; /* and so is every job after it */
-        if (late_us <= slack * (typical_us + job->work_us / state->jobs[slot].spec.gpus))
+        const double slack_us = slack * (typical_us + job->work_us / state->jobs[slot].spec.gpus);
+        if (late_us <= slack_us)
             continue;
+        due->late_us[due->count] = late_us;
+        due->slack_us[due->count] = slack_us;
         due->slots[due->count++] = slot;
         filled += state->jobs[slot].spec.gpus;
     }

@@ -5,8 +5,8 @@
  * (typical run time + its own). This counts work, not time: it holds in an overload, too, where every job waits long.
  *
  * slack = 1 / tail - tail: with tail 0 no job is ever due, with 1 a job is due when FCFS would have started it, and
- * with more before that. The first due jobs in order of submission go first, as many as fill tail / 5 of the GPUs, and
- * the first of all holds a reservation: no start may delay it. docs/flagship.md has what that guarantees. */
+ * with more before that. The first due jobs in order of submission go first, as many as fill tail^2 / 50 of the GPUs,
+ * and the first of all holds a reservation: no start may delay it. docs/flagship.md has what that guarantees. */
 #ifndef ADLRO_POLICY_ADLRO_DUE_H
 #define ADLRO_POLICY_ADLRO_DUE_H
 
@@ -22,7 +22,9 @@ struct adl_due {
         double work_us;
     } * jobs; /* [slot] */
     size_t capacity;
-    uint32_t slots[ADL_DUE_MAX]; /* those that go first, in order of submission */
+    uint32_t slots[ADL_DUE_MAX];  /* those that go first, in order of submission */
+    double late_us[ADL_DUE_MAX];  /* [those] work started beyond its turn ... */
+    double slack_us[ADL_DUE_MAX]; /* ... and what is allowed */
     uint32_t count;
 };
 

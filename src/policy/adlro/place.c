@@ -21,8 +21,11 @@ static void note_now(struct adl_place *place, uint32_t type, double cost_us)
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
 {
     const struct adl_state *state = view->state;
-    *place = (struct adl_place){
-        .opening.start_us = INT64_MAX, .now_type = ADL_NONE, .rest_us = adl_rest_us(state, slot), .due = place->due};
+    *place = (struct adl_place){.opening.start_us = INT64_MAX,
+                                .now_type = ADL_NONE,
+                                .rest_us = adl_rest_us(state, slot),
+                                .rank = place->rank,
+                                .due = place->due};
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_opening opening;
@@ -57,7 +60,8 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
                         struct adl_place *place)
 {
     const struct adl_state *state = view->state;
-    *place = (struct adl_place){.opening.start_us = INT64_MAX, .now_type = ADL_NONE, .rest_us = place->rest_us};
+    *place = (struct adl_place){
+        .opening.start_us = INT64_MAX, .now_type = ADL_NONE, .rest_us = place->rest_us, .rank = place->rank};
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_opening opening = {.start_us = INT64_MAX};
@@ -78,8 +82,8 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
     }
 }
 
-void adl_place_explain(const struct adl_place *place, const struct adl_state *state, uint32_t slot, char *ret,
-                       size_t size)
+void adl_place_explain(const struct adl_place *place, uint32_t ranked, const struct adl_state *state, uint32_t slot,
+                       char *ret, size_t size)
 {
     if (place->opening.start_us == INT64_MAX || place->opening.start_us <= state->now_us) {
         adl_reason_waiting(state, slot, ret, size);
@@ -89,10 +93,12 @@ void adl_place_explain(const struct adl_place *place, const struct adl_state *st
     char until[ADL_REASON_FIGURE_SIZE], gain[ADL_REASON_FIGURE_SIZE];
     adl_reason_time((double)(place->opening.start_us - state->now_us) * 1e-6, until);
     if (place->now_type == ADL_NONE || place->now_type == place->type) {
-        snprintf(ret, size, "plan: it waits for %s, planned to start in %s", type, until);
+        snprintf(ret, size, "plan: it waits for %s, planned to start in %s; rank %u of %u", type, until, place->rank,
+                 ranked);
         return;
     }
     adl_reason_time((place->now_cost_us - place->cost_us) * 1e-6, gain);
-    snprintf(ret, size, "plan: it waits for %s, planned to start in %s: %s cheaper than to start on %s now", type,
-             until, gain, state->cluster->types[place->now_type].name);
+    snprintf(ret, size,
+             "plan: it waits for %s, planned to start in %s: %s cheaper than to start on %s now; rank %u of %u", type,
+             until, gain, state->cluster->types[place->now_type].name, place->rank, ranked);
 }

@@ -13,6 +13,7 @@ struct adl_place {
     uint32_t type, now_type;    /* now_type: the cheapest type where it could start at once, or ADL_NONE */
     double cost_us, next_cost_us, now_cost_us; /* here; on the next best type (0: none); on now_type */
     double rest_us;                            /* on its best type, when it was last planned */
+    uint32_t rank;                             /* in the order of the last decision, from 1 on; 0: it was not planned */
     bool due;                                  /* it pays no price (policy/adlro/due.h) */
 };
 
@@ -33,8 +34,9 @@ void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct a
 void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,
                         struct adl_place *place);
 
-/* For which type a job waits, when its place is planned, and how much cheaper that is than to start now. */
-void adl_place_explain(const struct adl_place *place, const struct adl_state *state, uint32_t slot, char *ret,
-                       size_t size);
+/* For which type a job waits, when its place is planned, and how much cheaper that is than to start now.
+ * ranked: how many jobs the order of the last decision had. */
+void adl_place_explain(const struct adl_place *place, uint32_t ranked, const struct adl_state *state, uint32_t slot,
+                       char *ret, size_t size);
 
 #endif

@@ -120,7 +120,8 @@ static const char *say_number(double value, char ret[FIGURE_SIZE])
     return ret;
 }
 
-/* The text of each rule. {v} and {a} are the figures, {d} is their difference and {o} the other job. `alone` is for a
+/* The text of each rule. {v} and {a} are the figures, {d} is their difference, {o} the other job and
+ * {l} its delay. `alone` is for a
  * reason without another job or, if the rule never has one, without a second figure; `passed` if the other job ranks
  * first but does not fit. NULL: the same text. */
 static const struct phrase {
@@ -177,9 +178,14 @@ static const struct phrase {
          "the cheapest place for it: {v} of waiting, running and price, {a} on the next best type; {o}, "
          "first in rank, waits for another place",
          adl_reason_time},
-    [ADL_RULE_DELAYS] = {"the cheapest place for it: {v} of waiting, running and price, although {o}, which is planned "
-                         "there, is delayed by {a}",
-                         NULL, NULL, adl_reason_time},
+    [ADL_RULE_DELAYS] =
+        {"the cheapest place for it: {v} of waiting, running and price, {a} on the next best type; {o}, "
+         "planned there, is delayed by {l}",
+         "the cheapest place for it: {v} of waiting, running and price, on the only type for it; {o}, "
+         "planned there, is delayed by {l}",
+         NULL, adl_reason_time},
+    [ADL_RULE_DUE] = {"due: work of {v} was started beyond its turn by submission, and {a} are allowed", NULL, NULL,
+                      say_work},
     [ADL_RULE_ONLY] = {"the only start that does not delay {o}, which has GPUs reserved in {a} (this one runs {v})",
                        "the only start possible now", NULL, adl_reason_time},
     [ADL_RULE_CLEARED] = {"the jobs that were stopped for it have left", NULL, NULL, adl_reason_time},
@@ -221,7 +227,7 @@ static void put(struct fill *fill, const char *text, size_t size)
     *fill->at = '\0';
 }
 
-/* Copies the text, with {v}, {a}, {o} and {d} replaced. */
+/* Copies the text, with {v}, {a}, {o}, {d} and {l} replaced. */
 static void fill_in(const struct adl_reason *reason, const struct phrase *phrase, const char *words, const char *other,
                     struct fill *fill)
 {
@@ -236,6 +242,7 @@ static void fill_in(const struct adl_reason *reason, const struct phrase *phrase
         const char *text = words[1] == 'v'   ? phrase->say(reason->value, figure)
                            : words[1] == 'a' ? phrase->say(reason->against, figure)
                            : words[1] == 'd' ? phrase->say(gap, figure)
+                           : words[1] == 'l' ? adl_reason_time(reason->delay_s, figure)
                                              : other;
         put(fill, text, strlen(text));
         words += 2;
@@ -245,7 +252,8 @@ static void fill_in(const struct adl_reason *reason, const struct phrase *phrase
 void adl_reason_words(const struct adl_reason *reason, const char *other_name, char *ret, size_t size)
 {
     const struct phrase *phrase = &phrases[reason->rule < ADL_RULE_COUNT ? reason->rule : ADL_RULE_NONE];
-    const bool by_type = reason->rule == ADL_RULE_MATCHING || reason->rule == ADL_RULE_PLANNED;
+    const bool by_type =
+        reason->rule == ADL_RULE_MATCHING || reason->rule == ADL_RULE_PLANNED || reason->rule == ADL_RULE_DELAYS;
     const bool alone = by_type ? reason->against == 0 : reason->other_id == 0 && !other_name;
     const char *words = alone && phrase->alone             ? phrase->alone
                         : reason->passed && phrase->passed ? phrase->passed
@@ -260,6 +268,10 @@ void adl_reason_words(const struct adl_reason *reason, const char *other_name, c
     fill_in(reason, phrase, words, other, &fill);
     if (adl_rule_stops(reason->rule) || reason->rule == ADL_RULE_NONE || reason->rule == ADL_RULE_RUNS)
         return;
+    if (reason->rank > 0) {
+        snprintf(other, sizeof other, "; rank %u of %u", reason->rank, reason->ranked);
+        put(&fill, other, strlen(other));
+    }
     put(&fill, "; waited ", 9);
     adl_reason_time((double)reason->waited_us * 1e-6, figure);
     put(&fill, figure, strlen(figure));
