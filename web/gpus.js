@@ -299,9 +299,17 @@ function renderGpuActions(gpu) {
 
 // --- GPUs and types that are not as fast as they were ---
 
+function predictionWords({predictions, policy}) {
+  const decides = policy.fallen_back ? `; policy ${policy.in_force} decides in place of ${policy.configured}` : '';
+  return `${predictions.text}${decides}. To tune again: ${predictions.proposal}`;
+}
+
 function renderHealth(health) {
   const rows = [...health.types, ...health.gpus];
   const words = [];
+  const predictions = health.predictions.alarm ? [{id: 'predictions', text: predictionWords(health)}] : [];
+  rows.unshift(...predictions);
+  if (predictions.length) words.push('Predictions do not hold');
   if (health.gpus.length) words.push(`${f.plural(health.gpus.length, 'GPU')} below ${health.gpus.length > 1 ? 'their' : 'its'} type`);
   if (health.types.length) words.push(`${f.plural(health.types.length, 'GPU type')} changed`);
   show($('#health'), rows.length > 0);

@@ -56,7 +56,7 @@ static const struct adl_option table[] = {
     {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
      "write all figures as JSON (- is standard output, instead of the table)"},
     {"health", 0, ADL_OPTION_FLAG, AT(health), 0, 0, NULL, NULL,
-     "print which GPUs and types were found to be slower or faster than at first"},
+     "print which GPUs and types were found to be slower or faster than at first, and whether predictions held"},
     {"no-timing", 0, ADL_OPTION_FLAG, AT(no_timing), 0, 0, NULL, NULL, "leave wall-clock figures out of JSON"},
 };
 

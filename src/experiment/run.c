@@ -86,8 +86,11 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
         status = adl_engine_run(engine, err);
     if (status == 0)
         status = write_learned(run, engine, err);
-    if (status == 0 && run->health)
+    if (status == 0 && run->health) {
         adl_drift_report(adl_engine_drift(engine), &run->scenario->cluster, run->health);
+        adl_calibration_say(adl_belief_calibration(adl_engine_belief(engine)), run->health);
+        adl_text_put(run->health, "\n");
+    }
     if (status == 0) {
         adl_metrics_result(metrics, engine, &run->bound, ret);
         if (run->scenario->references.jct_s > 0)

@@ -24,6 +24,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 
 const struct adl_policy_ops adl_policy_fcfs = {
     .name = "fcfs",
+    .blind = true,
     .summary = "first come, first served on any GPU that fits; the head of the queue blocks",
     ADL_POLICY_OPTIONS(options, struct fcfs_options),
     .create = create,
@@ -34,6 +35,7 @@ const struct adl_policy_ops adl_policy_fcfs = {
 
 const struct adl_policy_ops adl_policy_fcfs_ff = {
     .name = "fcfs-ff",
+    .blind = true,
     .summary = "fcfs with first fit: the first job that fits starts",
     ADL_POLICY_OPTIONS(options, struct fcfs_options),
     .settings = "first_fit=true\n",

@@ -256,6 +256,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 
 const struct adl_policy_ops adl_policy_fgd = {
     .name = "fgd",
+    .blind = true,
     .summary = "in order of submission, placed where the GPUs left idle stay most useful",
     ADL_POLICY_OPTIONS(options, struct fgd_options),
     .create = create,

@@ -490,6 +490,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 
 const struct adl_policy_ops adl_policy_las = {
     .name = "las",
+    .blind = true,
     .summary = "Tiresias: least attained service (GPUs * time) first, in queues, preemptive, no durations used",
     ADL_POLICY_OPTIONS(options, struct las_options),
     .create = create,

@@ -14,6 +14,7 @@ struct adl_policy_ops {
     const char *name;
     const char *summary; /* one line, shown by `adlro policies` */
     bool track_running;  /* wants state->running kept */
+    bool blind;          /* reads no predictions of run times */
 
     /* Its options: policy/option.h; ADL_POLICY_OPTIONS() sets all three. */
     const struct adl_policy_option *options;

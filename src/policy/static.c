@@ -58,6 +58,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 
 const struct adl_policy_ops adl_policy_static = {
     .name = "static",
+    .blind = true,
     .summary = "static affinity: each kind of job has its GPU types and its own first-come line",
     ADL_POLICY_OPTIONS(options, struct affinity),
     .create = create,

@@ -23,9 +23,6 @@ enum basis {
 #define SLOPE_OF_WORLD 0.25
 #define SLOPE_OF_LIMIT 1.0
 
-/* Slots whose jobs' ages are learned from whenever a job ends. */
-#define VISITS 8
-
 /* A live job. */
 struct believed {
     double predicted_us; /* of the whole, on the best type */
@@ -33,8 +30,7 @@ struct believed {
     struct adl_shape shape;
     float spread;
     uint32_t neighbours;
-    uint8_t basis;   /* enum basis */
-    uint8_t reached; /* ages that life tables have counted it at */
+    uint8_t basis; /* enum basis */
 };
 
 struct adl_belief {
@@ -43,10 +39,10 @@ struct adl_belief {
     struct adl_similar *similar;                      /* NULL unless run times are learned */
     struct adl_speeds *speeds;                        /* the same; NULL, too, if there is one type */
     struct adl_residuals residuals[BASIS_COUNT];
+    struct adl_calibration calibration;
     double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
     struct believed *jobs;            /* [slot] */
     size_t job_capacity;
-    uint32_t slots, next_visit; /* slots that ever had a job, and whose age is looked at next */
 };
 
 /* What limits each kind by specification: training and inference by matrix units and bandwidth, simulation by FP32 and
@@ -79,6 +75,7 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
         belief->type_speed[t] = 1;
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
+    adl_calibration_init(&belief->calibration);
     if ((learned && adl_similar_create(ADL_REMEMBERED_JOBS, &belief->similar, NULL)) ||
         (learned && cluster->type_count > 1 && adl_speeds_create(cluster, &belief->speeds, NULL))) {
         adl_belief_destroy(belief);
@@ -108,6 +105,7 @@ int adl_belief_reserve(struct adl_belief *belief, size_t jobs)
 void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
 {
     memcpy(belief->residuals, from->residuals, sizeof belief->residuals);
+    belief->calibration = from->calibration;
     if (!belief->similar || !from->similar)
         return;
     struct adl_similar *similar = belief->similar;
@@ -143,7 +141,8 @@ static const char *const basis_names[BASIS_COUNT] = {[BY_WORLD] = "world",
 
 static struct adl_belief_parts parts_of(struct adl_belief *belief)
 {
-    struct adl_belief_parts parts = {.similar = belief->similar, .speeds = belief->speeds};
+    struct adl_belief_parts parts = {
+        .similar = belief->similar, .speeds = belief->speeds, .calibration = &belief->calibration};
     for (int b = 0; b < BASIS_COUNT; b++) {
         parts.residuals[b] = &belief->residuals[b];
         parts.residual_names[b] = basis_names[b];
@@ -259,7 +258,6 @@ int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, s
     if (adl_belief_reserve(belief, (size_t)event->job + 1))
         return ADL_ENOMEM;
     struct believed *job = &belief->jobs[event->job];
-    belief->slots = event->job < belief->slots ? belief->slots : event->job + 1;
     *job = (struct believed){.basis = BY_LIMIT, .shape = adl_shape_linear(SLOPE_OF_LIMIT)};
     if (event->submit.runtime_us)
         *job = (struct believed){.basis = BY_WORLD, .shape = adl_shape_linear(SLOPE_OF_WORLD)};
@@ -311,44 +309,19 @@ static double at_best(const struct adl_belief *belief, const struct adl_state *s
     return factor > 0 ? (double)time_us / factor : (double)time_us;
 }
 
-/* Run time so far, up to a time. */
-static double age_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us)
-{
-    return belief->jobs[slot].done_us + at_best(belief, state, slot, ran_us(&state->jobs[slot], now_us));
-}
-
-/* Jobs without a limit that run, a few at a time: they are known to take longer than that. */
-static void learn_ages(struct adl_belief *belief, const struct adl_state *state, int64_t now_us)
-{
-    for (int v = 0; v < VISITS; v++) {
-        const uint32_t slot = belief->next_visit;
-        const struct adl_job *job = &state->jobs[slot];
-        struct adl_traits traits;
-        belief->next_visit = slot + 1 < belief->slots ? slot + 1 : 0;
-        if (job->phase < ADL_PHASE_RUNNING || job->spec.limit_us > 0)
-            continue;
-        adl_traits_read(&traits, &job->spec, job->submit_us);
-        adl_similar_age(belief->similar, &traits, &belief->jobs[slot].reached, age_us(belief, state, slot, now_us));
-    }
-}
-
-static void learn_end(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
-{
-    const struct adl_job *job = &state->jobs[event->job];
-    const double took_us = age_us(belief, state, event->job, event->time_us);
-    struct adl_traits traits;
-    if (job->spec.limit_us > 0 || !(took_us > 0))
-        return;
-    adl_traits_read(&traits, &job->spec, job->submit_us);
-    adl_similar_end(belief->similar, &traits, belief->jobs[event->job].reached, took_us);
-}
-
 static void learn_residual(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const struct believed *job = &belief->jobs[event->job];
-    const double took_us = age_us(belief, state, event->job, event->time_us);
-    if (took_us > 0 && job->predicted_us > 0)
-        adl_residuals_learn(&belief->residuals[job->basis], &job->shape, took_us / job->predicted_us);
+    const double took_us =
+        job->done_us + at_best(belief, state, event->job, ran_us(&state->jobs[event->job], event->time_us));
+    if (!(took_us > 0 && job->predicted_us > 0))
+        return;
+    struct adl_residuals *residuals = &belief->residuals[job->basis];
+    const double ratio = took_us / job->predicted_us;
+    if (job->basis != BY_WORLD)
+        adl_calibration_learn(&belief->calibration, adl_residuals_within(residuals, &job->shape, 0, ratio), ratio,
+                              event->time_us);
+    adl_residuals_learn(residuals, &job->shape, ratio);
 }
 
 /* A job that saves its work when it is told to stop has not saved it when it fails. */
@@ -367,11 +340,8 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
     const bool held = state->jobs[event->job].phase >= ADL_PHASE_RUNNING;
     if (event->kind == ADL_EVENT_FINISH && held) {
         learn_residual(belief, event, state);
-        if (belief->similar) {
+        if (belief->similar)
             learn_similar(belief, event, state);
-            learn_end(belief, event, state);
-            learn_ages(belief, state, event->time_us);
-        }
         if (belief->speeds && event->outcome.end == ADL_END_COMPLETED)
             adl_speeds_complete(belief->speeds, state, event->job, event->outcome.run_us,
                                 belief->spec_speed[state->jobs[event->job].spec.kind]);
@@ -386,7 +356,7 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 
 double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {
-    return age_us(belief, state, slot, state->now_us);
+    return belief->jobs[slot].done_us + at_best(belief, state, slot, ran_us(&state->jobs[slot], state->now_us));
 }
 
 double adl_belief_kept_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
@@ -436,6 +406,11 @@ struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint3
 {
     const struct believed *job = &belief->jobs[slot];
     return (struct adl_certainty){(double)job->spread, job->neighbours, belief->residuals[job->basis].count};
+}
+
+struct adl_calibration *adl_belief_calibration(struct adl_belief *belief)
+{
+    return &belief->calibration;
 }
 
 uint64_t adl_belief_count(const struct adl_belief *belief)

@@ -88,6 +88,9 @@ struct adl_certainty {
 };
 struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot);
 
+/* Whether predictions hold. */
+struct adl_calibration *adl_belief_calibration(struct adl_belief *belief);
+
 /* Jobs whose end was learned from, in all: grows with each. */
 uint64_t adl_belief_count(const struct adl_belief *belief);
 

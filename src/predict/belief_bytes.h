@@ -12,6 +12,7 @@
 #define ADLRO_PREDICT_BELIEF_BYTES_H
 
 #include "model/scenario.h"
+#include "predict/calibration.h"
 #include "predict/drift/bytes.h"
 #include "predict/residuals.h"
 #include "predict/similar.h"
@@ -45,6 +46,7 @@ struct adl_belief_terms {
 struct adl_belief_parts {
     struct adl_similar *similar;
     struct adl_speeds *speeds;
+    struct adl_calibration *calibration;
     struct adl_drift *drift; /* written and read only where times are dates: other clusters have other GPUs */
     struct adl_residuals *residuals[ADL_RESIDUAL_KINDS]; /* by what the predictions rest on ... */
     const char *residual_names[ADL_RESIDUAL_KINDS];      /* ... under this name */

@@ -68,25 +68,34 @@ static int check_listen(const struct loader *loader)
     return 0;
 }
 
+static int fail_policy(const struct loader *loader, const char *key, const struct adl_yaml_link *link)
+{
+    char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE], known[120] = "";
+    struct adl_suggest suggest = {.word = link->text};
+    for (uint32_t i = 0; i < adl_policy_count(); i++) {
+        adl_suggest_offer(&suggest, adl_policy_at(i)->name);
+        adl_list_append(known, sizeof known, adl_policy_at(i)->name);
+    }
+    return adl_yaml_fail(loader->yaml, link->line, loader->err, "%s: unknown policy %s%s (policies: %s)", key,
+                         adl_quote(link->text, quoted), adl_suggest_phrase(&suggest, phrase), known);
+}
+
 static int find_policy(struct loader *loader)
 {
     static const struct adl_yaml_field field = {.name = "name", .kind = ADL_YAML_LINK};
     const struct adl_yaml_node *node = adl_yaml_value(loader->form.parts.policy, "name");
+    const struct adl_yaml_link *fallback = &loader->form.fallback_policy;
     struct adl_yaml_link link = {0};
     const int status = node ? adl_yaml_read_value(loader->yaml, &field, node, "policy", &link, loader->err) : 0;
     if (status)
         return status;
     loader->config.policy = link.text ? adl_policy_find(link.text) : &adl_policy_easy;
-    if (loader->config.policy)
-        return 0;
-    char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE], known[120] = "";
-    struct adl_suggest suggest = {.word = link.text};
-    for (uint32_t i = 0; i < adl_policy_count(); i++) {
-        adl_suggest_offer(&suggest, adl_policy_at(i)->name);
-        adl_list_append(known, sizeof known, adl_policy_at(i)->name);
-    }
-    return adl_yaml_fail(loader->yaml, link.line, loader->err, "policy.name: unknown policy %s%s (policies: %s)",
-                         adl_quote(link.text, quoted), adl_suggest_phrase(&suggest, phrase), known);
+    if (!loader->config.policy)
+        return fail_policy(loader, "policy.name", &link);
+    loader->config.fallback = fallback->text ? adl_policy_find(fallback->text) : &adl_policy_easy;
+    return loader->config.fallback || strcmp(fallback->text, "off") == 0
+               ? 0
+               : fail_policy(loader, "fallback_policy", fallback);
 }
 
 /* The path of a file that the configuration names, kept by the document; NULL stays NULL. */

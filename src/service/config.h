@@ -40,7 +40,8 @@ struct adl_service_config {
         *sysfs;         /* where the drivers' libraries and files are; NULL: where the system has them */
     bool avoid_foreign; /* GPUs with processes from outside the queue take no jobs */
 
-    double drain_below; /* a GPU this share below its type is drained; 0: none is */
+    const struct adl_policy_ops *fallback; /* decides while predictions do not hold; NULL: off */
+    double drain_below;                    /* a GPU this share below its type is drained; 0: none is */
 
     double time_limit_s; /* of jobs that have none */
     double grace_s;      /* from TERM to KILL */

@@ -44,7 +44,7 @@ struct service_form {
     double speed;
     int64_t seed;
     bool virtual, learned;
-    struct adl_yaml_link drain_slow_gpus;
+    struct adl_yaml_link drain_slow_gpus, fallback_policy;
     struct adl_scenario_form parts; /* only cluster and policy */
     struct form_listen listen;
     struct form_telemetry telemetry;

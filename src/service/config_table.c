@@ -124,6 +124,9 @@ static const struct adl_yaml_field form_fields[] = {
     {"drain_slow_gpus", ADL_YAML_LINK, FORM(drain_slow_gpus), .otherwise = "`off`",
      .help = "`off`, or a percentage between 5 and 90: a GPU that runs so far below its type is drained "
              "([drift.md](drift.md))"},
+    {"fallback_policy", ADL_YAML_LINK, FORM(fallback_policy), .otherwise = "`easy`",
+     .help = "`off`, or the policy that decides while predictions of run times do not hold, if `policy` rests on them "
+             "([health.md](health.md))"},
     {"policy", ADL_YAML_NODE, FORM(parts.policy), .otherwise = "`easy`",
      .help = "the scheduling policy: `name` (`adlro policies` lists them) and options of policies "
              "([policies.md](policies.md)); "

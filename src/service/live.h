@@ -29,6 +29,9 @@ struct adl_live_config {
     /* Reads configuration and model again; text for people. Called with the lock held. 1: another engine is needed, so
      * next_event ends the world; 0: done. */
     int (*reload)(void *context, char *ret_text, size_t size, struct adl_error *err);
+    /* Another policy decides: the fallback, or the configured one again. Called with the lock held. 1: next_event ends
+     * the world. */
+    int (*switch_policy)(void *context, bool fall_back, struct adl_error *err);
     void *context;
     void (*say)(const char *text); /* to the service log; NULL: nowhere */
 };

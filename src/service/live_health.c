@@ -1,5 +1,5 @@
-/* live_health: GPUs and types whose speed has changed: an event when that is found, and a drain if the configuration
- * allows it. */
+/* live_health: GPUs and types whose speed has changed, and predictions that do not hold: an event when that is found,
+ * and a drain or another policy if the configuration allows it. */
 #include "predict/drift/drift.h"
 #include "service/live_internal.h"
 #include "service/view.h"
@@ -82,6 +82,47 @@ static bool see_type(struct adl_live *live, uint32_t type)
     live->shared->counts.type_alarms++;
     tell(live, "type_speed", ADL_NONE, text);
     return true;
+}
+
+/* ---- predictions ---- */
+
+static bool does_alarm(const struct adl_live *live)
+{
+    return adl_belief_calibration(adl_engine_belief(live->shared->engine))->alarm;
+}
+
+static bool see_predictions(struct adl_live *live)
+{
+    char text[ADL_HEALTH_SIZE];
+    const bool alarm = does_alarm(live);
+    if (alarm == live->model_alarm)
+        return false;
+    live->model_alarm = alarm;
+    live->shared->counts.model_alarms += alarm;
+    adl_view_say_predictions(live->shared, text, sizeof text);
+    tell(live, alarm ? "model_drift" : "model_recovered", ADL_NONE, text);
+    return true;
+}
+
+/* Between two decisions; running jobs run on. */
+static void decide_policy(struct adl_live *live)
+{
+    const struct adl_service_state_health *health = &live->shared->health;
+    const bool wanted = does_alarm(live) && health->fallback;
+    struct adl_error err = {""};
+    char text[ADL_HEALTH_SIZE];
+    if (wanted == health->fallen_back || !live->config.switch_policy)
+        return;
+    snprintf(text, sizeof text,
+             wanted ? "policy %s decides in place of %s until predictions hold again" : "policy %s decides again",
+             wanted ? health->fallback->name : health->configured->name, health->configured->name);
+    const int status = live->config.switch_policy(live->config.context, wanted, &err);
+    if (status < 0 && live->config.say)
+        live->config.say(err.text);
+    if (status <= 0)
+        return;
+    live->moving = true;
+    tell(live, wanted ? "fallback" : "fallback_end", ADL_NONE, text);
 }
 
 /* ---- drains ---- */
@@ -171,15 +212,17 @@ void adl_live_health_begin(struct adl_live *live)
     }
     for (uint32_t t = 0; t < cluster->type_count; t++)
         live->type_changes[t] = changes_of(live, t);
+    live->model_alarm = does_alarm(live);
 }
 
 void adl_live_health_check(struct adl_live *live)
 {
     const struct adl_cluster *cluster = &live->shared->inventory->scenario.cluster;
-    bool changed = false;
+    bool changed;
     if (live->steady_us < live->health_us || live->retry_us > 0 || live->disk_full)
         return;
     live->health_us = live->steady_us + (int64_t)(CHECK_US * live->config.clock->speed);
+    changed = see_predictions(live);
     for (uint32_t t = 0; t < cluster->type_count; t++)
         changed |= see_type(live, t);
     for (uint32_t g = 0; g < cluster->gpu_count; g++) {
@@ -188,4 +231,5 @@ void adl_live_health_check(struct adl_live *live)
     }
     if (changed)
         adl_live_belief_save(live, true);
+    decide_policy(live);
 }

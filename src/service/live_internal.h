@@ -100,6 +100,7 @@ struct adl_live {
     int64_t prune_us;               /* steady */
     struct adl_live_health *health; /* [gpu] live_health.c */
     uint32_t type_changes[ADL_TYPES_MAX];
+    bool model_alarm;   /* predictions do not hold */
     int64_t health_us;  /* steady: when speeds are checked again */
     bool *down;         /* [gpu] as posted to the engine */
     const char **names; /* [gpus + 1] scratch for a job's GPU names */

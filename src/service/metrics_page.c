@@ -37,6 +37,8 @@ struct snapshot {
     const struct adl_policy_ops *policy;
     bool trouble;
     double type_speed[ADL_TYPES_MAX];
+    struct adl_calibration calibration;
+    bool fallen_back;
     struct gpu *gpus;
 };
 
@@ -91,6 +93,8 @@ static void snapshot_take(const struct adl_service_state *shared, struct snapsho
     }
     for (uint32_t t = 0; t < shared->inventory->scenario.cluster.type_count; t++)
         s->type_speed[t] = state->type_speed[t];
+    s->calibration = *adl_belief_calibration(adl_engine_belief(shared->engine));
+    s->fallen_back = shared->health.fallen_back;
 }
 
 /* ---- the page ---- */
@@ -225,6 +229,24 @@ static void put_speeds(struct adl_metrics_page *page, const struct adl_inventory
                        "Slow GPUs and changes of GPU types found since the service began.");
     put_labelled(page, "kind", "gpu", (double)s->counts.gpu_alarms);
     put_labelled(page, "kind", "type", (double)s->counts.type_alarms);
+    put_labelled(page, "kind", "model", (double)s->counts.model_alarms);
+}
+
+static void put_predictions(struct adl_metrics_page *page, const struct snapshot *s)
+{
+    adl_metrics_family(page, "adlro_prediction_covered_ratio", ADL_METRIC_GAUGE, "ratio",
+                       "Run times of recent ends inside of the predicted interval.");
+    put_labelled(page, "interval", "50", adl_calibration_see(&s->calibration, ADL_COVERED_50).value);
+    put_labelled(page, "interval", "90", adl_calibration_see(&s->calibration, ADL_COVERED_90).value);
+    put(page, "adlro_prediction_log_bias", ADL_METRIC_GAUGE, NULL, "Mean of ln(run time / predicted) over recent ends.",
+        adl_calibration_see(&s->calibration, ADL_LOG_BIAS).value);
+    put(page, "adlro_prediction_log_spread", ADL_METRIC_GAUGE, NULL,
+        "Mean distance of ln(run time / predicted) from its bias over recent ends.",
+        adl_calibration_see(&s->calibration, ADL_LOG_SPREAD).value);
+    put(page, "adlro_prediction_alarm", ADL_METRIC_GAUGE, NULL, "1 while predictions of run times do not hold, else 0.",
+        s->calibration.alarm ? 1 : 0);
+    put(page, "adlro_policy_fallback", ADL_METRIC_GAUGE, NULL, "1 while the fallback policy decides, else 0.",
+        s->fallen_back ? 1 : 0);
 }
 
 static void put_gpus(struct adl_metrics_page *page, const struct adl_inventory *inventory, const struct snapshot *s)
@@ -335,6 +357,7 @@ int adl_metrics_page_write(struct adl_service_state *shared, const struct adl_ht
     put_jobs(&page, &s);
     put_gpus(&page, shared->inventory, &s);
     put_engine(&page, &s);
+    put_predictions(&page, &s);
     if (http)
         put_http(&page, http);
     put_service(&page, shared, &s);

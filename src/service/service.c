@@ -1,12 +1,9 @@
-#include "service/service.h"
+#include "service/service_internal.h"
 
 #include "base/json.h"
 #include "executor/local/executor_local.h"
 #include "executor/sim/executor_sim.h"
 #include "experiment/run.h"
-#include "service/config.h"
-#include "service/live.h"
-#include "service/routes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,27 +15,6 @@
 
 #define REQUESTS_MAX 65536
 #define EVENTS_KEPT  4096
-
-struct adl_service {
-    struct adl_service_options options; /* strings are the caller's */
-    struct adl_service_config config;
-    struct adl_service_config next; /* read again, to be put in force */
-    struct adl_engine *next_engine; /* for it */
-    struct adl_service_clock clock;
-    char directory[ADL_STORE_PATH_MAX];
-    char socket[108];
-    char shepherd[ADL_STORE_PATH_MAX]; /* the shepherd program; "": this program */
-    char adapter[ADL_STORE_PATH_MAX];  /* the adapter to Slurm; "" likewise */
-    struct adl_store *store;
-    struct adl_executor executor;
-    struct adl_service_state shared;
-    struct adl_live *live;
-    struct adl_auth *auth;
-    struct adl_http *http;
-    struct adl_routes_context routes;
-    int64_t file_limit; /* of open files, for jobs; 0: as this process has it */
-    bool locked;        /* the service state's lock exists */
-};
 
 static int64_t shared_now(const struct adl_service_state *shared)
 {
@@ -105,7 +81,8 @@ static int record(struct adl_service *service, int kind, const char *name, const
 }
 
 /* The store records each configuration that differs from the one before. */
-static int record_config(struct adl_service *service, const struct adl_service_config *config, struct adl_error *err)
+int adl_service_record_config(struct adl_service *service, const struct adl_service_config *config,
+                              struct adl_error *err)
 {
     const char *path = service->options.config ? service->options.config : "(defaults)";
     const int status =
@@ -178,11 +155,11 @@ static int open_executor(struct adl_service *service, struct adl_error *err)
     return status;
 }
 
-static int create_engine(struct adl_service *service, const struct adl_service_config *config, struct adl_engine **ret,
-                         struct adl_error *err)
+int adl_service_create_engine(struct adl_service *service, const struct adl_service_config *config,
+                              const struct adl_policy_ops *policy, struct adl_engine **ret, struct adl_error *err)
 {
     const struct adl_engine_config engine = {.cluster = &service->config.inventory.scenario.cluster,
-                                             .policy = config->policy,
+                                             .policy = policy,
                                              .policy_config = adl_run_policy_config(&config->inventory.scenario),
                                              .seed = config->seed,
                                              .learned = config->learned,
@@ -191,8 +168,6 @@ static int create_engine(struct adl_service *service, const struct adl_service_c
                                              .clock_ns = adl_clock_ns};
     return adl_engine_create(&engine, ret, err);
 }
-
-static int reload(void *context, char *ret_text, size_t size, struct adl_error *err);
 
 static int open_live(struct adl_service *service, struct adl_error *err)
 {
@@ -203,7 +178,7 @@ static int open_live(struct adl_service *service, struct adl_error *err)
     shared->inventory = &service->config.inventory;
     shared->policy = service->config.policy;
     shared->private_jobs = service->config.private_jobs;
-    shared->health.drain_below = service->config.drain_below;
+    adl_service_set_health(service);
     shared->engine_name = service->executor.ops->name;
     shared->speed = service->clock.speed;
     shared->started_us = adl_service_clock_wall(&service->clock);
@@ -229,13 +204,14 @@ static int open_live(struct adl_service *service, struct adl_error *err)
                                          .no_submission = service->config.engine == ADL_ENGINE_SLURM,
                                          .advice_only = service->config.engine == ADL_ENGINE_SLURM &&
                                                         service->config.slurm.mode != ADL_SLURM_ACT,
-                                         .reload = reload,
+                                         .reload = adl_service_read_again,
+                                         .switch_policy = adl_service_switch_policy,
                                          .context = service,
                                          .say = service->options.say};
     if (status == 0)
         status = adl_live_create(&live, &service->live, err);
     if (status == 0)
-        status = create_engine(service, &service->config, &shared->engine, err);
+        status = adl_service_create_engine(service, &service->config, service->config.policy, &shared->engine, err);
     if (status == 0) {
         adl_live_belief_load(service->live, true);
         adl_live_health_begin(service->live);
@@ -321,7 +297,8 @@ static int read_words(const struct adl_service_options *options, struct adl_serv
 }
 
 /* The configuration, with the settings of the command line. */
-static int load_config(const struct adl_service_options *options, struct adl_service_config *ret, struct adl_error *err)
+int adl_service_load_config(const struct adl_service_options *options, struct adl_service_config *ret,
+                            struct adl_error *err)
 {
     const struct adl_policy_ops *policy = options->policy ? adl_policy_find(options->policy) : NULL;
     if (options->policy && !policy)
@@ -351,14 +328,14 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
         return adl_fail(err, ADL_ENOMEM, "out of memory for the service");
     service->options = *options;
     raise_limits(service);
-    int status = load_config(options, &service->config, err);
+    int status = adl_service_load_config(options, &service->config, err);
     if (status == 0)
         status = open_state(service, err);
     if (status == 0) {
         service->clock = service->config.engine == ADL_ENGINE_SIM
                              ? adl_service_clock_start_twin(service->config.speed, adl_live_latest_us(service->store))
                              : adl_service_clock_start();
-        status = record_config(service, &service->config, err);
+        status = adl_service_record_config(service, &service->config, err);
     }
     if (status == 0)
         status = adl_request_queue_create(REQUESTS_MAX, &service->shared.request_queue, err);
@@ -406,100 +383,6 @@ void adl_service_destroy(struct adl_service *service)
 
 /* ---- running ---- */
 
-/* Hardware is detected at the start of the service; the policy may change while it runs. */
-static bool same_hardware(const struct adl_inventory *a, const struct adl_inventory *b)
-{
-    const struct adl_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
-    bool same = x->gpu_count == y->gpu_count && x->node_count == y->node_count && x->type_count == y->type_count;
-    for (uint32_t g = 0; same && g < x->gpu_count; g++)
-        same = strcmp(a->gpus[g].id, b->gpus[g].id) == 0 && adl_gpu_type_of(x, g) == adl_gpu_type_of(y, g);
-    return same;
-}
-
-/* A wrong configuration fails here, while the earlier one is still in force. */
-static int read_again(struct adl_service *service, struct adl_service_config *ret, struct adl_engine **ret_engine,
-                      struct adl_error *err)
-{
-    int status = load_config(&service->options, ret, err);
-    if (status == 0 &&
-        (ret->engine != service->config.engine ||
-         (ret->engine != ADL_ENGINE_SLURM && !same_hardware(&ret->inventory, &service->config.inventory))))
-        status = adl_fail(err, ADL_EREFUSED,
-                          "GPUs or engine differ from what runs: that needs a restart, which jobs survive");
-    if (status == 0 && ret->engine == ADL_ENGINE_SLURM)
-        status = adl_service_config_settle(ret, &service->config.inventory, err);
-    if (status == 0)
-        status = create_engine(service, ret, ret_engine, err);
-    if (status == 0)
-        status = adl_auth_reload(service->auth, err);
-    return status ? status : record_config(service, ret, err);
-}
-
-static void publish_reload(struct adl_service *service, const char *text)
-{
-    struct adl_text payload = {0};
-    struct adl_json json = adl_json_start(&payload, false);
-    adl_json_object(&json);
-    adl_json_put_string(&json, "what", "reload");
-    adl_json_put_string(&json, "text", text);
-    adl_json_end(&json);
-    if (adl_text_status(&payload) == 0)
-        adl_events_publish(service->shared.events, "service", payload.data, NULL, NULL);
-    adl_text_clear(&payload);
-    if (service->options.say)
-        service->options.say(text);
-}
-
-static int reload(void *context, char *ret_text, size_t size, struct adl_error *err)
-{
-    char text[500];
-    struct adl_service *service = context;
-    struct adl_service_config next = {0};
-    struct adl_engine *engine = NULL;
-    const int status = read_again(service, &next, &engine, err);
-    if (status) {
-        snprintf(text, sizeof text, "the configuration stays as it was: %s", err->text);
-        publish_reload(service, text);
-        adl_engine_destroy(engine);
-        adl_service_config_clear(&next);
-        return status;
-    }
-    adl_engine_destroy(service->next_engine);
-    adl_service_config_clear(&service->next);
-    service->next = next;
-    service->next_engine = engine;
-    snprintf(ret_text, size, "policy %s", next.policy->name);
-    return 1;
-}
-
-/* Another engine takes over all jobs. */
-static int change_engine(struct adl_service *service, struct adl_error *err)
-{
-    char text[100];
-    struct adl_service_state *shared = &service->shared;
-    const bool learned = adl_engine_state(shared->engine)->learned;
-    adl_live_belief_keep(service->live);
-    adl_engine_inherit(service->next_engine, shared->engine);
-    adl_engine_destroy(shared->engine);
-    shared->engine = service->next_engine;
-    service->next_engine = NULL;
-    if (!learned)
-        adl_live_belief_load(service->live, false);
-    shared->policy = service->config.policy = service->next.policy;
-    shared->health.drain_below = service->config.drain_below = service->next.drain_below;
-    adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);
-    free(service->config.model);
-    service->config.model = service->next.model; /* the policy's settings point to it */
-    service->config.model_size = service->next.model_size;
-    service->next.model = NULL;
-    const int status = adl_live_move(service->live, shared->engine, err);
-    if (status)
-        return status;
-    snprintf(text, sizeof text, "the configuration was read again: policy %s", shared->policy->name);
-    publish_reload(service, text);
-    return 0;
-}
-
 int adl_service_run(struct adl_service *service, struct adl_error *err)
 {
     struct adl_service_state *shared = &service->shared;
@@ -508,7 +391,7 @@ int adl_service_run(struct adl_service *service, struct adl_error *err)
     do {
         status = adl_engine_run(shared->engine, err);
         if (status == 0 && !adl_live_ending(service->live))
-            status = change_engine(service, err);
+            status = adl_service_change_engine(service, err);
     } while (status == 0 && !adl_live_ending(service->live));
     if (status == 0)
         adl_live_belief_keep(service->live);
@@ -562,7 +445,7 @@ static size_t describe_config(const struct adl_service_config *config, double sp
 int adl_service_check(const struct adl_service_options *options, char *ret, size_t size, struct adl_error *err)
 {
     struct adl_service_config config = {0};
-    const int status = load_config(options, &config, err);
+    const int status = adl_service_load_config(options, &config, err);
     if (status == 0)
         describe_config(&config, config.speed, ret, size);
     adl_service_config_clear(&config);

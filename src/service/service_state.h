@@ -56,9 +56,12 @@ struct adl_point {
 #define ADL_POINT_STEP_US INT64_C(10000000)
 #define ADL_POINTS_MAX    8640 /* a day */
 
-/* What the configuration says about slow GPUs. */
+/* What follows from slow GPUs and from predictions that do not hold. */
 struct adl_service_state_health {
     double drain_below; /* a GPU this share below its type is drained; 0: none is */
+    const struct adl_policy_ops *configured;
+    const struct adl_policy_ops *fallback; /* decides while predictions do not hold; NULL: the configured one does */
+    bool fallen_back;
 };
 
 /* The reason of a drain by the service itself begins so; a restart recognizes it. */
@@ -70,6 +73,7 @@ struct adl_service_state_counts {
     uint64_t impossible_moves; /* of jobs: internal errors (jobs/job_stage.h) */
     uint64_t gpu_alarms;       /* GPUs that were found slow, or throttled, anew */
     uint64_t type_alarms;      /* changes of whole types that were found */
+    uint64_t model_alarms;     /* times that predictions of run times ceased to hold */
     double energy_j;
 };
 

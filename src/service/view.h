@@ -27,11 +27,12 @@ uint32_t adl_view_points(const struct adl_service_state *shared, struct adl_poin
 /* Without the lock: those points, neighbours averaged until there are at most ADL_VIEW_POINTS_MAX. */
 void adl_view_history(struct adl_json *json, const struct adl_point *points, uint32_t count);
 
-/* What is known of GPUs and types that are no longer as fast as they were. */
-#define ADL_HEALTH_SIZE 240
+/* What is known of GPUs and types that are no longer as fast as they were, and whether predictions hold. */
+#define ADL_HEALTH_SIZE 400
 void adl_view_health(struct adl_json *json, const struct adl_service_state *shared);
 /* The same of one, in a sentence; false and empty if it is as it was. */
 bool adl_view_say_gpu(const struct adl_service_state *shared, uint32_t gpu, char *ret, size_t size);
+void adl_view_say_predictions(const struct adl_service_state *shared, char *ret, size_t size);
 bool adl_view_say_type(const struct adl_service_state *shared, uint32_t type, char *ret, size_t size);
 
 /* A time of the service as Unix seconds; null if it is 0. */

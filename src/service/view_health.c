@@ -1,9 +1,11 @@
-/* view_health: GPUs and types that are no longer as fast as they were, in words and as JSON. */
+/* view_health: GPUs and types that are no longer as fast as they were, and whether predictions hold, in words and as
+ * JSON. */
 #include "predict/drift/report.h"
 #include "service/view.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define WEEK_US (INT64_C(6) * 86400 * 1000000)
@@ -57,6 +59,32 @@ bool adl_view_say_type(const struct adl_service_state *shared, uint32_t type, ch
     return true;
 }
 
+static const struct adl_calibration *calibration_of(const struct adl_service_state *shared)
+{
+    return adl_belief_calibration(adl_engine_belief(shared->engine));
+}
+
+void adl_view_say_predictions(const struct adl_service_state *shared, char *ret, size_t size)
+{
+    struct adl_text text = {0};
+    adl_calibration_say(calibration_of(shared), &text);
+    snprintf(ret, size, "%s", adl_text_status(&text) == 0 ? text.data : "");
+    adl_text_clear(&text);
+}
+
+/* What an administrator could do, as a command; empty while predictions hold. */
+static void propose(const struct adl_service_state *shared, char *ret, size_t size)
+{
+    const char *policy = shared->health.configured ? shared->health.configured->name : shared->policy->name;
+    ret[0] = '\0';
+    if (!calibration_of(shared)->alarm)
+        return;
+    if (strcmp(policy, "dqn") == 0)
+        snprintf(ret, size, "adlro train dqn --scenario CLUSTER.yaml --out dqn.model");
+    else
+        snprintf(ret, size, "adlro tune JOBS --cluster CLUSTER.yaml --policy %s --regime learned", policy);
+}
+
 static void put_rounded(struct adl_json *json, const char *key, double value)
 {
     adl_json_put_real(json, key, round(value * 10000) / 10000);
@@ -106,6 +134,45 @@ static void put_type(struct adl_json *json, const struct adl_service_state *shar
     adl_json_end(json);
 }
 
+static void put_predictions(struct adl_json *json, const struct adl_service_state *shared)
+{
+    const struct adl_calibration *it = calibration_of(shared);
+    char text[ADL_HEALTH_SIZE], proposal[160];
+    adl_view_say_predictions(shared, text, sizeof text);
+    propose(shared, proposal, sizeof proposal);
+    adl_json_object(json);
+    adl_json_put_uint(json, "ends", it->ends);
+    adl_json_put_bool(json, "alarm", it->alarm);
+    adl_view_time(json, "since_s", it->alarm ? it->since_us + shared->wall_ahead_us : 0);
+    adl_json_key(json, "figures");
+    adl_json_array(json);
+    for (int f = 0; f < ADL_CALIBRATION_FIGURES; f++) {
+        const struct adl_calibration_view view = adl_calibration_see(it, f);
+        adl_json_object(json);
+        adl_json_put_string(json, "name", adl_calibration_name(f));
+        put_rounded(json, "value", view.value);
+        put_rounded(json, "low", view.low);
+        put_rounded(json, "high", view.high);
+        adl_json_put_bool(json, "outside", view.outside);
+        adl_json_end(json);
+    }
+    adl_json_end(json);
+    adl_json_put_string(json, "text", text);
+    adl_json_put_string(json, "proposal", proposal);
+    adl_json_end(json);
+}
+
+static void put_policy(struct adl_json *json, const struct adl_service_state *shared)
+{
+    const struct adl_service_state_health *health = &shared->health;
+    adl_json_object(json);
+    adl_json_put_string(json, "configured", health->configured ? health->configured->name : shared->policy->name);
+    adl_json_put_string(json, "in_force", shared->policy->name);
+    adl_json_put_string(json, "fallback", health->fallback ? health->fallback->name : NULL);
+    adl_json_put_bool(json, "fallen_back", health->fallen_back);
+    adl_json_end(json);
+}
+
 void adl_view_health(struct adl_json *json, const struct adl_service_state *shared)
 {
     const struct adl_cluster *cluster = &shared->inventory->scenario.cluster;
@@ -125,5 +192,9 @@ void adl_view_health(struct adl_json *json, const struct adl_service_state *shar
     for (uint32_t t = 0; t < cluster->type_count; t++)
         put_type(json, shared, t);
     adl_json_end(json);
+    adl_json_key(json, "predictions");
+    put_predictions(json, shared);
+    adl_json_key(json, "policy");
+    put_policy(json, shared);
     adl_json_end(json);
 }

@@ -1,4 +1,4 @@
-/* health: GPUs and GPU types that are no longer as fast as they were. */
+/* health: GPUs and GPU types that are no longer as fast as they were, and whether predictions hold. */
 #include "cli/client/ask.h"
 #include "cli/display.h"
 
@@ -9,8 +9,9 @@ static const struct adl_option table[] = {ADL_ASK_ROWS("print JSON, as the servi
 
 static const struct adl_verb verb = {
     .name = "health",
-    .summary = "Shows GPUs that run below their type, and GPU types whose speed has changed: by how much, since when, "
-               "and what jobs lost to it.",
+    .summary =
+        "Shows GPUs that run below their type and GPU types whose speed has changed: by how much, since when, and "
+        "what jobs lost to it; and whether predictions of run times hold.",
     .operands = "",
     .operands_max = 0,
     .options = table,
@@ -32,12 +33,33 @@ static bool put_lines(struct adl_text *text, const cJSON *list)
     return list && list->child;
 }
 
+static void put_predictions(struct adl_text *text, const cJSON *predictions, const cJSON *policy)
+{
+    const char *proposal = adl_member_text(predictions, "proposal");
+    adl_display_put(text, adl_member_text(predictions, "text"), ADL_DISPLAY_ALL);
+    adl_text_char(text, '\n');
+    if (adl_member_flag(policy, "fallen_back")) {
+        adl_text_put(text, "policy ");
+        adl_display_put(text, adl_member_text(policy, "in_force"), ADL_DISPLAY_ALL);
+        adl_text_put(text, " decides in place of ");
+        adl_display_put(text, adl_member_text(policy, "configured"), ADL_DISPLAY_ALL);
+        adl_text_put(text, " until they hold again, or until a reload\n");
+    }
+    if (*proposal) {
+        adl_text_put(text, "to tune it again: ");
+        adl_display_put(text, proposal, ADL_DISPLAY_ALL);
+        adl_text_char(text, '\n');
+    }
+}
+
 static void put_health(struct adl_text *text, const cJSON *health)
 {
     const bool types = put_lines(text, cJSON_GetObjectItemCaseSensitive(health, "types"));
     const bool gpus = put_lines(text, cJSON_GetObjectItemCaseSensitive(health, "gpus"));
     if (!types && !gpus)
         adl_text_put(text, "every GPU runs as its type does, and every type as at first\n");
+    put_predictions(text, cJSON_GetObjectItemCaseSensitive(health, "predictions"),
+                    cJSON_GetObjectItemCaseSensitive(health, "policy"));
 }
 
 static int show(struct adl_client *client, const struct adl_ask_options *o, const struct adl_operands *operands,
