@@ -109,6 +109,23 @@ static void without_weight_or_with_one_user_nothing_changes(void **state)
     adl_fairness_clear(&fair);
 }
 
+static void a_copy_has_the_same_factors_and_usage_of_its_own(void **state)
+{
+    (void)state;
+    struct adl_fairness copy = {0};
+    begin(1, 0);
+    use(1, 2, 100);
+    use(2, 1, 100);
+    const double one = factor(1);
+    for (int i = 0; i < 2; i++) /* into an empty one, and again */
+        assert_int_equal(adl_fairness_copy(&copy, &fair), 0);
+    assert_true(adl_fairness_factor(&copy, 1) == one && one < adl_fairness_factor(&copy, 2));
+    use(1, 8, 100);
+    assert_true(factor(1) < one && adl_fairness_factor(&copy, 1) == one);
+    adl_fairness_clear(&copy);
+    end();
+}
+
 static void shares_that_are_none_are_refused(void **state)
 {
     (void)state;
@@ -198,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_user_with_a_larger_share_may_use_more),
         cmocka_unit_test(usage_counts_half_after_the_half_life),
         cmocka_unit_test(without_weight_or_with_one_user_nothing_changes),
+        cmocka_unit_test(a_copy_has_the_same_factors_and_usage_of_its_own),
         cmocka_unit_test(shares_that_are_none_are_refused),
         cmocka_unit_test(a_user_beside_one_that_floods_gets_its_share),
     };

@@ -182,7 +182,8 @@ static int copy(void *policy, const void *from)
     for (size_t i = other->lane_capacity; i < self->lane_capacity; i++)
         self->lane_left[i] = 0;
     ADL_COPY_ARRAY(self, own, other, planned, other->planned_count);
-    return 0;
+    self->fairness = own.fairness;
+    return adl_fairness_copy(&self->fairness, &other->fairness);
 }
 
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)

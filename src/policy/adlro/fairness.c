@@ -71,6 +71,20 @@ void adl_fairness_clear(struct adl_fairness *fairness)
     *fairness = (struct adl_fairness){0};
 }
 
+int adl_fairness_copy(struct adl_fairness *to, const struct adl_fairness *from)
+{
+    struct adl_fair_user *users = to->users;
+    if (to->capacity < from->capacity)
+        users = realloc(to->users, from->capacity * sizeof *users);
+    if (!users && from->capacity > 0)
+        return ADL_ENOMEM;
+    if (from->capacity > 0)
+        memcpy(users, from->users, from->capacity * sizeof *users);
+    *to = *from;
+    to->users = users;
+    return 0;
+}
+
 /* The user's place, or the free one where it belongs. */
 static struct adl_fair_user *find(const struct adl_fairness *fairness, uint32_t user)
 {

@@ -27,7 +27,8 @@ struct adl_fairness {
 /* "1000:2,alice:0.5": a user's number, or the name as traces have it, and the share. 0 or ADL_EINVAL. */
 int adl_fairness_read_shares(struct adl_fairness *fairness, const char *text, struct adl_error *err);
 
-void adl_fairness_clear(struct adl_fairness *fairness); /* frees */
+void adl_fairness_clear(struct adl_fairness *fairness);                          /* frees */
+int adl_fairness_copy(struct adl_fairness *to, const struct adl_fairness *from); /* 0 or ADL_ENOMEM */
 
 int adl_fairness_join(struct adl_fairness *fairness, uint32_t user); /* a job of the user joins; 0 or ADL_ENOMEM */
 
