@@ -29,7 +29,7 @@ static void check(int status, const struct adl_error *err)
     exit(1);
 }
 
-static void bench_recovery(const struct adl_encoder *encoder)
+static void bench_recovery(struct adl_encoder *encoder)
 {
     struct adl_value values[RECORD_FIELDS];
     struct adl_hypervector record;
@@ -181,7 +181,7 @@ static void time_search(struct adl_memory *memory, const uint64_t *words, const 
             times->agreed += exact[i].place == quick[j].place;
 }
 
-static void bench_memory(const struct adl_encoder *encoder)
+static void bench_memory(struct adl_encoder *encoder)
 {
     struct adl_memory *memory = NULL;
     struct adl_error err;
@@ -213,7 +213,7 @@ static void bench_memory(const struct adl_encoder *encoder)
     printf("nearest %d of %d: %.2f ms (%.1f GB/s); reading as much %.2f ms (%.1f GB/s); ratio %.2f (bar 2: %s)\n",
            NEAREST, STORED, times.exact_ms, bytes / times.exact_ms * 1e-6, times.read_ms, bytes / times.read_ms * 1e-6,
            ratio, verdict(ratio <= 2));
-    printf("by 1,024 bits first, then %d whole ones: %.2f ms, finds %.1f %% of them\n", 4 * NEAREST, times.quick_ms,
+    printf("by 512 bits first, then %d whole ones: %.2f ms, finds %.1f %% of them\n", 4 * NEAREST, times.quick_ms,
            100.0 * times.agreed / (REPEATS * NEAREST));
     adl_memory_destroy(memory);
     free(words);

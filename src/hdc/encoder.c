@@ -15,6 +15,17 @@
 /* Which rotation of the base vector represents the n-th span of time: odd, so that none of 8,192 repeats. */
 #define SPAN_STRIDE 1021
 
+/* Values of one field that are kept encoded; most jobs repeat those of jobs before them. */
+#define KEPT_BITS 3
+#define KEPT      (1u << KEPT_BITS)
+
+/* KEY xor VALUE of a field. */
+struct part {
+    uint64_t code; /* of the value */
+    bool used;
+    struct adl_hypervector vector;
+};
+
 struct adl_encoder {
     const struct adl_field *fields;
     uint32_t count;
@@ -24,6 +35,7 @@ struct adl_encoder {
     struct adl_hypervector keys[ADL_FIELDS_MAX];
     struct adl_hypervector levels[ADL_LEVELS];
     struct adl_hypervector masks[ADL_LEVELS]; /* how far into its span a moment is */
+    struct part parts[];                      /* [field][KEPT], a value by its hash */
 };
 
 static int check_fields(const struct adl_field *fields, uint32_t count, struct adl_error *err)
@@ -53,7 +65,7 @@ int adl_encoder_create(const struct adl_field *fields, uint32_t count, uint64_t 
     const int status = check_fields(fields, count, err);
     if (status)
         return status;
-    struct adl_encoder *encoder = malloc(sizeof *encoder);
+    struct adl_encoder *encoder = calloc(1, sizeof *encoder + (size_t)count * KEPT * sizeof *encoder->parts);
     if (!encoder)
         return adl_fail(err, ADL_ENOMEM, "out of memory for an encoder");
     encoder->fields = fields;
@@ -83,35 +95,63 @@ uint32_t adl_encoder_level_of(const struct adl_encoder *encoder, uint32_t field,
     return at >= ADL_LEVELS - 1 ? ADL_LEVELS - 1 : at > 0 ? (uint32_t)at : 0;
 }
 
-/* Between the vectors of its span and of the next one, as far as the moment is into its span. */
-static void encode_moment(const struct adl_encoder *encoder, const struct adl_field *field, double number,
-                          struct adl_hypervector *ret)
+/* After how many spans a moment repeats. */
+static uint64_t period_of(const struct adl_field *field)
 {
-    const double spans = number / field->high, whole = floor(spans);
-    const double here = field->low > 0 ? fmod(whole, field->low) : fmod(whole, ADL_HYPER_BITS);
-    const double next = field->low > 0 ? fmod(whole + 1, field->low) : fmod(whole + 1, ADL_HYPER_BITS);
-    struct adl_hypervector a, b;
-    adl_hypervector_rotate(&encoder->base, (uint32_t)here * SPAN_STRIDE % ADL_HYPER_BITS, &a);
-    adl_hypervector_rotate(&encoder->base, (uint32_t)next * SPAN_STRIDE % ADL_HYPER_BITS, &b);
-    adl_hypervector_mix(&a, &b, &encoder->masks[(uint32_t)((spans - whole) * ADL_LEVELS)], ret);
+    return field->low >= 1 ? (uint64_t)field->low : ADL_HYPER_BITS;
 }
 
-static void encode_value(const struct adl_encoder *encoder, uint32_t field, const struct adl_value *value,
-                         struct adl_hypervector *ret)
+/* Values of equal codes have equal vectors. */
+static uint64_t code_of(const struct adl_encoder *encoder, uint32_t field, const struct adl_value *value)
+{
+    const struct adl_field *f = &encoder->fields[field];
+    if (f->kind == ADL_FIELD_SYMBOL)
+        return value->symbol;
+    if (f->kind == ADL_FIELD_NUMBER)
+        return adl_encoder_level_of(encoder, field, value->number);
+    const double spans = value->number / f->high, whole = floor(spans);
+    return (uint64_t)fmod(whole, (double)period_of(f)) * ADL_LEVELS + (uint64_t)((spans - whole) * ADL_LEVELS);
+}
+
+/* Between the vectors of its span and of the next one, as far as the moment is into its span. */
+static void encode_moment(const struct adl_encoder *encoder, const struct adl_field *field, uint64_t code,
+                          struct adl_hypervector *ret)
+{
+    const uint64_t here = code / ADL_LEVELS, next = (here + 1) % period_of(field);
+    struct adl_hypervector a, b;
+    adl_hypervector_rotate(&encoder->base, (uint32_t)(here * SPAN_STRIDE % ADL_HYPER_BITS), &a);
+    adl_hypervector_rotate(&encoder->base, (uint32_t)(next * SPAN_STRIDE % ADL_HYPER_BITS), &b);
+    adl_hypervector_mix(&a, &b, &encoder->masks[code % ADL_LEVELS], ret);
+}
+
+static void encode_value(const struct adl_encoder *encoder, uint32_t field, uint64_t code, struct adl_hypervector *ret)
 {
     switch (encoder->fields[field].kind) {
     case ADL_FIELD_SYMBOL:
-        adl_hypervector_item(encoder->seed ^ ITEM_SALT, value->symbol, ret);
+        adl_hypervector_item(encoder->seed ^ ITEM_SALT, code, ret);
         break;
     case ADL_FIELD_NUMBER:
-        *ret = encoder->levels[adl_encoder_level_of(encoder, field, value->number)];
+        *ret = encoder->levels[code];
         break;
     default:
-        encode_moment(encoder, &encoder->fields[field], value->number, ret);
+        encode_moment(encoder, &encoder->fields[field], code, ret);
     }
 }
 
-void adl_encoder_encode(const struct adl_encoder *encoder, const struct adl_value *values, struct adl_hypervector *ret)
+static const struct adl_hypervector *find_part(struct adl_encoder *encoder, uint32_t field, uint64_t code)
+{
+    const uint64_t hash = code * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KEPT_BITS);
+    struct part *part = &encoder->parts[field * KEPT + hash];
+    if (!part->used || part->code != code) {
+        encode_value(encoder, field, code, &part->vector);
+        adl_hypervector_bind(&part->vector, &encoder->keys[field], &part->vector);
+        part->code = code;
+        part->used = true;
+    }
+    return &part->vector;
+}
+
+void adl_encoder_encode(struct adl_encoder *encoder, const struct adl_value *values, struct adl_hypervector *ret)
 {
     struct adl_hypervector bound[ADL_FIELDS_MAX + 1];
     uint8_t weights[ADL_FIELDS_MAX + 1];
@@ -119,8 +159,7 @@ void adl_encoder_encode(const struct adl_encoder *encoder, const struct adl_valu
     for (uint32_t f = 0; f < encoder->count; f++) {
         if (!values[f].known)
             continue;
-        encode_value(encoder, f, &values[f], &bound[known]);
-        adl_hypervector_bind(&bound[known], &encoder->keys[f], &bound[known]);
+        bound[known] = *find_part(encoder, f, code_of(encoder, f, &values[f]));
         weights[known++] = encoder->fields[f].weight;
     }
     if (known > 0)

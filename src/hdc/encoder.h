@@ -43,8 +43,9 @@ int adl_encoder_create(const struct adl_field *fields, uint32_t count, uint64_t 
                        struct adl_encoder **ret, struct adl_error *err);
 void adl_encoder_destroy(struct adl_encoder *encoder); /* accepts NULL */
 
-/* values: [count]. A record without known fields is a fixed vector, unrelated to all others. */
-void adl_encoder_encode(const struct adl_encoder *encoder, const struct adl_value *values, struct adl_hypervector *ret);
+/* values: [count]. A record without known fields is a fixed vector, unrelated to all others. Keeps the last values of
+ * each field encoded. */
+void adl_encoder_encode(struct adl_encoder *encoder, const struct adl_value *values, struct adl_hypervector *ret);
 
 /* The index, among those given, of the record's symbol in a field; ADL_FIELD_UNKNOWN if none is near. */
 #define ADL_FIELD_UNKNOWN UINT32_MAX

@@ -13,7 +13,7 @@
 #define ADL_HYPER_BITS        8192
 #define ADL_HYPER_WORDS       (ADL_HYPER_BITS / 64)
 #define ADL_HYPER_VOTES_MAX   255 /* sum of the weights of a bundle */
-#define ADL_HYPER_PREFIX_BITS 1024
+#define ADL_HYPER_PREFIX_BITS 512
 #define ADL_HYPER_PREFIX                                                                                               \
     (ADL_HYPER_PREFIX_BITS / 64) /* words; an unbiased sample, because no code here prefers some bits */
 

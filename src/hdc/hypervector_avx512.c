@@ -27,11 +27,6 @@ static void distances(const uint64_t *query, const uint64_t *rows, size_t count,
     }
 }
 
-static inline __m512i count_prefix(const uint64_t *query, const uint64_t *row)
-{
-    return _mm512_add_epi64(count_different(query, row), count_different(query + 8, row + 8));
-}
-
 /* Sums of pairs of numbers of two registers, in turn. */
 static inline __m512i add_pairs(__m512i a, __m512i b)
 {
@@ -51,16 +46,16 @@ static void distances_prefix(const uint64_t *query, const uint64_t *rows, size_t
     for (; r + 8 <= count; r += 8) {
         __m512i v[8];
         for (size_t i = 0; i < 8; i++)
-            v[i] = count_prefix(query, rows + (r + i) * ADL_HYPER_PREFIX);
+            v[i] = count_different(query, rows + (r + i) * ADL_HYPER_PREFIX);
         const __m512i low = add_quarters(add_pairs(v[0], v[1]), add_pairs(v[2], v[3]));
         const __m512i high = add_quarters(add_pairs(v[4], v[5]), add_pairs(v[6], v[7]));
         _mm256_storeu_si256((__m256i *)(void *)(ret + r), _mm512_cvtepi64_epi32(add_quarters(low, high)));
     }
     for (; r < count; r++)
-        ret[r] = (uint32_t)_mm512_reduce_add_epi64(count_prefix(query, rows + r * ADL_HYPER_PREFIX));
+        ret[r] = (uint32_t)_mm512_reduce_add_epi64(count_different(query, rows + r * ADL_HYPER_PREFIX));
 }
 
-_Static_assert(ADL_HYPER_PREFIX == 16, "a prefix is two registers");
+_Static_assert(ADL_HYPER_PREFIX == 8, "a prefix is one register");
 
 /* As in hypervector.c: the votes of 512 bits at a time, counted in planes of binary digits. */
 static inline __m512i vote_planes(const struct adl_hypervector *vectors, const uint8_t *weights, uint32_t count,

@@ -8,6 +8,7 @@
 #define CACHE_LINE 64
 #define DIGIT_BITS 7 /* a distance has two such digits */
 #define DIGITS     (1u << DIGIT_BITS)
+#define BLOCK      8  /* distances that are compared together */
 #define BATCH      64 /* rows whose distances are computed together: they stay in the first-level cache */
 
 struct adl_memory {
@@ -166,27 +167,49 @@ struct threshold {
 static struct threshold find_threshold(struct adl_memory *memory, const struct adl_hypervector *query,
                                        uint32_t candidates)
 {
-    uint32_t counts[ADL_HYPER_PREFIX_BITS + 1] = {0}, distance = 0, nearer = 0;
+    uint32_t counts[ADL_HYPER_PREFIX_BITS + 1] = {0}, others[ADL_HYPER_PREFIX_BITS + 1] = {0}, distance = 0, nearer = 0;
     memory->ops->distances_prefix(query->words, memory->prefixes, memory->count, memory->rough);
-    for (uint32_t i = 0; i < memory->count; i++)
+    for (uint32_t i = 0; i + 1 < memory->count; i += 2) { /* apart, because equal distances often follow each other */
         counts[memory->rough[i]]++;
-    while (distance < ADL_HYPER_PREFIX_BITS && nearer + counts[distance] < candidates)
-        nearer += counts[distance++];
+        others[memory->rough[i + 1]]++;
+    }
+    if (memory->count % 2 == 1)
+        counts[memory->rough[memory->count - 1]]++;
+    while (distance < ADL_HYPER_PREFIX_BITS && nearer + counts[distance] + others[distance] < candidates) {
+        nearer += counts[distance] + others[distance];
+        distance++;
+    }
     return (struct threshold){distance, candidates - nearer};
+}
+
+/* True if one of the next BLOCK distances is at most that. */
+static bool has_near(const uint32_t *rough, uint32_t distance)
+{
+    uint32_t near = 0;
+    for (int i = 0; i < BLOCK; i++)
+        near |= rough[i] <= distance;
+    return near != 0;
 }
 
 /* Appends the candidates among the places from..to - 1, newest first. */
 static uint32_t collect(struct adl_memory *memory, struct threshold *threshold, uint32_t from, uint32_t to,
                         uint32_t count)
 {
-    for (uint32_t place = to; place-- > from;) {
-        const uint32_t rough = memory->rough[place];
-        if (rough > threshold->distance || (rough == threshold->distance && threshold->count == 0))
+    for (uint32_t place = to; place > from;) {
+        if (place - from >= BLOCK && !has_near(memory->rough + place - BLOCK, threshold->distance)) {
+            place -= BLOCK;
             continue;
-        threshold->count -= rough == threshold->distance;
-        memory->candidates[count++].place = place;
-        for (uint32_t w = 0; w < ADL_HYPER_WORDS; w += 8) /* its distance is wanted soon */
-            __builtin_prefetch(&memory->vectors[place].words[w]);
+        }
+        for (const uint32_t end = place - from > BLOCK ? place - BLOCK : from; place-- > end;) {
+            const uint32_t rough = memory->rough[place];
+            if (rough > threshold->distance || (rough == threshold->distance && threshold->count == 0))
+                continue;
+            threshold->count -= rough == threshold->distance;
+            memory->candidates[count++].place = place;
+            for (uint32_t w = 0; w < ADL_HYPER_WORDS; w += 8) /* its distance is wanted soon */
+                __builtin_prefetch(&memory->vectors[place].words[w]);
+        }
+        place++;
     }
     return count;
 }

@@ -32,8 +32,8 @@ uint32_t adl_memory_oldest(const struct adl_memory *memory); /* its place; the o
 uint32_t adl_memory_nearest(struct adl_memory *memory, const struct adl_hypervector *query, uint32_t most,
                             struct adl_neighbour *ret);
 
-/* The same, searched among the candidates nearest by their first 1,024 bits (at least most, at most
- * ADL_NEIGHBOURS_MAX), which reads an eighth of the memory. Their order is exact; a near one may be missed. */
+/* The same, searched among the candidates nearest by their first 512 bits (at least most, at most
+ * ADL_NEIGHBOURS_MAX), which reads a sixteenth of the memory. Their order is exact; a near one may be missed. */
 uint32_t adl_memory_nearest_quickly(struct adl_memory *memory, const struct adl_hypervector *query, uint32_t candidates,
                                     uint32_t most, struct adl_neighbour *ret);
 

@@ -144,6 +144,26 @@ static void a_field_counts_by_its_weight(void **unused)
     adl_encoder_destroy(encoder);
 }
 
+static void a_value_is_encoded_alike_after_many_others(void **unused)
+{
+    (void)unused;
+    const struct adl_field fields[] = {{"symbol", ADL_FIELD_SYMBOL, 1, 0, 0},
+                                       {"number", ADL_FIELD_NUMBER, 1, 0, 32},
+                                       {"moment", ADL_FIELD_MOMENT, 1, 6, 4}};
+    struct adl_encoder *used = create(fields, 3), *fresh = NULL;
+    struct adl_hypervector here, there;
+    for (uint64_t i = 0; i < 200; i++) {
+        const double number = (double)(i * 7 % 32);
+        const struct adl_value values[3] = {{true, i % 40, 0}, {true, 0, number}, {true, 0, (double)i * 0.7}};
+        fresh = create(fields, 3);
+        adl_encoder_encode(used, values, &here);
+        adl_encoder_encode(fresh, values, &there);
+        assert_memory_equal(&here, &there, sizeof here);
+        adl_encoder_destroy(fresh);
+    }
+    adl_encoder_destroy(used);
+}
+
 static void fields_that_make_no_sense_are_refused_by_name(void **unused)
 {
     (void)unused;
@@ -171,6 +191,7 @@ int main(void)
         cmocka_unit_test(numbers_are_the_farther_apart_the_more_they_differ),
         cmocka_unit_test(moments_are_alike_within_a_span_and_unrelated_beyond),
         cmocka_unit_test(a_field_counts_by_its_weight),
+        cmocka_unit_test(a_value_is_encoded_alike_after_many_others),
         cmocka_unit_test(fields_that_make_no_sense_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
