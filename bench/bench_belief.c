@@ -10,7 +10,7 @@
 
 #define DATA ADL_SOURCE_DIR "/../shared/data/"
 
-enum { CAPACITY = 4096, USERS = 1024, HISTORY = 1000000 };
+enum { CAPACITY = 4096, USERS = 1024, HISTORY = 1000000, VISITS = 8 };
 
 static int missed;
 
@@ -37,6 +37,7 @@ struct guess {
     struct adl_shape shape;
     double predicted_us;
     bool limited, made;
+    uint8_t reached; /* ages that life tables have counted it at */
 };
 
 struct mean {
@@ -47,7 +48,9 @@ struct course {
     struct adl_similar *similar;
     struct adl_residuals residuals[2]; /* without and with a limit */
     struct guess *guesses;             /* [job] */
-    struct mean users[USERS + 1];      /* the last: everybody */
+    size_t *live, *live_at;            /* jobs that run, and [job] where it is in there */
+    size_t live_count, next_visit;
+    struct mean users[USERS + 1]; /* the last: everybody */
     size_t count, half, most, limits;
     double ours, of_mean, ours_limited, of_limit; /* pinball losses */
     double ours_log, of_mean_log;                 /* the same of the logarithm */
@@ -70,6 +73,28 @@ static void learn(struct course *course, const struct past_job *job, const struc
     if (guess->made)
         adl_residuals_learn(&course->residuals[guess->limited], &guess->shape,
                             (double)job->run_us / guess->predicted_us);
+}
+
+static void end_life(struct course *course, const struct past_job *jobs, size_t ended)
+{
+    const size_t at = course->live_at[ended], last = course->live[--course->live_count];
+    course->live[at] = last;
+    course->live_at[last] = at;
+    if (!jobs[ended].traits.values[ADL_TRAIT_LIMIT_US].known)
+        adl_similar_end(course->similar, &jobs[ended].traits, course->guesses[ended].reached,
+                        (double)jobs[ended].run_us);
+}
+
+/* As the belief does: a few of the jobs that run are known to take longer than they have. */
+static void visit_lives(struct course *course, const struct past_job *jobs, int64_t now_us)
+{
+    for (int v = 0; v < VISITS && course->live_count; v++) {
+        course->next_visit = (course->next_visit + 1) % course->live_count;
+        const size_t j = course->live[course->next_visit];
+        if (!jobs[j].traits.values[ADL_TRAIT_LIMIT_US].known)
+            adl_similar_age(course->similar, &jobs[j].traits, &course->guesses[j].reached,
+                            (double)(now_us - jobs[j].submit_us));
+    }
 }
 
 static bool within(const struct course *course, const struct guess *guess, double ratio, double low, double high)
@@ -117,9 +142,11 @@ static void run_course(struct course *course, const struct past_job *jobs, size_
 {
     struct adl_heap ends = {0};
     course->guesses = calloc(count + 1, sizeof *course->guesses);
+    course->live = calloc(count + 1, sizeof *course->live);
+    course->live_at = calloc(count + 1, sizeof *course->live_at);
     course->errors = calloc(count + 1, sizeof *course->errors);
     course->times_us = calloc(count + 1, sizeof *course->times_us);
-    if (!course->guesses || !course->errors || !course->times_us ||
+    if (!course->guesses || !course->live || !course->live_at || !course->errors || !course->times_us ||
         adl_similar_create(CAPACITY, &course->similar, NULL))
         exit(1);
     for (int r = 0; r < 2; r++)
@@ -128,8 +155,12 @@ static void run_course(struct course *course, const struct past_job *jobs, size_
         while (adl_heap_top(&ends) && adl_heap_top(&ends)->time_us < jobs[j].submit_us) {
             const size_t ended = adl_heap_pop(&ends).tag;
             learn(course, &jobs[ended], &course->guesses[ended]);
+            end_life(course, jobs, ended);
+            visit_lives(course, jobs, jobs[j].submit_us);
         }
         predict(course, &jobs[j], &course->guesses[j]);
+        course->live_at[j] = course->live_count;
+        course->live[course->live_count++] = j;
         if (adl_heap_push(&ends, (struct adl_heap_item){jobs[j].submit_us + jobs[j].run_us, j}))
             exit(1);
     }
@@ -140,6 +171,8 @@ static void clear_course(struct course *course)
 {
     adl_similar_destroy(course->similar);
     free(course->guesses);
+    free(course->live);
+    free(course->live_at);
     free(course->errors);
     free(course->times_us);
 }

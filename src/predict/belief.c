@@ -23,6 +23,9 @@ enum basis {
 #define SLOPE_OF_WORLD 0.25
 #define SLOPE_OF_LIMIT 1.0
 
+/* Slots whose jobs' ages are learned from whenever a job ends. */
+#define VISITS 8
+
 /* A live job. */
 struct believed {
     double predicted_us; /* of the whole, on the best type */
@@ -30,7 +33,8 @@ struct believed {
     struct adl_shape shape;
     float spread;
     uint32_t neighbours;
-    uint8_t basis; /* enum basis */
+    uint8_t basis;   /* enum basis */
+    uint8_t reached; /* ages that life tables have counted it at */
 };
 
 struct adl_belief {
@@ -43,6 +47,7 @@ struct adl_belief {
     double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
     struct believed *jobs;            /* [slot] */
     size_t job_capacity;
+    uint32_t slots, next_visit; /* slots that ever had a job, and whose age is looked at next */
 };
 
 /* What limits each kind by specification: training and inference by matrix units and bandwidth, simulation by FP32 and
@@ -258,6 +263,7 @@ int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, s
     if (adl_belief_reserve(belief, (size_t)event->job + 1))
         return ADL_ENOMEM;
     struct believed *job = &belief->jobs[event->job];
+    belief->slots = event->job < belief->slots ? belief->slots : event->job + 1;
     *job = (struct believed){.basis = BY_LIMIT, .shape = adl_shape_linear(SLOPE_OF_LIMIT)};
     if (event->submit.runtime_us)
         *job = (struct believed){.basis = BY_WORLD, .shape = adl_shape_linear(SLOPE_OF_WORLD)};
@@ -309,11 +315,42 @@ static double at_best(const struct adl_belief *belief, const struct adl_state *s
     return factor > 0 ? (double)time_us / factor : (double)time_us;
 }
 
+/* Run time so far, up to a time. */
+static double age_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us)
+{
+    return belief->jobs[slot].done_us + at_best(belief, state, slot, ran_us(&state->jobs[slot], now_us));
+}
+
+/* Jobs without a limit that run, a few at a time: they are known to take longer than that. */
+static void learn_ages(struct adl_belief *belief, const struct adl_state *state, int64_t now_us)
+{
+    for (int v = 0; v < VISITS; v++) {
+        const uint32_t slot = belief->next_visit;
+        const struct adl_job *job = &state->jobs[slot];
+        struct adl_traits traits;
+        belief->next_visit = slot + 1 < belief->slots ? slot + 1 : 0;
+        if (job->phase < ADL_PHASE_RUNNING || job->spec.limit_us > 0)
+            continue;
+        adl_traits_read(&traits, &job->spec, job->submit_us);
+        adl_similar_age(belief->similar, &traits, &belief->jobs[slot].reached, age_us(belief, state, slot, now_us));
+    }
+}
+
+static void learn_end(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[event->job];
+    const double took_us = age_us(belief, state, event->job, event->time_us);
+    struct adl_traits traits;
+    if (job->spec.limit_us > 0 || !(took_us > 0))
+        return;
+    adl_traits_read(&traits, &job->spec, job->submit_us);
+    adl_similar_end(belief->similar, &traits, belief->jobs[event->job].reached, took_us);
+}
+
 static void learn_residual(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const struct believed *job = &belief->jobs[event->job];
-    const double took_us =
-        job->done_us + at_best(belief, state, event->job, ran_us(&state->jobs[event->job], event->time_us));
+    const double took_us = age_us(belief, state, event->job, event->time_us);
     if (!(took_us > 0 && job->predicted_us > 0))
         return;
     struct adl_residuals *residuals = &belief->residuals[job->basis];
@@ -340,8 +377,11 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
     const bool held = state->jobs[event->job].phase >= ADL_PHASE_RUNNING;
     if (event->kind == ADL_EVENT_FINISH && held) {
         learn_residual(belief, event, state);
-        if (belief->similar)
+        if (belief->similar) {
             learn_similar(belief, event, state);
+            learn_end(belief, event, state);
+            learn_ages(belief, state, event->time_us);
+        }
         if (belief->speeds && event->outcome.end == ADL_END_COMPLETED)
             adl_speeds_complete(belief->speeds, state, event->job, event->outcome.run_us,
                                 belief->spec_speed[state->jobs[event->job].spec.kind]);
@@ -356,7 +396,7 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 
 double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {
-    return belief->jobs[slot].done_us + at_best(belief, state, slot, ran_us(&state->jobs[slot], state->now_us));
+    return age_us(belief, state, slot, state->now_us);
 }
 
 double adl_belief_kept_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)

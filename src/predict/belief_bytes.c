@@ -90,7 +90,9 @@ void adl_belief_parts_encode(const struct adl_belief_parts *parts, const struct 
     if (parts->similar) {
         adl_similar_encode(parts->similar, &section);
         put_section(ret, "similar jobs", &section);
-        sections++;
+        adl_life_tables_encode(adl_similar_life_tables(parts->similar), &section);
+        put_section(ret, "life tables", &section);
+        sections += 2;
     }
     if (parts->speeds) {
         adl_speeds_encode(parts->speeds, &section);
@@ -222,6 +224,7 @@ static int decode_residuals(struct adl_unpack *from, const struct adl_belief_par
             return adl_fail(err, ADL_EINVAL, "its errors of predictions '%s' are damaged", name);
         struct adl_residuals *place = find_residuals(parts, name);
         if (place) {
+            adl_residuals_sum(&read);
             *place = read;
             account->ended += read.count;
         }
@@ -237,6 +240,9 @@ static int decode_section(struct adl_unpack *from, const char *name, const struc
         status = decode_residuals(from, parts, account, err);
     } else if (strcmp(name, "similar jobs") == 0 && parts->similar) {
         status = adl_similar_decode(parts->similar, from, to, &account->jobs, err);
+    } else if (strcmp(name, "life tables") == 0 && parts->similar) {
+        adl_life_tables_decode(adl_similar_life_tables(parts->similar), from, to->same_users);
+        status = from->failed ? adl_fail(err, ADL_EINVAL, "its life tables are damaged") : 0;
     } else if (strcmp(name, "speeds") == 0 && parts->speeds) {
         status = adl_speeds_decode(parts->speeds, from, to, &account->speeds, err);
     } else if (strcmp(name, "calibration") == 0) {

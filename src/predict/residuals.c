@@ -11,17 +11,26 @@
 #define PER_KNOT   4  /* bins between two knots */
 #define FIRST      64 /* the bin that begins at the first knot */
 #define LAST       (FIRST + PER_KNOT * (KNOTS - 1))
-#define TAIL       1.0                /* slope outside the deciles: past them, z counts e-folds */
-#define LEAST_STEP 0.004              /* between deciles: equal run times are equal within one percent */
+#define TAIL       1.0   /* slope outside the deciles: past them, z counts e-folds */
+#define LEAST_STEP 0.004 /* between deciles: equal run times are equal within one percent */
+#define TAIL_SHARE 1e-3  /* of a distribution: more cannot lower the cost of a completion by more than that */
 #define KEPT       (1.0 - 1.0 / 2000) /* of the weight of all jobs, when another has ended */
 
 /* ---- shapes; places are bins and parts of bins, 0 to BINS ---- */
+
+static void set_growth(struct adl_shape *shape)
+{
+    shape->growth[0] = shape->growth[KNOTS] = (float)adl_exp(WIDTH * (double)shape->tail);
+    for (int k = 1; k < KNOTS; k++)
+        shape->growth[k] = (float)adl_exp(((double)shape->knots[k] - (double)shape->knots[k - 1]) / PER_KNOT);
+}
 
 struct adl_shape adl_shape_linear(double slope)
 {
     struct adl_shape shape = {.tail = (float)slope};
     for (int k = 0; k < KNOTS; k++)
         shape.knots[k] = (float)(slope * WIDTH * (PER_KNOT * k + FIRST - 0.5 * BINS));
+    set_growth(&shape);
     return shape;
 }
 
@@ -30,6 +39,7 @@ struct adl_shape adl_shape_of_deciles(const float deciles[ADL_SHAPE_KNOTS])
     struct adl_shape shape = {.tail = (float)TAIL};
     for (int k = 0; k < KNOTS; k++)
         shape.knots[k] = deciles[k] + (float)(LEAST_STEP * (k - 0.5 * (KNOTS - 1)));
+    set_growth(&shape);
     return shape;
 }
 
@@ -73,6 +83,14 @@ void adl_residuals_init(struct adl_residuals *ret)
     }
     for (int i = 0; i < BINS; i++)
         ret->weight[i] /= sum;
+    adl_residuals_sum(ret);
+}
+
+void adl_residuals_sum(struct adl_residuals *residuals)
+{
+    residuals->above[BINS] = 0;
+    for (int i = BINS; i-- > 0;)
+        residuals->above[i] = residuals->above[i + 1] + residuals->weight[i];
 }
 
 void adl_residuals_learn(struct adl_residuals *residuals, const struct adl_shape *shape, double ratio)
@@ -82,6 +100,7 @@ void adl_residuals_learn(struct adl_residuals *residuals, const struct adl_shape
         residuals->weight[i] *= KEPT;
     residuals->weight[place < BINS ? (int)place : BINS - 1] += 1;
     residuals->count++;
+    adl_residuals_sum(residuals);
 }
 
 /* ---- reading ---- */
@@ -100,9 +119,7 @@ static struct cut cut_at(const struct adl_residuals *residuals, const struct adl
         return (struct cut){BINS, 0, 0};
     struct cut cut = {.first = (int)place};
     cut.part = 1 - (place - cut.first);
-    cut.alive = cut.part * residuals->weight[cut.first];
-    for (int i = cut.first + 1; i < BINS; i++)
-        cut.alive += residuals->weight[i];
+    cut.alive = cut.part * residuals->weight[cut.first] + residuals->above[cut.first + 1];
     return cut;
 }
 
@@ -147,8 +164,8 @@ struct walk {
 
 static void set_factor(struct walk *walk)
 {
-    const double step = log_at(walk->shape, walk->next + 1) - log_at(walk->shape, walk->next);
-    walk->factor = adl_exp(step);
+    const int bin = walk->next;
+    walk->factor = (double)walk->shape->growth[bin < FIRST ? 0 : bin < LAST ? 1 + (bin - FIRST) / PER_KNOT : KNOTS];
     walk->middle = sqrt(walk->factor);
 }
 
@@ -199,7 +216,7 @@ double adl_residuals_cost(const struct adl_residuals *residuals, const struct ad
         return u;
     struct walk walk = walk_from(residuals, shape, &cut);
     double ended = 0, ended_time = 0, best_served = 1, best_ended = 0; /* the best quotient, undivided */
-    while (walk_on(&walk, u)) {
+    while ((walk.next == cut.first || residuals->above[walk.next] > TAIL_SHARE * cut.alive) && walk_on(&walk, u)) {
         ended += walk.weight;
         ended_time += walk.weight * (walk.time - u);
         const double served = ended_time + (cut.alive - ended) * (walk.upper - u);

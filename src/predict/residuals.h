@@ -17,13 +17,16 @@
 
 /* Linear between the knots, and of a fixed slope outside. */
 struct adl_shape {
-    float knots[ADL_SHAPE_KNOTS]; /* ln(run time / predicted), increasing */
-    float tail;                   /* slope outside, above 0 */
+    float knots[ADL_SHAPE_KNOTS];      /* ln(run time / predicted), increasing */
+    float tail;                        /* slope outside, above 0 */
+    float growth[ADL_SHAPE_KNOTS + 1]; /* time at the end of a bin relative to its beginning: before the first knot,
+                                          between two, after the last */
 };
 
 struct adl_residuals {
     double weight[ADL_RESIDUAL_BINS];
-    uint64_t count; /* learned */
+    double above[ADL_RESIDUAL_BINS + 1]; /* sum of the weights from this bin on */
+    uint64_t count;                      /* learned */
 };
 
 /* Linear throughout: ln(run time / predicted) = slope * z. */
@@ -31,7 +34,8 @@ struct adl_shape adl_shape_linear(double slope);
 /* From deciles, which need not differ. */
 struct adl_shape adl_shape_of_deciles(const float deciles[ADL_SHAPE_KNOTS]);
 
-void adl_residuals_init(struct adl_residuals *ret); /* a prior that weighs as much as one job */
+void adl_residuals_init(struct adl_residuals *ret);      /* a prior that weighs as much as one job */
+void adl_residuals_sum(struct adl_residuals *residuals); /* after its weights were set: sets the sums */
 
 /* A job with this shape took ratio times its prediction; any ratio above 0. */
 void adl_residuals_learn(struct adl_residuals *residuals, const struct adl_shape *shape, double ratio);
@@ -47,7 +51,7 @@ double adl_residuals_mean(const struct adl_residuals *residuals, const struct ad
 
 /* The cost of a completion: the least E[min(x, v) - u | x > u] / P(x <= v | x > u) over all v, the reciprocal of the
  * Gittins index (Aalto, Ayesta, Righter, "On the Gittins index in the M/G/1 queue", Queueing Systems 63, 2009). Jobs
- * served in this order, least first, have the least mean. */
+ * served in this order, least first, have the least mean. The last thousandth of the distribution is left out. */
 double adl_residuals_cost(const struct adl_residuals *residuals, const struct adl_shape *shape, double u);
 
 #endif

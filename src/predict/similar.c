@@ -1,5 +1,6 @@
 #include "predict/similar.h"
 
+#include "base/hash.h"
 #include "base/real.h"
 #include "hdc/memory.h"
 
@@ -14,6 +15,7 @@
 #define CANDIDATES   128
 #define KERNEL_BITS  300.0 /* a neighbour farther than the nearest by this has 1/e of its weight */
 #define SLOPE_WEIGHT 1.0   /* weight of the slope over all jobs, against the sum of w x^2 among neighbours */
+#define GROUP_WEIGHT 30.0  /* neighbours that the life tables of a job's group weigh as much as */
 #define LOG_LIMIT    34.0  /* of the logarithm of a time in us: 18 years */
 
 /* Weights, spans and the constants above were chosen on the first third of the Chronus trace and on seeds 101 and 102
@@ -56,7 +58,8 @@ struct adl_similar {
     struct adl_encoder *encoder;
     struct adl_memory *memory;
     uint32_t capacity;
-    struct past *past; /* [place in memory] */
+    struct past *past;             /* [place in memory] */
+    struct adl_life_tables *lives; /* of jobs without a limit */
     struct moments moments;
 };
 
@@ -111,6 +114,8 @@ int adl_similar_create(uint32_t capacity, struct adl_similar **ret, struct adl_e
         status = adl_encoder_create(fields, ADL_TRAIT_COUNT, SEED, NULL, &similar->encoder, err);
     if (status == 0 && !(similar->past = calloc(capacity, sizeof *similar->past)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for %u past jobs", capacity);
+    if (status == 0 && adl_life_tables_create(&similar->lives))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for life tables");
     if (status)
         adl_similar_destroy(similar);
     else
@@ -124,6 +129,7 @@ void adl_similar_destroy(struct adl_similar *similar)
         return;
     adl_encoder_destroy(similar->encoder);
     adl_memory_destroy(similar->memory);
+    adl_life_tables_destroy(similar->lives);
     free(similar->past);
     free(similar);
 }
@@ -170,6 +176,33 @@ void adl_similar_learn(struct adl_similar *similar, const struct adl_traits *tra
         m->xy += limit->number * log_us;
     }
 }
+
+/* ---- how long jobs without a limit run ---- */
+
+static struct adl_life_group group_of(const struct adl_traits *traits)
+{
+    const struct adl_value *user = &traits->values[ADL_TRAIT_USER], *group = &traits->values[ADL_TRAIT_GROUP];
+    uint64_t owner = adl_hash_u64(adl_hash_start(), user->known ? user->symbol + 1 : 0);
+    owner = adl_hash_u64(owner, group->known ? group->symbol + 1 : 0);
+    return (struct adl_life_group){owner, traits->values[ADL_TRAIT_GANG].symbol};
+}
+
+void adl_similar_age(struct adl_similar *similar, const struct adl_traits *traits, uint8_t *reached, double age_us)
+{
+    adl_life_tables_age(similar->lives, group_of(traits), reached, age_us);
+}
+
+void adl_similar_end(struct adl_similar *similar, const struct adl_traits *traits, uint8_t reached, double age_us)
+{
+    adl_life_tables_end(similar->lives, group_of(traits), reached, age_us);
+}
+
+struct adl_life_tables *adl_similar_life_tables(const struct adl_similar *similar)
+{
+    return similar->lives;
+}
+
+/* ---- predicting ---- */
 
 static double overall_slope(const struct moments *m)
 {
@@ -266,6 +299,48 @@ static void estimate(const struct vote *votes, uint32_t count, const double *log
     ret->neighbours = count;
 }
 
+/* Deciles of ln(run time) of jobs that have these hazards. */
+static void find_hazard_deciles(const double hazards[ADL_LIFE_BINS], double ret[9])
+{
+    double alive = 1;
+    int d = 0;
+    for (int i = 0; i < ADL_LIFE_BINS && d < 9; i++) {
+        const double next = alive * (1 - hazards[i]);
+        for (; d < 9 && next <= 1 - 0.1 * (d + 1); d++)
+            ret[d] = adl_life_log(i + (alive - 1 + 0.1 * (d + 1)) / (alive - next));
+        alive = next;
+    }
+    for (; d < 9; d++)
+        ret[d] = adl_life_log(ADL_LIFE_BINS);
+}
+
+/* Neighbours are few and vary by chance, above all at the outer deciles: their hazards are shrunk to those of the job's
+ * group, which weighs no more than what is known of it. */
+static void shrink(const struct adl_similar *similar, const struct adl_traits *traits, const struct vote *votes,
+                   uint32_t count, struct adl_similar_prediction *ret)
+{
+    double hazards[ADL_LIFE_BINS], deciles[9], sum = 0, squares = 0, ended[ADL_LIFE_BINS] = {0};
+    float of_group[ADL_LIFE_BINS];
+    const double known = adl_life_tables_weight(similar->lives), prior = GROUP_WEIGHT * known / (GROUP_WEIGHT + known);
+    adl_life_tables_hazards(similar->lives, group_of(traits), of_group);
+    for (uint32_t i = 0; i < count; i++) {
+        sum += votes[i].weight;
+        squares += votes[i].weight * votes[i].weight;
+    }
+    double alive = sum * sum / squares; /* as many jobs of equal weight as vary as much */
+    for (uint32_t i = 0; i < count; i++) {
+        const double place = adl_life_place(votes[i].past->log_us);
+        ended[place < ADL_LIFE_BINS ? (int)place : ADL_LIFE_BINS - 1] += votes[i].weight * sum / squares;
+    }
+    for (int i = 0; i < ADL_LIFE_BINS; i++) {
+        hazards[i] = (ended[i] + prior * (double)of_group[i]) / ((alive > ended[i] ? alive : ended[i]) + prior);
+        alive -= ended[i];
+    }
+    find_hazard_deciles(hazards, deciles);
+    for (int d = 0; d < 9; d++)
+        ret->deciles[d] = (float)(deciles[d] - adl_log((double)ret->run_us));
+}
+
 static void vote_on_class(const struct vote *votes, uint32_t count, struct adl_similar_prediction *ret)
 {
     struct {
@@ -313,6 +388,8 @@ bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *t
     const uint32_t limited = limit->known ? keep_limited(votes, count) : 0;
     estimate(votes, limited ? limited : count, limited ? &limit->number : NULL, overall_slope(&similar->moments),
              &prediction);
+    if (!limit->known && adl_life_tables_weight(similar->lives) > 0)
+        shrink(similar, traits, votes, count, &prediction);
     *ret = prediction;
     return true;
 }

@@ -3,6 +3,8 @@
  * A submission is encoded as one hypervector (hdc/encoder.h); the nearest remembered ones are its neighbours. The
  * prediction is the median of their run times, weighted by distance, after removing what the users' limits explain (a
  * regression of the logarithms on one variable, shrunk to the slope over all jobs while neighbours are uninformative).
+ * The distribution of a job without a limit is that of its neighbours, shrunk to that of its user's jobs
+ * (predict/life_tables.h).
  *
  * Memory is fixed: as many jobs as it was created for; the oldest is forgotten first. */
 #ifndef ADLRO_PREDICT_SIMILAR_H
@@ -10,6 +12,7 @@
 
 #include "hdc/encoder.h"
 #include "model/job.h"
+#include "predict/life_tables.h"
 #include "predict/packing.h"
 
 /* Traits of a submission. A new one needs a line here and one in the table of similar.c. */
@@ -49,7 +52,8 @@ struct adl_similar_prediction {
     uint32_t class_index; /* of most neighbours by weight; ADL_CLASS_UNKNOWN if none has one */
     double class_share;   /* their share of the weight, 0..1 */
     uint32_t neighbours;
-    float deciles[9]; /* of ln(run time / run_us) among the neighbours, as if they had the job's limit */
+    float deciles[9]; /* of ln(run time / run_us) among the neighbours, as if they had the job's limit; without a limit,
+                         among them and the user's jobs */
 };
 
 struct adl_similar;
@@ -61,6 +65,11 @@ void adl_similar_copy(struct adl_similar *to, const struct adl_similar *from); /
 /* A job completed after run_us. class_index: its class, or ADL_CLASS_UNKNOWN. Neither this nor predict allocates. */
 void adl_similar_learn(struct adl_similar *similar, const struct adl_traits *traits, int64_t run_us,
                        uint32_t class_index);
+
+/* A job without a limit is age_us old, as it runs and when it ends; reached is 0 for a new one (predict/life_tables.h).
+ */
+void adl_similar_age(struct adl_similar *similar, const struct adl_traits *traits, uint8_t *reached, double age_us);
+void adl_similar_end(struct adl_similar *similar, const struct adl_traits *traits, uint8_t reached, double age_us);
 
 /* False, with ret untouched, if no job has completed yet. */
 bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *traits,
@@ -76,6 +85,9 @@ struct adl_similar_account {
     double learned;           /* jobs ever learned from that had a limit */
     double first_us, last_us; /* submission of the jobs; 0 = not known */
 };
+
+/* How long jobs without a limit run. */
+struct adl_life_tables *adl_similar_life_tables(const struct adl_similar *similar);
 
 /* Reads them into one that has learned nothing; the last jobs if it has room for fewer. On failure it is to be
  * destroyed. */

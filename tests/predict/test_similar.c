@@ -164,6 +164,28 @@ static void chronus_jobs_are_told_better_than_by_deadlines_and_means(void **unus
     free(jobs);
 }
 
+/* Two users of equal habits but for one job in five, which runs for ten hours. */
+static void without_a_limit_the_outer_deciles_are_those_of_the_users_jobs(void **unused)
+{
+    (void)unused;
+    struct adl_similar *similar = create(16); /* neighbours are few */
+    struct adl_similar_prediction steady, wild;
+    for (int i = 0; i < 200; i++)
+        for (uint32_t user = 0; user < 2; user++) {
+            const struct adl_traits traits = traits_of(user, 0, 1, 0);
+            const int64_t run_us = user == 1 && i % 5 == 0 && i < 190 ? 36000 * SECOND : 60 * SECOND;
+            adl_similar_learn(similar, &traits, run_us, 0);
+            adl_similar_end(similar, &traits, 0, (double)run_us);
+        }
+    const struct adl_traits of_steady = traits_of(0, 0, 1, 0), of_wild = traits_of(1, 0, 1, 0);
+    assert_true(adl_similar_predict(similar, &of_steady, &steady));
+    assert_true(adl_similar_predict(similar, &of_wild, &wild));
+    assert_true(wild.run_us < 61 * SECOND);
+    assert_true(steady.deciles[8] < 1);
+    assert_true(wild.deciles[8] > steady.deciles[8] + 1);
+    adl_similar_destroy(similar);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +194,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_limits_explain_is_carried_to_other_limits),
         cmocka_unit_test(a_missing_limit_is_not_a_limit_of_nothing),
         cmocka_unit_test(what_was_forgotten_has_no_say),
+        cmocka_unit_test(without_a_limit_the_outer_deciles_are_those_of_the_users_jobs),
         cmocka_unit_test(campus_jobs_are_told_better_than_by_limits_means_and_history),
     };
     const struct CMUnitTest shared[] = {
