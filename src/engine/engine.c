@@ -278,6 +278,9 @@ static int check_progress(const struct adl_engine *engine, const struct adl_even
     if (!(event->steps_per_s >= 0) || !isfinite(event->steps_per_s))
         return adl_fail(err, ADL_EINVAL, "event progress gives slot %u %g steps/s: it must be finite and at least 0",
                         event->job, event->steps_per_s);
+    if (!(event->steps_left >= 0) || !isfinite(event->steps_left))
+        return adl_fail(err, ADL_EINVAL, "event progress leaves slot %u %g steps: it must be finite and at least 0",
+                        event->job, event->steps_left);
     return 0;
 }
 

@@ -32,7 +32,7 @@ enum adl_report_kind {
     ADL_REPORT_STARTED,         /* the cluster has started the job where the service placed it */
     ADL_REPORT_CLUSTER_STARTED, /* the job runs where the cluster chose: running; text says why, "" = the service had
                                  * not placed it at all */
-    ADL_REPORT_PROGRESS,        /* steps_per_s */
+    ADL_REPORT_PROGRESS,        /* steps_per_s, steps_left */
     ADL_REPORT_ENDED,           /* the job ended for good: outcome, exit_code, signal, start_us, text */
     ADL_REPORT_REQUEUED,        /* the job lost its GPUs and waits again: requeue, the rest as for ENDED */
 
@@ -75,8 +75,11 @@ struct adl_report {
             double energy_j;         /* by its counter, since the service started; negative = it has none */
             bool blurred;            /* of a meter that several jobs share: for people, not for estimates */
         } sample;
-        double energy_j;    /* the GPU's counter, since the service started */
-        double steps_per_s; /* of all its GPUs together */
+        double energy_j;        /* the GPU's counter, since the service started */
+        struct {                /* PROGRESS */
+            double steps_per_s; /* of all its GPUs together */
+            double steps_left;  /* 0 = the job does not say */
+        };
     };
 };
 

@@ -168,6 +168,8 @@ void adl_recording_write_event(struct adl_text *text, const struct adl_event *ev
         adl_json_put_real(&json, "energy_j", event->energy_j);
     } else if (event->kind == ADL_EVENT_PROGRESS) {
         adl_json_put_real(&json, "steps_per_s", event->steps_per_s);
+        if (event->steps_left > 0)
+            adl_json_put_real(&json, "steps_left", event->steps_left);
     }
     adl_json_end(&json);
     adl_text_char(text, '\n');
@@ -451,7 +453,9 @@ static bool read_body(struct adl_recording *r, const cJSON *json, struct adl_eve
     case ADL_EVENT_METER:
         return get_number(json, "energy_j", 0, HUGE_VAL, &ret->energy_j);
     case ADL_EVENT_PROGRESS:
-        return get_number(json, "steps_per_s", 0, DBL_MAX, &ret->steps_per_s);
+        return get_number(json, "steps_per_s", 0, DBL_MAX, &ret->steps_per_s) &&
+               (!cJSON_GetObjectItemCaseSensitive(json, "steps_left") ||
+                get_number(json, "steps_left", 0, DBL_MAX, &ret->steps_left));
     default:
         return true;
     }

@@ -77,9 +77,12 @@ struct adl_event {
             bool fault;             /* a failure, not a preemption */
         } evict;
         struct adl_telemetry telemetry;
-        double energy_j;    /* METER, since the run began */
-        double steps_per_s; /* PROGRESS, of all its GPUs together, measured while nothing about them changed: neither
-                             * the neighbours on them nor how fast they are */
+        double energy_j;        /* METER, since the run began */
+        struct {                /* PROGRESS */
+            double steps_per_s; /* of all its GPUs together, measured while nothing about them changed: neither the
+                                 * neighbours on them nor how fast they are */
+            double steps_left;  /* as the job says; 0 = it does not say */
+        };
     };
 };
 

@@ -122,6 +122,7 @@ struct adl_telemetry_model {
     double noise;      /* relative standard deviation of a reading */
     double dropout;    /* share of readings that are missing */
     bool progress;     /* running jobs report their speed at the same interval, with the same noise */
+    bool steps_left;   /* and how many steps they have left */
 };
 
 /* The cost of every stop; how much work it loses depends on the job (enum adl_stop_loss). */

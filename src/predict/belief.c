@@ -16,12 +16,14 @@ enum basis {
     BY_LIMIT,              /* the user's limit */
     BY_NEIGHBOURS,         /* similar jobs */
     BY_LIMITED_NEIGHBOURS, /* the same, of a job that has a limit */
+    BY_STEPS,              /* the steps that the job says it has left, at the speed it reports */
     BASIS_COUNT,
 };
 
 /* Slopes of shapes where a prediction says nothing of its error. Any will do: residuals are learned relative to it. */
 #define SLOPE_OF_WORLD 0.25
 #define SLOPE_OF_LIMIT 1.0
+#define SLOPE_OF_STEPS 0.25
 
 /* Slots whose jobs' ages are learned from whenever a job ends. */
 #define VISITS 8
@@ -33,8 +35,10 @@ struct believed {
     struct adl_shape shape;
     float spread;
     uint32_t neighbours;
-    uint8_t basis;   /* enum basis */
-    uint8_t reached; /* ages that life tables have counted it at */
+    uint8_t basis;              /* enum basis */
+    uint8_t reached;            /* ages that life tables have counted it at */
+    bool doubted;               /* it has said of its steps what was not so */
+    double told_us, told_at_us; /* the rest by its steps, when it had run that; 0 = it does not say */
 };
 
 struct adl_belief {
@@ -47,7 +51,8 @@ struct adl_belief {
     double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
     struct believed *jobs;            /* [slot] */
     size_t job_capacity;
-    uint32_t slots, next_visit; /* slots that ever had a job, and whose age is looked at next */
+    struct adl_shape steps_shape; /* of what jobs say of their steps */
+    uint32_t slots, next_visit;   /* slots that ever had a job, and whose age is looked at next */
 };
 
 /* What limits each kind by specification: training and inference by matrix units and bandwidth, simulation by FP32 and
@@ -81,6 +86,7 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
     adl_calibration_init(&belief->calibration);
+    belief->steps_shape = adl_shape_linear(SLOPE_OF_STEPS);
     if ((learned && adl_similar_create(ADL_REMEMBERED_JOBS, &belief->similar, NULL)) ||
         (learned && cluster->type_count > 1 && adl_speeds_create(cluster, &belief->speeds, NULL))) {
         adl_belief_destroy(belief);
@@ -142,7 +148,8 @@ int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
 static const char *const basis_names[BASIS_COUNT] = {[BY_WORLD] = "world",
                                                      [BY_LIMIT] = "limit",
                                                      [BY_NEIGHBOURS] = "neighbours",
-                                                     [BY_LIMITED_NEIGHBOURS] = "limited neighbours"};
+                                                     [BY_LIMITED_NEIGHBOURS] = "limited neighbours",
+                                                     [BY_STEPS] = "steps"};
 
 static struct adl_belief_parts parts_of(struct adl_belief *belief)
 {
@@ -359,6 +366,25 @@ static void learn_residual(struct adl_belief *belief, const struct adl_event *ev
         adl_calibration_learn(&belief->calibration, adl_residuals_within(residuals, &job->shape, 0, ratio), ratio,
                               event->time_us);
     adl_residuals_learn(residuals, &job->shape, ratio);
+    if (job->told_us > 0 && took_us > job->told_at_us)
+        adl_residuals_learn(&belief->residuals[BY_STEPS], &belief->steps_shape,
+                            (took_us - job->told_at_us) / job->told_us);
+}
+
+/* A job says how many steps it has left, and its word counts until it turns out wrong: more is left than the last
+ * report and the time since explain. */
+static void learn_steps_left(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
+{
+    struct believed *job = &belief->jobs[event->job];
+    const int64_t limit_us = state->jobs[event->job].spec.limit_us;
+    const double most_us = limit_us > 0 ? (double)limit_us : ADL_REMAINING_MAX_US;
+    const double left_us = event->steps_left / event->steps_per_s * 1e6;
+    const double rest_us = at_best(belief, state, event->job, (int64_t)(left_us < most_us ? left_us : most_us) + 1);
+    const double done_us = age_us(belief, state, event->job, event->time_us);
+    const double passed_us = done_us - job->told_at_us, expected_us = job->told_us - passed_us;
+    job->doubted |= job->told_us > 0 && rest_us > 1.5 * (expected_us > 0 ? expected_us : 0) + fabs(passed_us);
+    job->told_us = job->doubted ? 0 : rest_us;
+    job->told_at_us = done_us;
 }
 
 /* A job that saves its work when it is told to stop has not saved it when it fails. */
@@ -387,8 +413,11 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
                                 belief->spec_speed[state->jobs[event->job].spec.kind]);
     } else if (event->kind == ADL_EVENT_EVICT && held) {
         keep(belief, event, state);
-    } else if (event->kind == ADL_EVENT_PROGRESS && belief->speeds) {
-        adl_speeds_measure(belief->speeds, state, event->job, event->steps_per_s);
+    } else if (event->kind == ADL_EVENT_PROGRESS) {
+        if (belief->speeds)
+            adl_speeds_measure(belief->speeds, state, event->job, event->steps_per_s);
+        if (held && event->steps_left > 0 && event->steps_per_s > 0)
+            learn_steps_left(belief, event, state);
     }
 }
 
@@ -407,32 +436,47 @@ double adl_belief_kept_us(const struct adl_belief *belief, const struct adl_stat
            at_best(belief, state, slot, attempt_us - adl_job_lost_us(&job->spec, attempt_us));
 }
 
-double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q)
+/* What a job that has run done_us is read from: of the distribution, the part above u, in units of unit_us; and
+ * again_us, what it has to run again before. */
+struct reading {
+    const struct adl_residuals *residuals;
+    const struct adl_shape *shape;
+    double unit_us, u, again_us;
+};
+
+static struct reading read_job(const struct adl_belief *belief, uint32_t slot, double done_us)
 {
     const struct believed *job = &belief->jobs[slot];
-    return job->predicted_us *
-           adl_residuals_quantile(&belief->residuals[job->basis], &job->shape, done_us / job->predicted_us, q);
+    const double since_us = done_us - job->told_at_us;
+    if (job->told_us > 0)
+        return (struct reading){&belief->residuals[BY_STEPS], &belief->steps_shape, job->told_us,
+                                since_us > 0 ? since_us / job->told_us : 0, since_us < 0 ? -since_us : 0};
+    return (struct reading){&belief->residuals[job->basis], &job->shape, job->predicted_us, done_us / job->predicted_us,
+                            0};
+}
+
+double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q)
+{
+    const struct reading it = read_job(belief, slot, done_us);
+    return it.again_us + it.unit_us * adl_residuals_quantile(it.residuals, it.shape, it.u, q);
 }
 
 double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us)
 {
-    const struct believed *job = &belief->jobs[slot];
-    return job->predicted_us *
-           adl_residuals_mean(&belief->residuals[job->basis], &job->shape, done_us / job->predicted_us);
+    const struct reading it = read_job(belief, slot, done_us);
+    return it.again_us + it.unit_us * adl_residuals_mean(it.residuals, it.shape, it.u);
 }
 
 double adl_belief_within(const struct adl_belief *belief, uint32_t slot, double done_us, double rest_us)
 {
-    const struct believed *job = &belief->jobs[slot];
-    return adl_residuals_within(&belief->residuals[job->basis], &job->shape, done_us / job->predicted_us,
-                                rest_us / job->predicted_us);
+    const struct reading it = read_job(belief, slot, done_us);
+    return adl_residuals_within(it.residuals, it.shape, it.u, (rest_us - it.again_us) / it.unit_us);
 }
 
 double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us)
 {
-    const struct believed *job = &belief->jobs[slot];
-    return job->predicted_us *
-           adl_residuals_cost(&belief->residuals[job->basis], &job->shape, done_us / job->predicted_us);
+    const struct reading it = read_job(belief, slot, done_us);
+    return it.again_us + it.unit_us * adl_residuals_cost(it.residuals, it.shape, it.u);
 }
 
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
@@ -445,7 +489,8 @@ double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_
 struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
 {
     const struct believed *job = &belief->jobs[slot];
-    return (struct adl_certainty){(double)job->spread, job->neighbours, belief->residuals[job->basis].count};
+    const int basis = job->told_us > 0 ? BY_STEPS : job->basis;
+    return (struct adl_certainty){(double)job->spread, job->neighbours, belief->residuals[basis].count};
 }
 
 struct adl_calibration *adl_belief_calibration(struct adl_belief *belief)
@@ -456,7 +501,7 @@ struct adl_calibration *adl_belief_calibration(struct adl_belief *belief)
 uint64_t adl_belief_count(const struct adl_belief *belief)
 {
     uint64_t count = 0;
-    for (int b = 0; b < BASIS_COUNT; b++)
+    for (int b = 0; b < BY_STEPS; b++) /* each job once */
         count += belief->residuals[b].count;
     return count;
 }

@@ -6,6 +6,8 @@
  * from completed jobs (predict/similar.h), and scaled to other types by measured speeds (predict/speeds.h), until there
  * are any in the same way. Oracle: the world tells the true times.
  *
+ * A job that says how many steps it has left is believed, at the speed that it reports, until that turns out wrong.
+ *
  * The distribution around it: how actual run times related to such predictions so far (predict/residuals.h), in every
  * regime, because everyone sees jobs end.
  *

@@ -39,7 +39,7 @@ struct adl_belief_terms {
     const char *origin; /* what it was learned from, for people; NULL = not said */
 };
 
-#define ADL_RESIDUAL_KINDS 4
+#define ADL_RESIDUAL_KINDS 5
 #define ADL_ORIGIN_SIZE    256
 
 /* What a belief is made of; NULL: this one has no such part. */

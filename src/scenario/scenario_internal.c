@@ -224,6 +224,8 @@ static const struct adl_yaml_field telemetry_fields[] = {
     {"dropout", ADL_YAML_REAL, TELEMETRY(dropout), .min = 0, .max = 1, .help = "share of readings that are missing"},
     {"progress", ADL_YAML_BOOL, TELEMETRY(progress),
      .help = "running jobs report their speed as often, with the same noise"},
+    {"steps_left", ADL_YAML_BOOL, TELEMETRY(steps_left),
+     .help = "with `progress`: they report how many steps they have left, too"},
 };
 static const struct adl_yaml_table telemetry_table = {TABLE(telemetry_fields, struct adl_telemetry_model)};
 

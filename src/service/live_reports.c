@@ -386,8 +386,11 @@ static void apply_meter(struct adl_live *live, const struct adl_report *report)
 
 static void apply_progress(struct adl_live *live, const struct adl_report *report)
 {
-    const struct adl_event event = {
-        .kind = ADL_EVENT_PROGRESS, .job = report->slot, .gpu = ADL_NONE, .steps_per_s = report->steps_per_s};
+    const struct adl_event event = {.kind = ADL_EVENT_PROGRESS,
+                                    .job = report->slot,
+                                    .gpu = ADL_NONE,
+                                    .steps_per_s = report->steps_per_s,
+                                    .steps_left = report->steps_left};
     if (adl_engine_state(live->shared->engine)->jobs[report->slot].phase == ADL_PHASE_RUNNING)
         post(live, &event);
 }

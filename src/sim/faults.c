@@ -21,8 +21,8 @@ static int gpu_down(struct adl_world_sim *world, uint32_t gpu)
     }
     for (uint32_t slot; (slot = it->job[0]) != ADL_NONE;) {
         if (adl_sim_evict(world, slot, true) ||
-            adl_sim_post(world,
-                         (struct pending_event){ADL_EVENT_EVICT, true, slot, adl_sim_revealed_remaining(world, slot)}))
+            adl_sim_post(
+                world, (struct pending_event){ADL_EVENT_EVICT, true, slot, adl_sim_revealed_remaining(world, slot), 0}))
             return ADL_ENOMEM;
     }
     adl_sim_count_power(world, gpu);

@@ -379,6 +379,13 @@ int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault)
     return 0;
 }
 
+double adl_sim_steps_left(const struct adl_world_sim *world, uint32_t slot)
+{
+    const struct sim_job *job = &world->jobs[slot];
+    const double left = job->remaining - job->rate * (double)(world->now_us - job->since_us);
+    return left > 0 ? left * job->steps : 0;
+}
+
 /* A measured speed is valid for one set of running neighbours: if one starts or leaves, or reads or writes its
  * checkpoint, there is no measurement. Every change of a job's speed sets its since_us. */
 double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot)

@@ -104,7 +104,7 @@ int adl_world_sim_start(struct adl_world_sim *world, uint32_t slot, const uint32
         whole = whole && world->gpus[gpus[i]].down == 0;
     if (whole)
         return adl_world_sim_ops.submit(world, &command, gpus, err);
-    const struct pending_event evict = {ADL_EVENT_EVICT, true, slot, adl_sim_revealed_remaining(world, slot)};
+    const struct pending_event evict = {ADL_EVENT_EVICT, true, slot, adl_sim_revealed_remaining(world, slot), 0};
     return post_first(world, evict) ? out_of_memory(world, err) : 0;
 }
 

@@ -70,6 +70,7 @@ struct pending_event {
     bool fault;
     uint32_t ref;
     double value;
+    double steps_left; /* PROGRESS */
 };
 
 struct adl_world_sim {
@@ -148,6 +149,7 @@ int adl_sim_set_speeds_on(struct adl_world_sim *world, uint32_t gpu); /* of the 
 int adl_sim_cap(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus);
 int adl_sim_stop(struct adl_world_sim *world, uint32_t slot); /* it stops working; its EVICT follows */
 int adl_sim_evict(struct adl_world_sim *world, uint32_t slot, bool fault);
+double adl_sim_steps_left(const struct adl_world_sim *world, uint32_t slot);         /* of a running job */
 double adl_sim_steady_steps_per_s(const struct adl_world_sim *world, uint32_t slot); /* 0 = its speed changed */
 
 /* faults.c */

@@ -182,10 +182,14 @@ static int post_progress(struct adl_world_sim *world)
             const uint32_t slot = world->gpus[gpu].job[place];
             const double steps_per_s =
                 slot != ADL_NONE && world->jobs[slot].first_gpu == gpu ? adl_sim_steady_steps_per_s(world, slot) : 0;
-            if (steps_per_s > 0 && adl_sim_post(world, (struct pending_event){.kind = ADL_EVENT_PROGRESS,
-                                                                              .ref = slot,
-                                                                              .value = adl_sampler_progress(
-                                                                                  &world->sampler, steps_per_s)}))
+            if (!(steps_per_s > 0))
+                continue;
+            const struct pending_event report = {
+                .kind = ADL_EVENT_PROGRESS,
+                .ref = slot,
+                .value = adl_sampler_progress(&world->sampler, steps_per_s),
+                .steps_left = world->scenario->telemetry.steps_left ? adl_sim_steps_left(world, slot) : 0};
+            if (adl_sim_post(world, report))
                 return ADL_ENOMEM;
         }
     return 0;
@@ -262,6 +266,7 @@ static void take_posted(struct adl_world_sim *world, struct adl_event *ret)
     *ret = (struct adl_event){.kind = it->kind, .job = it->ref, .gpu = it->ref};
     if (it->kind == ADL_EVENT_PROGRESS) {
         ret->steps_per_s = it->value;
+        ret->steps_left = it->steps_left;
     } else if (it->kind == ADL_EVENT_EVICT) {
         ret->evict.remaining = it->value;
         ret->evict.fault = it->fault;

@@ -88,6 +88,7 @@ static uint64_t hash_observable(uint64_t hash, const struct adl_event *event, co
     case ADL_EVENT_EVICT:
         return adl_hash_u64(hash, event->evict.fault);
     case ADL_EVENT_PROGRESS:
+        hash = adl_hash_bytes(hash, OF_STRUCT(event->steps_left));
         return adl_hash_bytes(hash, OF_STRUCT(event->steps_per_s));
     default:
         return hash;

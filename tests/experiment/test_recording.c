@@ -49,7 +49,8 @@ static struct adl_scenario eventful(uint64_t jobs)
     s.workload.arrivals.process = ADL_ARRIVAL_POISSON;
     s.workload.arrivals.rate_per_h = 360;
     s.faults = (struct adl_faults){.gpu_mtbf_h = 0.1, .gpu_repair_h = 0.01};
-    s.telemetry = (struct adl_telemetry_model){.interval_s = 37, .noise = 0.1, .dropout = 0.2, .progress = true};
+    s.telemetry = (struct adl_telemetry_model){
+        .interval_s = 37, .noise = 0.1, .dropout = 0.2, .progress = true, .steps_left = true};
     s.preemption = (struct adl_preemption){.checkpoint_s = 1, .restart_s = 2, .interval_s = 10};
     set_flag(&s, "share", true);
     return s;
@@ -343,6 +344,7 @@ static void garbage_is_refused_at_its_line(void **state)
         "{\"t\":5,\"event\":\"progress\",\"gpu\":0,\"steps_per_s\":1}\n",
         "{\"t\":5,\"event\":\"progress\",\"job\":0,\"steps_per_s\":-1}\n",
         "{\"t\":5,\"event\":\"progress\",\"job\":0,\"steps_per_s\":1e999}\n",
+        "{\"t\":5,\"event\":\"progress\",\"job\":0,\"steps_per_s\":1,\"steps_left\":-1}\n",
         "{\"end\":\"recording\",\"lines\":1}\n",
         "{\"end\":\"recording\",\"lines\":1,\"seal\":\"0\"}\n",
         "\"\\u0000\"\n",

@@ -130,6 +130,85 @@ static void runs_of_no_time_and_of_centuries_are_borne(void **unused)
     close_bed(&bed);
 }
 
+/* Of the job in slot 0, after it has run that long in all. */
+static void report(struct bed *bed, int64_t ran_us, double steps_per_s, double steps_left)
+{
+    bed->state->now_us = bed->state->jobs[0].start_us + ran_us;
+    const struct adl_event event = {.time_us = bed->state->now_us,
+                                    .kind = ADL_EVENT_PROGRESS,
+                                    .steps_per_s = steps_per_s,
+                                    .steps_left = steps_left};
+    adl_belief_learn(bed->belief, &event, bed->state);
+}
+
+static double median_rest_s(const struct bed *bed)
+{
+    const double done_us = adl_belief_done_us(bed->belief, bed->state, 0);
+    return adl_belief_quantile_us(bed->belief, 0, done_us, 0.5) * 1e-6;
+}
+
+static void a_job_that_says_its_steps_is_known_to_end_when_they_are_done(void **unused)
+{
+    (void)unused;
+    struct bed bed = make_bed();
+    open_bed(&bed);
+    run_job(&bed, ADL_LOSS_NOTHING);
+    report(&bed, 60 * SECOND, 2, 20); /* predicted: 40 s more */
+    assert_true(fabs(median_rest_s(&bed) - 10) < 1);
+    bed.state->now_us += 5 * SECOND;
+    assert_true(fabs(median_rest_s(&bed) - 5) < 1);
+    assert_true(adl_belief_within(bed.belief, 0, (double)(65 * SECOND), 20e6) > 0.9);
+    assert_true(adl_belief_mean_us(bed.belief, 0, (double)(30 * SECOND)) > 35e6); /* stopped, it runs 30 s again */
+    close_bed(&bed);
+}
+
+static void steps_left_that_do_not_fall_are_believed_no_longer(void **unused)
+{
+    (void)unused;
+    struct bed bed = make_bed();
+    open_bed(&bed);
+    run_job(&bed, ADL_LOSS_NOTHING);
+    report(&bed, 10 * SECOND, 1, 1);
+    assert_true(median_rest_s(&bed) < 2);
+    report(&bed, 20 * SECOND, 0.1, 2); /* by its own word it had ended 9 s ago */
+    assert_true(median_rest_s(&bed) > 50);
+    report(&bed, 21 * SECOND, 1, 1);
+    assert_true(median_rest_s(&bed) > 50);
+    close_bed(&bed);
+}
+
+static void no_job_says_more_than_its_limit(void **unused)
+{
+    (void)unused;
+    struct bed bed = make_bed();
+    open_bed(&bed);
+    run_job(&bed, ADL_LOSS_NOTHING);
+    report(&bed, 10 * SECOND, 1e-300, 1e300);
+    assert_true(median_rest_s(&bed) < 110);
+    close_bed(&bed);
+}
+
+static void who_lies_of_steps_does_not_move_what_is_believed_of_others(void **unused)
+{
+    (void)unused;
+    double rest_s[2];
+    for (int lie = 0; lie < 2; lie++) {
+        struct bed bed = make_bed();
+        open_bed(&bed);
+        for (int i = 0; i < 50; i++) {
+            run_job(&bed, ADL_LOSS_NOTHING);
+            report(&bed, 10 * SECOND, 1, lie && i % 5 == 0 ? 1 : 90);
+            finish_after(&bed, 100 * SECOND);
+        }
+        run_job(&bed, ADL_LOSS_NOTHING);
+        report(&bed, 10 * SECOND, 1, 90);
+        rest_s[lie] = median_rest_s(&bed);
+        close_bed(&bed);
+    }
+    assert_true(fabs(rest_s[0] - 90) < 5);
+    assert_true(fabs(rest_s[1] - rest_s[0]) < 5);
+}
+
 static void equal_events_give_equal_bits(void **unused)
 {
     (void)unused;
@@ -158,6 +237,10 @@ int main(void)
         cmocka_unit_test(a_stop_keeps_what_the_job_saved),
         cmocka_unit_test(the_median_becomes_what_jobs_take),
         cmocka_unit_test(runs_of_no_time_and_of_centuries_are_borne),
+        cmocka_unit_test(a_job_that_says_its_steps_is_known_to_end_when_they_are_done),
+        cmocka_unit_test(steps_left_that_do_not_fall_are_believed_no_longer),
+        cmocka_unit_test(no_job_says_more_than_its_limit),
+        cmocka_unit_test(who_lies_of_steps_does_not_move_what_is_believed_of_others),
         cmocka_unit_test(equal_events_give_equal_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,23 @@ static void nothing_is_reported_unless_the_scenario_says_so(void **state)
     release(&kept, &s);
 }
 
+static void the_steps_left_are_told_only_where_the_scenario_says_so(void **state)
+{
+    (void)state;
+    for (int told = 0; told < 2; told++) {
+        struct adl_scenario s = reporting(1, 1);
+        s.telemetry.steps_left = told;
+        const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}};
+        struct kept_run kept = run_script(&s, 1, ROWS(rows));
+        for (size_t i = 0; i < kept.count; i++) {
+            const struct adl_event *event = &kept.events[i].event;
+            if (event->kind == ADL_EVENT_PROGRESS)
+                assert_true(fabs(event->steps_left - (told ? 1000 - (double)event->time_us * 1e-6 : 0)) < 1e-6);
+        }
+        release(&kept, &s);
+    }
+}
+
 static void an_interval_in_which_a_neighbour_comes_or_goes_is_not_reported(void **state)
 {
     (void)state;
@@ -297,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_running_job_reports_its_speed_with_every_telemetry),
         cmocka_unit_test(reports_and_readings_of_one_instant_are_decided_on_together),
         cmocka_unit_test(nothing_is_reported_unless_the_scenario_says_so),
+        cmocka_unit_test(the_steps_left_are_told_only_where_the_scenario_says_so),
         cmocka_unit_test(an_interval_in_which_a_neighbour_comes_or_goes_is_not_reported),
         cmocka_unit_test(a_neighbour_that_came_and_went_between_two_reports_spoils_one),
         cmocka_unit_test(beside_a_checkpoint_that_is_read_or_written_nothing_is_reported),

@@ -163,6 +163,7 @@ static bool report_event(struct twin *twin, const struct adl_event *event, struc
     case ADL_EVENT_PROGRESS:
         ret->kind = ADL_REPORT_PROGRESS;
         ret->steps_per_s = event->steps_per_s;
+        ret->steps_left = event->steps_left;
         return true;
     case ADL_EVENT_GPU_DOWN:
         ret->kind = ADL_REPORT_GPU_DOWN;
