@@ -482,6 +482,12 @@ double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
                               uint32_t type, bool across)
 {
+    if (belief->speeds && belief->jobs[slot].basis != BY_WORLD) {
+        struct job_speeds speeds;
+        find_speeds(belief, &state->jobs[slot].spec, &speeds);
+        const double there = across ? speeds.across[type] : speeds.here[type];
+        return there > 0 && speeds.best > 0 ? speeds.best / there : 0;
+    }
     const int64_t *row = across ? state->spanning_us : state->runtime_us;
     return (double)row[(size_t)slot * state->cluster->type_count + type] / belief->jobs[slot].predicted_us;
 }

@@ -78,7 +78,8 @@ double adl_belief_within(const struct adl_belief *belief, uint32_t slot, double 
  * job may be stopped again as soon as it turns out to be long. */
 double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us);
 
-/* Run time on a type relative to the best type, on the best placement or across nodes; 0 = it cannot run there. */
+/* Run time on a type relative to the best type, on the best placement or across nodes; 0 = it cannot run there. In
+ * regime learned by the speeds that are known now, not when the job came. */
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
                               uint32_t type, bool across);
 

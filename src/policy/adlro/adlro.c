@@ -33,6 +33,7 @@ struct adlro {
     uint32_t planned_max;
     struct adl_corrections *corrections;
     struct adl_free_profile *profile;
+    struct adl_energy *energy;
     struct adl_type_prices prices;
     struct adl_moves moves;
     bool may_move;
@@ -118,6 +119,7 @@ static void destroy(void *policy)
         return;
     adl_free_profile_destroy(self->profile);
     adl_corrections_destroy(self->corrections);
+    adl_energy_destroy(self->energy);
     adl_ranking_clear(&self->ranking);
     adl_due_clear(&self->due);
     adl_fairness_clear(&self->fairness);
@@ -136,12 +138,13 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     if (self)
         self->planned = calloc((size_t)own->planned_jobs, sizeof *self->planned);
     if (!self || !self->planned || adl_corrections_create(cluster, &self->corrections) ||
-        adl_free_profile_create(cluster, self->corrections, config->preemption_us, &self->profile)) {
+        adl_free_profile_create(cluster, self->corrections, config->preemption_us, &self->profile) ||
+        adl_energy_create(cluster, own->objective.energy / own->objective.mean, config->preemption_us, &self->energy)) {
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy adlro");
     }
     self->objective = own->objective;
-    self->price_weight = own->price_weight;
+    self->price_weight = own->price_weight * adl_energy_scarcity(own->objective.energy / own->objective.mean);
     self->delay_weight = own->delay_weight;
     self->due.tail = own->objective.tail / own->objective.mean;
     self->fairness.weight = own->objective.fairness / own->objective.mean;
@@ -169,10 +172,12 @@ static int copy(void *policy, const void *from)
         return ADL_ENOMEM;
     adl_corrections_copy(self->corrections, other->corrections);
     adl_free_profile_copy(self->profile, other->profile);
+    adl_energy_copy(self->energy, other->energy);
     const struct adlro own = *self;
     *self = *other;
     self->corrections = own.corrections;
     self->profile = own.profile;
+    self->energy = own.energy;
     self->ranking = own.ranking; /* of one decision */
     self->due = own.due;
     self->place_capacity = own.place_capacity;
@@ -219,6 +224,9 @@ static void learn(struct adlro *self, const struct adl_event *event, const struc
 static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
 {
     struct adlro *self = policy;
+    adl_energy_observe(self->energy, event, state);
+    if (event->kind == ADL_EVENT_PROGRESS && state->learned && event->steps_per_s > 0)
+        adl_corrections_measured(self->corrections, &state->jobs[event->job].spec);
     if (event->kind != ADL_EVENT_FINISH && event->kind != ADL_EVENT_EVICT)
         return;
     if (event->kind == ADL_EVENT_FINISH) {
@@ -267,6 +275,7 @@ static struct adl_place_view view_of(const struct adlro *self, const struct adl_
                                    .profile = self->profile,
                                    .corrections = self->corrections,
                                    .prices = &self->prices,
+                                   .energy = self->energy,
                                    .price_weight = self->price_weight,
                                    .delay_weight = self->delay_weight};
 }
@@ -471,6 +480,7 @@ static int move_jobs(struct adlro *self, const struct adl_state *state, struct a
                                         .profile = self->profile,
                                         .corrections = self->corrections,
                                         .prices = &self->prices,
+                                        .energy = self->energy,
                                         .price_weight = self->price_weight,
                                         .switch_us = self->switch_us};
     return self->may_move && any_free(self, state) ? adl_moves_decide(&self->moves, &view, plan) : 0;

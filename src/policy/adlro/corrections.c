@@ -25,6 +25,7 @@ struct adl_corrections {
     double *type_terms; /* [class][type] */
     double gang_terms[CLASSES_MAX][GANGS];
     double span_terms[CLASSES_MAX];
+    bool measured[CLASSES_MAX];
 };
 
 int adl_corrections_create(const struct adl_cluster *cluster, struct adl_corrections **ret)
@@ -122,11 +123,18 @@ void adl_corrections_learn(struct adl_corrections *corrections, const struct adl
         sweep(corrections, class);
 }
 
+void adl_corrections_measured(struct adl_corrections *corrections, const struct adl_job_spec *spec)
+{
+    corrections->measured[spec->class_index % CLASSES_MAX] = true;
+}
+
 double adl_corrections_factor(const struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
                               bool across)
 {
     const uint32_t class = spec->class_index % CLASSES_MAX;
+    const double across_term = across ? corrections->span_terms[class] : 0;
+    if (corrections->measured[class])
+        return adl_exp(across_term);
     return adl_exp(corrections->gang_terms[class][gang_of(spec->gpus)] +
-                   corrections->type_terms[(size_t) class * corrections->types + type] +
-                   (across ? corrections->span_terms[class] : 0));
+                   corrections->type_terms[(size_t) class * corrections->types + type] + across_term);
 }

@@ -17,6 +17,10 @@ void adl_corrections_copy(struct adl_corrections *to, const struct adl_correctio
 void adl_corrections_learn(struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
                            bool across, double log_ratio);
 
+/* A job reported its speed, and predictions of jobs like it use that: only its class's term across nodes counts from
+ * now on. */
+void adl_corrections_measured(struct adl_corrections *corrections, const struct adl_job_spec *spec);
+
 /* Factor for the predicted run time of such a job, relative to that of all jobs. */
 double adl_corrections_factor(const struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
                               bool across);

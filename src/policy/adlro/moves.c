@@ -37,7 +37,9 @@ uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, 
 
 static double cost_us(const struct adl_moves_view *view, uint32_t slot, uint32_t type, double rest_us)
 {
-    return rest_us * (1 + view->price_weight * view->prices->of[type] * view->state->jobs[slot].spec.gpus);
+    const struct adl_job_spec *spec = &view->state->jobs[slot].spec;
+    return rest_us *
+           (1 + view->price_weight * view->prices->of[type] * spec->gpus + adl_energy_price(view->energy, spec, type));
 }
 
 /* The best move of a running job; its gain beyond what a move has to save, at most 0 if there is none. */

@@ -7,6 +7,7 @@
 #define ADLRO_POLICY_ADLRO_MOVES_H
 
 #include "model/plan.h"
+#include "policy/adlro/energy.h"
 #include "policy/adlro/prices.h"
 #include "policy/adlro/profile.h"
 #include "policy/adlro/rest.h"
@@ -34,6 +35,7 @@ struct adl_moves_view {
     struct adl_free_profile *profile;
     const struct adl_corrections *corrections;
     const struct adl_type_prices *prices;
+    const struct adl_energy *energy;
     double price_weight;
     int64_t switch_us;
 };

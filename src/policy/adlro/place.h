@@ -1,9 +1,10 @@
 /* place: where a waiting job is planned, on which GPU type and from when on, and what that costs:
- *   wait + rest of the run + price_weight * price(type) * GPUs * rest of the run + delay_weight * delay of planned
- * jobs. */
+ *   wait + rest of the run + price_weight * price(type) * GPUs * rest of the run + energy of the rest of the run +
+ *   delay_weight * delay of planned jobs. */
 #ifndef ADLRO_POLICY_ADLRO_PLACE_H
 #define ADLRO_POLICY_ADLRO_PLACE_H
 
+#include "policy/adlro/energy.h"
 #include "policy/adlro/prices.h"
 #include "policy/adlro/profile.h"
 #include "policy/adlro/rest.h"
@@ -23,6 +24,7 @@ struct adl_place_view {
     struct adl_free_profile *profile;
     const struct adl_corrections *corrections;
     const struct adl_type_prices *prices;
+    const struct adl_energy *energy;
     double price_weight, delay_weight;
 };
 

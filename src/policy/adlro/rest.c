@@ -28,9 +28,9 @@ static double predicted_factor(const struct adl_state *state, uint32_t slot, uin
 double adl_rest_factor(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
                        uint32_t type, bool across)
 {
-    const size_t at = (size_t)slot * state->cluster->type_count + type;
-    const bool untold = across && state->belief && state->spanning_us[at] == state->runtime_us[at];
-    return predicted_factor(state, slot, type, across) * (untold ? ACROSS_PRIOR : 1) *
+    const double factor = predicted_factor(state, slot, type, across);
+    const bool untold = across && state->belief && factor == predicted_factor(state, slot, type, false);
+    return factor * (untold ? ACROSS_PRIOR : 1) *
            adl_corrections_factor(corrections, &state->jobs[slot].spec, type, across);
 }
 

@@ -1,0 +1,139 @@
+/* Tests of the price of energy in adlro: what draws more costs more, relative to the typical job, as far as the
+ * objective weighs energy. */
+#include "policy/adlro/corrections.h"
+#include "policy/adlro/energy.h"
+#include "policy/policy.h"
+#include "state_fixture.h"
+
+#include <math.h>
+
+#define SECOND INT64_C(1000000)
+
+enum { HUNGRY, FRUGAL, TYPES };
+
+static struct adl_cluster cluster;
+
+/* One node of two GPUs of each type. Beyond idle, at a load of 0.58, the hungry type draws 300 W, the frugal one 30 W.
+ */
+static void open_cluster(void)
+{
+    cluster = (struct adl_cluster){0};
+    fixture_types(&cluster, TYPES);
+    for (uint32_t t = 0; t < TYPES; t++) {
+        const double beyond_w = t == HUNGRY ? 300 : 30;
+        cluster.types[t].idle_w = cluster.types[t].context_w = 20;
+        cluster.types[t].max_w = 20 + beyond_w / 0.58;
+        fixture_node(&cluster, t, 2);
+    }
+}
+
+static void assert_close(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-3 * fabs(wanted)))
+        fail_msg("%g instead of %g", value, wanted);
+}
+
+/* Before any job has completed, the typical job has one GPU of any type: 165 W. */
+static void energy_costs_what_its_draw_is_relative_to_the_typical_job(void **unused)
+{
+    (void)unused;
+    static const double weights[] = {0, 1, 3};
+    for (int i = 0; i < 3; i++) {
+        struct adl_energy *energy;
+        const struct adl_job_spec single = fixture_spec(1, 1), gang = fixture_spec(2, 4);
+        open_cluster();
+        assert_int_equal(adl_energy_create(&cluster, weights[i], 0, &energy), 0);
+        const double unit = adl_energy_price(energy, &single, FRUGAL);
+        assert_close(unit, weights[i] * 0.5 * 30 / 165);
+        assert_close(adl_energy_price(energy, &single, HUNGRY), 10 * unit);
+        assert_close(adl_energy_price(energy, &gang, FRUGAL), 4 * unit);
+        adl_energy_destroy(energy);
+        adl_cluster_clear(&cluster);
+    }
+}
+
+static void power_readings_tell_what_jobs_of_a_class_draw(void **unused)
+{
+    (void)unused;
+    struct adl_energy *energy;
+    const int64_t run_us[TYPES] = {100 * SECOND, 100 * SECOND};
+    struct adl_job_spec spec = fixture_spec(1, 1);
+    const uint32_t gpu = 0;
+    open_cluster();
+    assert_int_equal(adl_energy_create(&cluster, 1, 0, &energy), 0);
+    struct adl_state *state = fixture_state(&cluster);
+    assert_int_equal(adl_state_admit(state, 0, &spec, run_us), 0);
+    assert_int_equal(adl_state_enqueue(state, 0, 0), 0);
+    adl_state_start(state, 0, &gpu);
+    struct adl_event event = {.time_us = 10 * SECOND, .kind = ADL_EVENT_TELEMETRY, .job = ADL_NONE, .gpu = gpu};
+    event.telemetry.value[ADL_READ_POWER] = 20 + 75; /* a quarter of what was assumed */
+    const double before = adl_energy_price(energy, &spec, HUNGRY);
+    adl_energy_observe(energy, &event, state);
+    assert_close(adl_energy_price(energy, &spec, HUNGRY), before / 4);
+    spec.class_index++;
+    assert_close(adl_energy_price(energy, &spec, HUNGRY), before);
+    adl_state_destroy(state);
+    adl_energy_destroy(energy);
+    adl_cluster_clear(&cluster);
+}
+
+/* The hungry type is faster by a quarter. */
+static void a_frugal_objective_starts_a_job_where_it_draws_less(void **unused)
+{
+    (void)unused;
+    for (int frugal = 0; frugal < 2; frugal++) {
+        struct adl_policy_config config = {.settings = frugal ? "objective=frugal" : "objective=fast"};
+        struct adl_plan plan;
+        void *policy;
+        const struct adl_job_spec spec = fixture_spec(1, 1);
+        const int64_t run_us[TYPES] = {80 * SECOND, 100 * SECOND};
+        open_cluster();
+        struct adl_state *state = fixture_state(&cluster);
+        assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
+        assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);
+        assert_int_equal(adl_state_admit(state, 0, &spec, run_us), 0);
+        assert_int_equal(adl_state_enqueue(state, 0, adl_policy_adlro.rank(policy, state, 0)), 0);
+        assert_int_equal(adl_policy_adlro.decide(policy, state, &plan), 0);
+        assert_int_equal(plan.command_count, 1);
+        assert_int_equal(adl_gpu_type_of(&cluster, plan.gpus[0]), frugal ? FRUGAL : HUNGRY);
+        adl_policy_adlro.destroy(policy);
+        adl_plan_clear(&plan);
+        adl_state_destroy(state);
+        adl_cluster_clear(&cluster);
+    }
+}
+
+/* Jobs took twice as long as predicted, and four times across nodes; most others as long as predicted. */
+static void speeds_that_jobs_report_are_corrected_across_nodes_only(void **unused)
+{
+    (void)unused;
+    struct adl_corrections *corrections;
+    const struct adl_job_spec spec = fixture_spec(1, 2);
+    struct adl_job_spec other = spec;
+    open_cluster();
+    other.class_index++;
+    assert_int_equal(adl_corrections_create(&cluster, &corrections), 0);
+    for (int i = 0; i < 50; i++) {
+        adl_corrections_learn(corrections, &spec, HUNGRY, false, log(2));
+        adl_corrections_learn(corrections, &spec, HUNGRY, true, log(4));
+        for (int n = 0; n < 8; n++)
+            adl_corrections_learn(corrections, &other, HUNGRY, false, 0);
+    }
+    assert_true(adl_corrections_factor(corrections, &spec, HUNGRY, false) > 1.2);
+    adl_corrections_measured(corrections, &spec);
+    assert_close(adl_corrections_factor(corrections, &spec, HUNGRY, false), 1);
+    assert_true(adl_corrections_factor(corrections, &spec, HUNGRY, true) > 1.2);
+    adl_corrections_destroy(corrections);
+    adl_cluster_clear(&cluster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(energy_costs_what_its_draw_is_relative_to_the_typical_job),
+        cmocka_unit_test(power_readings_tell_what_jobs_of_a_class_draw),
+        cmocka_unit_test(a_frugal_objective_starts_a_job_where_it_draws_less),
+        cmocka_unit_test(speeds_that_jobs_report_are_corrected_across_nodes_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
